@@ -1,0 +1,50 @@
+//! What the device asks of whatever carries it: a node's kernel, or the in-process cluster.
+
+use crate::Adi;
+
+/// The carrier of a device: it owns the links, the router and the clock.
+pub trait Kernel {
+    /// One bounded step: frames from the links, packets to the device's handlers, the device's own pending
+    /// work, frames to the links. Does not block. True when anything was done.
+    fn poll(&mut self, adi: &mut Adi<'_>) -> bool;
+
+    /// Sleeps until something may have happened (a link interrupt, or at most about a tick of the
+    /// kernel's own timer where it needs one). Called only after [`Kernel::poll`] returned false. May return early.
+    fn idle(&mut self);
+
+    /// Time since start in nanoseconds; never goes back.
+    fn now(&self) -> u64;
+
+    /// Notes, for whoever explains a hang, the call the program is in (`None`: in its own code).
+    fn note(&mut self, call: Option<CallNote>);
+
+    /// Ends the whole job at once with `status`; `why` says in whose name. Does not return.
+    fn abort(&mut self, why: AbortReason<'_>, status: i32) -> !;
+}
+
+/// The call a program is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallNote {
+    /// The MPI name, for example `MPI_Recv`.
+    pub function: &'static str,
+    /// The peer's rank in MPI_COMM_WORLD, or a negative MPI wildcard; `None` when the call has none.
+    pub peer: Option<i32>,
+    /// The tag, or `None`.
+    pub tag: Option<i32>,
+}
+
+/// Why a program ends the job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AbortReason<'a> {
+    /// MPI_Abort was called.
+    MpiAbort,
+    /// An error under MPI_ERRORS_ARE_FATAL; the text names rank, function, class and what to do.
+    MpiError(&'a str),
+}
+
+/// Access to this process's device, for the Rust and the C binding alike.
+pub trait Env {
+    /// Runs `f` with the device and its kernel, link interrupts held off for as long as `f` runs.
+    /// Must not be called from inside `f`.
+    fn with(&self, f: &mut dyn FnMut(&mut Adi<'_>, &mut dyn Kernel));
+}

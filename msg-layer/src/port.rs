@@ -1,0 +1,43 @@
+//! The port: all that the message layer needs from the network below it.
+
+use net_torus::coord::Coord;
+
+/// Which injection FIFO a packet leaves by and which reception FIFO it arrives in.
+///
+/// The two never wait for one another: a full normal FIFO, anywhere in the machine, does not hold up a
+/// priority packet. Answers travel as priority packets and requests as normal ones, which is what makes
+/// the request-answer dependency free of deadlock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// Requests and data.
+    Normal,
+    /// Answers; whoever receives one can always take it.
+    Priority,
+}
+
+/// Greatest packet body in bytes: 256 less the network's 8-byte header.
+pub const BODY_BYTES: usize = 248;
+
+/// A network's face to the message layer. No call blocks.
+pub trait Port {
+    /// Room for one more packet of the greatest size in the injection FIFO of `class`.
+    fn can_inject(&self, class: Class) -> bool;
+
+    /// Injects a packet whose body is `len` bytes (at most [`BODY_BYTES`]) written by `fill`, to `dest`.
+    /// False, without calling `fill`, when [`Port::can_inject`] is false. Packets of one class from one node to another arrive in
+    /// the order of injection.
+    fn inject(
+        &mut self,
+        class: Class,
+        dest: Coord,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool;
+
+    /// Body of the oldest packet in the reception FIFO of `class`; at least as many bytes as were
+    /// injected (the rest up to the chunk's end is zero or garbage).
+    fn head(&self, class: Class) -> Option<&[u8]>;
+
+    /// Frees the packet that [`Port::head`] shows.
+    fn pop(&mut self, class: Class);
+}

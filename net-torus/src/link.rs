@@ -1,0 +1,18 @@
+//! The link seam: the one place where a board's hardware meets the torus.
+
+/// A full-duplex, point-to-point link to one neighbour, carrying frames in order.
+///
+/// Neither call blocks. A link that is reliable keeps every frame and applies back-pressure to the
+/// sender; one that is not goes under the reliable layer.
+pub trait Link {
+    /// Greatest frame in bytes that the link carries.
+    fn mtu(&self) -> usize;
+
+    /// Hands the oldest received frame to `f` and then frees it. False when there is none.
+    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool;
+
+    /// If the link can take a frame now, lets `f` write it into a buffer of [`Link::mtu`] bytes and sends
+    /// the number of bytes that `f` returns (0: nothing is sent). False when the link is full: `f` was
+    /// not called, try again later.
+    fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool;
+}

@@ -1,0 +1,1 @@
+//! In-process cluster: N nodes, one process, virtual time, one seed.
