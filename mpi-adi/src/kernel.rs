@@ -4,12 +4,12 @@ use crate::Adi;
 
 /// The carrier of a device: it owns the links, the router and the clock.
 pub trait Kernel {
-    /// One bounded step: frames from the links, packets to the device's handlers, the device's own pending
-    /// work, frames to the links. Does not block. True when anything was done.
-    fn poll(&mut self, adi: &mut Adi<'_>) -> bool;
+    /// One bounded step: frames from the links, packets to the device's handlers, the device's own
+    /// pending work, frames to the links. Does not block. True when anything was done.
+    fn poll(&mut self, adi: &mut Adi) -> bool;
 
-    /// Sleeps until something may have happened (a link interrupt, or at most about a tick of the
-    /// kernel's own timer where it needs one). Called only after [`Kernel::poll`] returned false. May return early.
+    /// Sleeps until something may have happened (a link interrupt, or the kernel's own timer where it
+    /// needs one). Called only after [`Kernel::poll`] returned false. May return early.
     fn idle(&mut self);
 
     /// Time since start in nanoseconds; never goes back.
@@ -29,7 +29,7 @@ pub struct CallNote {
     pub function: &'static str,
     /// The peer's rank in MPI_COMM_WORLD, or a negative MPI wildcard; `None` when the call has none.
     pub peer: Option<i32>,
-    /// The tag, or `None`.
+    /// The tag, or a negative MPI wildcard; `None` when the call has none.
     pub tag: Option<i32>,
 }
 
@@ -46,5 +46,5 @@ pub enum AbortReason<'a> {
 pub trait Env {
     /// Runs `f` with the device and its kernel, link interrupts held off for as long as `f` runs.
     /// Must not be called from inside `f`.
-    fn with(&self, f: &mut dyn FnMut(&mut Adi<'_>, &mut dyn Kernel));
+    fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel));
 }
