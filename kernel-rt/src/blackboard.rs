@@ -3,7 +3,15 @@
 //! The node writes it, and whoever can see the node's memory reads it: the host tool through the memory
 //! file behind a QEMU instance, a debug probe on a board. It needs no stream, so it can still be read
 //! after the node was killed, and it says in which call a hanging node sits. It is found by the image's
-//! symbol [`SYMBOL`] and is little-endian; its size and offsets are the constants below, used by both sides.
+//! symbol [`SYMBOL`]. It consists of [`WORDS`] little-endian 32-bit words, the widest that every board
+//! reads and writes in one piece; a 64-bit value takes two, the lower half first. Both sides go through
+//! this module: the node by [`Blackboard`], the reader by [`Snapshot::read`].
+//!
+//! Whatever explains a state is written before the state itself, so a reader that sees
+//! [`State::Failed`] also sees why.
+
+use core::fmt;
+use core::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// The image's symbol at which the blackboard stands.
 pub const SYMBOL: &str = "MIDPLANE_BLACKBOARD";
@@ -11,6 +19,43 @@ pub const SYMBOL: &str = "MIDPLANE_BLACKBOARD";
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MPB1");
 /// Greatest message (UTF-8, cut at this many bytes) that an ending node leaves.
 pub const MESSAGE_BYTES: usize = 512;
+/// Greatest name of a call in bytes; a longer one is cut.
+pub const CALL_BYTES: usize = 32;
+
+// Where the fields stand, in words.
+const AT_MAGIC: usize = 0;
+const AT_STATE: usize = 1;
+const AT_END: usize = 2;
+const AT_STATUS: usize = 3;
+const AT_RANK: usize = 4;
+/// Steps of the node's loop, which show whether a node that makes no progress still lives.
+const AT_BEATS: usize = 6;
+const AT_FAULT_CAUSE: usize = 8;
+const AT_FAULT_PC: usize = 10;
+const AT_FAULT_ADDRESS: usize = 12;
+/// Number of the last change of the call that is complete. It stands before the fields it covers and
+/// [`AT_CALL_BEGUN`] after them, so that a reader which copies upwards while the node writes finds them
+/// different.
+const AT_CALL_COMPLETE: usize = 14;
+const AT_CALL_ACTIVE: usize = 15;
+const AT_CALL_ENTERED: usize = 16;
+const AT_CALL_PEER: usize = 18;
+const AT_CALL_TAG: usize = 19;
+const AT_CALL_BYTES: usize = 20;
+const AT_CALL_NAME: usize = 21;
+const AT_CALL_BEGUN: usize = AT_CALL_NAME + CALL_BYTES / 4;
+const AT_MESSAGE_BYTES: usize = AT_CALL_BEGUN + 1;
+const AT_MESSAGE: usize = AT_MESSAGE_BYTES + 2;
+const AT_COUNTERS: usize = AT_MESSAGE + MESSAGE_BYTES / 4;
+/// Size of a blackboard in 32-bit words.
+pub const WORDS: usize = AT_COUNTERS + 2 * COUNTERS.len();
+/// Size of a blackboard in bytes.
+pub const BYTES: usize = 4 * WORDS;
+
+// Bits of the word at AT_CALL_ACTIVE.
+const CALL_ACTIVE: u32 = 1;
+const CALL_HAS_PEER: u32 = 2;
+const CALL_HAS_TAG: u32 = 4;
 
 /// What a node is doing, written to `state`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,3 +123,493 @@ pub const COUNTERS: [&str; 24] = [
     "run_ticks",
     "heap_peak_bytes",
 ];
+
+/// A counter's place in [`COUNTERS`], so that the node need not spell names out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Counter(usize);
+
+impl Counter {
+    /// The counter called `name`. Meant for constants: an unknown name does not compile there.
+    ///
+    /// # Panics
+    /// When [`COUNTERS`] has no such name.
+    pub const fn named(name: &str) -> Self {
+        let name = name.as_bytes();
+        let mut i = 0;
+        while i < COUNTERS.len() {
+            let other = COUNTERS[i].as_bytes();
+            let mut same = name.len() == other.len();
+            let mut at = 0;
+            while same && at < name.len() {
+                same = name[at] == other[at];
+                at += 1;
+            }
+            if same {
+                return Self(i);
+            }
+            i += 1;
+        }
+        panic!("no counter of this name")
+    }
+}
+
+impl State {
+    fn from_word(word: u32) -> Option<Self> {
+        Some(match word {
+            0 => Self::Off,
+            1 => Self::Booting,
+            2 => Self::Running,
+            3 => Self::Done,
+            4 => Self::Failed,
+            _ => return None,
+        })
+    }
+}
+
+impl End {
+    fn from_word(word: u32) -> Option<Self> {
+        Some(match word {
+            0 => Self::None,
+            1 => Self::Fault,
+            2 => Self::StackOverflow,
+            3 => Self::Panic,
+            4 => Self::Abort,
+            5 => Self::MpiAbort,
+            6 => Self::MpiError,
+            7 => Self::Boot,
+            _ => return None,
+        })
+    }
+}
+
+/// The node's side. All zeros is [`State::Off`], so it may lie in memory that is cleared at start.
+#[repr(C, align(8))]
+pub struct Blackboard {
+    words: [AtomicU32; WORDS],
+}
+
+impl Default for Blackboard {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Blackboard {
+    /// A blackboard in [`State::Off`].
+    pub const fn new() -> Self {
+        Self {
+            words: [const { AtomicU32::new(0) }; WORDS],
+        }
+    }
+
+    fn set(&self, at: usize, word: u32) {
+        // Little-endian by definition; the same thing on every machine that a node is made of.
+        self.words[at].store(word.to_le(), Ordering::Relaxed);
+    }
+
+    fn get(&self, at: usize) -> u32 {
+        u32::from_le(self.words[at].load(Ordering::Relaxed))
+    }
+
+    fn set_long(&self, at: usize, value: u64) {
+        self.set(at, value as u32);
+        self.set(at + 1, (value >> 32) as u32);
+    }
+
+    fn set_bytes(&self, at: usize, bytes: &[u8]) {
+        for (i, chunk) in bytes.chunks(4).enumerate() {
+            let mut word = [0; 4];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.set(at + i, u32::from_le_bytes(word));
+        }
+    }
+
+    fn set_state(&self, state: State) {
+        fence(Ordering::Release);
+        self.set(AT_STATE, state as u32);
+    }
+
+    /// Sets the blackboard up in [`State::Booting`]; the rank is not yet known.
+    pub fn begin(&self) {
+        self.set(AT_RANK, u32::MAX);
+        self.set_state(State::Booting);
+        fence(Ordering::Release);
+        self.set(AT_MAGIC, MAGIC);
+    }
+
+    /// The node has read its personality.
+    pub fn set_rank(&self, rank: u32) {
+        self.set(AT_RANK, rank);
+    }
+
+    /// The program starts.
+    pub fn running(&self) {
+        self.set_state(State::Running);
+    }
+
+    /// The program has ended with `status`. Does nothing on a node that failed.
+    pub fn done(&self, status: i32) {
+        if self.get(AT_STATE) != State::Failed as u32 {
+            self.set(AT_STATUS, status as u32);
+            self.set_state(State::Done);
+        }
+    }
+
+    /// Notes a fault's registers; [`Blackboard::failed`] then says that it happened.
+    pub fn set_fault(&self, cause: u64, pc: u64, address: u64) {
+        self.set_long(AT_FAULT_CAUSE, cause);
+        self.set_long(AT_FAULT_PC, pc);
+        self.set_long(AT_FAULT_ADDRESS, address);
+    }
+
+    /// The node has failed. The first failure stands: a second one, met while the node reports the
+    /// first, is ignored.
+    pub fn failed(&self, end: End, status: i32, message: &str) {
+        if self.get(AT_STATE) == State::Failed as u32 {
+            return;
+        }
+        let message = cut(message, MESSAGE_BYTES);
+        self.set_bytes(AT_MESSAGE, message.as_bytes());
+        self.set(AT_MESSAGE_BYTES, message.len() as u32);
+        self.set(AT_STATUS, status as u32);
+        self.set(AT_END, end as u32);
+        self.set_state(State::Failed);
+    }
+
+    /// Notes the call that the program has entered, or that it is back in its own code.
+    pub fn call(&self, call: Option<Call<'_>>) {
+        let turn = self.get(AT_CALL_BEGUN).wrapping_add(1);
+        self.set(AT_CALL_BEGUN, turn);
+        fence(Ordering::Release);
+        match call {
+            Some(call) => {
+                let name = cut(call.function, CALL_BYTES);
+                let entered =
+                    self.get(AT_CALL_ENTERED) as u64 | (self.get(AT_CALL_ENTERED + 1) as u64) << 32;
+                self.set_long(AT_CALL_ENTERED, entered.wrapping_add(1));
+                self.set_bytes(AT_CALL_NAME, name.as_bytes());
+                self.set(AT_CALL_BYTES, name.len() as u32);
+                self.set(AT_CALL_PEER, call.peer.unwrap_or(0) as u32);
+                self.set(AT_CALL_TAG, call.tag.unwrap_or(0) as u32);
+                let peer = if call.peer.is_some() {
+                    CALL_HAS_PEER
+                } else {
+                    0
+                };
+                let tag = if call.tag.is_some() { CALL_HAS_TAG } else { 0 };
+                self.set(AT_CALL_ACTIVE, CALL_ACTIVE | peer | tag);
+            }
+            None => self.set(AT_CALL_ACTIVE, 0),
+        }
+        fence(Ordering::Release);
+        self.set(AT_CALL_COMPLETE, turn);
+    }
+
+    /// The node's loop has made `beats` steps.
+    pub fn set_beats(&self, beats: u64) {
+        self.set_long(AT_BEATS, beats);
+    }
+
+    /// Sets one counter of the report.
+    pub fn set_counter(&self, counter: Counter, value: u64) {
+        self.set_long(AT_COUNTERS + 2 * counter.0, value);
+    }
+}
+
+/// `text`, at most `bytes` long, cut between two characters.
+fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// A call as the node notes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Call<'a> {
+    /// Its name, for example `MPI_Recv`.
+    pub function: &'a str,
+    /// The peer's rank, if the call has one; negative for a wildcard.
+    pub peer: Option<i32>,
+    /// The tag, if the call has one; negative for a wildcard.
+    pub tag: Option<i32>,
+}
+
+/// A call as the reader sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeenCall {
+    /// Its name, for example `MPI_Recv`.
+    pub function: heapless::String<CALL_BYTES>,
+    /// The peer's rank, if the call has one; negative for a wildcard.
+    pub peer: Option<i32>,
+    /// The tag, if the call has one; negative for a wildcard.
+    pub tag: Option<i32>,
+}
+
+/// A trap's registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FaultRegisters {
+    /// The architecture's cause code (riscv: `mcause`).
+    pub cause: u64,
+    /// The instruction that faulted.
+    pub pc: u64,
+    /// The address that it accessed, or 0.
+    pub address: u64,
+}
+
+/// What a reader saw.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Snapshot {
+    /// What the node is doing.
+    pub state: State,
+    /// Why it failed.
+    pub end: End,
+    /// The program's exit status when done; the job's exit status when failed.
+    pub status: i32,
+    /// The node's rank; `None` until it has read its personality.
+    pub rank: Option<u32>,
+    /// Steps of the node's loop so far.
+    pub beats: u64,
+    /// A fault's registers; meaningful for [`End::Fault`] and [`End::StackOverflow`].
+    pub fault: FaultRegisters,
+    /// The call that the program is in; `None` in its own code, or when the node was just changing it.
+    pub call: Option<SeenCall>,
+    /// How many calls the program has entered.
+    pub calls_entered: u64,
+    /// What the failed node has to say.
+    pub message: heapless::String<MESSAGE_BYTES>,
+    /// The counters, in the order of [`COUNTERS`].
+    pub counters: [u64; COUNTERS.len()],
+}
+
+/// Why bytes are not a blackboard. A node that has not come up yet reads as [`State::Off`] instead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReadError {
+    /// Fewer than [`BYTES`] bytes; holds how many there were.
+    TooShort(usize),
+    /// The first word is neither 0 nor [`MAGIC`]: not a blackboard, or one of another version.
+    Magic(u32),
+    /// The state is none of [`State`]: the program wrote over it.
+    State(u32),
+    /// The reason is none of [`End`]: the program wrote over it.
+    End(u32),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooShort(bytes) => {
+                write!(f, "a blackboard has {BYTES} bytes, these are {bytes}")
+            }
+            Self::Magic(word) => write!(f, "no blackboard here (first word {word:#010x})"),
+            Self::State(word) => write!(f, "overwritten blackboard: state {word}"),
+            Self::End(word) => write!(f, "overwritten blackboard: reason {word}"),
+        }
+    }
+}
+
+impl core::error::Error for ReadError {}
+
+impl Snapshot {
+    /// Reads a blackboard from a copy of its bytes; more bytes than [`BYTES`] are ignored.
+    ///
+    /// # Errors
+    /// When the bytes are not a blackboard; see [`ReadError`].
+    pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
+        let bytes = bytes.get(..BYTES).ok_or(ReadError::TooShort(bytes.len()))?;
+        let (words, _) = bytes.as_chunks::<4>();
+        let word = |at: usize| u32::from_le_bytes(words[at]);
+        let long = |at: usize| word(at) as u64 | (word(at + 1) as u64) << 32;
+        let magic = word(AT_MAGIC);
+        if magic != 0 && magic != MAGIC {
+            return Err(ReadError::Magic(magic));
+        }
+        let up = magic == MAGIC;
+        let state = if up { word(AT_STATE) } else { 0 };
+        let state = State::from_word(state).ok_or(ReadError::State(state))?;
+        let end = if up { word(AT_END) } else { 0 };
+        let end = End::from_word(end).ok_or(ReadError::End(end))?;
+        let flags = word(AT_CALL_ACTIVE);
+        let whole = word(AT_CALL_COMPLETE) == word(AT_CALL_BEGUN);
+        let call = (whole && flags & CALL_ACTIVE != 0).then(|| SeenCall {
+            function: text(bytes, AT_CALL_NAME, word(AT_CALL_BYTES)),
+            peer: (flags & CALL_HAS_PEER != 0).then(|| word(AT_CALL_PEER) as i32),
+            tag: (flags & CALL_HAS_TAG != 0).then(|| word(AT_CALL_TAG) as i32),
+        });
+        Ok(Self {
+            state,
+            end,
+            status: word(AT_STATUS) as i32,
+            rank: (up && word(AT_RANK) != u32::MAX).then(|| word(AT_RANK)),
+            beats: long(AT_BEATS),
+            fault: FaultRegisters {
+                cause: long(AT_FAULT_CAUSE),
+                pc: long(AT_FAULT_PC),
+                address: long(AT_FAULT_ADDRESS),
+            },
+            call,
+            calls_entered: long(AT_CALL_ENTERED),
+            message: text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES)),
+            counters: core::array::from_fn(|i| long(AT_COUNTERS + 2 * i)),
+        })
+    }
+
+    /// The counter called `name` (one of [`COUNTERS`]); `None` when there is none of that name.
+    pub fn counter(&self, name: &str) -> Option<u64> {
+        let at = COUNTERS.iter().position(|&n| n == name)?;
+        Some(self.counters[at])
+    }
+}
+
+/// The text of `length` bytes at word `at`. Bytes that are not UTF-8 (an overwritten board) become `?`,
+/// and a length beyond the field is cut to it.
+fn text<const N: usize>(bytes: &[u8], at: usize, length: u32) -> heapless::String<N> {
+    let field = &bytes[4 * at..4 * at + (length as usize).min(N)];
+    let mut text = heapless::String::new();
+    for chunk in field.utf8_chunks() {
+        // Cannot be refused: never more bytes than the field has, and the field has N.
+        let _ = text.push_str(chunk.valid());
+        for _ in chunk.invalid() {
+            let _ = text.push('?');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(board: &Blackboard) -> Vec<u8> {
+        board
+            .words
+            .iter()
+            .flat_map(|w| w.load(Ordering::Relaxed).to_ne_bytes())
+            .collect()
+    }
+
+    fn read(board: &Blackboard) -> Snapshot {
+        Snapshot::read(&bytes(board)).expect("a blackboard")
+    }
+
+    #[test]
+    fn cleared_memory_is_a_node_that_is_off() {
+        let seen = Snapshot::read(&[0; BYTES]).expect("zeros are a blackboard");
+        assert_eq!((seen.state, seen.rank), (State::Off, None));
+    }
+
+    #[test]
+    fn a_life_from_boot_to_exit() {
+        let board = Blackboard::new();
+        board.begin();
+        assert_eq!(read(&board).state, State::Booting);
+        assert_eq!(read(&board).rank, None);
+        board.set_rank(7);
+        board.running();
+        assert_eq!(
+            (read(&board).state, read(&board).rank),
+            (State::Running, Some(7))
+        );
+        board.set_beats(1 << 40);
+        board.set_counter(Counter::named("idle_ticks"), u64::MAX - 1);
+        board.done(-3);
+        let seen = read(&board);
+        assert_eq!(
+            (seen.state, seen.end, seen.status),
+            (State::Done, End::None, -3)
+        );
+        assert_eq!(seen.beats, 1 << 40);
+        assert_eq!(seen.counter("idle_ticks"), Some(u64::MAX - 1));
+        assert_eq!(seen.counter("run_ticks"), Some(0));
+        assert_eq!(seen.counter("nonsense"), None);
+    }
+
+    #[test]
+    fn the_first_failure_stands() {
+        let board = Blackboard::new();
+        board.begin();
+        board.set_fault(7, 0x8000_1234, 0xdead_0000_beef);
+        board.failed(End::Fault, 1, "rank 3: store to nowhere");
+        board.failed(End::Panic, 2, "panic while reporting");
+        board.done(0);
+        let seen = read(&board);
+        assert_eq!(
+            (seen.state, seen.end, seen.status),
+            (State::Failed, End::Fault, 1)
+        );
+        assert_eq!(seen.message, "rank 3: store to nowhere");
+        let registers = FaultRegisters {
+            cause: 7,
+            pc: 0x8000_1234,
+            address: 0xdead_0000_beef,
+        };
+        assert_eq!(seen.fault, registers);
+    }
+
+    #[test]
+    fn calls_come_and_go() {
+        let board = Blackboard::new();
+        board.begin();
+        board.call(Some(Call {
+            function: "MPI_Recv",
+            peer: Some(-1),
+            tag: Some(5),
+        }));
+        let seen = read(&board).call.expect("in a call");
+        assert_eq!(seen.function, "MPI_Recv");
+        assert_eq!((seen.peer, seen.tag), (Some(-1), Some(5)));
+        board.call(None);
+        assert_eq!(read(&board).call, None);
+        board.call(Some(Call {
+            function: "MPI_Finalize",
+            peer: None,
+            tag: None,
+        }));
+        let seen = read(&board);
+        assert_eq!(seen.calls_entered, 2);
+        let call = seen.call.expect("in a call");
+        assert_eq!((call.peer, call.tag), (None, None));
+    }
+
+    #[test]
+    fn a_call_that_is_being_written_is_not_shown() {
+        let board = Blackboard::new();
+        board.begin();
+        board.call(Some(Call {
+            function: "MPI_Send",
+            peer: None,
+            tag: None,
+        }));
+        board.set(AT_CALL_BEGUN, board.get(AT_CALL_BEGUN) + 1);
+        assert_eq!(read(&board).call, None);
+    }
+
+    #[test]
+    fn long_messages_are_cut_between_characters() {
+        let board = Blackboard::new();
+        board.begin();
+        let long = "ä".repeat(MESSAGE_BYTES);
+        board.failed(End::Panic, 1, &format!("x{long}"));
+        let message = read(&board).message;
+        assert_eq!(message.len(), MESSAGE_BYTES - 1);
+        assert!(message.starts_with("xä") && message.ends_with('ä'));
+    }
+
+    #[test]
+    fn hostile_bytes_are_refused_or_made_harmless() {
+        assert_eq!(Snapshot::read(&[0; 8]), Err(ReadError::TooShort(8)));
+        assert_eq!(
+            Snapshot::read(&[0xff; BYTES]),
+            Err(ReadError::Magic(u32::MAX))
+        );
+        let board = Blackboard::new();
+        board.begin();
+        board.set(AT_STATE, 99);
+        assert_eq!(Snapshot::read(&bytes(&board)), Err(ReadError::State(99)));
+        let mut all = vec![0xff; BYTES];
+        all[..4].copy_from_slice(&MAGIC.to_le_bytes());
+        all[4..8].copy_from_slice(&(State::Failed as u32).to_le_bytes());
+        assert_eq!(Snapshot::read(&all), Err(ReadError::End(u32::MAX)));
+        all[8..12].copy_from_slice(&(End::Fault as u32).to_le_bytes());
+        let seen = Snapshot::read(&all).expect("states are sound");
+        assert_eq!(seen.message.len(), MESSAGE_BYTES);
+        assert!(seen.message.chars().all(|c| c == '?'));
+    }
+}

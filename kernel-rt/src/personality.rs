@@ -1,6 +1,444 @@
 //! The personality: who this node is and what it may use, as read from the boot arguments.
 //!
-//! Grammar of the boot arguments, written by the host tool and parsed by the node (both through this
-//! module): words separated by one space; `midplane.torus=XxYxZ`, `midplane.wrap=xyz` (letters of the
-//! dimensions that wrap, may be empty), `midplane.coord=x,y,z`, `midplane.mpi_memory=BYTES`, then `--` and
-//! the program's argv from argv\[0\] on, each word percent-encoded (every byte but `A-Za-z0-9._/+-,:=@`).
+//! Grammar of the boot arguments, written by the host tool ([`BootArgs::encode`]) and read by the node
+//! ([`BootArgs::parse`]): words separated by one space, in any order and each at most once:
+//!
+//! | word | meaning | when absent |
+//! |---|---|---|
+//! | `midplane.torus=XxYxZ` | extents, 1..=256 each | 1x1x1 |
+//! | `midplane.wrap=xyz` | letters of the dimensions that wrap around; may be empty | none wraps |
+//! | `midplane.coord=x,y,z` | this node's place | 0,0,0 |
+//! | `midplane.mpi_memory=BYTES` | size of the region for incoming MPI traffic | a share of the memory |
+//! | `midplane.exit=test` | leave the emulator by its exit device when the program ends | stay and forward |
+//! | `--` | ends the words above; the program's argv follows from argv\[0\] on | no arguments |
+//!
+//! Each word of argv is percent-encoded: every byte but `A-Za-z0-9._/+-,:=@` is `%` and two upper-case
+//! hexadecimal digits. An empty word is written `%`. Words without the prefix `midplane.` in front of
+//! `--` belong to somebody else (a boot loader) and are skipped; an unknown word with the prefix is an
+//! error, because it is a request that this kernel does not understand.
+
+use core::fmt;
+
+use net_torus::coord::{Coord, Rank, Shape};
+
+/// Greatest length in bytes of all boot arguments. It bounds the copy of the device tree that the
+/// kernel keeps.
+pub const MAX_BYTES: usize = 16 * 1024;
+/// Greatest number of words in the program's argv, the program's name included.
+pub const MAX_ARGS: usize = 256;
+
+/// How a node ends once its program has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Exit {
+    /// It goes on forwarding for others until the host stops it.
+    #[default]
+    Stay,
+    /// It leaves the emulator through its exit device, with the program's status.
+    Test,
+}
+
+/// What the boot arguments say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BootArgs<'a> {
+    /// Extents of the machine, and which dimensions wrap.
+    pub shape: Shape,
+    /// This node's place; inside `shape`.
+    pub coord: Coord,
+    /// Size in bytes of the region for incoming MPI traffic; `None` leaves it to the kernel.
+    pub mpi_memory: Option<u64>,
+    /// What to do when the program has ended.
+    pub exit: Exit,
+    /// The program's argv.
+    pub args: Words<'a>,
+}
+
+/// Everything a node knows about itself when its program starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Personality {
+    /// Extents of the machine, and which dimensions wrap.
+    pub shape: Shape,
+    /// This node's place.
+    pub coord: Coord,
+    /// This node's number.
+    pub rank: Rank,
+    /// Ticks per second of the node's clock.
+    pub clock_hz: u64,
+    /// Size of the node's memory in bytes, the image and everything else included.
+    pub memory: u64,
+    /// Size in bytes of the region for incoming MPI traffic.
+    pub mpi_memory: u64,
+    /// What to do when the program has ended.
+    pub exit: Exit,
+}
+
+/// The words of argv, encoded as in the boot arguments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Words<'a>(&'a str);
+
+impl<'a> Words<'a> {
+    /// The words one after the other, each still encoded; [`decode`] turns one into bytes.
+    pub fn iter(&self) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
+        self.0.split(' ').filter(|w| !w.is_empty())
+    }
+}
+
+/// Why boot arguments are refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ParseError<'a> {
+    /// More than [`MAX_BYTES`]; holds how many.
+    TooLong(usize),
+    /// More than [`MAX_ARGS`] words in argv.
+    TooManyArgs,
+    /// A word with our prefix that this kernel does not know.
+    Unknown(&'a str),
+    /// The same setting twice.
+    Twice(&'a str),
+    /// Not `XxYxZ` with extents of 1..=256.
+    Torus(&'a str),
+    /// Not made of the letters x, y and z, each at most once.
+    Wrap(&'a str),
+    /// Not `x,y,z`.
+    Coord(&'a str),
+    /// A place outside the torus.
+    Outside(Coord),
+    /// Not a number of bytes.
+    MpiMemory(&'a str),
+    /// Not `test`.
+    Exit(&'a str),
+    /// A word of argv that is not encoded as it must be, or that encodes a zero byte, which C strings
+    /// cannot hold.
+    Encoding(&'a str),
+}
+
+impl fmt::Display for ParseError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "boot arguments: ")?;
+        match self {
+            Self::TooLong(bytes) => {
+                write!(
+                    f,
+                    "{bytes} bytes of arguments, at most {MAX_BYTES} are possible"
+                )
+            }
+            Self::TooManyArgs => write!(f, "more than {MAX_ARGS} program arguments"),
+            Self::Unknown(word) => write!(f, "`{word}` is not known to this kernel"),
+            Self::Twice(word) => write!(f, "`{word}` repeats an earlier setting"),
+            Self::Torus(word) => write!(
+                f,
+                "`{word}` is not a torus; write extents of 1..256 as in 4x2x2"
+            ),
+            Self::Wrap(word) => write!(f, "`{word}`: only the letters x, y and z, once each"),
+            Self::Coord(word) => write!(f, "`{word}` is not a place; write it as 0,0,0"),
+            Self::Outside(c) => write!(f, "place {},{},{} is outside the torus", c.x, c.y, c.z),
+            Self::MpiMemory(word) => write!(f, "`{word}` is not a number of bytes"),
+            Self::Exit(word) => write!(f, "`{word}` is not an exit; only `test` is"),
+            Self::Encoding(word) => write!(f, "`{word}` is not percent-encoded text"),
+        }
+    }
+}
+
+impl core::error::Error for ParseError<'_> {}
+
+impl Default for BootArgs<'_> {
+    /// A single node that was booted by hand: it ends the emulator when its program ends.
+    fn default() -> Self {
+        Self {
+            shape: single(),
+            coord: Coord::default(),
+            mpi_memory: None,
+            exit: Exit::Test,
+            args: Words::default(),
+        }
+    }
+}
+
+fn single() -> Shape {
+    match Shape::new([1; 3], [false; 3]) {
+        Some(shape) => shape,
+        // Extents of 1 are within 1..=256 by the contract of `Shape::new`.
+        None => unreachable!(),
+    }
+}
+
+impl<'a> BootArgs<'a> {
+    /// Reads boot arguments. Text without any of our words gives the default: a single node that leaves
+    /// the emulator at the end. The words of argv are checked here, so that decoding them cannot fail.
+    ///
+    /// # Errors
+    /// When a word is wrong; see [`ParseError`]. The first wrong word is named.
+    pub fn parse(text: &'a str) -> Result<Self, ParseError<'a>> {
+        if text.len() > MAX_BYTES {
+            return Err(ParseError::TooLong(text.len()));
+        }
+        let (mut extents, mut wraps, mut coord) = (None, None, None);
+        let (mut mpi_memory, mut exit) = (None, None);
+        let mut rest = text;
+        let mut args = Words::default();
+        while !rest.is_empty() {
+            let (word, tail) = rest.split_once(' ').unwrap_or((rest, ""));
+            rest = tail;
+            if word == "--" {
+                args = Words(tail);
+                break;
+            }
+            let Some(setting) = word.strip_prefix("midplane.") else {
+                continue;
+            };
+            let (name, value) = setting.split_once('=').ok_or(ParseError::Unknown(word))?;
+            let repeated = match name {
+                "torus" => extents
+                    .replace(parse_extents(value).ok_or(ParseError::Torus(value))?)
+                    .is_some(),
+                "wrap" => wraps
+                    .replace(parse_wraps(value).ok_or(ParseError::Wrap(value))?)
+                    .is_some(),
+                "coord" => coord
+                    .replace(parse_coord(value).ok_or(ParseError::Coord(value))?)
+                    .is_some(),
+                "mpi_memory" => mpi_memory
+                    .replace(number(value).ok_or(ParseError::MpiMemory(value))?)
+                    .is_some(),
+                "exit" if value == "test" => exit.replace(Exit::Test).is_some(),
+                "exit" => return Err(ParseError::Exit(value)),
+                _ => return Err(ParseError::Unknown(word)),
+            };
+            if repeated {
+                return Err(ParseError::Twice(word));
+            }
+        }
+        for (i, word) in args.iter().enumerate() {
+            if i >= MAX_ARGS {
+                return Err(ParseError::TooManyArgs);
+            }
+            if decode(word).any(|b| !matches!(b, Some(1..))) {
+                return Err(ParseError::Encoding(word));
+            }
+        }
+        let by_hand = extents.is_none() && coord.is_none();
+        let shape = match extents {
+            Some(extents) => Shape::new(extents, wraps.unwrap_or_default())
+                .ok_or(ParseError::Torus("extents"))?,
+            None => single(),
+        };
+        let coord = coord.unwrap_or_default();
+        if shape.rank(coord).is_none() {
+            return Err(ParseError::Outside(coord));
+        }
+        Ok(Self {
+            shape,
+            coord,
+            mpi_memory,
+            exit: exit.unwrap_or(if by_hand { Exit::Test } else { Exit::Stay }),
+            args,
+        })
+    }
+
+    /// Writes boot arguments that [`BootArgs::parse`] reads back as `self`, with `argv` in place of
+    /// [`BootArgs::args`] (which holds words that are encoded already).
+    ///
+    /// # Errors
+    /// Only those of `out`. The limits ([`MAX_BYTES`], [`MAX_ARGS`]) are the reader's: parse what was
+    /// written to find out whether a node would take it.
+    pub fn encode<'w>(
+        &self,
+        argv: impl IntoIterator<Item = &'w [u8]>,
+        out: &mut impl fmt::Write,
+    ) -> fmt::Result {
+        let [x, y, z] = self.shape.extents();
+        write!(out, "midplane.torus={x}x{y}x{z} midplane.wrap=")?;
+        for (wraps, letter) in self.shape.wraps().into_iter().zip(['x', 'y', 'z']) {
+            if wraps {
+                out.write_char(letter)?;
+            }
+        }
+        let c = self.coord;
+        write!(out, " midplane.coord={},{},{}", c.x, c.y, c.z)?;
+        if let Some(bytes) = self.mpi_memory {
+            write!(out, " midplane.mpi_memory={bytes}")?;
+        }
+        if self.exit == Exit::Test {
+            out.write_str(" midplane.exit=test")?;
+        }
+        out.write_str(" --")?;
+        for word in argv {
+            out.write_char(' ')?;
+            encode_word(word, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes one word of argv, percent-encoded.
+///
+/// # Errors
+/// Only those of `out`.
+pub fn encode_word(word: &[u8], out: &mut impl fmt::Write) -> fmt::Result {
+    if word.is_empty() {
+        return out.write_char('%');
+    }
+    for &byte in word {
+        if byte.is_ascii_alphanumeric() || b"._/+-,:=@".contains(&byte) {
+            out.write_char(byte as char)?;
+        } else {
+            write!(out, "%{byte:02X}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The bytes that an encoded word stands for; `None` in place of what is not encoded as it must be.
+pub fn decode(word: &str) -> impl Iterator<Item = Option<u8>> {
+    let word = if word == "%" { "" } else { word };
+    let mut bytes = word.bytes();
+    core::iter::from_fn(move || {
+        let byte = bytes.next()?;
+        if byte != b'%' {
+            return Some(Some(byte));
+        }
+        let mut digit = || (bytes.next()? as char).to_digit(16);
+        let (high, low) = (digit(), digit());
+        Some(high.zip(low).map(|(high, low)| (high << 4 | low) as u8))
+    })
+}
+
+/// A decimal number without sign, which the library's parsers would let pass.
+fn number<N: core::str::FromStr>(text: &str) -> Option<N> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| text.parse().ok())?
+}
+
+fn three<N: core::str::FromStr>(text: &str, separator: char) -> Option<[N; 3]> {
+    let mut parts = text.split(separator).map(number);
+    let three = [parts.next()??, parts.next()??, parts.next()??];
+    parts.next().is_none().then_some(three)
+}
+
+fn parse_extents(text: &str) -> Option<[u16; 3]> {
+    let extents = three(text, 'x')?;
+    Shape::new(extents, [false; 3]).map(|_| extents)
+}
+
+fn parse_wraps(text: &str) -> Option<[bool; 3]> {
+    let mut wraps = [false; 3];
+    for letter in text.bytes() {
+        let at = b"xyz".iter().position(|&l| l == letter)?;
+        if core::mem::replace(&mut wraps[at], true) {
+            return None;
+        }
+    }
+    Some(wraps)
+}
+
+fn parse_coord(text: &str) -> Option<Coord> {
+    let [x, y, z] = three(text, ',')?;
+    Some(Coord { x, y, z })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(args: &Words<'_>) -> Vec<Vec<u8>> {
+        args.iter()
+            .map(|w| decode(w).map(|b| b.expect("checked by parse")).collect())
+            .collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let argv: [&[u8]; 5] = [b"killer", b"", b"a b%c", "ä\n".as_bytes(), b"--"];
+        let written = BootArgs {
+            shape: Shape::new([4, 256, 1], [true, false, true]).expect("extents"),
+            coord: Coord { x: 3, y: 255, z: 0 },
+            mpi_memory: Some(65536),
+            exit: Exit::Stay,
+            args: Words::default(),
+        };
+        let mut text = String::new();
+        written.encode(argv, &mut text).expect("strings take all");
+        assert_eq!(
+            text,
+            "midplane.torus=4x256x1 midplane.wrap=xz midplane.coord=3,255,0 \
+             midplane.mpi_memory=65536 -- killer % a%20b%25c %C3%A4%0A --"
+        );
+        let read = BootArgs::parse(&text).expect("own words");
+        assert_eq!(words(&read.args), argv);
+        let args = Words::default();
+        assert_eq!(BootArgs { args, ..read }, written);
+    }
+
+    #[test]
+    fn no_arguments_make_a_single_node_that_exits() {
+        let read = BootArgs::parse("").expect("nothing is fine");
+        assert_eq!(read, BootArgs::default());
+        assert_eq!((read.shape.nodes(), read.exit), (1, Exit::Test));
+        let other = BootArgs::parse("console=ttyS0 -- a b").expect("others' words are skipped");
+        assert_eq!(words(&other.args), [b"a", b"b"]);
+    }
+
+    #[test]
+    fn a_node_of_a_torus_stays_unless_told_to_exit() {
+        let stay = BootArgs::parse("midplane.torus=2x1x1 midplane.coord=1,0,0").expect("sound");
+        assert_eq!(
+            (stay.exit, stay.shape.rank(stay.coord)),
+            (Exit::Stay, Some(1))
+        );
+        let exit = BootArgs::parse("midplane.torus=2x1x1 midplane.exit=test").expect("sound");
+        assert_eq!(exit.exit, Exit::Test);
+    }
+
+    #[test]
+    fn wrong_words_are_named() {
+        for (text, error) in [
+            ("midplane.torus=0x2x2", ParseError::Torus("0x2x2")),
+            ("midplane.torus=2x2", ParseError::Torus("2x2")),
+            ("midplane.torus=2x2x2x2", ParseError::Torus("2x2x2x2")),
+            ("midplane.torus=+2x2x2", ParseError::Torus("+2x2x2")),
+            ("midplane.torus=257x1x1", ParseError::Torus("257x1x1")),
+            (
+                "midplane.torus=99999999999x1x1",
+                ParseError::Torus("99999999999x1x1"),
+            ),
+            ("midplane.wrap=xx", ParseError::Wrap("xx")),
+            ("midplane.wrap=w", ParseError::Wrap("w")),
+            ("midplane.coord=1,2", ParseError::Coord("1,2")),
+            ("midplane.coord=256,0,0", ParseError::Coord("256,0,0")),
+            (
+                "midplane.coord=0,1,0",
+                ParseError::Outside(Coord { x: 0, y: 1, z: 0 }),
+            ),
+            ("midplane.mpi_memory=4K", ParseError::MpiMemory("4K")),
+            ("midplane.mpi_memory=", ParseError::MpiMemory("")),
+            ("midplane.exit=now", ParseError::Exit("now")),
+            ("midplane.torus", ParseError::Unknown("midplane.torus")),
+            (
+                "midplane.colour=red",
+                ParseError::Unknown("midplane.colour=red"),
+            ),
+            (
+                "midplane.wrap=x midplane.wrap=x",
+                ParseError::Twice("midplane.wrap=x"),
+            ),
+            ("-- a%2", ParseError::Encoding("a%2")),
+            ("-- %00", ParseError::Encoding("%00")),
+            ("-- %zz", ParseError::Encoding("%zz")),
+        ] {
+            assert_eq!(BootArgs::parse(text), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_hold_at_their_edges() {
+        let words = |n: usize| format!("--{}", " a".repeat(n));
+        assert!(BootArgs::parse(&words(MAX_ARGS)).is_ok());
+        let many = words(MAX_ARGS + 1);
+        assert_eq!(BootArgs::parse(&many), Err(ParseError::TooManyArgs));
+        let fits = format!("-- {}", "a".repeat(MAX_BYTES - 3));
+        assert!(BootArgs::parse(&fits).is_ok());
+        let long = format!("{fits}a");
+        assert_eq!(
+            BootArgs::parse(&long),
+            Err(ParseError::TooLong(MAX_BYTES + 1))
+        );
+    }
+}
