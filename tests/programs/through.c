@@ -1,0 +1,95 @@
+/* Through traffic: the ranks between the first and the last compute and call nothing while those two
+ * exchange messages that pass through them.
+ *
+ *     through [ROUNDS]      default 100
+ *
+ * Rank 0 prints how long the exchange took and how long the others computed: where the nodes between
+ * forward by themselves, the first is far below the second.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <mpi.h>
+
+/* Whole-number work that the compiler cannot leave out. */
+static unsigned long compute(double seconds)
+{
+    volatile unsigned long state = 88172645463325252ul;
+    double end = MPI_Wtime() + seconds;
+    unsigned long rounds = 0;
+    int i;
+
+    do {
+        for (i = 0; i < 100000; i++) {
+            unsigned long x = state;
+
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            state = x;
+        }
+        rounds++;
+    } while (MPI_Wtime() < end);
+    return rounds;
+}
+
+int main(int argc, char **argv)
+{
+    int rank, size, rounds, round, errors = 0, peer, total = 0;
+    unsigned char buffer[600];
+    double start, talked = 0.0, ends = 0.0, first;
+    const double work = 1.0;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    rounds = argc > 1 ? atoi(argv[1]) : 100;
+    if (rounds < 1 || size < 2) {
+        if (rank == 0)
+            fprintf(stderr, "usage: through [ROUNDS]: at least 1, with at least 2 processes\n");
+        MPI_Finalize();
+        return 2;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    start = MPI_Wtime();
+    if (rank == 0 || rank == size - 1) {
+        peer = size - 1 - rank;
+        for (round = 0; round < rounds; round++) {
+            int i, place;
+
+            for (i = 0; i < (int)sizeof buffer; i++)
+                buffer[i] = (unsigned char)(round + i);
+            for (place = 0; place < 2; place++) {
+                if ((place == 0) == (rank == 0)) {
+                    MPI_Send(buffer, (int)sizeof buffer, MPI_BYTE, peer, round, MPI_COMM_WORLD);
+                } else {
+                    for (i = 0; i < (int)sizeof buffer; i++)
+                        buffer[i] = 0;
+                    MPI_Recv(buffer, (int)sizeof buffer, MPI_BYTE, peer, round, MPI_COMM_WORLD,
+                             MPI_STATUS_IGNORE);
+                    for (i = 0; i < (int)sizeof buffer; i++)
+                        errors += buffer[i] != (unsigned char)(round + i);
+                }
+            }
+        }
+        talked = MPI_Wtime() - start;
+    } else {
+        if (compute(work) == 0)
+            errors++;
+        ends = MPI_Wtime() - start;
+    }
+    first = ends > 0.0 ? ends : 1e9;
+    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Reduce(&errors, &total, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        if (size > 2)
+            printf("through: %d rounds in %.6f seconds, the others computed for %.6f, %d errors\n", rounds,
+                   talked, first, total);
+        else
+            printf("through: %d rounds in %.6f seconds, nobody between, %d errors\n", rounds, talked, total);
+        if (size > 2 && talked >= first)
+            printf("through: the exchange ended only after the computing did\n");
+    }
+    MPI_Finalize();
+    return total != 0;
+}
