@@ -1,0 +1,295 @@
+/* MPI for bare-metal nodes: the C binding of Midplane.
+ *
+ * What is declared here works as "MPI: A Message-Passing Interface Standard, Version 3.1" says; section
+ * numbers below are that document's. What is not declared is not there: a program that needs it fails to
+ * compile or link instead of failing later. In particular there are no derived datatypes, no
+ * intercommunicators, no one-sided communication, no files and no threads beyond MPI_THREAD_SERIALIZED.
+ *
+ * Every function returns MPI_SUCCESS or an error code whose class MPI_Error_class gives; under the default
+ * error handler MPI_ERRORS_ARE_FATAL (section 8.3) it does not return after an error: the job ends with
+ * a message that names the rank, the function and what was wrong.
+ */
+#ifndef MIDPLANE_MPI_H
+#define MIDPLANE_MPI_H
+
+#include <stddef.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* The standard that this is a part of (section 8.1.1). */
+#define MPI_VERSION    3
+#define MPI_SUBVERSION 1
+/* Tells programs which implementation they are compiled for. */
+#define MIDPLANE_MPI 1
+
+/* ---- Handles and other types (section 2.5). A handle names an object; it is never an address. ---- */
+
+typedef int       MPI_Comm;
+typedef int       MPI_Group;
+typedef int       MPI_Datatype;
+typedef int       MPI_Op;
+typedef int       MPI_Request;
+typedef int       MPI_Errhandler;
+typedef ptrdiff_t MPI_Aint;
+typedef long long MPI_Offset;
+typedef long long MPI_Count;
+
+/* What is known of a received message (section 3.2.5). MPI_ERROR is set only by the calls that complete
+ * several requests, and only when they return MPI_ERR_IN_STATUS. */
+typedef struct MPI_Status {
+    int       MPI_SOURCE;
+    int       MPI_TAG;
+    int       MPI_ERROR;
+    int       midplane_cancelled;
+    long long midplane_bytes;
+} MPI_Status;
+
+/* ---- Constants ---- */
+
+/* Wildcards and special ranks (sections 3.2.4, 3.11, 6.3). */
+#define MPI_ANY_SOURCE (-2)
+#define MPI_PROC_NULL  (-1)
+#define MPI_ROOT       (-3)
+#define MPI_ANY_TAG    (-1)
+#define MPI_UNDEFINED  (-32766)
+
+#define MPI_BOTTOM          ((void *)0)
+#define MPI_IN_PLACE        ((void *)-1)
+#define MPI_STATUS_IGNORE   ((MPI_Status *)1)
+#define MPI_STATUSES_IGNORE ((MPI_Status *)1)
+
+/* Lengths of strings, the closing zero included. */
+#define MPI_MAX_PROCESSOR_NAME         64
+#define MPI_MAX_ERROR_STRING           160
+#define MPI_MAX_LIBRARY_VERSION_STRING 128
+#define MPI_MAX_OBJECT_NAME            64
+
+#define MPI_COMM_NULL  ((MPI_Comm)0x04000000)
+#define MPI_COMM_WORLD ((MPI_Comm)0x44000000)
+#define MPI_COMM_SELF  ((MPI_Comm)0x44000001)
+
+#define MPI_REQUEST_NULL ((MPI_Request)0)
+
+#define MPI_ERRHANDLER_NULL  ((MPI_Errhandler)0x14000000)
+#define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x54000000)
+#define MPI_ERRORS_RETURN    ((MPI_Errhandler)0x54000001)
+
+/* Results of MPI_Comm_compare (section 6.4.1). */
+#define MPI_IDENT     0
+#define MPI_CONGRUENT 1
+#define MPI_SIMILAR   2
+#define MPI_UNEQUAL   3
+
+/* Levels of thread support (section 12.4.3). */
+#define MPI_THREAD_SINGLE     0
+#define MPI_THREAD_FUNNELED   1
+#define MPI_THREAD_SERIALIZED 2
+#define MPI_THREAD_MULTIPLE   3
+
+/* Predefined attributes of MPI_COMM_WORLD (section 8.1.2). */
+#define MPI_TAG_UB          0x64400001
+#define MPI_HOST            0x64400003
+#define MPI_IO              0x64400005
+#define MPI_WTIME_IS_GLOBAL 0x64400007
+
+/* Datatypes (section 3.2.2). */
+#define MPI_DATATYPE_NULL         ((MPI_Datatype)0x0c000000)
+#define MPI_CHAR                  ((MPI_Datatype)0x4c000001)
+#define MPI_SIGNED_CHAR           ((MPI_Datatype)0x4c000002)
+#define MPI_UNSIGNED_CHAR         ((MPI_Datatype)0x4c000003)
+#define MPI_BYTE                  ((MPI_Datatype)0x4c000004)
+#define MPI_PACKED                ((MPI_Datatype)0x4c000005)
+#define MPI_WCHAR                 ((MPI_Datatype)0x4c000006)
+#define MPI_SHORT                 ((MPI_Datatype)0x4c000007)
+#define MPI_UNSIGNED_SHORT        ((MPI_Datatype)0x4c000008)
+#define MPI_INT                   ((MPI_Datatype)0x4c000009)
+#define MPI_UNSIGNED              ((MPI_Datatype)0x4c00000a)
+#define MPI_LONG                  ((MPI_Datatype)0x4c00000b)
+#define MPI_UNSIGNED_LONG         ((MPI_Datatype)0x4c00000c)
+#define MPI_LONG_LONG_INT         ((MPI_Datatype)0x4c00000d)
+#define MPI_LONG_LONG             MPI_LONG_LONG_INT
+#define MPI_UNSIGNED_LONG_LONG    ((MPI_Datatype)0x4c00000e)
+#define MPI_FLOAT                 ((MPI_Datatype)0x4c00000f)
+#define MPI_DOUBLE                ((MPI_Datatype)0x4c000010)
+#define MPI_LONG_DOUBLE           ((MPI_Datatype)0x4c000011)
+#define MPI_C_BOOL                ((MPI_Datatype)0x4c000012)
+#define MPI_INT8_T                ((MPI_Datatype)0x4c000013)
+#define MPI_INT16_T               ((MPI_Datatype)0x4c000014)
+#define MPI_INT32_T               ((MPI_Datatype)0x4c000015)
+#define MPI_INT64_T               ((MPI_Datatype)0x4c000016)
+#define MPI_UINT8_T               ((MPI_Datatype)0x4c000017)
+#define MPI_UINT16_T              ((MPI_Datatype)0x4c000018)
+#define MPI_UINT32_T              ((MPI_Datatype)0x4c000019)
+#define MPI_UINT64_T              ((MPI_Datatype)0x4c00001a)
+#define MPI_AINT                  ((MPI_Datatype)0x4c00001b)
+#define MPI_OFFSET                ((MPI_Datatype)0x4c00001c)
+#define MPI_COUNT                 ((MPI_Datatype)0x4c00001d)
+#define MPI_C_FLOAT_COMPLEX       ((MPI_Datatype)0x4c00001e)
+#define MPI_C_COMPLEX             MPI_C_FLOAT_COMPLEX
+#define MPI_C_DOUBLE_COMPLEX      ((MPI_Datatype)0x4c00001f)
+#define MPI_C_LONG_DOUBLE_COMPLEX ((MPI_Datatype)0x4c000020)
+/* Pairs of a value and an index, for MPI_MINLOC and MPI_MAXLOC (section 5.9.4). */
+#define MPI_FLOAT_INT       ((MPI_Datatype)0x4c000021)
+#define MPI_DOUBLE_INT      ((MPI_Datatype)0x4c000022)
+#define MPI_LONG_INT        ((MPI_Datatype)0x4c000023)
+#define MPI_2INT            ((MPI_Datatype)0x4c000024)
+#define MPI_SHORT_INT       ((MPI_Datatype)0x4c000025)
+#define MPI_LONG_DOUBLE_INT ((MPI_Datatype)0x4c000026)
+
+/* Reduction operations (section 5.9.2). */
+#define MPI_OP_NULL ((MPI_Op)0x18000000)
+#define MPI_MAX     ((MPI_Op)0x58000001)
+#define MPI_MIN     ((MPI_Op)0x58000002)
+#define MPI_SUM     ((MPI_Op)0x58000003)
+#define MPI_PROD    ((MPI_Op)0x58000004)
+#define MPI_LAND    ((MPI_Op)0x58000005)
+#define MPI_BAND    ((MPI_Op)0x58000006)
+#define MPI_LOR     ((MPI_Op)0x58000007)
+#define MPI_BOR     ((MPI_Op)0x58000008)
+#define MPI_LXOR    ((MPI_Op)0x58000009)
+#define MPI_BXOR    ((MPI_Op)0x5800000a)
+#define MPI_MINLOC  ((MPI_Op)0x5800000b)
+#define MPI_MAXLOC  ((MPI_Op)0x5800000c)
+
+/* Error classes (section 8.4). */
+#define MPI_SUCCESS          0
+#define MPI_ERR_BUFFER       1
+#define MPI_ERR_COUNT        2
+#define MPI_ERR_TYPE         3
+#define MPI_ERR_TAG          4
+#define MPI_ERR_COMM         5
+#define MPI_ERR_RANK         6
+#define MPI_ERR_ROOT         7
+#define MPI_ERR_GROUP        8
+#define MPI_ERR_OP           9
+#define MPI_ERR_TOPOLOGY     10
+#define MPI_ERR_DIMS         11
+#define MPI_ERR_ARG          12
+#define MPI_ERR_UNKNOWN      13
+#define MPI_ERR_TRUNCATE     14
+#define MPI_ERR_OTHER        15
+#define MPI_ERR_INTERN       16
+#define MPI_ERR_IN_STATUS    17
+#define MPI_ERR_PENDING      18
+#define MPI_ERR_REQUEST      19
+#define MPI_ERR_KEYVAL       20
+#define MPI_ERR_NO_MEM       21
+#define MPI_ERR_UNSUPPORTED_OPERATION 22
+#define MPI_ERR_LASTCODE     63
+
+/* ---- Environment (chapter 8) ---- */
+
+int MPI_Init(int *argc, char ***argv);
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided);
+int MPI_Initialized(int *flag);
+int MPI_Query_thread(int *provided);
+int MPI_Is_thread_main(int *flag);
+/* Waits until nothing that this rank started is under way, then for the other ranks. */
+int MPI_Finalize(void);
+int MPI_Finalized(int *flag);
+/* Ends the whole job, whatever `comm` is, with the status errorcode; does not return. */
+int MPI_Abort(MPI_Comm comm, int errorcode);
+
+int MPI_Get_version(int *version, int *subversion);
+int MPI_Get_library_version(char *version, int *resultlen);
+int MPI_Get_processor_name(char *name, int *resultlen);
+/* Seconds since this node started; clocks of different nodes are not synchronised. */
+double MPI_Wtime(void);
+double MPI_Wtick(void);
+
+int MPI_Error_class(int errorcode, int *errorclass);
+int MPI_Error_string(int errorcode, char *string, int *resultlen);
+int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler);
+int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler);
+int MPI_Errhandler_free(MPI_Errhandler *errhandler);
+
+/* ---- Communicators (chapter 6) ---- */
+
+int MPI_Comm_rank(MPI_Comm comm, int *rank);
+int MPI_Comm_size(MPI_Comm comm, int *size);
+int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result);
+int MPI_Comm_test_inter(MPI_Comm comm, int *flag);
+int MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag);
+
+/* ---- Datatypes (chapter 4) ---- */
+
+int MPI_Type_size(MPI_Datatype datatype, int *size);
+int MPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent);
+int MPI_Get_address(const void *location, MPI_Aint *address);
+
+/* ---- Point to point (chapter 3) ---- */
+
+int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
+int MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
+int MPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
+int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+             MPI_Status *status);
+int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                 void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                 MPI_Comm comm, MPI_Status *status);
+int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source,
+                         int recvtag, MPI_Comm comm, MPI_Status *status);
+int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+              MPI_Request *request);
+int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+               MPI_Request *request);
+int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+               MPI_Request *request);
+int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+              MPI_Request *request);
+
+int MPI_Wait(MPI_Request *request, MPI_Status *status);
+int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses);
+int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status);
+int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                 MPI_Status *array_of_statuses);
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status);
+int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses);
+int MPI_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status);
+int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                 MPI_Status *array_of_statuses);
+
+int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status);
+int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status);
+int MPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count);
+int MPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count);
+int MPI_Test_cancelled(const MPI_Status *status, int *flag);
+
+/* ---- Collectives (chapter 5). Reductions combine the ranks' values in one fixed order: the same values
+ * give the same result, bit for bit, at every root and in every run. ---- */
+
+int MPI_Barrier(MPI_Comm comm);
+int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+               MPI_Datatype recvtype, int root, MPI_Comm comm);
+int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm);
+int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                MPI_Datatype recvtype, int root, MPI_Comm comm);
+int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype,
+                 void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm);
+int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                  MPI_Datatype recvtype, MPI_Comm comm);
+int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                   const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm);
+int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                 MPI_Datatype recvtype, MPI_Comm comm);
+int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+                  void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
+                  MPI_Comm comm);
+int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
+               MPI_Comm comm);
+int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  MPI_Comm comm);
+int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+               MPI_Comm comm);
+int MPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op);
+
+#if defined(__cplusplus)
+}
+#endif
+
+#endif
