@@ -1,6 +1,55 @@
 //! The torus: inject -> router -> link -> router -> deliver.
-#![cfg_attr(not(test), no_std)]
+//!
+//! A 3-D torus (or mesh, per dimension) of nodes with six links each, after Blue Gene/L: packets of 32 to
+//! 256 bytes, four virtual channels per link, tokens, the bubble rule. A packet that was injected is
+//! delivered exactly once; nothing is dropped; back-pressure reaches the injector.
+//!
+//! ```text
+//!  send:  inject.rs -> router.rs -> wire.rs -> torus.rs -> link.rs
+//!  recv:  deliver.rs <- router.rs <- wire.rs <- torus.rs <- link.rs
+//! ```
+//!
+//! Sans-io: no I/O, no clock, no allocation, no unsafe code. The packet memory is handed in:
+//!
+//! ```
+//! use net_torus::{Coord, Fifo, Router, Shape, Sizes};
+//!
+//! const SIZES: Sizes = Sizes::BLUE_GENE;
+//! const _: () = assert!(SIZES.bytes() <= 48 * 1024);
+//! let mut memory = [[0; 32]; SIZES.chunks()];
+//! let shape = Shape::new([1, 1, 1], [true; 3]).unwrap();
+//! let here = Coord::default();
+//! let mut router = Router::new(shape, here, SIZES, &mut memory).unwrap();
+//! router.inject(Fifo::Normal, here, 5, |body| body.copy_from_slice(b"hello")).unwrap();
+//! assert_eq!(router.head(Fifo::Normal), Some(&b"hello"[..]));
+//! router.pop(Fifo::Normal);
+//! assert_eq!(router.head(Fifo::Normal), None);
+//! ```
+#![cfg_attr(not(any(test, feature = "sim")), no_std)]
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod fmt;
+
 pub mod coord;
+mod deliver;
+pub mod inject;
 pub mod link;
+mod queue;
+pub mod route;
+pub mod router;
+#[cfg(any(test, feature = "sim"))]
+pub mod sim;
+pub mod stats;
+pub mod torus;
+pub mod vc;
+pub mod wire;
+
+pub use coord::{Coord, Direction, Rank, Shape};
+pub use inject::{InjectError, Routing};
+pub use link::Link;
+pub use router::{ConfigError, Router, Sizes};
+pub use stats::Stats;
+pub use torus::Torus;
+pub use vc::Vc;
+pub use wire::{BODY_BYTES, Chunk, Defect, Fifo};

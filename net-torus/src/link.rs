@@ -15,4 +15,10 @@ pub trait Link {
     /// the number of bytes that `f` returns (0: nothing is sent). False when the link is full: `f` was
     /// not called, try again later.
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool;
+
+    /// Called with the node's clock (nanoseconds, any start, never going back) before each round of
+    /// `receive` and `transmit`. Links that keep time, such as retransmitting ones, act on it.
+    fn poll(&mut self, now_ns: u64) {
+        let _ = now_ns;
+    }
 }

@@ -1,0 +1,76 @@
+//! The way out: reception FIFOs.
+
+use crate::queue;
+use crate::route;
+use crate::router::{LOCAL, RECEPTION, Router, next_after};
+use crate::wire::{Fifo, HEADER_BYTES, Repr};
+
+impl Router<'_> {
+    /// Body of the oldest packet in a reception FIFO, exactly as long as it was injected.
+    pub fn head(&self, fifo: Fifo) -> Option<&[u8]> {
+        let (start, repr) = self.reception_front(fifo)?;
+        let bytes = queue::bytes(self.memory, start, repr.chunks());
+        bytes.get(HEADER_BYTES..HEADER_BYTES + repr.body as usize)
+    }
+
+    /// Frees the packet that [`Router::head`] shows, and takes the next that waited for room. Does nothing
+    /// when the FIFO is empty.
+    pub fn pop(&mut self, fifo: Fifo) {
+        if let Some((_, repr)) = self.reception_front(fifo) {
+            self.queues[RECEPTION + fifo as usize].pop(repr.chunks() as u16);
+            self.deliver(fifo);
+        }
+    }
+
+    fn reception_front(&self, fifo: Fifo) -> Option<(usize, Repr)> {
+        let start = self.queues[RECEPTION + fifo as usize].front()?;
+        let header = self.memory[start].first_chunk()?;
+        Some((start, Repr::parse_trusted(header).ok()?))
+    }
+
+    /// Reserves room for a packet in a reception FIFO, counts it as delivered and returns its bytes.
+    pub(crate) fn reception_room(&mut self, fifo: Fifo, chunks: usize) -> Option<&mut [u8]> {
+        let start = self.reserve_reception(fifo, chunks)?;
+        Some(queue::bytes_mut(self.memory, start, chunks))
+    }
+
+    fn reserve_reception(&mut self, fifo: Fifo, chunks: usize) -> Option<usize> {
+        let queue = &mut self.queues[RECEPTION + fifo as usize];
+        if queue.free() < chunks as u16 {
+            return None;
+        }
+        let start = queue.push(chunks as u16);
+        let stats = &mut self.stats.fifos[fifo as usize];
+        stats.delivered.add(chunks);
+        stats.reception_high_water = queue.high();
+        Some(start)
+    }
+
+    /// Moves packets that are at their destination, or that leave a copy here, into a reception FIFO, in
+    /// turn among the sources, until it is full or nothing waits.
+    pub(crate) fn deliver(&mut self, fifo: Fifo) {
+        let output = LOCAL + fifo as usize;
+        while let Some(source) = next_after(self.want[output], self.last[output])
+            && let Some(head) = self.heads[source]
+            && let Some(from) = self.queues[source].front()
+        {
+            let chunks = head.repr.chunks();
+            // No smaller packet goes before it: a great one would wait forever.
+            let Some(to) = self.reserve_reception(fifo, chunks) else {
+                return;
+            };
+            self.memory.copy_within(from..from + chunks, to);
+            self.last[output] = source as u8;
+            let left = route::productive(self.here, &head.repr);
+            match route::dimension_order(left) {
+                // A deposit packet leaves its copy and goes on.
+                Some(d) => {
+                    self.stats.deposits += 1;
+                    self.want[output] &= !(1 << source);
+                    self.enter(source, head.repr, 1 << d as u8);
+                }
+                None => self.remove(source, &head),
+            }
+        }
+    }
+}

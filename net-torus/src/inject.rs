@@ -1,0 +1,144 @@
+//! The way in: injection FIFOs.
+
+use crate::coord::Coord;
+use crate::queue;
+use crate::route;
+use crate::router::{INJECT, INJECT_PRIORITY, INJECT_SELF, Router};
+use crate::vc::Vc;
+use crate::wire::{BODY_BYTES, Directions, Fifo, HEADER_BYTES, PACKET_CHUNKS, Repr};
+
+/// Why a packet was not injected. Only [`InjectError::Full`] goes away by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum InjectError {
+    /// The injection FIFO is full: try again after the router has moved packets.
+    Full,
+    /// The body is longer than [`BODY_BYTES`].
+    TooLong,
+    /// No node has these coordinates.
+    OutsideTorus,
+}
+
+impl core::fmt::Display for InjectError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Full => "the injection FIFO is full",
+            Self::TooLong => "the packet's body is longer than 248 bytes",
+            Self::OutsideTorus => "the destination is outside the torus",
+        })
+    }
+}
+
+impl core::error::Error for InjectError {}
+
+/// How a packet finds its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Routing {
+    /// Dimension order on a bubble channel. Packets of one FIFO from one node to another arrive in the
+    /// order of injection.
+    Deterministic,
+    /// Minimal adaptive on the dynamic channels, with the bubble channel as the escape: packets may
+    /// overtake one another. Priority packets are routed deterministically all the same.
+    Adaptive,
+}
+
+impl Router<'_> {
+    /// Room for a packet of the greatest size to anywhere, so that [`Router::inject`] will take it.
+    pub fn can_inject(&self, fifo: Fifo) -> bool {
+        let queues = match fifo {
+            Fifo::Normal => INJECT..=INJECT_SELF,
+            Fifo::Priority => INJECT_PRIORITY..=INJECT_PRIORITY,
+        };
+        queues
+            .into_iter()
+            .all(|q| self.queues[q].free() >= PACKET_CHUNKS as u16)
+    }
+
+    /// Injects a packet with a body of `len` bytes, at most [`BODY_BYTES`], which `fill` writes, to `dest`
+    /// (the node itself is allowed), with [`Routing::Deterministic`]. Never blocks; on an error `fill` was
+    /// not called.
+    pub fn inject(
+        &mut self,
+        fifo: Fifo,
+        dest: Coord,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), InjectError> {
+        self.inject_with(fifo, dest, len, Routing::Deterministic, fill)
+    }
+
+    /// As [`Router::inject`], with the choice of the way.
+    pub fn inject_with(
+        &mut self,
+        fifo: Fifo,
+        dest: Coord,
+        len: usize,
+        routing: Routing,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), InjectError> {
+        if len > BODY_BYTES {
+            return Err(InjectError::TooLong);
+        }
+        if self.shape.rank(dest).is_none() {
+            return Err(InjectError::OutsideTorus);
+        }
+        let dynamic = fifo == Fifo::Normal && routing == Routing::Adaptive;
+        let repr = Repr {
+            hints: route::hints(&self.shape, self.here, dest),
+            deposit: false,
+            dynamic,
+            vc: match fifo {
+                Fifo::Normal => Vc::Bn,
+                Fifo::Priority => Vc::Bp,
+            },
+            fifo,
+            body: len as u8,
+            dest,
+        };
+        self.enqueue(repr, fill)
+    }
+
+    fn enqueue(&mut self, repr: Repr, fill: impl FnOnce(&mut [u8])) -> Result<(), InjectError> {
+        let source = self.injection_fifo(&repr);
+        let (queue, chunks) = (&mut self.queues[source], repr.chunks());
+        let fifo = &mut self.stats.fifos[repr.fifo as usize];
+        if queue.free() < chunks as u16 {
+            fifo.refused += 1;
+            return Err(InjectError::Full);
+        }
+        let start = queue.push(chunks as u16);
+        let first = queue.used() == chunks as u16;
+        fifo.injected.add(chunks);
+        fifo.injection_high_water = fifo.injection_high_water.max(queue.high());
+        let packet = queue::bytes_mut(self.memory, start, chunks);
+        let (header, rest) = packet.split_at_mut(HEADER_BYTES);
+        let (body, padding) = rest.split_at_mut(repr.body as usize);
+        header.copy_from_slice(&repr.emit());
+        fill(body);
+        // Not what an earlier packet left there: it is nobody else's business.
+        padding.fill(0);
+        if first {
+            self.refresh(source);
+            self.deliver(repr.fifo);
+        }
+        Ok(())
+    }
+
+    /// The injection FIFO for a packet: that of its first direction in dimension order; for a dynamic
+    /// packet the emptiest of its productive directions.
+    fn injection_fifo(&self, repr: &Repr) -> usize {
+        if repr.fifo == Fifo::Priority {
+            return INJECT_PRIORITY;
+        }
+        let first: Directions = repr.hints;
+        match route::dimension_order(first) {
+            None => INJECT_SELF,
+            Some(d) if !repr.dynamic => INJECT + d as usize,
+            Some(_) => first
+                .iter()
+                .map(|d| INJECT + d as usize)
+                .max_by_key(|&q| self.queues[q].free())
+                .unwrap_or(INJECT_SELF),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Packet queues over one array of chunks.
+//!
+//! A queue is a ring of chunks in which a packet is always contiguous: behind its last chunk lies room
+//! for seven more, so that a packet which starts on the last chunk still ends in one piece. The same
+//! number of chunks at the start is then occupied too, hence nothing is stored twice.
+
+use crate::wire::{Chunk, PACKET_CHUNKS};
+
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Queue {
+    base: u32,
+    capacity: u16,
+    head: u16,
+    used: u16,
+    high: u16,
+}
+
+/// Chunks of memory that a queue of `packets` greatest packets takes, the run-over included.
+pub(crate) const fn chunks_for(packets: u16) -> usize {
+    if packets == 0 {
+        0
+    } else {
+        packets as usize * PACKET_CHUNKS + PACKET_CHUNKS - 1
+    }
+}
+
+impl Queue {
+    /// A queue for `packets` greatest packets, whose memory starts at chunk `*at`; moves `*at` behind it.
+    pub fn new(packets: u16, at: &mut usize) -> Self {
+        let base = *at as u32;
+        *at += chunks_for(packets);
+        Self {
+            base,
+            capacity: packets * PACKET_CHUNKS as u16,
+            ..Self::default()
+        }
+    }
+    /// Chunks in all.
+    pub fn capacity(&self) -> u16 {
+        self.capacity
+    }
+    pub fn free(&self) -> u16 {
+        self.capacity - self.used
+    }
+    pub fn used(&self) -> u16 {
+        self.used
+    }
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+    /// Most chunks that were ever in use.
+    pub fn high(&self) -> u16 {
+        self.high
+    }
+    /// Appends a packet that takes `charge` chunks, which must be free; where its chunks start.
+    pub fn push(&mut self, charge: u16) -> usize {
+        debug_assert!(self.free() >= charge);
+        let tail = (self.head as u32 + self.used as u32) % self.capacity as u32;
+        self.used += charge;
+        self.high = self.high.max(self.used);
+        (self.base + tail) as usize
+    }
+    /// Where the oldest packet's chunks start.
+    pub fn front(&self) -> Option<usize> {
+        (!self.is_empty()).then(|| self.base as usize + self.head as usize)
+    }
+    /// Frees the oldest packet, which takes `charge` chunks.
+    pub fn pop(&mut self, charge: u16) {
+        debug_assert!(self.used >= charge);
+        self.head = ((self.head as u32 + charge as u32) % self.capacity as u32) as u16;
+        self.used -= charge;
+    }
+}
+
+/// `count` chunks from `start` as bytes.
+pub(crate) fn bytes(memory: &[Chunk], start: usize, count: usize) -> &[u8] {
+    memory[start..start + count].as_flattened()
+}
+
+/// As [`bytes`], to be written.
+pub(crate) fn bytes_mut(memory: &mut [Chunk], start: usize, count: usize) -> &mut [u8] {
+    memory[start..start + count].as_flattened_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn packets_stay_whole_and_in_order() {
+        let mut at = 3;
+        let mut queue = Queue::new(3, &mut at);
+        assert_eq!(at, 3 + 24 + 7);
+        let mut memory = vec![[0u8; 32]; at];
+        let mut model = VecDeque::new();
+        let mut seed = 1u32;
+        for serial in 0..100_000u32 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let size = (seed >> 24) as u16 % 8 + 1;
+            if queue.free() >= size {
+                let start = queue.push(size);
+                bytes_mut(&mut memory, start, size as usize).fill(serial as u8);
+                model.push_back((size, serial as u8));
+            } else {
+                let (size, fill) = model.pop_front().unwrap();
+                let start = queue.front().unwrap();
+                let packet = bytes(&memory, start, size as usize);
+                assert!(packet.iter().all(|&b| b == fill));
+                queue.pop(size);
+            }
+            assert_eq!(queue.used(), model.iter().map(|p| p.0).sum::<u16>());
+        }
+        assert_eq!(queue.high(), 24);
+        assert!(memory[..3].iter().flatten().all(|&b| b == 0));
+    }
+}

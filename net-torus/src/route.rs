@@ -1,0 +1,263 @@
+//! Where a packet may go next. Pure functions of coordinates and hint bits.
+//!
+//! The source chooses one direction per dimension, the shorter way round, and writes it into the hint
+//! bits; mesh and torus differ in nothing else ("Blue Gene/L torus, hint bits and cut-off registers").
+
+use crate::coord::{Coord, Direction, Shape};
+use crate::wire::{Defect, Directions, Repr};
+
+impl Direction {
+    /// The dimension: 0 for X, 1 for Y, 2 for Z.
+    pub const fn dimension(self) -> usize {
+        self as usize / 2
+    }
+    /// Whether coordinates grow this way.
+    pub const fn is_plus(self) -> bool {
+        (self as usize).is_multiple_of(2)
+    }
+    /// The other way along the same dimension.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        Self::ALL[self as usize ^ 1]
+    }
+    /// The direction of `dimension` (0, 1, 2) towards greater (`plus`) or smaller coordinates.
+    const fn of(dimension: usize, plus: bool) -> Self {
+        Self::ALL[2 * dimension + !plus as usize]
+    }
+    /// A name for reports: `X+` and so on.
+    pub const fn name(self) -> &'static str {
+        ["X+", "X-", "Y+", "Y-", "Z+", "Z-"][self as usize]
+    }
+}
+
+impl Coord {
+    /// x, y, z.
+    pub const fn axes(self) -> [u8; 3] {
+        [self.x, self.y, self.z]
+    }
+    /// From x, y, z.
+    pub const fn from_axes([x, y, z]: [u8; 3]) -> Self {
+        Self { x, y, z }
+    }
+}
+
+impl Shape {
+    /// The node behind the link of `from` in direction `d`; `None` at a mesh's edge, along an extent of
+    /// 1, or when `from` is outside the machine. Along a torus of extent 2 both directions lead to the
+    /// same node, over two links.
+    pub fn neighbour(&self, from: Coord, d: Direction) -> Option<Coord> {
+        self.rank(from)?;
+        let (dim, mut axes) = (d.dimension(), from.axes());
+        let (extent, here) = (self.extents()[dim], axes[dim] as u16);
+        let edge = if d.is_plus() {
+            here + 1 == extent
+        } else {
+            here == 0
+        };
+        if extent == 1 || edge && !self.wraps()[dim] {
+            return None;
+        }
+        axes[dim] = match (edge, d.is_plus()) {
+            (false, true) => here + 1,
+            (false, false) => here - 1,
+            (true, true) => 0,
+            (true, false) => extent - 1,
+        } as u8;
+        Some(Coord::from_axes(axes))
+    }
+
+    /// Directions in which `from` has a link.
+    pub fn links(&self, from: Coord) -> Directions {
+        Direction::ALL
+            .into_iter()
+            .filter(|&d| self.neighbour(from, d).is_some())
+            .fold(Directions::NONE, Directions::with)
+    }
+
+    /// Hops on the shortest way.
+    pub fn distance(&self, a: Coord, b: Coord) -> u32 {
+        (0..3)
+            .map(|dim| {
+                let straight = a.axes()[dim].abs_diff(b.axes()[dim]) as u32;
+                if self.wraps()[dim] {
+                    straight.min(self.extents()[dim] as u32 - straight)
+                } else {
+                    straight
+                }
+            })
+            .sum()
+    }
+}
+
+/// Hint bits of the shortest way. Of two equally long ways round, sources with an even coordinate take
+/// the one towards greater coordinates and the others its opposite: balanced over the ring, and the same
+/// for every packet of a pair, so that order is kept.
+pub fn hints(shape: &Shape, from: Coord, to: Coord) -> Directions {
+    let mut hints = Directions::NONE;
+    for dim in 0..3 {
+        let (a, b) = (from.axes()[dim] as u16, to.axes()[dim] as u16);
+        if a == b {
+            continue;
+        }
+        let plus = if shape.wraps()[dim] {
+            let extent = shape.extents()[dim];
+            let up = (b + extent - a) % extent;
+            match (2 * up).cmp(&extent) {
+                core::cmp::Ordering::Less => true,
+                core::cmp::Ordering::Equal => a % 2 == 0,
+                core::cmp::Ordering::Greater => false,
+            }
+        } else {
+            b > a
+        };
+        hints = hints.with(Direction::of(dim, plus));
+    }
+    hints
+}
+
+/// Directions in which a packet at `here` still has to travel; empty at its destination.
+pub fn productive(here: Coord, packet: &Repr) -> Directions {
+    let mut left = packet.hints.bits();
+    for (dim, (a, b)) in here.axes().into_iter().zip(packet.dest.axes()).enumerate() {
+        if a == b {
+            left &= !(0b11 << (2 * dim));
+        }
+    }
+    Directions::from_bits(left)
+}
+
+/// The direction of dimension order (X, then Y, then Z) out of `productive`.
+pub fn dimension_order(productive: Directions) -> Option<Direction> {
+    let bits = productive.bits();
+    (bits != 0).then(|| Direction::ALL[bits.trailing_zeros() as usize])
+}
+
+/// Checks a packet that came in over the link in direction `side` of the node at `here` which has
+/// `links`: whether its hint bits lead to its destination. Fails with [`Defect::Destination`] or
+/// [`Defect::Hints`].
+pub fn check(
+    shape: &Shape,
+    here: Coord,
+    links: Directions,
+    side: Direction,
+    packet: &Repr,
+) -> Result<(), Defect> {
+    if shape.rank(packet.dest).is_none() {
+        return Err(Defect::Destination);
+    }
+    let left = productive(here, packet).bits();
+    let mut unfinished = 0;
+    for (dim, (a, b)) in here.axes().into_iter().zip(packet.dest.axes()).enumerate() {
+        let bits = left >> (2 * dim) & 0b11;
+        if a != b {
+            unfinished += 1;
+            if bits == 0 || bits == 0b11 {
+                return Err(Defect::Hints);
+            }
+        }
+    }
+    let turns_back = left & 1 << side as u8 != 0;
+    let deposit_turns = packet.deposit
+        && (unfinished > 1 || left & !(1 << side.opposite() as u8) != 0 || packet.dynamic);
+    let arrival = packet.hints.has(side.opposite());
+    if turns_back || !arrival || left & !links.bits() != 0 || deposit_turns {
+        return Err(Defect::Hints);
+    }
+    // On a mesh, a hint away from the destination would end at the edge: refused here, not there.
+    for d in Directions::from_bits(left).iter() {
+        let (a, b) = (
+            here.axes()[d.dimension()],
+            packet.dest.axes()[d.dimension()],
+        );
+        if !shape.wraps()[d.dimension()] && (b > a) != d.is_plus() {
+            return Err(Defect::Hints);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_follow_the_shortest_way_everywhere() {
+        for extents in [[1, 1, 1], [2, 1, 3], [4, 5, 2], [8, 1, 6], [256, 1, 1]] {
+            for wrap in [true, false] {
+                let shape = Shape::new(extents, [wrap; 3]).unwrap();
+                for a in 0..shape.nodes() {
+                    for b in (0..shape.nodes()).step_by(1 + shape.nodes() as usize / 64) {
+                        let (mut at, to) = (shape.coord(a).unwrap(), shape.coord(b).unwrap());
+                        let (distance, hints) = (shape.distance(at, to), hints(&shape, at, to));
+                        let repr = Repr {
+                            hints,
+                            deposit: false,
+                            dynamic: false,
+                            vc: crate::vc::Vc::Bn,
+                            fifo: crate::wire::Fifo::Normal,
+                            body: 0,
+                            dest: to,
+                        };
+                        let mut hops = 0;
+                        while let Some(d) = dimension_order(productive(at, &repr)) {
+                            at = shape.neighbour(at, d).expect("a link");
+                            hops += 1;
+                            assert!(hops <= distance);
+                            let links = shape.links(at);
+                            assert_eq!(check(&shape, at, links, d.opposite(), &repr), Ok(()));
+                        }
+                        assert_eq!((at, hops), (to, distance));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn hints_that_lead_nowhere_are_refused() {
+        let shape = Shape::new([4, 4, 1], [true, false, true]).unwrap();
+        let here = Coord { x: 1, y: 1, z: 0 };
+        let links = shape.links(here);
+        let check = |hints: &[Direction], dest: [u8; 3], deposit| {
+            let repr = Repr {
+                hints: hints.iter().fold(Directions::NONE, |s, &d| s.with(d)),
+                deposit,
+                dynamic: false,
+                vc: crate::vc::Vc::Bn,
+                fifo: crate::wire::Fifo::Normal,
+                body: 0,
+                dest: Coord::from_axes(dest),
+            };
+            check(&shape, here, links, Direction::XMinus, &repr)
+        };
+        use Direction::*;
+        assert_eq!(check(&[XPlus], [3, 1, 0], false), Ok(()));
+        assert_eq!(check(&[XPlus], [1, 1, 0], false), Ok(()));
+        assert_eq!(check(&[XPlus], [4, 1, 0], false), Err(Defect::Destination));
+        assert_eq!(check(&[XPlus], [2, 2, 0], false), Err(Defect::Hints));
+        assert_eq!(check(&[XMinus], [3, 1, 0], false), Err(Defect::Hints));
+        assert_eq!(
+            check(&[XPlus, XMinus], [3, 1, 0], false),
+            Err(Defect::Hints)
+        );
+        assert_eq!(
+            check(&[XPlus, YMinus], [3, 3, 0], false),
+            Err(Defect::Hints)
+        );
+        assert_eq!(check(&[YPlus], [1, 3, 0], false), Err(Defect::Hints));
+        assert_eq!(check(&[XPlus], [3, 1, 0], true), Ok(()));
+        assert_eq!(check(&[XPlus, YPlus], [1, 3, 0], true), Err(Defect::Hints));
+    }
+
+    #[test]
+    fn both_links_of_an_extent_of_two_lead_to_the_same_node() {
+        let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
+        let (a, b) = (Coord::default(), Coord { x: 1, y: 0, z: 0 });
+        assert_eq!(shape.neighbour(a, Direction::XPlus), Some(b));
+        assert_eq!(shape.neighbour(a, Direction::XMinus), Some(b));
+        assert_eq!(shape.links(a).bits(), 0b11);
+        let mesh = Shape::new([2, 1, 1], [false; 3]).unwrap();
+        assert_eq!(mesh.neighbour(a, Direction::XMinus), None);
+        assert_eq!(hints(&mesh, b, a).bits(), 0b10);
+    }
+}

@@ -1,0 +1,535 @@
+//! The router: buffers, tokens and arbitration between six links, the injection and the reception FIFOs.
+//!
+//! ```text
+//!             inject()                                        head(), pop()
+//!                |                                                 ^
+//!   injection FIFOs: X+ X- Y+ Y- Z+ Z- self | priority      reception FIFOs
+//!                |                                                 |
+//!                +----------------> arbitration ------------------+
+//!                                    ^       |
+//!        link d: D0 D1 BN BP buffer -+       +-> link d (tokens of D0 D1 BN BP)
+//! ```
+//!
+//! Sans-io: bytes of frames go in by [`Router::receive_frame`] and come out by [`Router::fill_frame`].
+//! Nothing blocks, allocates or reads a clock, and each call does a bounded amount of work: at most the
+//! packets of one frame, plus at most the packets of the reception FIFOs.
+//!
+//! There is one normal injection FIFO per first direction, so that a packet for a busy link does not hold
+//! up one for an idle link; the direction depends on the pair of nodes only, so that order is kept.
+
+use crate::coord::{Coord, Direction, Rank, Shape};
+use crate::queue::{self, Queue, chunks_for};
+use crate::route;
+use crate::stats::Stats;
+use crate::vc::{Grant, Tokens, Vc};
+use crate::wire::{
+    CHUNK_BYTES, Chunk, Defect, Directions, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES,
+    PACKET_CHUNKS, Packet, Repr,
+};
+
+/// Greatest queue in packets of 256 bytes; token counters of 16 bits allow no more.
+pub const MAX_QUEUE_PACKETS: u16 = 2047;
+/// Greatest queue in chunks.
+pub(crate) const MAX_QUEUE_CHUNKS: usize = MAX_QUEUE_PACKETS as usize * PACKET_CHUNKS;
+/// Smallest buffer of a bubble channel in packets: the bubble rule asks for two.
+pub const MIN_BUBBLE_PACKETS: u16 = 2;
+
+/// Packets that priority may take of a link in a row while normal ones wait.
+const PRIORITY_BURST: u8 = 7;
+
+/// Sources of packets: 24 channel buffers (side x channel), seven normal injection FIFOs (first direction
+/// or self), the priority injection FIFO. One bit each in a `u32`.
+const SOURCES: usize = 32;
+pub(crate) const INJECT: usize = 6 * Vc::COUNT;
+pub(crate) const INJECT_SELF: usize = INJECT + 6;
+pub(crate) const INJECT_PRIORITY: usize = INJECT + 7;
+/// Reception FIFOs follow the sources in `Router::queues`.
+pub(crate) const RECEPTION: usize = SOURCES;
+const QUEUES: usize = SOURCES + Fifo::ALL.len();
+/// Sources of priority packets: the BP buffers and the priority injection FIFO.
+const PRIORITY_SOURCES: u32 = 0x0088_8888 | 1 << INJECT_PRIORITY;
+/// Outputs: six links, then the two reception FIFOs.
+const OUTPUTS: usize = 6 + Fifo::ALL.len();
+pub(crate) const LOCAL: usize = 6;
+
+/// Sizes of a router's buffers, in packets of 256 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sizes {
+    /// Buffer of each dynamic channel behind each link; 0: none, everything goes by the bubble channels.
+    pub dynamic: u16,
+    /// Buffer of channel BN behind each link, at least [`MIN_BUBBLE_PACKETS`].
+    pub normal: u16,
+    /// Buffer of channel BP behind each link, at least [`MIN_BUBBLE_PACKETS`].
+    pub priority: u16,
+    /// Each of the seven normal injection FIFOs (one per first direction, one for the node itself).
+    pub inject_normal: u16,
+    /// The priority injection FIFO.
+    pub inject_priority: u16,
+    /// The normal reception FIFO.
+    pub receive_normal: u16,
+    /// The priority reception FIFO.
+    pub receive_priority: u16,
+}
+
+impl Sizes {
+    /// The smallest legal buffers, with one packet per dynamic channel.
+    pub const SMALLEST: Self = Self {
+        dynamic: 1,
+        normal: MIN_BUBBLE_PACKETS,
+        priority: MIN_BUBBLE_PACKETS,
+        inject_normal: 1,
+        inject_priority: 1,
+        receive_normal: 1,
+        receive_priority: 1,
+    };
+
+    /// 1 KiB per channel and direction, as in Blue Gene/L ("Blue Gene/L torus, virtual channels"), and
+    /// FIFOs of the same size.
+    pub const BLUE_GENE: Self = Self {
+        dynamic: 4,
+        normal: 4,
+        priority: 4,
+        inject_normal: 4,
+        inject_priority: 4,
+        receive_normal: 4,
+        receive_priority: 4,
+    };
+
+    /// Chunks of packet memory that a router of these sizes is to be given.
+    pub const fn chunks(&self) -> usize {
+        let behind_links =
+            2 * chunks_for(self.dynamic) + chunks_for(self.normal) + chunks_for(self.priority);
+        let injection = 7 * chunks_for(self.inject_normal) + chunks_for(self.inject_priority);
+        let reception = chunks_for(self.receive_normal) + chunks_for(self.receive_priority);
+        6 * behind_links + injection + reception
+    }
+
+    /// Bytes of everything: the packet memory and the router's own state.
+    pub const fn bytes(&self) -> usize {
+        self.chunks() * CHUNK_BYTES + size_of::<Router<'static>>()
+    }
+}
+
+/// Why a router cannot be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum ConfigError {
+    /// A buffer is smaller than [`Sizes::SMALLEST`] allows, or greater than [`MAX_QUEUE_PACKETS`].
+    Size,
+    /// The memory handed in has less than [`Sizes::chunks`] chunks.
+    Memory,
+    /// The node's own coordinates are outside the torus.
+    Outside,
+    /// A link is there where the shape has none, or the other way round; the bits by direction number
+    /// tell which are there.
+    Links(u8),
+    /// A link's frames are shorter than [`MIN_MTU`](crate::wire::MIN_MTU).
+    Mtu,
+}
+
+impl core::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Size => f.write_str("a router buffer is too small or too large"),
+            Self::Memory => f.write_str("too little memory for the router's buffers"),
+            Self::Outside => f.write_str("own coordinates are outside the torus"),
+            Self::Mtu => f.write_str("a link's greatest frame cannot hold the greatest packet"),
+            Self::Links(bits) => write!(f, "links {bits:#08b} do not match the torus' shape"),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// What is known of a source's oldest packet, so that arbitration reads no packet memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub repr: Repr,
+    /// Outputs in whose `want` the source is.
+    outputs: u8,
+}
+
+/// One node's router. See the [module](self).
+pub struct Router<'m> {
+    pub(crate) shape: Shape,
+    pub(crate) here: Coord,
+    links: Directions,
+    pub(crate) memory: &'m mut [Chunk],
+    pub(crate) queues: [Queue; QUEUES],
+    pub(crate) heads: [Option<Head>; SOURCES],
+    /// By output: the sources whose oldest packet may leave there.
+    pub(crate) want: [u32; OUTPUTS],
+    /// By output: the source served last.
+    pub(crate) last: [u8; OUTPUTS],
+    /// By direction: priority packets sent in a row while normal ones waited.
+    burst: [u8; 6],
+    tokens: [[Tokens; Vc::COUNT]; 6],
+    grants: [[Grant; Vc::COUNT]; 6],
+    pub(crate) stats: Stats,
+}
+
+/// What arbitration decided: this source's oldest packet goes out on this channel.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    source: usize,
+    vc: Vc,
+}
+
+impl<'m> Router<'m> {
+    /// A router for the node at `here` with buffers of `sizes` in `memory` (at least [`Sizes::chunks`]).
+    pub fn new(
+        shape: Shape,
+        here: Coord,
+        sizes: Sizes,
+        memory: &'m mut [Chunk],
+    ) -> Result<Self, ConfigError> {
+        let buffers = [
+            (sizes.dynamic, 0),
+            (sizes.normal, MIN_BUBBLE_PACKETS),
+            (sizes.priority, MIN_BUBBLE_PACKETS),
+            (sizes.inject_normal, 1),
+            (sizes.inject_priority, 1),
+            (sizes.receive_normal, 1),
+            (sizes.receive_priority, 1),
+        ];
+        if buffers
+            .iter()
+            .any(|&(n, least)| n < least || n > MAX_QUEUE_PACKETS)
+        {
+            return Err(ConfigError::Size);
+        }
+        if memory.len() < sizes.chunks() {
+            return Err(ConfigError::Memory);
+        }
+        if shape.rank(here).is_none() {
+            return Err(ConfigError::Outside);
+        }
+        let mut at = 0;
+        let queues = core::array::from_fn(|i| {
+            let packets = match i {
+                0..INJECT => match Vc::ALL[i % Vc::COUNT] {
+                    Vc::D0 | Vc::D1 => sizes.dynamic,
+                    Vc::Bn => sizes.normal,
+                    Vc::Bp => sizes.priority,
+                },
+                INJECT..=INJECT_SELF => sizes.inject_normal,
+                INJECT_PRIORITY => sizes.inject_priority,
+                RECEPTION => sizes.receive_normal,
+                _ => sizes.receive_priority,
+            };
+            Queue::new(packets, &mut at)
+        });
+        let grants = core::array::from_fn(|side| {
+            core::array::from_fn(|vc| Grant::new(queues[side * Vc::COUNT + vc].capacity()))
+        });
+        Ok(Self {
+            shape,
+            here,
+            links: shape.links(here),
+            memory,
+            queues,
+            heads: [None; SOURCES],
+            want: [0; OUTPUTS],
+            last: [0; OUTPUTS],
+            burst: [0; 6],
+            tokens: Default::default(),
+            grants,
+            stats: Stats::default(),
+        })
+    }
+
+    /// The machine.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+    /// This node.
+    pub fn coord(&self) -> Coord {
+        self.here
+    }
+    /// This node's number.
+    pub fn rank(&self) -> Rank {
+        self.shape.rank(self.here).unwrap_or_default()
+    }
+    /// The directions in which there is a link.
+    pub fn links(&self) -> Directions {
+        self.links
+    }
+    /// The counters.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+    /// Whether no packet is anywhere in this router, reception FIFOs included.
+    pub fn is_empty(&self) -> bool {
+        self.queues.iter().all(Queue::is_empty)
+    }
+
+    fn defect(&mut self, side: Direction, defect: Defect) {
+        warning!("link {}: bad input, kind {}", side as u8, defect as u8);
+        self.stats.defects[defect as usize] += 1;
+    }
+
+    /// Takes a frame that came in over the link in direction `side`. What is wrong with it is counted
+    /// ([`Stats::defects`]) and dropped; a good packet always has room, since its sender had tokens.
+    pub fn receive_frame(&mut self, side: Direction, frame: &[u8]) {
+        self.stats.links[side as usize].frames_received += 1;
+        let (header, mut packets) = match FrameRepr::parse(frame) {
+            Ok(parts) => parts,
+            Err(defect) => return self.defect(side, defect),
+        };
+        self.take_grants(side, header.granted);
+        while !packets.is_empty() {
+            let chunks = match Packet::new_checked(packets) {
+                Ok(packet) => {
+                    if let Err(defect) = self.accept(side, packet) {
+                        self.defect(side, defect);
+                    }
+                    packet.repr().chunks()
+                }
+                Err((defect, chunks)) => {
+                    self.defect(side, defect);
+                    match chunks {
+                        Some(chunks) => chunks,
+                        None => return,
+                    }
+                }
+            };
+            packets = &packets[chunks * CHUNK_BYTES..];
+        }
+        Fifo::ALL.into_iter().for_each(|fifo| self.deliver(fifo));
+    }
+
+    /// Takes over the neighbour's grant counters.
+    pub(crate) fn take_grants(&mut self, side: Direction, granted: [u16; Vc::COUNT]) {
+        for (vc, granted) in granted.into_iter().enumerate() {
+            if !self.tokens[side as usize][vc].grant(granted) {
+                self.defect(side, Defect::Grant);
+            }
+        }
+    }
+
+    /// Takes one packet from the link in direction `side`.
+    pub(crate) fn accept(&mut self, side: Direction, packet: Packet<'_>) -> Result<(), Defect> {
+        let repr = packet.repr();
+        route::check(&self.shape, self.here, self.links, side, &repr)?;
+        let (s, v) = (side as usize, repr.vc as usize);
+        let (source, chunks) = (s * Vc::COUNT + v, repr.chunks());
+        let charge = repr.vc.charge(chunks);
+        if self.queues[source].free() < charge {
+            return Err(Defect::Overrun);
+        }
+        self.stats.channels[s][v].received.add(chunks);
+        self.grants[s][v].receive(charge);
+        // At its destination and nobody waits before it: straight into the reception FIFO, a copy less.
+        if repr.dest == self.here
+            && self.queues[source].is_empty()
+            && self.want[LOCAL + repr.fifo as usize] == 0
+            && let Some(room) = self.reception_room(repr.fifo, chunks)
+        {
+            room.copy_from_slice(packet.bytes());
+            self.grants[s][v].release(charge);
+            return Ok(());
+        }
+        let queue = &mut self.queues[source];
+        let start = queue.push(charge);
+        let first = queue.used() == charge;
+        self.stats.channels[s][v].high_water = queue.high();
+        queue::bytes_mut(self.memory, start, chunks).copy_from_slice(packet.bytes());
+        if first {
+            self.refresh(source);
+        }
+        Ok(())
+    }
+
+    /// Reads the header of a source's oldest packet and enters the source at the outputs by which that
+    /// packet may leave.
+    pub(crate) fn refresh(&mut self, source: usize) {
+        self.heads[source] = None;
+        let Some(start) = self.queues[source].front() else {
+            return;
+        };
+        // Checked when it came in; a header that no longer parses would be a defect of this program.
+        let repr = self.memory[start]
+            .first_chunk()
+            .and_then(|h| Repr::parse_trusted(h).ok());
+        let Some(repr) = repr else {
+            debug_assert!(false, "a packet in a buffer has a good header");
+            return;
+        };
+        let left = route::productive(self.here, &repr);
+        let deposits_here = repr.deposit && source < INJECT;
+        let outputs = if left.is_empty() || deposits_here {
+            1 << (LOCAL + repr.fifo as usize)
+        } else if repr.dynamic {
+            left.bits()
+        } else {
+            route::dimension_order(left).map_or(0, |d| 1 << d as u8)
+        };
+        self.enter(source, repr, outputs);
+    }
+
+    /// Enters `source` at `outputs` and at no other.
+    pub(crate) fn enter(&mut self, source: usize, repr: Repr, outputs: u8) {
+        self.heads[source] = Some(Head { repr, outputs });
+        for (output, want) in self.want.iter_mut().enumerate() {
+            if outputs & 1 << output != 0 {
+                *want |= 1 << source;
+            }
+        }
+    }
+
+    /// Removes a source's oldest packet and gives its tokens free.
+    pub(crate) fn remove(&mut self, source: usize, head: &Head) {
+        for (output, want) in self.want.iter_mut().enumerate() {
+            if head.outputs & 1 << output != 0 {
+                *want &= !(1 << source);
+            }
+        }
+        let chunks = head.repr.chunks();
+        if source < INJECT {
+            let (side, vc) = (source / Vc::COUNT, source % Vc::COUNT);
+            let charge = Vc::ALL[vc].charge(chunks);
+            self.queues[source].pop(charge);
+            self.grants[side][vc].release(charge);
+        } else {
+            self.queues[source].pop(chunks as u16);
+        }
+        self.refresh(source);
+    }
+
+    /// Whether there is anything to send in direction `d`: a packet that has tokens, or tokens that the
+    /// neighbour may be waiting for.
+    pub fn has_output(&self, d: Direction) -> bool {
+        self.links.has(d) && (self.is_grant_due(d) || self.select(d).is_some())
+    }
+
+    fn is_grant_due(&self, d: Direction) -> bool {
+        let d = d as usize;
+        self.grants[d]
+            .iter()
+            .enumerate()
+            .any(|(vc, grant)| grant.is_due(self.queues[d * Vc::COUNT + vc].capacity()))
+    }
+
+    /// The channel by which the oldest packet of `source` can leave in direction `d` now.
+    fn channel(&self, source: usize, d: Direction) -> Option<Vc> {
+        let head = self.heads[source].as_ref()?;
+        let (tokens, chunks) = (&self.tokens[d as usize], head.repr.chunks());
+        if head.repr.dynamic {
+            let (d0, d1) = (
+                tokens[Vc::D0 as usize].available(),
+                tokens[Vc::D1 as usize].available(),
+            );
+            if d0.max(d1) >= chunks as u16 {
+                return Some(if d0 >= d1 { Vc::D0 } else { Vc::D1 });
+            }
+            // The escape keeps dimension order, so that its rings depend on each other in one sense only.
+            let left = route::productive(self.here, &head.repr);
+            if route::dimension_order(left) != Some(d) {
+                return None;
+            }
+        }
+        let vc = match head.repr.fifo {
+            Fifo::Normal => Vc::Bn,
+            Fifo::Priority => Vc::Bp,
+        };
+        let straight = source == d.opposite() as usize * Vc::COUNT + vc as usize;
+        (tokens[vc as usize].available() >= vc.needed(chunks, straight)).then_some(vc)
+    }
+
+    /// Arbitration for link `d`: in turn among the sources; priority ones first, but not forever.
+    fn select(&self, d: Direction) -> Option<Choice> {
+        let want = self.want[d as usize];
+        let (priority, normal) = (want & PRIORITY_SOURCES, want & !PRIORITY_SOURCES);
+        let turns = if self.burst[d as usize] < PRIORITY_BURST {
+            [priority, normal]
+        } else {
+            [normal, priority]
+        };
+        turns.into_iter().find_map(|mut left| {
+            while let Some(source) = next_after(left, self.last[d as usize]) {
+                if let Some(vc) = self.channel(source, d) {
+                    return Some(Choice { source, vc });
+                }
+                left &= !(1 << source);
+            }
+            None
+        })
+    }
+
+    /// Moves the next packet for link `d` into `out`; the size in bytes, or `None` when no packet can go
+    /// or it does not fit.
+    pub(crate) fn take(&mut self, d: Direction, out: &mut [u8]) -> Option<usize> {
+        let Choice { source, vc } = self.select(d)?;
+        let head = self.heads[source]?;
+        let chunks = head.repr.chunks();
+        let start = self.queues[source].front()?;
+        let out = out.get_mut(..chunks * CHUNK_BYTES)?;
+        out.copy_from_slice(queue::bytes(self.memory, start, chunks));
+        if head.repr.vc != vc {
+            out[..HEADER_BYTES].copy_from_slice(&Repr { vc, ..head.repr }.emit());
+        }
+        self.tokens[d as usize][vc as usize].spend(vc.charge(chunks));
+        self.last[d as usize] = source as u8;
+        let normal_waits = self.want[d as usize] & !PRIORITY_SOURCES != 0;
+        let burst = &mut self.burst[d as usize];
+        *burst = match head.repr.fifo {
+            Fifo::Priority if normal_waits => PRIORITY_BURST.min(*burst + 1),
+            _ => 0,
+        };
+        let channel = &mut self.stats.channels[d as usize][vc as usize];
+        channel.sent.add(chunks);
+        if source < INJECT {
+            channel.forwarded.add(chunks);
+        }
+        if head.repr.dynamic && vc == Vc::Bn {
+            self.stats.escapes += 1;
+        }
+        self.remove(source, &head);
+        self.deliver(head.repr.fifo);
+        Some(chunks * CHUNK_BYTES)
+    }
+
+    /// Writes the next frame for the link in direction `d` into `buffer` (at least
+    /// [`MIN_MTU`](crate::wire::MIN_MTU) bytes), with as many packets as fit; its size, or 0 when there is
+    /// nothing to send.
+    pub fn fill_frame(&mut self, d: Direction, buffer: &mut [u8]) -> usize {
+        if !self.links.has(d) {
+            return 0;
+        }
+        let Some((header, mut rest)) = buffer.split_first_chunk_mut::<FRAME_HEADER_BYTES>() else {
+            return 0;
+        };
+        // The frame's size field, in chunks, is 16 bits.
+        let most = rest.len().min(u16::MAX as usize * CHUNK_BYTES);
+        rest = &mut rest[..most];
+        let mut bytes = 0;
+        while let Some(taken) = self.take(d, &mut rest[bytes..]) {
+            bytes += taken;
+        }
+        if bytes == 0 && !self.is_grant_due(d) {
+            return 0;
+        }
+        let link = &mut self.stats.links[d as usize];
+        link.frames_sent += 1;
+        link.token_frames_sent += (bytes == 0) as u64;
+        let granted = self.tell_grants(d);
+        *header = FrameRepr {
+            chunks: (bytes / CHUNK_BYTES) as u16,
+            granted,
+        }
+        .emit();
+        FRAME_HEADER_BYTES + bytes
+    }
+
+    /// The grant counters for the neighbour in direction `d`, who must get them.
+    pub(crate) fn tell_grants(&mut self, d: Direction) -> [u16; Vc::COUNT] {
+        self.grants[d as usize].each_mut().map(Grant::tell)
+    }
+}
+
+/// The first bit of `mask` after bit `last`, going round.
+pub(crate) fn next_after(mask: u32, last: u8) -> Option<usize> {
+    let later = mask & (u32::MAX << 1 << last);
+    let mask = if later != 0 { later } else { mask };
+    (mask != 0).then(|| mask.trailing_zeros() as usize)
+}

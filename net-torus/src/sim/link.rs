@@ -1,0 +1,104 @@
+//! Links in memory.
+
+use crate::coord::{Direction, Shape};
+use crate::link::Link;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Greatest frame of a link in memory: as an Ethernet frame, which is what emulated nodes have.
+pub const MTU: usize = 1514;
+/// Frames in flight per direction of a link; [`Link::transmit`] refuses more.
+pub const IN_FLIGHT: usize = 16;
+
+#[derive(Default)]
+struct Wire {
+    frames: VecDeque<Vec<u8>>,
+    /// Used buffers, so that a link at work allocates nothing.
+    spare: Vec<Vec<u8>>,
+}
+
+/// One end of a link in memory. Reliable and in order; can be moved to another thread.
+pub struct SimLink {
+    incoming: Arc<Mutex<Wire>>,
+    outgoing: Arc<Mutex<Wire>>,
+}
+
+fn lock(wire: &Mutex<Wire>) -> MutexGuard<'_, Wire> {
+    // A panic elsewhere while holding the lock leaves whole frames.
+    wire.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Link for SimLink {
+    fn mtu(&self) -> usize {
+        MTU
+    }
+
+    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+        let Some(frame) = lock(&self.incoming).frames.pop_front() else {
+            return false;
+        };
+        f(&frame);
+        lock(&self.incoming).spare.push(frame);
+        true
+    }
+
+    fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        let mut wire = lock(&self.outgoing);
+        if wire.frames.len() >= IN_FLIGHT {
+            return false;
+        }
+        let mut frame = wire.spare.pop().unwrap_or_default();
+        frame.resize(MTU, 0);
+        let len = f(&mut frame).min(MTU);
+        frame.truncate(len);
+        if len > 0 {
+            wire.frames.push_back(frame);
+        } else {
+            wire.spare.push(frame);
+        }
+        true
+    }
+}
+
+impl SimLink {
+    /// Whether a frame waits to be received.
+    pub fn has_input(&self) -> bool {
+        !lock(&self.incoming).frames.is_empty()
+    }
+}
+
+/// Both ends of a new link.
+pub fn pair() -> (SimLink, SimLink) {
+    let (a, b) = (
+        Arc::new(Mutex::new(Wire::default())),
+        Arc::new(Mutex::new(Wire::default())),
+    );
+    (
+        SimLink {
+            incoming: a.clone(),
+            outgoing: b.clone(),
+        },
+        SimLink {
+            incoming: b,
+            outgoing: a,
+        },
+    )
+}
+
+/// Wires a whole machine: by rank, then by direction, each node's ends of its links.
+pub fn wire_torus(shape: &Shape) -> Vec<[Option<SimLink>; 6]> {
+    let mut nodes: Vec<[Option<SimLink>; 6]> =
+        (0..shape.nodes()).map(|_| Default::default()).collect();
+    for rank in 0..shape.nodes() {
+        let here = shape.coord(rank).expect("a rank below the number of nodes");
+        for d in [Direction::XPlus, Direction::YPlus, Direction::ZPlus] {
+            let Some(there) = shape.neighbour(here, d).and_then(|c| shape.rank(c)) else {
+                continue;
+            };
+            let (near, far) = pair();
+            nodes[rank as usize][d as usize] = Some(near);
+            nodes[there as usize][d.opposite() as usize] = Some(far);
+        }
+    }
+    nodes
+}

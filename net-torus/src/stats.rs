@@ -1,0 +1,109 @@
+//! Counters. They never wrap in practice (64 bits) and are never reset.
+
+use crate::vc::Vc;
+use crate::wire::{Defect, Fifo};
+
+/// Packets and their sizes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Their chunks of 32 bytes, headers included.
+    pub chunks: u64,
+}
+
+impl Count {
+    pub(crate) fn add(&mut self, chunks: usize) {
+        self.packets += 1;
+        self.chunks += chunks as u64;
+    }
+}
+
+/// One virtual channel of one direction.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct ChannelStats {
+    /// Sent over the link, whether injected here or forwarded.
+    pub sent: Count,
+    /// The part of `sent` that had come in over another link.
+    pub forwarded: Count,
+    /// Received over the link and accepted.
+    pub received: Count,
+    /// Most chunks ever held in the buffer behind the link; one never exceeds its capacity.
+    pub high_water: u16,
+}
+
+/// One direction, frames.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct LinkStats {
+    /// Frames sent.
+    pub frames_sent: u64,
+    /// The part of `frames_sent` that carried tokens only.
+    pub token_frames_sent: u64,
+    /// Frames received, also defective ones.
+    pub frames_received: u64,
+}
+
+/// One FIFO pair.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct FifoStats {
+    /// Packets taken from the program.
+    pub injected: Count,
+    /// Injections refused because the FIFO was full.
+    pub refused: u64,
+    /// Packets put into the reception FIFO, copies of deposit packets included.
+    pub delivered: Count,
+    /// Most chunks ever held in the fullest injection FIFO.
+    pub injection_high_water: u16,
+    /// Most chunks ever held in the reception FIFO.
+    pub reception_high_water: u16,
+}
+
+/// All counters of one router.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Stats {
+    /// By direction, then by channel.
+    pub channels: [[ChannelStats; Vc::COUNT]; 6],
+    /// By direction.
+    pub links: [LinkStats; 6],
+    /// By FIFO pair.
+    pub fifos: [FifoStats; Fifo::ALL.len()],
+    /// Dynamic packets sent on the bubble channel because no dynamic one had room.
+    pub escapes: u64,
+    /// Copies delivered of deposit packets that went on.
+    pub deposits: u64,
+    /// Defective frames and packets by kind, in the order of [`Defect::ALL`].
+    pub defects: [u64; Defect::COUNT],
+}
+
+impl Stats {
+    /// Defects of one kind.
+    pub fn defects_of(&self, kind: Defect) -> u64 {
+        self.defects[kind as usize]
+    }
+    /// Defects of all kinds.
+    pub fn all_defects(&self) -> u64 {
+        self.defects.iter().sum()
+    }
+    /// All that was sent over links.
+    pub fn sent(&self) -> Count {
+        self.sum(|c| c.sent)
+    }
+    /// All that was forwarded from link to link.
+    pub fn forwarded(&self) -> Count {
+        self.sum(|c| c.forwarded)
+    }
+    /// All that was received over links.
+    pub fn received(&self) -> Count {
+        self.sum(|c| c.received)
+    }
+    fn sum(&self, of: impl Fn(&ChannelStats) -> Count) -> Count {
+        self.channels
+            .iter()
+            .flatten()
+            .map(of)
+            .fold(Count::default(), |a, b| Count {
+                packets: a.packets + b.packets,
+                chunks: a.chunks + b.chunks,
+            })
+    }
+}

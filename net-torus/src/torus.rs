@@ -1,0 +1,368 @@
+//! A node's face to the torus: the router and its six links.
+
+use crate::coord::Direction;
+use crate::link::Link;
+use crate::router::{ConfigError, Router};
+use crate::wire::{Directions, MIN_MTU};
+
+/// Frames taken from, and given to, each link in one [`Torus::step`].
+pub const FRAMES_PER_STEP: usize = 8;
+
+/// A router with its links.
+pub struct Torus<'m, L> {
+    router: Router<'m>,
+    links: [Option<L>; 6],
+}
+
+impl<'m, L: Link> Torus<'m, L> {
+    /// Joins a router to its links, by direction number; `None` where there is none (a mesh's edge, an
+    /// extent of 1). Fails with [`ConfigError::Links`] when they are not the links of the router's place,
+    /// and with [`ConfigError::Mtu`] when a link cannot carry the greatest packet.
+    pub fn new(router: Router<'m>, links: [Option<L>; 6]) -> Result<Self, ConfigError> {
+        let present = Direction::ALL
+            .into_iter()
+            .zip(&links)
+            .filter(|(_, link)| link.is_some())
+            .fold(Directions::NONE, |set, (d, _)| set.with(d));
+        if present != router.links() {
+            return Err(ConfigError::Links(present.bits()));
+        }
+        if links.iter().flatten().any(|link| link.mtu() < MIN_MTU) {
+            return Err(ConfigError::Mtu);
+        }
+        Ok(Self { router, links })
+    }
+
+    /// One bounded pass: at most [`FRAMES_PER_STEP`] frames from each link into the router, and as many
+    /// from the router to each link. True if anything moved. After it has returned false, with no call in
+    /// between, nothing will move before a link has a frame or takes one again: the node may sleep until
+    /// a link's interrupt.
+    ///
+    /// `now_ns` is the node's clock in nanoseconds, from any start, never going back.
+    pub fn step(&mut self, now_ns: u64) -> bool {
+        let Self { router, links } = self;
+        let mut moved = false;
+        for (d, link) in Direction::ALL.into_iter().zip(links.iter_mut()) {
+            let Some(link) = link else { continue };
+            link.poll(now_ns);
+            for _ in 0..FRAMES_PER_STEP {
+                if !link.receive(|frame| router.receive_frame(d, frame)) {
+                    break;
+                }
+                moved = true;
+            }
+        }
+        for (d, link) in Direction::ALL.into_iter().zip(links.iter_mut()) {
+            let Some(link) = link else { continue };
+            for _ in 0..FRAMES_PER_STEP {
+                if !router.has_output(d) || !link.transmit(|buffer| router.fill_frame(d, buffer)) {
+                    break;
+                }
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    /// The router, to look at.
+    pub fn router(&self) -> &Router<'m> {
+        &self.router
+    }
+    /// The router, to inject and receive.
+    pub fn router_mut(&mut self) -> &mut Router<'m> {
+        &mut self.router
+    }
+    /// The links, by direction number.
+    pub fn links(&self) -> &[Option<L>; 6] {
+        &self.links
+    }
+    /// The links, for the board's own business (interrupts).
+    pub fn links_mut(&mut self) -> &mut [Option<L>; 6] {
+        &mut self.links
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coord::{Coord, Shape};
+    use crate::inject::{InjectError, Routing};
+    use crate::router::{MAX_QUEUE_PACKETS, Sizes};
+    use crate::sim::{SimLink, wire_torus};
+    use crate::wire::{BODY_BYTES, Chunk, Fifo};
+    use std::collections::HashMap;
+
+    type Node = Torus<'static, SimLink>;
+
+    /// Test nodes live as long as the test process; that spares every test the borrow of their memory.
+    fn memory(sizes: &Sizes) -> &'static mut [Chunk] {
+        vec![[0xAA; 32]; sizes.chunks()].leak()
+    }
+
+    fn machine(shape: Shape, sizes: Sizes) -> Vec<Node> {
+        wire_torus(&shape)
+            .into_iter()
+            .zip(0..)
+            .map(|(links, rank)| {
+                let here = shape.coord(rank).unwrap();
+                let router = Router::new(shape, here, sizes, memory(&sizes)).unwrap();
+                Torus::new(router, links).unwrap()
+            })
+            .collect()
+    }
+
+    fn step(nodes: &mut [Node]) -> bool {
+        nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved)
+    }
+
+    fn body(from: u32, to: u32, serial: u32) -> Vec<u8> {
+        let mut body = Vec::new();
+        for word in [from, to, serial] {
+            body.extend(word.to_le_bytes());
+        }
+        let len = 12 + (from * 7 + to * 31 + serial * 53) as usize % (BODY_BYTES - 11);
+        body.resize(len, (from ^ to ^ serial) as u8);
+        body
+    }
+
+    /// Every node sends `count` packets to every node, itself included; checks that each arrives once and,
+    /// unless `routing` is adaptive, in order.
+    fn all_to_all(shape: Shape, sizes: Sizes, fifo: Fifo, routing: Routing, count: u32) {
+        let mut nodes = machine(shape, sizes);
+        let n = shape.nodes();
+        let mut next = vec![0u32; n as usize];
+        let mut seen = HashMap::<(u32, u32), Vec<u32>>::new();
+        let mut arrived = 0;
+        let mut idle = 0;
+        while arrived < n * n * count {
+            let mut moved = false;
+            for (node, me) in nodes.iter_mut().zip(0..n) {
+                let router = node.router_mut();
+                while next[me as usize] < n * count {
+                    let (serial, to) = (next[me as usize] / n, (next[me as usize] + me) % n);
+                    let (body, dest) = (body(me, to, serial), shape.coord(to).unwrap());
+                    let filled = |b: &mut [u8]| b.copy_from_slice(&body);
+                    match router.inject_with(fifo, dest, body.len(), routing, filled) {
+                        Ok(()) => next[me as usize] += 1,
+                        Err(InjectError::Full) => break,
+                        Err(other) => panic!("{other}"),
+                    }
+                    moved = true;
+                }
+                moved |= node.step(0);
+                let router = node.router_mut();
+                while let Some(got) = router.head(fifo) {
+                    let word = |i: usize| u32::from_le_bytes(got[i..i + 4].try_into().unwrap());
+                    let (from, to, serial) = (word(0), word(4), word(8));
+                    assert_eq!(to, me);
+                    assert_eq!(got, body(from, to, serial));
+                    seen.entry((from, to)).or_default().push(serial);
+                    arrived += 1;
+                    router.pop(fifo);
+                    moved = true;
+                }
+            }
+            idle = if moved { 0 } else { idle + 1 };
+            assert!(
+                idle < 3,
+                "stuck: {shape:?} {sizes:?} {fifo:?} {routing:?}, {arrived} arrived"
+            );
+        }
+        while step(&mut nodes) {}
+        for serials in seen.values_mut() {
+            if routing == Routing::Adaptive {
+                serials.sort_unstable();
+            }
+            assert!(serials.iter().copied().eq(0..count), "{serials:?}");
+        }
+        for node in &nodes {
+            assert!(node.router().is_empty());
+            assert_eq!(node.router().stats().all_defects(), 0);
+        }
+    }
+
+    const LARGE: Sizes = Sizes {
+        dynamic: 16,
+        normal: 64,
+        priority: 16,
+        inject_normal: 16,
+        inject_priority: 16,
+        receive_normal: 64,
+        receive_priority: 16,
+    };
+
+    fn shapes() -> Vec<Shape> {
+        let extents = [
+            [1, 1, 1],
+            [2, 1, 1],
+            [1, 3, 1],
+            [4, 1, 1],
+            [1, 1, 5],
+            [2, 2, 1],
+            [2, 2, 2],
+            [3, 2, 1],
+            [4, 4, 1],
+            [3, 3, 3],
+            [5, 2, 2],
+            [4, 2, 3],
+        ];
+        let mut shapes = Vec::new();
+        for e in extents {
+            for wraps in [[true; 3], [false; 3], [true, false, true]] {
+                shapes.push(Shape::new(e, wraps).unwrap());
+            }
+        }
+        shapes
+    }
+
+    #[test]
+    fn all_to_all_arrives_once_and_in_order_on_every_shape() {
+        for shape in shapes() {
+            for sizes in [Sizes::SMALLEST, Sizes::BLUE_GENE, LARGE] {
+                let count = if shape.nodes() > 20 { 2 } else { 5 };
+                for fifo in Fifo::ALL {
+                    all_to_all(shape, sizes, fifo, Routing::Deterministic, count);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_to_all_adaptive_arrives_once_on_every_shape() {
+        for shape in shapes() {
+            let none = Sizes {
+                dynamic: 0,
+                ..Sizes::SMALLEST
+            };
+            for sizes in [none, Sizes::SMALLEST, Sizes::BLUE_GENE] {
+                all_to_all(shape, sizes, Fifo::Normal, Routing::Adaptive, 3);
+            }
+        }
+    }
+
+    fn row(n: u16) -> Shape {
+        Shape::new([n, 1, 1], [false; 3]).unwrap()
+    }
+
+    fn at(x: u8) -> Coord {
+        Coord { x, y: 0, z: 0 }
+    }
+
+    #[test]
+    fn full_normal_fifos_hold_up_the_injector_but_no_priority_packet() {
+        let mut nodes = machine(row(3), Sizes::BLUE_GENE);
+        let mut injected = 0u32;
+        // Nobody receives at the end: everything on the way fills up, and then injection stops.
+        loop {
+            let result = nodes[0]
+                .router_mut()
+                .inject(Fifo::Normal, at(2), 240, |b| b.fill(1));
+            match result {
+                Ok(()) => injected += 1,
+                Err(InjectError::Full) if !step(&mut nodes) => break,
+                Err(InjectError::Full) => {}
+                Err(other) => panic!("{other}"),
+            }
+            assert!(injected < 1000);
+        }
+        assert!(!nodes[0].router().can_inject(Fifo::Normal));
+        assert!(nodes[0].router().stats().fifos[0].refused > 0);
+        for serial in 0..100u8 {
+            let router = nodes[0].router_mut();
+            assert!(router.can_inject(Fifo::Priority));
+            router
+                .inject(Fifo::Priority, at(2), 1, |b| b[0] = serial)
+                .unwrap();
+            while step(&mut nodes) {}
+            let router = nodes[2].router_mut();
+            assert_eq!(router.head(Fifo::Priority), Some(&[serial][..]));
+            router.pop(Fifo::Priority);
+        }
+        // And nothing of what waited is lost.
+        let mut received = 0;
+        loop {
+            while nodes[2].router().head(Fifo::Normal).is_some() {
+                nodes[2].router_mut().pop(Fifo::Normal);
+                received += 1;
+            }
+            if !step(&mut nodes) {
+                break;
+            }
+        }
+        assert_eq!(received, injected);
+    }
+
+    #[test]
+    fn wrong_injections_are_told_from_full() {
+        let mut nodes = machine(row(2), Sizes::SMALLEST);
+        let router = nodes[0].router_mut();
+        let mut called = false;
+        let mut inject = |dest, len| router.inject(Fifo::Normal, dest, len, |_| called = true);
+        assert_eq!(inject(at(2), 1), Err(InjectError::OutsideTorus));
+        assert_eq!(inject(at(1), 249), Err(InjectError::TooLong));
+        assert!(!called);
+    }
+
+    #[test]
+    fn a_frame_carries_many_packets() {
+        let mut nodes = machine(row(2), LARGE);
+        while step(&mut nodes) {}
+        let before = nodes[0].router().stats().links[0].frames_sent;
+        for i in 0..16 {
+            let router = nodes[0].router_mut();
+            router
+                .inject(Fifo::Normal, at(1), 24, |b| b.fill(i))
+                .unwrap();
+        }
+        while step(&mut nodes) {}
+        assert_eq!(nodes[0].router().stats().links[0].frames_sent, before + 1);
+        assert_eq!(nodes[1].router().stats().fifos[0].delivered.packets, 16);
+    }
+
+    #[test]
+    fn tokens_come_back_in_few_frames_of_their_own() {
+        let mut nodes = machine(row(2), LARGE);
+        for _ in 0..1000 {
+            while !nodes[0].router().can_inject(Fifo::Normal) {
+                step(&mut nodes);
+            }
+            let router = nodes[0].router_mut();
+            router.inject(Fifo::Normal, at(1), 240, |_| {}).unwrap();
+            while nodes[1].router().head(Fifo::Normal).is_some() {
+                nodes[1].router_mut().pop(Fifo::Normal);
+            }
+            step(&mut nodes);
+        }
+        let link = nodes[1].router().stats().links[1];
+        assert!(link.token_frames_sent < 1000 / 16, "{link:?}");
+    }
+
+    #[test]
+    fn links_must_match_the_place() {
+        let shape = row(3);
+        let mut links = wire_torus(&shape);
+        let sizes = Sizes::SMALLEST;
+        let router = |x| Router::new(shape, at(x), sizes, memory(&sizes)).unwrap();
+        let error = Torus::new(router(0), links.swap_remove(1)).err();
+        assert_eq!(error, Some(ConfigError::Links(0b11)));
+    }
+
+    #[test]
+    fn sizes_and_memory_are_checked() {
+        let new = |sizes: Sizes, chunks: usize| {
+            Router::new(row(2), at(0), sizes, vec![[0; 32]; chunks].leak()).err()
+        };
+        let good = Sizes::SMALLEST;
+        assert_eq!(new(good, good.chunks()), None);
+        assert_eq!(new(good, good.chunks() - 1), Some(ConfigError::Memory));
+        let bad = Sizes { normal: 1, ..good };
+        assert_eq!(new(bad, 10_000), Some(ConfigError::Size));
+        let bad = Sizes {
+            receive_normal: MAX_QUEUE_PACKETS + 1,
+            ..good
+        };
+        assert_eq!(new(bad, 10_000), Some(ConfigError::Size));
+        let outside = Router::new(row(2), at(2), good, memory(&good)).err();
+        assert_eq!(outside, Some(ConfigError::Outside));
+    }
+}

@@ -1,0 +1,200 @@
+//! Virtual channels, tokens and the bubble rule.
+//!
+//! Tokens are chunks of the receiver's buffer. A sender never sends without tokens, so a packet that
+//! arrives always has room and nothing is ever dropped; back-pressure reaches the injector.
+//!
+//! The bubble rule ("Blue Gene/L torus, virtual channels"): a packet may enter a bubble channel, from an
+//! injection FIFO, from another channel or by a turn, only when two packets fit behind the link; to go
+//! straight on, one is enough. So every ring of bubble buffers keeps a hole, and the packets in it move.
+//!
+//! Sizes differ, and a hole that shrinks chunk by chunk is no hole: let one buffer of a full ring have
+//! room for 8 chunks, let a packet of 1 chunk move into it, and no packet of 8 chunks can move any more
+//! although 8 chunks are free in all. A packet on a bubble channel therefore takes the tokens of the
+//! greatest packet whatever its size.
+
+use crate::wire::PACKET_CHUNKS;
+
+/// A virtual channel: a buffer of its own behind each link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Vc {
+    /// First dynamic channel: minimal adaptive routing, unordered.
+    D0,
+    /// Second dynamic channel.
+    D1,
+    /// Bubble normal: dimension order, ordered; the escape of the dynamic channels.
+    Bn,
+    /// Bubble priority: dimension order, ordered, for control traffic.
+    Bp,
+}
+
+impl Vc {
+    /// Number of channels.
+    pub const COUNT: usize = 4;
+    /// All, in order of their numbers.
+    pub const ALL: [Vc; Self::COUNT] = [Vc::D0, Vc::D1, Vc::Bn, Vc::Bp];
+
+    /// Whether the bubble rule governs the channel.
+    pub const fn is_bubble(self) -> bool {
+        matches!(self, Vc::Bn | Vc::Bp)
+    }
+    /// A name for reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Vc::D0 => "D0",
+            Vc::D1 => "D1",
+            Vc::Bn => "BN",
+            Vc::Bp => "BP",
+        }
+    }
+
+    /// Tokens in chunks that a packet of `chunks` takes on this channel.
+    pub const fn charge(self, chunks: usize) -> u16 {
+        if self.is_bubble() {
+            PACKET_CHUNKS as u16
+        } else {
+            chunks as u16
+        }
+    }
+
+    /// Tokens in chunks that must be there before a packet of `chunks` may go; `straight`: it stays in
+    /// the same ring of the same channel.
+    pub const fn needed(self, chunks: usize, straight: bool) -> u16 {
+        match (self.is_bubble(), straight) {
+            (false, _) => chunks as u16,
+            (true, true) => PACKET_CHUNKS as u16,
+            (true, false) => 2 * PACKET_CHUNKS as u16,
+        }
+    }
+}
+
+/// The sender's view of one channel's buffer behind a link.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Tokens {
+    /// Chunks granted by the receiver so far, modulo 65,536.
+    granted: u16,
+    /// Chunks spent so far, modulo 65,536.
+    spent: u16,
+}
+
+impl Tokens {
+    pub fn available(&self) -> u16 {
+        self.granted.wrapping_sub(self.spent)
+    }
+    pub fn spend(&mut self, chunks: u16) {
+        debug_assert!(self.available() >= chunks);
+        self.spent = self.spent.wrapping_add(chunks);
+    }
+    /// Takes over the receiver's counter. An older value is ignored; false when it grants more than any
+    /// buffer holds.
+    #[must_use]
+    pub fn grant(&mut self, granted: u16) -> bool {
+        let more = granted.wrapping_sub(self.granted) as i16;
+        if more <= 0 {
+            return true;
+        }
+        let fits = self.available() as usize + more as usize <= crate::router::MAX_QUEUE_CHUNKS;
+        if fits {
+            self.granted = granted;
+        }
+        fits
+    }
+}
+
+/// The receiver's account of one channel's buffer behind a link.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Grant {
+    /// Chunks given free so far, the empty buffer at the start included, modulo 65,536.
+    free: u16,
+    /// What the sender has been told of it.
+    told: u16,
+    /// Chunks received so far, modulo 65,536.
+    received: u16,
+}
+
+impl Grant {
+    pub fn new(capacity: u16) -> Self {
+        Self {
+            free: capacity,
+            ..Self::default()
+        }
+    }
+    pub fn receive(&mut self, chunks: u16) {
+        self.received = self.received.wrapping_add(chunks);
+    }
+    pub fn release(&mut self, chunks: u16) {
+        self.free = self.free.wrapping_add(chunks);
+    }
+    /// The counter to put into a frame, which must then be sent.
+    pub fn tell(&mut self) -> u16 {
+        self.told = self.free;
+        self.told
+    }
+    /// Whether the sender must be told even if that takes a frame of its own: always when it may be
+    /// waiting, that is, when what it knows of leaves it fewer tokens than the bubble rule can ask for.
+    /// Otherwise only when half the buffer has been freed since, because a frame costs far more than the
+    /// packets in it.
+    pub fn is_due(&self, capacity: u16) -> bool {
+        let untold = self.free.wrapping_sub(self.told);
+        untold > 0
+            && (self.told.wrapping_sub(self.received) < 2 * PACKET_CHUNKS as u16
+                || untold >= capacity / 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bubble_packet_takes_the_tokens_of_the_greatest() {
+        assert_eq!(Vc::Bn.charge(1), 8);
+        assert_eq!(Vc::Bp.charge(8), 8);
+        assert_eq!(Vc::D0.charge(3), 3);
+        assert_eq!(Vc::Bn.needed(1, false), 16);
+        assert_eq!(Vc::Bn.needed(1, true), 8);
+        assert_eq!(Vc::D1.needed(5, false), 5);
+    }
+
+    #[test]
+    fn grants_count_the_whole_history_and_wrap() {
+        let mut tokens = Tokens::default();
+        let mut grant = Grant::new(64);
+        for _ in 0..10_000 {
+            assert!(tokens.grant(grant.tell()));
+            assert_eq!(tokens.available(), 64);
+            tokens.spend(24);
+            grant.receive(24);
+            grant.release(24);
+        }
+        let old = grant.tell();
+        assert!(tokens.grant(old));
+        assert!(
+            tokens.grant(old.wrapping_sub(24)),
+            "an old value is harmless"
+        );
+        assert_eq!(tokens.available(), 64);
+        assert!(
+            !tokens.grant(old.wrapping_add(0x7fff)),
+            "more than any buffer"
+        );
+        assert_eq!(tokens.available(), 64);
+    }
+
+    #[test]
+    fn credit_is_due_when_the_sender_may_wait() {
+        let mut grant = Grant::new(64);
+        assert!(grant.is_due(64), "the first grant");
+        grant.tell();
+        for _ in 0..6 {
+            grant.receive(8);
+        }
+        grant.release(8);
+        assert!(!grant.is_due(64), "the sender still sees room for two");
+        grant.receive(8);
+        assert!(grant.is_due(64), "the sender sees room for one");
+        grant.tell();
+        grant.release(32);
+        assert!(grant.is_due(64), "half of the buffer");
+    }
+}

@@ -1,0 +1,453 @@
+//! Bytes on a link: packets, and the frames that carry them. Bytes only; no state.
+//!
+//! A packet is 1..=8 chunks of 32 bytes and starts with 8 bytes of header, as in Blue Gene/L's torus
+//! ("Blue Gene/L torus, packet header": header checksum, six hint bits, deposit bit, FIFO, size in
+//! chunks, dynamic bit, virtual channel, destination):
+//!
+//! ```text
+//!  byte 0   CRC-8 of bytes 1..8
+//!  byte 1   bits 0..5 hint bits X+ X- Y+ Y- Z+ Z-, bit 6 deposit, bit 7 dynamic
+//!  byte 2   bits 0..2 size in chunks less one, bits 3..4 virtual channel, bit 5 FIFO, bits 6..7 zero
+//!  byte 3-5 destination x, y, z
+//!  byte 6   unused bytes at the packet's end, so that a body's length is exact
+//!  byte 7   zero
+//! ```
+//!
+//! A frame is what one [`Link`](crate::link::Link) carries at a time: a header with the sender's token
+//! grants for the opposite direction, then whole packets back to back:
+//!
+//! ```text
+//!  byte 0     0x4D
+//!  byte 1     version, 1
+//!  byte 2-3   size of what follows in chunks, little-endian
+//!  byte 4-11  chunks granted so far on D0, D1, BN, BP, each modulo 65,536, little-endian
+//!  byte 12-15 CRC-32 of bytes 0..12, little-endian
+//! ```
+//!
+//! Bytes after the frame's end are ignored: an Ethernet-like link pads short frames.
+
+use crate::coord::{Coord, Direction};
+use crate::vc::Vc;
+use crc::{CRC_8_SMBUS, CRC_32_ISO_HDLC, Crc, Table};
+
+/// Bytes of a chunk, the unit of packet sizes and tokens ("Blue Gene/L torus, packet").
+pub const CHUNK_BYTES: usize = 32;
+/// Greatest packet in chunks ("Blue Gene/L torus, packet").
+pub const PACKET_CHUNKS: usize = 8;
+/// Greatest packet in bytes, header included.
+pub const PACKET_BYTES: usize = PACKET_CHUNKS * CHUNK_BYTES;
+/// Bytes of a packet's header ("Blue Gene/L torus, packet header").
+pub const HEADER_BYTES: usize = 8;
+/// Greatest body in bytes.
+pub const BODY_BYTES: usize = PACKET_BYTES - HEADER_BYTES;
+/// Bytes of a frame's header.
+pub const FRAME_HEADER_BYTES: usize = 16;
+/// Smallest frame buffer with which a link can carry every packet.
+pub const MIN_MTU: usize = FRAME_HEADER_BYTES + PACKET_BYTES;
+
+const MAGIC: u8 = 0x4D;
+const VERSION: u8 = 1;
+static CRC8: Crc<u8, Table<1>> = Crc::<u8, Table<1>>::new(&CRC_8_SMBUS);
+static CRC32: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
+
+/// One chunk of packet memory.
+pub type Chunk = [u8; CHUNK_BYTES];
+
+/// What can be wrong with bytes that came from a link. Each is counted by kind and moves no state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[repr(u8)]
+pub enum Defect {
+    /// The frame is shorter than its header, or than its header says.
+    FrameTruncated,
+    /// Not a frame of this version, or its header's checksum is wrong.
+    FrameHeader,
+    /// The grants would exceed the greatest buffer a neighbour can have.
+    Grant,
+    /// The packet's header checksum is wrong; the rest of its frame is dropped with it.
+    Checksum,
+    /// The packet goes beyond its frame's end; the rest of its frame is dropped with it.
+    Size,
+    /// The unused bytes exceed the last chunk or leave no room for the header.
+    Padding,
+    /// Bits that must be zero are not.
+    Reserved,
+    /// The virtual channel does not fit the FIFO or the dynamic bit.
+    Channel,
+    /// The destination is outside the torus.
+    Destination,
+    /// The hint bits do not lead to the destination: none or two in a dimension that is not finished,
+    /// a turn by 180 degrees, a link that does not exist, or a deposit packet that would turn.
+    Hints,
+    /// The neighbour sent without tokens: no room, the packet is dropped.
+    Overrun,
+}
+
+impl Defect {
+    /// Number of kinds.
+    pub const COUNT: usize = 11;
+    /// All kinds, in order of their numbers.
+    pub const ALL: [Defect; Self::COUNT] = [
+        Defect::FrameTruncated,
+        Defect::FrameHeader,
+        Defect::Grant,
+        Defect::Checksum,
+        Defect::Size,
+        Defect::Padding,
+        Defect::Reserved,
+        Defect::Channel,
+        Defect::Destination,
+        Defect::Hints,
+        Defect::Overrun,
+    ];
+
+    /// A name for reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Defect::FrameTruncated => "frame truncated",
+            Defect::FrameHeader => "frame header",
+            Defect::Grant => "token grant",
+            Defect::Checksum => "packet checksum",
+            Defect::Size => "packet size",
+            Defect::Padding => "packet padding",
+            Defect::Reserved => "reserved bits",
+            Defect::Channel => "virtual channel",
+            Defect::Destination => "destination",
+            Defect::Hints => "hint bits",
+            Defect::Overrun => "overrun",
+        }
+    }
+}
+
+/// The pair of FIFOs that a packet uses: injected into one, received from the other of the same name.
+///
+/// The two never wait for one another anywhere in the machine: separate injection FIFOs, separate
+/// virtual channels on every link, separate reception FIFOs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Fifo {
+    /// Data and requests.
+    Normal,
+    /// Control traffic that the receiver can always take.
+    Priority,
+}
+
+impl Fifo {
+    /// Both, in order of their numbers.
+    pub const ALL: [Fifo; 2] = [Fifo::Normal, Fifo::Priority];
+}
+
+/// A set of directions; as hint bits, the directions a packet may travel in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Directions(u8);
+
+impl Directions {
+    /// No direction.
+    pub const NONE: Self = Self(0);
+
+    /// The six low bits of `bits`, in the order of [`Direction::ALL`].
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits & 0x3f)
+    }
+    /// One bit per direction, in the order of [`Direction::ALL`].
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+    /// The set with `d` in it.
+    #[must_use]
+    pub const fn with(self, d: Direction) -> Self {
+        Self(self.0 | 1 << d as u8)
+    }
+    /// Whether `d` is in the set.
+    pub const fn has(self, d: Direction) -> bool {
+        self.0 & 1 << d as u8 != 0
+    }
+    /// Whether no direction is in the set.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+    /// The directions, in order.
+    pub fn iter(self) -> impl Iterator<Item = Direction> {
+        Direction::ALL.into_iter().filter(move |d| self.has(*d))
+    }
+}
+
+/// Meaning of a packet's header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// Directions that the source allows, one per dimension to be travelled.
+    pub hints: Directions,
+    /// A copy is delivered at every node on the way (a multicast along one line).
+    pub deposit: bool,
+    /// May use the dynamic channels, and then overtake and be overtaken.
+    pub dynamic: bool,
+    /// Channel whose buffer the packet goes to at the receiving node.
+    pub vc: Vc,
+    /// FIFO pair.
+    pub fifo: Fifo,
+    /// Body in bytes, at most [`BODY_BYTES`].
+    pub body: u8,
+    /// Where to.
+    pub dest: Coord,
+}
+
+impl Repr {
+    /// Size of the whole packet in chunks, 1..=8.
+    pub const fn chunks(&self) -> usize {
+        (HEADER_BYTES + self.body as usize).div_ceil(CHUNK_BYTES)
+    }
+
+    /// Reads a header. Fails with [`Defect::Checksum`], [`Defect::Reserved`], [`Defect::Padding`] or
+    /// [`Defect::Channel`].
+    pub fn parse(header: &[u8; HEADER_BYTES]) -> Result<Self, Defect> {
+        if CRC8.checksum(&header[1..]) != header[0] {
+            return Err(Defect::Checksum);
+        }
+        Self::parse_trusted(header)
+    }
+
+    /// As [`Repr::parse`] for bytes whose checksum has been verified before.
+    pub(crate) fn parse_trusted(header: &[u8; HEADER_BYTES]) -> Result<Self, Defect> {
+        let [_, flags, kind, x, y, z, pad, zero] = *header;
+        if zero != 0 || kind & 0xc0 != 0 {
+            return Err(Defect::Reserved);
+        }
+        let size = ((kind & 7) as usize + 1) * CHUNK_BYTES;
+        let body = match size.checked_sub(HEADER_BYTES + pad as usize) {
+            Some(body) if (pad as usize) < CHUNK_BYTES => body as u8,
+            _ => return Err(Defect::Padding),
+        };
+        let vc = Vc::ALL[(kind >> 3 & 3) as usize];
+        let (fifo, dynamic) = (kind & 1 << 5 != 0, flags & 1 << 7 != 0);
+        let fits = match vc {
+            Vc::D0 | Vc::D1 => dynamic && !fifo,
+            Vc::Bn => !fifo,
+            Vc::Bp => fifo && !dynamic,
+        };
+        if !fits {
+            return Err(Defect::Channel);
+        }
+        Ok(Self {
+            hints: Directions::from_bits(flags),
+            deposit: flags & 1 << 6 != 0,
+            dynamic,
+            vc,
+            fifo: if fifo { Fifo::Priority } else { Fifo::Normal },
+            body,
+            dest: Coord { x, y, z },
+        })
+    }
+
+    /// Writes the header.
+    pub fn emit(&self) -> [u8; HEADER_BYTES] {
+        let chunks = self.chunks();
+        let mut header = [
+            0,
+            self.hints.bits() | (self.deposit as u8) << 6 | (self.dynamic as u8) << 7,
+            (chunks as u8 - 1) | (self.vc as u8) << 3 | (self.fifo as u8) << 5,
+            self.dest.x,
+            self.dest.y,
+            self.dest.z,
+            (chunks * CHUNK_BYTES - HEADER_BYTES) as u8 - self.body,
+            0,
+        ];
+        header[0] = CRC8.checksum(&header[1..]);
+        header
+    }
+}
+
+/// A checked view of a packet: the buffer holds it whole and its header makes sense.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    repr: Repr,
+    bytes: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// The packet at the start of `bytes`. Fails with [`Defect::Size`] when `bytes` ends too early, else
+    /// as [`Repr::parse`]; then the second value is the size in chunks, if it can be believed, so that
+    /// the reader can go on behind the packet.
+    pub fn new_checked(bytes: &'a [u8]) -> Result<Self, (Defect, Option<usize>)> {
+        let Some(header) = bytes.first_chunk() else {
+            return Err((Defect::Size, None));
+        };
+        let chunks = (header[2] & 7) as usize + 1;
+        match Repr::parse(header) {
+            Err(Defect::Checksum) => Err((Defect::Checksum, None)),
+            _ if bytes.len() < chunks * CHUNK_BYTES => Err((Defect::Size, None)),
+            Err(defect) => Err((defect, Some(chunks))),
+            Ok(repr) => Ok(Self {
+                repr,
+                bytes: &bytes[..chunks * CHUNK_BYTES],
+            }),
+        }
+    }
+
+    /// The header's meaning.
+    pub fn repr(&self) -> Repr {
+        self.repr
+    }
+    /// The body.
+    pub fn body(&self) -> &'a [u8] {
+        &self.bytes[HEADER_BYTES..HEADER_BYTES + self.repr.body as usize]
+    }
+    /// Header, body and padding.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+}
+
+/// Meaning of a frame's header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameRepr {
+    /// Size of the packets in chunks.
+    pub chunks: u16,
+    /// Chunks that the sender of this frame has granted so far, by [`Vc`], modulo 65,536. A counter of
+    /// the whole history instead of an increment, so that a lost or repeated frame does no harm.
+    pub granted: [u16; Vc::COUNT],
+}
+
+impl FrameRepr {
+    /// Reads a frame's header and returns the packets' bytes with it. Fails with
+    /// [`Defect::FrameTruncated`] or [`Defect::FrameHeader`].
+    pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), Defect> {
+        let Some((header, rest)) = frame.split_first_chunk::<FRAME_HEADER_BYTES>() else {
+            return Err(Defect::FrameTruncated);
+        };
+        let word = |i: usize| u16::from_le_bytes([header[i], header[i + 1]]);
+        let crc = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
+        if header[0] != MAGIC || header[1] != VERSION || CRC32.checksum(&header[..12]) != crc {
+            return Err(Defect::FrameHeader);
+        }
+        let repr = Self {
+            chunks: word(2),
+            granted: [word(4), word(6), word(8), word(10)],
+        };
+        match rest.get(..repr.chunks as usize * CHUNK_BYTES) {
+            Some(packets) => Ok((repr, packets)),
+            None => Err(Defect::FrameTruncated),
+        }
+    }
+
+    /// Writes the header.
+    pub fn emit(&self) -> [u8; FRAME_HEADER_BYTES] {
+        let mut header = [0; FRAME_HEADER_BYTES];
+        header[0] = MAGIC;
+        header[1] = VERSION;
+        header[2..4].copy_from_slice(&self.chunks.to_le_bytes());
+        for (bytes, granted) in header[4..12].chunks_exact_mut(2).zip(self.granted) {
+            bytes.copy_from_slice(&granted.to_le_bytes());
+        }
+        let crc = CRC32.checksum(&header[..12]);
+        header[12..].copy_from_slice(&crc.to_le_bytes());
+        header
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repr() -> Repr {
+        Repr {
+            hints: Directions::NONE
+                .with(Direction::XMinus)
+                .with(Direction::ZPlus),
+            deposit: false,
+            dynamic: false,
+            vc: Vc::Bn,
+            fifo: Fifo::Normal,
+            body: 100,
+            dest: Coord { x: 3, y: 4, z: 255 },
+        }
+    }
+
+    #[test]
+    fn headers_round_trip() {
+        for body in 0..=BODY_BYTES as u8 {
+            for (vc, fifo, dynamic) in [
+                (Vc::D0, Fifo::Normal, true),
+                (Vc::D1, Fifo::Normal, true),
+                (Vc::Bn, Fifo::Normal, true),
+                (Vc::Bn, Fifo::Normal, false),
+                (Vc::Bp, Fifo::Priority, false),
+            ] {
+                let repr = Repr {
+                    body,
+                    vc,
+                    fifo,
+                    dynamic,
+                    ..repr()
+                };
+                assert_eq!(Repr::parse(&repr.emit()), Ok(repr));
+            }
+        }
+        let frame = FrameRepr {
+            chunks: 0,
+            granted: [1, 2, 0xffff, 4],
+        };
+        assert_eq!(FrameRepr::parse(&frame.emit()), Ok((frame, &[][..])));
+    }
+
+    #[test]
+    fn every_single_bit_error_in_a_header_is_seen() {
+        let good = repr().emit();
+        for bit in 0..64 {
+            let mut bad = good;
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Repr::parse(&bad), Err(Defect::Checksum), "bit {bit}");
+        }
+        let good = FrameRepr {
+            chunks: 0,
+            granted: [9; 4],
+        }
+        .emit();
+        for bit in 0..128 {
+            let mut bad = good;
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(
+                FrameRepr::parse(&bad),
+                Err(Defect::FrameHeader),
+                "bit {bit}"
+            );
+        }
+    }
+
+    #[test]
+    fn wrong_fields_are_told_apart() {
+        let with = |i: usize, value: u8| {
+            let mut header = repr().emit();
+            header[i] = value;
+            header[0] = CRC8.checksum(&header[1..]);
+            Repr::parse(&header)
+        };
+        assert_eq!(with(7, 1), Err(Defect::Reserved));
+        assert_eq!(with(2, 0x40), Err(Defect::Reserved));
+        assert_eq!(with(6, 32), Err(Defect::Padding));
+        assert_eq!(with(2, (Vc::Bp as u8) << 3), Err(Defect::Channel));
+        assert_eq!(with(2, 1 << 5 | (Vc::Bn as u8) << 3), Err(Defect::Channel));
+        assert_eq!(with(2, Vc::D1 as u8 * 8), Err(Defect::Channel));
+        // One chunk with 31 unused bytes would end inside the header.
+        let mut header = Repr { body: 0, ..repr() }.emit();
+        header[6] = 31;
+        header[0] = CRC8.checksum(&header[1..]);
+        assert_eq!(Repr::parse(&header), Err(Defect::Padding));
+    }
+
+    #[test]
+    fn a_packet_is_only_seen_whole() {
+        let mut bytes = [0u8; 128];
+        bytes[..8].copy_from_slice(&repr().emit());
+        assert_eq!(
+            Packet::new_checked(&bytes[..127]).unwrap_err(),
+            (Defect::Size, None)
+        );
+        assert_eq!(
+            Packet::new_checked(&bytes[..7]).unwrap_err(),
+            (Defect::Size, None)
+        );
+        let packet = Packet::new_checked(&bytes).unwrap();
+        assert_eq!(packet.body().len(), 100);
+        assert_eq!(packet.bytes().len(), 128);
+    }
+}
