@@ -33,6 +33,14 @@ static int check_rank, check_size;
             printf("rank %d: %s:%d: error %d from %s\n", check_rank, __FILE__, __LINE__, check_code, #call); \
     } while (0)
 
+/* The same for a call in a loop that polls: counted only when it fails. */
+#define POLL(call)                                                                          \
+    do {                                                                                    \
+        int poll_code = (call);                                                             \
+        if (poll_code != MPI_SUCCESS && check_done++ >= 0 && check_failed++ < CHECK_REPORTS) \
+            printf("rank %d: %s:%d: error %d from %s\n", check_rank, __FILE__, __LINE__, poll_code, #call); \
+    } while (0)
+
 /* A call that must fail with an error of the class `wanted`. */
 #define FAILS(wanted, call)                                                                             \
     do {                                                                                                \

@@ -145,7 +145,7 @@ static void counts(void)
 static void proc_null(void)
 {
     MPI_Status status;
-    int value = 31, count = -1, flag = 0;
+    int value = 31, sent = 32, count = -1, flag = 0;
 
     OK(MPI_Send(&value, 1, MPI_INT, MPI_PROC_NULL, 3, MPI_COMM_WORLD));
     OK(MPI_Ssend(&value, 1, MPI_INT, MPI_PROC_NULL, 3, MPI_COMM_WORLD));
@@ -158,7 +158,7 @@ static void proc_null(void)
     CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG);
     OK(MPI_Iprobe(MPI_PROC_NULL, 3, MPI_COMM_WORLD, &flag, &status));
     CHECK(flag == 1 && status.MPI_SOURCE == MPI_PROC_NULL);
-    OK(MPI_Sendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, 0, &value, 1, MPI_INT, MPI_PROC_NULL, 0,
+    OK(MPI_Sendrecv(&sent, 1, MPI_INT, MPI_PROC_NULL, 0, &value, 1, MPI_INT, MPI_PROC_NULL, 0,
                     MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 
     /* An open chain: the ends meet nobody. */
