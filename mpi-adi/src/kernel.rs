@@ -1,6 +1,7 @@
 //! What the device asks of whatever carries it: a node's kernel, or the in-process cluster.
 
 use crate::Adi;
+use crate::memory::UserMemory;
 
 /// The carrier of a device: it owns the links, the router and the clock.
 pub trait Kernel {
@@ -11,6 +12,9 @@ pub trait Kernel {
     /// Sleeps until something may have happened (a link interrupt, or the kernel's own timer where it
     /// needs one). Called only after [`Kernel::poll`] returned false. May return early.
     fn idle(&mut self);
+
+    /// The program's memory, where the device copies messages from and to.
+    fn memory(&mut self) -> &mut dyn UserMemory;
 
     /// Time since start in nanoseconds; never goes back.
     fn now(&self) -> u64;

@@ -1,9 +1,340 @@
-//! The MPI device.
+//! The MPI device (ADI): matching in fixed memory and the short-memory protocol.
+//!
+//! ```text
+//!              isend                                              irecv, iprobe
+//!                |                                                      |
+//!   requests  pending send queue --- RTS --->  on_rts  <---  posted receive queue
+//!   (heap)       |  ^   |                        |           unexpected message queue
+//!                |  |   +-- CTS, NCTSD, NCTS <---+                      |
+//!                |  +------ resendAll <---------- peers (ages, bits)    |
+//!                v                                                      v
+//!             transfers --- DATA ------------> on_data ---> user's buffer or MPI memory (region)
+//! ```
+//! * [`protocol`]: the decisions, pure, with the table; read it first.
+//! * [`send`] and [`recv`]: the two sides, each with the program's calls and the packets' handlers.
+//! * [`pending`], [`matching`], [`request`], [`region`], [`peers`]: what they work on.
+//! * [`call`]: blocking calls over all this, for the bindings.
+//!
+//! # Memory
+//! | what | grows with | where | bound |
+//! |---|---|---|---|
+//! | unexpected records and their buffers | incoming traffic | the region | `--mpi-memory`, fixed at start |
+//! | answers | incoming traffic | the network's priority FIFO; one bit a source for resendAll | constant |
+//! | peer table | the job | 2.25 bytes a process, at start | constant |
+//! | requests, pending send queues | the program's own calls | the program's heap | the node's RAM; an error when used up |
+//! | records of probed messages that the region has no room for | the program's own probes | the program's heap | as above |
+//!
+//! The core ([`protocol`], [`pending`], [`matching`], [`region`], [`peers`], [`send`], [`recv`]) does no I/O, reads no
+//! clock, and allocates only where the program makes a call; handlers, which may run from an interrupt,
+//! never do.
 #![cfg_attr(not(test), no_std)]
+#![deny(unsafe_code)]
 
 extern crate alloc;
 
+pub mod call;
+pub mod envelope;
 pub mod kernel;
+pub mod list;
+pub mod matching;
+#[allow(unsafe_code)]
+pub mod memory;
+pub mod peers;
+pub mod pending;
+pub mod protocol;
+pub mod recv;
+pub mod region;
+pub mod request;
+pub mod send;
+pub mod wire;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use msg_layer::{Handlers, Port};
+use net_torus::coord::{Coord, Shape};
+
+use crate::envelope::{Pattern, Rank};
+use crate::list::List;
+use crate::matching::Matching;
+use crate::memory::UserMemory;
+use crate::peers::{Ages, Peers};
+use crate::pending::Pending;
+use crate::region::{BLOCK_BYTES, Block, Region};
+use crate::request::{MAX_SLOTS, RequestId, RequestPool, State};
+
+pub use crate::envelope::{Context, Tag};
+
+/// The least MPI memory in bytes with which a job runs: one unexpected record.
+pub const LEAST_MPI_MEMORY: usize = BLOCK_BYTES;
+/// The greatest MPI memory in bytes: what a record's name has room for.
+pub const GREATEST_MPI_MEMORY: usize = BLOCK_BYTES * region::MAX_BLOCKS;
+/// Packets that one step of [`Adi::progress`] takes out of the network, and the most it puts in.
+pub const STEP_PACKETS: usize = 32;
+/// Data packets that one transfer sends before the next one has its turn.
+const TURN_PACKETS: usize = 8;
+/// Probes that found nothing and that stay armed, the oldest making room for a newer one.
+const ARMED_PROBES: usize = 4;
+
+/// Memory is used up: what for, and how much there was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoMemory {
+    /// The program's heap has no room for another request; so many were live.
+    Requests {
+        /// Live requests.
+        live: u32,
+    },
+    /// The program's heap has no room for the record of a probed message.
+    ProbeRecord,
+    /// The node's memory cannot hold the MPI memory and the peer table.
+    Start {
+        /// Bytes asked for.
+        bytes: usize,
+    },
+}
+
+/// What the device is built from; the caller hands it in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Memory {
+    blocks: Box<[Block]>,
+    taken: Box<[usize]>,
+    ages: Box<[Ages]>,
+    failed: Box<[usize]>,
+    owed: Box<[usize]>,
+}
+
+impl Memory {
+    /// Takes `mpi_memory` bytes (rounded down to whole blocks of 32) and the table of `peers` peers from
+    /// the heap.
+    pub fn allocate(mpi_memory: usize, peers: usize) -> Result<Memory, NoMemory> {
+        let blocks = (mpi_memory / BLOCK_BYTES).min(region::MAX_BLOCKS);
+        let words = Region::map_words(blocks);
+        let bytes = blocks * BLOCK_BYTES + words * size_of::<usize>() + Peers::bytes(peers);
+        let none = NoMemory::Start { bytes };
+        let map = || boxed(0, Peers::map_words(peers)).ok_or(none);
+        Ok(Memory {
+            blocks: boxed([0; BLOCK_BYTES], blocks).ok_or(none)?,
+            taken: boxed(0, words).ok_or(none)?,
+            ages: boxed(Ages::default(), peers).ok_or(none)?,
+            failed: map()?,
+            owed: map()?,
+        })
+    }
+}
+
+fn boxed<T: Clone>(value: T, count: usize) -> Option<Box<[T]>> {
+    let mut items = Vec::new();
+    items.try_reserve_exact(count).ok()?;
+    items.resize(count, value);
+    Some(items.into_boxed_slice())
+}
+
+/// Who the device is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// The machine.
+    pub shape: Shape,
+    /// This process's number.
+    pub rank: Rank,
+    /// Greatest number of request slots (see [`request::MAX_SLOTS`]); the heap usually ends sooner.
+    pub request_slots: usize,
+}
+
+/// What the device has done, in messages unless said otherwise.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Stats {
+    /// Sends started by the program.
+    pub messages_sent: u64,
+    /// Receives completed.
+    pub messages_received: u64,
+    /// RTS sent, offers made again included.
+    pub rts_sent: u64,
+    /// RTS received.
+    pub rts_received: u64,
+    /// CTS sent.
+    pub cts_sent: u64,
+    /// CTS received.
+    pub cts_received: u64,
+    /// NCTSD sent.
+    pub nctsd_sent: u64,
+    /// NCTSD received.
+    pub nctsd_received: u64,
+    /// NCTS sent.
+    pub ncts_sent: u64,
+    /// NCTS received.
+    pub ncts_received: u64,
+    /// resendAll sent.
+    pub resend_all_sent: u64,
+    /// resendAll received.
+    pub resend_all_received: u64,
+    /// Packets that contradict themselves or the device's state; discarded.
+    pub malformed: u64,
+    /// What the message layer counted.
+    pub layer: msg_layer::Stats,
+}
 
 /// The device of one process.
-pub struct Adi {}
+#[derive(Clone, Debug)]
+pub struct Adi {
+    shape: Shape,
+    here: Coord,
+    rank: Rank,
+    requests: RequestPool,
+    region: Region,
+    peers: Peers,
+    matching: Matching,
+    pending: Pending,
+    /// Sends whose data is leaving.
+    transfers: List,
+    /// Receives whose CTS is still to be sent.
+    owing: List,
+    armed: [Option<Pattern>; ARMED_PROBES],
+    stats: Stats,
+}
+
+/// What a handler works on: the device and the program's memory.
+struct Handling<'a, M: ?Sized> {
+    adi: &'a mut Adi,
+    memory: &'a mut M,
+}
+
+/// How a finished request ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Receive: who sent the message.
+    pub source: Rank,
+    /// Receive: its tag.
+    pub tag: Tag,
+    /// Receive: bytes received, at most the buffer's.
+    pub bytes: usize,
+    /// Receive: the message was longer than the buffer (MPI_ERR_TRUNCATE); only its beginning was kept.
+    pub truncated: bool,
+    /// Receive: cancelled before a message matched.
+    pub cancelled: bool,
+}
+
+impl Adi {
+    /// The device of process `config.rank`, over `memory`; `None` when there is no such process or the
+    /// memory is for another number of peers.
+    pub fn new(config: Config, memory: Memory) -> Option<Adi> {
+        let here = config.shape.coord(config.rank)?;
+        if memory.ages.len() != config.shape.nodes() as usize {
+            return None;
+        }
+        Some(Adi {
+            shape: config.shape,
+            here,
+            rank: config.rank,
+            requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
+            region: Region::new(memory.blocks, memory.taken),
+            peers: Peers::new(memory.ages, memory.failed, memory.owed),
+            matching: Matching::default(),
+            pending: Pending::default(),
+            transfers: List::default(),
+            owing: List::default(),
+            armed: [None; ARMED_PROBES],
+            stats: Stats::default(),
+        })
+    }
+
+    /// This process's number.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// Number of processes.
+    pub fn size(&self) -> u32 {
+        self.shape.nodes()
+    }
+
+    /// The machine.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// This node's place.
+    pub fn here(&self) -> Coord {
+        self.here
+    }
+
+    /// What the device has done.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The MPI memory, for its measures.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// The request pool, for its measures.
+    pub fn requests(&self) -> &RequestPool {
+        &self.requests
+    }
+
+    /// The matching queues, for their measures.
+    pub fn matching(&self) -> &Matching {
+        &self.matching
+    }
+
+    /// Nothing is under way that this process has yet to send.
+    pub fn is_quiet(&self) -> bool {
+        self.pending.destinations() == 0
+            && self.transfers.is_empty()
+            && self.owing.is_empty()
+            && self.peers.owed() == 0
+    }
+
+    /// One bounded step: at most [`STEP_PACKETS`] packets from the network to their handlers, at most as
+    /// many of our own into it. Does not block and does not allocate. True when anything was done.
+    pub fn progress<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) -> bool {
+        let here = self.here;
+        let handlers = Handlers::new()
+            .request(wire::RTS, recv::on_rts::<M>)
+            .request(wire::DATA, recv::on_data::<M>)
+            .answer(wire::CTS, send::on_cts::<M>)
+            .answer(wire::NCTSD, send::on_nctsd::<M>)
+            .answer(wire::NCTS, send::on_ncts::<M>)
+            .answer(wire::RESEND_ALL, send::on_resend_all::<M>);
+        let mut layer = self.stats.layer;
+        let mut context = Handling { adi: self, memory };
+        let taken = msg_layer::progress(port, here, &handlers, &mut context, &mut layer, STEP_PACKETS);
+        self.stats.layer = layer;
+        let answered = self.send_owed(port);
+        let sent = self.send_pending(port, memory);
+        taken + answered + sent > 0
+    }
+
+    /// If the request has finished, frees it and says how it ended. `None`: not finished.
+    ///
+    /// # Panics
+    /// When `id` names no request: the bindings check that first ([`Adi::knows`]).
+    pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
+        let request = self.requests.get(id).expect("a live request");
+        let State::Done { cancelled } = request.state else { return None };
+        let bytes = request.wanted() as usize;
+        let outcome = Outcome {
+            source: request.peer.unwrap_or(0),
+            tag: request.tag.unwrap_or(0),
+            bytes,
+            truncated: request.length as usize > request.span.len(),
+            cancelled,
+        };
+        self.requests.remove(id);
+        Some(outcome)
+    }
+
+    /// The request has finished, or there is none of that name.
+    pub fn is_done(&self, id: RequestId) -> bool {
+        self.requests.get(id).is_none_or(|request| matches!(request.state, State::Done { .. }))
+    }
+
+    /// There is a request of that name.
+    pub fn knows(&self, id: RequestId) -> bool {
+        self.requests.get(id).is_some()
+    }
+
+    fn finish(&mut self, slot: u32, cancelled: bool) {
+        self.requests.at_mut(slot).state = State::Done { cancelled };
+    }
+}

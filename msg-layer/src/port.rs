@@ -23,9 +23,16 @@ pub trait Port {
     /// Room for one more packet of the greatest size in the injection FIFO of `class`.
     fn can_inject(&self, class: Class) -> bool;
 
+    /// There is a node at `node`. A packet that names another as its source is not one of ours.
+    fn has_node(&self, node: Coord) -> bool;
+
     /// Injects a packet whose body is `len` bytes (at most [`BODY_BYTES`]) written by `fill`, to `dest`.
-    /// False, without calling `fill`, when [`Port::can_inject`] is false. Packets of one class from one node to another arrive in
-    /// the order of injection.
+    /// False, without calling `fill`, when [`Port::can_inject`] is false: try again later. Packets of one
+    /// class from one node to another arrive in the order of injection.
+    ///
+    /// # Panics
+    /// May panic when `len` is above [`BODY_BYTES`] or [`Port::has_node`] is false of `dest`: both are
+    /// mistakes of the caller, not states of the network.
     fn inject(
         &mut self,
         class: Class,

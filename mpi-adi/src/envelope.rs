@@ -1,0 +1,40 @@
+//! Envelopes and the patterns of receives (MPI-3.1 section 3.2.3 and 3.2.4).
+#![forbid(unsafe_code)]
+
+/// A communicator's context: messages of different contexts never match.
+pub type Context = u16;
+/// A message's tag; never negative on a message.
+pub type Tag = i32;
+/// A process's number in MPI_COMM_WORLD.
+pub type Rank = u32;
+
+/// What a message says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Envelope {
+    /// The sender.
+    pub source: Rank,
+    /// The tag.
+    pub tag: Tag,
+    /// The communicator's context.
+    pub context: Context,
+}
+
+/// What a receive or a probe asks for; `None` is the wildcard (MPI_ANY_SOURCE, MPI_ANY_TAG).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Pattern {
+    /// The sender asked for.
+    pub source: Option<Rank>,
+    /// The tag asked for.
+    pub tag: Option<Tag>,
+    /// The communicator's context; has no wildcard.
+    pub context: Context,
+}
+
+impl Pattern {
+    /// The one match function of both queues.
+    pub fn matches(&self, envelope: &Envelope) -> bool {
+        self.context == envelope.context
+            && self.source.is_none_or(|source| source == envelope.source)
+            && self.tag.is_none_or(|tag| tag == envelope.tag)
+    }
+}

@@ -1,0 +1,105 @@
+//! Matching: the posted receive queue and the unexpected message queue.
+//!
+//! This is the seam behind which other engines will stand: everything the device asks of matching is a
+//! method of [`Matching`], and an engine keeps nothing but what is in here and the links inside the
+//! requests and records it is given, so that queueing can never fail once these exist. This engine is a
+//! plain list each, in order of posting and of arrival (MPI-3.1 section 3.5), as MPICH has it.
+#![forbid(unsafe_code)]
+
+use crate::envelope::{Envelope, Pattern};
+use crate::list::{Links, List, NONE};
+use crate::region::Region;
+use crate::request::RequestPool;
+
+/// The two queues and what searching them has cost.
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
+pub struct Matching {
+    posted: List,
+    unexpected: List,
+    peak_posted: u32,
+    traversals: u64,
+}
+
+impl Matching {
+    /// Takes the first posted receive that matches `envelope` out of its queue: its slot, or `None`.
+    pub fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<u32> {
+        let mut at = self.posted.head();
+        while at != NONE {
+            self.traversals += 1;
+            if requests.at(at).pattern().matches(envelope) {
+                self.posted.remove(requests, at);
+                return Some(at);
+            }
+            at = requests.next(at);
+        }
+        None
+    }
+
+    /// Whether a posted receive matches `envelope`, leaving it where it is.
+    pub fn would_match(&self, requests: &RequestPool, envelope: &Envelope) -> bool {
+        let mut at = self.posted.head();
+        while at != NONE {
+            if requests.at(at).pattern().matches(envelope) {
+                return true;
+            }
+            at = requests.next(at);
+        }
+        false
+    }
+
+    /// Appends a receive to the posted receive queue.
+    pub fn post(&mut self, requests: &mut RequestPool, slot: u32) {
+        self.posted.push(requests, slot);
+        self.peak_posted = self.peak_posted.max(self.posted.len());
+    }
+
+    /// Takes a posted receive out again (cancel).
+    pub fn unpost(&mut self, requests: &mut RequestPool, slot: u32) {
+        self.posted.remove(requests, slot);
+    }
+
+    /// Appends a record to the unexpected message queue.
+    pub fn record(&mut self, region: &mut Region, index: u32) {
+        self.unexpected.push(region, index);
+    }
+
+    /// The first unexpected message that `pattern` asks for, leaving it where it is.
+    pub fn probe(&mut self, region: &Region, pattern: &Pattern) -> Option<u32> {
+        let mut at = self.unexpected.head();
+        while at != NONE {
+            self.traversals += 1;
+            if region.matches(at, pattern) {
+                return Some(at);
+            }
+            at = region.next(at);
+        }
+        None
+    }
+
+    /// Takes the first unexpected message that `pattern` asks for out of its queue.
+    pub fn take(&mut self, region: &mut Region, pattern: &Pattern) -> Option<u32> {
+        let index = self.probe(region, pattern)?;
+        self.unexpected.remove(region, index);
+        Some(index)
+    }
+
+    /// Posted receives.
+    pub fn posted(&self) -> u32 {
+        self.posted.len()
+    }
+
+    /// The most receives ever posted at once.
+    pub fn peak_posted(&self) -> u32 {
+        self.peak_posted
+    }
+
+    /// Unexpected messages recorded and not yet matched.
+    pub fn unexpected(&self) -> u32 {
+        self.unexpected.len()
+    }
+
+    /// Queue entries looked at by all searches.
+    pub fn traversals(&self) -> u64 {
+        self.traversals
+    }
+}

@@ -1,0 +1,395 @@
+//! The MPI memory: one fixed region for unexpected records and their buffers.
+//!
+//! The region is an array of 32-byte blocks. A record takes one block, a buffer a run of blocks; a bit map
+//! says which are taken. Nothing else grows with incoming traffic, so the region's size *is* the bound.
+//!
+//! Records that a probe asked for and the region had no room for live in *spare* blocks, which the
+//! program's own heap pays for: a probe is a call of the program's, and it must be able to see a message
+//! even when the region holds others.
+#![forbid(unsafe_code)]
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use bitvec::order::Lsb0;
+use bitvec::view::BitView;
+
+use crate::envelope::{Envelope, Pattern};
+use crate::list::{Links, NONE};
+use crate::request::RequestId;
+
+/// Bytes of a block, as of a torus chunk.
+pub const BLOCK_BYTES: usize = 32;
+/// Greatest number of blocks: what a record's name has room for (512 MiB).
+pub const MAX_BLOCKS: usize = 1 << 24;
+
+/// One block.
+pub type Block = [u8; BLOCK_BYTES];
+
+/// Name of a record on the wire: block number and generation, with the top bit set, which tells it from a
+/// request's name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RecordId(pub u32);
+
+impl RecordId {
+    const FLAG: u32 = 1 << 31;
+
+    fn new(index: u32, generation: u8) -> Self {
+        RecordId(Self::FLAG | u32::from(generation & 0x7F) << 24 | index)
+    }
+
+    /// The record that `target` names, if it names one.
+    pub fn from_target(target: u32) -> Option<Self> {
+        (target & Self::FLAG != 0).then_some(RecordId(target))
+    }
+
+    fn index(self) -> u32 {
+        self.0 & 0x00FF_FFFF
+    }
+}
+
+/// What an unexpected record says beside its envelope.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Holding {
+    /// No buffer: the sender (whose request this is) keeps the data.
+    Nothing {
+        /// The sender's name for its request.
+        sender: u32,
+    },
+    /// A buffer, of whose bytes some may still be on their way.
+    Buffer {
+        /// First block of the buffer.
+        first: u32,
+        /// Bytes that have arrived.
+        received: u32,
+    },
+    /// A buffer whose message a receive has matched already; the record is in no queue any more.
+    Bound {
+        /// First block of the buffer.
+        first: u32,
+        /// Bytes that have arrived.
+        received: u32,
+        /// The receive that waits for the rest.
+        receive: RequestId,
+    },
+}
+
+/// An unexpected message's record.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Record {
+    /// The message's envelope.
+    pub envelope: Envelope,
+    /// Length of the message in bytes.
+    pub length: u32,
+    /// Where the data is.
+    pub holding: Holding,
+}
+
+/// A record's fields in its block, in bytes: source 0..4, tag 4..8, context 8..10, kind 10, generation 11,
+/// length 12..16, sender or received 16..20, first buffer block 20..24, next 24..28, previous or receive
+/// 28..32. The sender's name is needed only until a buffer is granted, and the links only until a receive
+/// has matched, which is why they share.
+mod field {
+    pub const SOURCE: usize = 0;
+    pub const TAG: usize = 4;
+    pub const CONTEXT: usize = 8;
+    pub const KIND: usize = 10;
+    pub const GENERATION: usize = 11;
+    pub const LENGTH: usize = 12;
+    pub const SENDER_OR_RECEIVED: usize = 16;
+    pub const FIRST: usize = 20;
+    pub const NEXT: usize = 24;
+    pub const PREV_OR_RECEIVE: usize = 28;
+}
+
+const KIND_FREE: u8 = 0;
+const KIND_NOTHING: u8 = 1;
+const KIND_BUFFER: u8 = 2;
+const KIND_BOUND: u8 = 3;
+
+fn get(block: &Block, at: usize) -> u32 {
+    u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
+}
+
+fn put(block: &mut Block, at: usize, value: u32) {
+    block[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+/// Blocks that a buffer of `bytes` takes.
+pub const fn buffer_blocks(bytes: u32) -> u32 {
+    bytes.div_ceil(BLOCK_BYTES as u32)
+}
+
+/// The region.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Region {
+    blocks: Box<[Block]>,
+    taken: Box<[usize]>,
+    spare: Vec<Block>,
+    free: u32,
+    hint: u32,
+    records: u32,
+    peak_records: u32,
+    peak_blocks: u32,
+}
+
+impl Region {
+    /// A region of `blocks`, with `taken` as its bit map (at least one bit a block).
+    ///
+    /// # Panics
+    /// When the bit map is too small or there are more than [`MAX_BLOCKS`] blocks.
+    pub fn new(blocks: Box<[Block]>, mut taken: Box<[usize]>) -> Self {
+        assert!(blocks.len() <= MAX_BLOCKS && taken.len() * usize::BITS as usize >= blocks.len());
+        taken.fill(0);
+        let free = blocks.len() as u32;
+        Region { blocks, taken, spare: Vec::new(), free, hint: 0, records: 0, peak_records: 0, peak_blocks: 0 }
+    }
+
+    /// Words of bit map that a region of `blocks` blocks needs.
+    pub const fn map_words(blocks: usize) -> usize {
+        blocks.div_ceil(usize::BITS as usize)
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.blocks.len() * BLOCK_BYTES
+    }
+
+    /// Bytes taken now.
+    pub fn used_bytes(&self) -> usize {
+        (self.blocks.len() - self.free as usize) * BLOCK_BYTES
+    }
+
+    /// The most bytes ever taken at once.
+    pub fn peak_bytes(&self) -> usize {
+        self.peak_blocks as usize * BLOCK_BYTES
+    }
+
+    /// Records now, spare ones included.
+    pub fn records(&self) -> u32 {
+        self.records
+    }
+
+    /// The most records ever held at once, spare ones included.
+    pub fn peak_records(&self) -> u32 {
+        self.peak_records
+    }
+
+    /// Room for one record.
+    pub fn has_room(&self) -> bool {
+        self.free > 0
+    }
+
+    /// Unused spare blocks, for the records of probed messages.
+    pub fn free_spares(&self) -> usize {
+        self.spare.iter().filter(|block| block[field::KIND] == KIND_FREE).count()
+    }
+
+    /// Adds a spare block; false when the program's heap has no room for it.
+    #[must_use]
+    pub fn add_spare(&mut self) -> bool {
+        let room = self.spare.try_reserve(1).is_ok();
+        if room {
+            self.spare.push([0; BLOCK_BYTES]);
+        }
+        room
+    }
+
+    /// Takes a run of `count` blocks; `None` when there is none. Next-fit, at most one pass over the map.
+    fn take_run(&mut self, count: u32) -> Option<u32> {
+        if count > self.free {
+            return None;
+        }
+        if count == 0 {
+            return Some(0);
+        }
+        let len = self.blocks.len();
+        let bits = &mut self.taken.view_bits_mut::<Lsb0>()[..len];
+        let (mut at, mut end, mut wrapped) = (self.hint as usize, len, false);
+        loop {
+            let start = bits[at..end].first_zero().map(|skip| at + skip);
+            match start {
+                Some(start) if start + count as usize <= end => {
+                    match bits[start..start + count as usize].last_one() {
+                        Some(blocked) => at = start + blocked + 1,
+                        None => {
+                            bits[start..start + count as usize].fill(true);
+                            self.free -= count;
+                            self.hint = (start + count as usize) as u32 % len as u32;
+                            self.peak_blocks = self.peak_blocks.max(len as u32 - self.free);
+                            return Some(start as u32);
+                        }
+                    }
+                }
+                _ if wrapped => return None,
+                _ => {
+                    // The second pass reaches beyond the first one's start, for a run that straddles it.
+                    wrapped = true;
+                    at = 0;
+                    end = (self.hint as usize + count as usize).min(len);
+                }
+            }
+        }
+    }
+
+    fn free_run(&mut self, first: u32, count: u32) {
+        let (start, end) = (first as usize, (first + count) as usize);
+        self.taken.view_bits_mut::<Lsb0>()[start..end].fill(false);
+        self.free += count;
+    }
+
+    fn block(&self, index: u32) -> &Block {
+        let index = index as usize;
+        self.blocks.get(index).unwrap_or_else(|| &self.spare[index - self.blocks.len()])
+    }
+
+    fn block_mut(&mut self, index: u32) -> &mut Block {
+        let (index, len) = (index as usize, self.blocks.len());
+        if index < len { &mut self.blocks[index] } else { &mut self.spare[index - len] }
+    }
+
+    /// Makes a record with a buffer for all of `length` bytes; `None` when either has no room.
+    pub fn record_with_buffer(&mut self, envelope: Envelope, length: u32) -> Option<u32> {
+        // One run holds both, the record first.
+        let first = self.take_run(1 + buffer_blocks(length))?;
+        let holding = Holding::Buffer { first: first + 1, received: 0 };
+        self.write_record(first, Record { envelope, length, holding });
+        Some(first)
+    }
+
+    /// Makes a record without a buffer; `None` when there is no room.
+    pub fn record_only(&mut self, envelope: Envelope, length: u32, sender: u32) -> Option<u32> {
+        let index = self.take_run(1)?;
+        self.write_record(index, Record { envelope, length, holding: Holding::Nothing { sender } });
+        Some(index)
+    }
+
+    /// Makes a record without a buffer in a spare block; `None` when there is none.
+    pub fn record_spare(&mut self, envelope: Envelope, length: u32, sender: u32) -> Option<u32> {
+        let at = self.spare.iter().position(|block| block[field::KIND] == KIND_FREE)?;
+        let index = (self.blocks.len() + at) as u32;
+        self.write_record(index, Record { envelope, length, holding: Holding::Nothing { sender } });
+        Some(index)
+    }
+
+    fn write_record(&mut self, index: u32, record: Record) {
+        let generation = self.block(index)[field::GENERATION].wrapping_add(1);
+        let block = self.block_mut(index);
+        *block = [0; BLOCK_BYTES];
+        block[field::GENERATION] = generation;
+        put(block, field::SOURCE, record.envelope.source);
+        put(block, field::TAG, record.envelope.tag as u32);
+        block[field::CONTEXT..field::CONTEXT + 2].copy_from_slice(&record.envelope.context.to_le_bytes());
+        put(block, field::LENGTH, record.length);
+        put(block, field::NEXT, NONE);
+        put(block, field::PREV_OR_RECEIVE, NONE);
+        write_holding(block, record.holding);
+        self.records += 1;
+        self.peak_records = self.peak_records.max(self.records);
+    }
+
+    /// The record in block `index`; `None` when none is there.
+    pub fn record(&self, index: u32) -> Option<Record> {
+        let block = self.block(index);
+        let word = get(block, field::SENDER_OR_RECEIVED);
+        let first = get(block, field::FIRST);
+        let holding = match block[field::KIND] {
+            KIND_NOTHING => Holding::Nothing { sender: word },
+            KIND_BUFFER => Holding::Buffer { first, received: word },
+            KIND_BOUND => {
+                Holding::Bound { first, received: word, receive: RequestId(get(block, field::PREV_OR_RECEIVE)) }
+            }
+            _ => return None,
+        };
+        Some(Record { envelope: envelope(block), length: get(block, field::LENGTH), holding })
+    }
+
+    /// Changes where the data of the record at `index` is.
+    pub fn set_holding(&mut self, index: u32, holding: Holding) {
+        write_holding(self.block_mut(index), holding);
+    }
+
+    /// The wire name of the record at `index`.
+    pub fn id(&self, index: u32) -> RecordId {
+        RecordId::new(index, self.block(index)[field::GENERATION])
+    }
+
+    /// The block of the live record that `id` names; `None` when it names none.
+    pub fn find(&self, id: RecordId) -> Option<u32> {
+        let index = id.index();
+        let known = (index as usize) < self.blocks.len() + self.spare.len();
+        (known && self.block(index)[field::KIND] != KIND_FREE && self.id(index) == id).then_some(index)
+    }
+
+    /// Frees the record at `index` and its buffer.
+    pub fn release(&mut self, index: u32) {
+        let Some(record) = self.record(index) else { return };
+        self.block_mut(index)[field::KIND] = KIND_FREE;
+        self.records -= 1;
+        if (index as usize) < self.blocks.len() {
+            self.free_run(index, 1);
+        }
+        if let Holding::Buffer { first, .. } | Holding::Bound { first, .. } = record.holding {
+            self.free_run(first, buffer_blocks(record.length));
+        }
+    }
+
+    /// Copies `bytes` into the buffer that begins at block `first`, at `offset`.
+    pub fn write_buffer(&mut self, first: u32, offset: u32, bytes: &[u8]) {
+        let start = first as usize * BLOCK_BYTES + offset as usize;
+        self.blocks.as_flattened_mut()[start..start + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// The first `len` bytes of the buffer that begins at block `first`.
+    pub fn read_buffer(&self, first: u32, len: u32) -> &[u8] {
+        let start = first as usize * BLOCK_BYTES;
+        &self.blocks.as_flattened()[start..start + len as usize]
+    }
+
+    /// Whether the record at `index` matches `pattern`.
+    pub fn matches(&self, index: u32, pattern: &Pattern) -> bool {
+        pattern.matches(&envelope(self.block(index)))
+    }
+}
+
+fn envelope(block: &Block) -> Envelope {
+    Envelope {
+        source: get(block, field::SOURCE),
+        tag: get(block, field::TAG) as i32,
+        context: u16::from_le_bytes([block[field::CONTEXT], block[field::CONTEXT + 1]]),
+    }
+}
+
+fn write_holding(block: &mut Block, holding: Holding) {
+    match holding {
+        Holding::Nothing { sender } => {
+            block[field::KIND] = KIND_NOTHING;
+            put(block, field::SENDER_OR_RECEIVED, sender);
+        }
+        Holding::Buffer { first, received } => {
+            block[field::KIND] = KIND_BUFFER;
+            put(block, field::FIRST, first);
+            put(block, field::SENDER_OR_RECEIVED, received);
+        }
+        Holding::Bound { first, received, receive } => {
+            block[field::KIND] = KIND_BOUND;
+            put(block, field::FIRST, first);
+            put(block, field::SENDER_OR_RECEIVED, received);
+            put(block, field::PREV_OR_RECEIVE, receive.0);
+        }
+    }
+}
+
+impl Links for Region {
+    fn next(&self, index: u32) -> u32 {
+        get(self.block(index), field::NEXT)
+    }
+    fn prev(&self, index: u32) -> u32 {
+        get(self.block(index), field::PREV_OR_RECEIVE)
+    }
+    fn set_next(&mut self, index: u32, next: u32) {
+        put(self.block_mut(index), field::NEXT, next);
+    }
+    fn set_prev(&mut self, index: u32, prev: u32) {
+        put(self.block_mut(index), field::PREV_OR_RECEIVE, prev);
+    }
+}

@@ -1,0 +1,322 @@
+//! Requests: the program's own calls under way, in a pool that grows out of the program's heap.
+//!
+//! A request is named by index and generation, so that a stale name (from the program or from the wire) is
+//! refused instead of reaching another request. The pool grows only when the program makes a call
+//! ([`RequestPool::grow`]); progress, which may run from an interrupt, only uses and frees what is there.
+#![forbid(unsafe_code)]
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use msg_layer::{Landing, Transfer};
+
+use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
+use crate::list::{Links, NONE};
+use crate::memory::Span;
+use crate::pending::Destination;
+
+/// Slots that the pool grows by at a time.
+pub const CHUNK_SLOTS: usize = 32;
+const INDEX_BITS: u32 = 22;
+const GENERATION_MASK: u32 = (1 << (31 - INDEX_BITS)) - 1;
+/// Greatest number of slots.
+pub const MAX_SLOTS: usize = 1 << INDEX_BITS;
+
+/// A request's name: index and generation, top bit clear.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RequestId(pub u32);
+
+impl RequestId {
+    fn new(index: u32, generation: u32) -> Self {
+        RequestId((generation & GENERATION_MASK) << INDEX_BITS | index)
+    }
+
+    /// The slot's index.
+    pub fn index(self) -> u32 {
+        self.0 & ((1 << INDEX_BITS) - 1)
+    }
+}
+
+/// Whether a send may complete before a receive has matched it (MPI-3.1 section 3.4).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Mode {
+    /// As soon as the receiver has recorded it or the data has left.
+    Standard,
+    /// Only once a receive has matched it.
+    Synchronous,
+}
+
+/// How often a pending send has been offered to the receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Offer {
+    /// Not yet.
+    Unsent,
+    /// An RTS is on its way or its answer is.
+    Unanswered,
+    /// The receiver answered NCTS.
+    Refused,
+}
+
+/// Where a request stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum State {
+    /// Send: in the destination's pending send queue.
+    Pending(Offer),
+    /// Send: recorded at the receiver without a buffer (NCTSD); waits for CTS.
+    Held,
+    /// Send: data packets are leaving.
+    Sending(Transfer),
+    /// Receive: in the posted receive queue.
+    Posted,
+    /// Receive: matched a record without a buffer; the CTS is still to be sent.
+    Owing {
+        /// The sender's name for its request.
+        sender: u32,
+    },
+    /// Receive: matched; data packets arrive into the program's buffer.
+    Landing(Landing),
+    /// Receive: matched a record whose buffer is still filling.
+    Bound,
+    /// Finished; the program has yet to ask.
+    Done {
+        /// A receive that was cancelled before it matched.
+        cancelled: bool,
+    },
+}
+
+/// A request.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Request {
+    /// Where it stands.
+    pub state: State,
+    /// Send: the destination. Receive: the source asked for, or from when it has matched the actual one.
+    pub peer: Option<Rank>,
+    /// Send: the tag. Receive: the tag asked for, or from when it has matched the actual one.
+    pub tag: Option<Tag>,
+    /// The communicator's context.
+    pub context: Context,
+    /// Send: the mode.
+    pub mode: Mode,
+    /// The program's buffer.
+    pub span: Span,
+    /// Receive: length in bytes of the matched message, which may be more than the span holds.
+    pub length: u32,
+}
+
+impl Request {
+    /// What a receive asks for.
+    pub fn pattern(&self) -> Pattern {
+        Pattern { source: self.peer, tag: self.tag, context: self.context }
+    }
+
+    /// Notes which message a receive has matched.
+    pub fn match_with(&mut self, envelope: &Envelope, length: u32) {
+        self.peer = Some(envelope.source);
+        self.tag = Some(envelope.tag);
+        self.length = length;
+    }
+
+    /// Bytes of the matched message that the program's buffer takes.
+    pub fn wanted(&self) -> u32 {
+        self.length.min(u32::try_from(self.span.len()).unwrap_or(u32::MAX))
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Body {
+    Free { next: u32 },
+    Request(Request),
+    Destination(Destination),
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Slot {
+    generation: u32,
+    next: u32,
+    prev: u32,
+    body: Body,
+}
+
+/// The pool has no free slot: grow it, or tell the program that its memory is used up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Full;
+
+/// The pool.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct RequestPool {
+    chunks: Vec<Box<[Slot]>>,
+    free: u32,
+    free_slots: u32,
+    live: u32,
+    peak: u32,
+    limit: u32,
+}
+
+impl RequestPool {
+    /// A pool with no slots that grows to `limit` slots (at most [`MAX_SLOTS`]).
+    pub fn new(limit: usize) -> Self {
+        let limit = limit.min(MAX_SLOTS) as u32;
+        RequestPool { chunks: Vec::new(), free: NONE, free_slots: 0, live: 0, peak: 0, limit }
+    }
+
+    /// Bytes of the program's heap that a slot takes.
+    pub const SLOT_BYTES: usize = size_of::<Slot>();
+
+    /// Live requests.
+    pub fn live(&self) -> u32 {
+        self.live
+    }
+
+    /// The most requests ever live at once.
+    pub fn peak(&self) -> u32 {
+        self.peak
+    }
+
+    /// Slots, used and free.
+    pub fn slots(&self) -> usize {
+        self.chunks.len() * CHUNK_SLOTS
+    }
+
+    /// Makes sure that `slots` slots are free, out of the heap; [`Full`] when heap or limit do not allow it.
+    pub fn grow(&mut self, slots: u32) -> Result<(), Full> {
+        while self.free_slots < slots {
+            let first = self.slots();
+            if first + CHUNK_SLOTS > self.limit as usize {
+                return Err(Full);
+            }
+            let mut chunk = Vec::new();
+            chunk.try_reserve_exact(CHUNK_SLOTS).map_err(|_| Full)?;
+            self.chunks.try_reserve(1).map_err(|_| Full)?;
+            for i in 0..CHUNK_SLOTS {
+                let next = if i + 1 < CHUNK_SLOTS { (first + i + 1) as u32 } else { self.free };
+                chunk.push(Slot { generation: 0, next: NONE, prev: NONE, body: Body::Free { next } });
+            }
+            self.chunks.push(chunk.into_boxed_slice());
+            self.free = first as u32;
+            self.free_slots += CHUNK_SLOTS as u32;
+        }
+        Ok(())
+    }
+
+    fn slot(&self, index: u32) -> Option<&Slot> {
+        self.chunks.get(index as usize / CHUNK_SLOTS).map(|chunk| &chunk[index as usize % CHUNK_SLOTS])
+    }
+
+    fn slot_mut(&mut self, index: u32) -> Option<&mut Slot> {
+        self.chunks.get_mut(index as usize / CHUNK_SLOTS).map(|chunk| &mut chunk[index as usize % CHUNK_SLOTS])
+    }
+
+    fn take(&mut self, body: Body) -> Result<u32, Full> {
+        let index = self.free;
+        let slot = self.slot_mut(index).ok_or(Full)?;
+        let Body::Free { next } = core::mem::replace(&mut slot.body, body) else {
+            unreachable!("the free list holds free slots")
+        };
+        self.free = next;
+        self.free_slots -= 1;
+        Ok(index)
+    }
+
+    fn give_back(&mut self, index: u32) {
+        let next = self.free;
+        let slot = self.slot_mut(index).expect("a live slot");
+        slot.body = Body::Free { next };
+        slot.generation = slot.generation.wrapping_add(1) & GENERATION_MASK;
+        self.free = index;
+        self.free_slots += 1;
+    }
+
+    /// Takes a free slot for `request`.
+    pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
+        let index = self.take(Body::Request(request))?;
+        self.live += 1;
+        self.peak = self.peak.max(self.live);
+        Ok(self.id(index))
+    }
+
+    /// The name of the request in slot `index`.
+    pub fn id(&self, index: u32) -> RequestId {
+        RequestId::new(index, self.slot(index).map_or(0, |slot| slot.generation))
+    }
+
+    /// The request that `id` names; `None` when it names none (any more).
+    pub fn get(&self, id: RequestId) -> Option<&Request> {
+        match self.slot(id.index()) {
+            Some(Slot { generation, body: Body::Request(request), .. }) if RequestId::new(id.index(), *generation) == id => {
+                Some(request)
+            }
+            _ => None,
+        }
+    }
+
+    /// The request that `id` names, to change it; `None` when it names none (any more).
+    pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
+        match self.slot_mut(id.index()) {
+            Some(Slot { generation, body: Body::Request(request), .. }) if RequestId::new(id.index(), *generation) == id => {
+                Some(request)
+            }
+            _ => None,
+        }
+    }
+
+    /// Frees the request that `id` names; `None` when it names none (any more).
+    pub fn remove(&mut self, id: RequestId) -> Option<Request> {
+        let request = self.get(id)?.clone();
+        self.give_back(id.index());
+        self.live -= 1;
+        Some(request)
+    }
+
+    /// The request in slot `index`, which one of the device's own queues names.
+    pub(crate) fn at(&self, index: u32) -> &Request {
+        match self.slot(index) {
+            Some(Slot { body: Body::Request(request), .. }) => request,
+            _ => unreachable!("a queue names a slot that holds no request"),
+        }
+    }
+
+    /// As [`RequestPool::at`], to change it.
+    pub(crate) fn at_mut(&mut self, index: u32) -> &mut Request {
+        match self.slot_mut(index) {
+            Some(Slot { body: Body::Request(request), .. }) => request,
+            _ => unreachable!("a queue names a slot that holds no request"),
+        }
+    }
+
+    pub(crate) fn insert_destination(&mut self, destination: Destination) -> Result<u32, Full> {
+        self.take(Body::Destination(destination))
+    }
+
+    pub(crate) fn remove_destination(&mut self, index: u32) {
+        self.give_back(index);
+    }
+
+    pub(crate) fn destination(&self, index: u32) -> &Destination {
+        match self.slot(index) {
+            Some(Slot { body: Body::Destination(destination), .. }) => destination,
+            _ => unreachable!("the index of destinations names a slot that holds none"),
+        }
+    }
+
+    pub(crate) fn destination_mut(&mut self, index: u32) -> &mut Destination {
+        match self.slot_mut(index) {
+            Some(Slot { body: Body::Destination(destination), .. }) => destination,
+            _ => unreachable!("the index of destinations names a slot that holds none"),
+        }
+    }
+}
+
+impl Links for RequestPool {
+    fn next(&self, index: u32) -> u32 {
+        self.slot(index).expect("a listed slot").next
+    }
+    fn prev(&self, index: u32) -> u32 {
+        self.slot(index).expect("a listed slot").prev
+    }
+    fn set_next(&mut self, index: u32, next: u32) {
+        self.slot_mut(index).expect("a listed slot").next = next;
+    }
+    fn set_prev(&mut self, index: u32, prev: u32) {
+        self.slot_mut(index).expect("a listed slot").prev = prev;
+    }
+}

@@ -1,0 +1,247 @@
+//! The sending side: the program's sends, offers to receivers, and what comes of the answers.
+#![forbid(unsafe_code)]
+
+use msg_layer::header::Header;
+use msg_layer::{Arrival, Class, Port, Transfer, tx};
+use net_torus::coord::Coord;
+
+use crate::envelope::{Context, Rank, Tag};
+use crate::memory::{Span, UserMemory};
+use crate::protocol::{Reply, Step, on_answer};
+use crate::request::{Mode, Offer, Request, RequestId, State};
+use crate::wire::{self, Fields, INLINE_BYTES, RTS_BYTES, Rts};
+use crate::{Adi, Handling, NoMemory, STEP_PACKETS, TURN_PACKETS};
+
+/// Where a message goes and under which name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SendTo {
+    /// The destination, below the number of processes.
+    pub dest: Rank,
+    /// The tag, not negative.
+    pub tag: Tag,
+    /// The communicator's context.
+    pub context: Context,
+    /// Standard or synchronous.
+    pub mode: Mode,
+}
+
+impl Adi {
+    /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message
+    /// joins the destination's pending send queue and leaves in later steps. Fails only when the
+    /// program's heap has no room for the request.
+    ///
+    /// # Panics
+    /// When there is no process `to.dest`, the tag is negative or the message is 4 GiB or longer: the
+    /// bindings check their arguments.
+    pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, NoMemory> {
+        assert!(to.dest < self.size() && to.tag >= 0);
+        let length = u32::try_from(span.len()).expect("a message below 4 GiB");
+        let none = NoMemory::Requests { live: self.requests.live() };
+        self.pending.prepare(&mut self.requests, to.dest).map_err(|_| none)?;
+        let request = Request {
+            state: State::Pending(Offer::Unsent),
+            peer: Some(to.dest),
+            tag: Some(to.tag),
+            context: to.context,
+            mode: to.mode,
+            span,
+            length,
+        };
+        let id = self.requests.insert(request).map_err(|_| none)?;
+        self.pending.push(&mut self.requests, to.dest, id.index());
+        self.stats.messages_sent += 1;
+        Ok(id)
+    }
+
+    /// Priority packets that are owed: resendAlls, and CTSs for receives that matched a record without a
+    /// buffer. Returns how many were sent.
+    pub(crate) fn send_owed<P: Port>(&mut self, port: &mut P) -> usize {
+        let mut sent = 0;
+        while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
+            if let Some((source, age)) = self.peers.pay() {
+                self.answer(port, source, wire::RESEND_ALL, Fields { age, ..Fields::default() });
+                self.stats.resend_all_sent += 1;
+            } else if let Some((dest, fields)) = self.next_owed_cts() {
+                self.answer(port, dest, wire::CTS, fields);
+                self.stats.cts_sent += 1;
+            } else {
+                break;
+            }
+            sent += 1;
+        }
+        sent
+    }
+
+    fn answer<P: Port>(&mut self, port: &mut P, dest: Rank, handler: u8, fields: Fields) {
+        let answer = fields.emit(handler);
+        let header = Header { handler, source: self.here, argument: answer.argument, place: None };
+        let sent = tx::short(port, Class::Priority, self.coord(dest), header, answer.bytes.len(), |out| {
+            out.copy_from_slice(&answer.bytes);
+        });
+        assert!(sent, "room was there before the debt was taken off the list");
+    }
+
+    fn coord(&self, rank: Rank) -> Coord {
+        self.shape.coord(rank).expect("a rank of this job")
+    }
+
+    /// Offers and data, by turns, while the injection FIFO has room. Returns the packets sent.
+    pub(crate) fn send_pending<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
+        let mut sent = 0;
+        while sent < STEP_PACKETS {
+            let before = sent;
+            sent += usize::from(self.offer_next(port, memory));
+            sent += self.push_next_transfer(port, memory);
+            if sent == before {
+                break;
+            }
+        }
+        sent
+    }
+
+    fn offer_next<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> bool {
+        if !port.can_inject(Class::Normal) {
+            return false;
+        }
+        let Some((dest, slot)) = self.pending.next(&mut self.requests) else { return false };
+        let id = self.requests.id(slot);
+        let request = self.requests.at(slot);
+        let (span, length) = (request.span, request.length as usize);
+        let inline = length <= INLINE_BYTES;
+        let rts = Rts {
+            context: request.context,
+            tag: request.tag.unwrap_or(0),
+            length: request.length,
+            request: id.0,
+            age: self.peers.ages(dest).to,
+            synchronous: request.mode == Mode::Synchronous,
+            inline,
+        };
+        let header = Header { handler: wire::RTS, source: self.here, argument: 0, place: None };
+        let bytes = RTS_BYTES + if inline { length } else { 0 };
+        let sent = tx::short(port, Class::Normal, self.coord(dest), header, bytes, |out| {
+            rts.emit(out);
+            if inline {
+                memory.read(span, 0, &mut out[RTS_BYTES..]);
+            }
+        });
+        if sent {
+            self.requests.at_mut(slot).state = State::Pending(Offer::Unanswered);
+            self.pending.offered(&mut self.requests);
+            self.stats.rts_sent += 1;
+        }
+        sent
+    }
+
+    fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
+        let slot = self.transfers.head();
+        if self.transfers.is_empty() {
+            return 0;
+        }
+        let request = self.requests.at(slot);
+        let (State::Sending(mut transfer), span, Some(dest)) = (request.state, request.span, request.peer) else {
+            unreachable!("the list of transfers holds sends under way")
+        };
+        let dest = self.coord(dest);
+        let sent = transfer.push(port, self.here, dest, wire::DATA, TURN_PACKETS, |offset, out| {
+            memory.read(span, offset as usize, out);
+        });
+        if transfer.is_out() {
+            self.transfers.remove(&mut self.requests, slot);
+            self.finish(slot, false);
+        } else {
+            self.requests.at_mut(slot).state = State::Sending(transfer);
+            if sent > 0 {
+                self.transfers.rotate(&mut self.requests);
+            }
+        }
+        sent
+    }
+
+    /// The pending or held send that an answer from `source` names; `None`, and counted, when it names
+    /// none.
+    fn answered(&mut self, arrival: &Arrival<'_>) -> Option<(Rank, u32, Fields)> {
+        let named = Fields::parse(arrival.bytes).and_then(|fields| {
+            let source = self.shape.rank(arrival.source)?;
+            let id = RequestId(fields.request);
+            let request = self.requests.get(id)?;
+            let ours = matches!(request.state, State::Pending(_) | State::Held) && request.peer == Some(source);
+            ours.then_some((source, id.index(), fields))
+        });
+        if named.is_none() {
+            self.stats.malformed += 1;
+        }
+        named
+    }
+
+    /// Takes the protocol's step for the pending send in `slot`; `None`, and counted, when no such answer
+    /// was due.
+    fn step(&mut self, slot: u32, reply: Reply) -> Option<Step> {
+        let step = match (self.requests.at(slot).state, reply) {
+            (State::Pending(offer), reply) => on_answer(offer, reply),
+            (State::Held, Reply::Cts) => Some(Step::Send),
+            _ => None,
+        };
+        if step.is_none() {
+            self.stats.malformed += 1;
+        }
+        step
+    }
+
+    fn take_reply(&mut self, arrival: &Arrival<'_>, reply: Reply) {
+        let Some((dest, slot, fields)) = self.answered(arrival) else { return };
+        let Some(step) = self.step(slot, reply) else { return };
+        let was_pending = matches!(self.requests.at(slot).state, State::Pending(_));
+        if was_pending && step != Step::Stay {
+            self.pending.remove(&mut self.requests, dest, slot);
+        }
+        match step {
+            Step::Send => self.begin_transfer(slot, &fields),
+            Step::Hold => self.requests.at_mut(slot).state = State::Held,
+            Step::Stay => {
+                self.requests.at_mut(slot).state = State::Pending(Offer::Refused);
+                self.pending.refused(&mut self.requests, dest);
+            }
+        }
+    }
+
+    fn begin_transfer(&mut self, slot: u32, fields: &Fields) {
+        let length = self.requests.at(slot).length;
+        if fields.complete || fields.wanted == 0 {
+            self.finish(slot, false);
+        } else {
+            // A receiver cannot want more than there is; if one does, it gets what there is.
+            let end = fields.wanted.min(length);
+            let transfer = Transfer { target: fields.target, offset: 0, end };
+            self.requests.at_mut(slot).state = State::Sending(transfer);
+            self.transfers.push(&mut self.requests, slot);
+        }
+    }
+}
+
+pub(crate) fn on_cts<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {
+    on.adi.stats.cts_received += 1;
+    on.adi.take_reply(arrival, Reply::Cts);
+}
+
+pub(crate) fn on_nctsd<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {
+    on.adi.stats.nctsd_received += 1;
+    on.adi.take_reply(arrival, Reply::Nctsd);
+}
+
+pub(crate) fn on_ncts<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {
+    on.adi.stats.ncts_received += 1;
+    on.adi.take_reply(arrival, Reply::Ncts);
+}
+
+pub(crate) fn on_resend_all<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {
+    let adi = &mut *on.adi;
+    let Some((source, fields)) = adi.shape.rank(arrival.source).zip(Fields::parse(arrival.bytes)) else {
+        adi.stats.malformed += 1;
+        return;
+    };
+    adi.stats.resend_all_received += 1;
+    if adi.peers.take_age(source, fields.age) {
+        adi.pending.restart(&mut adi.requests, source);
+    }
+}

@@ -1,0 +1,69 @@
+//! Sending: short messages in one packet, long ones cut into packets as the injection FIFO has room.
+
+use net_torus::coord::Coord;
+
+use crate::header::{Header, LONG_BYTES, Place, SHORT_BYTES};
+use crate::port::{Class, Port};
+
+/// Sends a short message of `len` bytes, written by `fill`. False when the injection FIFO of `class` is
+/// full: nothing was sent and `fill` was not called, try again later.
+///
+/// # Panics
+/// When `len` is above [`SHORT_BYTES`] or `header` is that of a long message's packet.
+pub fn short<P: Port>(
+    port: &mut P,
+    class: Class,
+    dest: Coord,
+    header: Header,
+    len: usize,
+    fill: impl FnOnce(&mut [u8]),
+) -> bool {
+    assert!(len <= SHORT_BYTES && header.place.is_none());
+    port.inject(class, dest, header.bytes() + len, |body| fill(header.emit(body, len)))
+}
+
+/// A long message on its way out: what is left to be cut into packets.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Transfer {
+    /// The receiver's name for the place the bytes go to.
+    pub target: u32,
+    /// First byte not yet sent.
+    pub offset: u32,
+    /// The message's length in bytes.
+    pub end: u32,
+}
+
+impl Transfer {
+    /// Injects up to `packets` packets, whose bytes `read` copies out of the message (offset, buffer).
+    /// Returns how many were injected: fewer when the message is out or the FIFO full.
+    pub fn push<P: Port>(
+        &mut self,
+        port: &mut P,
+        here: Coord,
+        dest: Coord,
+        handler: u8,
+        packets: usize,
+        mut read: impl FnMut(u32, &mut [u8]),
+    ) -> usize {
+        let mut sent = 0;
+        while sent < packets && !self.is_out() {
+            let len = ((self.end - self.offset) as usize).min(LONG_BYTES);
+            let place = Place { target: self.target, offset: self.offset };
+            let header = Header { handler, source: here, argument: 0, place: Some(place) };
+            let injected = port.inject(Class::Normal, dest, header.bytes() + len, |body| {
+                read(self.offset, header.emit(body, len));
+            });
+            if !injected {
+                break;
+            }
+            self.offset += len as u32;
+            sent += 1;
+        }
+        sent
+    }
+
+    /// Every byte has been injected.
+    pub fn is_out(&self) -> bool {
+        self.offset >= self.end
+    }
+}
