@@ -5,6 +5,10 @@
 //! one place where the device's safe code meets the program's addresses; a model checker hands in memory
 //! of its own.
 
+/// Addresses below this are never a program's buffer, on any board or host: they are left to the spans of
+/// models.
+pub const MODEL_KEYS: usize = 4096;
+
 /// A program's buffer: where it begins and how many bytes it has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Span {
@@ -19,16 +23,19 @@ impl Span {
     /// The `len` bytes at `address`.
     ///
     /// # Safety
-    /// Until the request that the span is given to has completed, the bytes must stay valid for reading
+    /// Unless `len` is 0, the address is not below [`MODEL_KEYS`]. Until the request that the span is given to has completed, the bytes must stay valid for reading
     /// (a send) or for reading and writing (a receive), and nobody else may write them (or, for a
     /// receive, read them): the rules that MPI-3.1 section 3.7.2 sets for a buffer in use.
     pub unsafe fn new(address: *const u8, len: usize) -> Span {
         Span { address: address.expose_provenance(), len }
     }
 
-    /// A span that only a model's memory understands; [`RawMemory`] must never see it.
-    #[cfg(feature = "model")]
+    /// A span that only a model's memory understands, named by `key` below [`MODEL_KEYS`].
+    ///
+    /// # Panics
+    /// When `key` is not below [`MODEL_KEYS`].
     pub const fn model(key: usize, len: usize) -> Span {
+        assert!(key < MODEL_KEYS);
         Span { address: key, len }
     }
 
@@ -58,31 +65,33 @@ pub trait UserMemory {
 }
 
 /// The machine's own memory.
-#[derive(Debug)]
-pub struct RawMemory(());
+#[derive(Clone, Copy, Default, Debug)]
+pub struct RawMemory;
 
 impl RawMemory {
-    /// Access to the memory behind spans.
+    /// The address of the `len` bytes at `offset` of `span`.
     ///
-    /// # Safety
-    /// Every span in the device that this is used with must come from [`Span::new`] in the same address
-    /// space.
-    pub const unsafe fn new() -> RawMemory {
-        RawMemory(())
+    /// # Panics
+    /// When they are not within the span, or the span is a model's.
+    fn address(span: Span, offset: usize, len: usize) -> usize {
+        assert!(offset <= span.len && len <= span.len - offset);
+        assert!(len == 0 || span.address >= MODEL_KEYS);
+        span.address + offset
     }
 }
 
 impl UserMemory for RawMemory {
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
-        assert!(offset <= span.len && out.len() <= span.len - offset);
-        // SAFETY: within the span by the check above; the span is valid by the promise given to
-        // `Span::new`, and it is of this address space by the promise given to `RawMemory::new`.
-        unsafe { core::ptr::copy(core::ptr::with_exposed_provenance::<u8>(span.address + offset), out.as_mut_ptr(), out.len()) }
+        let from = core::ptr::with_exposed_provenance::<u8>(Self::address(span, offset, out.len()));
+        // SAFETY: within the span and not a model's, as just checked, so it comes from `Span::new`, whose
+        // caller promised that the bytes may be read. `copy`, since a program may send from the buffer
+        // that it (or another of its calls) receives into by mistake; that must not be undefined here.
+        unsafe { core::ptr::copy(from, out.as_mut_ptr(), out.len()) }
     }
 
     fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
-        assert!(offset <= span.len && bytes.len() <= span.len - offset);
-        // SAFETY: as in `read`; a receive's span may be written.
-        unsafe { core::ptr::copy(bytes.as_ptr(), core::ptr::with_exposed_provenance_mut::<u8>(span.address + offset), bytes.len()) }
+        let to = core::ptr::with_exposed_provenance_mut::<u8>(Self::address(span, offset, bytes.len()));
+        // SAFETY: as in `read`; and a receive's bytes may be written.
+        unsafe { core::ptr::copy(bytes.as_ptr(), to, bytes.len()) }
     }
 }

@@ -1,6 +1,6 @@
 //! The port: all that the message layer needs from the network below it.
 
-use net_torus::coord::Coord;
+use net_torus::{Coord, Fifo, InjectError, Router};
 
 /// Which injection FIFO a packet leaves by and which reception FIFO it arrives in.
 ///
@@ -16,7 +16,7 @@ pub enum Class {
 }
 
 /// Greatest packet body in bytes: 256 less the network's 8-byte header.
-pub const BODY_BYTES: usize = 248;
+pub const BODY_BYTES: usize = net_torus::BODY_BYTES;
 
 /// A network's face to the message layer. No call blocks.
 pub trait Port {
@@ -47,4 +47,39 @@ pub trait Port {
 
     /// Frees the packet that [`Port::head`] shows.
     fn pop(&mut self, class: Class);
+}
+
+impl From<Class> for Fifo {
+    fn from(class: Class) -> Fifo {
+        match class {
+            Class::Normal => Fifo::Normal,
+            Class::Priority => Fifo::Priority,
+        }
+    }
+}
+
+impl Port for Router<'_> {
+    fn can_inject(&self, class: Class) -> bool {
+        Router::can_inject(self, class.into())
+    }
+
+    fn has_node(&self, node: Coord) -> bool {
+        self.shape().rank(node).is_some()
+    }
+
+    fn inject(&mut self, class: Class, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        match Router::inject(self, class.into(), dest, len, fill) {
+            Ok(()) => true,
+            Err(InjectError::Full) => false,
+            Err(wrong) => panic!("{len} bytes to {dest:?}: {wrong}"),
+        }
+    }
+
+    fn head(&self, class: Class) -> Option<&[u8]> {
+        Router::head(self, class.into())
+    }
+
+    fn pop(&mut self, class: Class) {
+        Router::pop(self, class.into());
+    }
 }

@@ -1,1 +1,18 @@
-//! In-process cluster: N nodes, one process, virtual time, one seed.
+//! The in-process cluster: the stack of N nodes, from the MPI device down to the links, in one process, in
+//! virtual time, under one seed.
+//!
+//! ```
+//! use midplane_tests::{Cluster, Job};
+//!
+//! let job = Cluster::new([2, 2, 1]).seed(7).run(|env| {
+//!     assert_eq!(env.size(), 4);
+//!     0
+//! });
+//! assert_eq!(job, Ok(vec![0, 0, 0, 0]));
+//! ```
+#![forbid(unsafe_code)]
+
+mod cluster;
+pub mod program;
+
+pub use cluster::{Cluster, Failure, Job, Node, NodeReport};
