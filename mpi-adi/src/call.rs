@@ -32,7 +32,11 @@ pub fn block_on<R>(
 
 /// Runs `start` once and then one step of progress, so that what it started leaves at once where it can.
 /// Does not block.
-pub fn immediate<R>(env: &dyn Env, note: CallNote, start: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R) -> R {
+pub fn immediate<R>(
+    env: &dyn Env,
+    note: CallNote,
+    start: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R,
+) -> R {
     let mut start = Some(start);
     let mut result = None;
     env.with(&mut |adi, kernel| {

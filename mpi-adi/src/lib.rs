@@ -45,6 +45,8 @@ pub mod protocol;
 pub mod recv;
 pub mod region;
 pub mod request;
+#[cfg(test)]
+mod script;
 pub mod send;
 pub mod wire;
 
@@ -287,7 +289,11 @@ impl Adi {
 
     /// One bounded step: at most [`STEP_PACKETS`] packets from the network to their handlers, at most as
     /// many of our own into it. Does not block and does not allocate. True when anything was done.
-    pub fn progress<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) -> bool {
+    pub fn progress<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> bool {
         let here = self.here;
         let handlers = Handlers::new()
             .request(wire::RTS, recv::on_rts::<M>)
@@ -298,7 +304,14 @@ impl Adi {
             .answer(wire::RESEND_ALL, send::on_resend_all::<M>);
         let mut layer = self.stats.layer;
         let mut context = Handling { adi: self, memory };
-        let taken = msg_layer::progress(port, here, &handlers, &mut context, &mut layer, STEP_PACKETS);
+        let taken = msg_layer::progress(
+            port,
+            here,
+            &handlers,
+            &mut context,
+            &mut layer,
+            STEP_PACKETS,
+        );
         self.stats.layer = layer;
         let answered = self.send_owed(port);
         let sent = self.send_pending(port, memory);
@@ -311,7 +324,9 @@ impl Adi {
     /// When `id` names no request: the bindings check that first ([`Adi::knows`]).
     pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
         let request = self.requests.get(id).expect("a live request");
-        let State::Done { cancelled } = request.state else { return None };
+        let State::Done { cancelled } = request.state else {
+            return None;
+        };
         let bytes = request.wanted() as usize;
         let outcome = Outcome {
             source: request.peer.unwrap_or(0),
@@ -326,7 +341,9 @@ impl Adi {
 
     /// The request has finished, or there is none of that name.
     pub fn is_done(&self, id: RequestId) -> bool {
-        self.requests.get(id).is_none_or(|request| matches!(request.state, State::Done { .. }))
+        self.requests
+            .get(id)
+            .is_none_or(|request| matches!(request.state, State::Done { .. }))
     }
 
     /// There is a request of that name.

@@ -26,7 +26,11 @@ pub struct List {
 
 impl Default for List {
     fn default() -> Self {
-        List { head: NONE, tail: NONE, len: 0 }
+        List {
+            head: NONE,
+            tail: NONE,
+            len: 0,
+        }
     }
 }
 

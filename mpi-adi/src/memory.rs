@@ -27,7 +27,10 @@ impl Span {
     /// (a send) or for reading and writing (a receive), and nobody else may write them (or, for a
     /// receive, read them): the rules that MPI-3.1 section 3.7.2 sets for a buffer in use.
     pub unsafe fn new(address: *const u8, len: usize) -> Span {
-        Span { address: address.expose_provenance(), len }
+        Span {
+            address: address.expose_provenance(),
+            len,
+        }
     }
 
     /// A span that only a model's memory understands, named by `key` below [`MODEL_KEYS`].
@@ -90,7 +93,8 @@ impl UserMemory for RawMemory {
     }
 
     fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
-        let to = core::ptr::with_exposed_provenance_mut::<u8>(Self::address(span, offset, bytes.len()));
+        let to =
+            core::ptr::with_exposed_provenance_mut::<u8>(Self::address(span, offset, bytes.len()));
         // SAFETY: as in `read`; and a receive's bytes may be written.
         unsafe { core::ptr::copy(bytes.as_ptr(), to, bytes.len()) }
     }

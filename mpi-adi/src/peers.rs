@@ -40,7 +40,14 @@ impl Peers {
         ages.fill(Ages::default());
         failed.fill(0);
         owed.fill(0);
-        Peers { ages, failed, owed, failed_count: 0, owed_count: 0, turn: 0 }
+        Peers {
+            ages,
+            failed,
+            owed,
+            failed_count: 0,
+            owed_count: 0,
+            turn: 0,
+        }
     }
 
     /// Words of one bit map for `peers` peers.
@@ -120,7 +127,10 @@ impl Peers {
         }
         let bits = self.owed.view_bits_mut::<Lsb0>();
         let turn = self.turn as usize;
-        let source = bits[turn..].first_one().map(|skip| turn + skip).or_else(|| bits[..turn].first_one())?;
+        let source = bits[turn..]
+            .first_one()
+            .map(|skip| turn + skip)
+            .or_else(|| bits[..turn].first_one())?;
         bits.set(source, false);
         self.owed_count -= 1;
         self.turn = (source as u32 + 1) % self.ages.len() as u32;

@@ -50,7 +50,11 @@ impl Pending {
     /// Prepares for one more message to `dest`, out of the heap: afterwards [`Pending::push`] cannot fail.
     pub fn prepare(&mut self, requests: &mut RequestPool, dest: Rank) -> Result<(), Full> {
         // One slot for the message and one for the destination, should it be new.
-        requests.grow(if self.by_rank.contains_key(&dest) { 1 } else { 2 })?;
+        requests.grow(if self.by_rank.contains_key(&dest) {
+            1
+        } else {
+            2
+        })?;
         self.by_rank.try_reserve(1).map_err(|_| Full)
     }
 
@@ -62,7 +66,12 @@ impl Pending {
         let at = match self.by_rank.get(&dest) {
             Some(&at) => at,
             None => {
-                let new = Destination { rank: dest, queue: List::default(), cursor: NONE, listed: false };
+                let new = Destination {
+                    rank: dest,
+                    queue: List::default(),
+                    cursor: NONE,
+                    listed: false,
+                };
                 let at = requests.insert_destination(new).expect("prepared for");
                 self.by_rank.insert(dest, at);
                 at
@@ -80,7 +89,9 @@ impl Pending {
 
     /// Takes the message in `slot` out of the queue of `dest`: it has been recorded or matched.
     pub fn remove(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32) {
-        let Some(&at) = self.by_rank.get(&dest) else { return };
+        let Some(&at) = self.by_rank.get(&dest) else {
+            return;
+        };
         let next = requests.next(slot);
         let mut queue = requests.destination(at).queue;
         queue.remove(requests, slot);

@@ -108,9 +108,15 @@ pub fn on_rts(ages_equal: bool, posted_match: bool, room: impl FnOnce() -> Room)
         (true, false) => match room() {
             Room::RecordAndBuffer => Verdict::Buffer,
             Room::Record => Verdict::Record,
-            Room::Nothing => Verdict::Refuse { set_failed: true, resend_all: false },
+            Room::Nothing => Verdict::Refuse {
+                set_failed: true,
+                resend_all: false,
+            },
         },
-        (false, resend_all) => Verdict::Refuse { set_failed: false, resend_all },
+        (false, resend_all) => Verdict::Refuse {
+            set_failed: false,
+            resend_all,
+        },
     }
 }
 
@@ -171,11 +177,32 @@ mod tests {
     #[test]
     fn the_receivers_table_row_by_row() {
         assert_eq!(on_rts(true, true, never), Verdict::Receive);
-        assert_eq!(on_rts(true, false, || Room::RecordAndBuffer), Verdict::Buffer);
+        assert_eq!(
+            on_rts(true, false, || Room::RecordAndBuffer),
+            Verdict::Buffer
+        );
         assert_eq!(on_rts(true, false, || Room::Record), Verdict::Record);
-        assert_eq!(on_rts(true, false, || Room::Nothing), Verdict::Refuse { set_failed: true, resend_all: false });
-        assert_eq!(on_rts(false, false, never), Verdict::Refuse { set_failed: false, resend_all: false });
-        assert_eq!(on_rts(false, true, never), Verdict::Refuse { set_failed: false, resend_all: true });
+        assert_eq!(
+            on_rts(true, false, || Room::Nothing),
+            Verdict::Refuse {
+                set_failed: true,
+                resend_all: false
+            }
+        );
+        assert_eq!(
+            on_rts(false, false, never),
+            Verdict::Refuse {
+                set_failed: false,
+                resend_all: false
+            }
+        );
+        assert_eq!(
+            on_rts(false, true, never),
+            Verdict::Refuse {
+                set_failed: false,
+                resend_all: true
+            }
+        );
     }
 
     #[test]

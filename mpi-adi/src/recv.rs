@@ -28,7 +28,9 @@ impl Adi {
         pattern: Pattern,
         span: Span,
     ) -> Result<RequestId, NoMemory> {
-        let none = NoMemory::Requests { live: self.requests.live() };
+        let none = NoMemory::Requests {
+            live: self.requests.live(),
+        };
         self.requests.grow(1).map_err(|_| none)?;
         let request = Request {
             state: State::Posted,
@@ -52,7 +54,10 @@ impl Adi {
 
     /// A receive takes over the unexpected message in `record`.
     fn match_record<M: UserMemory + ?Sized>(&mut self, memory: &mut M, id: RequestId, index: u32) {
-        let record = self.region.record(index).expect("the unexpected queue holds records");
+        let record = self
+            .region
+            .record(index)
+            .expect("the unexpected queue holds records");
         let slot = id.index();
         let request = self.requests.at_mut(slot);
         request.match_with(&record.envelope, record.length);
@@ -67,16 +72,33 @@ impl Adi {
             }
             Holding::Buffer { first, received } => {
                 request.state = State::Bound;
-                self.region.set_holding(index, Holding::Bound { first, received, receive: id });
+                self.region.set_holding(
+                    index,
+                    Holding::Bound {
+                        first,
+                        received,
+                        receive: id,
+                    },
+                );
             }
             Holding::Bound { .. } => unreachable!("a bound record is in no queue"),
         }
     }
 
     /// Copies a whole buffered message to the receive that matched it, and frees its record.
-    fn unload<M: UserMemory + ?Sized>(&mut self, memory: &mut M, slot: u32, index: u32, first: u32) {
+    fn unload<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        slot: u32,
+        index: u32,
+        first: u32,
+    ) {
         let request = self.requests.at(slot);
-        memory.write(request.span, 0, self.region.read_buffer(first, request.wanted()));
+        memory.write(
+            request.span,
+            0,
+            self.region.read_buffer(first, request.wanted()),
+        );
         self.received(slot);
         self.release(index);
     }
@@ -98,8 +120,14 @@ impl Adi {
     /// such a record.
     pub fn iprobe(&mut self, pattern: Pattern) -> Result<Option<Probed>, NoMemory> {
         if let Some(index) = self.matching.probe(&self.region, &pattern) {
-            let record = self.region.record(index).expect("the unexpected queue holds records");
-            return Ok(Some(Probed { envelope: record.envelope, length: record.length }));
+            let record = self
+                .region
+                .record(index)
+                .expect("the unexpected queue holds records");
+            return Ok(Some(Probed {
+                envelope: record.envelope,
+                length: record.length,
+            }));
         }
         if !self.armed.contains(&Some(pattern)) {
             // One spare block for each armed probe, this one included; the oldest gives way.
@@ -118,7 +146,13 @@ impl Adi {
 
     /// Cancels a receive that has not matched (MPI-3.1 section 3.8.4): true when it will end cancelled.
     pub fn cancel(&mut self, id: RequestId) -> bool {
-        let posted = matches!(self.requests.get(id), Some(Request { state: State::Posted, .. }));
+        let posted = matches!(
+            self.requests.get(id),
+            Some(Request {
+                state: State::Posted,
+                ..
+            })
+        );
         if posted {
             self.matching.unpost(&mut self.requests, id.index());
             self.finish(id.index(), true);
@@ -149,7 +183,13 @@ impl Adi {
         } else {
             self.requests.at_mut(slot).state = State::Landing(Landing::new(wanted));
         }
-        Fields { request: sender, target, wanted, complete: false, ..Fields::default() }
+        Fields {
+            request: sender,
+            target,
+            wanted,
+            complete: false,
+            ..Fields::default()
+        }
     }
 
     /// An RTS has matched the posted receive in `slot`.
@@ -166,7 +206,11 @@ impl Adi {
         if rts.inline {
             memory.write(request.span, 0, &data[..request.wanted() as usize]);
             self.received(slot);
-            Fields { request: rts.request, complete: true, ..Fields::default() }
+            Fields {
+                request: rts.request,
+                complete: true,
+                ..Fields::default()
+            }
         } else {
             self.clear_to_send(slot, rts.request)
         }
@@ -177,10 +221,22 @@ impl Adi {
         self.matching.record(&mut self.region, index);
         if rts.inline {
             let record = self.region.record(index).expect("just made");
-            let Holding::Buffer { first, .. } = record.holding else { unreachable!("made with a buffer") };
+            let Holding::Buffer { first, .. } = record.holding else {
+                unreachable!("made with a buffer")
+            };
             self.region.write_buffer(first, 0, data);
-            self.region.set_holding(index, Holding::Buffer { first, received: rts.length });
-            Fields { request: rts.request, complete: true, ..Fields::default() }
+            self.region.set_holding(
+                index,
+                Holding::Buffer {
+                    first,
+                    received: rts.length,
+                },
+            );
+            Fields {
+                request: rts.request,
+                complete: true,
+                ..Fields::default()
+            }
         } else {
             Fields {
                 request: rts.request,
@@ -201,7 +257,11 @@ impl Adi {
         if let Some(index) = self.region.record_only(*envelope, rts.length, rts.request) {
             return (Room::Record, index);
         }
-        if let Some(probe) = self.armed.iter_mut().find(|p| p.is_some_and(|p| p.matches(envelope))) {
+        if let Some(probe) = self
+            .armed
+            .iter_mut()
+            .find(|p| p.is_some_and(|p| p.matches(envelope)))
+        {
             if let Some(index) = self.region.record_spare(*envelope, rts.length, rts.request) {
                 *probe = None;
                 return (Room::Record, index);
@@ -217,10 +277,18 @@ impl Adi {
         rts: &Rts,
         data: &[u8],
     ) -> Answer {
-        let envelope = Envelope { source, tag: rts.tag, context: rts.context };
+        let envelope = Envelope {
+            source,
+            tag: rts.tag,
+            context: rts.context,
+        };
         let ages_equal = self.peers.ages(source).from == rts.age;
         // A match is taken only under the current age; under another it only decides the last row.
-        let posted = if ages_equal { self.matching.arrive(&mut self.requests, &envelope) } else { None };
+        let posted = if ages_equal {
+            self.matching.arrive(&mut self.requests, &envelope)
+        } else {
+            None
+        };
         let posted_match = match ages_equal {
             true => posted.is_some(),
             false => self.matching.would_match(&self.requests, &envelope),
@@ -231,11 +299,15 @@ impl Adi {
             record = index;
             room
         });
-        let fields = Fields { request: rts.request, ..Fields::default() };
+        let fields = Fields {
+            request: rts.request,
+            ..Fields::default()
+        };
         match (verdict, posted) {
             (Verdict::Receive, Some(slot)) => {
                 self.stats.cts_sent += 1;
-                self.accept(memory, slot, &envelope, rts, data).emit(wire::CTS)
+                self.accept(memory, slot, &envelope, rts, data)
+                    .emit(wire::CTS)
             }
             (Verdict::Receive, None) => unreachable!("decided upon the match"),
             (Verdict::Buffer, _) => {
@@ -247,7 +319,13 @@ impl Adi {
                 self.stats.nctsd_sent += 1;
                 fields.emit(wire::NCTSD)
             }
-            (Verdict::Refuse { set_failed, resend_all }, _) => {
+            (
+                Verdict::Refuse {
+                    set_failed,
+                    resend_all,
+                },
+                _,
+            ) => {
                 if set_failed {
                     self.peers.set_failed(source);
                 }
@@ -260,31 +338,54 @@ impl Adi {
         }
     }
 
-    fn take_data<M: UserMemory + ?Sized>(&mut self, memory: &mut M, arrival: &Arrival<'_>) -> Option<()> {
+    fn take_data<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        arrival: &Arrival<'_>,
+    ) -> Option<()> {
         let place = arrival.place?;
         let bytes = arrival.bytes;
         if let Some(id) = RecordId::from_target(place.target) {
             let index = self.region.find(id)?;
             let record = self.region.record(index)?;
             let (first, received) = match record.holding {
-                Holding::Buffer { first, received } | Holding::Bound { first, received, .. } => (first, received),
+                Holding::Buffer { first, received }
+                | Holding::Bound {
+                    first, received, ..
+                } => (first, received),
                 Holding::Nothing { .. } => return None,
             };
-            let mut landing = Landing { received, total: record.length };
+            let mut landing = Landing {
+                received,
+                total: record.length,
+            };
             let whole = landing.accept(place.offset, bytes.len()).ok()?;
             self.region.write_buffer(first, place.offset, bytes);
             let received = landing.received;
             match record.holding {
-                Holding::Bound { receive, .. } if whole => self.unload(memory, receive.index(), index, first),
-                Holding::Bound { receive, .. } => {
-                    self.region.set_holding(index, Holding::Bound { first, received, receive });
+                Holding::Bound { receive, .. } if whole => {
+                    self.unload(memory, receive.index(), index, first)
                 }
-                _ => self.region.set_holding(index, Holding::Buffer { first, received }),
+                Holding::Bound { receive, .. } => {
+                    self.region.set_holding(
+                        index,
+                        Holding::Bound {
+                            first,
+                            received,
+                            receive,
+                        },
+                    );
+                }
+                _ => self
+                    .region
+                    .set_holding(index, Holding::Buffer { first, received }),
             }
         } else {
             let id = RequestId(place.target);
             let request = self.requests.get_mut(id)?;
-            let State::Landing(landing) = &mut request.state else { return None };
+            let State::Landing(landing) = &mut request.state else {
+                return None;
+            };
             let whole = landing.accept(place.offset, bytes.len()).ok()?;
             memory.write(request.span, place.offset as usize, bytes);
             if whole {
@@ -295,8 +396,16 @@ impl Adi {
     }
 }
 
-pub(crate) fn on_rts<M: UserMemory + ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) -> Option<Answer> {
-    let Some((source, (rts, data))) = on.adi.shape.rank(arrival.source).zip(Rts::parse(arrival.bytes)) else {
+pub(crate) fn on_rts<M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, M>,
+    arrival: &Arrival<'_>,
+) -> Option<Answer> {
+    let Some((source, (rts, data))) = on
+        .adi
+        .shape
+        .rank(arrival.source)
+        .zip(Rts::parse(arrival.bytes))
+    else {
         on.adi.stats.malformed += 1;
         return None;
     };
@@ -304,7 +413,10 @@ pub(crate) fn on_rts<M: UserMemory + ?Sized>(on: &mut Handling<'_, M>, arrival: 
     Some(on.adi.take_rts(on.memory, source, &rts, data))
 }
 
-pub(crate) fn on_data<M: UserMemory + ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) -> Option<Answer> {
+pub(crate) fn on_data<M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, M>,
+    arrival: &Arrival<'_>,
+) -> Option<Answer> {
     if on.adi.take_data(on.memory, arrival).is_none() {
         on.adi.stats.malformed += 1;
     }

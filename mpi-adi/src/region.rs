@@ -141,7 +141,16 @@ impl Region {
         assert!(blocks.len() <= MAX_BLOCKS && taken.len() * usize::BITS as usize >= blocks.len());
         taken.fill(0);
         let free = blocks.len() as u32;
-        Region { blocks, taken, spare: Vec::new(), free, hint: 0, records: 0, peak_records: 0, peak_blocks: 0 }
+        Region {
+            blocks,
+            taken,
+            spare: Vec::new(),
+            free,
+            hint: 0,
+            records: 0,
+            peak_records: 0,
+            peak_blocks: 0,
+        }
     }
 
     /// Words of bit map that a region of `blocks` blocks needs.
@@ -181,7 +190,10 @@ impl Region {
 
     /// Unused spare blocks, for the records of probed messages.
     pub fn free_spares(&self) -> usize {
-        self.spare.iter().filter(|block| block[field::KIND] == KIND_FREE).count()
+        self.spare
+            .iter()
+            .filter(|block| block[field::KIND] == KIND_FREE)
+            .count()
     }
 
     /// Adds a spare block; false when the program's heap has no room for it.
@@ -239,35 +251,68 @@ impl Region {
 
     fn block(&self, index: u32) -> &Block {
         let index = index as usize;
-        self.blocks.get(index).unwrap_or_else(|| &self.spare[index - self.blocks.len()])
+        self.blocks
+            .get(index)
+            .unwrap_or_else(|| &self.spare[index - self.blocks.len()])
     }
 
     fn block_mut(&mut self, index: u32) -> &mut Block {
         let (index, len) = (index as usize, self.blocks.len());
-        if index < len { &mut self.blocks[index] } else { &mut self.spare[index - len] }
+        if index < len {
+            &mut self.blocks[index]
+        } else {
+            &mut self.spare[index - len]
+        }
     }
 
     /// Makes a record with a buffer for all of `length` bytes; `None` when either has no room.
     pub fn record_with_buffer(&mut self, envelope: Envelope, length: u32) -> Option<u32> {
         // One run holds both, the record first.
         let first = self.take_run(1 + buffer_blocks(length))?;
-        let holding = Holding::Buffer { first: first + 1, received: 0 };
-        self.write_record(first, Record { envelope, length, holding });
+        let holding = Holding::Buffer {
+            first: first + 1,
+            received: 0,
+        };
+        self.write_record(
+            first,
+            Record {
+                envelope,
+                length,
+                holding,
+            },
+        );
         Some(first)
     }
 
     /// Makes a record without a buffer; `None` when there is no room.
     pub fn record_only(&mut self, envelope: Envelope, length: u32, sender: u32) -> Option<u32> {
         let index = self.take_run(1)?;
-        self.write_record(index, Record { envelope, length, holding: Holding::Nothing { sender } });
+        self.write_record(
+            index,
+            Record {
+                envelope,
+                length,
+                holding: Holding::Nothing { sender },
+            },
+        );
         Some(index)
     }
 
     /// Makes a record without a buffer in a spare block; `None` when there is none.
     pub fn record_spare(&mut self, envelope: Envelope, length: u32, sender: u32) -> Option<u32> {
-        let at = self.spare.iter().position(|block| block[field::KIND] == KIND_FREE)?;
+        let at = self
+            .spare
+            .iter()
+            .position(|block| block[field::KIND] == KIND_FREE)?;
         let index = (self.blocks.len() + at) as u32;
-        self.write_record(index, Record { envelope, length, holding: Holding::Nothing { sender } });
+        self.write_record(
+            index,
+            Record {
+                envelope,
+                length,
+                holding: Holding::Nothing { sender },
+            },
+        );
         Some(index)
     }
 
@@ -278,7 +323,8 @@ impl Region {
         block[field::GENERATION] = generation;
         put(block, field::SOURCE, record.envelope.source);
         put(block, field::TAG, record.envelope.tag as u32);
-        block[field::CONTEXT..field::CONTEXT + 2].copy_from_slice(&record.envelope.context.to_le_bytes());
+        block[field::CONTEXT..field::CONTEXT + 2]
+            .copy_from_slice(&record.envelope.context.to_le_bytes());
         put(block, field::LENGTH, record.length);
         put(block, field::NEXT, NONE);
         put(block, field::PREV_OR_RECEIVE, NONE);
@@ -294,13 +340,22 @@ impl Region {
         let first = get(block, field::FIRST);
         let holding = match block[field::KIND] {
             KIND_NOTHING => Holding::Nothing { sender: word },
-            KIND_BUFFER => Holding::Buffer { first, received: word },
-            KIND_BOUND => {
-                Holding::Bound { first, received: word, receive: RequestId(get(block, field::PREV_OR_RECEIVE)) }
-            }
+            KIND_BUFFER => Holding::Buffer {
+                first,
+                received: word,
+            },
+            KIND_BOUND => Holding::Bound {
+                first,
+                received: word,
+                receive: RequestId(get(block, field::PREV_OR_RECEIVE)),
+            },
             _ => return None,
         };
-        Some(Record { envelope: envelope(block), length: get(block, field::LENGTH), holding })
+        Some(Record {
+            envelope: envelope(block),
+            length: get(block, field::LENGTH),
+            holding,
+        })
     }
 
     /// Changes where the data of the record at `index` is.
@@ -317,12 +372,15 @@ impl Region {
     pub fn find(&self, id: RecordId) -> Option<u32> {
         let index = id.index();
         let known = (index as usize) < self.blocks.len() + self.spare.len();
-        (known && self.block(index)[field::KIND] != KIND_FREE && self.id(index) == id).then_some(index)
+        (known && self.block(index)[field::KIND] != KIND_FREE && self.id(index) == id)
+            .then_some(index)
     }
 
     /// Frees the record at `index` and its buffer.
     pub fn release(&mut self, index: u32) {
-        let Some(record) = self.record(index) else { return };
+        let Some(record) = self.record(index) else {
+            return;
+        };
         self.block_mut(index)[field::KIND] = KIND_FREE;
         self.records -= 1;
         if (index as usize) < self.blocks.len() {
@@ -370,7 +428,11 @@ fn write_holding(block: &mut Block, holding: Holding) {
             put(block, field::FIRST, first);
             put(block, field::SENDER_OR_RECEIVED, received);
         }
-        Holding::Bound { first, received, receive } => {
+        Holding::Bound {
+            first,
+            received,
+            receive,
+        } => {
             block[field::KIND] = KIND_BOUND;
             put(block, field::FIRST, first);
             put(block, field::SENDER_OR_RECEIVED, received);
@@ -391,5 +453,135 @@ impl Links for Region {
     }
     fn set_prev(&mut self, index: u32, prev: u32) {
         put(self.block_mut(index), field::PREV_OR_RECEIVE, prev);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(blocks: usize) -> Region {
+        let words = vec![usize::MAX; Region::map_words(blocks)].into_boxed_slice();
+        Region::new(vec![[0; BLOCK_BYTES]; blocks].into_boxed_slice(), words)
+    }
+
+    fn envelope(tag: i32) -> Envelope {
+        Envelope {
+            source: 3,
+            tag,
+            context: 9,
+        }
+    }
+
+    #[test]
+    fn a_record_reads_back_as_it_was_written_in_every_state() {
+        let mut region = region(8);
+        let index = region.record_with_buffer(envelope(5), 40).unwrap();
+        let id = region.id(index);
+        let record = region.record(index).unwrap();
+        assert_eq!((record.envelope, record.length), (envelope(5), 40));
+        let Holding::Buffer { first, received: 0 } = record.holding else {
+            panic!("{record:?}")
+        };
+        for holding in [
+            Holding::Nothing { sender: 77 },
+            Holding::Bound {
+                first,
+                received: 12,
+                receive: RequestId(4),
+            },
+            Holding::Buffer {
+                first,
+                received: 40,
+            },
+        ] {
+            region.set_holding(index, holding);
+            assert_eq!(region.record(index).unwrap().holding, holding);
+        }
+        assert_eq!(region.find(id), Some(index));
+        region.release(index);
+        assert_eq!(
+            (region.find(id), region.used_bytes(), region.records()),
+            (None, 0, 0)
+        );
+        let again = region.record_only(envelope(6), 0, 1).unwrap();
+        assert_eq!(region.find(id), None, "block {again} has a new generation");
+    }
+
+    #[test]
+    fn names_that_name_nothing_find_nothing() {
+        let mut region = region(2);
+        region.record_only(envelope(1), 0, 0).unwrap();
+        for target in 0..1 << 16 {
+            let id = RecordId(RecordId::FLAG | target << 15 | target & 0xFF);
+            if let Some(index) = region.find(id) {
+                assert_eq!(region.id(index), id);
+            }
+        }
+        assert_eq!(RecordId::from_target(5), None);
+    }
+
+    /// Against a map of booleans: what is handed out never overlaps, a request fails only when no run of
+    /// that length is free, and the measures are right.
+    #[test]
+    fn runs_never_overlap_and_are_found_wherever_they_are() {
+        const BLOCKS: usize = 70;
+        let mut state = 1u32;
+        let mut random = move |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % below
+        };
+        let mut region = region(BLOCKS);
+        let mut live: Vec<(u32, u32)> = Vec::new();
+        let mut taken = [false; BLOCKS];
+        let (mut peak, mut failures) = (0, 0);
+        for _ in 0..50_000 {
+            if random(5) < 3 {
+                let bytes = random(400);
+                let blocks = 1 + buffer_blocks(bytes);
+                match region.record_with_buffer(envelope(0), bytes) {
+                    Some(at) => {
+                        let run = &mut taken[at as usize..(at + blocks) as usize];
+                        assert!(run.iter().all(|taken| !taken));
+                        run.fill(true);
+                        live.push((at, blocks));
+                    }
+                    None => {
+                        failures += 1;
+                        let free = taken
+                            .windows(blocks as usize)
+                            .any(|run| run.iter().all(|taken| !taken));
+                        assert!(!free, "a run of {blocks} blocks is free in {taken:?}");
+                    }
+                }
+            } else if !live.is_empty() {
+                let (at, blocks) = live.swap_remove(random(live.len() as u32) as usize);
+                region.release(at);
+                taken[at as usize..(at + blocks) as usize].fill(false);
+            }
+            let used = taken.iter().filter(|&&taken| taken).count() * BLOCK_BYTES;
+            peak = peak.max(used);
+            assert_eq!((region.used_bytes(), region.peak_bytes()), (used, peak));
+        }
+        assert!(failures > 1000, "the region was full now and then");
+    }
+
+    #[test]
+    fn spare_blocks_are_used_again_and_are_not_of_the_region() {
+        let mut region = region(1);
+        region.record_only(envelope(1), 0, 0).unwrap();
+        assert_eq!(region.record_only(envelope(2), 0, 0), None);
+        assert_eq!(region.record_spare(envelope(2), 0, 0), None);
+        assert!(region.add_spare());
+        let spare = region.record_spare(envelope(2), 0, 0).unwrap();
+        assert_eq!(
+            (region.free_spares(), region.used_bytes(), region.records()),
+            (0, BLOCK_BYTES, 2)
+        );
+        region.release(spare);
+        assert_eq!(
+            (region.free_spares(), region.used_bytes(), region.records()),
+            (1, BLOCK_BYTES, 1)
+        );
     }
 }

@@ -106,7 +106,11 @@ pub struct Request {
 impl Request {
     /// What a receive asks for.
     pub fn pattern(&self) -> Pattern {
-        Pattern { source: self.peer, tag: self.tag, context: self.context }
+        Pattern {
+            source: self.peer,
+            tag: self.tag,
+            context: self.context,
+        }
     }
 
     /// Notes which message a receive has matched.
@@ -118,7 +122,8 @@ impl Request {
 
     /// Bytes of the matched message that the program's buffer takes.
     pub fn wanted(&self) -> u32 {
-        self.length.min(u32::try_from(self.span.len()).unwrap_or(u32::MAX))
+        self.length
+            .min(u32::try_from(self.span.len()).unwrap_or(u32::MAX))
     }
 }
 
@@ -156,7 +161,14 @@ impl RequestPool {
     /// A pool with no slots that grows to `limit` slots (at most [`MAX_SLOTS`]).
     pub fn new(limit: usize) -> Self {
         let limit = limit.min(MAX_SLOTS) as u32;
-        RequestPool { chunks: Vec::new(), free: NONE, free_slots: 0, live: 0, peak: 0, limit }
+        RequestPool {
+            chunks: Vec::new(),
+            free: NONE,
+            free_slots: 0,
+            live: 0,
+            peak: 0,
+            limit,
+        }
     }
 
     /// Bytes of the program's heap that a slot takes.
@@ -188,8 +200,17 @@ impl RequestPool {
             chunk.try_reserve_exact(CHUNK_SLOTS).map_err(|_| Full)?;
             self.chunks.try_reserve(1).map_err(|_| Full)?;
             for i in 0..CHUNK_SLOTS {
-                let next = if i + 1 < CHUNK_SLOTS { (first + i + 1) as u32 } else { self.free };
-                chunk.push(Slot { generation: 0, next: NONE, prev: NONE, body: Body::Free { next } });
+                let next = if i + 1 < CHUNK_SLOTS {
+                    (first + i + 1) as u32
+                } else {
+                    self.free
+                };
+                chunk.push(Slot {
+                    generation: 0,
+                    next: NONE,
+                    prev: NONE,
+                    body: Body::Free { next },
+                });
             }
             self.chunks.push(chunk.into_boxed_slice());
             self.free = first as u32;
@@ -199,11 +220,15 @@ impl RequestPool {
     }
 
     fn slot(&self, index: u32) -> Option<&Slot> {
-        self.chunks.get(index as usize / CHUNK_SLOTS).map(|chunk| &chunk[index as usize % CHUNK_SLOTS])
+        self.chunks
+            .get(index as usize / CHUNK_SLOTS)
+            .map(|chunk| &chunk[index as usize % CHUNK_SLOTS])
     }
 
     fn slot_mut(&mut self, index: u32) -> Option<&mut Slot> {
-        self.chunks.get_mut(index as usize / CHUNK_SLOTS).map(|chunk| &mut chunk[index as usize % CHUNK_SLOTS])
+        self.chunks
+            .get_mut(index as usize / CHUNK_SLOTS)
+            .map(|chunk| &mut chunk[index as usize % CHUNK_SLOTS])
     }
 
     fn take(&mut self, body: Body) -> Result<u32, Full> {
@@ -242,9 +267,11 @@ impl RequestPool {
     /// The request that `id` names; `None` when it names none (any more).
     pub fn get(&self, id: RequestId) -> Option<&Request> {
         match self.slot(id.index()) {
-            Some(Slot { generation, body: Body::Request(request), .. }) if RequestId::new(id.index(), *generation) == id => {
-                Some(request)
-            }
+            Some(Slot {
+                generation,
+                body: Body::Request(request),
+                ..
+            }) if RequestId::new(id.index(), *generation) == id => Some(request),
             _ => None,
         }
     }
@@ -252,9 +279,11 @@ impl RequestPool {
     /// The request that `id` names, to change it; `None` when it names none (any more).
     pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
         match self.slot_mut(id.index()) {
-            Some(Slot { generation, body: Body::Request(request), .. }) if RequestId::new(id.index(), *generation) == id => {
-                Some(request)
-            }
+            Some(Slot {
+                generation,
+                body: Body::Request(request),
+                ..
+            }) if RequestId::new(id.index(), *generation) == id => Some(request),
             _ => None,
         }
     }
@@ -270,7 +299,10 @@ impl RequestPool {
     /// The request in slot `index`, which one of the device's own queues names.
     pub(crate) fn at(&self, index: u32) -> &Request {
         match self.slot(index) {
-            Some(Slot { body: Body::Request(request), .. }) => request,
+            Some(Slot {
+                body: Body::Request(request),
+                ..
+            }) => request,
             _ => unreachable!("a queue names a slot that holds no request"),
         }
     }
@@ -278,7 +310,10 @@ impl RequestPool {
     /// As [`RequestPool::at`], to change it.
     pub(crate) fn at_mut(&mut self, index: u32) -> &mut Request {
         match self.slot_mut(index) {
-            Some(Slot { body: Body::Request(request), .. }) => request,
+            Some(Slot {
+                body: Body::Request(request),
+                ..
+            }) => request,
             _ => unreachable!("a queue names a slot that holds no request"),
         }
     }
@@ -293,14 +328,20 @@ impl RequestPool {
 
     pub(crate) fn destination(&self, index: u32) -> &Destination {
         match self.slot(index) {
-            Some(Slot { body: Body::Destination(destination), .. }) => destination,
+            Some(Slot {
+                body: Body::Destination(destination),
+                ..
+            }) => destination,
             _ => unreachable!("the index of destinations names a slot that holds none"),
         }
     }
 
     pub(crate) fn destination_mut(&mut self, index: u32) -> &mut Destination {
         match self.slot_mut(index) {
-            Some(Slot { body: Body::Destination(destination), .. }) => destination,
+            Some(Slot {
+                body: Body::Destination(destination),
+                ..
+            }) => destination,
             _ => unreachable!("the index of destinations names a slot that holds none"),
         }
     }

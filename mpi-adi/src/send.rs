@@ -36,8 +36,12 @@ impl Adi {
     pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, NoMemory> {
         assert!(to.dest < self.size() && to.tag >= 0);
         let length = u32::try_from(span.len()).expect("a message below 4 GiB");
-        let none = NoMemory::Requests { live: self.requests.live() };
-        self.pending.prepare(&mut self.requests, to.dest).map_err(|_| none)?;
+        let none = NoMemory::Requests {
+            live: self.requests.live(),
+        };
+        self.pending
+            .prepare(&mut self.requests, to.dest)
+            .map_err(|_| none)?;
         let request = Request {
             state: State::Pending(Offer::Unsent),
             peer: Some(to.dest),
@@ -59,7 +63,15 @@ impl Adi {
         let mut sent = 0;
         while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
             if let Some((source, age)) = self.peers.pay() {
-                self.answer(port, source, wire::RESEND_ALL, Fields { age, ..Fields::default() });
+                self.answer(
+                    port,
+                    source,
+                    wire::RESEND_ALL,
+                    Fields {
+                        age,
+                        ..Fields::default()
+                    },
+                );
                 self.stats.resend_all_sent += 1;
             } else if let Some((dest, fields)) = self.next_owed_cts() {
                 self.answer(port, dest, wire::CTS, fields);
@@ -74,11 +86,26 @@ impl Adi {
 
     fn answer<P: Port>(&mut self, port: &mut P, dest: Rank, handler: u8, fields: Fields) {
         let answer = fields.emit(handler);
-        let header = Header { handler, source: self.here, argument: answer.argument, place: None };
-        let sent = tx::short(port, Class::Priority, self.coord(dest), header, answer.bytes.len(), |out| {
-            out.copy_from_slice(&answer.bytes);
-        });
-        assert!(sent, "room was there before the debt was taken off the list");
+        let header = Header {
+            handler,
+            source: self.here,
+            argument: answer.argument,
+            place: None,
+        };
+        let sent = tx::short(
+            port,
+            Class::Priority,
+            self.coord(dest),
+            header,
+            answer.bytes.len(),
+            |out| {
+                out.copy_from_slice(&answer.bytes);
+            },
+        );
+        assert!(
+            sent,
+            "room was there before the debt was taken off the list"
+        );
     }
 
     fn coord(&self, rank: Rank) -> Coord {
@@ -86,7 +113,11 @@ impl Adi {
     }
 
     /// Offers and data, by turns, while the injection FIFO has room. Returns the packets sent.
-    pub(crate) fn send_pending<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
+    pub(crate) fn send_pending<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
         let mut sent = 0;
         while sent < STEP_PACKETS {
             let before = sent;
@@ -103,7 +134,9 @@ impl Adi {
         if !port.can_inject(Class::Normal) {
             return false;
         }
-        let Some((dest, slot)) = self.pending.next(&mut self.requests) else { return false };
+        let Some((dest, slot)) = self.pending.next(&mut self.requests) else {
+            return false;
+        };
         let id = self.requests.id(slot);
         let request = self.requests.at(slot);
         let (span, length) = (request.span, request.length as usize);
@@ -117,14 +150,26 @@ impl Adi {
             synchronous: request.mode == Mode::Synchronous,
             inline,
         };
-        let header = Header { handler: wire::RTS, source: self.here, argument: 0, place: None };
+        let header = Header {
+            handler: wire::RTS,
+            source: self.here,
+            argument: 0,
+            place: None,
+        };
         let bytes = RTS_BYTES + if inline { length } else { 0 };
-        let sent = tx::short(port, Class::Normal, self.coord(dest), header, bytes, |out| {
-            rts.emit(out);
-            if inline {
-                memory.read(span, 0, &mut out[RTS_BYTES..]);
-            }
-        });
+        let sent = tx::short(
+            port,
+            Class::Normal,
+            self.coord(dest),
+            header,
+            bytes,
+            |out| {
+                rts.emit(out);
+                if inline {
+                    memory.read(span, 0, &mut out[RTS_BYTES..]);
+                }
+            },
+        );
         if sent {
             self.requests.at_mut(slot).state = State::Pending(Offer::Unanswered);
             self.pending.offered(&mut self.requests);
@@ -133,19 +178,32 @@ impl Adi {
         sent
     }
 
-    fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
+    fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
         let slot = self.transfers.head();
         if self.transfers.is_empty() {
             return 0;
         }
         let request = self.requests.at(slot);
-        let (State::Sending(mut transfer), span, Some(dest)) = (request.state, request.span, request.peer) else {
+        let (State::Sending(mut transfer), span, Some(dest)) =
+            (request.state, request.span, request.peer)
+        else {
             unreachable!("the list of transfers holds sends under way")
         };
         let dest = self.coord(dest);
-        let sent = transfer.push(port, self.here, dest, wire::DATA, TURN_PACKETS, |offset, out| {
-            memory.read(span, offset as usize, out);
-        });
+        let sent = transfer.push(
+            port,
+            self.here,
+            dest,
+            wire::DATA,
+            TURN_PACKETS,
+            |offset, out| {
+                memory.read(span, offset as usize, out);
+            },
+        );
         if transfer.is_out() {
             self.transfers.remove(&mut self.requests, slot);
             self.finish(slot, false);
@@ -165,7 +223,8 @@ impl Adi {
             let source = self.shape.rank(arrival.source)?;
             let id = RequestId(fields.request);
             let request = self.requests.get(id)?;
-            let ours = matches!(request.state, State::Pending(_) | State::Held) && request.peer == Some(source);
+            let ours = matches!(request.state, State::Pending(_) | State::Held)
+                && request.peer == Some(source);
             ours.then_some((source, id.index(), fields))
         });
         if named.is_none() {
@@ -189,8 +248,12 @@ impl Adi {
     }
 
     fn take_reply(&mut self, arrival: &Arrival<'_>, reply: Reply) {
-        let Some((dest, slot, fields)) = self.answered(arrival) else { return };
-        let Some(step) = self.step(slot, reply) else { return };
+        let Some((dest, slot, fields)) = self.answered(arrival) else {
+            return;
+        };
+        let Some(step) = self.step(slot, reply) else {
+            return;
+        };
         let was_pending = matches!(self.requests.at(slot).state, State::Pending(_));
         if was_pending && step != Step::Stay {
             self.pending.remove(&mut self.requests, dest, slot);
@@ -212,7 +275,11 @@ impl Adi {
         } else {
             // A receiver cannot want more than there is; if one does, it gets what there is.
             let end = fields.wanted.min(length);
-            let transfer = Transfer { target: fields.target, offset: 0, end };
+            let transfer = Transfer {
+                target: fields.target,
+                offset: 0,
+                end,
+            };
             self.requests.at_mut(slot).state = State::Sending(transfer);
             self.transfers.push(&mut self.requests, slot);
         }
@@ -236,7 +303,11 @@ pub(crate) fn on_ncts<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>
 
 pub(crate) fn on_resend_all<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {
     let adi = &mut *on.adi;
-    let Some((source, fields)) = adi.shape.rank(arrival.source).zip(Fields::parse(arrival.bytes)) else {
+    let Some((source, fields)) = adi
+        .shape
+        .rank(arrival.source)
+        .zip(Fields::parse(arrival.bytes))
+    else {
         adi.stats.malformed += 1;
         return;
     };

@@ -60,7 +60,11 @@ impl Rts {
     /// Writes the RTS; the data, if it travels along, goes to the bytes after it.
     pub fn emit(&self, out: &mut [u8]) {
         out[0..2].copy_from_slice(&self.context.to_le_bytes());
-        out[2] = if self.synchronous { FLAG_SYNCHRONOUS } else { 0 } | if self.inline { FLAG_INLINE } else { 0 };
+        out[2] = if self.synchronous {
+            FLAG_SYNCHRONOUS
+        } else {
+            0
+        } | if self.inline { FLAG_INLINE } else { 0 };
         out[3] = self.age;
         out[4..8].copy_from_slice(&self.tag.to_le_bytes());
         out[8..12].copy_from_slice(&self.length.to_le_bytes());
@@ -70,7 +74,8 @@ impl Rts {
     /// Reads an RTS and the data that travels along; `None` when it contradicts itself.
     pub fn parse(bytes: &[u8]) -> Option<(Rts, &[u8])> {
         let (head, data) = bytes.split_first_chunk::<RTS_BYTES>()?;
-        let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let word =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let rts = Rts {
             context: u16::from_le_bytes([head[0], head[1]]),
             tag: word(4) as i32,
@@ -109,13 +114,18 @@ impl Fields {
         bytes[8..12].copy_from_slice(&self.wanted.to_le_bytes());
         bytes[12] = if self.complete { FLAG_COMPLETE } else { 0 };
         bytes[13] = self.age;
-        Answer { handler, argument: 0, bytes }
+        Answer {
+            handler,
+            argument: 0,
+            bytes,
+        }
     }
 
     /// Reads an answer; `None` when it is cut short.
     pub fn parse(bytes: &[u8]) -> Option<Fields> {
         let head = bytes.first_chunk::<ANSWER_BYTES>()?;
-        let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let word =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         Some(Fields {
             request: word(0),
             target: word(4),
@@ -132,21 +142,43 @@ mod tests {
 
     #[test]
     fn an_rts_reads_back_as_it_was_written_and_a_contradiction_is_refused() {
-        let rts = Rts { context: 3, tag: 77, length: 2, request: 9, age: 255, synchronous: true, inline: true };
+        let rts = Rts {
+            context: 3,
+            tag: 77,
+            length: 2,
+            request: 9,
+            age: 255,
+            synchronous: true,
+            inline: true,
+        };
         let mut bytes = [0; RTS_BYTES + 2];
         rts.emit(&mut bytes);
         bytes[RTS_BYTES..].copy_from_slice(b"hi");
         assert_eq!(Rts::parse(&bytes), Some((rts, &b"hi"[..])));
-        assert_eq!(Rts::parse(&bytes[..RTS_BYTES + 1]), None, "less data than it states");
+        assert_eq!(
+            Rts::parse(&bytes[..RTS_BYTES + 1]),
+            None,
+            "less data than it states"
+        );
         assert_eq!(Rts::parse(&bytes[..RTS_BYTES - 1]), None, "cut short");
         let negative = Rts { tag: -1, ..rts };
         negative.emit(&mut bytes);
-        assert_eq!(Rts::parse(&bytes), None, "no message has a wildcard for a tag");
+        assert_eq!(
+            Rts::parse(&bytes),
+            None,
+            "no message has a wildcard for a tag"
+        );
     }
 
     #[test]
     fn an_answer_reads_back_as_it_was_written() {
-        let fields = Fields { request: 1, target: 0x8000_0002, wanted: 3, complete: true, age: 4 };
+        let fields = Fields {
+            request: 1,
+            target: 0x8000_0002,
+            wanted: 3,
+            complete: true,
+            age: 4,
+        };
         let answer = fields.emit(CTS);
         assert_eq!(Fields::parse(&answer.bytes), Some(fields));
         assert_eq!(Fields::parse(&answer.bytes[..15]), None);

@@ -47,7 +47,10 @@ pub struct Handlers<C> {
 impl<C> Handlers<C> {
     /// No handler at all.
     pub const fn new() -> Self {
-        Self { requests: [None; HANDLERS], answers: [None; HANDLERS] }
+        Self {
+            requests: [None; HANDLERS],
+            answers: [None; HANDLERS],
+        }
     }
 
     /// Registers a request handler under `number`, in place of any before it.

@@ -58,7 +58,11 @@ pub enum HeaderError {
 impl Header {
     /// Bytes that the header takes on the wire.
     pub fn bytes(&self) -> usize {
-        if self.place.is_some() { LONG_HEADER } else { SHORT_HEADER }
+        if self.place.is_some() {
+            LONG_HEADER
+        } else {
+            SHORT_HEADER
+        }
     }
 
     /// Writes the header for a payload of `len` bytes and returns where the payload goes.
@@ -71,7 +75,11 @@ impl Header {
         head[0] = self.handler;
         head[1] = u8::try_from(len).expect("one packet's payload");
         head[2..5].copy_from_slice(&[self.source.x, self.source.y, self.source.z]);
-        head[5] = if self.place.is_some() { KIND_LONG } else { KIND_SHORT };
+        head[5] = if self.place.is_some() {
+            KIND_LONG
+        } else {
+            KIND_SHORT
+        };
         head[6..8].copy_from_slice(&self.argument.to_le_bytes());
         if let Some(place) = self.place {
             head[8..12].copy_from_slice(&place.target.to_le_bytes());
@@ -83,23 +91,36 @@ impl Header {
     /// Reads a header and its payload from a packet's body; bytes after the payload are the chunk's
     /// padding.
     pub fn parse(body: &[u8]) -> Result<(Header, &[u8]), HeaderError> {
-        let (head, rest) = body.split_first_chunk::<SHORT_HEADER>().ok_or(HeaderError::Truncated)?;
+        let (head, rest) = body
+            .split_first_chunk::<SHORT_HEADER>()
+            .ok_or(HeaderError::Truncated)?;
         let [handler, len, x, y, z, kind, a0, a1] = *head;
         let (place, rest) = match kind {
             KIND_SHORT => (None, rest),
             KIND_LONG => {
-                let (more, rest) =
-                    rest.split_first_chunk::<{ LONG_HEADER - SHORT_HEADER }>().ok_or(HeaderError::Truncated)?;
+                let (more, rest) = rest
+                    .split_first_chunk::<{ LONG_HEADER - SHORT_HEADER }>()
+                    .ok_or(HeaderError::Truncated)?;
                 let [t0, t1, t2, t3, o0, o1, o2, o3] = *more;
-                let place =
-                    Place { target: u32::from_le_bytes([t0, t1, t2, t3]), offset: u32::from_le_bytes([o0, o1, o2, o3]) };
+                let place = Place {
+                    target: u32::from_le_bytes([t0, t1, t2, t3]),
+                    offset: u32::from_le_bytes([o0, o1, o2, o3]),
+                };
                 (Some(place), rest)
             }
             _ => return Err(HeaderError::Kind),
         };
         let payload = rest.get(..len as usize).ok_or(HeaderError::Truncated)?;
         let source = Coord { x, y, z };
-        Ok((Header { handler, source, argument: u16::from_le_bytes([a0, a1]), place }, payload))
+        Ok((
+            Header {
+                handler,
+                source,
+                argument: u16::from_le_bytes([a0, a1]),
+                place,
+            },
+            payload,
+        ))
     }
 }
 
@@ -109,8 +130,19 @@ mod tests {
 
     #[test]
     fn a_header_reads_back_as_it_was_written() {
-        for place in [None, Some(Place { target: 0x8000_0001, offset: u32::MAX })] {
-            let header = Header { handler: 7, source: Coord { x: 1, y: 2, z: 255 }, argument: 0xBEEF, place };
+        for place in [
+            None,
+            Some(Place {
+                target: 0x8000_0001,
+                offset: u32::MAX,
+            }),
+        ] {
+            let header = Header {
+                handler: 7,
+                source: Coord { x: 1, y: 2, z: 255 },
+                argument: 0xBEEF,
+                place,
+            };
             let mut body = [0xAA; BODY_BYTES];
             header.emit(&mut body, 3).copy_from_slice(b"abc");
             assert_eq!(Header::parse(&body), Ok((header, &b"abc"[..])));
@@ -123,12 +155,19 @@ mod tests {
             handler: 1,
             source: Coord::default(),
             argument: 0,
-            place: Some(Place { target: 1, offset: 2 }),
+            place: Some(Place {
+                target: 1,
+                offset: 2,
+            }),
         };
         let mut body = [0; 24];
         header.emit(&mut body, 8);
         for len in 0..24 {
-            assert_eq!(Header::parse(&body[..len]), Err(HeaderError::Truncated), "{len} bytes");
+            assert_eq!(
+                Header::parse(&body[..len]),
+                Err(HeaderError::Truncated),
+                "{len} bytes"
+            );
         }
         body[5] = 2;
         assert_eq!(Header::parse(&body), Err(HeaderError::Kind));

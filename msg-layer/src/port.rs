@@ -67,7 +67,13 @@ impl Port for Router<'_> {
         self.shape().rank(node).is_some()
     }
 
-    fn inject(&mut self, class: Class, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+    fn inject(
+        &mut self,
+        class: Class,
+        dest: Coord,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
         match Router::inject(self, class.into(), dest, len, fill) {
             Ok(()) => true,
             Err(InjectError::Full) => false,

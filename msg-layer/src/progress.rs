@@ -34,7 +34,9 @@ pub fn progress<P: Port, C>(
 ) -> usize {
     let mut taken = 0;
     while taken < budget {
-        if take_answer(port, handlers, context, stats) || take_request(port, here, handlers, context, stats) {
+        if take_answer(port, handlers, context, stats)
+            || take_request(port, here, handlers, context, stats)
+        {
             taken += 1;
         } else {
             break;
@@ -43,8 +45,15 @@ pub fn progress<P: Port, C>(
     taken
 }
 
-fn take_answer<P: Port, C>(port: &mut P, handlers: &Handlers<C>, context: &mut C, stats: &mut Stats) -> bool {
-    let Some(body) = port.head(Class::Priority) else { return false };
+fn take_answer<P: Port, C>(
+    port: &mut P,
+    handlers: &Handlers<C>,
+    context: &mut C,
+    stats: &mut Stats,
+) -> bool {
+    let Some(body) = port.head(Class::Priority) else {
+        return false;
+    };
     if let Some((header, arrival)) = arrival(port, body, stats) {
         match handlers.answer_at(header.handler) {
             Some(handler) => {
@@ -68,7 +77,9 @@ fn take_request<P: Port, C>(
     if !port.can_inject(Class::Priority) {
         return false;
     }
-    let Some(body) = port.head(Class::Normal) else { return false };
+    let Some(body) = port.head(Class::Normal) else {
+        return false;
+    };
     let mut reply = None;
     if let Some((header, arrival)) = arrival(port, body, stats) {
         match handlers.request_at(header.handler) {
@@ -81,20 +92,49 @@ fn take_request<P: Port, C>(
     }
     port.pop(Class::Normal);
     if let Some((dest, answer)) = reply {
-        let header = Header { handler: answer.handler, source: here, argument: answer.argument, place: None };
-        let sent = tx::short(port, Class::Priority, dest, header, answer.bytes.len(), |b| {
-            b.copy_from_slice(&answer.bytes);
-        });
+        let header = Header {
+            handler: answer.handler,
+            source: here,
+            argument: answer.argument,
+            place: None,
+        };
+        let sent = tx::short(
+            port,
+            Class::Priority,
+            dest,
+            header,
+            answer.bytes.len(),
+            |b| {
+                b.copy_from_slice(&answer.bytes);
+            },
+        );
         assert!(sent, "room was there before the request was taken");
     }
     true
 }
 
-fn arrival<'b, P: Port>(port: &P, body: &'b [u8], stats: &mut Stats) -> Option<(Header, Arrival<'b>)> {
+fn arrival<'b, P: Port>(
+    port: &P,
+    body: &'b [u8],
+    stats: &mut Stats,
+) -> Option<(Header, Arrival<'b>)> {
     match Header::parse(body) {
         Ok((header, bytes)) if port.has_node(header.source) => {
-            let Header { source, argument, place, .. } = header;
-            Some((header, Arrival { source, argument, place, bytes }))
+            let Header {
+                source,
+                argument,
+                place,
+                ..
+            } = header;
+            Some((
+                header,
+                Arrival {
+                    source,
+                    argument,
+                    place,
+                    bytes,
+                },
+            ))
         }
         Ok(_) | Err(HeaderError::Truncated | HeaderError::Kind) => {
             stats.malformed += 1;

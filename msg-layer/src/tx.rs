@@ -19,7 +19,9 @@ pub fn short<P: Port>(
     fill: impl FnOnce(&mut [u8]),
 ) -> bool {
     assert!(len <= SHORT_BYTES && header.place.is_none());
-    port.inject(class, dest, header.bytes() + len, |body| fill(header.emit(body, len)))
+    port.inject(class, dest, header.bytes() + len, |body| {
+        fill(header.emit(body, len))
+    })
 }
 
 /// A long message on its way out: what is left to be cut into packets.
@@ -48,8 +50,16 @@ impl Transfer {
         let mut sent = 0;
         while sent < packets && !self.is_out() {
             let len = ((self.end - self.offset) as usize).min(LONG_BYTES);
-            let place = Place { target: self.target, offset: self.offset };
-            let header = Header { handler, source: here, argument: 0, place: Some(place) };
+            let place = Place {
+                target: self.target,
+                offset: self.offset,
+            };
+            let header = Header {
+                handler,
+                source: here,
+                argument: 0,
+                place: Some(place),
+            };
             let injected = port.inject(Class::Normal, dest, header.bytes() + len, |body| {
                 read(self.offset, header.emit(body, len));
             });

@@ -1,0 +1,266 @@
+//! Datatypes: what the elements of a message are (MPI-3.1 sections 3.2.2 and 5.9.4).
+//!
+//! A message is bytes on the wire, in the machine's own order: all nodes are alike. Datatypes give counts
+//! their unit and tell reductions what to compute.
+#![forbid(unsafe_code)]
+
+use core::ffi::{c_int, c_long, c_longlong, c_short};
+
+/// A predefined datatype of the C binding. The discriminants are the low bits of the handles in `mpi.h`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+#[allow(missing_docs)] // The names are MPI's.
+pub enum Basic {
+    Char = 1,
+    SignedChar,
+    UnsignedChar,
+    Byte,
+    Packed,
+    Wchar,
+    Short,
+    UnsignedShort,
+    Int,
+    Unsigned,
+    Long,
+    UnsignedLong,
+    LongLong,
+    UnsignedLongLong,
+    Float,
+    Double,
+    LongDouble,
+    CBool,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+    Aint,
+    Offset,
+    Count,
+    FloatComplex,
+    DoubleComplex,
+    LongDoubleComplex,
+    FloatInt,
+    DoubleInt,
+    LongInt,
+    TwoInt,
+    ShortInt,
+    LongDoubleInt,
+}
+
+/// How C's `long double` is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LongDouble {
+    /// As `double`: 8 bytes.
+    Double,
+    /// IEEE 754 binary128: 16 bytes.
+    Quad,
+    /// The x87's 80 bits in 16 bytes.
+    Extended,
+}
+
+/// C's `long double` on this target, as its psABI says.
+pub const LONG_DOUBLE: LongDouble = if cfg!(any(target_arch = "riscv64", target_arch = "riscv32")) {
+    LongDouble::Quad
+} else if cfg!(all(target_arch = "aarch64", not(target_vendor = "apple"))) {
+    LongDouble::Quad
+} else if cfg!(target_arch = "x86_64") {
+    LongDouble::Extended
+} else {
+    LongDouble::Double
+};
+
+const LONG_DOUBLE_BYTES: usize = match LONG_DOUBLE {
+    LongDouble::Double => 8,
+    LongDouble::Quad | LongDouble::Extended => 16,
+};
+
+/// How an element's bytes are to be understood by a reduction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Number {
+    /// Two's complement of so many bytes.
+    Signed(usize),
+    /// Unsigned, of so many bytes.
+    Unsigned(usize),
+    /// `float`.
+    Float,
+    /// `double`.
+    Double,
+    /// `long double`.
+    LongDouble,
+}
+
+/// What an element is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A number.
+    Number(Number),
+    /// Truth: a byte, zero or not.
+    Logical,
+    /// Bits without meaning as a number.
+    Bits,
+    /// Real and imaginary part.
+    Complex(Number),
+    /// A C struct of a value and an `int` index.
+    Located(Number),
+    /// Nothing to compute with: characters, packed data.
+    Opaque,
+}
+
+impl Basic {
+    /// All datatypes, in the order of their discriminants.
+    pub const ALL: [Basic; 38] = {
+        use Basic::*;
+        [
+            Char, SignedChar, UnsignedChar, Byte, Packed, Wchar, Short, UnsignedShort, Int, Unsigned, Long,
+            UnsignedLong, LongLong, UnsignedLongLong, Float, Double, LongDouble, CBool, Int8, Int16, Int32,
+            Int64, Uint8, Uint16, Uint32, Uint64, Aint, Offset, Count, FloatComplex, DoubleComplex,
+            LongDoubleComplex, FloatInt, DoubleInt, LongInt, TwoInt, ShortInt, LongDoubleInt,
+        ]
+    };
+
+    /// What an element is made of.
+    pub const fn kind(self) -> Kind {
+        use Basic::*;
+        use Number::{Signed, Unsigned as Natural};
+        match self {
+            Char | Packed | Wchar => Kind::Opaque,
+            Byte => Kind::Bits,
+            CBool => Kind::Logical,
+            SignedChar | Int8 => Kind::Number(Signed(1)),
+            Short => Kind::Number(Signed(size_of::<c_short>())),
+            Int => Kind::Number(Signed(size_of::<c_int>())),
+            Long => Kind::Number(Signed(size_of::<c_long>())),
+            LongLong | Offset | Count => Kind::Number(Signed(size_of::<c_longlong>())),
+            Aint => Kind::Number(Signed(size_of::<isize>())),
+            Int16 => Kind::Number(Signed(2)),
+            Int32 => Kind::Number(Signed(4)),
+            Int64 => Kind::Number(Signed(8)),
+            UnsignedChar | Uint8 => Kind::Number(Natural(1)),
+            UnsignedShort => Kind::Number(Natural(size_of::<c_short>())),
+            Unsigned => Kind::Number(Natural(size_of::<c_int>())),
+            UnsignedLong => Kind::Number(Natural(size_of::<c_long>())),
+            UnsignedLongLong => Kind::Number(Natural(size_of::<c_longlong>())),
+            Uint16 => Kind::Number(Natural(2)),
+            Uint32 => Kind::Number(Natural(4)),
+            Uint64 => Kind::Number(Natural(8)),
+            Float => Kind::Number(Number::Float),
+            Double => Kind::Number(Number::Double),
+            LongDouble => Kind::Number(Number::LongDouble),
+            FloatComplex => Kind::Complex(Number::Float),
+            DoubleComplex => Kind::Complex(Number::Double),
+            LongDoubleComplex => Kind::Complex(Number::LongDouble),
+            FloatInt => Kind::Located(Number::Float),
+            DoubleInt => Kind::Located(Number::Double),
+            LongInt => Kind::Located(Signed(size_of::<c_long>())),
+            TwoInt => Kind::Located(Signed(size_of::<c_int>())),
+            ShortInt => Kind::Located(Signed(size_of::<c_short>())),
+            LongDoubleInt => Kind::Located(Number::LongDouble),
+        }
+    }
+
+    /// Bytes of data in an element (MPI_Type_size): holes are not counted.
+    pub const fn size(self) -> usize {
+        match self.kind() {
+            Kind::Opaque if matches!(self, Basic::Wchar) => size_of::<u32>(),
+            Kind::Opaque | Kind::Bits | Kind::Logical => 1,
+            Kind::Number(number) => number.size(),
+            Kind::Complex(number) => 2 * number.size(),
+            Kind::Located(number) => number.size() + size_of::<c_int>(),
+        }
+    }
+
+    /// Bytes from one element to the next in memory (MPI_Type_get_extent), and on the wire.
+    pub const fn extent(self) -> usize {
+        match self.kind() {
+            Kind::Located(number) => self.size().next_multiple_of(number.align()),
+            _ => self.size(),
+        }
+    }
+
+    /// Basic elements in one element (MPI_Get_elements): two of a pair, else one.
+    pub const fn parts(self) -> usize {
+        if matches!(self.kind(), Kind::Located(_)) { 2 } else { 1 }
+    }
+}
+
+impl Number {
+    /// Bytes.
+    pub const fn size(self) -> usize {
+        match self {
+            Number::Signed(bytes) | Number::Unsigned(bytes) => bytes,
+            Number::Float => 4,
+            Number::Double => 8,
+            Number::LongDouble => LONG_DOUBLE_BYTES,
+        }
+    }
+
+    /// The alignment that C gives a struct which begins with this number and goes on with an `int`.
+    const fn align(self) -> usize {
+        if self.size() > size_of::<c_int>() { self.size() } else { size_of::<c_int>() }
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust type whose slices can be sent, received and reduced. Sealed: it stands for exactly the types
+/// whose every bit pattern is a value.
+pub trait Datatype: bytemuck::Pod + sealed::Sealed {
+    /// The MPI datatype.
+    const BASIC: Basic;
+}
+
+macro_rules! datatypes {
+    ($($rust:ty => $basic:ident),* $(,)?) => {$(
+        impl sealed::Sealed for $rust {}
+        impl Datatype for $rust {
+            const BASIC: Basic = Basic::$basic;
+        }
+        const _: () = assert!(size_of::<$rust>() == Basic::$basic.extent());
+    )*};
+}
+
+datatypes! {
+    u8 => Uint8, u16 => Uint16, u32 => Uint32, u64 => Uint64,
+    i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64,
+    isize => Aint, f32 => Float, f64 => Double,
+}
+
+#[cfg(target_pointer_width = "64")]
+datatypes! { usize => Uint64 }
+#[cfg(target_pointer_width = "32")]
+datatypes! { usize => Uint32 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn discriminants_count_up_from_one_as_the_handles_do() {
+        for (i, basic) in Basic::ALL.iter().enumerate() {
+            assert_eq!(*basic as usize, i + 1);
+        }
+    }
+
+    #[test]
+    fn pairs_have_the_layout_that_c_gives_them() {
+        #[repr(C)]
+        struct Pair<T>(T, c_int);
+        for (basic, extent) in [
+            (Basic::FloatInt, size_of::<Pair<f32>>()),
+            (Basic::DoubleInt, size_of::<Pair<f64>>()),
+            (Basic::LongInt, size_of::<Pair<c_long>>()),
+            (Basic::TwoInt, size_of::<Pair<c_int>>()),
+            (Basic::ShortInt, size_of::<Pair<c_short>>()),
+        ] {
+            assert_eq!(basic.extent(), extent, "{basic:?}");
+        }
+        assert_eq!(Basic::ShortInt.size(), 6);
+        assert_eq!(Basic::LongDoubleInt.extent(), 2 * LONG_DOUBLE_BYTES);
+    }
+}

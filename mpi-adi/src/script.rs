@@ -1,0 +1,630 @@
+//! Packet scripts: two or three devices, and a network in which nothing moves unless the script says so.
+
+use std::collections::VecDeque;
+
+use msg_layer::port::BODY_BYTES;
+use msg_layer::{Class, Port};
+use net_torus::{Coord, Shape};
+
+use crate::envelope::Pattern;
+use crate::memory::{Span, UserMemory};
+use crate::region::BLOCK_BYTES;
+use crate::request::{Mode, RequestId};
+use crate::send::SendTo;
+use crate::wire::{self, Fields};
+use crate::{Adi, Config, Memory, Outcome};
+
+/// What a script sees go by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Seen {
+    Rts { tag: i32, age: u8 },
+    Data { offset: u32, len: usize },
+    Cts { complete: bool },
+    Nctsd,
+    Ncts,
+    ResendAll { age: u8 },
+}
+use Seen::*;
+
+#[derive(Default)]
+struct Wires {
+    shape: Option<Shape>,
+    /// Packets injected and not yet moved: class, destination, body.
+    out: Vec<(Class, Coord, Vec<u8>)>,
+    normal: VecDeque<Vec<u8>>,
+    priority: VecDeque<Vec<u8>>,
+    priority_full: bool,
+}
+
+impl Wires {
+    fn queue(&mut self, class: Class) -> &mut VecDeque<Vec<u8>> {
+        match class {
+            Class::Normal => &mut self.normal,
+            Class::Priority => &mut self.priority,
+        }
+    }
+}
+
+impl Port for Wires {
+    fn can_inject(&self, class: Class) -> bool {
+        class == Class::Normal || !self.priority_full
+    }
+    fn has_node(&self, node: Coord) -> bool {
+        self.shape.is_some_and(|shape| shape.rank(node).is_some())
+    }
+    fn inject(
+        &mut self,
+        class: Class,
+        dest: Coord,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        assert!(len <= BODY_BYTES && self.has_node(dest));
+        if !self.can_inject(class) {
+            return false;
+        }
+        let mut body = vec![0; len];
+        fill(&mut body);
+        self.out.push((class, dest, body));
+        true
+    }
+    fn head(&self, class: Class) -> Option<&[u8]> {
+        let queue = if class == Class::Normal {
+            &self.normal
+        } else {
+            &self.priority
+        };
+        queue.front().map(Vec::as_slice)
+    }
+    fn pop(&mut self, class: Class) {
+        self.queue(class).pop_front().expect("pop follows head");
+    }
+}
+
+/// Model memory: a buffer per key.
+#[derive(Default)]
+struct Buffers(Vec<Vec<u8>>);
+
+impl UserMemory for Buffers {
+    fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
+        out.copy_from_slice(&self.0[span.address()][offset..offset + out.len()]);
+    }
+    fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
+        self.0[span.address()][offset..offset + bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+struct Rig {
+    adis: Vec<Adi>,
+    wires: Vec<Wires>,
+    buffers: Buffers,
+}
+
+fn pattern(tag: i32) -> Pattern {
+    Pattern {
+        source: Some(0),
+        tag: Some(tag),
+        context: 0,
+    }
+}
+
+impl Rig {
+    /// `nodes` devices; the last has `blocks` blocks of MPI memory, the others plenty.
+    fn new(nodes: u16, blocks: usize) -> Rig {
+        let shape = Shape::new([nodes, 1, 1], [true; 3]).unwrap();
+        let adi = |rank| {
+            let bytes = if rank + 1 == u32::from(nodes) {
+                blocks * BLOCK_BYTES
+            } else {
+                1 << 16
+            };
+            let memory = Memory::allocate(bytes, nodes.into()).unwrap();
+            Adi::new(
+                Config {
+                    shape,
+                    rank,
+                    request_slots: 1 << 12,
+                },
+                memory,
+            )
+            .unwrap()
+        };
+        let wires = || Wires {
+            shape: Some(shape),
+            ..Wires::default()
+        };
+        Rig {
+            adis: (0..nodes.into()).map(adi).collect(),
+            wires: (0..nodes).map(|_| wires()).collect(),
+            buffers: Buffers::default(),
+        }
+    }
+
+    fn span(&mut self, bytes: Vec<u8>) -> Span {
+        self.buffers.0.push(bytes);
+        Span::model(
+            self.buffers.0.len() - 1,
+            self.buffers.0.last().unwrap().len(),
+        )
+    }
+
+    /// Node `from` sends `len` bytes, each the tag, to the last node, and steps.
+    fn send(&mut self, from: usize, tag: i32, len: usize, mode: Mode) -> RequestId {
+        let span = self.span(vec![tag as u8; len]);
+        let dest = self.adis.len() as u32 - 1;
+        let id = self.adis[from]
+            .isend(
+                SendTo {
+                    dest,
+                    tag,
+                    context: 0,
+                    mode,
+                },
+                span,
+            )
+            .unwrap();
+        self.step(from);
+        id
+    }
+
+    /// The last node posts a receive for `len` bytes and steps; the request and its buffer's key.
+    fn post(&mut self, pattern: Pattern, len: usize) -> (RequestId, usize) {
+        let span = self.span(vec![0; len]);
+        let last = self.adis.len() - 1;
+        let id = self.adis[last]
+            .irecv(&mut self.buffers, pattern, span)
+            .unwrap();
+        self.step(last);
+        (id, span.address())
+    }
+
+    fn step(&mut self, node: usize) {
+        while self.adis[node].progress(&mut self.wires[node], &mut self.buffers) {}
+    }
+
+    /// Moves every packet that `from` has injected to its destination, lets the destination step, and
+    /// says what they were.
+    fn moved(&mut self, from: usize) -> Vec<Seen> {
+        let packets: Vec<_> = self.wires[from].out.drain(..).collect();
+        let seen = packets
+            .iter()
+            .map(|(class, _, body)| look(*class, body))
+            .collect();
+        for (class, dest, body) in packets {
+            let dest = self.adis[from].shape.rank(dest).unwrap() as usize;
+            self.wires[dest].queue(class).push_back(body);
+            self.step(dest);
+        }
+        seen
+    }
+
+    /// Moves everything until nothing moves.
+    fn settle(&mut self) {
+        while self.wires.iter().any(|wires| !wires.out.is_empty()) {
+            for node in 0..self.adis.len() {
+                self.moved(node);
+            }
+        }
+    }
+
+    fn outcome(&mut self, node: usize, id: RequestId) -> Option<Outcome> {
+        self.adis[node].test(id)
+    }
+
+    fn assert_clean(&self) {
+        for adi in &self.adis {
+            assert!(adi.is_quiet());
+            assert_eq!(
+                (
+                    adi.region.used_bytes(),
+                    adi.requests.live(),
+                    adi.region.records()
+                ),
+                (0, 0, 0)
+            );
+            assert_eq!(adi.stats.malformed, 0);
+        }
+    }
+}
+
+fn look(class: Class, body: &[u8]) -> Seen {
+    let (header, bytes) = msg_layer::header::Header::parse(body).unwrap();
+    match (class, header.handler) {
+        (Class::Normal, wire::RTS) => {
+            let (rts, _) = wire::Rts::parse(bytes).unwrap();
+            Rts {
+                tag: rts.tag,
+                age: rts.age,
+            }
+        }
+        (Class::Normal, wire::DATA) => Data {
+            offset: header.place.unwrap().offset,
+            len: bytes.len(),
+        },
+        (Class::Priority, wire::CTS) => Cts {
+            complete: Fields::parse(bytes).unwrap().complete,
+        },
+        (Class::Priority, wire::NCTSD) => Nctsd,
+        (Class::Priority, wire::NCTS) => Ncts,
+        (Class::Priority, wire::RESEND_ALL) => ResendAll {
+            age: Fields::parse(bytes).unwrap().age,
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_short_message_to_a_posted_receive_takes_one_trip() {
+    let mut rig = Rig::new(2, 8);
+    let (receive, key) = rig.post(pattern(7), 10);
+    let send = rig.send(0, 7, 10, Mode::Standard);
+    assert_eq!(rig.moved(0), [Rts { tag: 7, age: 0 }]);
+    assert_eq!(rig.buffers.0[key], [7; 10]);
+    let done = Outcome {
+        source: 0,
+        tag: 7,
+        bytes: 10,
+        truncated: false,
+        cancelled: false,
+    };
+    assert_eq!(rig.outcome(1, receive), Some(done));
+    assert_eq!(rig.outcome(0, send), None, "its answer is still on the way");
+    assert_eq!(rig.moved(1), [Cts { complete: true }]);
+    assert!(rig.outcome(0, send).is_some());
+    assert_eq!(rig.adis[1].region.peak_bytes(), 0);
+    rig.assert_clean();
+}
+
+#[test]
+fn a_long_message_to_a_posted_receive_waits_for_cts_and_goes_straight_to_its_place() {
+    let mut rig = Rig::new(2, 8);
+    let (receive, key) = rig.post(pattern(7), 500);
+    let send = rig.send(0, 7, 500, Mode::Standard);
+    assert_eq!(rig.moved(0), [Rts { tag: 7, age: 0 }]);
+    assert_eq!(rig.moved(1), [Cts { complete: false }]);
+    let data = [
+        Data {
+            offset: 0,
+            len: 232,
+        },
+        Data {
+            offset: 232,
+            len: 232,
+        },
+        Data {
+            offset: 464,
+            len: 36,
+        },
+    ];
+    assert_eq!(rig.moved(0), data);
+    assert_eq!(rig.buffers.0[key], [7; 500]);
+    assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
+    assert_eq!(rig.adis[1].region.peak_bytes(), 0);
+    rig.assert_clean();
+}
+
+#[test]
+fn an_unexpected_message_is_buffered_where_there_is_room() {
+    for len in [0, 10, 224, 225, 500] {
+        let mut rig = Rig::new(2, 32);
+        let send = rig.send(0, 7, len, Mode::Standard);
+        rig.settle();
+        assert!(
+            rig.outcome(0, send).is_some(),
+            "a buffered send of {len} bytes completes"
+        );
+        let (receive, key) = rig.post(pattern(7), len);
+        assert_eq!(rig.outcome(1, receive).map(|o| o.bytes), Some(len));
+        assert_eq!(rig.buffers.0[key], vec![7; len]);
+        assert_eq!(rig.adis[1].region.peak_bytes(), (1 + len.div_ceil(32)) * 32);
+        rig.assert_clean();
+    }
+}
+
+#[test]
+fn a_receive_can_match_while_the_buffer_still_fills() {
+    let mut rig = Rig::new(2, 32);
+    let send = rig.send(0, 7, 500, Mode::Standard);
+    rig.moved(0);
+    assert_eq!(rig.moved(1), [Cts { complete: false }]);
+    let (receive, key) = rig.post(pattern(7), 300);
+    assert_eq!(rig.outcome(1, receive), None);
+    rig.settle();
+    let cut = Outcome {
+        source: 0,
+        tag: 7,
+        bytes: 300,
+        truncated: true,
+        cancelled: false,
+    };
+    assert_eq!(rig.outcome(1, receive), Some(cut));
+    assert_eq!(rig.buffers.0[key], [7; 300]);
+    assert!(rig.outcome(0, send).is_some());
+    rig.assert_clean();
+}
+
+#[test]
+fn with_room_for_a_record_only_the_sender_keeps_the_data() {
+    let mut rig = Rig::new(2, 1);
+    let send = rig.send(0, 7, 100, Mode::Standard);
+    rig.moved(0);
+    assert_eq!(rig.moved(1), [Nctsd]);
+    assert_eq!(rig.outcome(0, send), None);
+    let (receive, key) = rig.post(pattern(7), 100);
+    assert_eq!(rig.moved(1), [Cts { complete: false }]);
+    assert_eq!(
+        rig.moved(0),
+        [Data {
+            offset: 0,
+            len: 100
+        }]
+    );
+    assert_eq!(rig.buffers.0[key], [7; 100]);
+    assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
+    rig.assert_clean();
+}
+
+#[test]
+fn with_no_memory_at_all_a_posted_receive_restarts_its_source() {
+    let mut rig = Rig::new(2, 0);
+    let send = rig.send(0, 7, 5, Mode::Standard);
+    rig.moved(0);
+    assert_eq!(rig.moved(1), [Ncts]);
+    assert_eq!(rig.moved(0), [], "a refused message waits for resendAll");
+    let (receive, _) = rig.post(pattern(7), 5);
+    assert_eq!(rig.moved(1), [ResendAll { age: 1 }]);
+    assert_eq!(rig.moved(0), [Rts { tag: 7, age: 1 }]);
+    assert_eq!(rig.moved(1), [Cts { complete: true }]);
+    assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
+    rig.assert_clean();
+}
+
+#[test]
+fn a_record_that_a_receive_has_matched_restarts_refused_sources() {
+    let mut rig = Rig::new(2, 1);
+    let first = rig.send(0, 1, 50, Mode::Standard);
+    let second = rig.send(0, 2, 50, Mode::Standard);
+    rig.moved(0);
+    assert_eq!(rig.moved(1), [Nctsd, Ncts]);
+    let (one, _) = rig.post(pattern(1), 50);
+    assert_eq!(
+        rig.moved(1),
+        [ResendAll { age: 1 }, Cts { complete: false }]
+    );
+    assert_eq!(
+        rig.moved(0),
+        [Rts { tag: 2, age: 1 }, Data { offset: 0, len: 50 }]
+    );
+    assert_eq!(rig.moved(1), [Nctsd]);
+    let (two, _) = rig.post(pattern(2), 50);
+    rig.settle();
+    assert!(
+        [one, two]
+            .into_iter()
+            .all(|id| rig.outcome(1, id).is_some())
+    );
+    assert!(
+        [first, second]
+            .into_iter()
+            .all(|id| rig.outcome(0, id).is_some())
+    );
+    rig.assert_clean();
+}
+
+/// Rule (a): the restart passes by while the message is unanswered; its refusal comes later.
+#[test]
+fn a_restart_goes_on_when_the_answer_it_waited_for_comes() {
+    let mut rig = Rig::new(2, 0);
+    let one = rig.send(0, 1, 5, Mode::Standard);
+    rig.moved(0);
+    assert_eq!(rig.moved(1), [Ncts]);
+    // The second RTS is on its way under age 0 when the restart overtakes its refusal.
+    let two = rig.send(0, 2, 5, Mode::Standard);
+    let (receive, _) = rig.post(pattern(2), 5);
+    assert_eq!(rig.moved(1), [ResendAll { age: 1 }]);
+    assert_eq!(
+        rig.wires[0].out.len(),
+        2,
+        "tag 2 under age 0, then tag 1 again; tag 2 waits"
+    );
+    assert_eq!(
+        rig.moved(0),
+        [Rts { tag: 2, age: 0 }, Rts { tag: 1, age: 1 }]
+    );
+    // The stale RTS would have matched: the table's last row adds a resendAll, which says nothing new.
+    let answers = rig.moved(1);
+    assert_eq!(answers, [Ncts, ResendAll { age: 1 }, Ncts]);
+    assert_eq!(rig.moved(0), [Rts { tag: 2, age: 1 }]);
+    rig.settle();
+    assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, two).is_some());
+    let (receive, _) = rig.post(pattern(1), 5);
+    rig.settle();
+    assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, one).is_some());
+    rig.assert_clean();
+}
+
+/// Rule (b): what the program sends during a restart stays behind it.
+#[test]
+fn a_new_message_does_not_pass_a_restart() {
+    let mut rig = Rig::new(2, 0);
+    let one = rig.send(0, 9, 1, Mode::Standard);
+    rig.moved(0);
+    rig.moved(1);
+    let two = rig.send(0, 9, 2, Mode::Standard);
+    let (first, _) = rig.post(pattern(9), 8);
+    assert_eq!(rig.moved(1), [ResendAll { age: 1 }]);
+    let three = rig.send(0, 9, 3, Mode::Standard);
+    let expected = [Rts { tag: 9, age: 0 }, Rts { tag: 9, age: 1 }];
+    assert_eq!(
+        rig.moved(0),
+        expected,
+        "the third waits for the second's answer"
+    );
+    rig.settle();
+    let (second, _) = rig.post(pattern(9), 8);
+    rig.settle();
+    let (third, _) = rig.post(pattern(9), 8);
+    rig.settle();
+    for (receive, bytes) in [(first, 1), (second, 2), (third, 3)] {
+        assert_eq!(rig.outcome(1, receive).map(|o| o.bytes), Some(bytes));
+    }
+    assert!(
+        [one, two, three]
+            .into_iter()
+            .all(|id| rig.outcome(0, id).is_some())
+    );
+    rig.assert_clean();
+}
+
+#[test]
+fn a_synchronous_send_completes_only_when_matched() {
+    let mut rig = Rig::new(2, 8);
+    let send = rig.send(0, 7, 5, Mode::Synchronous);
+    rig.moved(0);
+    assert_eq!(rig.moved(1), [Nctsd], "never buffered");
+    rig.settle();
+    assert_eq!(rig.outcome(0, send), None);
+    let (receive, key) = rig.post(pattern(7), 5);
+    rig.settle();
+    assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
+    assert_eq!(rig.buffers.0[key], [7; 5]);
+    rig.assert_clean();
+}
+
+#[test]
+fn a_synchronous_send_of_nothing_completes_when_matched() {
+    let mut rig = Rig::new(2, 8);
+    let send = rig.send(0, 7, 0, Mode::Synchronous);
+    rig.settle();
+    assert_eq!(rig.outcome(0, send), None);
+    let (receive, _) = rig.post(pattern(7), 0);
+    rig.settle();
+    assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
+    rig.assert_clean();
+}
+
+#[test]
+fn a_probe_sees_a_message_that_the_memory_has_no_room_for() {
+    let mut rig = Rig::new(2, 1);
+    let one = rig.send(0, 1, 50, Mode::Standard);
+    let two = rig.send(0, 2, 60, Mode::Standard);
+    rig.settle();
+    assert_eq!(rig.adis[1].iprobe(pattern(2)), Ok(None));
+    rig.step(1);
+    rig.settle();
+    let found = rig.adis[1]
+        .iprobe(pattern(2))
+        .unwrap()
+        .expect("the probe's own record");
+    assert_eq!((found.envelope.tag, found.length), (2, 60));
+    assert_eq!(
+        rig.adis[1].region.used_bytes(),
+        32,
+        "the region still holds the first message only"
+    );
+    let (second, _) = rig.post(pattern(2), 60);
+    let (first, _) = rig.post(pattern(1), 60);
+    rig.settle();
+    assert!(
+        [first, second]
+            .into_iter()
+            .all(|id| rig.outcome(1, id).is_some())
+    );
+    assert!(
+        [one, two]
+            .into_iter()
+            .all(|id| rig.outcome(0, id).is_some())
+    );
+    rig.assert_clean();
+}
+
+#[test]
+fn a_cancelled_receive_matches_nothing_any_more() {
+    let mut rig = Rig::new(2, 8);
+    let (cancelled, key) = rig.post(pattern(7), 5);
+    assert!(rig.adis[1].cancel(cancelled));
+    assert!(rig.outcome(1, cancelled).unwrap().cancelled);
+    let send = rig.send(0, 7, 5, Mode::Standard);
+    rig.settle();
+    assert_eq!(rig.buffers.0[key], [0; 5]);
+    let (receive, _) = rig.post(pattern(7), 5);
+    assert!(!rig.adis[1].cancel(receive), "it has matched");
+    assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
+    rig.assert_clean();
+}
+
+#[test]
+fn an_rts_waits_while_there_is_no_room_for_its_answer() {
+    let mut rig = Rig::new(2, 8);
+    rig.wires[1].priority_full = true;
+    let send = rig.send(0, 7, 5, Mode::Standard);
+    rig.moved(0);
+    assert_eq!(rig.adis[1].stats.rts_received, 0);
+    rig.wires[1].priority_full = false;
+    rig.step(1);
+    assert_eq!(rig.moved(1), [Cts { complete: true }]);
+    assert!(rig.outcome(0, send).is_some());
+}
+
+#[test]
+fn when_the_heap_is_used_up_a_send_says_so_and_loses_nothing() {
+    let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
+    let config = Config {
+        shape,
+        rank: 0,
+        request_slots: 64,
+    };
+    let mut adi = Adi::new(config, Memory::allocate(1024, 2).unwrap()).unwrap();
+    let to = SendTo {
+        dest: 1,
+        tag: 0,
+        context: 0,
+        mode: Mode::Standard,
+    };
+    let mut started = 0;
+    let error = loop {
+        match adi.isend(to, Span::EMPTY) {
+            Ok(_) => started += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error, crate::NoMemory::Requests { live: started });
+    assert_eq!(started, 63, "one slot of 64 is the destination's");
+}
+
+#[test]
+fn any_bytes_from_the_network_are_counted_and_move_nothing() {
+    let mut rig = Rig::new(2, 8);
+    let (receive, _) = rig.post(pattern(7), 500);
+    let send = rig.send(0, 8, 500, Mode::Standard);
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for round in 0..20_000 {
+        let len = random() as usize % (BODY_BYTES + 1);
+        let mut body: Vec<u8> = (0..len).map(|_| random() as u8).collect();
+        // Most are given a good header, so that they reach the handlers.
+        if round % 4 != 0 && len >= 16 {
+            body[0] = 1 + random() as u8 % 4;
+            body[1] = random() as u8 % (len as u8 - 15);
+            body[2..5].copy_from_slice(&[random() as u8 % 2, 0, 0]);
+            body[5] = random() as u8 % 2;
+        }
+        let class = if random() % 2 == 0 {
+            Class::Normal
+        } else {
+            Class::Priority
+        };
+        rig.wires[0].queue(class).push_back(body);
+        rig.step(0);
+        rig.wires[0].out.clear();
+    }
+    // Node 0 has counted it all, and its own send still stands as it was.
+    let stats = rig.adis[0].stats;
+    assert!(stats.malformed + stats.layer.malformed + stats.layer.unknown_handler > 10_000);
+    assert!(rig.adis[0].knows(send) && !rig.adis[1].is_done(receive));
+}
