@@ -134,7 +134,9 @@ impl Shared<'_> {
     fn wait(&self, rank: usize) {
         let mut schedule = lock(&self.schedule);
         while schedule.holder != rank && schedule.failure.is_none() {
-            schedule = self.wake[rank].wait(schedule).unwrap_or_else(PoisonError::into_inner);
+            schedule = self.wake[rank]
+                .wait(schedule)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         if schedule.failure.is_some() {
             drop(schedule);
@@ -171,9 +173,15 @@ impl Shared<'_> {
             if schedule.failure.is_some() {
                 return;
             }
-            let waiting: Vec<usize> = (0..schedule.tried.len()).filter(|&r| !schedule.tried[r]).collect();
+            let waiting: Vec<usize> = (0..schedule.tried.len())
+                .filter(|&r| !schedule.tried[r])
+                .collect();
             if waiting.is_empty() {
-                if schedule.phases.iter().all(|&phase| phase == Phase::Finished) {
+                if schedule
+                    .phases
+                    .iter()
+                    .all(|&phase| phase == Phase::Finished)
+                {
                     return;
                 }
                 let failure = Failure::Hang(schedule.calls.clone());
@@ -261,7 +269,11 @@ impl Kernel for NodeKernel<'_, '_> {
             AbortReason::MpiAbort => String::from("MPI_Abort"),
             AbortReason::MpiError(text) => text.to_owned(),
         };
-        self.shared.fail(Failure::Abort { rank: self.rank as u32, status, message });
+        self.shared.fail(Failure::Abort {
+            rank: self.rank as u32,
+            status,
+            message,
+        });
         resume_unwind(Box::new(Over))
     }
 }
@@ -275,7 +287,15 @@ impl Env for Node<'_, '_> {
         }
         let mut body = lock(&self.shared.bodies[self.rank]);
         let Body { adi, torus } = &mut *body;
-        f(adi, &mut NodeKernel { shared: self.shared, torus, rank: self.rank, memory: RawMemory });
+        f(
+            adi,
+            &mut NodeKernel {
+                shared: self.shared,
+                torus,
+                rank: self.rank,
+                memory: RawMemory,
+            },
+        );
         // Whatever the call did, others may now have something to do.
         lock(&self.shared.schedule).tried.fill(false);
     }
@@ -352,7 +372,10 @@ impl Cluster {
     ///
     /// # Panics
     /// When the extents are not a torus or the buffer sizes are below the least.
-    pub fn run_and_report(&self, program: impl Fn(&Node<'_, '_>) -> i32 + Sync) -> (Job, Vec<NodeReport>) {
+    pub fn run_and_report(
+        &self,
+        program: impl Fn(&Node<'_, '_>) -> i32 + Sync,
+    ) -> (Job, Vec<NodeReport>) {
         let shape = Shape::new(self.extents, self.wraps).expect("extents of 1 to 256");
         let nodes = shape.nodes() as usize;
         let mut chunks: Vec<Chunk> = vec![[0; 32]; self.sizes.chunks() * nodes];
@@ -362,11 +385,19 @@ impl Cluster {
             .zip(0..)
             .map(|((links, chunks), rank)| {
                 let here = shape.coord(rank).expect("a rank of the machine");
-                let router = Router::new(shape, here, self.sizes, chunks).expect("legal buffer sizes");
+                let router =
+                    Router::new(shape, here, self.sizes, chunks).expect("legal buffer sizes");
                 let torus = Torus::new(router, links).expect("links as the machine is wired");
-                let config = Config { shape, rank, request_slots: self.request_slots };
+                let config = Config {
+                    shape,
+                    rank,
+                    request_slots: self.request_slots,
+                };
                 let memory = Memory::allocate(self.mpi_memory, nodes).expect("the host's memory");
-                Mutex::new(Body { adi: Adi::new(config, memory).expect("a rank of the machine"), torus })
+                Mutex::new(Body {
+                    adi: Adi::new(config, memory).expect("a rank of the machine"),
+                    torus,
+                })
             })
             .collect();
         let schedule = Schedule {
@@ -379,7 +410,11 @@ impl Cluster {
             failure: None,
         };
         let wake = (0..nodes).map(|_| Condvar::new()).collect();
-        let shared = Shared { bodies, schedule: Mutex::new(schedule), wake };
+        let shared = Shared {
+            bodies,
+            schedule: Mutex::new(schedule),
+            wake,
+        };
         let statuses = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..nodes)
                 .map(|rank| {
@@ -391,7 +426,10 @@ impl Cluster {
                 })
                 .collect();
             shared.choose();
-            threads.into_iter().map(|thread| thread.join().ok().flatten()).collect::<Option<Vec<i32>>>()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().ok().flatten())
+                .collect::<Option<Vec<i32>>>()
         });
         let failure = lock(&shared.schedule).failure.take();
         let job = match (failure, statuses) {
@@ -399,7 +437,11 @@ impl Cluster {
             (None, Some(statuses)) => Ok(statuses),
             (None, None) => unreachable!("a process without a status has left a failure"),
         };
-        let reports = shared.bodies.iter().map(|body| report(&lock(body))).collect();
+        let reports = shared
+            .bodies
+            .iter()
+            .map(|body| report(&lock(body)))
+            .collect();
         (job, reports)
     }
 }
@@ -409,7 +451,11 @@ fn run_process(
     rank: usize,
     program: &(impl Fn(&Node<'_, '_>) -> i32 + Sync),
 ) -> Option<i32> {
-    let node = Node { shared, rank, inside: RefCell::new(()) };
+    let node = Node {
+        shared,
+        rank,
+        inside: RefCell::new(()),
+    };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         shared.wait(rank);
         program(&node)
@@ -426,7 +472,10 @@ fn run_process(
                     .cloned()
                     .or_else(|| payload.downcast_ref::<&str>().map(|&s| s.to_owned()))
                     .unwrap_or_default();
-                shared.fail(Failure::Panic { rank: rank as u32, message });
+                shared.fail(Failure::Panic {
+                    rank: rank as u32,
+                    message,
+                });
             }
             None
         }
