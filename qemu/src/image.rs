@@ -1,0 +1,214 @@
+//! A linked image: is it one of ours, where does its blackboard stand, does it fit a node, and which
+//! line of the program stands at an address.
+
+use crate::size;
+use crate::stop::{Doing, Stop};
+use kernel_rt::blackboard;
+use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
+use object::elf::{EM_RISCV, PT_LOAD};
+use object::read::elf::{ElfFile64, ProgramHeader};
+use object::{Endianness, Object, ObjectSymbol};
+use std::path::{Path, PathBuf};
+
+/// Where RAM starts on QEMU's riscv64 `virt` machine.
+pub const RAM_BASE: u64 = 0x8000_0000;
+/// The image's symbol for the first byte of RAM that it leaves to the kernel's buffers and the heap.
+const IMAGE_END: &str = "MIDPLANE_IMAGE_END";
+/// QEMU puts the device tree, for which it reserves 1 MiB, on a multiple of 2 MiB near the end of RAM
+/// (`riscv_load_fdt`, `riscv_compute_fdt_addr`).
+const DEVICE_TREE_BYTES: u64 = 1 << 20;
+const DEVICE_TREE_ALIGN: u64 = 2 << 20;
+
+/// An image that nodes can boot.
+#[derive(Debug)]
+pub struct Image {
+    /// The file it was read from.
+    pub path: PathBuf,
+    /// The whole file. Nodes boot from this copy, so that a later build cannot change it under them.
+    pub bytes: Vec<u8>,
+    /// Offset of the blackboard in RAM.
+    pub blackboard: u64,
+    /// Bytes of RAM that the image takes from the start of RAM on, everything static included.
+    pub footprint: u64,
+    /// Bytes of RAM from the start on that are loaded from the file.
+    loaded: u64,
+}
+
+impl Image {
+    /// Reads an image from a file.
+    pub fn read(path: &Path) -> Result<Self, Stop> {
+        let bytes = std::fs::read(path).doing(format_args!("read {}", path.display()))?;
+        Self::parse(path, bytes).map_err(|why| Stop::usage(format!("{}: {why}", path.display())))
+    }
+
+    fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self, String> {
+        let elf = ElfFile64::<Endianness>::parse(&*bytes)
+            .map_err(|_| "not a 64-bit ELF file, which an image for nodes is".to_string())?;
+        let endian = elf.endian();
+        let machine = elf.elf_header().e_machine.get(endian);
+        if machine != EM_RISCV {
+            return Err(format!(
+                "built for another machine (ELF machine {}, nodes are riscv64)",
+                machine.0
+            ));
+        }
+        let symbol = |name: &str| {
+            elf.symbols()
+                .find(|s| s.name() == Ok(name))
+                .and_then(|s| s.address().checked_sub(RAM_BASE))
+                .ok_or_else(|| {
+                    format!(
+                        "no symbol {name} in RAM; was it linked with this runtime by `midplane`?"
+                    )
+                })
+        };
+        let blackboard = symbol(blackboard::SYMBOL)?;
+        let footprint = symbol(IMAGE_END)?;
+        let mut loaded = 0;
+        for segment in elf.elf_program_headers() {
+            if segment.p_type(endian) == PT_LOAD && segment.p_memsz(endian) > 0 {
+                let end = segment
+                    .p_paddr(endian)
+                    .checked_sub(RAM_BASE)
+                    .and_then(|start| start.checked_add(segment.p_memsz(endian)))
+                    .ok_or("a part of it lies outside the RAM of a node")?;
+                loaded = loaded.max(end);
+            }
+        }
+        Ok(Self {
+            path: path.into(),
+            blackboard,
+            footprint: footprint
+                .max(loaded)
+                .max(blackboard + kernel_rt::blackboard::BYTES as u64),
+            loaded,
+            bytes,
+        })
+    }
+
+    /// Checks that the image runs in nodes of `memory` bytes of RAM, by the sums by which the kernel
+    /// divides it.
+    pub fn check_fits(&self, memory: u64, needs: Needs) -> Result<(), Stop> {
+        let ram = |bytes| Bytes {
+            start: RAM_BASE,
+            end: RAM_BASE.saturating_add(bytes),
+        };
+        let least = match Plan::new(ram(memory), RAM_BASE + self.footprint, needs) {
+            Ok(_) => self.least_for_loading().max(MIN_MEMORY),
+            Err(TooSmall { least, .. }) => least.max(self.least_for_loading()).max(MIN_MEMORY),
+        };
+        if memory >= least {
+            return Ok(());
+        }
+        Err(Stop::usage(format!(
+            "the program needs more RAM than a node has: {} of its own, {} for MPI memory, {} in all with \
+             the kernel's, but --node-memory is {}; give at least --node-memory {}",
+            size::about(self.footprint),
+            size::about(needs.mpi),
+            size::about(least),
+            size::exact(memory),
+            size::exact(least.next_multiple_of(1 << 20)),
+        )))
+    }
+
+    /// The least RAM in bytes with which QEMU can load the image: what is loaded must end below the
+    /// place that it chooses for the device tree.
+    fn least_for_loading(&self) -> u64 {
+        self.loaded.next_multiple_of(DEVICE_TREE_ALIGN) + DEVICE_TREE_BYTES
+    }
+
+    /// The function and line at an address, innermost first, as far as the image says: for example
+    /// `main at killer.c:42`.
+    pub fn describe(&self, address: u64) -> Vec<String> {
+        let Ok(loader) = addr2line::Loader::new(&self.path) else {
+            return Vec::new();
+        };
+        let mut lines = Vec::new();
+        if let Ok(mut frames) = loader.find_frames(address) {
+            while let Ok(Some(frame)) = frames.next() {
+                let function = frame
+                    .function
+                    .as_ref()
+                    .and_then(|f| f.demangle().ok().map(|name| name.into_owned()));
+                let place = frame.location.as_ref().and_then(|l| {
+                    let file = Path::new(l.file?).file_name()?.to_string_lossy();
+                    Some(match l.line {
+                        Some(line) => format!("{file}:{line}"),
+                        None => file.into_owned(),
+                    })
+                });
+                match (function, place) {
+                    (Some(function), Some(place)) => lines.push(format!("{function} at {place}")),
+                    (Some(one), None) | (None, Some(one)) => lines.push(one),
+                    (None, None) => {}
+                }
+            }
+        }
+        if lines.is_empty()
+            && let Some(symbol) = loader.find_symbol(address)
+        {
+            lines.push(symbol.to_string());
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(footprint: u64, loaded: u64) -> Image {
+        Image {
+            path: "x".into(),
+            bytes: Vec::new(),
+            blackboard: 0,
+            footprint,
+            loaded,
+        }
+    }
+
+    #[test]
+    fn what_is_no_image_is_refused() {
+        for (bytes, word) in [
+            (&b"int main(void) { return 0; }"[..], "ELF"),
+            (&b""[..], "ELF"),
+            (&b"\x7fELF\x02\x01\x01"[..], "ELF"),
+        ] {
+            let error = Image::parse(Path::new("x"), bytes.to_vec()).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
+        let this_program = std::fs::read("/proc/self/exe").unwrap();
+        let error = Image::parse(Path::new("x"), this_program).unwrap_err();
+        assert!(
+            error.contains("another machine") || error.contains("no symbol"),
+            "{error}"
+        );
+    }
+
+    const NEEDS: Needs = Needs {
+        links: 6,
+        consoles: 2,
+        mpi: 1 << 20,
+        tables: 0,
+    };
+
+    #[test]
+    fn a_program_that_is_too_big_is_refused_with_what_would_do() {
+        let big = image(9 << 20, 1 << 20);
+        let error = big.check_fits(8 << 20, NEEDS).unwrap_err();
+        assert_eq!(error.status, crate::stop::USAGE);
+        assert!(error.message.contains("--node-memory is 8M"), "{error}");
+        assert!(error.message.ends_with("--node-memory 11M"), "{error}");
+        assert!(big.check_fits(11 << 20, NEEDS).is_ok());
+        assert!(image(1 << 20, 1 << 20).check_fits(2 << 20, NEEDS).is_err());
+    }
+
+    #[test]
+    fn loaded_bytes_must_end_below_the_device_tree() {
+        // With 8 MiB the device tree is at 6 MiB.
+        let fits = |loaded| image(loaded, loaded).check_fits(8 << 20, Needs { mpi: 0, ..NEEDS });
+        assert!(fits(6 << 20).is_ok());
+        let error = fits((6 << 20) + 1).unwrap_err();
+        assert!(error.message.ends_with("--node-memory 9M"), "{error}");
+    }
+}

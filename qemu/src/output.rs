@@ -1,0 +1,290 @@
+//! The nodes' output, line by line behind the rank, without ever waiting for whoever reads ours.
+//!
+//! Complete lines of different ranks never mix. A line that is not yet complete is held back; on a
+//! terminal it is shown after a short while, so that a prompt appears, and continued if nobody else has
+//! written in between.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// A line that grows beyond this many bytes is passed on in pieces.
+const LINE_BYTES: usize = 64 << 10;
+/// With this many bytes waiting to be written, no more is read from the nodes.
+const QUEUE_BYTES: usize = 256 << 10;
+/// How long an incomplete line waits for its end on a terminal.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// A pipe that polls as writable takes this many bytes without blocking (POSIX `PIPE_BUF`, Linux).
+const PIPE_BUF: usize = 4096;
+
+/// Who writes: a rank's program, or its kernel's log.
+type Writer = u32;
+
+/// Joins the writers' bytes into lines. Pure: the clock is an argument, the result is [`Lines::ready`].
+#[derive(Default)]
+pub struct Lines {
+    /// Bytes that are to be written out.
+    ready: Vec<u8>,
+    /// Incomplete lines and when their last byte came.
+    partial: HashMap<Writer, (Vec<u8>, Instant)>,
+    /// The writer whose incomplete line has been written out last.
+    open: Option<Writer>,
+    /// Whether incomplete lines are shown after [`PATIENCE`].
+    impatient: bool,
+}
+
+impl Lines {
+    /// `impatient`: show incomplete lines after a while.
+    pub fn new(impatient: bool) -> Self {
+        Self {
+            impatient,
+            ..Self::default()
+        }
+    }
+
+    /// Takes what `rank` has written.
+    pub fn take(&mut self, rank: Writer, mut bytes: &[u8], now: Instant) {
+        while let Some(end) = bytes.iter().position(|&b| b == b'\n') {
+            let (line, rest) = bytes.split_at(end + 1);
+            let held = self.partial.remove(&rank).map(|(held, _)| held);
+            self.begin(rank);
+            self.ready.extend(held.unwrap_or_default());
+            self.ready.extend(line);
+            self.open = None;
+            bytes = rest;
+        }
+        if bytes.is_empty() {
+            return;
+        }
+        let (held, since) = self.partial.entry(rank).or_insert((Vec::new(), now));
+        held.extend(bytes);
+        *since = now;
+        if held.len() > LINE_BYTES {
+            self.show_partial(rank);
+        }
+    }
+
+    /// A line of the tool's own, without prefix.
+    pub fn note(&mut self, line: &str) {
+        self.close();
+        self.ready.extend(line.as_bytes());
+        self.ready.push(b'\n');
+    }
+
+    /// Shows incomplete lines that have waited long enough; returns when to call again.
+    pub fn tick(&mut self, now: Instant) -> Option<Instant> {
+        if !self.impatient {
+            return None;
+        }
+        let mut due: Vec<Writer> = self.waiting(|since| now >= since + PATIENCE);
+        due.sort_unstable();
+        for rank in due {
+            self.show_partial(rank);
+        }
+        self.partial
+            .values()
+            .map(|(_, since)| *since + PATIENCE)
+            .min()
+    }
+
+    /// Ends every line: nobody will write any more.
+    pub fn finish(&mut self) {
+        let mut rest = self.waiting(|_| true);
+        rest.sort_unstable();
+        for rank in rest {
+            self.show_partial(rank);
+            self.close();
+        }
+        self.close();
+    }
+
+    fn waiting(&self, when: impl Fn(Instant) -> bool) -> Vec<Writer> {
+        self.partial
+            .iter()
+            .filter(|(_, (_, since))| when(*since))
+            .map(|(rank, _)| *rank)
+            .collect()
+    }
+
+    fn show_partial(&mut self, rank: Writer) {
+        if let Some((held, _)) = self.partial.remove(&rank) {
+            self.begin(rank);
+            self.ready.extend(held);
+            self.open = Some(rank);
+        }
+    }
+
+    /// Makes the next byte written one of `rank`'s line.
+    fn begin(&mut self, rank: Writer) {
+        if self.open != Some(rank) {
+            self.close();
+            self.ready.extend(format!("[{rank}] ").as_bytes());
+        }
+    }
+
+    fn close(&mut self) {
+        if self.open.take().is_some() {
+            self.ready.push(b'\n');
+        }
+    }
+}
+
+/// [`Lines`] on their way to one of our own streams.
+pub struct Sink<'a> {
+    /// What is to be written.
+    pub lines: Lines,
+    to: BorrowedFd<'a>,
+    broken: bool,
+}
+
+impl<'a> Sink<'a> {
+    /// A sink that writes to `to`.
+    pub fn new(to: &'a impl AsFd) -> Self {
+        let to = to.as_fd();
+        Self {
+            lines: Lines::new(rustix::termios::isatty(to)),
+            to,
+            broken: false,
+        }
+    }
+
+    /// Whether it takes more from the nodes, or whoever reads it must catch up first.
+    pub fn has_room(&self) -> bool {
+        self.lines.ready.len() < QUEUE_BYTES
+    }
+
+    /// What to poll for, if bytes are waiting.
+    pub fn interest(&self) -> Option<PollFd<'a>> {
+        (!self.lines.ready.is_empty()).then(|| PollFd::from_borrowed_fd(self.to, PollFlags::OUT))
+    }
+
+    /// Nobody reads the stream any more.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Writes what the stream takes without blocking.
+    pub fn write(&mut self) {
+        let mut written = 0;
+        while written < self.lines.ready.len() && self.is_writable() {
+            let rest = &self.lines.ready[written..];
+            match rustix::io::write(self.to, &rest[..rest.len().min(PIPE_BUF)]) {
+                Ok(bytes) => written += bytes,
+                Err(error) => match io::Error::from(error).kind() {
+                    io::ErrorKind::Interrupted => {}
+                    io::ErrorKind::WouldBlock => break,
+                    _ => {
+                        self.broken = true;
+                        written = self.lines.ready.len();
+                    }
+                },
+            }
+        }
+        self.lines.ready.drain(..written);
+    }
+
+    fn is_writable(&self) -> bool {
+        let mut fds = [PollFd::from_borrowed_fd(self.to, PollFlags::OUT)];
+        let at_once = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        matches!(poll(&mut fds, Some(&at_once)), Ok(n) if n > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(lines: &Lines) -> &str {
+        std::str::from_utf8(&lines.ready).unwrap()
+    }
+
+    #[test]
+    fn lines_of_different_ranks_never_mix() {
+        let now = Instant::now();
+        let mut lines = Lines::new(false);
+        lines.take(0, b"one ", now);
+        lines.take(1, b"other\nnext", now);
+        lines.take(0, b"line\n", now);
+        lines.take(1, b" line\n\n", now);
+        assert_eq!(
+            text(&lines),
+            "[1] other\n[0] one line\n[1] next line\n[1] \n"
+        );
+    }
+
+    #[test]
+    fn an_incomplete_line_ends_with_the_job() {
+        let now = Instant::now();
+        let mut lines = Lines::new(false);
+        lines.take(3, b"no end", now);
+        assert_eq!(lines.tick(now + Duration::from_secs(60)), None);
+        assert_eq!(text(&lines), "");
+        lines.take(1, b"x", now);
+        lines.finish();
+        assert_eq!(text(&lines), "[1] x\n[3] no end\n");
+    }
+
+    #[test]
+    fn on_a_terminal_an_incomplete_line_is_shown_and_continued() {
+        let now = Instant::now();
+        let mut lines = Lines::new(true);
+        lines.take(0, b"name? ", now);
+        assert_eq!(lines.tick(now), Some(now + PATIENCE));
+        assert_eq!(text(&lines), "");
+        assert_eq!(lines.tick(now + PATIENCE), None);
+        assert_eq!(text(&lines), "[0] name? ");
+        lines.take(0, b"yes\n", now);
+        assert_eq!(text(&lines), "[0] name? yes\n");
+    }
+
+    #[test]
+    fn another_rank_or_a_note_ends_an_open_line() {
+        let now = Instant::now();
+        let mut lines = Lines::new(true);
+        lines.take(0, b"a", now);
+        lines.tick(now + PATIENCE);
+        lines.take(1, b"b\n", now);
+        lines.take(0, b"c\n", now);
+        lines.take(0, b"d", now);
+        lines.tick(now + PATIENCE);
+        lines.note("note");
+        assert_eq!(text(&lines), "[0] a\n[1] b\n[0] c\n[0] d\nnote\n");
+    }
+
+    #[test]
+    fn an_endless_line_is_passed_on_in_pieces() {
+        let now = Instant::now();
+        let mut lines = Lines::new(false);
+        for _ in 0..3 {
+            lines.take(0, &[b'x'; LINE_BYTES / 2], now);
+        }
+        assert_eq!(lines.ready.len(), "[0] ".len() + LINE_BYTES / 2 * 3);
+        lines.take(0, b"\n", now);
+        assert!(lines.ready.ends_with(b"x\n"));
+        assert!(lines.partial.is_empty());
+    }
+
+    #[test]
+    fn a_sink_writes_without_blocking_and_keeps_the_rest() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        let mut sink = Sink::new(&write);
+        let now = Instant::now();
+        let line = vec![b'y'; LINE_BYTES - 1];
+        for _ in 0..5 {
+            sink.lines.take(0, &line, now);
+            sink.lines.take(0, b"\n", now);
+        }
+        assert!(!sink.has_room());
+        sink.write();
+        assert!(sink.interest().is_some(), "a full pipe must leave a rest");
+        drop(read);
+        sink.write();
+        assert!(sink.is_broken());
+        assert!(sink.interest().is_none());
+    }
+}

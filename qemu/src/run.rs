@@ -1,0 +1,190 @@
+//! `midplane run`: from the command line to the exit status.
+
+use crate::capacity::Machine;
+use crate::instance::Plan;
+use crate::output::Sink;
+use crate::program::{self, Program};
+use crate::report::{self, JobFacts};
+use crate::signals::Signals;
+use crate::stop::{FAILURE, Stop};
+use crate::{DEFAULT_NODE_MEMORY, job, setup, size, topology};
+use clap::Args;
+use kernel_rt::mem::{MPI_SHARE, Needs};
+use net_torus::coord::Shape;
+use std::ffi::OsString;
+use std::io::{stderr, stdout};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The least `--mpi-memory` in bytes: one record of an unexpected message.
+const LEAST_MPI_MEMORY: u64 = 32;
+
+/// Options of `midplane run`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example: cargo midplane run --torus 2x2x2 tests/programs/killer.c -- 5 1024"
+)]
+pub struct Options {
+    /// Extents of the machine along X, Y and Z, each 1 to 256; one node, one MPI rank, at each place
+    #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents)]
+    torus: [u16; 3],
+
+    /// Dimensions that do not wrap around, for example z or xyz
+    #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
+    mesh: Mesh,
+
+    /// RAM of a node: image, stack, heap and MPI memory, for example 64M
+    #[arg(long, value_name = "SIZE", default_value = DEFAULT_NODE_MEMORY, value_parser = size::parse)]
+    node_memory: u64,
+
+    /// Region in each node for everything that grows with incoming messages, for example 4K or 16M
+    /// [default: an eighth of --node-memory]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    mpi_memory: Option<u64>,
+
+    /// Stack of the program, a multiple of 4K [default: 512K]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    stack: Option<u64>,
+
+    /// End the job after this many seconds and say where each rank was
+    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout)]
+    timeout: Option<Duration>,
+
+    /// Write the report as JSON to this file
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// Do not print the table of the report
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Show the kernels' logs on stderr
+    #[arg(short, long, visible_alias = "log")]
+    verbose: bool,
+
+    /// The program: a C file (.c), a Rust file (.rs) or a linked image
+    #[arg(value_name = "PROGRAM")]
+    program: PathBuf,
+
+    /// The program's arguments
+    #[arg(value_name = "ARGUMENTS", last = true)]
+    arguments: Vec<OsString>,
+}
+
+/// Which dimensions are meshes.
+type Mesh = [bool; 3];
+
+fn parse_timeout(text: &str) -> Result<Duration, String> {
+    text.parse::<f64>()
+        .ok()
+        .filter(|seconds| *seconds > 0.0)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| format!("`{text}` is not a timeout; give seconds, more than 0"))
+}
+
+/// Does it all; the result is the exit status.
+pub fn run(options: &Options) -> Result<u8, Stop> {
+    let shape = Shape::new(options.torus, options.mesh.map(|mesh| !mesh))
+        .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
+    let mpi_memory = options
+        .mpi_memory
+        .unwrap_or(options.node_memory / MPI_SHARE);
+    check_memory(options, mpi_memory)?;
+    let program = Program::classify(&options.program)?;
+    Machine::look().check(shape.nodes().into(), options.node_memory)?;
+
+    let tools = setup::ensure()?;
+    let image = program.build(&tools, options.stack)?;
+    let needs = Needs {
+        links: busiest_node_links(&shape),
+        consoles: 2,
+        mpi: mpi_memory,
+        tables: 0,
+    };
+    image.check_fits(options.node_memory, needs)?;
+
+    let mut argv = vec![program.name().into_bytes()];
+    argv.extend(options.arguments.iter().cloned().map(OsString::into_vec));
+    let plan = Plan {
+        qemu: &tools.qemu,
+        image: &image,
+        shape,
+        node_memory: options.node_memory,
+        mpi_memory: Some(mpi_memory),
+        argv: &argv,
+        log: options.verbose,
+    };
+    let signals = Signals::catch()?;
+    let (stdout, stderr) = (stdout(), stderr());
+    let (mut out, mut err) = (Sink::new(&stdout), Sink::new(&stderr));
+    let end = job::run(&plan, options.timeout, &signals, &mut out, &mut err)?;
+
+    let mut status = end.status;
+    if !options.quiet && end.outcome != "interrupted" {
+        for line in report::table(&end) {
+            err.lines.note(&line);
+        }
+    }
+    if let Some(message) = &end.message {
+        err.lines.note(&format!("midplane: {message}"));
+    }
+    if let Some(path) = &options.report {
+        let facts = JobFacts {
+            program: options.program.display().to_string(),
+            arguments: options
+                .arguments
+                .iter()
+                .map(|a| a.to_string_lossy().into_owned())
+                .collect(),
+            node_memory: options.node_memory,
+            mpi_memory,
+            ..JobFacts::of_shape(&shape)
+        };
+        if let Err(stop) = report::write(path, &facts, &end) {
+            err.lines.note(&format!("midplane: {stop}"));
+            status = if status == 0 { FAILURE } else { status };
+        }
+    }
+    job::flush(&signals, &mut out, &mut err);
+    Ok(status)
+}
+
+/// How many links the node with the most has.
+fn busiest_node_links(shape: &Shape) -> usize {
+    let links = |extent: u16, wraps: bool| match extent {
+        1 => 0,
+        2 if !wraps => 1,
+        _ => 2,
+    };
+    shape
+        .extents()
+        .into_iter()
+        .zip(shape.wraps())
+        .map(|(extent, wraps)| links(extent, wraps))
+        .sum()
+}
+
+fn check_memory(options: &Options, mpi_memory: u64) -> Result<(), Stop> {
+    const PAGE: u64 = 4096;
+    if !options.node_memory.is_multiple_of(PAGE) || options.node_memory == 0 {
+        return Err(Stop::usage(format!(
+            "--node-memory {} must be a multiple of 4K",
+            size::exact(options.node_memory)
+        )));
+    }
+    if mpi_memory < LEAST_MPI_MEMORY {
+        return Err(Stop::usage(format!(
+            "--mpi-memory {} is too small to run at all; the least is {LEAST_MPI_MEMORY} bytes",
+            size::exact(mpi_memory)
+        )));
+    }
+    if mpi_memory >= options.node_memory {
+        return Err(Stop::usage(format!(
+            "--mpi-memory {} does not fit into --node-memory {}; give a smaller one or more node memory",
+            size::exact(mpi_memory),
+            size::exact(options.node_memory)
+        )));
+    }
+    options.stack.map_or(Ok(()), program::check_stack)
+}

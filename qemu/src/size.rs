@@ -1,0 +1,80 @@
+//! Sizes in bytes as people write them: `4096`, `4K`, `64K`, `16M`, `1G` (powers of 1024).
+
+const UNITS: [(char, u64); 3] = [('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
+
+/// Reads a size; `KiB` and `k` mean the same as `K`, and so on for `M` and `G`.
+pub fn parse(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is not a size; write bytes or K, M, G, for example 64K");
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let letter = unit.strip_suffix("iB").unwrap_or(unit);
+    let factor = match letter.to_ascii_uppercase().as_str() {
+        "" if unit.is_empty() => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(factor).ok_or_else(wrong)
+}
+
+/// Writes a size so that [`parse`] reads the same number of bytes back.
+pub fn exact(bytes: u64) -> String {
+    UNITS
+        .iter()
+        .find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit))
+        .map_or_else(
+            || bytes.to_string(),
+            |(letter, unit)| format!("{}{letter}", bytes / unit),
+        )
+}
+
+/// Writes a size for reading: one decimal and a unit.
+pub fn about(bytes: u64) -> String {
+    UNITS.iter().find(|(_, unit)| bytes >= *unit).map_or_else(
+        || format!("{bytes} bytes"),
+        |(letter, unit)| format!("{:.1} {letter}iB", bytes as f64 / *unit as f64),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_and_written() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("4096", 4096),
+            ("4K", 4096),
+            ("64k", 65536),
+            ("16M", 16 << 20),
+            ("2GiB", 2 << 30),
+        ] {
+            assert_eq!(parse(text), Ok(bytes), "{text}");
+            assert_eq!(parse(&exact(bytes)), Ok(bytes), "{text}");
+        }
+        assert_eq!(exact(65536), "64K");
+        assert_eq!(exact(4097), "4097");
+        assert_eq!(about(9 << 19), "4.5 MiB");
+        assert_eq!(about(100), "100 bytes");
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused() {
+        for text in [
+            "",
+            "K",
+            "4X",
+            "-1",
+            "4 K",
+            "1.5M",
+            "iB",
+            "4iB",
+            "99999999999G",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

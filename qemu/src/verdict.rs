@@ -1,0 +1,368 @@
+//! How a job ended, in words and as an exit status. Pure.
+
+use crate::instance::Instance;
+use kernel_rt::blackboard::{End, ReadError, SeenCall, Snapshot, State};
+use net_torus::coord::Coord;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+/// What is known about one node.
+#[derive(Debug)]
+pub struct Seen {
+    /// Its rank.
+    pub rank: u32,
+    /// Its place.
+    pub coord: Coord,
+    /// Its own account.
+    pub account: Result<Snapshot, ReadError>,
+    /// How its QEMU process ended, if it has.
+    pub gone: Option<ExitStatus>,
+}
+
+impl Seen {
+    /// Looks at a node.
+    pub fn at(node: &Instance) -> Self {
+        Self {
+            rank: node.rank,
+            coord: node.coord,
+            account: node.snapshot(),
+            gone: node.gone,
+        }
+    }
+
+    /// Its name in messages: rank and coordinates.
+    pub fn name(&self) -> String {
+        name(self.rank, self.coord)
+    }
+
+    /// The state it says it is in.
+    pub fn state(&self) -> Option<State> {
+        self.account.as_ref().ok().map(|account| account.state)
+    }
+}
+
+/// A node's name in messages.
+pub fn name(rank: u32, coord: Coord) -> String {
+    format!("rank {rank} ({},{},{})", coord.x, coord.y, coord.z)
+}
+
+/// How a job ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All programs ended.
+    Ended,
+    /// A node failed; its index.
+    Failed(usize),
+    /// A node's QEMU process ended although nobody asked it to; its index.
+    Lost(usize),
+    /// The program wrote over a node's account of itself; its index.
+    Overwritten(usize),
+}
+
+/// Whether the job has ended, and how.
+pub fn outcome(nodes: &[Seen]) -> Option<Outcome> {
+    let find = |what: &dyn Fn(&Seen) -> bool| nodes.iter().position(what);
+    // A node that failed may be why others are lost or wait, so it is looked for first.
+    if let Some(at) = find(&|n| n.state() == Some(State::Failed)) {
+        return Some(Outcome::Failed(at));
+    }
+    if let Some(at) = find(&|n| n.gone.is_some()) {
+        return Some(Outcome::Lost(at));
+    }
+    if let Some(at) = find(&|n| n.account.is_err()) {
+        return Some(Outcome::Overwritten(at));
+    }
+    nodes
+        .iter()
+        .all(|n| n.state() == Some(State::Done))
+        .then_some(Outcome::Ended)
+}
+
+/// The exit status of a process for a program's status, as POSIX has it: the low eight bits.
+pub fn process_status(status: i32) -> u8 {
+    status as u8
+}
+
+/// The exit status of a job whose programs have all ended: the first that is not 0, by rank.
+pub fn job_status(nodes: &[Seen]) -> u8 {
+    nodes
+        .iter()
+        .filter_map(|n| n.account.as_ref().ok())
+        .map(|account| process_status(account.status))
+        .find(|&status| status != 0)
+        .unwrap_or(0)
+}
+
+/// What to say of a failed node, and the job's exit status. `places` tells the functions and lines at an
+/// address of the image, innermost first.
+pub fn failure(node: &Seen, places: impl FnOnce(u64) -> Vec<String>) -> (String, u8) {
+    let Ok(account) = &node.account else {
+        return (overwritten_message(node), crate::stop::FAILURE);
+    };
+    let mut text = account.message.trim_end().to_string();
+    if text.is_empty() {
+        text = match account.end {
+            End::MpiAbort => format!("called MPI_Abort with code {}", account.status),
+            other => format!("failed ({other:?}) and left no message"),
+        };
+    }
+    if !text.contains(&format!("rank {}", node.rank)) {
+        text = format!("{}: {text}", node.name());
+    }
+    if matches!(account.end, End::Fault | End::StackOverflow) {
+        for (depth, line) in places(account.fault.pc).iter().enumerate() {
+            let word = if depth == 0 { "in" } else { "inlined into" };
+            text.push_str(&format!("\n  {word} {line}"));
+        }
+    }
+    let status = match account.end {
+        // Whoever aborts means that something is wrong, whatever the code's low bits are.
+        End::MpiAbort => process_status(account.status).max(1),
+        _ => crate::stop::FAILURE,
+    };
+    (text, status)
+}
+
+/// What is said of a node whose account of itself makes no sense.
+pub fn overwritten_message(node: &Seen) -> String {
+    let why = match &node.account {
+        Ok(_) => String::new(),
+        Err(error) => format!(" ({error})"),
+    };
+    format!(
+        "{}: the program wrote over the kernel's memory{why}",
+        node.name()
+    )
+}
+
+/// What is said of a QEMU process that ended by itself or was killed by somebody else.
+pub fn lost_message(node: &Seen, gone: ExitStatus, complaints: &str) -> String {
+    let how = match (gone.signal(), gone.code()) {
+        (Some(9), _) => {
+            "was killed by signal 9 (somebody killed it, or the machine ran out of memory)".into()
+        }
+        (Some(signal), _) => format!("was killed by signal {signal}"),
+        (None, code) => format!("ended by itself with status {}", code.unwrap_or(-1)),
+    };
+    let mut text = format!(
+        "{}: its QEMU process {how}; the job cannot go on without it",
+        node.name()
+    );
+    for line in complaints.lines() {
+        text.push_str("\n  qemu: ");
+        text.push_str(line);
+    }
+    text
+}
+
+/// What each rank was doing, ranks that did the same in one line.
+pub fn whereabouts(nodes: &[Seen]) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<&Seen>)> = Vec::new();
+    for node in nodes {
+        let doing = doing(node);
+        match groups.iter_mut().find(|(text, _)| *text == doing) {
+            Some((_, members)) => members.push(node),
+            None => groups.push((doing, vec![node])),
+        }
+    }
+    groups
+        .into_iter()
+        .map(|(doing, members)| match members[..] {
+            [one] => format!("{}: {doing}", one.name()),
+            _ => format!("ranks {}: {doing}", ranges(members.iter().map(|n| n.rank))),
+        })
+        .collect()
+}
+
+fn doing(node: &Seen) -> String {
+    let account = match &node.account {
+        Ok(account) => account,
+        Err(error) => return format!("unreadable, {error}"),
+    };
+    match account.state {
+        State::Off => "not started".into(),
+        State::Booting => "booting".into(),
+        State::Done => format!("ended with status {}", account.status),
+        State::Failed => "failed".into(),
+        State::Running => match &account.call {
+            Some(call) => format!("in {}", describe_call(call)),
+            None => "computing, outside MPI".into(),
+        },
+    }
+}
+
+fn describe_call(call: &SeenCall) -> String {
+    let value = |value: i32| match value {
+        v if v < 0 => "any".to_string(),
+        v => v.to_string(),
+    };
+    let mut text = call.function.to_string();
+    let details: Vec<String> = [("peer", call.peer), ("tag", call.tag)]
+        .into_iter()
+        .filter_map(|(name, v)| Some(format!("{name} {}", value(v?))))
+        .collect();
+    if !details.is_empty() {
+        text.push_str(&format!(" ({})", details.join(", ")));
+    }
+    text
+}
+
+/// Numbers in ascending order as ranges: `0, 2-5, 7`.
+fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let texts: Vec<String> = runs
+        .into_iter()
+        .map(|(first, last)| match last - first {
+            0 => first.to_string(),
+            1 => format!("{first}, {last}"),
+            _ => format!("{first}-{last}"),
+        })
+        .collect();
+    texts.join(", ")
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use kernel_rt::blackboard::BYTES;
+
+    /// A node's account of itself, for tests.
+    pub fn seen(rank: u32, state: State, write: impl FnOnce(&mut Snapshot)) -> Seen {
+        let mut account = Snapshot::read(&[0; BYTES]).unwrap();
+        account.state = state;
+        account.rank = Some(rank);
+        write(&mut account);
+        Seen {
+            rank,
+            coord: Coord {
+                x: rank as u8,
+                y: 0,
+                z: 0,
+            },
+            account: Ok(account),
+            gone: None,
+        }
+    }
+
+    fn done(rank: u32, status: i32) -> Seen {
+        seen(rank, State::Done, |s| s.status = status)
+    }
+
+    fn running(rank: u32) -> Seen {
+        seen(rank, State::Running, |_| ())
+    }
+
+    fn failed(rank: u32, end: End, status: i32, message: &str) -> Seen {
+        seen(rank, State::Failed, |s| {
+            s.end = end;
+            s.status = status;
+            s.message.push_str(message).unwrap();
+        })
+    }
+
+    fn calling(rank: u32, function: &str, peer: Option<i32>, tag: Option<i32>) -> Seen {
+        seen(rank, State::Running, |s| {
+            s.call = Some(SeenCall {
+                function: function.parse().unwrap(),
+                peer,
+                tag,
+            });
+        })
+    }
+
+    #[test]
+    fn a_job_ends_when_all_are_done_with_the_first_status_that_is_not_zero() {
+        assert_eq!(outcome(&[done(0, 0), running(1)]), None);
+        let ended = [done(0, 0), done(1, 256 + 3), done(2, 4)];
+        assert_eq!(outcome(&ended), Some(Outcome::Ended));
+        assert_eq!(job_status(&ended), 3);
+    }
+
+    #[test]
+    fn a_failure_comes_before_a_lost_node() {
+        let mut lost = running(0);
+        lost.gone = Some(ExitStatus::from_raw(9));
+        let nodes = [lost, failed(1, End::Panic, 101, "")];
+        assert_eq!(outcome(&nodes), Some(Outcome::Failed(1)));
+        assert_eq!(outcome(&nodes[..1]), Some(Outcome::Lost(0)));
+    }
+
+    #[test]
+    fn an_overwritten_account_ends_the_job() {
+        let mut node = running(0);
+        node.account = Err(ReadError::State(99));
+        assert_eq!(outcome(&[node]), Some(Outcome::Overwritten(0)));
+    }
+
+    #[test]
+    fn statuses_of_failures() {
+        for (end, status, expected) in [
+            (End::MpiAbort, 7, 7),
+            (End::MpiAbort, 0, 1),
+            (End::MpiAbort, 512, 1),
+            (End::Fault, 0, 1),
+            (End::Panic, 101, 1),
+        ] {
+            let (_, status) = failure(&failed(0, end, status, ""), |_| Vec::new());
+            assert_eq!(status, expected);
+        }
+    }
+
+    #[test]
+    fn a_failure_names_rank_coordinates_and_place() {
+        let place = |_| vec!["inner at a.c:3".into(), "main at a.c:9".into()];
+        let (text, _) = failure(&failed(2, End::MpiAbort, 7, ""), place);
+        assert_eq!(text, "rank 2 (2,0,0): called MPI_Abort with code 7");
+        let (text, _) = failure(
+            &failed(2, End::Fault, 1, "rank 2 (2,0,0): bad access"),
+            place,
+        );
+        assert_eq!(
+            text,
+            "rank 2 (2,0,0): bad access\n  in inner at a.c:3\n  inlined into main at a.c:9"
+        );
+    }
+
+    #[test]
+    fn a_lost_node_is_named_with_the_signal_and_what_qemu_said() {
+        let node = running(3);
+        let text = lost_message(&node, ExitStatus::from_raw(9), "");
+        assert!(
+            text.contains("rank 3 (3,0,0)") && text.contains("signal 9"),
+            "{text}"
+        );
+        let text = lost_message(&node, ExitStatus::from_raw(1 << 8), "bad option\n");
+        assert!(
+            text.contains("status 1") && text.ends_with("qemu: bad option"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn whereabouts_join_ranks_that_did_the_same() {
+        let nodes = [
+            calling(0, "MPI_Recv", Some(3), Some(-1)),
+            calling(1, "MPI_Barrier", None, None),
+            calling(2, "MPI_Barrier", None, None),
+            done(3, 0),
+            calling(4, "MPI_Barrier", None, None),
+            running(5),
+        ];
+        assert_eq!(
+            whereabouts(&nodes),
+            [
+                "rank 0 (0,0,0): in MPI_Recv (peer 3, tag any)",
+                "ranks 1, 2, 4: in MPI_Barrier",
+                "rank 3 (3,0,0): ended with status 0",
+                "rank 5 (5,0,0): computing, outside MPI",
+            ]
+        );
+        assert_eq!(ranges([0, 2, 3, 4, 7, 8]), "0, 2-4, 7, 8");
+    }
+}

@@ -1,0 +1,158 @@
+//! One node's place in the torus, as arguments for QEMU. Pure: file descriptors come in as numbers.
+//!
+//! The slots are pinned so that a node finds its devices without guessing: virtio-mmio slots 0 to 5 are
+//! the links in the order of `Direction::ALL`, 6 is the program's stdout, 7 its stderr.
+
+use net_torus::coord::Direction;
+
+/// Slot of the program's stdout.
+const STDOUT_SLOT: u8 = 6;
+/// Slot of the program's stderr.
+const STDERR_SLOT: u8 = 7;
+/// Greatest room for translated code in MiB; QEMU's own default of 1 GiB would be taken as used memory
+/// by hosts that limit address space.
+const TRANSLATION_MIB: u32 = 32;
+
+/// What one QEMU process is given, file descriptors by their numbers in that process.
+pub struct Wiring<'a> {
+    /// Size of the node's RAM in bytes.
+    pub memory: u64,
+    /// The memory file behind the RAM.
+    pub ram: i32,
+    /// The image.
+    pub image: i32,
+    /// The boot arguments.
+    pub bootargs: &'a str,
+    /// The links that exist, each a connected stream socket.
+    pub links: &'a [(Direction, i32)],
+    /// A connected stream socket for the program's stdout.
+    pub stdout: i32,
+    /// The same for its stderr.
+    pub stderr: i32,
+    /// The same for the kernel's log; without it the log is thrown away.
+    pub log: Option<i32>,
+}
+
+impl Wiring<'_> {
+    /// The arguments after the program's name.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments = Vec::new();
+        let mut option = |name: &str, value: String| {
+            arguments.push(format!("-{name}"));
+            arguments.push(value);
+        };
+        option("machine", "virt,memory-backend=ram".into());
+        option(
+            "accel",
+            format!("tcg,thread=single,tb-size={TRANSLATION_MIB}"),
+        );
+        option("smp", "1".into());
+        option("m", format!("size={}B", self.memory));
+        option(
+            "object",
+            format!(
+                "memory-backend-file,id=ram,size={}B,mem-path=/dev/fd/{},share=on",
+                self.memory, self.ram
+            ),
+        );
+        option("bios", "none".into());
+        option("kernel", format!("/dev/fd/{}", self.image));
+        option("append", self.bootargs.into());
+        option("display", "none".into());
+        option("monitor", "none".into());
+        option("global", "virtio-mmio.force-legacy=false".into());
+        match self.log {
+            Some(fd) => {
+                option("chardev", format!("socket,id=log,fd={fd}"));
+                option("serial", "chardev:log".into());
+            }
+            None => option("serial", "null".into()),
+        }
+        for (direction, fd) in self.links {
+            let slot = *direction as u8;
+            option(
+                "netdev",
+                format!("stream,id=link{slot},addr.type=fd,addr.str={fd}"),
+            );
+            option(
+                "device",
+                format!(
+                    "virtio-net-device,bus=virtio-mmio-bus.{slot},netdev=link{slot},mac=52:4d:50:00:00:{slot:02x}"
+                ),
+            );
+        }
+        for (name, slot, fd) in [
+            ("stdout", STDOUT_SLOT, self.stdout),
+            ("stderr", STDERR_SLOT, self.stderr),
+        ] {
+            option("chardev", format!("socket,id={name},fd={fd}"));
+            option(
+                "device",
+                format!(
+                    "virtio-serial-device,id=serial-{name},bus=virtio-mmio-bus.{slot},max_ports=1"
+                ),
+            );
+            option(
+                "device",
+                format!("virtconsole,chardev={name},bus=serial-{name}.0"),
+            );
+        }
+        arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(String::from));
+        arguments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wired(links: &[(Direction, i32)], log: Option<i32>) -> Vec<String> {
+        Wiring {
+            memory: 8 << 20,
+            ram: 10,
+            image: 11,
+            bootargs: "a b,c",
+            links,
+            stdout: 12,
+            stderr: 13,
+            log,
+        }
+        .arguments()
+    }
+
+    /// The value that follows an option whose value contains `part`.
+    fn has(arguments: &[String], option: &str, value: &str) -> bool {
+        arguments
+            .windows(2)
+            .any(|pair| pair[0] == option && pair[1] == value)
+    }
+
+    #[test]
+    fn each_link_sits_in_the_slot_of_its_direction() {
+        let arguments = wired(&[(Direction::XPlus, 20), (Direction::ZMinus, 25)], None);
+        assert!(has(
+            &arguments,
+            "-netdev",
+            "stream,id=link5,addr.type=fd,addr.str=25"
+        ));
+        assert!(has(
+            &arguments,
+            "-device",
+            "virtio-net-device,bus=virtio-mmio-bus.5,netdev=link5,mac=52:4d:50:00:00:05"
+        ));
+        assert_eq!(arguments.iter().filter(|a| *a == "-netdev").count(), 2);
+    }
+
+    #[test]
+    fn boot_arguments_are_one_word_as_they_are() {
+        assert!(has(&wired(&[], None), "-append", "a b,c"));
+    }
+
+    #[test]
+    fn the_log_is_wired_only_when_wanted() {
+        assert!(has(&wired(&[], None), "-serial", "null"));
+        let arguments = wired(&[], Some(30));
+        assert!(has(&arguments, "-serial", "chardev:log"));
+        assert!(has(&arguments, "-chardev", "socket,id=log,fd=30"));
+    }
+}
