@@ -1,5 +1,33 @@
-//! The compute-node kernel.
+//! The compute-node kernel: what stands between a bare machine and an MPI program.
+//!
+//! What can be thought through without a machine is portable and tested on the host: [`blackboard`],
+//! [`personality`], [`device_tree`], [`fault`], [`mem`]. The rest exists on boards only; [`node`] is the
+//! composition root, where types become concrete and from which one reads how a node boots, runs and ends.
+//! How an image is compiled and linked is written at the top of `ld/virt.ld`.
 #![cfg_attr(target_os = "none", no_std)]
 
+#[cfg(target_os = "none")]
+extern crate alloc;
+
 pub mod blackboard;
+pub mod device_tree;
+pub mod fault;
+pub mod mem;
 pub mod personality;
+
+#[cfg(target_os = "none")]
+mod arch;
+#[cfg(target_os = "none")]
+mod board;
+#[cfg(target_os = "none")]
+mod console;
+#[cfg(target_os = "none")]
+mod dev;
+#[cfg(target_os = "none")]
+mod heap;
+#[cfg(target_os = "none")]
+mod libc;
+#[cfg(target_os = "none")]
+mod log;
+#[cfg(target_os = "none")]
+pub mod node;

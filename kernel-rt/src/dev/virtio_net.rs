@@ -1,0 +1,188 @@
+//! A torus link over a virtio network device (section 5.1), point to point between two instances.
+//!
+//! The other end is a stream without loss: frames that nobody takes stay with the device, then with the
+//! neighbour, whose link is full. So this link drops nothing and keeps the order.
+
+use net_torus::link::Link;
+use virtio_drivers::queue::VirtQueue;
+use virtio_drivers::transport::Transport;
+use virtio_drivers::transport::mmio::MmioTransport;
+
+use super::{BoardHal, DeviceError};
+use crate::mem::{FRAME_BYTES, RECEIVE_FRAMES, TRANSMIT_FRAMES};
+
+const QUEUE_RECEIVE: u16 = 0;
+const QUEUE_TRANSMIT: u16 = 1;
+/// `virtio_net_hdr` of the modern interface (section 5.1.6): all zeros, nothing is offloaded.
+const HEADER_BYTES: usize = 12;
+
+/// A frame's buffer; the device's header comes first.
+pub type Frame = [u8; FRAME_BYTES as usize];
+
+/// One link.
+pub struct NetLink {
+    transport: MmioTransport<'static>,
+    receive: VirtQueue<BoardHal, RECEIVE_FRAMES>,
+    transmit: VirtQueue<BoardHal, TRANSMIT_FRAMES>,
+    /// The frame that the device fills for each token.
+    filling: [Option<&'static mut Frame>; RECEIVE_FRAMES],
+    /// The frame that the device sends for each token.
+    sending: [Option<&'static mut Frame>; TRANSMIT_FRAMES],
+    /// Frames to send from.
+    free: heapless::Vec<&'static mut Frame, TRANSMIT_FRAMES>,
+    /// [`Link::transmit`] found no free frame and nothing was freed since.
+    full: bool,
+    /// What the device did that it must not do: tokens that were never given to it, lengths beyond the
+    /// frame. Such frames are lost.
+    defects: u64,
+}
+
+impl NetLink {
+    /// Brings the device up and gives it all frames to fill.
+    ///
+    /// # Errors
+    /// When the device is not what this driver needs; see [`DeviceError`].
+    pub fn new(
+        mut transport: MmioTransport<'static>,
+        frames: &'static mut [Frame; RECEIVE_FRAMES + TRANSMIT_FRAMES],
+    ) -> Result<Self, DeviceError> {
+        super::begin(&mut transport)?;
+        let receive = VirtQueue::new(&mut transport, QUEUE_RECEIVE, false, false)
+            .map_err(|_| DeviceError::Queue)?;
+        let mut transmit = VirtQueue::new(&mut transport, QUEUE_TRANSMIT, false, false)
+            .map_err(|_| DeviceError::Queue)?;
+        // Who sends does not want to hear that it was sent, except when it waits for room.
+        transmit.set_dev_notify(false);
+        transport.finish_init();
+        let mut link = Self {
+            transport,
+            receive,
+            transmit,
+            filling: [const { None }; RECEIVE_FRAMES],
+            sending: [const { None }; TRANSMIT_FRAMES],
+            free: heapless::Vec::new(),
+            full: false,
+            defects: 0,
+        };
+        for (i, frame) in frames.iter_mut().enumerate() {
+            if i < RECEIVE_FRAMES {
+                link.give(frame);
+            } else {
+                frame[..HEADER_BYTES].fill(0);
+                // There are as many places as frames.
+                let _ = link.free.push(frame);
+            }
+        }
+        Ok(link)
+    }
+
+    /// Gives the device a frame to fill.
+    fn give(&mut self, frame: &'static mut Frame) {
+        // SAFETY: the frame is kept in `filling` and not touched until the device is done with it.
+        let token = unsafe { self.receive.add(&[], &mut [&mut frame[..]]) };
+        match token {
+            Ok(token) => {
+                self.filling[token as usize] = Some(frame);
+                if self.receive.should_notify() {
+                    self.transport.notify(QUEUE_RECEIVE);
+                }
+            }
+            // Cannot be full: there are no more frames than descriptors.
+            Err(_) => self.defects += 1,
+        }
+    }
+
+    /// Takes back the frames that have been sent.
+    fn reclaim(&mut self) {
+        while let Some(token) = self.transmit.peek_used() {
+            let Some(frame) = self.sending.get_mut(token as usize).and_then(Option::take) else {
+                self.defects += 1;
+                return;
+            };
+            // SAFETY: the frame that was added under this token.
+            if unsafe { self.transmit.pop_used(token, &[&frame[..]], &mut []) }.is_err() {
+                self.defects += 1;
+                return;
+            }
+            // There are as many places as frames.
+            let _ = self.free.push(frame);
+            self.full = false;
+        }
+    }
+
+    /// The device's interrupt has been taken.
+    pub fn acknowledge(&mut self) {
+        self.transport.ack_interrupt();
+    }
+
+    /// Prepares for sleep: if the link was full, asks for an interrupt when it no longer is. False when
+    /// there is something to do already.
+    pub fn prepare_sleep(&mut self) -> bool {
+        // Asked for first, looked at then: a frame that is sent in between is seen or interrupts.
+        self.transmit.set_dev_notify(self.full);
+        !(self.receive.can_pop() || self.full && self.transmit.can_pop())
+    }
+
+    /// What the device did that it must not do.
+    pub fn defects(&self) -> u64 {
+        self.defects
+    }
+}
+
+impl Link for NetLink {
+    fn mtu(&self) -> usize {
+        FRAME_BYTES as usize - HEADER_BYTES
+    }
+
+    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+        let Some(token) = self.receive.peek_used() else {
+            return false;
+        };
+        let Some(frame) = self.filling.get_mut(token as usize).and_then(Option::take) else {
+            self.defects += 1;
+            return false;
+        };
+        // SAFETY: the frame that was added under this token.
+        match unsafe { self.receive.pop_used(token, &[], &mut [&mut frame[..]]) } {
+            Ok(bytes) => match frame.get(HEADER_BYTES..bytes as usize) {
+                Some(body) => f(body),
+                None => self.defects += 1,
+            },
+            Err(_) => self.defects += 1,
+        }
+        self.give(frame);
+        true
+    }
+
+    fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        if self.free.is_empty() {
+            self.reclaim();
+        }
+        let Some(frame) = self.free.pop() else {
+            self.full = true;
+            return false;
+        };
+        let bytes = f(&mut frame[HEADER_BYTES..]).min(self.mtu());
+        if bytes == 0 {
+            // Just popped, so there is a place.
+            let _ = self.free.push(frame);
+            return true;
+        }
+        // SAFETY: the frame is kept in `sending` and not touched until the device is done with it.
+        let token = unsafe {
+            self.transmit
+                .add(&[&frame[..HEADER_BYTES + bytes]], &mut [])
+        };
+        match token {
+            Ok(token) => {
+                self.sending[token as usize] = Some(frame);
+                if self.transmit.should_notify() {
+                    self.transport.notify(QUEUE_TRANSMIT);
+                }
+            }
+            // Cannot be full: there are no more frames than descriptors.
+            Err(_) => self.defects += 1,
+        }
+        true
+    }
+}

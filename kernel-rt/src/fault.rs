@@ -1,0 +1,335 @@
+//! Traps that end a node: from cause registers to what happened, in words.
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+use net_torus::coord::{Coord, Rank};
+
+use crate::blackboard::End;
+use crate::mem::Bytes;
+
+/// Why the processor trapped (The RISC-V Instruction Set Manual, volume II, table "Machine cause
+/// register values after trap"). Interrupts are not among them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// 0: a jump to an address that is no instruction's.
+    InstructionMisaligned,
+    /// 1: a jump to where nothing may be executed.
+    InstructionAccess,
+    /// 2: bytes that are no instruction, or one that this mode does not have.
+    IllegalInstruction,
+    /// 3: `ebreak`.
+    Breakpoint,
+    /// 4: a load from an address without the alignment it needs.
+    LoadMisaligned,
+    /// 5: a load from where nothing is, or from a closed range.
+    LoadAccess,
+    /// 6: a store to an address without the alignment it needs.
+    StoreMisaligned,
+    /// 7: a store to where nothing is, or to a closed range.
+    StoreAccess,
+    /// 8..=11: `ecall`, which this kernel does not serve.
+    EnvironmentCall,
+    /// Anything else; holds the code.
+    Other(u64),
+}
+
+impl Cause {
+    /// Decodes `mcause` of an exception.
+    pub fn decode(code: u64) -> Self {
+        match code {
+            0 => Self::InstructionMisaligned,
+            1 | 12 => Self::InstructionAccess,
+            2 => Self::IllegalInstruction,
+            3 => Self::Breakpoint,
+            4 => Self::LoadMisaligned,
+            5 | 13 => Self::LoadAccess,
+            6 => Self::StoreMisaligned,
+            7 | 15 => Self::StoreAccess,
+            8..=11 => Self::EnvironmentCall,
+            other => Self::Other(other),
+        }
+    }
+}
+
+/// A trap, with the registers that explain it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// Why, as the processor says it; see [`Cause::decode`].
+    pub code: u64,
+    /// The instruction that trapped.
+    pub pc: u64,
+    /// The address it accessed or jumped to; 0 where the cause has none.
+    pub address: u64,
+    /// The stack pointer then.
+    pub sp: u64,
+    /// The return address then: after a wild jump the only trace of where it came from.
+    pub ra: u64,
+}
+
+/// Where things stand, to tell what an address means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Map {
+    /// Where a null pointer and its neighbourhood point.
+    pub null: Bytes,
+    /// What a stack overrun runs into.
+    pub guard: Bytes,
+    /// The program's stack.
+    pub stack: Bytes,
+    /// The guard of the stack that interrupts and faults are handled on.
+    pub trap_guard: Bytes,
+    /// Code and constants.
+    pub constants: Bytes,
+    /// All memory.
+    pub ram: Bytes,
+}
+
+/// What a fault means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meaning {
+    /// The program's stack is used up.
+    StackOverflow,
+    /// The kernel's own stack is used up.
+    TrapStackOverflow,
+    /// Through a null pointer, or one that was computed from it.
+    Null,
+    /// A store to code or constants.
+    Constant,
+    /// A jump to memory that holds data.
+    JumpToData,
+    /// Where no memory is.
+    Outside,
+    /// Nothing more to say than the cause says.
+    Plain,
+}
+
+impl Fault {
+    /// Why it trapped.
+    pub fn cause(&self) -> Cause {
+        Cause::decode(self.code)
+    }
+
+    /// What the fault means, given where things stand.
+    pub fn meaning(&self, map: &Map) -> Meaning {
+        let cause = self.cause();
+        let data = matches!(cause, Cause::LoadAccess | Cause::StoreAccess);
+        let jump = cause == Cause::InstructionAccess;
+        if !data && !jump {
+            return Meaning::Plain;
+        }
+        // Some processors give no address for a trap on a jump; the jump's target is then the pc.
+        let address = if jump { self.pc } else { self.address };
+        // An overrun shows in the stack pointer or in the address: a big frame moves the pointer first,
+        // and a call through the guard traps with the pointer already there.
+        if map.trap_guard.contains(address) {
+            Meaning::TrapStackOverflow
+        } else if map.guard.contains(address) && data {
+            Meaning::StackOverflow
+        } else if map.null.contains(address) {
+            Meaning::Null
+        } else if map.constants.contains(address) && cause == Cause::StoreAccess {
+            Meaning::Constant
+        } else if map.ram.contains(address) && jump {
+            Meaning::JumpToData
+        } else if !map.ram.contains(address) {
+            Meaning::Outside
+        } else {
+            Meaning::Plain
+        }
+    }
+
+    /// How the fault is filed on the blackboard.
+    pub fn end(&self, map: &Map) -> End {
+        match self.meaning(map) {
+            Meaning::StackOverflow => End::StackOverflow,
+            _ => End::Fault,
+        }
+    }
+}
+
+/// A fault in the words that the user gets.
+pub struct Report<'a> {
+    /// The fault.
+    pub fault: Fault,
+    /// Where things stand.
+    pub map: &'a Map,
+    /// Whose fault it is; `None` before the node knows who it is.
+    pub place: Option<(Rank, Coord)>,
+}
+
+/// Names a node: `rank 5 at (1,0,1)`.
+pub struct Place(pub Option<(Rank, Coord)>);
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some((rank, c)) => write!(f, "rank {rank} at ({},{},{})", c.x, c.y, c.z),
+            None => f.write_str("a node that does not know its rank yet"),
+        }
+    }
+}
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fault {
+            pc,
+            address,
+            sp,
+            ra,
+            ..
+        } = self.fault;
+        let cause = self.fault.cause();
+        write!(f, "{}: ", Place(self.place))?;
+        let access = match cause {
+            Cause::LoadAccess | Cause::LoadMisaligned => "load from",
+            Cause::StoreAccess | Cause::StoreMisaligned => "store to",
+            _ => "jump to",
+        };
+        match self.fault.meaning(self.map) {
+            Meaning::StackOverflow => {
+                let kib = self.map.stack.len() / 1024;
+                return write!(
+                    f,
+                    "stack overflow: the program's stack of {kib} KiB is used up ({access} {address:#x} at pc \
+                     {pc:#x}, sp {sp:#x}); recurse less deeply, or keep big arrays static or in malloc's memory"
+                );
+            }
+            Meaning::TrapStackOverflow => write!(f, "the kernel's own stack overflowed: ")?,
+            Meaning::Null => write!(f, "null pointer: ")?,
+            Meaning::Constant => write!(f, "code and constants cannot be written: ")?,
+            Meaning::JumpToData => write!(f, "data cannot be executed: ")?,
+            Meaning::Outside => write!(f, "no memory there: ")?,
+            Meaning::Plain => {}
+        }
+        match cause {
+            Cause::InstructionAccess => {
+                return write!(f, "jump to {pc:#x}, return address {ra:#x}, sp {sp:#x}");
+            }
+            Cause::InstructionMisaligned => write!(f, "jump to the odd address {address:#x}")?,
+            Cause::LoadAccess | Cause::StoreAccess => write!(f, "{access} {address:#x}")?,
+            Cause::LoadMisaligned | Cause::StoreMisaligned => {
+                write!(f, "misaligned {access} {address:#x}")?;
+            }
+            Cause::IllegalInstruction => write!(f, "illegal instruction {address:#x}")?,
+            Cause::Breakpoint => write!(f, "breakpoint")?,
+            Cause::EnvironmentCall => write!(f, "ecall, which this kernel does not serve,")?,
+            Cause::Other(code) => write!(f, "trap {code}")?,
+        }
+        write!(f, " at pc {pc:#x}, sp {sp:#x}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(start: u64, end: u64) -> Bytes {
+        Bytes { start, end }
+    }
+
+    fn map() -> Map {
+        Map {
+            null: bytes(0, 0x10_0000),
+            guard: bytes(0x4000_0000, 0x8000_1000),
+            stack: bytes(0x8000_1000, 0x8008_1000),
+            trap_guard: bytes(0x8010_0000, 0x8010_1000),
+            constants: bytes(0x8008_1000, 0x8009_0000),
+            ram: bytes(0x8000_0000, 0x8080_0000),
+        }
+    }
+
+    fn fault(cause: u64, pc: u64, address: u64) -> Fault {
+        Fault {
+            code: cause,
+            pc,
+            address,
+            sp: 0x8000_2000,
+            ra: 0x8008_3000,
+        }
+    }
+
+    #[test]
+    fn addresses_tell_what_happened() {
+        const PC: u64 = 0x8008_2000;
+        for (cause, pc, address, meaning) in [
+            (5, PC, 0, Meaning::Null),
+            (7, PC, 0xf_fff8, Meaning::Null),
+            (1, 0, 0, Meaning::Null),
+            (7, PC, 0x8000_0ff8, Meaning::StackOverflow),
+            (7, PC, 0x7000_0000, Meaning::StackOverflow),
+            (5, PC, 0x8000_0000, Meaning::StackOverflow),
+            (7, PC, 0x8010_0008, Meaning::TrapStackOverflow),
+            (7, PC, 0x8008_8000, Meaning::Constant),
+            (1, 0x8020_0000, 0x8020_0000, Meaning::JumpToData),
+            (5, PC, 0x8080_0000, Meaning::Outside),
+            (7, PC, u64::MAX, Meaning::Outside),
+            (2, PC, 0, Meaning::Plain),
+            (3, PC, PC, Meaning::Plain),
+        ] {
+            let fault = fault(cause, pc, address);
+            assert_eq!(fault.meaning(&map()), meaning, "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_programs_stack_is_filed_as_overflow() {
+        let map = map();
+        assert_eq!(
+            fault(7, 0x8008_2000, 0x8000_0ff8).end(&map),
+            End::StackOverflow
+        );
+        assert_eq!(fault(7, 0x8008_2000, 0x8010_0008).end(&map), End::Fault);
+        assert_eq!(fault(2, 0x8008_2000, 0).end(&map), End::Fault);
+    }
+
+    #[test]
+    fn reports_name_place_and_registers() {
+        let map = map();
+        let report = |fault, place| {
+            let map = &map;
+            Report { fault, map, place }.to_string()
+        };
+        let place = Some((5, Coord { x: 1, y: 0, z: 1 }));
+        assert_eq!(
+            report(fault(5, 0x8008_2000, 8), place),
+            "rank 5 at (1,0,1): null pointer: load from 0x8 at pc 0x80082000, sp 0x80002000"
+        );
+        assert_eq!(
+            report(fault(1, 0, 0), place),
+            "rank 5 at (1,0,1): null pointer: jump to 0x0, return address 0x80083000, sp 0x80002000"
+        );
+        assert_eq!(
+            report(fault(2, 0x8008_2000, 0), None),
+            "a node that does not know its rank yet: illegal instruction 0x0 at pc 0x80082000, sp 0x80002000"
+        );
+        let text = report(fault(7, 0x8008_2000, 0x8000_0ff8), place);
+        assert!(
+            text.starts_with("rank 5 at (1,0,1): stack overflow: the program's stack of 512 KiB")
+        );
+    }
+
+    #[test]
+    fn every_report_fits_the_blackboard() {
+        let map = map();
+        for cause in 0..20 {
+            for address in [0, u64::MAX, 0x8000_0ff8, 0x8010_0000, 0x8008_8000] {
+                let fault = Fault {
+                    code: cause,
+                    pc: u64::MAX,
+                    address,
+                    sp: u64::MAX,
+                    ra: u64::MAX,
+                };
+                let coord = Coord {
+                    x: 255,
+                    y: 255,
+                    z: 255,
+                };
+                let place = Some((u32::MAX, coord));
+                let map = &map;
+                let report = Report { fault, map, place };
+                assert!(report.to_string().len() <= crate::blackboard::MESSAGE_BYTES);
+            }
+        }
+    }
+}

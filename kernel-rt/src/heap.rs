@@ -1,0 +1,164 @@
+//! The node's heap: one for Rust and C, over embedded-alloc.
+//!
+//! Every allocation and release runs with interrupts held off, for a time that does not depend on the
+//! number of blocks (two-level segregated fit). Interrupt handlers do not use the heap.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use embedded_alloc::TlsfHeap;
+
+use crate::mem::Bytes;
+
+struct NodeHeap {
+    heap: TlsfHeap,
+    used: AtomicUsize,
+    peak: AtomicUsize,
+    /// Bytes freed since [`take_freed`] asked last.
+    freed: AtomicUsize,
+}
+
+#[global_allocator]
+static HEAP: NodeHeap = NodeHeap {
+    heap: TlsfHeap::empty(),
+    used: AtomicUsize::new(0),
+    peak: AtomicUsize::new(0),
+    freed: AtomicUsize::new(0),
+};
+
+/// Hands the heap its memory.
+///
+/// # Safety
+/// `bytes` is RAM that nobody else uses, now or later. Called once, before anything is allocated.
+pub unsafe fn init(bytes: Bytes) {
+    // SAFETY: as the caller promises.
+    unsafe { HEAP.heap.init(bytes.start as usize, bytes.len() as usize) };
+}
+
+/// Greatest number of bytes ever in use, as they were asked for.
+pub fn peak() -> usize {
+    HEAP.peak.load(Ordering::Relaxed)
+}
+
+/// Bytes freed since this was asked last: whoever waits for memory may try again. May be called from any
+/// context.
+pub fn take_freed() -> usize {
+    HEAP.freed.swap(0, Ordering::Relaxed)
+}
+
+// SAFETY: everything is passed on to the heap, which is an allocator; the rest only counts.
+unsafe impl GlobalAlloc for NodeHeap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are the heap's.
+        let block = unsafe { self.heap.alloc(layout) };
+        if !block.is_null() {
+            let used = self.used.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+            self.peak.fetch_max(used, Ordering::Relaxed);
+        }
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are the heap's.
+        unsafe { self.heap.dealloc(block, layout) };
+        self.used.fetch_sub(layout.size(), Ordering::Relaxed);
+        self.freed.fetch_add(layout.size(), Ordering::Relaxed);
+    }
+}
+
+/// Least alignment of C's memory in bytes (`max_align_t`).
+pub const C_ALIGN: usize = 16;
+
+/// What stands in front of a block that C was given.
+#[repr(C)]
+struct CHeader {
+    /// Size in bytes that was asked for.
+    size: usize,
+    /// The block's alignment, with the block's address and a pattern mixed in, so that what is no block,
+    /// or was freed already, is recognised.
+    mark: usize,
+}
+
+const C_HEADER: usize = size_of::<CHeader>();
+const _: () = assert!(C_HEADER == C_ALIGN);
+const MARK: usize = 0x6d69_6470_6c61_6e65;
+
+/// The pointer does not name a block of this heap: never allocated, freed already, or overwritten.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NotABlock;
+
+/// Room in front of a block of alignment `align`, of which the header is the end.
+fn front(align: usize) -> usize {
+    align.max(C_HEADER)
+}
+
+fn c_layout(size: usize, align: usize) -> Option<Layout> {
+    Layout::from_size_align(size.checked_add(front(align))?, align).ok()
+}
+
+/// Allocates for C: `size` bytes aligned to `align` (a power of two; at least [`C_ALIGN`] is given).
+/// Null when the heap is used up.
+pub fn c_alloc(size: usize, align: usize) -> *mut u8 {
+    let align = align.max(C_ALIGN);
+    let Some(layout) = c_layout(size, align) else {
+        return core::ptr::null_mut();
+    };
+    // SAFETY: the layout's size is not zero, it has the header.
+    let base = unsafe { HEAP.alloc(layout) };
+    if base.is_null() {
+        return base;
+    }
+    // SAFETY: the block has `front(align)` bytes before the `size` that C gets, and the header fits
+    // there, aligned because the front is a multiple of its size.
+    unsafe {
+        let block = base.add(front(align));
+        let mark = MARK ^ block.addr() ^ align.trailing_zeros() as usize;
+        block
+            .sub(C_HEADER)
+            .cast::<CHeader>()
+            .write(CHeader { size, mark });
+        block
+    }
+}
+
+/// Size and alignment of a block that [`c_alloc`] gave.
+///
+/// # Safety
+/// The memory in front of `block` is readable.
+unsafe fn c_header(block: *mut u8) -> Result<(usize, usize), NotABlock> {
+    if block.addr() % C_ALIGN != 0 {
+        return Err(NotABlock);
+    }
+    // SAFETY: as the caller promises.
+    let header = unsafe { block.sub(C_HEADER).cast::<CHeader>().read() };
+    let shift = header.mark ^ MARK ^ block.addr();
+    let align = 1usize.checked_shl(shift as u32).filter(|_| shift < 48);
+    let align = align.ok_or(NotABlock)?;
+    c_layout(header.size, align).ok_or(NotABlock)?;
+    Ok((header.size, align))
+}
+
+/// Size of a block in bytes as it was asked for.
+///
+/// # Safety
+/// `block` came from [`c_alloc`]; most pointers that did not are recognised.
+pub unsafe fn c_size(block: *mut u8) -> Result<usize, NotABlock> {
+    // SAFETY: as the caller promises.
+    Ok(unsafe { c_header(block) }?.0)
+}
+
+/// Frees a block.
+///
+/// # Safety
+/// `block` came from [`c_alloc`] and is not used any more; most violations are recognised.
+pub unsafe fn c_free(block: *mut u8) -> Result<(), NotABlock> {
+    // SAFETY: as the caller promises.
+    let (size, align) = unsafe { c_header(block) }?;
+    let layout = c_layout(size, align).ok_or(NotABlock)?;
+    // SAFETY: the header says how `c_alloc` got the block; without a mark it is none any more.
+    unsafe {
+        (*block.sub(C_HEADER).cast::<CHeader>()).mark = 0;
+        HEAP.dealloc(block.sub(front(align)), layout);
+    }
+    Ok(())
+}

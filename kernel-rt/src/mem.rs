@@ -1,0 +1,215 @@
+//! Who owns which bytes of a node's memory.
+//!
+//! The image (linker script: stack, code, data, zeroed data) comes first. What follows it is divided once,
+//! at boot, by [`Plan::new`]; nothing moves later:
+//!
+//! ```text
+//! image end -> queues   what the virtio devices' queues need
+//!              frames   the links' frames
+//!              heap     all the rest
+//!           -> end of RAM
+//! ```
+//!
+//! Out of the heap the kernel takes, before the program starts and for good, the region for incoming MPI
+//! traffic, the table of peers and the router's packet memory. The program's malloc and the requests of
+//! its own MPI calls share what is left.
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+/// Unit in which memory is divided, in bytes.
+pub const PAGE: u64 = 4096;
+/// Size of one link frame's buffer in bytes, device header included: 15 of the greatest packets and more.
+pub const FRAME_BYTES: u64 = 4096;
+/// Frames per link that wait to be filled by the device: what may arrive while the node looks away.
+pub const RECEIVE_FRAMES: usize = 16;
+/// Frames per link that may be under way to the device.
+pub const TRANSMIT_FRAMES: usize = 8;
+/// Pages of one virtio queue: one that the driver writes, one that the device writes.
+pub const QUEUE_PAGES: u64 = 2;
+/// Least heap in bytes with which a program is started.
+pub const MIN_HEAP: u64 = 64 * 1024;
+/// Least memory of a node in bytes. QEMU puts the device tree on a 2 MiB boundary near the end of RAM,
+/// and it must not come to lie on the image.
+pub const MIN_MEMORY: u64 = 4 << 20;
+/// The region for incoming MPI traffic, where the boot arguments do not say: this share of the memory.
+pub const MPI_SHARE: u64 = 8;
+
+/// Memory of one link in bytes: its frames and two queues.
+pub const LINK_BYTES: u64 =
+    (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES + 2 * QUEUE_PAGES * PAGE;
+/// Memory of one console in bytes: one queue; its buffers belong to the image.
+pub const CONSOLE_BYTES: u64 = QUEUE_PAGES * PAGE;
+
+// The sums of a node with everything: six links are 672 KiB, two consoles 16 KiB.
+const _: () = assert!(6 * LINK_BYTES == 672 * 1024 && 2 * CONSOLE_BYTES == 16 * 1024);
+// Which leaves a program room even in the least memory.
+const _: () = assert!(6 * LINK_BYTES + 2 * CONSOLE_BYTES + MIN_HEAP < MIN_MEMORY / 4);
+
+/// A range of addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Bytes {
+    /// The first address.
+    pub start: u64,
+    /// The address behind the last.
+    pub end: u64,
+}
+
+impl Bytes {
+    /// Its size in bytes.
+    pub const fn len(&self) -> u64 {
+        self.end - self.start
+    }
+    /// Whether it has no bytes.
+    pub const fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+    /// Whether `address` lies in it.
+    pub const fn contains(&self, address: u64) -> bool {
+        self.start <= address && address < self.end
+    }
+}
+
+/// What a node needs besides its image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Needs {
+    /// Number of links.
+    pub links: usize,
+    /// Number of virtio consoles.
+    pub consoles: usize,
+    /// Bytes for incoming MPI traffic.
+    pub mpi: u64,
+    /// Bytes of the router's packet memory and the table of peers.
+    pub tables: u64,
+}
+
+/// How the memory behind the image is divided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// For the queues of all virtio devices.
+    pub queues: Bytes,
+    /// For the frames of all links.
+    pub frames: Bytes,
+    /// For the heap.
+    pub heap: Bytes,
+}
+
+/// The memory is too small; all sizes in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooSmall {
+    /// What the node has.
+    pub memory: u64,
+    /// The least that it would need.
+    pub least: u64,
+    /// Of which the image takes so much.
+    pub image: u64,
+    /// Of which the MPI region takes so much.
+    pub mpi: u64,
+}
+
+impl fmt::Display for TooSmall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the program needs at least {} KiB of memory (image {} KiB, MPI memory {} KiB), the node has {} \
+             KiB; give it more with --node-memory, or make --mpi-memory or the program's data smaller",
+            self.least.div_ceil(1024),
+            self.image.div_ceil(1024),
+            self.mpi.div_ceil(1024),
+            self.memory / 1024
+        )
+    }
+}
+
+impl Plan {
+    /// Divides `ram`, of which the image uses what lies below `image_end`.
+    ///
+    /// # Errors
+    /// When the heap could not hold what is taken from it at boot and [`MIN_HEAP`] besides.
+    pub fn new(ram: Bytes, image_end: u64, needs: Needs) -> Result<Self, TooSmall> {
+        let (links, consoles) = (needs.links as u64, needs.consoles as u64);
+        let queues = (2 * links + consoles) * QUEUE_PAGES * PAGE;
+        let frames = links * (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES;
+        let image = image_end.next_multiple_of(PAGE).saturating_sub(ram.start);
+        // Sizes beyond all memories saturate and are then found too big.
+        let taken = needs
+            .mpi
+            .saturating_add(needs.tables)
+            .saturating_add(MIN_HEAP);
+        let least = (image + queues + frames).saturating_add(taken);
+        if least > ram.len() {
+            return Err(TooSmall {
+                memory: ram.len(),
+                least,
+                image,
+                mpi: needs.mpi,
+            });
+        }
+        let at = ram.start + image;
+        let bytes = |start, end| Bytes { start, end };
+        Ok(Self {
+            queues: bytes(at, at + queues),
+            frames: bytes(at + queues, at + queues + frames),
+            heap: bytes(at + queues + frames, ram.end),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RAM: Bytes = Bytes {
+        start: 0x8000_0000,
+        end: 0x8080_0000,
+    };
+    const FULL: Needs = Needs {
+        links: 6,
+        consoles: 2,
+        mpi: 65537,
+        tables: 100_000,
+    };
+
+    #[test]
+    fn everything_has_its_place_and_nothing_overlaps() {
+        let plan = Plan::new(RAM, 0x8010_0123, FULL).expect("8 MiB suffice");
+        assert_eq!(plan.queues.start, 0x8010_1000);
+        let devices = plan.queues.len() + plan.frames.len();
+        assert_eq!(devices, 6 * LINK_BYTES + 2 * CONSOLE_BYTES);
+        assert_eq!(plan.queues.end, plan.frames.start);
+        assert_eq!(plan.frames.end, plan.heap.start);
+        assert_eq!(plan.heap.end, RAM.end);
+        for part in [plan.queues, plan.frames, plan.heap] {
+            assert_eq!(part.start % PAGE, 0);
+        }
+    }
+
+    #[test]
+    fn a_single_node_has_no_device_memory() {
+        let alone = Needs {
+            links: 0,
+            consoles: 0,
+            ..FULL
+        };
+        let plan = Plan::new(RAM, 0x8010_0000, alone).expect("8 MiB suffice");
+        assert!(plan.queues.is_empty() && plan.frames.is_empty());
+        assert_eq!(plan.heap.start, 0x8010_0000);
+    }
+
+    #[test]
+    fn the_least_is_exact() {
+        let error = Plan::new(RAM, 0x8100_0000, FULL).expect_err("image beyond memory");
+        let memory = |bytes| Bytes {
+            end: RAM.start + bytes,
+            ..RAM
+        };
+        let plan = Plan::new(memory(error.least), 0x8100_0000, FULL).expect("just enough");
+        assert_eq!(plan.heap.len(), FULL.mpi + FULL.tables + MIN_HEAP);
+        assert!(Plan::new(memory(error.least - 1), 0x8100_0000, FULL).is_err());
+        let endless = Needs {
+            mpi: u64::MAX,
+            ..FULL
+        };
+        assert!(Plan::new(RAM, 0x8010_0000, endless).is_err());
+    }
+}

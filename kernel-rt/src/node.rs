@@ -1,0 +1,720 @@
+//! The composition root: here the board's devices, the torus and the MPI device become one node.
+//!
+//! ```text
+//!            program (C or Rust)
+//!               |  MPI calls: Env::with, interrupts held off, poll and sleep inside
+//!            Adi  <---------------- interrupt, while the program computes: poll, bounded
+//!               |
+//!            Torus = Router + six NetLinks
+//!               |
+//!            virtio-net, one per direction
+//! ```
+//!
+//! Boot order: device tree, boot arguments, memory plan, consoles, heap, links, router, device, interrupts,
+//! program. Whatever fails on the way is left on the blackboard as [`End::Boot`].
+
+use core::cell::{Cell, RefCell};
+use core::ffi::c_char;
+use core::fmt::{self, Write as _};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use alloc::vec::Vec;
+use critical_section::Mutex;
+use mpi_adi::kernel::{AbortReason, CallNote, Env, Kernel};
+use mpi_adi::memory::{RawMemory, UserMemory};
+use mpi_adi::{Adi, Config, Memory};
+use net_torus::coord::Direction;
+use net_torus::router::{Router, Sizes};
+use net_torus::torus::Torus;
+use virtio_drivers::transport::DeviceType;
+use virtio_drivers::transport::mmio::MmioTransport;
+
+use crate::arch;
+use crate::blackboard::{Blackboard, Call, Counter, End, MESSAGE_BYTES};
+use crate::board::{self, clint, plic};
+use crate::console::{self, Stream};
+use crate::dev::virtio_console::ConsoleDevice;
+use crate::dev::virtio_net::{Frame, NetLink};
+use crate::dev::{self, DeviceError};
+use crate::device_tree::{Machine, Slot};
+use crate::fault::{Fault, Map, Place, Report};
+use crate::heap;
+use crate::libc;
+use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, TRANSMIT_FRAMES};
+use crate::personality::{self, BootArgs, Exit, Personality};
+
+/// Found by the host tool through this name.
+#[unsafe(no_mangle)]
+static MIDPLANE_BLACKBOARD: Blackboard = Blackboard::new();
+
+/// Packets that fit the router's buffers. A link carries frames of up to 15 packets and takes tens of
+/// microseconds to answer, so its buffers hold several frames; without adaptive routing nothing uses the
+/// dynamic channels.
+const ROUTER: Sizes = Sizes {
+    dynamic: 0,
+    normal: 48,
+    priority: 16,
+    inject_normal: 16,
+    inject_priority: 16,
+    receive_normal: 64,
+    receive_priority: 32,
+};
+
+/// Steps that an interrupt makes at most before the program has the processor back.
+const STEPS_PER_INTERRUPT: u32 = 64;
+/// How long the program then computes before the interrupt goes on, in nanoseconds.
+const PROGRAM_SLICE_NS: u64 = 50_000;
+/// How long an ending node waits for its output to be taken, in nanoseconds.
+const DRAIN_NS: u64 = 500_000_000;
+/// Greatest number of request slots; the heap ends sooner.
+const REQUEST_SLOTS: usize = mpi_adi::request::MAX_SLOTS;
+
+static CLOCK_HZ: AtomicU64 = AtomicU64::new(1);
+static PERSONALITY: Mutex<Cell<Option<Personality>>> = Mutex::new(Cell::new(None));
+static RAM: Mutex<Cell<Bytes>> = Mutex::new(Cell::new(Bytes { start: 0, end: 0 }));
+static NODE: Mutex<RefCell<Option<Node>>> = Mutex::new(RefCell::new(None));
+
+struct Node {
+    adi: Adi,
+    board: Board,
+}
+
+/// What carries the device on this node.
+struct Board {
+    torus: Torus<'static, NetLink>,
+    memory: RawMemory,
+    /// The last step moved nothing, and nobody has touched the device since.
+    quiet: bool,
+    beats: u64,
+    idle_ticks: u64,
+    started: u64,
+}
+
+/// Time since the machine started in nanoseconds.
+pub fn now_ns() -> u64 {
+    ns(arch::ticks())
+}
+
+fn ns(ticks: u64) -> u64 {
+    let hz = CLOCK_HZ.load(Ordering::Relaxed);
+    (ticks as u128 * 1_000_000_000 / hz as u128) as u64
+}
+
+fn ticks_of(ns: u64) -> u64 {
+    let hz = CLOCK_HZ.load(Ordering::Relaxed);
+    (ns as u128 * hz as u128 / 1_000_000_000) as u64
+}
+
+/// Who this node is; `None` early in the boot.
+pub fn personality() -> Option<Personality> {
+    critical_section::with(|cs| PERSONALITY.borrow(cs).get())
+}
+
+fn place() -> Place {
+    Place(personality().map(|p| (p.rank, p.coord)))
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Boot
+
+/// A link's device could not be brought up, or is missing or superfluous.
+fn boot_failed(why: fmt::Arguments<'_>) -> ! {
+    let mut message = Message::new();
+    let _ = write!(message, "{}: cannot start: {why}", place());
+    end(End::Boot, 1, &message)
+}
+
+/// From the processor's first Rust code to the program. `tree_bytes`: size of the device tree, 0 when
+/// there is none.
+pub fn boot(tree_bytes: usize) -> ! {
+    MIDPLANE_BLACKBOARD.begin();
+    if tree_bytes > arch::device_tree_room() {
+        let room = arch::device_tree_room();
+        boot_failed(format_args!(
+            "the device tree has {tree_bytes} bytes, this kernel takes {room}: too many program arguments"
+        ));
+    }
+    // SAFETY: the only call.
+    let tree: &'static [u8] = unsafe { arch::device_tree(tree_bytes) };
+    let machine = match Machine::read(tree, board::RAM) {
+        Ok(machine) => machine,
+        Err(why) => boot_failed(format_args!("{why}")),
+    };
+    CLOCK_HZ.store(machine.clock_hz, Ordering::Relaxed);
+    critical_section::with(|cs| RAM.borrow(cs).set(machine.ram));
+    let args = match BootArgs::parse(machine.boot_args) {
+        Ok(args) => args,
+        Err(why) => boot_failed(format_args!("{why}")),
+    };
+    let who = identify(&machine, &args);
+    critical_section::with(|cs| PERSONALITY.borrow(cs).set(Some(who)));
+    MIDPLANE_BLACKBOARD.set_rank(who.rank);
+
+    arch::arm_interrupts();
+    let devices = find_devices(&machine);
+    let links = devices.links.iter().flatten().count();
+    let consoles = devices.consoles.iter().flatten().count();
+    let peers = who.shape.nodes() as usize;
+    let tables = ROUTER.bytes() + 64 * peers;
+    let needs = Needs {
+        links,
+        consoles,
+        mpi: who.mpi_memory,
+        tables: tables as u64,
+    };
+    let plan = match Plan::new(machine.ram, arch::image_end() as u64, needs) {
+        Ok(plan) => plan,
+        Err(why) => boot_failed(format_args!("{why}")),
+    };
+    // SAFETY: the plan's parts are RAM behind the image and do not overlap; each is handed out here only.
+    unsafe {
+        dev::set_pool(plan.queues);
+        heap::init(plan.heap);
+    }
+    start_consoles(devices.consoles, &machine.slots);
+    if console::is_attached(Stream::Out) {
+        crate::log::enable();
+    }
+    let links = start_links(devices.links, &machine.slots, plan.frames);
+
+    let chunks = leak(ROUTER.chunks(), [0; net_torus::wire::CHUNK_BYTES]);
+    let router = match Router::new(who.shape, who.coord, ROUTER, chunks) {
+        Ok(router) => router,
+        Err(why) => boot_failed(format_args!("{why}")),
+    };
+    let torus = match Torus::new(router, links) {
+        Ok(torus) => torus,
+        Err(why) => boot_failed(format_args!("{why}")),
+    };
+    let config = Config {
+        shape: who.shape,
+        rank: who.rank,
+        request_slots: REQUEST_SLOTS,
+    };
+    let Ok(memory) = Memory::allocate(who.mpi_memory as usize, peers) else {
+        boot_failed(format_args!(
+            "{} bytes of MPI memory do not fit this node's memory; lower --mpi-memory or raise --node-memory",
+            who.mpi_memory
+        ));
+    };
+    let Some(adi) = Adi::new(config, memory) else {
+        boot_failed(format_args!(
+            "no MPI device for rank {} of {peers}",
+            who.rank
+        ));
+    };
+    let node = Node {
+        adi,
+        board: Board {
+            torus,
+            memory: RawMemory,
+            quiet: false,
+            beats: 0,
+            idle_ticks: 0,
+            started: arch::ticks(),
+        },
+    };
+    critical_section::with(|cs| *NODE.borrow_ref_mut(cs) = Some(node));
+    let argv = arguments(&args);
+    defmt::info!(
+        "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, heap {=u64} KiB, MPI memory {=u64} bytes",
+        who.rank,
+        who.coord.x,
+        who.coord.y,
+        who.coord.z,
+        needs.links,
+        plan.heap.len() / 1024,
+        who.mpi_memory
+    );
+    clint::set_timer(u64::MAX);
+    arch::enable_interrupts();
+    MIDPLANE_BLACKBOARD.running();
+    // SAFETY: the only call, with everything set up; the arguments live for ever.
+    unsafe { libc::run(argv) }
+}
+
+fn identify(machine: &Machine<'_>, args: &BootArgs<'_>) -> Personality {
+    let Some(rank) = args.shape.rank(args.coord) else {
+        // `BootArgs::parse` has refused coordinates outside the shape.
+        boot_failed(format_args!("coordinates outside the torus"));
+    };
+    Personality {
+        shape: args.shape,
+        coord: args.coord,
+        rank,
+        clock_hz: machine.clock_hz,
+        memory: machine.ram.len(),
+        mpi_memory: args.mpi_memory.unwrap_or(machine.ram.len() / MPI_SHARE),
+        exit: args.exit,
+    }
+}
+
+struct Devices {
+    links: [Option<MmioTransport<'static>>; 6],
+    consoles: [Option<MmioTransport<'static>>; 2],
+}
+
+fn device_failed(slot: usize, why: DeviceError) -> ! {
+    boot_failed(format_args!("the device in virtio slot {slot}: {why}"))
+}
+
+fn find_devices(machine: &Machine<'static>) -> Devices {
+    let find = |number: usize, kind| {
+        let slot = machine.slots.get(number)?;
+        // SAFETY: the device tree says that this slot is one, and each is looked at once.
+        match unsafe { dev::transport(slot, kind) } {
+            Ok(transport) => transport,
+            Err(why) => device_failed(number, why),
+        }
+    };
+    Devices {
+        links: core::array::from_fn(|d| find(d, DeviceType::Network)),
+        consoles: [board::SLOT_STDOUT, board::SLOT_STDERR]
+            .map(|number| find(number, DeviceType::Console)),
+    }
+}
+
+fn enable_interrupt(number: usize, slots: &[Slot]) {
+    if !slots
+        .get(number)
+        .is_some_and(|slot| plic::enable(slot.interrupt))
+    {
+        device_failed(number, DeviceError::Interrupt);
+    }
+}
+
+fn start_consoles(transports: [Option<MmioTransport<'static>>; 2], slots: &[Slot]) {
+    for (transport, (stream, number)) in transports.into_iter().zip([
+        (Stream::Out, board::SLOT_STDOUT),
+        (Stream::Err, board::SLOT_STDERR),
+    ]) {
+        let Some(transport) = transport else { continue };
+        match ConsoleDevice::new(transport) {
+            Ok(device) => {
+                let buffers = leak(2, [0; console::BUFFER_BYTES]);
+                let Ok(buffers) = <&mut [console::Buffer; 2]>::try_from(buffers) else {
+                    unreachable!("two buffers");
+                };
+                console::attach(stream, device, buffers);
+                enable_interrupt(number, slots);
+            }
+            Err(why) => device_failed(number, why),
+        }
+    }
+}
+
+fn start_links(
+    transports: [Option<MmioTransport<'static>>; 6],
+    slots: &[Slot],
+    frames: Bytes,
+) -> [Option<NetLink>; 6] {
+    const PER_LINK: usize = RECEIVE_FRAMES + TRANSMIT_FRAMES;
+    let count = frames.len() as usize / size_of::<[Frame; PER_LINK]>();
+    let start = ptr::with_exposed_provenance_mut::<[Frame; PER_LINK]>(frames.start as usize);
+    let mut frames = (0..count).map(|i| {
+        // SAFETY: the plan gave this memory to the links; each part is handed out once. It is
+        // initialised: RAM is zero at start, and bytes have no invalid values.
+        unsafe { &mut *start.add(i) }
+    });
+    let mut number = 0..;
+    transports.map(|transport| {
+        let slot = number.next().unwrap_or(0);
+        let transport = transport?;
+        let Some(frames) = frames.next() else {
+            boot_failed(format_args!("no frames for link {slot}"));
+        };
+        match NetLink::new(transport, frames) {
+            Ok(link) => {
+                enable_interrupt(slot, slots);
+                Some(link)
+            }
+            Err(why) => device_failed(slot, why),
+        }
+    })
+}
+
+/// Memory for ever, from the heap; the plan has seen to it that there is enough.
+fn leak<T: Clone>(count: usize, value: T) -> &'static mut [T] {
+    let mut items = Vec::new();
+    if items.try_reserve_exact(count).is_err() {
+        boot_failed(format_args!("out of memory"));
+    }
+    items.resize(count, value);
+    items.leak()
+}
+
+/// The program's argv: one block of strings, one of pointers with a null at the end.
+fn arguments(args: &BootArgs<'_>) -> &'static mut [*mut c_char] {
+    let words = || args.args.iter().map(personality::decode);
+    // A node booted by hand has no arguments; C wants argv[0] all the same.
+    let unnamed = words().next().is_none() as usize;
+    let bytes = words().map(|word| word.count() + 1).sum::<usize>() + unnamed;
+    let argv = leak(words().count() + unnamed + 1, ptr::null_mut());
+    let mut rest: &'static mut [u8] = leak(bytes, 0);
+    for (pointer, word) in argv.iter_mut().zip(words()) {
+        let mut at = 0;
+        // The zero behind each string is there already.
+        for (place, byte) in rest.iter_mut().zip(word.flatten()) {
+            *place = byte;
+            at += 1;
+        }
+        let (string, after) = rest.split_at_mut(at + 1);
+        *pointer = string.as_mut_ptr().cast();
+        rest = after;
+    }
+    if unnamed == 1 {
+        argv[0] = rest.as_mut_ptr().cast();
+    }
+    argv
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Running
+
+/// This node's device, for the bindings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeEnv;
+
+impl Env for NodeEnv {
+    fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
+        // Unfinished lines go out before a call that may block.
+        console::flush();
+        critical_section::with(|cs| {
+            let mut node = NODE.borrow_ref_mut(cs);
+            let Some(Node { adi, board }) = node.as_mut() else {
+                unreachable!("the program runs after the node is set up");
+            };
+            f(adi, board);
+            board.settle(adi);
+        });
+    }
+}
+
+impl Board {
+    fn step(&mut self, adi: &mut Adi) -> bool {
+        let now = now_ns();
+        let mut moved = self.torus.step(now);
+        moved |= adi.progress(self.torus.router_mut(), &mut self.memory);
+        moved |= self.torus.step(now);
+        self.beats += 1;
+        self.quiet = !moved;
+        moved
+    }
+
+    /// Goes on until there is nothing to do before a link says so by an interrupt; if that takes long, the
+    /// timer will continue.
+    fn settle(&mut self, adi: &mut Adi) {
+        for _ in 0..STEPS_PER_INTERRUPT {
+            if self.quiet && self.prepare_sleep() {
+                return;
+            }
+            self.step(adi);
+        }
+        clint::set_timer(arch::ticks() + ticks_of(PROGRAM_SLICE_NS));
+    }
+
+    /// Makes sure that the links interrupt when there is something to do. False when there is already.
+    fn prepare_sleep(&mut self) -> bool {
+        let mut quiet = true;
+        for link in self.torus.links_mut().iter_mut().flatten() {
+            quiet &= link.prepare_sleep();
+        }
+        quiet
+    }
+
+    /// Takes the pending interrupts of all devices.
+    fn acknowledge(&mut self, slot_of: impl Fn(u32) -> usize) {
+        while let Some(number) = plic::claim() {
+            match slot_of(number) {
+                board::SLOT_STDOUT => console::acknowledge(Stream::Out),
+                board::SLOT_STDERR => console::acknowledge(Stream::Err),
+                slot => {
+                    if let Some(Some(link)) = self.torus.links_mut().get_mut(slot) {
+                        link.acknowledge();
+                    }
+                }
+            }
+            plic::complete(number);
+        }
+    }
+
+    /// Brings the blackboard up to date.
+    fn publish(&self, adi: &Adi) {
+        const fn named(name: &str) -> Counter {
+            Counter::named(name)
+        }
+        let board = &MIDPLANE_BLACKBOARD;
+        board.set_beats(self.beats);
+        let stats = adi.stats();
+        let torus = self.torus.router().stats();
+        let links = self.torus.links().iter().flatten();
+        let defects = torus.all_defects() + links.map(NetLink::defects).sum::<u64>();
+        for (counter, value) in [
+            (const { named("messages_sent") }, stats.messages_sent),
+            (
+                const { named("messages_received") },
+                stats.messages_received,
+            ),
+            (const { named("rts_sent") }, stats.rts_sent),
+            (const { named("rts_received") }, stats.rts_received),
+            (const { named("cts_sent") }, stats.cts_sent),
+            (const { named("cts_received") }, stats.cts_received),
+            (const { named("nctsd_sent") }, stats.nctsd_sent),
+            (const { named("nctsd_received") }, stats.nctsd_received),
+            (const { named("ncts_sent") }, stats.ncts_sent),
+            (const { named("ncts_received") }, stats.ncts_received),
+            (const { named("resend_all_sent") }, stats.resend_all_sent),
+            (
+                const { named("resend_all_received") },
+                stats.resend_all_received,
+            ),
+            (const { named("packets_sent") }, torus.sent().packets),
+            (
+                const { named("packets_received") },
+                torus.received().packets,
+            ),
+            (
+                const { named("packets_forwarded") },
+                torus.forwarded().packets,
+            ),
+            (const { named("link_defects") }, defects),
+            (const { named("idle_ticks") }, self.idle_ticks),
+            (const { named("run_ticks") }, arch::ticks() - self.started),
+            (const { named("heap_peak_bytes") }, heap::peak() as u64),
+        ] {
+            board.set_counter(counter, value);
+        }
+    }
+}
+
+impl Kernel for Board {
+    fn poll(&mut self, adi: &mut Adi) -> bool {
+        self.step(adi)
+    }
+
+    fn idle(&mut self) {
+        if !self.prepare_sleep() {
+            return;
+        }
+        let before = arch::ticks();
+        arch::wait_for_interrupt();
+        self.idle_ticks += arch::ticks() - before;
+        // The timer is for programs that compute; here whoever waits looks anyway.
+        clint::set_timer(u64::MAX);
+        self.acknowledge(slot_of);
+    }
+
+    fn memory(&mut self) -> &mut dyn UserMemory {
+        &mut self.memory
+    }
+
+    fn now(&self) -> u64 {
+        now_ns()
+    }
+
+    fn note(&mut self, call: Option<CallNote>) {
+        MIDPLANE_BLACKBOARD.call(call.map(|call| Call {
+            function: call.function,
+            peer: call.peer,
+            tag: call.tag,
+        }));
+    }
+
+    fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
+        let mut message = Message::new();
+        let kind = match why {
+            AbortReason::MpiAbort => {
+                let _ = write!(
+                    message,
+                    "{}: MPI_Abort was called with status {status}",
+                    place()
+                );
+                End::MpiAbort
+            }
+            AbortReason::MpiError(text) => {
+                let _ = message.push_str(text);
+                End::MpiError
+            }
+        };
+        end(kind, status, &message)
+    }
+}
+
+/// Interrupt numbers of the slots are in the order of the slots on this board.
+fn slot_of(interrupt: u32) -> usize {
+    (interrupt as usize).wrapping_sub(1)
+}
+
+/// An interrupt while the program computes. Bounded: at most [`STEPS_PER_INTERRUPT`] steps, then the
+/// program has [`PROGRAM_SLICE_NS`] before it goes on. Does not allocate.
+pub fn interrupt() {
+    critical_section::with(|cs| {
+        clint::set_timer(u64::MAX);
+        let mut node = NODE.borrow_ref_mut(cs);
+        let Some(Node { adi, board }) = node.as_mut() else {
+            return;
+        };
+        board.acknowledge(slot_of);
+        board.quiet = false;
+        board.settle(adi);
+    });
+}
+
+/// Sleeps for `ns` nanoseconds; interrupts are served meanwhile.
+pub fn sleep(ns: u64) {
+    console::flush();
+    let deadline = arch::ticks().saturating_add(ticks_of(ns));
+    loop {
+        let slept = critical_section::with(|_| {
+            let now = arch::ticks();
+            if now >= deadline {
+                return true;
+            }
+            // Interrupts are held off: one that comes now ends the sleep and is taken right after.
+            clint::set_timer(deadline);
+            arch::wait_for_interrupt();
+            let mut idle = arch::ticks() - now;
+            critical_section::with(|cs| {
+                if let Some(node) = NODE.borrow_ref_mut(cs).as_mut() {
+                    node.board.idle_ticks += core::mem::take(&mut idle);
+                }
+            });
+            false
+        });
+        if slept {
+            return;
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------
+// The end
+
+/// What an ending node has to say; what does not fit is cut.
+struct Message(heapless::String<MESSAGE_BYTES>);
+
+impl Message {
+    fn new() -> Self {
+        Self(heapless::String::new())
+    }
+
+    fn push_str(&mut self, text: &str) -> fmt::Result {
+        self.write_str(text)
+    }
+}
+
+impl fmt::Write for Message {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = MESSAGE_BYTES - self.0.len();
+        // Cut to the room there is, so it is never refused.
+        let _ = self.0.push_str(&text[..text.floor_char_boundary(room)]);
+        Ok(())
+    }
+}
+
+fn publish() {
+    critical_section::with(|cs| {
+        if let Ok(node) = NODE.borrow(cs).try_borrow()
+            && let Some(Node { adi, board }) = node.as_ref()
+        {
+            board.publish(adi);
+        }
+    });
+}
+
+/// The program has ended. Writes out what it printed, says so, and goes on forwarding for others; on a
+/// node that was told to, leaves the emulator instead.
+pub fn finish(status: i32) -> ! {
+    console::drain();
+    publish();
+    MIDPLANE_BLACKBOARD.call(None);
+    MIDPLANE_BLACKBOARD.done(status);
+    if personality().is_some_and(|p| p.exit == Exit::Test) {
+        board::exit(status as u8);
+    }
+    critical_section::with(|cs| {
+        let mut node = NODE.borrow_ref_mut(cs);
+        let Some(Node { adi, board }) = node.as_mut() else {
+            arch::park();
+        };
+        loop {
+            if !board.poll(adi) {
+                board.publish(adi);
+                board.idle();
+            }
+        }
+    })
+}
+
+/// The node fails: output that is on its way goes out, the blackboard says why, and nothing runs any more.
+fn end(why: End, status: i32, message: &Message) -> ! {
+    static ENDING: AtomicBool = AtomicBool::new(false);
+    if ENDING.swap(true, Ordering::Relaxed) {
+        // Failed again while ending: the first reason stands, nothing more can be done.
+        arch::park();
+    }
+    console::drain_within(ticks_of(DRAIN_NS));
+    publish();
+    defmt::error!("{=str}", message.0.as_str());
+    MIDPLANE_BLACKBOARD.failed(why, status, &message.0);
+    if !crate::log::is_enabled() {
+        // Booted by hand, with the UART as console: nobody may be reading the blackboard.
+        for byte in message.0.bytes().chain(*b"\n") {
+            board::uart::put(byte);
+        }
+    }
+    if personality().is_none_or(|p| p.exit == Exit::Test) {
+        board::exit(if status == 0 { 1 } else { status as u8 });
+    }
+    arch::park()
+}
+
+/// The program ends itself, or the kernel ends it for what it did.
+pub fn program_abort(what: &str) -> ! {
+    let mut message = Message::new();
+    let _ = write!(message, "{}: {what}", place());
+    end(End::Abort, 1, &message)
+}
+
+/// A trap that is no interrupt.
+pub fn fault(fault: Fault) -> ! {
+    MIDPLANE_BLACKBOARD.set_fault(fault.code, fault.pc, fault.address);
+    let stack = arch::stack();
+    let map = Map {
+        null: Bytes {
+            start: 0,
+            end: board::NULL_BYTES,
+        },
+        guard: Bytes {
+            start: board::BELOW_RAM,
+            end: stack.start,
+        },
+        stack,
+        trap_guard: arch::trap_guard(),
+        constants: arch::constants(),
+        ram: critical_section::with(|cs| RAM.borrow(cs).get()),
+    };
+    let Place(place) = place();
+    let mut message = Message::new();
+    let map = &map;
+    let _ = write!(message, "{}", Report { fault, map, place });
+    end(fault.end(map), 1, &message)
+}
+
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    // Interrupts stay off from here on: this does not come back.
+    // SAFETY: never released.
+    let _ = unsafe { critical_section::acquire() };
+    let mut message = Message::new();
+    let _ = write!(message, "{}: panicked", place());
+    if let Some(at) = info.location() {
+        let _ = write!(message, " at {}:{}:{}", at.file(), at.line(), at.column());
+    }
+    let _ = write!(message, ": {}", info.message());
+    end(End::Panic, 1, &message)
+}
+
+// Link numbers and slots are the same thing.
+const _: () = assert!(Direction::ALL.len() == board::SLOT_STDOUT);
