@@ -43,7 +43,7 @@ impl Seen {
 
 /// A node's name in messages.
 pub fn name(rank: u32, coord: Coord) -> String {
-    format!("rank {rank} ({},{},{})", coord.x, coord.y, coord.z)
+    format!("rank {rank} at ({},{},{})", coord.x, coord.y, coord.z)
 }
 
 /// How a job ended.
@@ -114,6 +114,9 @@ pub fn failure(node: &Seen, places: impl FnOnce(u64) -> Vec<String>) -> (String,
             let word = if depth == 0 { "in" } else { "inlined into" };
             text.push_str(&format!("\n  {word} {line}"));
         }
+    }
+    if account.end == End::StackOverflow {
+        text.push_str("\n  or give it a bigger stack with --stack");
     }
     let status = match account.end {
         // Whoever aborts means that something is wrong, whatever the code's low bits are.
@@ -318,14 +321,14 @@ pub mod tests {
     fn a_failure_names_rank_coordinates_and_place() {
         let place = |_| vec!["inner at a.c:3".into(), "main at a.c:9".into()];
         let (text, _) = failure(&failed(2, End::MpiAbort, 7, ""), place);
-        assert_eq!(text, "rank 2 (2,0,0): called MPI_Abort with code 7");
+        assert_eq!(text, "rank 2 at (2,0,0): called MPI_Abort with code 7");
         let (text, _) = failure(
-            &failed(2, End::Fault, 1, "rank 2 (2,0,0): bad access"),
+            &failed(2, End::Fault, 1, "rank 2 at (2,0,0): bad access"),
             place,
         );
         assert_eq!(
             text,
-            "rank 2 (2,0,0): bad access\n  in inner at a.c:3\n  inlined into main at a.c:9"
+            "rank 2 at (2,0,0): bad access\n  in inner at a.c:3\n  inlined into main at a.c:9"
         );
     }
 
@@ -334,7 +337,7 @@ pub mod tests {
         let node = running(3);
         let text = lost_message(&node, ExitStatus::from_raw(9), "");
         assert!(
-            text.contains("rank 3 (3,0,0)") && text.contains("signal 9"),
+            text.contains("rank 3 at (3,0,0)") && text.contains("signal 9"),
             "{text}"
         );
         let text = lost_message(&node, ExitStatus::from_raw(1 << 8), "bad option\n");
@@ -357,10 +360,10 @@ pub mod tests {
         assert_eq!(
             whereabouts(&nodes),
             [
-                "rank 0 (0,0,0): in MPI_Recv (peer 3, tag any)",
+                "rank 0 at (0,0,0): in MPI_Recv (peer 3, tag any)",
                 "ranks 1, 2, 4: in MPI_Barrier",
-                "rank 3 (3,0,0): ended with status 0",
-                "rank 5 (5,0,0): computing, outside MPI",
+                "rank 3 at (3,0,0): ended with status 0",
+                "rank 5 at (5,0,0): computing, outside MPI",
             ]
         );
         assert_eq!(ranges([0, 2, 3, 4, 7, 8]), "0, 2-4, 7, 8");
