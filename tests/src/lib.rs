@@ -14,5 +14,6 @@
 
 mod cluster;
 pub mod program;
+pub mod sim;
 
 pub use cluster::{Cluster, Failure, Job, Node, NodeReport};

@@ -1,0 +1,223 @@
+//! Judges what a job left behind. Knows the rules of MPI and the promises of the device, not how it works.
+
+use std::fmt;
+
+use mpi_adi::envelope::{Pattern, Rank};
+use mpi_adi::recv::Probed;
+use mpi_adi::region::BLOCK_BYTES;
+use mpi_adi::{Adi, NoMemory};
+
+use super::job::Got;
+use super::memory::is_message;
+use super::program::{Op, Program};
+
+/// What a job did that it must not do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Violation {
+    /// Nothing moves and a program has not ended.
+    Stuck {
+        /// Whose.
+        rank: Rank,
+        /// The operation's number.
+        at: usize,
+        /// The operation.
+        op: Op,
+    },
+    /// It does not come to an end.
+    Endless {
+        /// Choices made.
+        steps: u64,
+    },
+    /// A call failed for want of memory.
+    NoMemory {
+        /// Whose.
+        rank: Rank,
+        /// The operation's number.
+        at: usize,
+        /// What ran out.
+        what: NoMemory,
+    },
+    /// A probe found what it did not ask for.
+    Probe {
+        /// Whose.
+        rank: Rank,
+        /// What it asked for.
+        pattern: Pattern,
+        /// What it found.
+        found: Probed,
+    },
+    /// A receive that nothing matches could not be cancelled.
+    Cancel {
+        /// Whose.
+        rank: Rank,
+    },
+    /// The device touched a buffer that it must not touch.
+    Buffer {
+        /// Whose.
+        rank: Rank,
+        /// What it did.
+        what: &'static str,
+    },
+    /// A receive got bytes that no message of the stated source and tag has.
+    Payload {
+        /// Which.
+        receive: u32,
+    },
+    /// A receive's status is not that of the message it got.
+    Status {
+        /// Which.
+        receive: u32,
+        /// The message.
+        message: u32,
+    },
+    /// A receive got another message than the one that MPI says.
+    Wrong {
+        /// Which.
+        receive: u32,
+        /// What it got.
+        got: u32,
+        /// What it must get.
+        must: u32,
+    },
+    /// A message was received twice.
+    Twice {
+        /// The message.
+        message: u32,
+    },
+    /// Two messages of one source were received in the wrong order.
+    Overtaken {
+        /// The receives, in order of posting.
+        receives: [u32; 2],
+        /// What they got.
+        messages: [u32; 2],
+    },
+    /// Something is left in a device after the job.
+    Left {
+        /// Whose.
+        rank: Rank,
+        /// What.
+        what: &'static str,
+    },
+    /// MPI memory was used beyond its size.
+    Budget {
+        /// Whose.
+        rank: Rank,
+        /// Bytes used at once.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::Stuck { rank, at, op } => write!(f, "stuck: rank {rank} in operation {at}, {op:?}"),
+            Violation::Endless { steps } => write!(f, "no end after {steps} steps"),
+            Violation::NoMemory { rank, at, what } => {
+                write!(f, "no memory: rank {rank} in operation {at}, {what:?}")
+            }
+            Violation::Probe { rank, pattern, found } => {
+                write!(f, "rank {rank} probed for {pattern:?} and found {found:?}")
+            }
+            Violation::Cancel { rank } => write!(f, "rank {rank} could not cancel a receive"),
+            Violation::Buffer { rank, what } => write!(f, "rank {rank}: {what}"),
+            Violation::Payload { receive } => write!(f, "receive {receive} got bytes of no message"),
+            Violation::Status { receive, message } => {
+                write!(f, "receive {receive} got message {message} and a status that is not its")
+            }
+            Violation::Wrong { receive, got, must } => {
+                write!(f, "receive {receive} got message {got} and must get message {must}")
+            }
+            Violation::Twice { message } => write!(f, "message {message} was received twice"),
+            Violation::Overtaken { receives: [r, s], messages: [m, n] } => {
+                write!(f, "overtaken: receive {r} got message {m}, receive {s} (posted later) got message {n}")
+            }
+            Violation::Left { rank, what } => write!(f, "rank {rank} has {what} left"),
+            Violation::Budget { rank, bytes } => write!(f, "rank {rank} used {bytes} bytes of MPI memory"),
+        }
+    }
+}
+
+/// Nothing is left in the devices of a finished job, and none used more MPI memory than it has.
+pub fn at_rest<'a>(devices: impl Iterator<Item = &'a Adi>, mpi_memory: usize) -> Result<(), Violation> {
+    for adi in devices {
+        let rank = adi.rank();
+        let peak = adi.region().peak_bytes();
+        if peak > mpi_memory / BLOCK_BYTES * BLOCK_BYTES {
+            return Err(Violation::Budget { rank, bytes: peak });
+        }
+        let left = [
+            (!adi.is_quiet(), "something to send"),
+            (adi.region().used_bytes() != 0, "MPI memory in use"),
+            (adi.region().records() != 0, "unexpected records"),
+            (adi.matching().posted() != 0, "posted receives"),
+            (adi.matching().unexpected() != 0, "unexpected messages"),
+            (adi.requests().live() != 0, "requests"),
+            (adi.stats().malformed != 0, "packets counted as malformed"),
+            (adi.stats().layer.malformed != 0, "packets that are no messages"),
+            (adi.stats().layer.unknown_handler != 0, "packets without a handler"),
+        ];
+        if let Some(&(_, what)) = left.iter().find(|(is_left, _)| *is_left) {
+            return Err(Violation::Left { rank, what });
+        }
+    }
+    Ok(())
+}
+
+/// The message that a receive got, judged by its bytes and its status.
+fn identify(program: &Program, number: u32, got: &Got) -> Result<u32, Violation> {
+    let receive = &program.receives[number as usize];
+    let bytes = &got.bytes[..got.outcome.bytes.min(got.bytes.len())];
+    let candidates = program.messages.iter().zip(0..).filter(|(message, _)| {
+        let envelope = message.envelope;
+        message.dest == receive.rank
+            && envelope.context == got.pattern.context
+            && envelope.source == got.outcome.source
+            && envelope.tag == got.outcome.tag
+    });
+    let short = got.outcome.bytes < 4;
+    let mut found = candidates
+        .filter(|&(message, at)| is_message(at, bytes) && (!short || message.len == got.outcome.bytes));
+    let (message, at) = found.next().ok_or(Violation::Payload { receive: number })?;
+    let untouched = got.bytes[bytes.len()..].iter().all(|&b| b == super::memory::UNTOUCHED);
+    let right = got.outcome.bytes == message.len.min(receive.capacity)
+        && got.outcome.truncated == (message.len > receive.capacity)
+        && !got.outcome.cancelled
+        && got.pattern.matches(&message.envelope)
+        && untouched
+        && got.probed.is_none_or(|p| p.envelope == message.envelope && p.length as usize == message.len);
+    if right { Ok(at) } else { Err(Violation::Status { receive: number, message: at }) }
+}
+
+/// Every message was received once, as it was sent, by a receive that MPI allows it to match.
+pub fn matching(program: &Program, got: &[Option<Got>], sent: &[u64]) -> Result<(), Violation> {
+    let mut taken = vec![false; program.messages.len()];
+    let mut pairs = Vec::new();
+    for (number, got) in (0..).zip(got) {
+        let got = got.as_ref().ok_or(Violation::Payload { receive: number })?;
+        let message = identify(program, number, got)?;
+        if std::mem::replace(&mut taken[message as usize], true) {
+            return Err(Violation::Twice { message });
+        }
+        match program.receives[number as usize].must {
+            Some(must) if must != message => return Err(Violation::Wrong { receive: number, got: message, must }),
+            _ => pairs.push((number, got, message)),
+        }
+    }
+    // MPI-3.1 section 3.5: of two messages from one source that both match a receive, the first comes
+    // first; of two receives that both match a message, the one posted first gets it.
+    for &(r, got, m) in &pairs {
+        for &(s, later, n) in &pairs {
+            let (first, second) = (&program.messages[n as usize], &program.messages[m as usize]);
+            let overtaken = program.receives[r as usize].rank == program.receives[s as usize].rank
+                && got.posted < later.posted
+                && first.envelope.source == second.envelope.source
+                && first.envelope.context == second.envelope.context
+                && sent[n as usize] < sent[m as usize]
+                && got.pattern.matches(&first.envelope);
+            if overtaken {
+                return Err(Violation::Overtaken { receives: [r, s], messages: [m, n] });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,416 @@
+//! Runs a program over real devices: a scheduler that draws every choice from one seed.
+
+use mpi_adi::envelope::{Pattern, Rank};
+use mpi_adi::memory::Span;
+use mpi_adi::recv::Probed;
+use mpi_adi::request::RequestId;
+use mpi_adi::send::SendTo;
+use mpi_adi::{Adi, Config, Memory, NoMemory, Outcome, Stats};
+use net_torus::Shape;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+use super::check::{self, Violation};
+use super::memory::Buffers;
+use super::net::{Capacity, Net, Order};
+use super::program::{Op, Program};
+
+/// How a job is run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// Bytes of MPI memory of each rank.
+    pub mpi_memory: usize,
+    /// Greatest number of request slots of each rank.
+    pub request_slots: usize,
+    /// The network's FIFOs.
+    pub capacity: Capacity,
+    /// The network's order.
+    pub order: Order,
+    /// The seed of every choice.
+    pub seed: u64,
+}
+
+/// What one receive got.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Got {
+    /// Its place among its rank's receives, in order of posting.
+    pub posted: u64,
+    /// What it asked for when it was posted.
+    pub pattern: Pattern,
+    /// What the device says of it.
+    pub outcome: Outcome,
+    /// The buffer afterwards.
+    pub bytes: Vec<u8>,
+    /// What a probe had said, if one had been asked.
+    pub probed: Option<Probed>,
+}
+
+/// What a finished job leaves behind.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// By receive.
+    pub got: Vec<Option<Got>>,
+    /// By message: its place among its rank's sends, in order.
+    pub sent: Vec<u64>,
+    /// By rank: what the device counted.
+    pub stats: Vec<Stats>,
+    /// Choices made.
+    pub steps: u64,
+}
+
+/// A job that can be run.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    /// The program of all ranks.
+    pub program: &'a Program,
+    /// How it is run.
+    pub setup: Setup,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Live {
+    id: RequestId,
+    span: Span,
+}
+
+/// One rank: its device, its buffers and how far its program is.
+struct Process<'a> {
+    rank: Rank,
+    program: &'a Program,
+    adi: Adi,
+    buffers: Buffers,
+    at: usize,
+    /// Within an operation of several steps.
+    begun: bool,
+    computing: u32,
+    /// Sends and receives under way.
+    sends: Vec<(u32, Live)>,
+    receives: Vec<(u32, Live)>,
+    calls: u64,
+}
+
+/// What all ranks share: the records for the checker.
+struct Records {
+    got: Vec<Option<Got>>,
+    sent: Vec<u64>,
+}
+
+impl Process<'_> {
+    fn is_finished(&self) -> bool {
+        self.at == self.program.ops[self.rank as usize].len()
+    }
+
+    /// One step of the program; true when it got on.
+    fn step(&mut self, records: &mut Records) -> Result<bool, Violation> {
+        if self.computing > 0 {
+            self.computing -= 1;
+            return Ok(true);
+        }
+        let Some(op) = self.program.ops[self.rank as usize].get(self.at) else { return Ok(false) };
+        let done = match *op {
+            Op::Send(message) => self.send(message, records)?,
+            Op::Receive(receive) => {
+                let pattern = self.program.receives[receive as usize].pattern;
+                self.receive(receive, pattern, None, records)?
+            }
+            Op::ProbeReceive(receive) => self.probe_receive(receive, records)?,
+            Op::CancelReceive(receive) if !self.begun => {
+                let pattern = self.program.receives[receive as usize].pattern;
+                self.begun = self.receive(receive, pattern, None, records)?;
+                return Ok(true);
+            }
+            Op::CancelReceive(receive) => self.cancel_or_keep(receive, records)?,
+            Op::WaitSend(message) => {
+                self.test_sends(|m| m == message);
+                self.sends.iter().all(|&(m, _)| m != message)
+            }
+            Op::WaitReceive(receive) => {
+                self.test_receives(records, |r| r == receive);
+                self.receives.iter().all(|&(r, _)| r != receive)
+            }
+            Op::WaitAll => {
+                let before = self.sends.len() + self.receives.len();
+                self.test_sends(|_| true);
+                self.test_receives(records, |_| true);
+                let after = self.sends.len() + self.receives.len();
+                if after > 0 {
+                    return Ok(after < before);
+                }
+                true
+            }
+            Op::TestAll => {
+                self.test_sends(|_| true);
+                self.test_receives(records, |_| true);
+                true
+            }
+            Op::Probe(pattern) => {
+                self.probe(pattern)?;
+                true
+            }
+            Op::CancelNothing(pattern) => {
+                let span = self.buffers.receive(1);
+                let id = self.start_receive(pattern, span)?;
+                let cancelled = self.adi.cancel(id);
+                let outcome = self.adi.test(id);
+                self.buffers.give_back(span);
+                if !cancelled || outcome.is_none_or(|o| !o.cancelled) {
+                    return Err(Violation::Cancel { rank: self.rank });
+                }
+                true
+            }
+            Op::Compute(turns) => {
+                self.computing = turns;
+                true
+            }
+        };
+        if done {
+            self.at += 1;
+            self.begun = false;
+        }
+        Ok(done)
+    }
+
+    fn out_of(&self, what: NoMemory) -> Violation {
+        Violation::NoMemory { rank: self.rank, at: self.at, what }
+    }
+
+    fn send(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
+        let message = &self.program.messages[number as usize];
+        let span = self.buffers.send(number, message.len);
+        let to = SendTo {
+            dest: message.dest,
+            tag: message.envelope.tag,
+            context: message.envelope.context,
+            mode: message.mode,
+        };
+        let id = self.adi.isend(to, span).map_err(|what| self.out_of(what))?;
+        self.calls += 1;
+        records.sent[number as usize] = self.calls;
+        self.sends.push((number, Live { id, span }));
+        Ok(true)
+    }
+
+    fn start_receive(&mut self, pattern: Pattern, span: Span) -> Result<RequestId, Violation> {
+        self.adi.irecv(&mut self.buffers, pattern, span).map_err(|what| self.out_of(what))
+    }
+
+    fn receive(
+        &mut self,
+        number: u32,
+        pattern: Pattern,
+        probed: Option<Probed>,
+        records: &mut Records,
+    ) -> Result<bool, Violation> {
+        let span = self.buffers.receive(self.program.receives[number as usize].capacity);
+        let id = self.start_receive(pattern, span)?;
+        self.calls += 1;
+        let outcome =
+            Outcome { source: 0, tag: 0, bytes: 0, truncated: false, cancelled: true };
+        records.got[number as usize] =
+            Some(Got { posted: self.calls, pattern, outcome, bytes: Vec::new(), probed });
+        self.receives.push((number, Live { id, span }));
+        Ok(true)
+    }
+
+    fn probe(&mut self, pattern: Pattern) -> Result<Option<Probed>, Violation> {
+        let found = self.adi.iprobe(pattern).map_err(|what| self.out_of(what))?;
+        match found {
+            Some(found) if !pattern.matches(&found.envelope) => {
+                Err(Violation::Probe { rank: self.rank, pattern, found })
+            }
+            found => Ok(found),
+        }
+    }
+
+    fn probe_receive(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
+        let pattern = self.program.receives[number as usize].pattern;
+        let Some(found) = self.probe(pattern)? else { return Ok(false) };
+        let exact = Pattern {
+            source: Some(found.envelope.source),
+            tag: Some(found.envelope.tag),
+            context: found.envelope.context,
+        };
+        self.receive(number, exact, Some(found), records)
+    }
+
+    /// Cancels the receive just posted; if that succeeds, posts it again.
+    fn cancel_or_keep(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
+        let pattern = self.program.receives[number as usize].pattern;
+        let &(_, Live { id, span }) = self.receives.last().expect("just posted");
+        if self.adi.cancel(id) {
+            let outcome = self.adi.test(id);
+            if outcome.is_none_or(|o| !o.cancelled) {
+                return Err(Violation::Cancel { rank: self.rank });
+            }
+            self.receives.pop();
+            self.buffers.give_back(span);
+            self.receive(number, pattern, None, records)?;
+        }
+        Ok(true)
+    }
+
+    fn test_sends(&mut self, which: impl Fn(u32) -> bool) {
+        let Process { adi, buffers, sends, .. } = self;
+        sends.retain(|&(number, live)| {
+            let done = which(number) && adi.test(live.id).is_some();
+            if done {
+                buffers.give_back(live.span);
+            }
+            !done
+        });
+    }
+
+    fn test_receives(&mut self, records: &mut Records, which: impl Fn(u32) -> bool) {
+        let Process { adi, buffers, receives, .. } = self;
+        receives.retain(|&(number, live)| {
+            let Some(outcome) = which(number).then(|| adi.test(live.id)).flatten() else { return true };
+            let bytes = buffers.give_back(live.span);
+            let got = records.got[number as usize].as_mut().expect("noted when it was posted");
+            *got = Got { outcome, bytes, ..got.clone() };
+            false
+        });
+    }
+}
+
+/// How fast what goes, drawn anew now and then.
+struct Tempo {
+    deliver: u32,
+    poll: u32,
+    step: u32,
+    /// Ranks that stand still, and channels.
+    asleep: u64,
+    paused: u64,
+    /// Packets that one poll can take and inject at most.
+    burst: usize,
+}
+
+impl Tempo {
+    fn draw(random: &mut SmallRng) -> Tempo {
+        let weight = |random: &mut SmallRng| [1, 1, 3, 10, 40][random.random_range(0..5)];
+        let mask = |random: &mut SmallRng| match random.random_range(0..4) {
+            0 => random.random::<u64>(),
+            1 => random.random::<u64>() & random.random::<u64>(),
+            _ => 0,
+        };
+        Tempo {
+            deliver: weight(random),
+            poll: weight(random),
+            step: weight(random),
+            asleep: mask(random),
+            paused: mask(random),
+            burst: [1, 1, 2, 4, 64][random.random_range(0..5)],
+        }
+    }
+}
+
+/// Choices after which a job is given up, and more for each message and each of its packets.
+const LEAST_LIMIT: u64 = 200_000;
+const LIMIT_PER_MESSAGE: u64 = 20_000;
+const BYTES_PER_STEP: u64 = 4;
+
+impl Job<'_> {
+    /// Runs the job to its end and checks all that it left behind.
+    pub fn run(&self) -> Result<Report, Violation> {
+        let Job { program, setup } = self;
+        let ranks = u16::try_from(program.ops.len()).expect("at most 256 ranks");
+        let shape = Shape::new([ranks, 1, 1], [true; 3]).expect("at most 256 ranks");
+        let mut net = Net::new(shape, setup.capacity, setup.order);
+        let mut records =
+            Records { got: vec![None; program.receives.len()], sent: vec![0; program.messages.len()] };
+        let mut processes: Vec<Process<'_>> = (0..u32::from(ranks))
+            .map(|rank| {
+                let config = Config { shape, rank, request_slots: setup.request_slots };
+                let memory = Memory::allocate(setup.mpi_memory, ranks.into()).expect("the host's memory");
+                Process {
+                    rank,
+                    program,
+                    adi: Adi::new(config, memory).expect("a rank of the machine"),
+                    buffers: Buffers::default(),
+                    at: 0,
+                    begun: false,
+                    computing: 0,
+                    sends: Vec::new(),
+                    receives: Vec::new(),
+                    calls: 0,
+                }
+            })
+            .collect();
+        let bytes: usize = program.messages.iter().map(|m| m.len).sum();
+        let limit = LEAST_LIMIT
+            + LIMIT_PER_MESSAGE * program.messages.len() as u64
+            + bytes as u64 / BYTES_PER_STEP;
+        let steps = schedule(&mut processes, &mut net, &mut records, setup.seed, limit)?;
+        check::at_rest(processes.iter().map(|p| &p.adi), setup.mpi_memory)?;
+        if let Some((rank, what)) = processes.iter().find_map(|p| Some((p.rank, p.buffers.fault()?))) {
+            return Err(Violation::Buffer { rank, what });
+        }
+        check::matching(program, &records.got, &records.sent)?;
+        let stats = processes.iter().map(|p| *p.adi.stats()).collect();
+        Ok(Report { got: records.got, sent: records.sent, stats, steps })
+    }
+}
+
+fn poll(process: &mut Process<'_>, net: &mut Net, take: usize, inject: usize) -> bool {
+    let Process { rank, adi, buffers, .. } = process;
+    adi.progress(&mut net.face(*rank as usize, take, inject), buffers)
+}
+
+/// Runs until every program has ended and nothing moves any more; the number of choices made.
+fn schedule(
+    processes: &mut [Process<'_>],
+    net: &mut Net,
+    records: &mut Records,
+    seed: u64,
+    limit: u64,
+) -> Result<u64, Violation> {
+    let random = &mut SmallRng::seed_from_u64(seed);
+    let mut tempo = Tempo::draw(random);
+    let mut steps = 0;
+    let mut in_vain = 0;
+    loop {
+        steps += 1;
+        if steps > limit {
+            return Err(Violation::Endless { steps });
+        }
+        if steps % 64 == 0 && random.random_bool(0.3) {
+            tempo = Tempo::draw(random);
+        }
+        let drawn = random.random_range(0..tempo.deliver + tempo.poll + tempo.step);
+        let moved = if drawn < tempo.deliver {
+            net.deliver(random, tempo.paused)
+        } else {
+            let at = random.random_range(0..processes.len());
+            if tempo.asleep >> (at % 64) & 1 != 0 {
+                false
+            } else if drawn < tempo.deliver + tempo.poll {
+                let take = random.random_range(0..=tempo.burst);
+                let inject = random.random_range(0..=tempo.burst);
+                poll(&mut processes[at], net, take, inject)
+            } else {
+                processes[at].step(records)?
+            }
+        };
+        in_vain = if moved { 0 } else { in_vain + 1 };
+        if in_vain > 100 {
+            in_vain = 0;
+            // Everybody has a turn; if nothing moves now, nothing ever will.
+            tempo = Tempo::draw(random);
+            let mut moved = false;
+            for process in processes.iter_mut() {
+                moved |= process.step(records)?;
+                moved |= poll(process, net, 1, usize::MAX);
+            }
+            moved |= net.deliver_all();
+            if !moved {
+                return match processes.iter().find(|p| !p.is_finished()) {
+                    None => Ok(steps),
+                    Some(stuck) => Err(Violation::Stuck {
+                        rank: stuck.rank,
+                        at: stuck.at,
+                        op: stuck.program.ops[stuck.rank as usize][stuck.at].clone(),
+                    }),
+                };
+            }
+        }
+    }
+}

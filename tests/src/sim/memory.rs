@@ -1,0 +1,106 @@
+//! The programs' buffers of a simulated job, stricter than real memory.
+
+use mpi_adi::memory::{Span, UserMemory};
+
+/// What a buffer is for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Buffer {
+    /// Sends message number `message`; its bytes are computed.
+    Send { message: u32, len: usize },
+    /// Receives.
+    Receive { bytes: Vec<u8> },
+}
+
+/// One node's buffers. A buffer that is touched outside of the time in which the device may touch it is
+/// noted in [`Buffers::fault`].
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Buffers {
+    buffers: Vec<Option<Buffer>>,
+    free: Vec<usize>,
+    fault: std::cell::Cell<Option<&'static str>>,
+}
+
+/// What a receive's buffer is filled with before.
+pub const UNTOUCHED: u8 = 0xEE;
+
+/// Byte `at` of message number `message`.
+fn byte(message: u32, at: usize) -> u8 {
+    match at {
+        0..4 => message.to_le_bytes()[at],
+        _ => (message.wrapping_mul(31) as usize).wrapping_add(at.wrapping_mul(7)).wrapping_add(at >> 8) as u8,
+    }
+}
+
+/// Whether `bytes` is the beginning of message number `message`.
+pub fn is_message(message: u32, bytes: &[u8]) -> bool {
+    bytes.iter().enumerate().all(|(at, &b)| b == byte(message, at))
+}
+
+impl Buffers {
+    fn take(&mut self, buffer: Buffer) -> usize {
+        match self.free.pop() {
+            Some(key) => {
+                self.buffers[key] = Some(buffer);
+                key
+            }
+            None => {
+                self.buffers.push(Some(buffer));
+                self.buffers.len() - 1
+            }
+        }
+    }
+
+    /// A buffer that holds message number `message`.
+    pub fn send(&mut self, message: u32, len: usize) -> Span {
+        Span::model(self.take(Buffer::Send { message, len }), len)
+    }
+
+    /// An empty buffer of `len` bytes.
+    pub fn receive(&mut self, len: usize) -> Span {
+        Span::model(self.take(Buffer::Receive { bytes: vec![UNTOUCHED; len] }), len)
+    }
+
+    /// The program has its buffer back; its bytes, if it was for receiving.
+    pub fn give_back(&mut self, span: Span) -> Vec<u8> {
+        self.free.push(span.address());
+        match self.buffers[span.address()].take() {
+            Some(Buffer::Receive { bytes }) => bytes,
+            _ => Vec::new(),
+        }
+    }
+
+    /// What the device did to a buffer that it must not do.
+    pub fn fault(&self) -> Option<&'static str> {
+        self.fault.get()
+    }
+
+    fn blame(&self, fault: &'static str) {
+        self.fault.set(self.fault.get().or(Some(fault)));
+    }
+}
+
+impl UserMemory for Buffers {
+    fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
+        match self.buffers.get(span.address()) {
+            Some(&Some(Buffer::Send { message, len })) if offset + out.len() <= len => {
+                out.iter_mut().enumerate().for_each(|(at, out)| *out = byte(message, offset + at));
+            }
+            Some(Some(Buffer::Send { .. })) => self.blame("read beyond the end of a send's buffer"),
+            Some(Some(Buffer::Receive { .. })) => self.blame("read of a receive's buffer"),
+            _ => self.blame("read of a buffer that the program has back"),
+        }
+    }
+
+    fn write(&mut self, span: Span, offset: usize, new: &[u8]) {
+        match self.buffers.get_mut(span.address()) {
+            Some(Some(Buffer::Receive { bytes })) if offset + new.len() <= bytes.len() => {
+                bytes[offset..offset + new.len()].copy_from_slice(new);
+            }
+            Some(Some(Buffer::Receive { .. })) => self.blame("write beyond the end of a receive's buffer"),
+            Some(Some(Buffer::Send { .. })) => self.blame("write into a send's buffer"),
+            // A receive of no bytes at all is written with none.
+            _ if new.is_empty() => {}
+            _ => self.blame("write into a buffer that the program has back"),
+        }
+    }
+}

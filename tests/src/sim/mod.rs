@@ -1,0 +1,25 @@
+//! Whole jobs in one thread: real devices over an abstract network, under one seed.
+//!
+//! ```text
+//!   program.rs   a random but legal MPI program: operations by rank, and what they must receive
+//!        |
+//!   job.rs       runs it: draws from the seed which node computes, which one is polled, which packet arrives
+//!      |    \
+//!   net.rs   memory.rs   the network between the devices, the programs' buffers
+//!      |
+//!   check.rs     judges what was recorded; knows nothing of the device
+//! ```
+//! The devices are the production ones, `mpi_adi::Adi`. Everything below them is replaced by a network that
+//! may do whatever the transport's contract (`msg_layer::Port`) allows, which is more than the torus does:
+//! packets of one class from one node to another keep their order (data packets need not), and that is all.
+#![forbid(unsafe_code)]
+
+pub mod check;
+pub mod job;
+pub mod memory;
+pub mod net;
+pub mod program;
+
+pub use check::Violation;
+pub use job::{Job, Report, Setup};
+pub use program::{Plan, Program};

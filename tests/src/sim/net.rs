@@ -1,0 +1,201 @@
+//! The network of a simulated job: everything that the transport's contract allows.
+
+use std::collections::VecDeque;
+
+use msg_layer::port::BODY_BYTES;
+use msg_layer::{Class, Port};
+use net_torus::{Coord, Shape};
+use rand::Rng;
+use rand::rngs::SmallRng;
+
+/// A packet's body.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Packet {
+    len: u8,
+    body: [u8; BODY_BYTES],
+}
+
+impl Packet {
+    fn bytes(&self) -> &[u8] {
+        &self.body[..self.len as usize]
+    }
+
+    /// A long message's packet: it names its own place, so it may arrive in any order.
+    fn is_data(&self) -> bool {
+        // The message layer's header, byte 5: the kind.
+        self.body[5] == 1
+    }
+}
+
+/// Capacities of a node's FIFOs in packets, each at least 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capacity {
+    /// Packets of one class that a node has injected and that have not arrived.
+    pub injection: usize,
+    /// Packets of one class that have arrived at a node and that it has not taken.
+    pub reception: usize,
+}
+
+/// What the transport promises beyond delivery, where it matters to the protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Order {
+    /// Long messages' packets stay in order too.
+    pub data: bool,
+}
+
+const CLASSES: [Class; 2] = [Class::Normal, Class::Priority];
+
+fn index(class: Class) -> usize {
+    match class {
+        Class::Normal => 0,
+        Class::Priority => 1,
+    }
+}
+
+/// The packets between injection and reception, and those that have arrived.
+#[derive(Clone, Debug)]
+pub struct Net {
+    shape: Shape,
+    nodes: usize,
+    capacity: Capacity,
+    order: Order,
+    /// By class, source and destination.
+    channels: Vec<VecDeque<Packet>>,
+    /// Channels with a packet.
+    active: Vec<usize>,
+    /// By class and node.
+    in_flight: [Vec<usize>; 2],
+    arrived: [Vec<VecDeque<Packet>>; 2],
+}
+
+impl Net {
+    /// An empty network.
+    pub fn new(shape: Shape, capacity: Capacity, order: Order) -> Self {
+        let nodes = shape.nodes() as usize;
+        Net {
+            shape,
+            nodes,
+            capacity,
+            order,
+            channels: vec![VecDeque::new(); CLASSES.len() * nodes * nodes],
+            active: Vec::new(),
+            in_flight: [vec![0; nodes], vec![0; nodes]],
+            arrived: [vec![VecDeque::new(); nodes], vec![VecDeque::new(); nodes]],
+        }
+    }
+
+    /// Nothing is under way and nothing waits to be taken.
+    pub fn is_empty(&self) -> bool {
+        self.active.is_empty() && self.arrived.iter().flatten().all(VecDeque::is_empty)
+    }
+
+    /// One packet arrives, drawn by `random`; false when there is none or no room for the one drawn.
+    pub fn deliver(&mut self, random: &mut SmallRng, paused: u64) -> bool {
+        if self.active.is_empty() {
+            return false;
+        }
+        let at = random.random_range(0..self.active.len());
+        let channel = self.active[at];
+        if paused >> (channel % 64) & 1 != 0 {
+            return false;
+        }
+        let overtakes = if self.order.data { 0 } else { self.overtaking(channel, random) };
+        self.arrive(at, overtakes)
+    }
+
+    /// The channel's packet that comes next: a data packet may pass others (and others it).
+    fn overtaking(&self, channel: usize, random: &mut SmallRng) -> usize {
+        let queue = &self.channels[channel];
+        let drawn = random.random_range(0..queue.len().min(8));
+        let is_first_of_its_kind = || queue.iter().take(drawn).all(Packet::is_data);
+        if queue[drawn].is_data() || is_first_of_its_kind() { drawn } else { 0 }
+    }
+
+    /// Everything that has room arrives; true when anything did.
+    pub fn deliver_all(&mut self) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.active.len() {
+            let channels = self.active.len();
+            if self.arrive(at, 0) {
+                moved = true;
+                if self.active.len() < channels {
+                    continue;
+                }
+            } else {
+                at += 1;
+            }
+        }
+        moved
+    }
+
+    fn arrive(&mut self, at: usize, place: usize) -> bool {
+        let channel = self.active[at];
+        let (class, pair) = (channel / (self.nodes * self.nodes), channel % (self.nodes * self.nodes));
+        let (source, dest) = (pair / self.nodes, pair % self.nodes);
+        let arrived = &mut self.arrived[class][dest];
+        if arrived.len() >= self.capacity.reception {
+            return false;
+        }
+        let queue = &mut self.channels[channel];
+        let packet = queue.remove(place).expect("an active channel has a packet");
+        if queue.is_empty() {
+            self.active.swap_remove(at);
+        }
+        self.in_flight[class][source] -= 1;
+        arrived.push_back(packet);
+        true
+    }
+
+    /// The face that `node` sees, for one step in which it can take and inject so many packets.
+    pub fn face(&mut self, node: usize, take: usize, inject: usize) -> Face<'_> {
+        Face { net: self, node, take, inject }
+    }
+}
+
+/// The network as one node sees it during one step.
+#[derive(Debug)]
+pub struct Face<'a> {
+    net: &'a mut Net,
+    node: usize,
+    take: usize,
+    inject: usize,
+}
+
+impl Port for Face<'_> {
+    fn can_inject(&self, class: Class) -> bool {
+        self.inject > 0 && self.net.in_flight[index(class)][self.node] < self.net.capacity.injection
+    }
+
+    fn has_node(&self, node: Coord) -> bool {
+        self.net.shape.rank(node).is_some()
+    }
+
+    fn inject(&mut self, class: Class, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        if !self.can_inject(class) {
+            return false;
+        }
+        let dest = self.net.shape.rank(dest).expect("a packet to a node of the machine") as usize;
+        let mut packet = Packet { len: u8::try_from(len).expect("a packet's length"), body: [0; BODY_BYTES] };
+        fill(&mut packet.body[..len]);
+        let nodes = self.net.nodes;
+        let channel = (index(class) * nodes + self.node) * nodes + dest;
+        if self.net.channels[channel].is_empty() {
+            self.net.active.push(channel);
+        }
+        self.net.channels[channel].push_back(packet);
+        self.net.in_flight[index(class)][self.node] += 1;
+        self.inject -= 1;
+        true
+    }
+
+    fn head(&self, class: Class) -> Option<&[u8]> {
+        let arrived = &self.net.arrived[index(class)][self.node];
+        arrived.front().filter(|_| self.take > 0).map(Packet::bytes)
+    }
+
+    fn pop(&mut self, class: Class) {
+        self.take -= 1;
+        self.net.arrived[index(class)][self.node].pop_front().expect("the packet that head showed");
+    }
+}

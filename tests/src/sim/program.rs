@@ -1,0 +1,434 @@
+//! Random MPI programs that are legal: they complete under whatever buffering the device offers, even none.
+//!
+//! # How a program is made legal
+//! All starts and waits of all ranks get a place in one global order, and each rank performs its own part
+//! of it. A wait comes after the starts that its completion needs: of a receive with a given source and of
+//! its message, after both; where receives ask for any source, the n-th receive is waited for after the
+//! n-th send, and the sends after the last receive. A blocking call is a wait right after its start. So
+//! every wait that is reached can be satisfied by starts that every rank reaches without it.
+//!
+//! # Who receives what
+//! Receives with a given source match in one way only, whatever the timing (MPI-3.1 section 3.5), which
+//! [`match_in_order`] finds; the program says which message each of them must receive. Receives from any
+//! source leave it to the checker to say whether what they received is legal.
+
+use mpi_adi::envelope::{Context, Envelope, Pattern, Rank};
+use mpi_adi::request::Mode;
+use rand::rngs::SmallRng;
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{Rng, SeedableRng};
+
+/// A message, named by its place in [`Program::messages`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Who sends it, under which tag and context.
+    pub envelope: Envelope,
+    /// Who receives it.
+    pub dest: Rank,
+    /// Bytes.
+    pub len: usize,
+    /// Standard or synchronous.
+    pub mode: Mode,
+}
+
+/// A receive, named by its place in [`Program::receives`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Receive {
+    /// Who receives.
+    pub rank: Rank,
+    /// What.
+    pub pattern: Pattern,
+    /// Bytes of the buffer; a longer message is truncated.
+    pub capacity: usize,
+    /// The message that it must receive, where that does not depend on timing.
+    pub must: Option<u32>,
+}
+
+/// One operation of one rank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// MPI_Isend or MPI_Issend of a message.
+    Send(u32),
+    /// MPI_Irecv.
+    Receive(u32),
+    /// MPI_Probe with the receive's pattern, then MPI_Irecv of exactly what was found.
+    ProbeReceive(u32),
+    /// MPI_Irecv, MPI_Cancel, MPI_Wait; if it was cancelled, MPI_Irecv again.
+    CancelReceive(u32),
+    /// MPI_Wait for a send.
+    WaitSend(u32),
+    /// MPI_Wait for a receive.
+    WaitReceive(u32),
+    /// MPI_Waitall for everything of this rank that is under way, in an order drawn at run time.
+    WaitAll,
+    /// MPI_Test of everything of this rank that is under way, once.
+    TestAll,
+    /// MPI_Iprobe, whatever it finds.
+    Probe(Pattern),
+    /// MPI_Irecv of something that nobody sends, MPI_Cancel, MPI_Wait.
+    CancelNothing(Pattern),
+    /// Computes for so many of its turns.
+    Compute(u32),
+}
+
+/// What a program is drawn from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// Ranks.
+    pub ranks: u32,
+    /// Messages.
+    pub messages: usize,
+    /// Different tags.
+    pub tags: i32,
+    /// Sizes in bytes that messages are drawn from.
+    pub sizes: Vec<usize>,
+    /// Part of the receives that ask for any source.
+    pub any_source: f64,
+    /// Part of the other receives that ask for any tag.
+    pub any_tag: f64,
+    /// Part of the messages that are sent in synchronous mode.
+    pub synchronous: f64,
+    /// Part of the receives that probe first, and part that are cancelled and repeated.
+    pub probing: f64,
+    /// Whether operations that need nothing (probes, cancelled receives, tests) are mixed in.
+    pub noise: bool,
+    /// Part of the waits that follow their start at once, where that is legal.
+    pub blocking: f64,
+    /// How receives are ordered in relation to sends.
+    pub shape: Arrangement,
+}
+
+/// How receives are ordered in relation to sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrangement {
+    /// At random.
+    Random,
+    /// Every receive after every send, in reverse: the killer.
+    Reverse,
+    /// Every receive after every send, in order.
+    Late,
+    /// Every receive right after its send: as blocking programs are written.
+    Lockstep,
+}
+
+/// The least sizes at which something changes: nothing, one byte, the greatest payload of an RTS, one
+/// more, one packet, two.
+pub const BORDERS: [usize; 10] = [0, 1, 31, 32, 33, 224, 225, 232, 464, 465];
+
+/// Contexts in which receives name their source, and in which they do not (with a tag, without).
+const NAMED: [Context; 2] = [0, 1];
+const ANY_SOURCE: Context = 2;
+const ANY_AT_ALL: Context = 3;
+/// A context in which nobody sends.
+const UNUSED: Context = 9;
+
+impl Plan {
+    /// A plan drawn from `seed`.
+    pub fn draw(seed: u64) -> Plan {
+        let mut random = SmallRng::seed_from_u64(seed ^ 0x706C_616E);
+        let r = &mut random;
+        let ranks = *[2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 1].choose(r).expect("ranks");
+        let messages = *[2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 40].choose(r).expect("counts");
+        let sizes = match r.random_range(0..8) {
+            0 => vec![8],
+            1 => vec![0],
+            2 => vec![225, 600],
+            3 => vec![5000, 0, 40],
+            4 if messages <= 8 => vec![65_536, 1],
+            _ => BORDERS.to_vec(),
+        };
+        let some = [0.0, 0.0, 0.2, 0.5, 1.0];
+        Plan {
+            ranks,
+            messages,
+            tags: *[1, 1, 2, 3, 8, 40].choose(r).expect("tags"),
+            sizes,
+            any_source: *some.choose(r).expect("parts"),
+            any_tag: *some.choose(r).expect("parts"),
+            synchronous: *[0.0, 0.0, 0.2, 1.0].choose(r).expect("parts"),
+            probing: *[0.0, 0.0, 0.0, 0.3, 1.0].choose(r).expect("parts"),
+            noise: r.random_bool(0.3),
+            blocking: *some.choose(r).expect("parts"),
+            shape: *[
+                Arrangement::Random,
+                Arrangement::Random,
+                Arrangement::Reverse,
+                Arrangement::Late,
+                Arrangement::Lockstep,
+            ]
+            .choose(r)
+            .expect("shapes"),
+        }
+    }
+}
+
+/// A program of every rank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Program {
+    /// All messages.
+    pub messages: Vec<Message>,
+    /// All receives; as many as messages.
+    pub receives: Vec<Receive>,
+    /// Operations, by rank.
+    pub ops: Vec<Vec<Op>>,
+}
+
+/// Which message each receive takes, when all `messages` of one source and context are there in order and
+/// `receives` are posted in order; `None` when one of them takes none.
+pub fn match_in_order(messages: &[Envelope], receives: &[Pattern]) -> Option<Vec<usize>> {
+    let mut taken = vec![false; messages.len()];
+    receives
+        .iter()
+        .map(|pattern| {
+            let at = (0..messages.len()).find(|&at| !taken[at] && pattern.matches(&messages[at]))?;
+            taken[at] = true;
+            Some(at)
+        })
+        .collect()
+}
+
+/// A start or a wait, at its place in the global order.
+struct Event {
+    time: f64,
+    rank: Rank,
+    op: Op,
+}
+
+impl Program {
+    /// A legal program drawn from `plan` and `seed`.
+    pub fn draw(plan: &Plan, seed: u64) -> Program {
+        Draw::new(plan, seed).program()
+    }
+}
+
+const STEP: f64 = 1e-9;
+
+struct Draw<'a> {
+    plan: &'a Plan,
+    random: SmallRng,
+    messages: Vec<Message>,
+    sent: Vec<f64>,
+    receives: Vec<Receive>,
+    posted: Vec<f64>,
+    events: Vec<Event>,
+}
+
+impl<'a> Draw<'a> {
+    fn new(plan: &'a Plan, seed: u64) -> Self {
+        Draw {
+            plan,
+            random: SmallRng::seed_from_u64(seed ^ 0x7072_6F67),
+            messages: Vec::new(),
+            sent: Vec::new(),
+            receives: Vec::new(),
+            posted: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    fn program(mut self) -> Program {
+        self.draw_messages();
+        self.draw_receives();
+        for context in NAMED {
+            for source in 0..self.plan.ranks {
+                for dest in 0..self.plan.ranks {
+                    self.match_named(context, source, dest);
+                }
+            }
+        }
+        for dest in 0..self.plan.ranks {
+            for tag in 0..self.plan.tags {
+                self.match_any(|m| m.dest == dest && m.envelope.context == ANY_SOURCE && m.envelope.tag == tag);
+            }
+            self.match_any(|m| m.dest == dest && m.envelope.context == ANY_AT_ALL);
+        }
+        if self.plan.noise {
+            self.draw_noise();
+        }
+        self.finish()
+    }
+
+    fn draw_messages(&mut self) {
+        let plan = self.plan;
+        let r = &mut self.random;
+        // Now and then everybody sends to one.
+        let sink = r.random_bool(0.4).then(|| r.random_range(0..plan.ranks));
+        for _ in 0..plan.messages {
+            let context = if r.random_bool(plan.any_source) {
+                *[ANY_SOURCE, ANY_AT_ALL].choose(r).expect("contexts")
+            } else {
+                *NAMED.choose(r).expect("contexts")
+            };
+            let envelope =
+                Envelope { source: r.random_range(0..plan.ranks), tag: r.random_range(0..plan.tags), context };
+            let mode =
+                if r.random_bool(plan.synchronous) { Mode::Synchronous } else { Mode::Standard };
+            let len = *plan.sizes.choose(r).expect("sizes");
+            let dest = sink.unwrap_or_else(|| r.random_range(0..plan.ranks));
+            self.messages.push(Message { envelope, dest, len, mode });
+            self.sent.push(r.random());
+        }
+        // The checker tells messages apart by their bytes: the first four, or else by their length.
+        for at in 0..self.messages.len() {
+            let (before, rest) = self.messages.split_at_mut(at);
+            let message = &mut rest[0];
+            let mistakable = |m: &Message| {
+                m.envelope == message.envelope && m.dest == message.dest && m.len == message.len && m.len < 4
+            };
+            if before.iter().any(mistakable) {
+                message.len += 4;
+            }
+        }
+    }
+
+    fn draw_receives(&mut self) {
+        let plan = self.plan;
+        for (at, message) in self.messages.iter().enumerate() {
+            let r = &mut self.random;
+            let sent = self.sent[at];
+            let mut posted = match plan.shape {
+                Arrangement::Random => r.random(),
+                Arrangement::Reverse => 2.0 - sent,
+                Arrangement::Late => 1.0 + sent,
+                Arrangement::Lockstep => sent + STEP,
+            };
+            if plan.shape != Arrangement::Lockstep && r.random_bool(0.1) {
+                posted = sent + STEP;
+            }
+            let Envelope { source, tag, context } = message.envelope;
+            let pattern = Pattern {
+                source: (context != ANY_SOURCE && context != ANY_AT_ALL).then_some(source),
+                tag: (context != ANY_AT_ALL).then_some(tag),
+                context,
+            };
+            self.receives.push(Receive { rank: message.dest, pattern, capacity: 0, must: None });
+            self.posted.push(posted);
+        }
+    }
+
+    /// Numbers of the messages and receives (equal in number) that `belongs` names, each by time.
+    fn group(&self, belongs: impl Fn(&Message) -> bool) -> (Vec<usize>, Vec<usize>) {
+        // A receive was made for the message of the same number, so it is in the same group.
+        let mut sends: Vec<usize> = (0..self.messages.len()).filter(|&m| belongs(&self.messages[m])).collect();
+        let mut receives = sends.clone();
+        sends.sort_by(|&a, &b| self.sent[a].total_cmp(&self.sent[b]));
+        receives.sort_by(|&a, &b| self.posted[a].total_cmp(&self.posted[b]));
+        (sends, receives)
+    }
+
+    fn match_named(&mut self, context: Context, source: Rank, dest: Rank) {
+        let (sends, receives) = self.group(|m| {
+            m.dest == dest && m.envelope.context == context && m.envelope.source == source
+        });
+        let envelopes: Vec<Envelope> = sends.iter().map(|&m| self.messages[m].envelope).collect();
+        let exact: Vec<Pattern> = receives.iter().map(|&r| self.receives[r].pattern).collect();
+        let mut patterns = exact.clone();
+        for pattern in &mut patterns {
+            if self.random.random_bool(self.plan.any_tag) {
+                pattern.tag = None;
+            }
+        }
+        let matches = match match_in_order(&envelopes, &patterns) {
+            Some(matches) => matches,
+            None => {
+                // A wildcard took what a later receive needs; without wildcards everybody gets something.
+                patterns = exact;
+                match_in_order(&envelopes, &patterns).expect("a receive for each message")
+            }
+        };
+        for ((&receive, pattern), at) in receives.iter().zip(patterns).zip(matches) {
+            let message = sends[at];
+            self.receives[receive].pattern = pattern;
+            self.receives[receive].must = Some(message as u32);
+            self.receives[receive].capacity = self.capacity(self.messages[message].len);
+            let (sent, posted) = (self.sent[message], self.posted[receive]);
+            let both = sent.max(posted);
+            self.add_send(message, both);
+            self.add_receive(receive, both, posted > sent);
+        }
+    }
+
+    fn match_any(&mut self, belongs: impl Fn(&Message) -> bool) {
+        let (sends, receives) = self.group(belongs);
+        let Some(&last) = receives.last() else { return };
+        let longest = sends.iter().map(|&m| self.messages[m].len).max().unwrap_or(0);
+        let last = self.posted[last];
+        for (&message, &receive) in sends.iter().zip(&receives) {
+            let (sent, posted) = (self.sent[message], self.posted[receive]);
+            self.receives[receive].capacity = self.capacity(longest);
+            self.add_send(message, sent.max(last));
+            self.add_receive(receive, sent.max(posted), posted > sent);
+        }
+    }
+
+    fn capacity(&mut self, longest: usize) -> usize {
+        match self.random.random_range(0..10) {
+            0 => longest + 100,
+            // Too short by a little; at least four bytes, by which the checker tells messages apart.
+            1 if longest > 4 => self.random.random_range(4..longest),
+            _ => longest,
+        }
+    }
+
+    fn wait(&mut self, start: f64, earliest: f64, rank: Rank, op: Op) {
+        let r = &mut self.random;
+        let time = if r.random_bool(self.plan.blocking) {
+            earliest.max(start + STEP / 4.0)
+        } else {
+            match r.random_range(0..3) {
+                0 => return, // Left to the final MPI_Waitall.
+                1 => earliest + STEP,
+                _ => earliest + r.random::<f64>(),
+            }
+        };
+        self.events.push(Event { time, rank, op });
+    }
+
+    fn add_send(&mut self, message: usize, earliest: f64) {
+        let (rank, start) = (self.messages[message].envelope.source, self.sent[message]);
+        self.events.push(Event { time: start, rank, op: Op::Send(message as u32) });
+        self.wait(start, earliest + STEP / 2.0, rank, Op::WaitSend(message as u32));
+    }
+
+    /// `can_block`: the receive's start may wait for the message.
+    fn add_receive(&mut self, receive: usize, earliest: f64, can_block: bool) {
+        let (rank, start, number) = (self.receives[receive].rank, self.posted[receive], receive as u32);
+        let op = if can_block && self.random.random_bool(self.plan.probing) {
+            if self.random.random_bool(0.7) { Op::ProbeReceive(number) } else { Op::CancelReceive(number) }
+        } else {
+            Op::Receive(number)
+        };
+        self.events.push(Event { time: start, rank, op });
+        self.wait(start, earliest + STEP / 2.0, rank, Op::WaitReceive(number));
+    }
+
+    fn draw_noise(&mut self) {
+        for _ in 0..self.plan.messages {
+            let r = &mut self.random;
+            let pattern = Pattern {
+                source: r.random_bool(0.5).then(|| r.random_range(0..self.plan.ranks)),
+                tag: r.random_bool(0.5).then(|| r.random_range(0..self.plan.tags)),
+                context: r.random_range(0..=ANY_AT_ALL),
+            };
+            let op = match r.random_range(0..5) {
+                0 | 1 => Op::Probe(pattern),
+                2 => Op::CancelNothing(Pattern { context: UNUSED, ..pattern }),
+                3 => Op::TestAll,
+                _ => Op::Compute(r.random_range(1..30)),
+            };
+            self.events.push(Event { time: r.random::<f64>() * 2.0, rank: r.random_range(0..self.plan.ranks), op });
+        }
+    }
+
+    fn finish(mut self) -> Program {
+        // Sorting is stable; events of one time are shuffled first, so that no order is favoured.
+        self.events.shuffle(&mut self.random);
+        self.events.sort_by(|a, b| a.time.total_cmp(&b.time));
+        let mut ops = vec![Vec::new(); self.plan.ranks as usize];
+        for event in self.events {
+            ops[event.rank as usize].push(event.op);
+        }
+        ops.iter_mut().for_each(|ops| ops.push(Op::WaitAll));
+        Program { messages: self.messages, receives: self.receives, ops }
+    }
+}
