@@ -27,7 +27,7 @@ mod topology;
 mod verdict;
 mod wiring;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -104,14 +104,15 @@ fn refuse(error: &clap::Error) -> ExitCode {
             ExitCode::from(stop::USAGE)
         }
         _ => {
-            eprintln!("midplane: {}", one_line(&error.to_string()));
+            eprintln!("midplane: {}", one_line(error));
             ExitCode::from(stop::USAGE)
         }
     }
 }
 
 /// The words of a message of several paragraphs that help, in one line.
-fn one_line(message: &str) -> String {
+fn one_line(error: &clap::Error) -> String {
+    let message = error.to_string();
     let mut words = Vec::new();
     for line in message.lines().map(str::trim) {
         if line.is_empty() || line.starts_with("Usage:") || line.starts_with("For more information")
@@ -121,6 +122,12 @@ fn one_line(message: &str) -> String {
         words.push(line.strip_prefix("error: ").unwrap_or(line));
     }
     let mut line = words.join("; ").replace(":; ", ": ");
+    if let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg)
+        && error.kind() == ErrorKind::UnknownArgument
+        && !argument.starts_with('-')
+    {
+        line.push_str("; the program's own arguments follow `--`");
+    }
     line.push_str(" (`cargo midplane help` explains)");
     line
 }
@@ -175,12 +182,12 @@ mod tests {
             (&["run", "--nonsense", "a.c"], "--nonsense"),
             (&["run"], "PROGRAM"),
             (&["rum"], "rum"),
-            (&["run", "a.c", "5"], "5"),
+            (&["run", "a.c", "5"], "follow `--`"),
             (&["run", "--timeout", "0", "a.c"], "timeout"),
         ] {
             let all = ["midplane"].iter().chain(arguments);
             let error = Cli::try_parse_from(all).err().expect("refused");
-            let line = one_line(&error.to_string());
+            let line = one_line(&error);
             assert!(line.contains(word) && !line.contains('\n'), "{line}");
         }
     }

@@ -1,0 +1,584 @@
+//! The command as users run it: programs on tori of QEMU instances, and what goes wrong with them.
+//!
+//! Each test runs the real command. QEMU instances share two or more processors with everything else, so
+//! these tests take turns, also across test programs. Times are never asserted, only limits of `--timeout`
+//! far beyond what a healthy job takes, so that a hang ends as a failure with a message.
+
+use rustix::process::{Pid, Signal, WaitIdOptions, kill_process, waitid};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Seconds after which a job that should end by itself is given up, for `--timeout`.
+const LIMIT: &str = "300";
+/// Set in the environment of every command started here, so that its processes can be found.
+const MARK: &str = "MIDPLANE_TEST_MARK";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn program(name: &str) -> String {
+    root()
+        .join("tests/programs")
+        .join(name)
+        .display()
+        .to_string()
+}
+
+/// The command, built as `cargo midplane` builds it.
+fn command() -> &'static Path {
+    static COMMAND: OnceLock<PathBuf> = OnceLock::new();
+    COMMAND.get_or_init(|| {
+        let output = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--release", "--package", "midplane"])
+            .arg("--message-format=json-render-diagnostics")
+            .current_dir(root())
+            .stderr(Stdio::inherit())
+            .output()
+            .expect("cargo runs");
+        assert!(output.status.success(), "the command does not build");
+        let lines = String::from_utf8(output.stdout).unwrap();
+        lines
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+            .expect("cargo names the executable")
+    })
+}
+
+/// Held while instances run: at most one job at a time on this machine, whatever runs the tests.
+struct Turn(#[expect(dead_code, reason = "the lock is released when the file is closed")] File);
+
+impl Turn {
+    fn take() -> Self {
+        let lock = command().with_file_name("midplane-tests.lock");
+        let file = File::create(lock).expect("a lock file");
+        file.lock().expect("a lock");
+        Self(file)
+    }
+}
+
+/// One run of the command, which can be found by its mark.
+struct Job {
+    child: Child,
+    mark: String,
+    _turn: Turn,
+}
+
+/// A run that has ended.
+struct Ended {
+    status: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Job {
+    fn start(arguments: &[&str]) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let turn = Turn::take();
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}-{number}", std::process::id());
+        let child = Command::new(command())
+            .args(arguments)
+            .env(MARK, &mark)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        Self {
+            child,
+            mark,
+            _turn: turn,
+        }
+    }
+
+    /// Waits for the end, and checks that nothing is left behind.
+    fn end(self) -> Ended {
+        let Self { child, mark, _turn } = self;
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = child.wait_with_output().expect("the command ends");
+        let ended = Ended {
+            status: status.code(),
+            stdout: String::from_utf8_lossy(&stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+        };
+        let left = marked(&mark);
+        assert!(left.is_empty(), "left behind: {left:?}\n{ended}");
+        ended
+    }
+
+    /// The QEMU processes of this job.
+    fn instances(&self) -> Vec<i32> {
+        let qemu = |pid: &i32| {
+            fs::read(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| line.windows(4).any(|word| word == b"qemu"))
+        };
+        marked(&self.mark).into_iter().filter(qemu).collect()
+    }
+
+    /// Reads stdout until a line contains `text`.
+    fn wait_for(&mut self, text: &str) {
+        let mut reader = BufReader::new(self.child.stdout.as_mut().unwrap());
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            let bytes = reader.read_line(&mut line).unwrap();
+            if bytes == 0 {
+                let mut stderr = String::new();
+                let _ = self
+                    .child
+                    .stderr
+                    .as_mut()
+                    .unwrap()
+                    .read_to_string(&mut stderr);
+                panic!("ended before it said {text:?}: {stderr}");
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            status,
+            stdout,
+            stderr,
+        } = self;
+        write!(
+            f,
+            "status {status:?}\n--- stdout\n{stdout}--- stderr\n{stderr}"
+        )
+    }
+}
+
+impl Ended {
+    #[track_caller]
+    fn expect(self, status: i32) -> Self {
+        assert_eq!(self.status, Some(status), "{self}");
+        self
+    }
+
+    /// Checks that stderr has a line, or a row of lines, with all of these words.
+    #[track_caller]
+    fn says(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.stderr.contains(word), "no {word:?} in\n{self}");
+        }
+        self
+    }
+
+    /// What was said beside the progress of compiling.
+    fn complaint(&self) -> Vec<&str> {
+        let progress = [
+            "Compiling",
+            "Downloading",
+            "Downloaded",
+            "Locking",
+            "Updating",
+            "Adding",
+        ];
+        self.stderr
+            .lines()
+            .filter(|line| !progress.iter().any(|p| line.trim_start().starts_with(p)))
+            .collect()
+    }
+}
+
+/// The processes with this mark in their environment, other than zombies.
+fn marked(mark: &str) -> Vec<i32> {
+    let mark = format!("{MARK}={mark}");
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| {
+            fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|all| all.split(|&b| b == 0).any(|v| v == mark.as_bytes()))
+        })
+        .collect()
+}
+
+fn midplane(arguments: &[&str]) -> Ended {
+    Job::start(arguments).end()
+}
+
+/// `midplane run` with a limit on its time; the program's name is completed.
+fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
+    let path = program(name);
+    let mut all = vec!["run", "--timeout", LIMIT];
+    all.extend(options);
+    all.extend([path.as_str(), "--"]);
+    all.extend(arguments);
+    midplane(&all)
+}
+
+/// The same, with the report.
+fn run_with_report(options: &[&str], name: &str, arguments: &[&str]) -> (Ended, Value) {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let file = command().with_file_name(format!(
+        "midplane-test-report-{}-{}.json",
+        std::process::id(),
+        NUMBER.fetch_add(1, Ordering::Relaxed)
+    ));
+    let path = file.display().to_string();
+    let mut all = vec!["--report", path.as_str()];
+    all.extend(options);
+    let ended = run(&all, name, arguments);
+    let report = fs::read_to_string(&file).unwrap_or_default();
+    let _ = fs::remove_file(&file);
+    let report =
+        serde_json::from_str(&report).unwrap_or_else(|e| panic!("{e} in {report}\n{ended}"));
+    (ended, report)
+}
+
+/// A total of the report.
+fn total(report: &Value, name: &str) -> u64 {
+    report["totals"][name]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no {name} in {report}"))
+}
+
+/// Checks killer's one line: `[0] killer: P processes, N messages of B bytes from each, .., 0 errors`.
+#[track_caller]
+fn check_killer(ended: &Ended, processes: u32, messages: &str, bytes: &str) {
+    let begin = format!(
+        "[0] killer: {processes} processes, {messages} messages of {bytes} bytes from each, "
+    );
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert_eq!(lines.len(), 1, "{ended}");
+    assert!(
+        lines[0].starts_with(&begin) && lines[0].ends_with(", 0 errors"),
+        "{ended}"
+    );
+}
+
+#[test]
+fn killer_on_eight_nodes() {
+    let ended = run(&["--torus", "2x2x2"], "killer.c", &["5", "1024"]).expect(0);
+    check_killer(&ended, 8, "5", "1024");
+    let ended = ended.says(&["resendAll", "forwarded"]);
+    // One row for each rank.
+    for rank in 0..8 {
+        let row = |line: &&str| line.split_whitespace().next() == Some(&rank.to_string());
+        assert_eq!(ended.stderr.lines().filter(row).count(), 1, "{ended}");
+    }
+}
+
+#[test]
+fn killer_with_its_defaults_and_without_the_table() {
+    let ended = run(&["--torus", "2x2x2", "--quiet"], "killer.c", &[]).expect(0);
+    assert!(
+        ended.stdout.starts_with("[0] killer: 8 processes"),
+        "{ended}"
+    );
+    assert!(!ended.stderr.contains("resendAll"), "{ended}");
+}
+
+#[test]
+fn killer_on_sixteen_nodes() {
+    let ended = run(&["--torus", "4x2x2"], "killer.c", &["5", "10240"]).expect(0);
+    check_killer(&ended, 16, "5", "10240");
+}
+
+#[test]
+fn killer_on_thirty_two_nodes() {
+    let ended = run(&["--torus", "4x4x2"], "killer.c", &["5", "10240"]).expect(0);
+    check_killer(&ended, 32, "5", "10240");
+    ended.says(&["32 of 32 nodes are up"]);
+}
+
+#[test]
+fn killer_on_sixty_four_nodes() {
+    let ended = run(&["--torus", "4x4x4"], "killer.c", &["3", "1024"]).expect(0);
+    check_killer(&ended, 64, "3", "1024");
+    ended.says(&["busiest of 64 ranks"]);
+}
+
+#[test]
+fn killer_on_a_mesh_and_on_shapes_with_extent_one() {
+    for options in [
+        ["--torus", "3x2x1", "--mesh", "xyz"],
+        ["--torus", "1x1x5", "--mesh", "y"],
+        ["--torus", "1x1x1", "--mesh", ""],
+    ] {
+        let ended = run(&options, "killer.c", &["5", "1024"]).expect(0);
+        assert!(ended.stdout.contains(", 0 errors"), "{ended}");
+    }
+}
+
+#[test]
+fn four_kibibytes_of_mpi_memory_suffice() {
+    for arguments in [["100", "1024"], ["5", "102400"]] {
+        let (ended, report) = run_with_report(&["--mpi-memory", "4K"], "killer.c", &arguments);
+        check_killer(&ended.expect(0), 8, arguments[0], arguments[1]);
+        for name in ["ncts", "nctsd", "resend_all"] {
+            assert!(total(&report, name) > 0, "no {name}: {report}");
+        }
+        for rank in report["ranks"].as_array().unwrap() {
+            assert!(
+                rank["peak_unexpected_bytes"].as_u64() <= Some(4096),
+                "{rank}"
+            );
+        }
+    }
+}
+
+#[test]
+fn ample_mpi_memory_refuses_nobody() {
+    for arguments in [["100", "1024"], ["5", "102400"]] {
+        let (ended, report) = run_with_report(
+            &["--mpi-memory", "16M", "--node-memory", "32M"],
+            "killer.c",
+            &arguments,
+        );
+        check_killer(&ended.expect(0), 8, arguments[0], arguments[1]);
+        assert_eq!(total(&report, "ncts"), 0, "{report}");
+        assert!(
+            total(&report, "rts") > 0 && total(&report, "cts") > 0,
+            "{report}"
+        );
+        assert_eq!(report["status"], 0);
+        assert_eq!(report["outcome"], "ended");
+    }
+}
+
+#[test]
+fn idle_nodes_use_no_processor_time() {
+    // Once before, so that nothing is compiled in the measured run.
+    run(&["--quiet"], "idle.c", &["0"]).expect(0);
+    let path = program("idle.c");
+    let job = Job::start(&["run", "--timeout", LIMIT, "--quiet", &path, "--", "5"]);
+    let pid = Pid::from_child(&job.child);
+    waitid(
+        rustix::process::WaitId::Pid(pid),
+        WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
+    )
+    .unwrap();
+    // Of the ended command and all the children that it has waited for: utime, stime, cutime, cstime.
+    let stat = fs::read_to_string(format!("/proc/{}/stat", job.child.id())).unwrap();
+    let fields: Vec<&str> = stat[stat.rfind(')').unwrap()..]
+        .split_whitespace()
+        .collect();
+    let ticks: u64 = fields[12..16]
+        .iter()
+        .map(|f| f.parse::<u64>().unwrap())
+        .sum();
+    let seconds = ticks as f64 / rustix::param::clock_ticks_per_second() as f64;
+    let ended = job.end().expect(0);
+    assert!(ended.stdout.contains("[0] idle: 8 processes"), "{ended}");
+    // Eight nodes that poll would use 5 s on each processor; starting and stopping takes under 2 s.
+    assert!(
+        seconds < 4.0,
+        "{seconds} s of processor time for 5 s of sleep\n{ended}"
+    );
+}
+
+#[test]
+fn a_null_pointer_is_named_with_its_place() {
+    run(&["--torus", "2x2x1"], "fail_null.c", &[])
+        .expect(1)
+        .says(&["rank 3", "(1,1,0)", "null pointer", "fail_null.c:"]);
+}
+
+#[test]
+fn a_stack_overrun_is_named() {
+    for arguments in [&[][..], &["100000"]] {
+        run(&["--torus", "2x2x1"], "fail_stack.c", arguments)
+            .expect(1)
+            .says(&["rank 3", "(1,1,0)", "stack"]);
+    }
+}
+
+#[test]
+fn abort_ends_the_job_and_what_was_printed_is_shown() {
+    let ended = run(&["--torus", "2x2x1"], "fail_abort.c", &[])
+        .expect(1)
+        .says(&["rank 3", "(1,1,0)", "abort"]);
+    assert!(ended.stdout.contains("about to call abort"), "{ended}");
+}
+
+#[test]
+fn mpi_abort_gives_its_code() {
+    run(&["--torus", "2x2x1"], "fail_mpi_abort.c", &[])
+        .expect(7)
+        .says(&["rank 3", "(1,1,0)", "MPI_Abort", "7"]);
+}
+
+#[test]
+fn an_mpi_error_is_fatal_and_names_the_function() {
+    run(&["--torus", "2x1x1"], "fail_args.c", &[])
+        .expect(1)
+        .says(&["rank", "MPI_"]);
+}
+
+#[test]
+fn a_panic_of_a_rust_program_is_named_with_its_place() {
+    run(&["--torus", "2x2x1"], "fail_panic.rs", &[])
+        .expect(1)
+        .says(&["rank 3", "(1,1,0)", "panic", "fail_panic.rs:"]);
+}
+
+#[test]
+fn a_rust_program_runs_with_the_same_command() {
+    run(&["--torus", "2x2x1"], "ring.rs", &[]).expect(0);
+}
+
+#[test]
+fn a_program_that_leaves_early_ends_the_job_with_its_status() {
+    run(&["--torus", "2x2x1"], "fail_exit.c", &[])
+        .expect(3)
+        .says(&["rank 3", "(1,1,0)"]);
+}
+
+#[test]
+fn a_killed_instance_ends_the_job() {
+    let path = program("fail_hang.c");
+    let mut job = Job::start(&["run", "--torus", "2x2x1", "--timeout", LIMIT, &path]);
+    job.wait_for("waiting for a message");
+    let instances = job.instances();
+    assert_eq!(instances.len(), 4);
+    let victim = Pid::from_raw(instances[2]).unwrap();
+    kill_process(victim, Signal::KILL).unwrap();
+    job.end()
+        .expect(1)
+        .says(&["rank 2", "(0,1,0)", "signal 9", "QEMU"]);
+}
+
+#[test]
+fn a_hanging_job_says_where_each_rank_is() {
+    let path = program("fail_hang.c");
+    midplane(&["run", "--torus", "2x2x1", "--timeout", "20", &path])
+        .expect(1)
+        .says(&[
+            "20 s",
+            "rank 0 at (0,0,0): in MPI_Recv (peer 3, tag 42)",
+            "ranks 1, 2: in MPI_Barrier",
+            "rank 3 at (1,1,0): computing",
+        ]);
+}
+
+#[test]
+fn signals_end_everything() {
+    let path = program("fail_hang.c");
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let mut job = Job::start(&["run", "--timeout", LIMIT, &path]);
+        job.wait_for("waiting for a message");
+        assert_eq!(job.instances().len(), 8);
+        job.signal(signal);
+        job.end().expect(status);
+    }
+}
+
+#[test]
+fn nothing_survives_a_killed_command() {
+    let path = program("fail_hang.c");
+    let mut job = Job::start(&["run", "--timeout", LIMIT, &path]);
+    job.wait_for("waiting for a message");
+    let mark = job.mark.clone();
+    job.signal(Signal::KILL);
+    let status = job.child.wait().unwrap();
+    assert_eq!(status.code(), None);
+    // The system kills the instances; that takes it a moment.
+    for _ in 0..1000 {
+        if marked(&mark).is_empty() {
+            return;
+        }
+        std::thread::yield_now();
+        rustix::thread::nanosleep(&rustix::time::Timespec {
+            tv_sec: 0,
+            tv_nsec: 10_000_000,
+        });
+    }
+    panic!("left behind: {:?}", marked(&mark));
+}
+
+#[test]
+fn bad_input_is_refused_with_one_line() {
+    let killer = program("killer.c");
+    let killer = killer.as_str();
+    let big = fs::read_to_string("/proc/meminfo").unwrap();
+    assert!(
+        big.contains("MemAvailable"),
+        "needed to tell how many nodes fit"
+    );
+    for (arguments, word) in [
+        (&["run", "--torus", "0x2x2", killer][..], "0x2x2"),
+        (&["run", "--torus", "2x2", killer], "2x2x2"),
+        (&["run", "--torus", "axb", killer], "axb"),
+        (&["run", "--torus", "256x256x256", killer], "it can hold"),
+        (&["run", "none.c"], "none.c"),
+        (&["run", "--mpi-memory", "1", killer], "the least is"),
+        (&["run", "--mpi-memory", "8M", killer], "--node-memory"),
+        (&["run", "--mpi-memory", "x", killer], "64K"),
+        (&["run", "--node-memory", "5000", killer], "4K"),
+        (&["run", "--stack", "1", killer], "16K"),
+        (&["run", "--timeout", "-1", killer], "--timeout"),
+        (&["run", killer, "5", "1024"], "--"),
+        (&["run"], "PROGRAM"),
+        (&["fly"], "fly"),
+    ] {
+        let ended = midplane(arguments).expect(2);
+        let lines: Vec<&str> = ended.stderr.lines().collect();
+        assert_eq!(lines.len(), 1, "{arguments:?}: {ended}");
+        assert!(lines[0].contains(word), "{arguments:?}: {ended}");
+        assert_eq!(ended.stdout, "", "{ended}");
+    }
+}
+
+#[test]
+fn a_program_that_does_not_compile_shows_the_compilers_words() {
+    let ended = run(&[], "fail_compile.c", &[]).expect(2).says(&[
+        "fail_compile.c:",
+        "error:",
+        "does not compile",
+    ]);
+    assert!(!ended.stderr.contains("backtrace"), "{ended}");
+}
+
+#[test]
+fn a_program_that_is_too_big_for_a_node_is_refused_with_the_numbers() {
+    let ended = run(&[], "fail_big.c", &[]).expect(2);
+    let complaint = ended.complaint();
+    assert_eq!(complaint.len(), 1, "{ended}");
+    assert!(complaint[0].contains("--node-memory is 8M"), "{ended}");
+    // What it says would do, does.
+    let advice = complaint[0].rsplit(' ').next().unwrap();
+    run(
+        &["--torus", "1x1x1", "--node-memory", advice],
+        "fail_big.c",
+        &[],
+    )
+    .expect(0);
+}
+
+#[test]
+fn help_documents_every_subcommand() {
+    let help = midplane(&["help"]).expect(0);
+    for subcommand in ["run", "test", "doctor"] {
+        assert!(help.stdout.contains(subcommand), "{help}");
+        let own = midplane(&["help", subcommand]).expect(0);
+        assert!(own.stdout.contains("Usage: cargo midplane"), "{own}");
+    }
+}
+
+#[test]
+fn doctor_finds_what_the_other_tests_need() {
+    let ended = midplane(&["doctor"]).expect(0);
+    for tool in ["Rust", "QEMU", "C compiler", "picolibc"] {
+        assert!(ended.stdout.contains(tool), "{ended}");
+    }
+    assert!(!ended.stdout.contains("missing"), "{ended}");
+}
