@@ -32,13 +32,21 @@
 
 extern crate alloc;
 
+pub mod api;
 pub mod call;
+pub mod coll;
+pub mod comm;
+pub mod datatype;
 pub mod envelope;
+pub mod error;
 pub mod kernel;
+#[allow(unsafe_code)]
+pub mod lend;
 pub mod list;
 pub mod matching;
 #[allow(unsafe_code)]
 pub mod memory;
+pub mod op;
 pub mod peers;
 pub mod pending;
 pub mod protocol;
@@ -65,7 +73,13 @@ use crate::pending::Pending;
 use crate::region::{BLOCK_BYTES, Block, Region};
 use crate::request::{MAX_SLOTS, RequestId, RequestPool, State};
 
+pub use crate::api::{Mpi, Source, TagSelector};
+pub use crate::comm::{Communicator, Status};
+pub use crate::datatype::Datatype;
 pub use crate::envelope::{Context, Tag};
+pub use crate::error::{Class, Error};
+pub use crate::lend::{RecvRequest, Scope, SendRequest};
+pub use crate::op::Op;
 
 /// The least MPI memory in bytes with which a job runs: one unexpected record.
 pub const LEAST_MPI_MEMORY: usize = BLOCK_BYTES;

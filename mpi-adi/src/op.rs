@@ -4,7 +4,6 @@
 use core::ffi::c_int;
 use core::ops::{Add, Mul};
 
-use rustc_apfloat::Float as _;
 use rustc_apfloat::ieee::{Quad, X87DoubleExtended};
 
 use crate::datatype::{Basic, Kind, LONG_DOUBLE, LongDouble, Number};
