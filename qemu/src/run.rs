@@ -48,7 +48,7 @@ pub struct Options {
     stack: Option<u64>,
 
     /// End the job after this many seconds and say where each rank was
-    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout, allow_negative_numbers = true)]
     timeout: Option<Duration>,
 
     /// Write the report as JSON to this file
@@ -92,6 +92,9 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         .unwrap_or(options.node_memory / MPI_SHARE);
     check_memory(options, mpi_memory)?;
     let program = Program::classify(&options.program)?;
+    if let Some(path) = &options.report {
+        report::check(path)?;
+    }
     Machine::look().check(shape.nodes().into(), options.node_memory)?;
 
     let tools = setup::ensure()?;
