@@ -76,7 +76,8 @@ impl<'e> Mpi<'e> {
     /// Ends the whole job at once with `status` (MPI_Abort, MPI-3.1 section 8.7).
     pub fn abort(&self, status: i32) -> ! {
         loop {
-            self.env.with(&mut |_, kernel| kernel.abort(AbortReason::MpiAbort, status));
+            self.env
+                .with(&mut |_, kernel| kernel.abort(AbortReason::MpiAbort, status));
         }
     }
 
@@ -84,7 +85,11 @@ impl<'e> Mpi<'e> {
     /// come here too (MPI_Finalize). Fails with [`Error::NoMemory`].
     pub fn finalize(self) -> Result<(), Error> {
         coll::barrier(self.world(), "MPI_Finalize")?;
-        let note = CallNote { function: "MPI_Finalize", peer: None, tag: None };
+        let note = CallNote {
+            function: "MPI_Finalize",
+            peer: None,
+            tag: None,
+        };
         block_on(self.env, note, |adi, _| adi.is_quiet().then_some(()));
         Ok(())
     }
@@ -142,7 +147,9 @@ impl Status {
     /// Elements of `T` received (MPI_Get_count); `None` when the bytes are no whole number of them
     /// (MPI_UNDEFINED).
     pub fn count<T: Datatype>(&self) -> Option<usize> {
-        self.bytes.is_multiple_of(size_of::<T>()).then(|| self.bytes / size_of::<T>())
+        self.bytes
+            .is_multiple_of(size_of::<T>())
+            .then(|| self.bytes / size_of::<T>())
     }
 }
 
@@ -168,7 +175,12 @@ impl Communicator<'_> {
         source: impl Into<Source>,
         tag: impl Into<TagSelector>,
     ) -> Result<Status, Error> {
-        self.recv_bytes("MPI_Recv", cast_slice_mut(buffer), source.into().rank(), tag.into().tag())
+        self.recv_bytes(
+            "MPI_Recv",
+            cast_slice_mut(buffer),
+            source.into().rank(),
+            tag.into().tag(),
+        )
     }
 
     /// Sends `data` and receives into `buffer` at once, so that a ring or a chain of such calls does not
@@ -186,13 +198,21 @@ impl Communicator<'_> {
         self.sendrecv_bytes(
             "MPI_Sendrecv",
             (cast_slice(data), dest, send_tag),
-            (cast_slice_mut(buffer), source.into().rank(), recv_tag.into().tag()),
+            (
+                cast_slice_mut(buffer),
+                source.into().rank(),
+                recv_tag.into().tag(),
+            ),
         )
     }
 
     /// Blocks until a message that fits can be received, and says which (MPI_Probe). Fails with
     /// [`Error::Rank`], [`Error::Tag`] or [`Error::NoMemory`].
-    pub fn probe(&self, source: impl Into<Source>, tag: impl Into<TagSelector>) -> Result<Status, Error> {
+    pub fn probe(
+        &self,
+        source: impl Into<Source>,
+        tag: impl Into<TagSelector>,
+    ) -> Result<Status, Error> {
         self.probe_span("MPI_Probe", source.into().rank(), tag.into().tag())
     }
 
@@ -234,7 +254,10 @@ impl Communicator<'_> {
         root: Rank,
     ) -> Result<(), Error> {
         if self.rank() == root {
-            same_length(size_of_val(data), result.as_ref().map_or(0, |result| size_of_val(*result)))?;
+            same_length(
+                size_of_val(data),
+                result.as_ref().map_or(0, |result| size_of_val(*result)),
+            )?;
         }
         self.reduce_slices(data, result, op, root)
     }
@@ -242,7 +265,12 @@ impl Communicator<'_> {
     /// Combines everybody's `data`, place by place, into everybody's `result` (MPI_Allreduce), as
     /// [`Communicator::reduce`] does. Fails with [`Error::Undefined`], and [`Error::Lengths`] when the two
     /// differ in length.
-    pub fn allreduce<T: Datatype>(&self, data: &[T], result: &mut [T], op: Op) -> Result<(), Error> {
+    pub fn allreduce<T: Datatype>(
+        &self,
+        data: &[T],
+        result: &mut [T],
+        op: Op,
+    ) -> Result<(), Error> {
         same_length(size_of_val(data), size_of_val(result))?;
         self.allreduce_slices(data, result, op)
     }
@@ -275,5 +303,9 @@ impl Communicator<'_> {
 }
 
 fn same_length(expected: usize, given: usize) -> Result<(), Error> {
-    if expected == given { Ok(()) } else { Err(Error::Lengths { expected, given }) }
+    if expected == given {
+        Ok(())
+    } else {
+        Err(Error::Lengths { expected, given })
+    }
 }

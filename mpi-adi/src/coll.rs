@@ -7,7 +7,7 @@
 //! | reduce, allreduce | binomial tree to rank 0, by segments; then to the root, or a bcast | log2 n a segment |
 //! | gather, scatter | one by one at the root | 1, and n - 1 at the root |
 //! | allgather | ring | n - 1 |
-//! | alltoall | pairs at growing distance | n - 1 |
+//! | alltoall | pairs at growing distance; in place by segments | n - 1 |
 //! | scan, exscan | chain, by segments | 2 a segment |
 //!
 //! Memory does not grow with the message: what a reduction computes with is two segments of
@@ -53,7 +53,10 @@ pub(crate) fn predefined(op: Op, basic: Basic) -> Result<impl FnMut(&[u8], &mut 
     if !op.is_defined(basic) {
         return Err(Error::Undefined);
     }
-    Ok(move |left: &[u8], right: &mut [u8]| op.combine(basic, left, right).expect("defined, as just checked"))
+    Ok(move |left: &[u8], right: &mut [u8]| {
+        op.combine(basic, left, right)
+            .expect("defined, as just checked")
+    })
 }
 
 /// Every process has called it before any leaves.
@@ -64,14 +67,23 @@ pub(crate) fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<
     while distance < size {
         let to = (rank + distance) % size;
         let from = (rank + size - distance) % size;
-        comm.sendrecv_span(function, (Span::EMPTY, to, BARRIER), (Span::EMPTY, Some(from), Some(BARRIER)))?;
+        comm.sendrecv_span(
+            function,
+            (Span::EMPTY, to, BARRIER),
+            (Span::EMPTY, Some(from), Some(BARRIER)),
+        )?;
         distance *= 2;
     }
     Ok(())
 }
 
 /// The root's span to everybody's.
-pub(crate) fn bcast(comm: Communicator<'_>, function: &'static str, span: Span, root: Rank) -> Result<(), Error> {
+pub(crate) fn bcast(
+    comm: Communicator<'_>,
+    function: &'static str,
+    span: Span,
+    root: Rank,
+) -> Result<(), Error> {
     comm.check_root(root)?;
     let comm = comm.for_collectives();
     let size = comm.size();
@@ -94,26 +106,44 @@ pub(crate) fn bcast(comm: Communicator<'_>, function: &'static str, span: Span, 
     Ok(())
 }
 
-fn send(comm: Communicator<'_>, function: &'static str, span: Span, dest: Rank, tag: Tag) -> Result<(), Error> {
+fn send(
+    comm: Communicator<'_>,
+    function: &'static str,
+    span: Span,
+    dest: Rank,
+    tag: Tag,
+) -> Result<(), Error> {
     comm.send_span(function, span, dest, tag, Mode::Standard)
 }
 
 /// Receives exactly the span's bytes: processes that disagree on a collective's length are told so.
-fn receive(comm: Communicator<'_>, function: &'static str, span: Span, source: Rank, tag: Tag) -> Result<(), Error> {
+fn receive(
+    comm: Communicator<'_>,
+    function: &'static str,
+    span: Span,
+    source: Rank,
+    tag: Tag,
+) -> Result<(), Error> {
     let status = comm.recv_span(function, span, Some(source), Some(tag))?;
     same_length(span.len(), status.bytes)
 }
 
 fn same_length(expected: usize, given: usize) -> Result<(), Error> {
-    if expected == given { Ok(()) } else { Err(Error::Lengths { expected, given }) }
+    if expected == given {
+        Ok(())
+    } else {
+        Err(Error::Lengths { expected, given })
+    }
 }
 
 fn read(comm: Communicator<'_>, span: Span, offset: usize, out: &mut [u8]) {
-    comm.env.with(&mut |_, kernel| kernel.memory().read(span, offset, out));
+    comm.env
+        .with(&mut |_, kernel| kernel.memory().read(span, offset, out));
 }
 
 fn write(comm: Communicator<'_>, span: Span, offset: usize, bytes: &[u8]) {
-    comm.env.with(&mut |_, kernel| kernel.memory().write(span, offset, bytes));
+    comm.env
+        .with(&mut |_, kernel| kernel.memory().write(span, offset, bytes));
 }
 
 /// Copies `from` to `to`, which must be as long.
@@ -131,6 +161,27 @@ pub(crate) fn copy(comm: Communicator<'_>, from: Span, to: Span) -> Result<(), E
         offset += bytes.len();
     }
     Ok(())
+}
+
+/// `right[i] = left[i] op right[i]`, here alone; the two are equally long.
+pub(crate) fn combine_local(
+    comm: Communicator<'_>,
+    left: Span,
+    right: Span,
+    element: usize,
+    combine: &mut Combine<'_>,
+) {
+    let (mut a, mut b) = (Segment::ZERO, Segment::ZERO);
+    let mut offset = 0;
+    while offset < left.len() {
+        let bytes = segment_bytes(element).min(left.len() - offset);
+        let (a, b) = (&mut a.0[..bytes], &mut b.0[..bytes]);
+        read(comm, left, offset, a);
+        read(comm, right, offset, b);
+        combine(a, b);
+        write(comm, right, offset, b);
+        offset += bytes;
+    }
 }
 
 /// Bytes of the segments that elements of `element` bytes are combined by.
@@ -209,7 +260,14 @@ pub(crate) fn reduce(
     let mut offset = 0;
     while offset < data.len() {
         let bytes = segment_bytes(element).min(data.len() - offset);
-        to_rank_0(comm, function, data.part(offset, bytes), element, combine, |_, _| Ok(()))?;
+        to_rank_0(
+            comm,
+            function,
+            data.part(offset, bytes),
+            element,
+            combine,
+            |_, _| Ok(()),
+        )?;
         receive(comm, function, result.part(offset, bytes), 0, REDUCE)?;
         offset += bytes;
     }
@@ -245,7 +303,9 @@ pub(crate) fn gather(
         return send(comm, function, data, root, GATHER);
     }
     copy(comm, data, place(root))?;
-    (0..comm.size()).filter(|rank| *rank != root).try_for_each(|rank| receive(comm, function, place(rank), rank, GATHER))
+    (0..comm.size())
+        .filter(|rank| *rank != root)
+        .try_for_each(|rank| receive(comm, function, place(rank), rank, GATHER))
 }
 
 /// The root's parts, where `part` says what each rank gets, to everybody's `result`. `result` may be the
@@ -262,7 +322,9 @@ pub(crate) fn scatter(
     if comm.rank() != root {
         return receive(comm, function, result, root, SCATTER);
     }
-    (0..comm.size()).filter(|rank| *rank != root).try_for_each(|rank| send(comm, function, part(rank), rank, SCATTER))?;
+    (0..comm.size())
+        .filter(|rank| *rank != root)
+        .try_for_each(|rank| send(comm, function, part(rank), rank, SCATTER))?;
     copy(comm, part(root), result)
 }
 
@@ -309,7 +371,48 @@ pub(crate) fn alltoall(
     for distance in 1..size {
         let to = (rank + distance) % size;
         let from = (rank + size - distance) % size;
-        exchange(comm, function, (part(to), to), (place(from), from), ALLTOALL)?;
+        exchange(
+            comm,
+            function,
+            (part(to), to),
+            (place(from), from),
+            ALLTOALL,
+        )?;
+    }
+    Ok(())
+}
+
+/// As [`alltoall`] where `place` holds both what goes to a rank and, afterwards, what came from it. Goes by
+/// segments, so that no copy of a part is needed.
+pub(crate) fn alltoall_in_place(
+    comm: Communicator<'_>,
+    function: &'static str,
+    place: &dyn Fn(Rank) -> Span,
+) -> Result<(), Error> {
+    let comm = comm.for_collectives();
+    let (rank, size) = (comm.rank(), comm.size());
+    let (mut given, mut taken) = (Segment::ZERO, Segment::ZERO);
+    // In each round everybody has one partner (or itself): two ranks whose sum is the round's number.
+    for round in 0..size {
+        let peer = (round + size - rank) % size;
+        if peer == rank {
+            continue;
+        }
+        let span = place(peer);
+        let mut offset = 0;
+        while offset < span.len() {
+            let bytes = SEGMENT_BYTES.min(span.len() - offset);
+            let (given, taken) = (&mut given.0[..bytes], &mut taken.0[..bytes]);
+            read(comm, span, offset, given);
+            let status = comm.sendrecv_bytes(
+                function,
+                (given, peer, ALLTOALL),
+                (taken, Some(peer), Some(ALLTOALL)),
+            )?;
+            same_length(bytes, status.bytes)?;
+            write(comm, span, offset, taken);
+            offset += bytes;
+        }
     }
     Ok(())
 }

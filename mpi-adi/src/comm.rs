@@ -62,13 +62,25 @@ impl<'e> Communicator<'e> {
     /// MPI_COMM_WORLD.
     pub fn world(env: &'e dyn Env) -> Self {
         let (rank, size) = place(env);
-        Communicator { env, group: Group::World, context: WORLD_CONTEXT, rank, size }
+        Communicator {
+            env,
+            group: Group::World,
+            context: WORLD_CONTEXT,
+            rank,
+            size,
+        }
     }
 
     /// MPI_COMM_SELF.
     pub fn own(env: &'e dyn Env) -> Self {
         let (world, _) = place(env);
-        Communicator { env, group: Group::Own { world }, context: SELF_CONTEXT, rank: 0, size: 1 }
+        Communicator {
+            env,
+            group: Group::Own { world },
+            context: SELF_CONTEXT,
+            rank: 0,
+            size: 1,
+        }
     }
 
     /// Whether a request's context is that of MPI_COMM_SELF.
@@ -99,7 +111,7 @@ impl<'e> Communicator<'e> {
         }
     }
 
-    fn from_world(self, world: Rank) -> Rank {
+    fn in_group(self, world: Rank) -> Rank {
         match self.group {
             Group::World => world,
             Group::Own { .. } => 0,
@@ -107,12 +119,26 @@ impl<'e> Communicator<'e> {
     }
 
     fn check_rank(&self, rank: Rank) -> Result<(), Error> {
-        if rank < self.size { Ok(()) } else { Err(Error::Rank { rank: rank.into(), size: self.size }) }
+        if rank < self.size {
+            Ok(())
+        } else {
+            Err(Error::Rank {
+                rank: rank.into(),
+                size: self.size,
+            })
+        }
     }
 
     /// [`Error::Root`] unless `root` is a rank of the communicator.
     pub(crate) fn check_root(&self, root: Rank) -> Result<(), Error> {
-        if root < self.size { Ok(()) } else { Err(Error::Root { root: root.into(), size: self.size }) }
+        if root < self.size {
+            Ok(())
+        } else {
+            Err(Error::Root {
+                root: root.into(),
+                size: self.size,
+            })
+        }
     }
 
     fn check_tag(tag: Option<Tag>) -> Result<(), Error> {
@@ -130,16 +156,30 @@ impl<'e> Communicator<'e> {
     }
 
     /// The note of a call of `function` with this peer and tag.
-    pub(crate) fn note(self, function: &'static str, peer: Option<Rank>, tag: Option<Tag>) -> CallNote {
+    pub(crate) fn note(
+        self,
+        function: &'static str,
+        peer: Option<Rank>,
+        tag: Option<Tag>,
+    ) -> CallNote {
         let peer = peer.map_or(ANY_SOURCE_NOTE, |rank| self.to_world(rank) as i32);
-        CallNote { function, peer: Some(peer), tag: Some(tag.unwrap_or(ANY_TAG_NOTE)) }
+        CallNote {
+            function,
+            peer: Some(peer),
+            tag: Some(tag.unwrap_or(ANY_TAG_NOTE)),
+        }
     }
 
     fn send_to(self, span: Span, dest: Rank, tag: Tag, mode: Mode) -> Result<SendTo, Error> {
         self.check_rank(dest)?;
         Self::check_tag(Some(tag))?;
         Self::check_length(span)?;
-        Ok(SendTo { dest: self.to_world(dest), tag, context: self.context, mode })
+        Ok(SendTo {
+            dest: self.to_world(dest),
+            tag,
+            context: self.context,
+            mode,
+        })
     }
 
     fn pattern(self, source: Option<Rank>, tag: Option<Tag>) -> Result<Pattern, Error> {
@@ -147,14 +187,32 @@ impl<'e> Communicator<'e> {
             self.check_rank(source)?;
         }
         Self::check_tag(tag)?;
-        Ok(Pattern { source: source.map(|rank| self.to_world(rank)), tag, context: self.context })
+        Ok(Pattern {
+            source: source.map(|rank| self.to_world(rank)),
+            tag,
+            context: self.context,
+        })
     }
 
     /// How a finished receive ended, in the communicator's terms.
     pub(crate) fn received(self, outcome: Outcome) -> Result<Status, Error> {
-        let Outcome { source, tag, bytes, truncated, .. } = outcome;
-        let source = self.from_world(source);
-        if truncated { Err(Error::Truncated { source, tag, room: bytes }) } else { Ok(Status { source, tag, bytes }) }
+        let Outcome {
+            source,
+            tag,
+            bytes,
+            truncated,
+            ..
+        } = outcome;
+        let source = self.in_group(source);
+        if truncated {
+            Err(Error::Truncated {
+                source,
+                tag,
+                room: bytes,
+            })
+        } else {
+            Ok(Status { source, tag, bytes })
+        }
     }
 
     /// Starts a send. Does not block. Fails with [`Error::Rank`], [`Error::Tag`], [`Error::TooLong`] or
@@ -183,7 +241,10 @@ impl<'e> Communicator<'e> {
     ) -> Result<RequestId, Error> {
         let pattern = self.pattern(source, tag)?;
         let note = self.note(function, source, tag);
-        immediate(self.env, note, |adi, kernel| adi.irecv(kernel.memory(), pattern, span)).map_err(Error::from)
+        immediate(self.env, note, |adi, kernel| {
+            adi.irecv(kernel.memory(), pattern, span)
+        })
+        .map_err(Error::from)
     }
 
     /// Sends and blocks until the span may be used again. Fails as [`Communicator::start_send`].
@@ -211,7 +272,9 @@ impl<'e> Communicator<'e> {
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag)?;
         let note = self.note(function, source, tag);
-        let outcome = run(self.env, note, |adi, kernel| Ok(adi.irecv(kernel.memory(), pattern, span)?))?;
+        let outcome = run(self.env, note, |adi, kernel| {
+            Ok(adi.irecv(kernel.memory(), pattern, span)?)
+        })?;
         self.received(outcome)
     }
 
@@ -227,7 +290,9 @@ impl<'e> Communicator<'e> {
         let to = self.send_to(send, dest, send_tag, Mode::Standard)?;
         let pattern = self.pattern(source, recv_tag)?;
         let note = self.note(function, source, recv_tag);
-        let receive = immediate(self.env, note, |adi, kernel| adi.irecv(kernel.memory(), pattern, recv))?;
+        let receive = immediate(self.env, note, |adi, kernel| {
+            adi.irecv(kernel.memory(), pattern, recv)
+        })?;
         if let Err(error) = run(self.env, note, |adi, _| Ok(adi.isend(to, send)?)) {
             // The span must not stay with the device: what cannot be cancelled has matched, and arrives.
             wait_cancelled(self.env, note, receive);
@@ -245,7 +310,9 @@ impl<'e> Communicator<'e> {
         tag: Option<Tag>,
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag)?;
-        let found = block_on(self.env, self.note(function, source, tag), |adi, _| adi.iprobe(pattern).transpose())?;
+        let found = block_on(self.env, self.note(function, source, tag), |adi, _| {
+            adi.iprobe(pattern).transpose()
+        })?;
         Ok(self.probed(found))
     }
 
@@ -271,7 +338,7 @@ impl<'e> Communicator<'e> {
 
     fn probed(self, found: Probed) -> Status {
         Status {
-            source: self.from_world(found.envelope.source),
+            source: self.in_group(found.envelope.source),
             tag: found.envelope.tag,
             bytes: found.length as usize,
         }

@@ -42,8 +42,29 @@ impl Class {
     pub fn from_code(code: i32) -> Option<Class> {
         use Class::*;
         const ALL: [Class; 23] = [
-            Success, Buffer, Count, Type, Tag, Comm, Rank, Root, Group, Op, Topology, Dims, Arg, Unknown,
-            Truncate, Other, Intern, InStatus, Pending, Request, Keyval, NoMem, UnsupportedOperation,
+            Success,
+            Buffer,
+            Count,
+            Type,
+            Tag,
+            Comm,
+            Rank,
+            Root,
+            Group,
+            Op,
+            Topology,
+            Dims,
+            Arg,
+            Unknown,
+            Truncate,
+            Other,
+            Intern,
+            InStatus,
+            Pending,
+            Request,
+            Keyval,
+            NoMem,
+            UnsupportedOperation,
         ];
         ALL.get(usize::try_from(code).ok()?).copied()
     }
@@ -129,6 +150,23 @@ pub enum Error {
     },
     /// Memory is used up. Receive or complete something, or free heap, and try again.
     NoMemory(NoMemory),
+    /// The program's heap has no room for a copy of the message that this call needs.
+    NoRoom {
+        /// Bytes of the copy.
+        bytes: usize,
+    },
+    /// A limit of this library.
+    Limit {
+        /// What there cannot be more of.
+        what: &'static str,
+        /// How many there can be.
+        limit: usize,
+    },
+    /// An attribute key that names no attribute.
+    Keyval {
+        /// The key.
+        keyval: i32,
+    },
     /// An operation that is not defined for the datatype.
     Undefined,
     /// A null pointer where a buffer with elements must be.
@@ -194,7 +232,9 @@ impl Error {
             Error::Tag { .. } => Class::Tag,
             Error::Count { .. } | Error::TooLong { .. } => Class::Count,
             Error::Truncated { .. } | Error::Lengths { .. } => Class::Truncate,
-            Error::NoMemory(_) => Class::NoMem,
+            Error::NoMemory(_) | Error::NoRoom { .. } => Class::NoMem,
+            Error::Limit { .. } => Class::Other,
+            Error::Keyval { .. } => Class::Keyval,
             Error::Undefined | Error::Operation { .. } => Class::Op,
             Error::NullBuffer | Error::InPlace => Class::Buffer,
             Error::NullArgument { .. } | Error::Argument { .. } => Class::Arg,
@@ -235,12 +275,19 @@ impl fmt::Display for Error {
                  memory, or give the node more with --node-memory"
             ),
             Error::NoMemory(NoMemory::ProbeRecord) => f.write_str(
-                "the program's heap has no room for the record of a probed message; free memory, or give the \
+                "the program's heap has no room to remember one more probe; free memory, or give the \
                  node more with --node-memory",
             ),
             Error::NoMemory(NoMemory::Start { bytes }) => {
                 write!(f, "the node's memory has no room for the {bytes} bytes of MPI memory and peer table")
             }
+            Error::NoRoom { bytes } => write!(
+                f,
+                "the program's heap has no room for a copy of {bytes} bytes; free memory, or give the node more \
+                 with --node-memory"
+            ),
+            Error::Limit { what, limit } => write!(f, "there can be no more than {limit} {what}; free some"),
+            Error::Keyval { keyval } => write!(f, "{keyval:#010x} is no attribute key"),
             Error::Undefined => f.write_str("the operation is not defined for this datatype (MPI-3.1 section 5.9.2)"),
             Error::NullBuffer => f.write_str("a null pointer as the buffer of elements"),
             Error::NullArgument { name } => write!(f, "a null pointer as {name}"),

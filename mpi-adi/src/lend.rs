@@ -72,7 +72,11 @@ impl Communicator<'_> {
         (send, dest, send_tag): (&[u8], Rank, Tag),
         (recv, source, recv_tag): (&mut [u8], Option<Rank>, Option<Tag>),
     ) -> Result<Status, Error> {
-        self.sendrecv_span(function, (reading(send), dest, send_tag), (writing(recv), source, recv_tag))
+        self.sendrecv_span(
+            function,
+            (reading(send), dest, send_tag),
+            (writing(recv), source, recv_tag),
+        )
     }
 
     pub(crate) fn bcast_bytes(self, bytes: &mut [u8], root: Rank) -> Result<(), Error> {
@@ -88,31 +92,75 @@ impl Communicator<'_> {
     ) -> Result<(), Error> {
         let recv = recv.map_or(Span::EMPTY, |recv| writing(cast_slice_mut(recv)));
         let mut combine = coll::predefined(op, T::BASIC)?;
-        coll::reduce(self, "MPI_Reduce", reading(cast_slice(send)), recv, size_of::<T>(), &mut combine, root)
+        coll::reduce(
+            self,
+            "MPI_Reduce",
+            reading(cast_slice(send)),
+            recv,
+            size_of::<T>(),
+            &mut combine,
+            root,
+        )
     }
 
-    pub(crate) fn allreduce_slices<T: Datatype>(self, send: &[T], recv: &mut [T], op: Op) -> Result<(), Error> {
+    pub(crate) fn allreduce_slices<T: Datatype>(
+        self,
+        send: &[T],
+        recv: &mut [T],
+        op: Op,
+    ) -> Result<(), Error> {
         let recv = writing(cast_slice_mut(recv));
         let mut combine = coll::predefined(op, T::BASIC)?;
-        coll::allreduce(self, "MPI_Allreduce", reading(cast_slice(send)), recv, size_of::<T>(), &mut combine)
+        coll::allreduce(
+            self,
+            "MPI_Allreduce",
+            reading(cast_slice(send)),
+            recv,
+            size_of::<T>(),
+            &mut combine,
+        )
     }
 
-    pub(crate) fn gather_bytes(self, send: &[u8], recv: &mut [u8], root: Rank) -> Result<(), Error> {
+    pub(crate) fn gather_bytes(
+        self,
+        send: &[u8],
+        recv: &mut [u8],
+        root: Rank,
+    ) -> Result<(), Error> {
         let recv = writing(recv);
         let each = send.len();
-        coll::gather(self, "MPI_Gather", reading(send), &|rank| recv.part(rank as usize * each, each), root)
+        coll::gather(
+            self,
+            "MPI_Gather",
+            reading(send),
+            &|rank| recv.part(rank as usize * each, each),
+            root,
+        )
     }
 
     pub(crate) fn allgather_bytes(self, send: &[u8], recv: &mut [u8]) -> Result<(), Error> {
         let recv = writing(recv);
         let each = send.len();
-        coll::allgather(self, "MPI_Allgather", reading(send), &|rank| recv.part(rank as usize * each, each))
+        coll::allgather(self, "MPI_Allgather", reading(send), &|rank| {
+            recv.part(rank as usize * each, each)
+        })
     }
 
-    pub(crate) fn scatter_bytes(self, send: &[u8], recv: &mut [u8], root: Rank) -> Result<(), Error> {
+    pub(crate) fn scatter_bytes(
+        self,
+        send: &[u8],
+        recv: &mut [u8],
+        root: Rank,
+    ) -> Result<(), Error> {
         let send = reading(send);
         let each = recv.len();
-        coll::scatter(self, "MPI_Scatter", &|rank| send.part(rank as usize * each, each), writing(recv), root)
+        coll::scatter(
+            self,
+            "MPI_Scatter",
+            &|rank| send.part(rank as usize * each, each),
+            writing(recv),
+            root,
+        )
     }
 
     /// Opens a scope in which nonblocking sends and receives may borrow everything that outlives it.
@@ -142,7 +190,10 @@ impl Communicator<'_> {
     ) -> Result<R, Error> {
         let scope = Scope {
             comm: *self,
-            open: RefCell::new(Open { requests: Vec::new(), free: None }),
+            open: RefCell::new(Open {
+                requests: Vec::new(),
+                free: None,
+            }),
             scope: PhantomData,
             env: PhantomData,
         };
@@ -179,7 +230,9 @@ impl Open {
     fn prepare(&mut self) -> Result<(), Error> {
         if self.free.is_none() {
             let live = self.requests.len() as u32;
-            self.requests.try_reserve(1).map_err(|_| NoMemory::Requests { live })?;
+            self.requests
+                .try_reserve(1)
+                .map_err(|_| NoMemory::Requests { live })?;
         }
         Ok(())
     }
@@ -205,7 +258,11 @@ impl Open {
     }
 }
 
-const SCOPE_END: CallNote = CallNote { function: "MPI_Waitall", peer: None, tag: None };
+const SCOPE_END: CallNote = CallNote {
+    function: "MPI_Waitall",
+    peer: None,
+    tag: None,
+};
 
 impl<'scope, 'env> Scope<'scope, 'env> {
     /// Starts a send (MPI_Isend). Does not block, and never waits for another process. Fails with
@@ -243,7 +300,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         // scope is over; `Communicator::scope` leaves only through it, or by unwinding (see the module).
         let span = unsafe { Span::new(bytes.as_ptr(), bytes.len()) };
         let id = self.comm.start_send(function, span, dest, tag, mode)?;
-        Ok(SendRequest { scope: self, id, at: open.add(Place::Send(id)) })
+        Ok(SendRequest {
+            scope: self,
+            id,
+            at: open.add(Place::Send(id)),
+        })
     }
 
     /// Starts a receive (MPI_Irecv) of a message from `source` with `tag`, either of which may be a
@@ -261,8 +322,16 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         // SAFETY: as in `start_send`; the borrow is exclusive, and nobody looks at the buffer again before
         // `RecvRequest::wait` or the end of the scope.
         let span = unsafe { Span::new(buffer.as_ptr().cast::<u8>().cast_const(), bytes) };
-        let id = self.comm.start_recv("MPI_Irecv", span, source.into().rank(), tag.into().tag())?;
-        Ok(RecvRequest { scope: self, id, at: open.add(Place::Receive(id)), buffer, exclusive: PhantomData })
+        let id = self
+            .comm
+            .start_recv("MPI_Irecv", span, source.into().rank(), tag.into().tag())?;
+        Ok(RecvRequest {
+            scope: self,
+            id,
+            at: open.add(Place::Receive(id)),
+            buffer,
+            exclusive: PhantomData,
+        })
     }
 
     /// Waits for everything still open.
@@ -275,7 +344,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                     wait(self.comm.env, SCOPE_END, id);
                     Ok(())
                 }
-                Place::Receive(id) => self.comm.received(wait(self.comm.env, SCOPE_END, id)).map(|_| ()),
+                Place::Receive(id) => self
+                    .comm
+                    .received(wait(self.comm.env, SCOPE_END, id))
+                    .map(|_| ()),
             };
             result = result.and(ended);
         }
@@ -283,10 +355,18 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     fn is_done(&self, function: &'static str, id: RequestId) -> bool {
-        immediate(self.comm.env, CallNote { function, peer: None, tag: None }, |adi, kernel| {
-            kernel.poll(adi);
-            adi.is_done(id)
-        })
+        immediate(
+            self.comm.env,
+            CallNote {
+                function,
+                peer: None,
+                tag: None,
+            },
+            |adi, kernel| {
+                kernel.poll(adi);
+                adi.is_done(id)
+            },
+        )
     }
 }
 
@@ -301,7 +381,15 @@ pub struct SendRequest<'scope, 'env: 'scope> {
 impl SendRequest<'_, '_> {
     /// Blocks until the data may be changed again (MPI_Wait). Cannot fail.
     pub fn wait(self) {
-        wait(self.scope.comm.env, CallNote { function: "MPI_Wait", peer: None, tag: None }, self.id);
+        wait(
+            self.scope.comm.env,
+            CallNote {
+                function: "MPI_Wait",
+                peer: None,
+                tag: None,
+            },
+            self.id,
+        );
         self.scope.open.borrow_mut().remove(self.at);
     }
 
@@ -326,7 +414,11 @@ impl<'scope, T: Datatype> RecvRequest<'scope, '_, T> {
     /// Blocks until the message is there (MPI_Wait), and gives the buffer back with what came. Fails with
     /// [`Error::Truncated`].
     pub fn wait(self) -> Result<(Status, &'scope mut [T]), Error> {
-        let note = CallNote { function: "MPI_Wait", peer: None, tag: None };
+        let note = CallNote {
+            function: "MPI_Wait",
+            peer: None,
+            tag: None,
+        };
         let outcome = wait(self.scope.comm.env, note, self.id);
         let received = self.scope.comm.received(outcome);
         self.give_back(received)
@@ -335,7 +427,11 @@ impl<'scope, T: Datatype> RecvRequest<'scope, '_, T> {
     /// Takes the receive back if no message has matched it (MPI_Cancel); otherwise blocks until that
     /// message is there, as [`RecvRequest::wait`] does. `None` in place of the status: cancelled.
     pub fn cancel(self) -> Result<(Option<Status>, &'scope mut [T]), Error> {
-        let note = CallNote { function: "MPI_Cancel", peer: None, tag: None };
+        let note = CallNote {
+            function: "MPI_Cancel",
+            peer: None,
+            tag: None,
+        };
         let outcome = wait_cancelled(self.scope.comm.env, note, self.id);
         if outcome.cancelled {
             let (_, buffer) = self.give_back(Ok(()))?;
