@@ -9,10 +9,10 @@ use crate::protocol::{Room, Verdict, on_rts as decide};
 use crate::region::{Holding, RecordId};
 use crate::request::{Mode, Request, RequestId, State};
 use crate::wire::{self, Fields, Rts};
-use crate::{ARMED_PROBES, Adi, Handling, NoMemory};
+use crate::{Adi, Handling, NoMemory};
 
 /// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Probed {
     /// Its source and tag.
     pub envelope: Envelope,
@@ -46,6 +46,7 @@ impl Adi {
             Some(record) => self.match_record(memory, id, record),
             None => {
                 self.matching.post(&mut self.requests, id.index());
+                self.probes.posted(&pattern);
                 self.peers.restart(pattern.source);
             }
         }
@@ -115,9 +116,9 @@ impl Adi {
     }
 
     /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
-    /// asks for gets a record even if the MPI memory has no room; repeated probes therefore find every
-    /// message that was sent (MPI-3.1 section 3.8.1). Fails only when the program's heap has no room for
-    /// such a record.
+    /// asks for is seen even if the MPI memory has no room for its record; repeated probes therefore find
+    /// every message that was sent (MPI-3.1 section 3.8.1; see [`crate::probe`]). Fails only when the
+    /// program's heap has no room for the armed probe.
     pub fn iprobe(&mut self, pattern: Pattern) -> Result<Option<Probed>, NoMemory> {
         if let Some(index) = self.matching.probe(&self.region, &pattern) {
             let record = self
@@ -129,16 +130,14 @@ impl Adi {
                 length: record.length,
             }));
         }
-        if !self.armed.contains(&Some(pattern)) {
-            // One spare block for each armed probe, this one included; the oldest gives way.
-            let armed = self.armed.iter().flatten().count().min(ARMED_PROBES - 1) + 1;
-            while self.region.free_spares() < armed {
-                if !self.region.add_spare() {
-                    return Err(NoMemory::ProbeRecord);
-                }
-            }
-            self.armed.rotate_right(1);
-            self.armed[0] = Some(pattern);
+        if let Some(noted) = self.probes.noted(&pattern) {
+            return Ok(Some(noted));
+        }
+        if self
+            .probes
+            .arm(pattern)
+            .map_err(|_| NoMemory::ProbeRecord)?
+        {
             self.peers.restart(pattern.source);
         }
         Ok(None)
@@ -257,16 +256,6 @@ impl Adi {
         if let Some(index) = self.region.record_only(*envelope, rts.length, rts.request) {
             return (Room::Record, index);
         }
-        if let Some(probe) = self
-            .armed
-            .iter_mut()
-            .find(|p| p.is_some_and(|p| p.matches(envelope)))
-        {
-            if let Some(index) = self.region.record_spare(*envelope, rts.length, rts.request) {
-                *probe = None;
-                return (Room::Record, index);
-            }
-        }
         (Room::Nothing, 0)
     }
 
@@ -305,16 +294,19 @@ impl Adi {
         };
         match (verdict, posted) {
             (Verdict::Receive, Some(slot)) => {
+                self.probes.taken(&envelope);
                 self.stats.cts_sent += 1;
                 self.accept(memory, slot, &envelope, rts, data)
                     .emit(wire::CTS)
             }
             (Verdict::Receive, None) => unreachable!("decided upon the match"),
             (Verdict::Buffer, _) => {
+                self.probes.taken(&envelope);
                 self.stats.cts_sent += 1;
                 self.buffer(record, rts, data).emit(wire::CTS)
             }
             (Verdict::Record, _) => {
+                self.probes.taken(&envelope);
                 self.matching.record(&mut self.region, record);
                 self.stats.nctsd_sent += 1;
                 fields.emit(wire::NCTSD)
@@ -328,6 +320,10 @@ impl Adi {
             ) => {
                 if set_failed {
                     self.peers.set_failed(source);
+                    self.probes.refused(Probed {
+                        envelope,
+                        length: rts.length,
+                    });
                 }
                 if resend_all {
                     self.peers.owe(source);
