@@ -10,15 +10,13 @@ use crate::stop::{FAILURE, Stop};
 use crate::{DEFAULT_NODE_MEMORY, job, setup, size, topology};
 use clap::Args;
 use kernel_rt::mem::{MPI_SHARE, Needs};
+use mpi_adi::{GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
 use net_torus::coord::Shape;
 use std::ffi::OsString;
 use std::io::{stderr, stdout};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// The least `--mpi-memory` in bytes: one record of an unexpected message.
-const LEAST_MPI_MEMORY: u64 = 32;
 
 /// Options of `midplane run`.
 #[derive(Args, Debug)]
@@ -176,10 +174,17 @@ fn check_memory(options: &Options, mpi_memory: u64) -> Result<(), Stop> {
             size::exact(options.node_memory)
         )));
     }
-    if mpi_memory < LEAST_MPI_MEMORY {
+    if mpi_memory < LEAST_MPI_MEMORY as u64 {
         return Err(Stop::usage(format!(
             "--mpi-memory {} is too small to run at all; the least is {LEAST_MPI_MEMORY} bytes",
             size::exact(mpi_memory)
+        )));
+    }
+    if mpi_memory > GREATEST_MPI_MEMORY as u64 {
+        return Err(Stop::usage(format!(
+            "--mpi-memory {} is more than can be used; the greatest is {}",
+            size::exact(mpi_memory),
+            size::exact(GREATEST_MPI_MEMORY as u64)
         )));
     }
     if mpi_memory >= options.node_memory {
