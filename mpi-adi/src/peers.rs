@@ -6,7 +6,7 @@ use bitvec::order::Lsb0;
 use bitvec::view::BitView;
 
 use crate::envelope::Rank;
-use crate::protocol::{Age, next_age, restarts};
+use crate::protocol::{Age, Rules, restarts};
 
 /// A peer's ages.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
@@ -65,10 +65,14 @@ impl Peers {
         self.ages[peer as usize]
     }
 
-    /// Takes the age that `peer`'s resendAll brings; false when it is the age already in use.
-    pub fn take_age(&mut self, peer: Rank, age: Age) -> bool {
+    /// Takes the age that `peer`'s resendAll brings; false when that says nothing new.
+    pub fn take_age(&mut self, peer: Rank, age: Age, rules: Rules) -> bool {
         let to = &mut self.ages[peer as usize].to;
-        core::mem::replace(to, age) != age
+        let news = rules.is_news(*to, age);
+        if news {
+            *to = age;
+        }
+        news
     }
 
     /// An RTS of `source` was refused under the current age.
@@ -95,13 +99,13 @@ impl Peers {
     }
 
     /// Restarts `source` (every source when `None`) if its failed bit is set: new age, resendAll owed.
-    pub fn restart(&mut self, source: Option<Rank>) {
+    pub fn restart(&mut self, source: Option<Rank>, rules: Rules) {
         match source {
-            Some(source) => self.restart_one(source),
+            Some(source) => self.restart_one(source, rules),
             None if self.failed_count > 0 => {
                 let mut from = 0;
                 while let Some(skip) = self.failed.view_bits::<Lsb0>()[from..].first_one() {
-                    self.restart_one((from + skip) as Rank);
+                    self.restart_one((from + skip) as Rank, rules);
                     from += skip + 1;
                 }
             }
@@ -109,13 +113,13 @@ impl Peers {
         }
     }
 
-    fn restart_one(&mut self, source: Rank) {
+    fn restart_one(&mut self, source: Rank, rules: Rules) {
         let bits = self.failed.view_bits_mut::<Lsb0>();
         if restarts(bits[source as usize]) {
             bits.set(source as usize, false);
             self.failed_count -= 1;
             let from = &mut self.ages[source as usize].from;
-            *from = next_age(*from);
+            *from = rules.next_age(*from);
             self.owe(source);
         }
     }

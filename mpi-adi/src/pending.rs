@@ -10,8 +10,8 @@ use hashbrown::HashMap;
 
 use crate::envelope::Rank;
 use crate::list::{Links, List, NONE};
-use crate::protocol::may_offer;
-use crate::request::{Full, RequestPool, State};
+use crate::protocol::{Rules, may_offer};
+use crate::request::{Full, Offer, RequestPool, State};
 
 /// One destination's pending send queue. See [`crate::protocol`] for the cursor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -22,6 +22,13 @@ pub struct Destination {
     cursor: u32,
     /// In the list of destinations that may have something to offer.
     listed: bool,
+}
+
+impl Destination {
+    /// In the list of destinations that may have something to offer.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.listed
+    }
 }
 
 /// All destinations with pending messages.
@@ -62,7 +69,7 @@ impl Pending {
     ///
     /// # Panics
     /// When [`Pending::prepare`] was not called before.
-    pub fn push(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32) {
+    pub fn push(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
         let at = match self.by_rank.get(&dest) {
             Some(&at) => at,
             None => {
@@ -84,11 +91,11 @@ impl Pending {
         if destination.cursor == NONE {
             destination.cursor = slot;
         }
-        self.list_if_ready(requests, at);
+        self.list_if_ready(requests, at, rules);
     }
 
     /// Takes the message in `slot` out of the queue of `dest`: it has been recorded or matched.
-    pub fn remove(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32) {
+    pub fn remove(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
         let Some(&at) = self.by_rank.get(&dest) else {
             return;
         };
@@ -107,54 +114,56 @@ impl Pending {
             self.by_rank.remove(&dest);
             requests.remove_destination(at);
         } else {
-            self.list_if_ready(requests, at);
+            self.list_if_ready(requests, at, rules);
         }
     }
 
     /// The message in `slot` to `dest` was refused: if a restart waits for it, the restart goes on.
-    pub fn refused(&mut self, requests: &mut RequestPool, dest: Rank) {
+    pub fn refused(&mut self, requests: &mut RequestPool, dest: Rank, rules: Rules) {
         if let Some(&at) = self.by_rank.get(&dest) {
-            self.list_if_ready(requests, at);
+            self.list_if_ready(requests, at, rules);
         }
     }
 
     /// A restart: every message pending to `dest` is to be offered again, in order.
-    pub fn restart(&mut self, requests: &mut RequestPool, dest: Rank) {
+    pub fn restart(&mut self, requests: &mut RequestPool, dest: Rank, rules: Rules) {
         if let Some(&at) = self.by_rank.get(&dest) {
             let destination = requests.destination_mut(at);
             destination.cursor = destination.queue.head();
-            self.list_if_ready(requests, at);
+            self.give_up_if_broken(requests, at, rules);
+            self.list_if_ready(requests, at, rules);
         }
     }
 
-    fn list_if_ready(&mut self, requests: &mut RequestPool, at: u32) {
+    fn list_if_ready(&mut self, requests: &mut RequestPool, at: u32, rules: Rules) {
         let destination = requests.destination(at);
-        if !destination.listed && self.offerable(requests, at).is_some() {
+        if !destination.listed && self.offerable(requests, at, rules).is_some() {
             requests.destination_mut(at).listed = true;
             self.ready.push(requests, at);
         }
     }
 
-    fn offerable(&self, requests: &RequestPool, at: u32) -> Option<u32> {
+    fn offerable(&self, requests: &RequestPool, at: u32, rules: Rules) -> Option<u32> {
         let cursor = requests.destination(at).cursor;
         if cursor == NONE {
             return None;
         }
         match requests.at(cursor).state {
             State::Pending(offer) if may_offer(offer) => Some(cursor),
+            _ if !rules.waits => first_unsent(requests, cursor),
             _ => None,
         }
     }
 
     /// The next message to offer, and to whom: destinations take turns. `None` when nothing may be offered.
     /// The caller offers it and says so with [`Pending::offered`].
-    pub fn next(&mut self, requests: &mut RequestPool) -> Option<(Rank, u32)> {
+    pub fn next(&mut self, requests: &mut RequestPool, rules: Rules) -> Option<(Rank, u32)> {
         loop {
             let at = self.ready.head();
             if at == NONE {
                 return None;
             }
-            if let Some(slot) = self.offerable(requests, at) {
+            if let Some(slot) = self.offerable(requests, at, rules) {
                 return Some((requests.destination(at).rank, slot));
             }
             self.ready.remove(requests, at);
@@ -162,18 +171,41 @@ impl Pending {
         }
     }
 
-    /// The message that [`Pending::next`] named has left: the cursor moves on, and the next destination has
-    /// its turn.
-    pub fn offered(&mut self, requests: &mut RequestPool) {
+    /// The message in `slot`, which [`Pending::next`] named, has left: the cursor moves on, and the next
+    /// destination has its turn.
+    pub fn offered(&mut self, requests: &mut RequestPool, slot: u32, rules: Rules) {
         let at = self.ready.head();
-        let cursor = requests.destination(at).cursor;
-        let next = requests.next(cursor);
-        requests.destination_mut(at).cursor = next;
+        if requests.destination(at).cursor == slot {
+            requests.destination_mut(at).cursor = requests.next(slot);
+            self.give_up_if_broken(requests, at, rules);
+        }
         self.ready.rotate(requests);
+    }
+
+    /// What [`Rules::goes_on`] forbids: a restart that meets an unanswered message ends there.
+    fn give_up_if_broken(&self, requests: &mut RequestPool, at: u32, rules: Rules) {
+        let cursor = requests.destination(at).cursor;
+        if !rules.goes_on
+            && cursor != NONE
+            && requests.at(cursor).state == State::Pending(Offer::Unanswered)
+        {
+            requests.destination_mut(at).cursor = NONE;
+        }
     }
 
     /// Destinations with pending messages.
     pub fn destinations(&self) -> usize {
         self.by_rank.len()
     }
+}
+
+/// What [`Rules::waits`] forbids: a message that leaves before its turn.
+fn first_unsent(requests: &RequestPool, mut slot: u32) -> Option<u32> {
+    while slot != NONE {
+        if requests.at(slot).state == State::Pending(Offer::Unsent) {
+            return Some(slot);
+        }
+        slot = requests.next(slot);
+    }
+    None
 }

@@ -66,9 +66,52 @@ use crate::request::Offer;
 /// Counts restarts of one source by one receiver, wrapping around.
 pub type Age = u8;
 
-/// The age after `age`.
-pub fn next_age(age: Age) -> Age {
-    age.wrapping_add(1)
+/// Which of the rules that make the protocol sound are kept.
+///
+/// A device keeps [`Rules::SOUND`], as constants that the compiler folds. Only with the feature `variants`
+/// can they be broken, one by one, for the model checker, which must find each of them missed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rules {
+    /// Rule (a), second half: a restart that an unanswered message has interrupted goes on.
+    pub goes_on: bool,
+    /// Rule (b): a new message waits for the restart before it.
+    pub waits: bool,
+    /// Rule (c): a record released because a receive matched it is a release of memory.
+    pub matched_releases: bool,
+    /// A resendAll whose age is not newer than the sender's is ignored, in place of one whose age is equal.
+    pub newer_only: bool,
+    /// Width of the age in bits, 1 to 8.
+    pub age_bits: u32,
+}
+
+impl Rules {
+    /// All rules kept.
+    pub const SOUND: Rules = Rules {
+        goes_on: true,
+        waits: true,
+        matched_releases: true,
+        newer_only: false,
+        age_bits: Age::BITS,
+    };
+
+    /// The age after `age`.
+    pub fn next_age(&self, age: Age) -> Age {
+        age.wrapping_add(1) & self.age_mask()
+    }
+
+    /// Whether a resendAll of `age` says something new to a sender whose age is `known`.
+    pub fn is_news(&self, known: Age, age: Age) -> bool {
+        if self.newer_only {
+            let ahead = age.wrapping_sub(known) & self.age_mask();
+            ahead != 0 && ahead <= self.age_mask() / 2 + 1
+        } else {
+            age != known
+        }
+    }
+
+    fn age_mask(&self) -> Age {
+        Age::MAX >> (Age::BITS - self.age_bits)
+    }
 }
 
 /// What the region has room for.
@@ -225,7 +268,15 @@ mod tests {
 
     #[test]
     fn ages_wrap() {
-        assert_eq!(next_age(0), 1);
-        assert_eq!(next_age(Age::MAX), 0);
+        assert_eq!(Rules::SOUND.next_age(0), 1);
+        assert_eq!(Rules::SOUND.next_age(Age::MAX), 0);
+        assert_eq!(
+            Rules {
+                age_bits: 2,
+                ..Rules::SOUND
+            }
+            .next_age(3),
+            0
+        );
     }
 }

@@ -47,7 +47,8 @@ impl Adi {
             None => {
                 self.matching.post(&mut self.requests, id.index());
                 self.probes.posted(&pattern);
-                self.peers.restart(pattern.source);
+                let rules = self.rules();
+                self.peers.restart(pattern.source, rules);
             }
         }
         Ok(id)
@@ -112,7 +113,10 @@ impl Adi {
     /// Frees a record: memory that refused sources have been waiting for.
     fn release(&mut self, index: u32) {
         self.region.release(index);
-        self.peers.restart(None);
+        let rules = self.rules();
+        if rules.matched_releases {
+            self.peers.restart(None, rules);
+        }
     }
 
     /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
@@ -138,7 +142,8 @@ impl Adi {
             .arm(pattern)
             .map_err(|_| NoMemory::ProbeRecord)?
         {
-            self.peers.restart(pattern.source);
+            let rules = self.rules();
+            self.peers.restart(pattern.source, rules);
         }
         Ok(None)
     }
@@ -248,10 +253,10 @@ impl Adi {
 
     /// Makes the best record that there is room for.
     fn make_room(&mut self, envelope: &Envelope, rts: &Rts) -> (Room, u32) {
-        if !rts.synchronous {
-            if let Some(index) = self.region.record_with_buffer(*envelope, rts.length) {
-                return (Room::RecordAndBuffer, index);
-            }
+        if !rts.synchronous
+            && let Some(index) = self.region.record_with_buffer(*envelope, rts.length)
+        {
+            return (Room::RecordAndBuffer, index);
         }
         if let Some(index) = self.region.record_only(*envelope, rts.length, rts.request) {
             return (Room::Record, index);

@@ -52,7 +52,9 @@ impl Adi {
             length,
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
-        self.pending.push(&mut self.requests, to.dest, id.index());
+        let rules = self.rules();
+        self.pending
+            .push(&mut self.requests, to.dest, id.index(), rules);
         self.stats.messages_sent += 1;
         Ok(id)
     }
@@ -134,7 +136,8 @@ impl Adi {
         if !port.can_inject(Class::Normal) {
             return false;
         }
-        let Some((dest, slot)) = self.pending.next(&mut self.requests) else {
+        let rules = self.rules();
+        let Some((dest, slot)) = self.pending.next(&mut self.requests, rules) else {
             return false;
         };
         let id = self.requests.id(slot);
@@ -172,7 +175,7 @@ impl Adi {
         );
         if sent {
             self.requests.at_mut(slot).state = State::Pending(Offer::Unanswered);
-            self.pending.offered(&mut self.requests);
+            self.pending.offered(&mut self.requests, slot, rules);
             self.stats.rts_sent += 1;
         }
         sent
@@ -254,16 +257,17 @@ impl Adi {
         let Some(step) = self.step(slot, reply) else {
             return;
         };
+        let rules = self.rules();
         let was_pending = matches!(self.requests.at(slot).state, State::Pending(_));
         if was_pending && step != Step::Stay {
-            self.pending.remove(&mut self.requests, dest, slot);
+            self.pending.remove(&mut self.requests, dest, slot, rules);
         }
         match step {
             Step::Send => self.begin_transfer(slot, &fields),
             Step::Hold => self.requests.at_mut(slot).state = State::Held,
             Step::Stay => {
                 self.requests.at_mut(slot).state = State::Pending(Offer::Refused);
-                self.pending.refused(&mut self.requests, dest);
+                self.pending.refused(&mut self.requests, dest, rules);
             }
         }
     }
@@ -312,7 +316,8 @@ pub(crate) fn on_resend_all<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arriv
         return;
     };
     adi.stats.resend_all_received += 1;
-    if adi.peers.take_age(source, fields.age) {
-        adi.pending.restart(&mut adi.requests, source);
+    let rules = adi.rules();
+    if adi.peers.take_age(source, fields.age, rules) {
+        adi.pending.restart(&mut adi.requests, source, rules);
     }
 }
