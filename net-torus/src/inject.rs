@@ -98,7 +98,11 @@ impl Router<'_> {
         self.enqueue(repr, fill)
     }
 
-    fn enqueue(&mut self, repr: Repr, fill: impl FnOnce(&mut [u8])) -> Result<(), InjectError> {
+    pub(crate) fn enqueue(
+        &mut self,
+        repr: Repr,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), InjectError> {
         let source = self.injection_fifo(&repr);
         let (queue, chunks) = (&mut self.queues[source], repr.chunks());
         let fifo = &mut self.stats.fifos[repr.fifo as usize];
@@ -126,7 +130,7 @@ impl Router<'_> {
 
     /// The injection FIFO for a packet: that of its first direction in dimension order; for a dynamic
     /// packet the emptiest of its productive directions.
-    fn injection_fifo(&self, repr: &Repr) -> usize {
+    pub(crate) fn injection_fifo(&self, repr: &Repr) -> usize {
         if repr.fifo == Fifo::Priority {
             return INJECT_PRIORITY;
         }

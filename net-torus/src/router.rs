@@ -182,19 +182,31 @@ pub struct Router<'m> {
     straight_burst: [[u8; 2]; 6],
     /// By direction and bubble channel: attempts for which straight packets have been held back.
     held: [[u8; 2]; 6],
-    tokens: [[Tokens; Vc::COUNT]; 6],
+    pub(crate) tokens: [[Tokens; Vc::COUNT]; 6],
     grants: [[Grant; Vc::COUNT]; 6],
     /// Sides where tokens were given free since [`Router::take_released`].
     #[cfg(any(test, feature = "sim"))]
     released: u8,
+    #[cfg(test)]
+    pub(crate) rules: Rules,
     pub(crate) stats: Stats,
 }
 
 /// What arbitration decided: this source's oldest packet goes out on this channel.
 #[derive(Clone, Copy, Debug)]
-struct Choice {
-    source: usize,
-    vc: Vc,
+pub(crate) struct Choice {
+    pub source: usize,
+    pub vc: Vc,
+}
+
+/// Rules that tests turn off, to see that their checks can fail.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// Room for two to enter a bubble channel.
+    pub bubble: bool,
+    /// The bubble channel is open to dynamic packets.
+    pub escape: bool,
 }
 
 impl<'m> Router<'m> {
@@ -261,6 +273,11 @@ impl<'m> Router<'m> {
             grants,
             #[cfg(any(test, feature = "sim"))]
             released: 0,
+            #[cfg(test)]
+            rules: Rules {
+                bubble: true,
+                escape: true,
+            },
             stats: Stats::default(),
         })
     }
@@ -454,7 +471,7 @@ impl<'m> Router<'m> {
     }
 
     /// The channel by which the oldest packet of `source` can leave in direction `d` now.
-    fn channel(&self, source: usize, d: Direction) -> Option<Vc> {
+    pub(crate) fn channel(&self, source: usize, d: Direction) -> Option<Vc> {
         let head = self.heads[source].as_ref()?;
         let (tokens, chunks) = (&self.tokens[d as usize], head.repr.chunks());
         if head.repr.dynamic {
@@ -464,6 +481,10 @@ impl<'m> Router<'m> {
             );
             if d0.max(d1) >= chunks as u16 {
                 return Some(if d0 >= d1 { Vc::D0 } else { Vc::D1 });
+            }
+            #[cfg(test)]
+            if !self.rules.escape {
+                return None;
             }
             // The escape keeps dimension order, so that its rings depend on each other in one sense only.
             // And it is for packets that are blocked: who can go on in another direction waits for that.
@@ -479,6 +500,8 @@ impl<'m> Router<'m> {
             Fifo::Priority => Vc::Bp,
         };
         let straight = source == straight_source(d, head.repr.fifo);
+        #[cfg(test)]
+        let straight = straight || !self.rules.bubble;
         (tokens[vc as usize].available() >= vc.needed(chunks, straight)).then_some(vc)
     }
 
@@ -568,7 +591,7 @@ impl<'m> Router<'m> {
     }
 
     /// Moves the chosen packet into `out`; its size in bytes, or `None` when it does not fit.
-    fn send(&mut self, d: Direction, choice: Choice, out: &mut [u8]) -> Option<usize> {
+    pub(crate) fn send(&mut self, d: Direction, choice: Choice, out: &mut [u8]) -> Option<usize> {
         let Choice { source, vc } = choice;
         let head = self.heads[source]?;
         let chunks = head.repr.chunks();

@@ -1,5 +1,7 @@
 //! Links and machines in memory, for tests and simulation. Needs std.
 
+#[cfg(test)]
+mod explore;
 mod link;
 mod network;
 mod traffic;
