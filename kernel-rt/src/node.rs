@@ -219,6 +219,7 @@ pub fn boot(tree_bytes: usize) -> ! {
         },
     };
     critical_section::with(|cs| *NODE.borrow_ref_mut(cs) = Some(node));
+    mpi_adi::c::install(&NodeEnv);
     let argv = arguments(&args);
     defmt::info!(
         "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, heap {=u64} KiB, MPI memory {=u64} bytes",
@@ -232,6 +233,7 @@ pub fn boot(tree_bytes: usize) -> ! {
     );
     clint::set_timer(u64::MAX);
     arch::enable_interrupts();
+    mpi_adi::c::install(&NodeEnv);
     MIDPLANE_BLACKBOARD.running();
     // SAFETY: the only call, with everything set up; the arguments live for ever.
     unsafe { libc::run(argv) }
@@ -493,6 +495,26 @@ impl Board {
                 const { named("resend_all_received") },
                 stats.resend_all_received,
             ),
+            (
+                const { named("peak_unexpected_records") },
+                adi.region().peak_records() as u64,
+            ),
+            (
+                const { named("peak_unexpected_bytes") },
+                adi.region().peak_bytes() as u64,
+            ),
+            (
+                const { named("unexpected_records") },
+                adi.region().records() as u64,
+            ),
+            (
+                const { named("posted_receives_peak") },
+                adi.matching().peak_posted() as u64,
+            ),
+            (
+                const { named("requests_peak") },
+                adi.requests().peak() as u64,
+            ),
             (const { named("packets_sent") }, torus.sent().packets),
             (
                 const { named("packets_received") },
@@ -535,6 +557,10 @@ impl Kernel for Board {
 
     fn now(&self) -> u64 {
         now_ns()
+    }
+
+    fn tick(&self) -> u64 {
+        ns(1).max(1)
     }
 
     fn note(&mut self, call: Option<CallNote>) {
@@ -645,6 +671,19 @@ fn publish() {
 /// The program has ended. Writes out what it printed, says so, and goes on forwarding for others; on a
 /// node that was told to, leaves the emulator instead.
 pub fn finish(status: i32) -> ! {
+    if mpi_adi::c::phase() == mpi_adi::c::Phase::Running {
+        let mut message = Message::new();
+        let _ = write!(
+            message,
+            "{}: the program ended with status {status} without MPI_Finalize; others may be waiting for it",
+            place()
+        );
+        end(
+            End::MpiError,
+            if status == 0 { 1 } else { status },
+            &message,
+        );
+    }
     console::drain();
     publish();
     MIDPLANE_BLACKBOARD.call(None);
