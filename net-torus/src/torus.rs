@@ -36,7 +36,7 @@ impl<'m, L: Link> Torus<'m, L> {
     /// One bounded pass: at most [`FRAMES_PER_STEP`] frames from each link into the router, and as many
     /// from the router to each link. True if anything moved. After it has returned false, with no call in
     /// between, nothing will move before a link has a frame or takes one again: the node may sleep until
-    /// a link's interrupt.
+    /// a link's interrupt, or until [`Torus::poll_at`].
     ///
     /// `now_ns` is the node's clock in nanoseconds, from any start, never going back.
     pub fn step(&mut self, now_ns: u64) -> bool {
@@ -60,8 +60,25 @@ impl<'m, L: Link> Torus<'m, L> {
                 }
                 moved = true;
             }
+            link.poll(now_ns);
         }
         moved
+    }
+
+    /// When [`Torus::step`] is to be called even if no link has anything: the earliest [`Link::poll_at`].
+    /// A node that sleeps must wake up for it.
+    pub fn poll_at(&self) -> Option<u64> {
+        self.links.iter().flatten().filter_map(L::poll_at).min()
+    }
+
+    /// Directions whose links have given up. Packets that must go there never will: the job is to be
+    /// ended with a message that names this node and these directions.
+    pub fn dead_links(&self) -> Directions {
+        Direction::ALL
+            .into_iter()
+            .zip(&self.links)
+            .filter(|(_, link)| link.as_ref().is_some_and(L::is_dead))
+            .fold(Directions::NONE, |set, (d, _)| set.with(d))
     }
 
     /// The router, to look at.

@@ -2,10 +2,12 @@
 
 #[cfg(test)]
 mod explore;
+mod faulty;
 mod link;
 mod network;
 mod traffic;
 
+pub use faulty::{Faults, Faulty};
 pub use link::{SimLink, pair, wire_torus};
 pub use network::{Config, Latencies, Network, SimError, Totals};
 pub use traffic::{HOT_FRACTION, Traffic};
