@@ -95,7 +95,9 @@ impl Program {
             _ => {
                 let object = scratch.0.join("program.o");
                 self.compile_c(tools, &object)?;
-                link.arg(&object).arg(kernel_library(tools)?)
+                // The compiler's own helpers first: Rust's library holds some of them too (complex
+                // multiplication among them), built for another floating-point ABI.
+                link.arg(&object).arg("-lgcc").arg(kernel_library(tools)?)
             }
         };
         link.arg("-lm").arg("-o").arg(&linked);
