@@ -686,6 +686,11 @@ pub fn finish(status: i32) -> ! {
     }
     console::drain();
     publish();
+    let lost = crate::log::lost_bytes();
+    if lost != 0 {
+        defmt::warn!("{=u32} bytes of this log were lost: the UART was not read", lost);
+    }
+    defmt::info!("program ended with status {=i32}", status);
     MIDPLANE_BLACKBOARD.call(None);
     MIDPLANE_BLACKBOARD.done(status);
     if personality().is_some_and(|p| p.exit == Exit::Test) {

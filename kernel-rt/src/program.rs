@@ -27,13 +27,15 @@ use crate::node::NodeEnv;
 #[macro_export]
 macro_rules! program {
     ($main:path) => {
-        #[unsafe(no_mangle)]
-        extern "C" fn main(
-            count: ::core::ffi::c_int,
-            words: *const *const ::core::ffi::c_char,
-        ) -> ::core::ffi::c_int {
-            $crate::__run($main, count, words)
-        }
+        const _: () = {
+            #[unsafe(export_name = "main")]
+            extern "C" fn entry(
+                count: ::core::ffi::c_int,
+                words: *const *const ::core::ffi::c_char,
+            ) -> ::core::ffi::c_int {
+                $crate::__run($main, count, words)
+            }
+        };
     };
 }
 
