@@ -70,6 +70,14 @@ pub struct Options {
     arguments: Vec<OsString>,
 }
 
+impl Options {
+    /// The MPI memory of nodes with `memory` bytes of RAM.
+    fn mpi_memory_of(&self, memory: u64) -> u64 {
+        self.mpi_memory
+            .unwrap_or((memory / MPI_SHARE).min(GREATEST_MPI_MEMORY as u64))
+    }
+}
+
 /// Which dimensions are meshes.
 type Mesh = [bool; 3];
 
@@ -97,13 +105,12 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
 
     let tools = setup::ensure()?;
     let image = program.build(&tools, options.stack)?;
-    let needs = Needs {
+    image.check_fits(options.node_memory, |memory| Needs {
         links: busiest_node_links(&shape),
         consoles: 2,
-        mpi: mpi_memory,
+        mpi: options.mpi_memory_of(memory),
         tables: 0,
-    };
-    image.check_fits(options.node_memory, needs)?;
+    })?;
 
     let mut argv = vec![program.name().into_bytes()];
     argv.extend(options.arguments.iter().cloned().map(OsString::into_vec));
