@@ -307,6 +307,22 @@ impl<'m> Router<'m> {
         self.queues.iter().all(Queue::is_empty)
     }
 
+    /// What must always hold, for tests; panics when it does not.
+    #[cfg(any(test, feature = "sim"))]
+    pub(crate) fn assert_invariants(&self) {
+        for (source, (queue, head)) in self.queues.iter().zip(&self.heads).enumerate() {
+            assert!(queue.used() <= queue.capacity(), "source {source}");
+            assert_eq!(queue.is_empty(), head.is_none(), "source {source}");
+            for (output, want) in self.want.iter().enumerate() {
+                let entered = head.is_some_and(|h| h.outputs & 1 << output != 0);
+                assert_eq!(want & 1 << source != 0, entered, "source {source}");
+            }
+        }
+        for tokens in self.tokens.iter().flatten() {
+            assert!(tokens.available() as usize <= MAX_QUEUE_CHUNKS);
+        }
+    }
+
     fn defect(&mut self, side: Direction, defect: Defect) {
         warning!("link {}: bad input, kind {}", side as u8, defect as u8);
         self.stats.defects[defect as usize] += 1;
@@ -495,10 +511,7 @@ impl<'m> Router<'m> {
                 return None;
             }
         }
-        let vc = match head.repr.fifo {
-            Fifo::Normal => Vc::Bn,
-            Fifo::Priority => Vc::Bp,
-        };
+        let vc = bubble_channel(head.repr.fifo);
         let straight = source == straight_source(d, head.repr.fifo);
         #[cfg(test)]
         let straight = straight || !self.rules.bubble;
@@ -689,11 +702,15 @@ impl<'m> Router<'m> {
 
 /// The source whose packets go straight on over link `d` on the bubble channel of `fifo`.
 const fn straight_source(d: Direction, fifo: Fifo) -> usize {
-    let vc = match fifo {
+    d.opposite() as usize * Vc::COUNT + bubble_channel(fifo) as usize
+}
+
+/// The bubble channel of a FIFO pair.
+pub(crate) const fn bubble_channel(fifo: Fifo) -> Vc {
+    match fifo {
         Fifo::Normal => Vc::Bn,
         Fifo::Priority => Vc::Bp,
-    };
-    d.opposite() as usize * Vc::COUNT + vc as usize
+    }
 }
 
 /// The first bit of `mask` after bit `last`, going round.

@@ -425,6 +425,56 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_along_a_line_leaves_a_copy_at_every_node_of_it() {
+        let shape = Shape::new([5, 2, 1], [true, false, true]).unwrap();
+        for fifo in Fifo::ALL {
+            for (d, hops) in [
+                (Direction::XPlus, 4),
+                (Direction::XMinus, 3),
+                (Direction::YPlus, 1),
+            ] {
+                let mut nodes = machine(shape, Sizes::SMALLEST);
+                let mut sent = 0u8;
+                let mut got = vec![Vec::new(); nodes.len()];
+                while sent < 20 || step(&mut nodes) {
+                    let fill = |b: &mut [u8]| b[0] = sent;
+                    let router = nodes[0].router_mut();
+                    if sent < 20 && router.inject_line(fifo, d, hops, 9, fill).is_ok() {
+                        sent += 1;
+                    }
+                    step(&mut nodes);
+                    for (node, got) in nodes.iter_mut().zip(&mut got) {
+                        while let Some(body) = node.router().head(fifo) {
+                            assert_eq!(body.len(), 9);
+                            got.push(body[0]);
+                            node.router_mut().pop(fifo);
+                        }
+                    }
+                }
+                let mut on_line = vec![false; nodes.len()];
+                let mut at = Coord::default();
+                for _ in 0..hops {
+                    at = shape.neighbour(at, d).unwrap();
+                    on_line[shape.rank(at).unwrap() as usize] = true;
+                }
+                for (got, on_line) in got.iter().zip(on_line) {
+                    let all = if on_line { 0..20 } else { 0..0 };
+                    assert!(got.iter().copied().eq(all), "{fifo:?} {d:?}: {got:?}");
+                }
+            }
+        }
+        let mut nodes = machine(shape, Sizes::SMALLEST);
+        let mut line = |d, hops| {
+            nodes[0]
+                .router_mut()
+                .inject_line(Fifo::Normal, d, hops, 1, |_| {})
+        };
+        assert_eq!(line(Direction::XPlus, 0), Err(InjectError::OutsideTorus));
+        assert_eq!(line(Direction::XPlus, 5), Err(InjectError::OutsideTorus));
+        assert_eq!(line(Direction::YMinus, 1), Err(InjectError::OutsideTorus));
+    }
+
+    #[test]
     fn wrong_injections_are_told_from_full() {
         let mut nodes = machine(row(2), Sizes::SMALLEST);
         let router = nodes[0].router_mut();

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod explore;
 mod faulty;
+pub mod hostile;
 mod link;
 mod network;
 mod traffic;
