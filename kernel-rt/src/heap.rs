@@ -116,7 +116,7 @@ pub fn c_alloc(size: usize, align: usize) -> *mut u8 {
 /// # Safety
 /// The memory in front of `block` is readable.
 unsafe fn c_header(block: *mut u8) -> Result<(usize, usize), NotABlock> {
-    if block.addr() % C_ALIGN != 0 {
+    if !block.addr().is_multiple_of(C_ALIGN) {
         return Err(NotABlock);
     }
     // SAFETY: as the caller promises.

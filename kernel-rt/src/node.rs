@@ -688,7 +688,10 @@ pub fn finish(status: i32) -> ! {
     publish();
     let lost = crate::log::lost_bytes();
     if lost != 0 {
-        defmt::warn!("{=u32} bytes of this log were lost: the UART was not read", lost);
+        defmt::warn!(
+            "{=u32} bytes of this log were lost: the UART was not read",
+            lost
+        );
     }
     defmt::info!("program ended with status {=i32}", status);
     MIDPLANE_BLACKBOARD.call(None);

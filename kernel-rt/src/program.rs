@@ -33,7 +33,8 @@ macro_rules! program {
                 count: ::core::ffi::c_int,
                 words: *const *const ::core::ffi::c_char,
             ) -> ::core::ffi::c_int {
-                $crate::__run($main, count, words)
+                // SAFETY: the arguments of C's `main`.
+                unsafe { $crate::__run($main, count, words) }
             }
         };
     };
@@ -89,14 +90,17 @@ impl Iterator for Args {
 impl ExactSizeIterator for Args {}
 
 /// Runs `main` between start and end of MPI: what [`program!`](crate::program) is made of.
+///
+/// # Safety
+/// `words` points to `count` pointers to C strings, which stay for ever.
 #[doc(hidden)]
-pub fn run<R: Outcome>(
+pub unsafe fn run<R: Outcome>(
     main: impl FnOnce(Mpi<'static>, Args) -> R,
     count: c_int,
     words: *const *const c_char,
 ) -> c_int {
     let words = (0..count as usize).map(|i| {
-        // SAFETY: C's main is given so many pointers to strings, which stay.
+        // SAFETY: as the caller promises.
         let word = unsafe { CStr::from_ptr(*words.add(i)) };
         match word.to_str() {
             Ok(word) => word,
