@@ -341,11 +341,7 @@ fn four_kibibytes_of_mpi_memory_suffice() {
 #[test]
 fn ample_mpi_memory_refuses_nobody() {
     for arguments in [["100", "1024"], ["5", "102400"]] {
-        let (ended, report) = run_with_report(
-            &["--mpi-memory", "16M", "--node-memory", "32M"],
-            "killer.c",
-            &arguments,
-        );
+        let (ended, report) = run_with_report(&["--mpi-memory", "16M"], "killer.c", &arguments);
         check_killer(&ended.expect(0), 8, arguments[0], arguments[1]);
         assert_eq!(total(&report, "ncts"), 0, "{report}");
         assert!(
@@ -523,7 +519,11 @@ fn bad_input_is_refused_with_one_line() {
         (&["run", "--torus", "256x256x256", killer], "it can hold"),
         (&["run", "none.c"], "none.c"),
         (&["run", "--mpi-memory", "1", killer], "the least is"),
-        (&["run", "--mpi-memory", "8M", killer], "--node-memory"),
+        (
+            &["run", "--mpi-memory", "8M", "--node-memory", "8M", killer],
+            "--node-memory",
+        ),
+        (&["run", "--mpi-memory", "1G", killer], "the greatest is"),
         (&["run", "--mpi-memory", "x", killer], "64K"),
         (&["run", "--node-memory", "5000", killer], "4K"),
         (&["run", "--stack", "1", killer], "16K"),
