@@ -32,7 +32,7 @@ use virtio_drivers::transport::mmio::MmioTransport;
 
 use crate::arch;
 use crate::blackboard::{Blackboard, Call, Counter, End, MESSAGE_BYTES};
-use crate::board::{self, clint, plic};
+use crate::board::{self, plic, timer};
 use crate::console::{self, Stream};
 use crate::dev::virtio_console::ConsoleDevice;
 use crate::dev::virtio_net::{Frame, NetLink};
@@ -153,6 +153,7 @@ pub fn boot(tree_bytes: usize) -> ! {
     critical_section::with(|cs| PERSONALITY.borrow(cs).set(Some(who)));
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
 
+    timer::start();
     arch::arm_interrupts();
     let devices = find_devices(&machine);
     let links = devices.links.iter().flatten().count();
@@ -231,7 +232,6 @@ pub fn boot(tree_bytes: usize) -> ! {
         plan.heap.len() / 1024,
         who.mpi_memory
     );
-    clint::set_timer(u64::MAX);
     arch::enable_interrupts();
     mpi_adi::c::install(&NodeEnv);
     MIDPLANE_BLACKBOARD.running();
@@ -349,14 +349,15 @@ fn greet(links: &mut [Option<NetLink>; 6]) {
         if up == [true; 6] {
             return;
         }
-        clint::set_timer(arch::ticks() + ticks_of(GREETING_NS));
+        timer::wake_by(arch::ticks() + ticks_of(GREETING_NS));
         arch::wait_for_interrupt();
         acknowledge(links);
     }
 }
 
-/// Takes the pending interrupts of all devices.
+/// Takes all pending interrupts.
 fn acknowledge(links: &mut [Option<NetLink>; 6]) {
+    timer::acknowledge();
     while let Some(number) = plic::claim() {
         // Interrupt numbers are in the order of the slots on this board, from 1 on.
         match (number as usize).wrapping_sub(1) {
@@ -453,7 +454,7 @@ impl Board {
             }
             self.step(adi);
         }
-        clint::set_timer(arch::ticks() + ticks_of(PROGRAM_SLICE_NS));
+        timer::wake_by(arch::ticks() + ticks_of(PROGRAM_SLICE_NS));
     }
 
     /// Makes sure that the links interrupt when there is something to do. False when there is already.
@@ -546,8 +547,6 @@ impl Kernel for Board {
         let before = arch::ticks();
         arch::wait_for_interrupt();
         self.idle_ticks += arch::ticks() - before;
-        // The timer is for programs that compute; here whoever waits looks anyway.
-        clint::set_timer(u64::MAX);
         acknowledge(self.torus.links_mut());
     }
 
@@ -595,12 +594,13 @@ impl Kernel for Board {
 /// program has [`PROGRAM_SLICE_NS`] before it goes on. Does not allocate.
 pub fn interrupt() {
     critical_section::with(|cs| {
-        clint::set_timer(u64::MAX);
         let mut node = NODE.borrow_ref_mut(cs);
         let Some(Node { adi, board }) = node.as_mut() else {
             return;
         };
         acknowledge(board.torus.links_mut());
+        // An unfinished line may have waited for the timer.
+        console::flush();
         board.quiet = false;
         board.settle(adi);
     });
@@ -611,20 +611,17 @@ pub fn sleep(ns: u64) {
     console::flush();
     let deadline = arch::ticks().saturating_add(ticks_of(ns));
     loop {
-        let slept = critical_section::with(|_| {
+        let slept = critical_section::with(|cs| {
             let now = arch::ticks();
             if now >= deadline {
                 return true;
             }
             // Interrupts are held off: one that comes now ends the sleep and is taken right after.
-            clint::set_timer(deadline);
+            timer::wake_by(deadline);
             arch::wait_for_interrupt();
-            let mut idle = arch::ticks() - now;
-            critical_section::with(|cs| {
-                if let Some(node) = NODE.borrow_ref_mut(cs).as_mut() {
-                    node.board.idle_ticks += core::mem::take(&mut idle);
-                }
-            });
+            if let Some(node) = NODE.borrow_ref_mut(cs).as_mut() {
+                node.board.idle_ticks += arch::ticks() - now;
+            }
             false
         });
         if slept {
