@@ -77,6 +77,8 @@ const NS_PER_SECOND: u64 = 1_000_000_000;
 static CLOCK_HZ: AtomicU64 = AtomicU64::new(1);
 /// Nanoseconds per tick, with 32 binary places.
 static NS_PER_TICK: AtomicU64 = AtomicU64::new(0);
+/// Time since 1970 in nanoseconds when the clock stood at 0.
+static WALL_CLOCK_AT_0: AtomicU64 = AtomicU64::new(0);
 static PERSONALITY: Mutex<Cell<Option<Personality>>> = Mutex::new(Cell::new(None));
 static RAM: Mutex<Cell<Bytes>> = Mutex::new(Cell::new(Bytes { start: 0, end: 0 }));
 static NODE: Mutex<RefCell<Option<Node>>> = Mutex::new(RefCell::new(None));
@@ -104,10 +106,17 @@ pub fn now_ns() -> u64 {
     ns(arch::ticks())
 }
 
+/// Time since 1970 in nanoseconds, as the board's calendar had it at boot; it may be wrong.
+pub fn wall_clock_ns() -> u64 {
+    WALL_CLOCK_AT_0.load(Ordering::Relaxed) + now_ns()
+}
+
 /// Sets the frequency of the clock.
 fn set_clock(hz: u64) {
     CLOCK_HZ.store(hz, Ordering::Relaxed);
     NS_PER_TICK.store((NS_PER_SECOND << 32) / hz, Ordering::Relaxed);
+    let then = board::calendar_ns().saturating_sub(now_ns());
+    WALL_CLOCK_AT_0.store(then, Ordering::Relaxed);
 }
 
 /// Without a division, because every step asks. A frequency that does not divide a thousand million is
