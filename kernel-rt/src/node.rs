@@ -382,7 +382,9 @@ fn greet(links: &mut [Option<NetLink>; 6]) {
 /// Takes all pending interrupts.
 fn acknowledge(links: &mut [Option<NetLink>; 6]) {
     timer::acknowledge();
-    while let Some(number) = plic::claim() {
+    while arch::is_external_pending()
+        && let Some(number) = plic::claim()
+    {
         // Interrupt numbers are in the order of the slots on this board, from 1 on.
         match (number as usize).wrapping_sub(1) {
             board::SLOT_STDOUT => console::acknowledge(Stream::Out),
@@ -456,6 +458,9 @@ impl Env for NodeEnv {
 
 impl Board {
     fn step(&mut self, adi: &mut Adi) -> bool {
+        for link in self.torus.links_mut().iter_mut().flatten() {
+            link.hold_interrupts();
+        }
         let now = now_ns();
         let mut moved = self.torus.step(now);
         moved |= adi.progress(self.torus.router_mut(), &mut self.memory);

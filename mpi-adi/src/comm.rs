@@ -35,110 +35,141 @@ pub struct Status {
 #[derive(Clone, Copy)]
 pub struct Communicator<'e> {
     pub(crate) env: &'e dyn Env,
-    group: Group,
-    context: Context,
-    rank: Rank,
-    size: Rank,
+    seat: Seat<'e>,
+}
+
+/// A communicator without the carrier: the context, and this process's seat in the group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seat<'e> {
+    pub(crate) group: Group<'e>,
+    /// Even; the next odd one is for its collectives, so that they never match the program's own messages
+    /// (MPI-3.1 section 5.1).
+    pub(crate) context: Context,
+    pub(crate) rank: Rank,
+    pub(crate) size: Rank,
 }
 
 /// Which processes; a communicator's rank r is the group's r-th.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Group {
+pub(crate) enum Group<'e> {
     /// All, by their numbers.
-    World,
-    /// This one alone.
-    Own {
-        /// Its number in the job.
-        world: Rank,
-    },
+    All,
+    /// This one alone, by its number in the job.
+    One(Rank),
+    /// These, by their numbers in the job.
+    List(&'e [Rank]),
 }
 
-/// Contexts of the predefined communicators. Each has the next odd one for its collectives, so that they
-/// never match the program's own messages (MPI-3.1 section 5.1).
 const WORLD_CONTEXT: Context = 0;
 const SELF_CONTEXT: Context = 2;
+/// The first context of a communicator that a program makes.
+pub(crate) const FIRST_MADE_CONTEXT: Context = 4;
 /// The bit that tells a context for collectives.
 const COLLECTIVE: Context = 1;
 
-impl<'e> Communicator<'e> {
-    /// MPI_COMM_WORLD.
-    pub fn world(env: &'e dyn Env) -> Self {
-        let (rank, size) = place(env);
-        Communicator {
-            env,
-            group: Group::World,
+/// The communicator's context to which `context` belongs.
+pub(crate) fn base(context: Context) -> Context {
+    context & !COLLECTIVE
+}
+
+impl Seat<'_> {
+    /// MPI_COMM_WORLD's.
+    pub(crate) fn world(rank: Rank, size: Rank) -> Self {
+        Seat {
+            group: Group::All,
             context: WORLD_CONTEXT,
             rank,
             size,
         }
     }
 
-    /// MPI_COMM_SELF.
-    pub fn own(env: &'e dyn Env) -> Self {
-        let (world, _) = place(env);
-        Communicator {
-            env,
-            group: Group::Own { world },
+    /// MPI_COMM_SELF's, for the process with this number in the job.
+    pub(crate) fn own(world: Rank) -> Self {
+        Seat {
+            group: Group::One(world),
             context: SELF_CONTEXT,
             rank: 0,
             size: 1,
         }
     }
 
-    /// Whether a request's context is that of MPI_COMM_SELF.
-    pub(crate) fn is_own_context(context: Context) -> bool {
-        context & !COLLECTIVE == SELF_CONTEXT
+    pub(crate) fn to_world(self, rank: Rank) -> Rank {
+        match self.group {
+            Group::All => rank,
+            Group::One(world) => world,
+            Group::List(list) => list[rank as usize],
+        }
+    }
+
+    /// The rank of the process with this number in the job; only members send in a communicator's context.
+    pub(crate) fn in_group(self, world: Rank) -> Rank {
+        match self.group {
+            Group::All => world,
+            Group::One(_) => 0,
+            Group::List(list) => {
+                list.iter().position(|member| *member == world).unwrap_or(0) as Rank
+            }
+        }
+    }
+}
+
+impl<'e> Communicator<'e> {
+    /// MPI_COMM_WORLD.
+    pub fn world(env: &'e dyn Env) -> Self {
+        let (rank, size) = place(env);
+        Communicator::at(env, Seat::world(rank, size))
+    }
+
+    /// MPI_COMM_SELF.
+    pub fn own(env: &'e dyn Env) -> Self {
+        let (world, _) = place(env);
+        Communicator::at(env, Seat::own(world))
+    }
+
+    /// The communicator with this seat.
+    pub(crate) fn at(env: &'e dyn Env, seat: Seat<'e>) -> Self {
+        Communicator { env, seat }
+    }
+
+    pub(crate) fn seat(&self) -> Seat<'e> {
+        self.seat
     }
 
     /// This process's rank in the communicator.
     pub fn rank(&self) -> Rank {
-        self.rank
+        self.seat.rank
     }
 
     /// Number of processes.
     pub fn size(&self) -> Rank {
-        self.size
+        self.seat.size
     }
 
     /// The same processes in the context of collectives.
     pub(crate) fn for_collectives(mut self) -> Self {
-        self.context |= COLLECTIVE;
+        self.seat.context |= COLLECTIVE;
         self
     }
 
-    fn to_world(self, rank: Rank) -> Rank {
-        match self.group {
-            Group::World => rank,
-            Group::Own { world } => world,
-        }
-    }
-
-    fn in_group(self, world: Rank) -> Rank {
-        match self.group {
-            Group::World => world,
-            Group::Own { .. } => 0,
-        }
-    }
-
     fn check_rank(&self, rank: Rank) -> Result<(), Error> {
-        if rank < self.size {
+        if rank < self.size() {
             Ok(())
         } else {
             Err(Error::Rank {
                 rank: rank.into(),
-                size: self.size,
+                size: self.size(),
             })
         }
     }
 
     /// [`Error::Root`] unless `root` is a rank of the communicator.
     pub(crate) fn check_root(&self, root: Rank) -> Result<(), Error> {
-        if root < self.size {
+        if root < self.size() {
             Ok(())
         } else {
             Err(Error::Root {
                 root: root.into(),
-                size: self.size,
+                size: self.size(),
             })
         }
     }
@@ -165,8 +196,8 @@ impl<'e> Communicator<'e> {
         peer: Option<Rank>,
         tag: Option<Tag>,
     ) -> CallNote {
-        let peer = peer.map_or(ANY_SOURCE_NOTE, |rank| self.to_world(rank) as i32);
-        let collective = self.context & COLLECTIVE != 0;
+        let peer = peer.map_or(ANY_SOURCE_NOTE, |rank| self.seat.to_world(rank) as i32);
+        let collective = self.seat.context & COLLECTIVE != 0;
         let tag = (!collective).then(|| tag.unwrap_or(ANY_TAG_NOTE));
         CallNote {
             function,
@@ -180,9 +211,9 @@ impl<'e> Communicator<'e> {
         Self::check_tag(Some(tag))?;
         Self::check_length(span)?;
         Ok(SendTo {
-            dest: self.to_world(dest),
+            dest: self.seat.to_world(dest),
             tag,
-            context: self.context,
+            context: self.seat.context,
             mode,
         })
     }
@@ -193,9 +224,9 @@ impl<'e> Communicator<'e> {
         }
         Self::check_tag(tag)?;
         Ok(Pattern {
-            source: source.map(|rank| self.to_world(rank)),
+            source: source.map(|rank| self.seat.to_world(rank)),
             tag,
-            context: self.context,
+            context: self.seat.context,
         })
     }
 
@@ -208,7 +239,7 @@ impl<'e> Communicator<'e> {
             truncated,
             ..
         } = outcome;
-        let source = self.in_group(source);
+        let source = self.seat.in_group(source);
         if truncated {
             Err(Error::Truncated {
                 source,
@@ -343,7 +374,7 @@ impl<'e> Communicator<'e> {
 
     fn probed(self, found: Probed) -> Status {
         Status {
-            source: self.in_group(found.envelope.source),
+            source: self.seat.in_group(found.envelope.source),
             tag: found.envelope.tag,
             bytes: found.length as usize,
         }

@@ -59,6 +59,7 @@ pub mod request;
 #[cfg(test)]
 mod script;
 pub mod send;
+pub mod split;
 pub mod wire;
 
 use alloc::boxed::Box;
@@ -86,6 +87,7 @@ pub use crate::envelope::{Context, Tag};
 pub use crate::error::{Class, Error};
 pub use crate::lend::{RecvRequest, Scope, SendRequest};
 pub use crate::op::Op;
+pub use crate::split::OwnedCommunicator;
 
 /// The least MPI memory in bytes with which a job runs: one unexpected record.
 pub const LEAST_MPI_MEMORY: usize = BLOCK_BYTES;
@@ -209,6 +211,8 @@ pub struct Adi {
     /// Receives whose CTS is still to be sent.
     owing: List,
     probes: Probes,
+    /// The context of the next communicator that the program makes.
+    next_context: Context,
     stats: Stats,
     #[cfg(feature = "variants")]
     rules: Rules,
@@ -270,6 +274,7 @@ impl Adi {
             transfers: List::default(),
             owing: List::default(),
             probes: Probes::default(),
+            next_context: comm::FIRST_MADE_CONTEXT,
             stats: Stats::default(),
             #[cfg(feature = "variants")]
             rules: Rules::SOUND,

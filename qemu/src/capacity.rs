@@ -69,7 +69,7 @@ impl Machine {
 }
 
 /// Memory that new processes may take: the machine's, or that of our control group if it is less.
-fn memory_available() -> u64 {
+pub fn memory_available() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| available_in(&text))

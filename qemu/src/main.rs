@@ -18,6 +18,7 @@ mod report;
 mod run;
 mod setup;
 mod signals;
+mod sim;
 mod size;
 mod stop;
 mod suite;
@@ -57,6 +58,8 @@ struct Cli {
 enum Sub {
     /// Compile a program, boot a torus of nodes and run it
     Run(run::Options),
+    /// Simulate the nodes' routers alone, under synthetic traffic
+    Sim(sim::SimArgs),
     /// Run all tests of this repository: host, cluster and QEMU
     ///
     /// Fetches what is missing first, as `run` does. Ends with a line of counts; exit status 1 if a test
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
     };
     let status = match cli.command {
         Sub::Run(options) => run::run(&options),
+        Sub::Sim(options) => sim::run(&options),
         Sub::Test => suite::run(),
         Sub::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
     };

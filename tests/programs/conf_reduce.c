@@ -253,6 +253,57 @@ static void scans(void)
     }
 }
 
+/* 2 x 2 matrices do not commute: the order of the ranks must be kept (section 5.9.5). */
+static void multiply(void *in, void *inout, int *len, MPI_Datatype *datatype)
+{
+    const long *a = in;
+    long *b = inout;
+    int i;
+
+    check_failed += *datatype != MPI_LONG || *len % 4 != 0;
+    for (i = 0; i + 4 <= *len; i += 4) {
+        long p = a[i] * b[i] + a[i + 1] * b[i + 2], q = a[i] * b[i + 1] + a[i + 1] * b[i + 3];
+        long r = a[i + 2] * b[i] + a[i + 3] * b[i + 2], s = a[i + 2] * b[i + 1] + a[i + 3] * b[i + 3];
+
+        b[i] = p;
+        b[i + 1] = q;
+        b[i + 2] = r;
+        b[i + 3] = s;
+    }
+}
+
+static void user_operation(void)
+{
+    long mine[4], out[4] = {0, 0, 0, 0}, want[4] = {1, 0, 0, 1}, next[4];
+    int one = 4, r, root;
+    MPI_Op op;
+    MPI_Datatype type = MPI_LONG;
+
+    for (r = 0; r < check_size; r++) {
+        next[0] = 1;
+        next[1] = r + 1;
+        next[2] = r % 2;
+        next[3] = 1;
+        if (r == check_rank)
+            memcpy(mine, next, sizeof mine);
+        multiply(want, next, &one, &type);
+        memcpy(want, next, sizeof want);
+    }
+    OK(MPI_Op_create(multiply, 0, &op));
+    for (root = 0; root < check_size; root++) {
+        OK(MPI_Reduce(mine, out, 4, MPI_LONG, op, root, MPI_COMM_WORLD));
+        if (check_rank == root)
+            CHECK(memcmp(out, want, sizeof out) == 0);
+    }
+    OK(MPI_Allreduce(mine, out, 4, MPI_LONG, op, MPI_COMM_WORLD));
+    CHECK(memcmp(out, want, sizeof out) == 0);
+    OK(MPI_Scan(mine, out, 4, MPI_LONG, op, MPI_COMM_WORLD));
+    if (check_rank == check_size - 1)
+        CHECK(memcmp(out, want, sizeof out) == 0);
+    OK(MPI_Op_free(&op));
+    CHECK(op == MPI_OP_NULL);
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -293,5 +344,6 @@ int main(int argc, char **argv)
     loc_long_double();
     lengths();
     scans();
+    user_operation();
     return check_end("conf_reduce");
 }

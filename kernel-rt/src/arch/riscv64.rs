@@ -354,6 +354,14 @@ pub fn ticks() -> u64 {
     ticks
 }
 
+/// Whether the interrupt controller has something: cheaper to ask than the controller itself.
+pub fn is_external_pending() -> bool {
+    let pending: usize;
+    // SAFETY: reads a status register.
+    unsafe { asm!("csrr {}, mip", out(reg) pending, options(nostack)) };
+    pending & 1 << 11 != 0
+}
+
 /// Stops this hart for good: interrupts off, asleep.
 pub fn park() -> ! {
     // SAFETY: from here on nothing else runs.

@@ -133,10 +133,18 @@ impl NetLink {
         self.transport.ack_interrupt();
     }
 
-    /// Prepares for sleep: if the link was full, asks for an interrupt when it no longer is. False when
-    /// there is something to do already.
+    /// Asks the device not to interrupt: the node is looking at the link anyway. Frames that have come in
+    /// between are seen by [`NetLink::prepare_sleep`].
+    pub fn hold_interrupts(&mut self) {
+        self.receive.set_dev_notify(false);
+        self.transmit.set_dev_notify(false);
+    }
+
+    /// Asks the device for an interrupt when a frame comes and, if the link was full, when it no longer is.
+    /// False when there is something to do already.
     pub fn prepare_sleep(&mut self) -> bool {
-        // Asked for first, looked at then: a frame that is sent in between is seen or interrupts.
+        // Asked for first, looked at then: what happens in between is seen or interrupts.
+        self.receive.set_dev_notify(true);
         self.transmit.set_dev_notify(self.full);
         !(self.receive.can_pop() || self.full && self.transmit.can_pop())
     }

@@ -10,11 +10,10 @@
 use core::ffi::c_int;
 
 use super::args;
-use super::constants::{MPI_COMM_SELF, MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_UNDEFINED};
-use super::{MPI_Status, code, end, env};
+use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_UNDEFINED};
+use super::{MPI_Status, code, communicators, end, end_under, env};
 use crate::Adi;
 use crate::call::block_on;
-use crate::comm::Communicator;
 use crate::error::{Class, Error};
 use crate::kernel::{CallNote, Env};
 use crate::request::RequestId;
@@ -25,8 +24,14 @@ pub(super) const SENT_TO_NOBODY: c_int = 0x2c00_0001;
 pub(super) const RECEIVED_FROM_NOBODY: c_int = 0x2c00_0002;
 
 /// A request's handle: the complement of its name, so that it is negative and never MPI_REQUEST_NULL.
-pub(super) fn handle(id: RequestId) -> c_int {
+fn handle(id: RequestId) -> c_int {
     !id.0 as c_int
+}
+
+/// The handle of a request that was started on `comm`.
+pub(super) fn started(comm: c_int, id: RequestId) -> c_int {
+    communicators::request_started(comm);
+    handle(id)
 }
 
 /// What a handle names.
@@ -56,7 +61,7 @@ fn named(adi: &Adi, handle: c_int) -> Result<Named, Error> {
     }
 }
 
-/// A request that has completed: its status, and its error with the communicator whose handler gets it.
+/// A request that has completed: its status, and its error with its communicator's error handler.
 struct Completed {
     status: MPI_Status,
     error: Option<(c_int, Error)>,
@@ -95,37 +100,27 @@ fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, 
         }
         Named::Live(id) => id,
     };
-    let own = adi
-        .requests()
-        .get(id)
-        .is_some_and(|request| Communicator::is_own_context(request.context));
-    let Some(mut outcome) = adi.test(id) else {
+    let context = adi.requests().get(id).map_or(0, |request| request.context);
+    let Some(outcome) = adi.test(id) else {
         return Ok(None);
     };
     *handle = MPI_REQUEST_NULL;
-    if own {
-        outcome.source = 0;
-    }
+    let home = communicators::home(context);
+    let (source, tag, bytes) = (home.rank(outcome.source), outcome.tag, outcome.bytes);
     let mut status = MPI_Status::EMPTY;
     let mut error = None;
     if outcome.cancelled {
         status.midplane_cancelled = 1;
     } else {
-        status.MPI_SOURCE = outcome.source as c_int;
-        status.MPI_TAG = outcome.tag;
-        status.midplane_bytes = outcome.bytes as core::ffi::c_longlong;
+        status.MPI_SOURCE = source as c_int;
+        status.MPI_TAG = tag;
+        status.midplane_bytes = bytes as core::ffi::c_longlong;
         if outcome.truncated {
-            let comm = if own { MPI_COMM_SELF } else { MPI_COMM_WORLD };
-            error = Some((
-                comm,
-                Error::Truncated {
-                    source: outcome.source,
-                    tag: outcome.tag,
-                    room: outcome.bytes,
-                },
-            ));
+            let room = bytes;
+            error = Some((home.handler, Error::Truncated { source, tag, room }));
         }
     }
+    communicators::request_completed(context);
     Ok(Some(Completed { status, error }))
 }
 
@@ -193,7 +188,7 @@ fn end_one(
         status.set(completed.status);
     }
     match completed.error {
-        Some((comm, error)) => end(function, comm, Err(error)),
+        Some((handler, error)) => end_under(function, handler, Err(error)),
         None => end(function, MPI_COMM_WORLD, Ok(())),
     }
 }
@@ -242,17 +237,17 @@ impl Several {
         if let Some(place) = place {
             *place = completed.full_status();
         }
-        if let Some((comm, error)) = &completed.error {
+        if let Some((handler, error)) = &completed.error {
             self.failed += 1;
-            self.first.get_or_insert((*comm, error.class()));
+            self.first.get_or_insert((*handler, error.class()));
         }
     }
 
     fn end(self, function: &'static str) -> c_int {
         match self.first {
-            Some((comm, first)) => end(
+            Some((handler, first)) => end_under(
                 function,
-                comm,
+                handler,
                 Err(Error::InStatus {
                     failed: self.failed,
                     first,

@@ -1,4 +1,4 @@
-//! Chapter 8: starting and ending, names, time, errors; and what there is to ask of communicators and types.
+//! Chapter 8: starting and ending, names, time, errors; and what there is to ask of datatypes.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
     missing_docs,
@@ -13,9 +13,8 @@ use core::sync::atomic::Ordering;
 
 use super::args;
 use super::constants::*;
-use super::{PROCESS, Phase, any_env, end, env, handler, on_comm, on_process, phase, set_phase};
+use super::{PROCESS, Phase, any_env, end, on_process, phase, set_phase};
 use crate::api::Mpi;
-use crate::envelope::Tag;
 use crate::error::{Class, Error};
 use crate::kernel::AbortReason;
 
@@ -40,7 +39,7 @@ pub unsafe extern "C" fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_cha
 fn init(level: c_int) -> Result<(), Error> {
     match phase() {
         Phase::Before => {
-            any_env()?;
+            super::communicators::sit_down(any_env()?);
             PROCESS.thread_level.store(level, Ordering::Relaxed);
             set_phase(Phase::Running);
             Ok(())
@@ -231,108 +230,10 @@ pub unsafe extern "C" fn MPI_Error_string(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_set_errhandler(comm: c_int, errhandler: c_int) -> c_int {
-    on_comm("MPI_Comm_set_errhandler", comm, |_| {
-        if !matches!(errhandler, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN) {
-            return Err(Error::Argument {
-                what: "errhandler is neither MPI_ERRORS_ARE_FATAL nor MPI_ERRORS_RETURN",
-            });
-        }
-        handler(comm).store(errhandler, Ordering::Relaxed);
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_get_errhandler(comm: c_int, errhandler: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_get_errhandler", comm, |_| {
-        // SAFETY: the standard's promise about `errhandler`.
-        *unsafe { args::out(errhandler, "errhandler") }? = handler(comm).load(Ordering::Relaxed);
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
     on_process("MPI_Errhandler_free", |_| {
         // SAFETY: the standard's promise about `errhandler`. The predefined ones stay; the handle is gone.
         *unsafe { args::out(errhandler, "errhandler") }? = MPI_ERRHANDLER_NULL;
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_rank", comm, |comm| {
-        // SAFETY: the standard's promise about `rank`.
-        *unsafe { args::out(rank, "rank") }? = comm.rank() as c_int;
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_size", comm, |comm| {
-        // SAFETY: the standard's promise about `size`.
-        *unsafe { args::out(size, "size") }? = comm.size() as c_int;
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_compare", comm1, |first| {
-        let second = super::communicator(env()?, comm2)?;
-        // SAFETY: the standard's promise about `result`.
-        *unsafe { args::out(result, "result") }? = if comm1 == comm2 {
-            MPI_IDENT
-        } else if first.size() == second.size() {
-            MPI_CONGRUENT
-        } else {
-            MPI_UNEQUAL
-        };
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_test_inter(comm: c_int, flag: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_test_inter", comm, |_| {
-        // SAFETY: the standard's promise about `flag`.
-        *unsafe { args::out(flag, "flag") }? = 0;
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_get_attr(
-    comm: c_int,
-    comm_keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    static TAG_UB: c_int = Tag::MAX;
-    static HOST: c_int = MPI_PROC_NULL;
-    // Every rank can print.
-    static IO: c_int = MPI_ANY_SOURCE;
-    static WTIME_IS_GLOBAL: c_int = 0;
-    on_comm("MPI_Comm_get_attr", comm, |_| {
-        let value = match comm_keyval {
-            MPI_TAG_UB => &TAG_UB,
-            MPI_HOST => &HOST,
-            MPI_IO => &IO,
-            MPI_WTIME_IS_GLOBAL => &WTIME_IS_GLOBAL,
-            _ => {
-                return Err(Error::Keyval {
-                    keyval: comm_keyval,
-                });
-            }
-        };
-        // SAFETY: the standard's promise about both; the value is a pointer to an int (section 8.1.2).
-        unsafe {
-            *args::out(attribute_val.cast::<*const c_int>(), "attribute_val")? = value;
-            *args::out(flag, "flag")? = 1;
-        }
         Ok(())
     })
 }

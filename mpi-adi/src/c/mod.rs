@@ -12,19 +12,21 @@
 
 mod args;
 mod collectives;
+mod communicators;
 mod completion;
 mod environment;
 mod point_to_point;
 
 use core::ffi::{c_int, c_longlong};
 use core::fmt::Write;
-use core::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use crate::comm::Communicator;
 use crate::error::{Class, Error};
 use crate::kernel::{AbortReason, Env};
 
 pub use collectives::*;
+pub use communicators::*;
 pub use completion::*;
 pub use environment::*;
 pub use point_to_point::*;
@@ -56,6 +58,7 @@ pub mod constants {
     pub const MPI_PROC_NULL: c_int = -1;
     pub const MPI_ANY_TAG: c_int = -1;
     pub const MPI_UNDEFINED: c_int = -32766;
+    pub const MPI_COMM_NULL: c_int = 0x0400_0000;
     pub const MPI_COMM_WORLD: c_int = 0x4400_0000;
     pub const MPI_COMM_SELF: c_int = 0x4400_0001;
     pub const MPI_REQUEST_NULL: c_int = 0;
@@ -71,6 +74,7 @@ pub mod constants {
     pub const MPI_THREAD_MULTIPLE: c_int = 3;
     pub const MPI_IDENT: c_int = 0;
     pub const MPI_CONGRUENT: c_int = 1;
+    pub const MPI_SIMILAR: c_int = 2;
     pub const MPI_UNEQUAL: c_int = 3;
     pub const MPI_TAG_UB: c_int = 0x6440_0001;
     pub const MPI_HOST: c_int = 0x6440_0003;
@@ -78,9 +82,7 @@ pub mod constants {
     pub const MPI_WTIME_IS_GLOBAL: c_int = 0x6440_0007;
 }
 
-use constants::{
-    MPI_COMM_SELF, MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN, MPI_SUCCESS,
-};
+use constants::{MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN, MPI_SUCCESS};
 
 /// Greatest length in bytes of the message of a fatal error; longer ones are cut.
 const MESSAGE_BYTES: usize = 480;
@@ -103,6 +105,8 @@ pub enum Phase {
 struct Process {
     env: spin::Once<&'static (dyn Env + Sync)>,
     phase: AtomicU8,
+    /// This process's number and the number of processes, from MPI_Init on.
+    place: [AtomicU32; 2],
     /// The error handlers of MPI_COMM_WORLD and MPI_COMM_SELF.
     handlers: [AtomicI32; 2],
     thread_level: AtomicI32,
@@ -113,6 +117,7 @@ struct Process {
 static PROCESS: Process = Process {
     env: spin::Once::new(),
     phase: AtomicU8::new(Phase::Before as u8),
+    place: [const { AtomicU32::new(0) }; 2],
     handlers: [const { AtomicI32::new(MPI_ERRORS_ARE_FATAL) }; 2],
     thread_level: AtomicI32::new(constants::MPI_THREAD_SINGLE),
     ops: [const { AtomicUsize::new(0) }; USER_OPS],
@@ -160,31 +165,33 @@ fn env() -> Result<&'static dyn Env, Error> {
     }
 }
 
-/// The error handler of a communicator; of no communicator, MPI_COMM_WORLD's (section 8.3).
-fn handler(comm: c_int) -> &'static AtomicI32 {
-    &PROCESS.handlers[usize::from(comm == MPI_COMM_SELF)]
-}
-
-/// Ends a call of `function` on `comm`: success, or the error by way of the handler. Does not return
-/// from an error under MPI_ERRORS_ARE_FATAL.
+/// Ends a call of `function` on `comm`: success, or the error by way of the communicator's handler.
 fn end(function: &'static str, comm: c_int, result: Result<(), Error>) -> c_int {
     match result {
         Ok(()) => MPI_SUCCESS,
-        Err(error) => raise(function, comm, error),
+        Err(error) => raise(function, communicators::handler(comm), error),
     }
 }
 
+/// Ends a call of `function`: success, or the error by way of this handler.
+fn end_under(function: &'static str, handler: c_int, result: Result<(), Error>) -> c_int {
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise(function, handler, error),
+    }
+}
+
+/// Does not return under MPI_ERRORS_ARE_FATAL.
 #[cold]
-fn raise(function: &'static str, comm: c_int, error: Error) -> c_int {
+fn raise(function: &'static str, handler: c_int, error: Error) -> c_int {
     // An error outside of MPI's working time cannot be returned: nobody could have asked for that yet.
-    let returns =
-        phase() == Phase::Running && handler(comm).load(Ordering::Relaxed) == MPI_ERRORS_RETURN;
+    let returns = phase() == Phase::Running && handler == MPI_ERRORS_RETURN;
     if !returns && let Ok(env) = any_env() {
         env.with(&mut |adi, kernel| {
             let mut text = heapless::String::<MESSAGE_BYTES>::new();
             let class = error.class().words();
-            // What does not fit is cut off; the beginning says the most.
             let (rank, here) = (adi.rank(), adi.here());
+            // What does not fit is cut off; the beginning says the most.
             let _ = write!(
                 text,
                 "rank {rank} at ({},{},{}): {function} failed with {class}: ",
@@ -206,7 +213,9 @@ fn on_comm(
     end(
         function,
         comm,
-        env().and_then(|env| communicator(env, comm)).and_then(call),
+        env()
+            .and_then(|env| communicators::communicator(env, comm))
+            .and_then(call),
     )
 }
 
@@ -216,14 +225,6 @@ fn on_process(
     call: impl FnOnce(&'static dyn Env) -> Result<(), Error>,
 ) -> c_int {
     end(function, MPI_COMM_WORLD, env().and_then(call))
-}
-
-fn communicator(env: &'static dyn Env, handle: c_int) -> Result<Communicator<'static>, Error> {
-    match handle {
-        MPI_COMM_WORLD => Ok(Communicator::world(env)),
-        MPI_COMM_SELF => Ok(Communicator::own(env)),
-        _ => Err(Error::Communicator { handle }),
-    }
 }
 
 /// An error's code as calls return it: its class.

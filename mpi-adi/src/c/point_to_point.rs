@@ -11,7 +11,7 @@ use core::ffi::{c_int, c_longlong, c_void};
 
 use super::MPI_Status;
 use super::args::{self, Peer};
-use super::completion::{RECEIVED_FROM_NOBODY, SENT_TO_NOBODY, handle};
+use super::completion::{RECEIVED_FROM_NOBODY, SENT_TO_NOBODY, started};
 use super::constants::MPI_UNDEFINED;
 use super::{on_comm, on_process};
 use crate::comm::{Communicator, Status};
@@ -122,6 +122,7 @@ macro_rules! nonblocking_sends {
             comm: c_int,
             request: *mut c_int,
         ) -> c_int {
+            let named = comm;
             on_comm(stringify!($name), comm, |comm| {
                 // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`.
                 let (send, request) = unsafe {
@@ -130,7 +131,8 @@ macro_rules! nonblocking_sends {
                 *request = match send.dest {
                     Peer::Nobody => SENT_TO_NOBODY,
                     Peer::Somebody(dest) => {
-                        handle(comm.start_send(stringify!($name), send.span, dest, send.tag, Mode::$mode)?)
+                        let id = comm.start_send(stringify!($name), send.span, dest, send.tag, Mode::$mode)?;
+                        started(named, id)
                     }
                 };
                 Ok(())
@@ -179,6 +181,7 @@ pub unsafe extern "C" fn MPI_Irecv(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    let named = comm;
     on_comm("MPI_Irecv", comm, |comm| {
         // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`.
         let (receive, request) = unsafe {
@@ -190,7 +193,8 @@ pub unsafe extern "C" fn MPI_Irecv(
         *request = match receive.source {
             Peer::Nobody => RECEIVED_FROM_NOBODY,
             Peer::Somebody(source) => {
-                handle(comm.start_recv("MPI_Irecv", receive.span, source, receive.tag)?)
+                let id = comm.start_recv("MPI_Irecv", receive.span, source, receive.tag)?;
+                started(named, id)
             }
         };
         Ok(())

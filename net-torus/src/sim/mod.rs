@@ -11,4 +11,4 @@ mod traffic;
 pub use faulty::{Faults, Faulty};
 pub use link::{SimLink, pair, wire_torus};
 pub use network::{Config, Latencies, Network, SimError, Totals};
-pub use traffic::{HOT_FRACTION, Traffic};
+pub use traffic::{Bound, HOT_FRACTION, Limit, Traffic};

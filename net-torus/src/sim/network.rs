@@ -8,7 +8,7 @@
 //!
 //! Everything is a function of the configuration and its seed.
 
-use super::traffic::Traffic;
+use super::traffic::{Limit, Traffic};
 use crate::coord::{Coord, Direction, Shape};
 use crate::inject::{InjectError, Routing};
 use crate::router::{ConfigError, Router, Sizes};
@@ -206,7 +206,8 @@ pub struct Network<'m> {
     order: Vec<u32>,
     /// Mean ticks between two births of a node.
     interval: f64,
-    limit: f64,
+    limit: Limit,
+    senders: u32,
 }
 
 /// Greatest machine whose packets' order is checked: the table has its square.
@@ -281,12 +282,13 @@ impl<'m> Network<'m> {
             escapes_before: 0,
             balance: 0,
             order: vec![0; if ordered { (nodes * nodes) as usize } else { 0 }],
-            interval: if limit > 0.0 {
-                mean / (config.load * limit)
+            interval: if limit.load > 0.0 {
+                mean / (config.load * limit.load)
             } else {
                 f64::INFINITY
             },
             limit,
+            senders: config.traffic.senders(&shape),
             config,
         };
         for node in 0..nodes as usize {
@@ -576,15 +578,27 @@ impl<'m> Network<'m> {
     pub fn escapes(&self) -> u64 {
         self.all_escapes() - self.escapes_before
     }
-    /// [`Traffic::limit`] of the pattern, in chunks per node and tick.
-    pub fn limit(&self) -> f64 {
+    /// [`Traffic::limit`] of the pattern.
+    pub fn limit(&self) -> Limit {
         self.limit
     }
-    /// Delivered load in chunks per node and tick.
+    /// Delivered load in chunks per sending node and tick.
     pub fn accepted(&self) -> f64 {
         self.totals.delivered_chunks as f64
             / self.totals.ticks.max(1) as f64
-            / self.config.shape.nodes() as f64
+            / self.senders.max(1) as f64
+    }
+    /// By dimension: fraction of time in which its links carried something, on average; 0 where there are
+    /// none.
+    pub fn dimension_use(&self) -> [f64; 3] {
+        let (mut used, mut links) = ([0.0; 3], [0u32; 3]);
+        for (node, by_link) in self.routers.iter().zip(self.link_use()) {
+            for d in node.links().iter() {
+                used[d.dimension()] += by_link[d as usize];
+                links[d.dimension()] += 1;
+            }
+        }
+        core::array::from_fn(|dim| used[dim] / links[dim].max(1) as f64)
     }
     /// By node and direction: fraction of time in which the link carried something; 0 where there is none.
     pub fn link_use(&self) -> Vec<[f64; 6]> {
@@ -716,7 +730,7 @@ mod tests {
             network.clear();
             network.run(3000).unwrap();
         }
-        network.accepted() / network.limit()
+        network.accepted() / network.limit().load
     }
 
     #[test]

@@ -24,6 +24,37 @@ pub enum Traffic {
     HotSpot(f64),
 }
 
+/// What the wires allow at most.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Limit {
+    /// Load in chunks per sending node and tick; 0 when nobody sends.
+    pub load: f64,
+    /// What sets it.
+    pub bound: Bound,
+}
+
+/// What sets a [`Limit`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bound {
+    /// The links between two parts of the machine.
+    Bisection,
+    /// The links of the hot node.
+    HotNode,
+    /// The links of the sending nodes.
+    Links,
+}
+
+impl Bound {
+    /// A name for reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bisection => "bisection",
+            Self::HotNode => "the hot node's links",
+            Self::Links => "the senders' links",
+        }
+    }
+}
+
 /// Fraction of the packets of [`Traffic::HotSpot`] that go to the hot node, where none is given.
 pub const HOT_FRACTION: f64 = 0.1;
 
@@ -79,6 +110,14 @@ impl Traffic {
         }
     }
 
+    /// Nodes that send at all: with a permutation, those with a partner other than themselves.
+    pub fn senders(&self, shape: &Shape) -> u32 {
+        let mut random = Rand32::new(0);
+        (0..shape.nodes())
+            .filter(|&rank| self.dest(shape, rank, 0, &mut random).is_some())
+            .count() as u32
+    }
+
     /// Destination of the packet number `serial` of the node `from`; `None`: this node never sends.
     pub(crate) fn dest(
         &self,
@@ -122,11 +161,10 @@ impl Traffic {
         }
     }
 
-    /// The greatest load that the wires allow, in chunks per sending node and tick, all nodes sending
-    /// alike: a torus is cut into two parts by planes; what must cross a plane goes over the links that
+    /// The greatest load that the wires allow, all nodes sending alike: a torus is cut into two parts by planes; what must cross a plane goes over the links that
     /// cross it, one chunk per link and tick, however well routing balances them. Also no node takes or
     /// sends more than its links carry. Packets for the node itself count for nothing.
-    pub fn limit(&self, shape: &Shape) -> f64 {
+    pub fn limit(&self, shape: &Shape) -> Limit {
         let nodes = shape.nodes();
         let mut flow = Flow::new(shape);
         match *self {
@@ -143,7 +181,10 @@ impl Traffic {
                     .filter_map(|r| shape.coord(r))
                     .map(|c| shape.links(c).iter().count());
                 // Each node's links in turn: the one with the most links keeps a link least busy.
-                return widths.min().unwrap_or(0) as f64;
+                return Limit {
+                    load: widths.min().unwrap_or(0) as f64,
+                    bound: Bound::Links,
+                };
             }
             _ => {
                 for from in (0..nodes).filter_map(|r| shape.coord(r)) {
@@ -160,8 +201,16 @@ impl Traffic {
             }
             _ => 0.0,
         };
-        let most = flow.most(shape).max(hot);
-        if most > 0.0 { 1.0 / most } else { 0.0 }
+        let planes = flow.most(shape);
+        let most = planes.max(hot);
+        Limit {
+            load: if most > 0.0 { 1.0 / most } else { 0.0 },
+            bound: if hot > planes {
+                Bound::HotNode
+            } else {
+                Bound::Bisection
+            },
+        }
     }
 }
 
@@ -272,7 +321,8 @@ mod tests {
 
     #[test]
     fn limits_are_those_of_the_textbooks() {
-        let near = |a: f64, b: f64| assert!((a - b).abs() < 0.01 * b, "{a} {b}");
+        let near =
+            |limit: Limit, b: f64| assert!((limit.load - b).abs() < 0.01 * b, "{limit:?} {b}");
         // 8 chunks per node and tick over a bisection of 2 * 64 links each way, half of the packets cross.
         near(Traffic::Uniform.limit(&cube(8, true)), 1.0);
         near(Traffic::Uniform.limit(&cube(8, false)), 0.5);
@@ -281,7 +331,10 @@ mod tests {
         near(Traffic::Tornado.limit(&cube(8, true)), 1.0 / 3.0);
         near(Traffic::Complement.limit(&cube(8, false)), 0.25);
         // All packets to one node with six links.
-        near(Traffic::HotSpot(1.0).limit(&cube(8, true)), 6.0 / 511.0);
+        let hot = Traffic::HotSpot(1.0).limit(&cube(8, true));
+        near(hot, 6.0 / 511.0);
+        assert_eq!(hot.bound, Bound::HotNode);
+        assert_eq!(Traffic::Uniform.limit(&cube(1, true)).load, 0.0);
     }
 
     #[test]

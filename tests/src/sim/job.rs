@@ -87,6 +87,8 @@ struct Process<'a> {
     sends: Vec<(u32, Live)>,
     receives: Vec<(u32, Live)>,
     calls: u64,
+    /// Why the operation could not start; it is tried again, since others may complete meanwhile.
+    short_of: Option<NoMemory>,
 }
 
 /// What all ranks share: the records for the checker.
@@ -109,6 +111,26 @@ impl Process<'_> {
         let Some(op) = self.program.ops[self.rank as usize].get(self.at) else {
             return Ok(false);
         };
+        let done = match self.perform(op, records) {
+            Err(Violation::NoMemory { what, .. }) => {
+                self.short_of = Some(what);
+                return Ok(false);
+            }
+            result => result?,
+        };
+        self.short_of = None;
+        match done {
+            Step::Done => {
+                self.at += 1;
+                self.begun = false;
+                Ok(true)
+            }
+            Step::Begun => Ok(true),
+            Step::Waits => Ok(false),
+        }
+    }
+
+    fn perform(&mut self, op: &Op, records: &mut Records) -> Result<Step, Violation> {
         let done = match *op {
             Op::Send(message) => self.send(message, records)?,
             Op::Receive(receive) => {
@@ -381,6 +403,7 @@ impl Job<'_> {
                     sends: Vec::new(),
                     receives: Vec::new(),
                     calls: 0,
+                    short_of: None,
                 }
             })
             .collect();
