@@ -19,8 +19,8 @@
 //! | what | grows with | where | bound |
 //! |---|---|---|---|
 //! | unexpected records and their buffers | incoming traffic | the region | `--mpi-memory`, fixed at start |
-//! | answers | incoming traffic | the network's priority FIFO; one bit a source for resendAll | constant |
-//! | peer table | the job | 2.25 bytes a process, at start | constant |
+//! | answers | incoming traffic | the network's priority FIFO; the peer table for resendAll | constant |
+//! | peer table | the job | 2.5 bytes a process, at start | constant |
 //! | requests, pending send queues | the program's own calls | the program's heap | the node's RAM; an error when used up |
 //! | records of probed messages that the region has no room for | the program's own probes | the program's heap | as above |
 //!
@@ -101,8 +101,7 @@ pub struct Memory {
     blocks: Box<[Block]>,
     taken: Box<[usize]>,
     ages: Box<[Ages]>,
-    failed: Box<[usize]>,
-    owed: Box<[usize]>,
+    bits: Box<[u8]>,
 }
 
 impl Memory {
@@ -113,13 +112,11 @@ impl Memory {
         let words = Region::map_words(blocks);
         let bytes = blocks * BLOCK_BYTES + words * size_of::<usize>() + Peers::bytes(peers);
         let none = NoMemory::Start { bytes };
-        let map = || boxed(0, Peers::map_words(peers)).ok_or(none);
         Ok(Memory {
             blocks: boxed([0; BLOCK_BYTES], blocks).ok_or(none)?,
             taken: boxed(0, words).ok_or(none)?,
             ages: boxed(Ages::default(), peers).ok_or(none)?,
-            failed: map()?,
-            owed: map()?,
+            bits: boxed(0, Peers::bit_bytes(peers)).ok_or(none)?,
         })
     }
 }
@@ -169,6 +166,8 @@ pub struct Stats {
     pub resend_all_sent: u64,
     /// resendAll received.
     pub resend_all_received: u64,
+    /// DONE sent: notices that asked for nothing that was there.
+    pub done_sent: u64,
     /// Packets that contradict themselves or the device's state; discarded.
     pub malformed: u64,
     /// What the message layer counted.
@@ -190,6 +189,13 @@ pub struct Adi {
     transfers: List,
     /// Receives whose CTS is still to be sent.
     owing: List,
+    /// Posted receives from one source that a notice has still to name.
+    unnamed: List,
+    /// Posted receives from any source that every notice names, since some source waited when they were
+    /// posted.
+    wild: List,
+    /// Serial number of the next posted receive.
+    posts: u32,
     armed: [Option<Pattern>; ARMED_PROBES],
     stats: Stats,
 }
@@ -229,11 +235,14 @@ impl Adi {
             rank: config.rank,
             requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
             region: Region::new(memory.blocks, memory.taken),
-            peers: Peers::new(memory.ages, memory.failed, memory.owed),
+            peers: Peers::new(memory.ages, memory.bits),
             matching: Matching::default(),
             pending: Pending::default(),
             transfers: List::default(),
             owing: List::default(),
+            unnamed: List::default(),
+            wild: List::default(),
+            posts: 0,
             armed: [None; ARMED_PROBES],
             stats: Stats::default(),
         })
@@ -298,6 +307,7 @@ impl Adi {
         let handlers = Handlers::new()
             .request(wire::RTS, recv::on_rts::<M>)
             .request(wire::DATA, recv::on_data::<M>)
+            .request(wire::DONE, recv::on_done::<M>)
             .answer(wire::CTS, send::on_cts::<M>)
             .answer(wire::NCTSD, send::on_nctsd::<M>)
             .answer(wire::NCTS, send::on_ncts::<M>)

@@ -183,9 +183,9 @@ impl Region {
         self.peak_records
     }
 
-    /// Room for one record.
-    pub fn has_room(&self) -> bool {
-        self.free > 0
+    /// Blocks that are free: as many records would have room.
+    pub fn free_blocks(&self) -> u32 {
+        self.free
     }
 
     /// Unused spare blocks, for the records of probed messages.
