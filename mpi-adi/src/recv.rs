@@ -347,7 +347,7 @@ impl Adi {
     ) -> Answer {
         let envelope = Envelope { source, tag: rts.tag, context: rts.context };
         let standing = self.peers.standing(source);
-        let ages_equal = self.peers.ages(source).from == rts.age && standing != Standing::Owed;
+        let ages_equal = self.peers.ages(source).from == rts.age;
         let posted = if ages_equal { self.matching.arrive(&self.requests, &envelope) } else { None };
         // Receives have been posted since the notice that this offer answers: an earlier message may
         // match those. Only the receive for which the message was asked can take it.
@@ -396,7 +396,7 @@ impl Adi {
     /// Something has come of `source`, which stood as `before`, under the current age: its notice, if one
     /// was on the way, is closed. Sees to it that nobody waits for what is there.
     fn go_on(&mut self, source: Rank, before: Standing) {
-        if before == Standing::OpenAgain {
+        if before == Standing::OpenAgain && self.peers.standing(source).waits() {
             self.peers.restart(source);
         }
         if self.region.free_blocks() > 0 {

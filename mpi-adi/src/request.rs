@@ -236,8 +236,8 @@ impl RequestPool {
                 };
                 chunk.push(Slot {
                     generation: 0,
-                    next: NONE,
-                    prev: NONE,
+                    next: [NONE; LISTS],
+                    prev: [NONE; LISTS],
                     body: Body::Free { next },
                 });
             }

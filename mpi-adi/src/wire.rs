@@ -259,14 +259,12 @@ impl Fields {
     /// Reads an answer; `None` when it is cut short.
     pub fn parse(bytes: &[u8]) -> Option<Fields> {
         let head = bytes.first_chunk::<ANSWER_BYTES>()?;
-        let word =
-            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         Some(Fields {
-            request: word(0),
-            target: word(4),
-            wanted: word(8),
+            request: word(head, 0),
+            target: word(head, 4),
+            wanted: word(head, 8),
             complete: head[12] & FLAG_COMPLETE != 0,
-            age: head[13],
+            stale: head[12] & FLAG_STALE != 0,
         })
     }
 }
