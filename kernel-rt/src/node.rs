@@ -65,6 +65,8 @@ const ROUTER: Sizes = Sizes {
 const STEPS_PER_INTERRUPT: u32 = 64;
 /// How long the program then computes before the interrupt goes on, in nanoseconds.
 const PROGRAM_SLICE_NS: u64 = 50_000;
+/// Time between two greetings of a neighbour that has not answered, in nanoseconds.
+const GREETING_NS: u64 = 1_000_000;
 /// How long an ending node waits for its output to be taken, in nanoseconds.
 const DRAIN_NS: u64 = 500_000_000;
 /// Greatest number of request slots; the heap ends sooner.
@@ -176,7 +178,8 @@ pub fn boot(tree_bytes: usize) -> ! {
     if console::is_attached(Stream::Out) {
         crate::log::enable();
     }
-    let links = start_links(devices.links, &machine.slots, plan.frames);
+    let mut links = start_links(devices.links, &machine.slots, plan.frames);
+    greet(&mut links);
 
     let chunks = leak(ROUTER.chunks(), [0; net_torus::wire::CHUNK_BYTES]);
     let router = match Router::new(who.shape, who.coord, ROUTER, chunks) {
@@ -334,6 +337,39 @@ fn start_links(
     })
 }
 
+/// Waits until all neighbours are there. The host sees a node that waits here as booting.
+fn greet(links: &mut [Option<NetLink>; 6]) {
+    let mut up = links.each_ref().map(Option::is_none);
+    loop {
+        for (link, up) in links.iter_mut().zip(&mut up) {
+            *up = *up || link.as_mut().is_none_or(NetLink::greet);
+        }
+        if up == [true; 6] {
+            return;
+        }
+        clint::set_timer(arch::ticks() + ticks_of(GREETING_NS));
+        arch::wait_for_interrupt();
+        acknowledge(links);
+    }
+}
+
+/// Takes the pending interrupts of all devices.
+fn acknowledge(links: &mut [Option<NetLink>; 6]) {
+    while let Some(number) = plic::claim() {
+        // Interrupt numbers are in the order of the slots on this board, from 1 on.
+        match (number as usize).wrapping_sub(1) {
+            board::SLOT_STDOUT => console::acknowledge(Stream::Out),
+            board::SLOT_STDERR => console::acknowledge(Stream::Err),
+            slot => {
+                if let Some(Some(link)) = links.get_mut(slot) {
+                    link.acknowledge();
+                }
+            }
+        }
+        plic::complete(number);
+    }
+}
+
 /// Memory for ever, from the heap; the plan has seen to it that there is enough.
 fn leak<T: Clone>(count: usize, value: T) -> &'static mut [T] {
     let mut items = Vec::new();
@@ -399,6 +435,10 @@ impl Board {
         moved |= self.torus.step(now);
         self.beats += 1;
         self.quiet = !moved;
+        if self.quiet {
+            // Whatever happens next, a hang or the end, the figures stand.
+            self.publish(adi);
+        }
         moved
     }
 
@@ -421,22 +461,6 @@ impl Board {
             quiet &= link.prepare_sleep();
         }
         quiet
-    }
-
-    /// Takes the pending interrupts of all devices.
-    fn acknowledge(&mut self, slot_of: impl Fn(u32) -> usize) {
-        while let Some(number) = plic::claim() {
-            match slot_of(number) {
-                board::SLOT_STDOUT => console::acknowledge(Stream::Out),
-                board::SLOT_STDERR => console::acknowledge(Stream::Err),
-                slot => {
-                    if let Some(Some(link)) = self.torus.links_mut().get_mut(slot) {
-                        link.acknowledge();
-                    }
-                }
-            }
-            plic::complete(number);
-        }
     }
 
     /// Brings the blackboard up to date.
@@ -502,7 +526,7 @@ impl Kernel for Board {
         self.idle_ticks += arch::ticks() - before;
         // The timer is for programs that compute; here whoever waits looks anyway.
         clint::set_timer(u64::MAX);
-        self.acknowledge(slot_of);
+        acknowledge(self.torus.links_mut());
     }
 
     fn memory(&mut self) -> &mut dyn UserMemory {
@@ -541,11 +565,6 @@ impl Kernel for Board {
     }
 }
 
-/// Interrupt numbers of the slots are in the order of the slots on this board.
-fn slot_of(interrupt: u32) -> usize {
-    (interrupt as usize).wrapping_sub(1)
-}
-
 /// An interrupt while the program computes. Bounded: at most [`STEPS_PER_INTERRUPT`] steps, then the
 /// program has [`PROGRAM_SLICE_NS`] before it goes on. Does not allocate.
 pub fn interrupt() {
@@ -555,7 +574,7 @@ pub fn interrupt() {
         let Some(Node { adi, board }) = node.as_mut() else {
             return;
         };
-        board.acknowledge(slot_of);
+        acknowledge(board.torus.links_mut());
         board.quiet = false;
         board.settle(adi);
     });
@@ -640,7 +659,6 @@ pub fn finish(status: i32) -> ! {
         };
         loop {
             if !board.poll(adi) {
-                board.publish(adi);
                 board.idle();
             }
         }

@@ -63,9 +63,11 @@ pub enum LongDouble {
 }
 
 /// C's `long double` on this target, as its psABI says.
-pub const LONG_DOUBLE: LongDouble = if cfg!(any(target_arch = "riscv64", target_arch = "riscv32")) {
-    LongDouble::Quad
-} else if cfg!(all(target_arch = "aarch64", not(target_vendor = "apple"))) {
+pub const LONG_DOUBLE: LongDouble = if cfg!(any(
+    target_arch = "riscv64",
+    target_arch = "riscv32",
+    all(target_arch = "aarch64", not(target_vendor = "apple")),
+)) {
     LongDouble::Quad
 } else if cfg!(target_arch = "x86_64") {
     LongDouble::Extended
@@ -115,10 +117,44 @@ impl Basic {
     pub const ALL: [Basic; 38] = {
         use Basic::*;
         [
-            Char, SignedChar, UnsignedChar, Byte, Packed, Wchar, Short, UnsignedShort, Int, Unsigned, Long,
-            UnsignedLong, LongLong, UnsignedLongLong, Float, Double, LongDouble, CBool, Int8, Int16, Int32,
-            Int64, Uint8, Uint16, Uint32, Uint64, Aint, Offset, Count, FloatComplex, DoubleComplex,
-            LongDoubleComplex, FloatInt, DoubleInt, LongInt, TwoInt, ShortInt, LongDoubleInt,
+            Char,
+            SignedChar,
+            UnsignedChar,
+            Byte,
+            Packed,
+            Wchar,
+            Short,
+            UnsignedShort,
+            Int,
+            Unsigned,
+            Long,
+            UnsignedLong,
+            LongLong,
+            UnsignedLongLong,
+            Float,
+            Double,
+            LongDouble,
+            CBool,
+            Int8,
+            Int16,
+            Int32,
+            Int64,
+            Uint8,
+            Uint16,
+            Uint32,
+            Uint64,
+            Aint,
+            Offset,
+            Count,
+            FloatComplex,
+            DoubleComplex,
+            LongDoubleComplex,
+            FloatInt,
+            DoubleInt,
+            LongInt,
+            TwoInt,
+            ShortInt,
+            LongDoubleInt,
         ]
     };
 
@@ -183,7 +219,11 @@ impl Basic {
 
     /// Basic elements in one element (MPI_Get_elements): two of a pair, else one.
     pub const fn parts(self) -> usize {
-        if matches!(self.kind(), Kind::Located(_)) { 2 } else { 1 }
+        if matches!(self.kind(), Kind::Located(_)) {
+            2
+        } else {
+            1
+        }
     }
 }
 
@@ -200,7 +240,11 @@ impl Number {
 
     /// The alignment that C gives a struct which begins with this number and goes on with an `int`.
     const fn align(self) -> usize {
-        if self.size() > size_of::<c_int>() { self.size() } else { size_of::<c_int>() }
+        if self.size() > size_of::<c_int>() {
+            self.size()
+        } else {
+            size_of::<c_int>()
+        }
     }
 }
 

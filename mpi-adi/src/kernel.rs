@@ -19,6 +19,11 @@ pub trait Kernel {
     /// Time since start in nanoseconds; never goes back.
     fn now(&self) -> u64;
 
+    /// Nanoseconds between two values of [`Kernel::now`] that differ as little as possible, at least 1.
+    fn tick(&self) -> u64 {
+        1
+    }
+
     /// Notes, for whoever explains a hang, the call the program is in (`None`: in its own code).
     fn note(&mut self, call: Option<CallNote>);
 

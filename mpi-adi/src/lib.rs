@@ -12,7 +12,7 @@
 //! ```
 //! * [`protocol`]: the decisions, pure, with the table; read it first.
 //! * [`send`] and [`recv`]: the two sides, each with the program's calls and the packets' handlers.
-//! * [`pending`], [`matching`], [`request`], [`region`], [`peers`]: what they work on.
+//! * [`pending`], [`matching`], [`request`], [`region`], [`peers`], [`probe`]: what they work on.
 //! * [`call`]: blocking calls over all this, for the bindings.
 //!
 //! # Memory
@@ -22,7 +22,7 @@
 //! | answers | incoming traffic | the network's priority FIFO; the peer table for resendAll | constant |
 //! | peer table | the job | 2.5 bytes a process, at start | constant |
 //! | requests, pending send queues | the program's own calls | the program's heap | the node's RAM; an error when used up |
-//! | records of probed messages that the region has no room for | the program's own probes | the program's heap | as above |
+//! | armed probes | the program's own probes, at most [`probe::ARMED_PROBES`] | the program's heap | as above |
 //!
 //! The core ([`protocol`], [`pending`], [`matching`], [`region`], [`peers`], [`send`], [`recv`]) does no I/O, reads no
 //! clock, and allocates only where the program makes a call; handlers, which may run from an interrupt,
@@ -32,15 +32,26 @@
 
 extern crate alloc;
 
+pub mod api;
+#[allow(unsafe_code)]
+pub mod c;
 pub mod call;
+pub mod coll;
+pub mod comm;
+pub mod datatype;
 pub mod envelope;
+pub mod error;
 pub mod kernel;
+#[allow(unsafe_code)]
+pub mod lend;
 pub mod list;
 pub mod matching;
 #[allow(unsafe_code)]
 pub mod memory;
+pub mod op;
 pub mod peers;
 pub mod pending;
+pub mod probe;
 pub mod protocol;
 pub mod recv;
 pub mod region;
@@ -56,16 +67,23 @@ use alloc::vec::Vec;
 use msg_layer::{Handlers, Port};
 use net_torus::coord::{Coord, Shape};
 
-use crate::envelope::{Pattern, Rank};
+use crate::envelope::Rank;
 use crate::list::List;
 use crate::matching::Matching;
 use crate::memory::UserMemory;
 use crate::peers::{Ages, Peers};
 use crate::pending::Pending;
+use crate::probe::Probes;
 use crate::region::{BLOCK_BYTES, Block, Region};
 use crate::request::{MAX_SLOTS, RequestId, RequestPool, State};
 
+pub use crate::api::{Mpi, Source, TagSelector};
+pub use crate::comm::{Communicator, Status};
+pub use crate::datatype::Datatype;
 pub use crate::envelope::{Context, Tag};
+pub use crate::error::{Class, Error};
+pub use crate::lend::{RecvRequest, Scope, SendRequest};
+pub use crate::op::Op;
 
 /// The least MPI memory in bytes with which a job runs: one unexpected record.
 pub const LEAST_MPI_MEMORY: usize = BLOCK_BYTES;
@@ -75,8 +93,6 @@ pub const GREATEST_MPI_MEMORY: usize = BLOCK_BYTES * region::MAX_BLOCKS;
 pub const STEP_PACKETS: usize = 32;
 /// Data packets that one transfer sends before the next one has its turn.
 const TURN_PACKETS: usize = 8;
-/// Probes that found nothing and that stay armed, the oldest making room for a newer one.
-const ARMED_PROBES: usize = 4;
 
 /// Memory is used up: what for, and how much there was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +102,7 @@ pub enum NoMemory {
         /// Live requests.
         live: u32,
     },
-    /// The program's heap has no room for the record of a probed message.
+    /// The program's heap has no room for what is kept of a probe that found nothing.
     ProbeRecord,
     /// The node's memory cannot hold the MPI memory and the peer table.
     Start {
@@ -196,7 +212,7 @@ pub struct Adi {
     wild: List,
     /// Serial number of the next posted receive.
     posts: u32,
-    armed: [Option<Pattern>; ARMED_PROBES],
+    probes: Probes,
     stats: Stats,
 }
 
@@ -243,7 +259,7 @@ impl Adi {
             unnamed: List::default(),
             wild: List::default(),
             posts: 0,
-            armed: [None; ARMED_PROBES],
+            probes: Probes::default(),
             stats: Stats::default(),
         })
     }

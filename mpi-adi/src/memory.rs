@@ -52,6 +52,15 @@ impl Span {
         self.len
     }
 
+    /// The `len` bytes from `offset` on, under the same promise.
+    ///
+    /// # Panics
+    /// When they are not within the span.
+    pub fn part(&self, offset: usize, len: usize) -> Span {
+        assert!(offset <= self.len && len <= self.len - offset);
+        Span { address: self.address + offset, len }
+    }
+
     /// No bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0

@@ -4,7 +4,6 @@
 use core::ffi::c_int;
 use core::ops::{Add, Mul};
 
-use rustc_apfloat::Float as _;
 use rustc_apfloat::ieee::{Quad, X87DoubleExtended};
 
 use crate::datatype::{Basic, Kind, LONG_DOUBLE, LongDouble, Number};
@@ -47,14 +46,18 @@ impl Op {
     /// All operations, in the order of their discriminants.
     pub const ALL: [Op; 12] = {
         use Op::*;
-        [Max, Min, Sum, Prod, Land, Band, Lor, Bor, Lxor, Bxor, MinLoc, MaxLoc]
+        [
+            Max, Min, Sum, Prod, Land, Band, Lor, Bor, Lxor, Bxor, MinLoc, MaxLoc,
+        ]
     };
 
     /// Whether the operation is defined for `basic`.
     pub const fn is_defined(self, basic: Basic) -> bool {
         use Op::*;
         match basic.kind() {
-            Kind::Number(Number::Signed(_) | Number::Unsigned(_)) => !matches!(self, MinLoc | MaxLoc),
+            Kind::Number(Number::Signed(_) | Number::Unsigned(_)) => {
+                !matches!(self, MinLoc | MaxLoc)
+            }
             Kind::Number(_) => matches!(self, Max | Min | Sum | Prod),
             Kind::Logical => matches!(self, Land | Lor | Lxor),
             Kind::Bits => matches!(self, Band | Bor | Bxor),
@@ -71,32 +74,68 @@ impl Op {
             return Err(Undefined);
         }
         match basic.kind() {
-            Kind::Number(Number::Signed(1)) => integers(self, i8::from_ne_bytes, i8::to_ne_bytes, left, right),
-            Kind::Number(Number::Signed(2)) => integers(self, i16::from_ne_bytes, i16::to_ne_bytes, left, right),
-            Kind::Number(Number::Signed(4)) => integers(self, i32::from_ne_bytes, i32::to_ne_bytes, left, right),
-            Kind::Number(Number::Signed(_)) => integers(self, i64::from_ne_bytes, i64::to_ne_bytes, left, right),
+            Kind::Number(Number::Signed(1)) => {
+                integers(self, i8::from_ne_bytes, i8::to_ne_bytes, left, right)
+            }
+            Kind::Number(Number::Signed(2)) => {
+                integers(self, i16::from_ne_bytes, i16::to_ne_bytes, left, right)
+            }
+            Kind::Number(Number::Signed(4)) => {
+                integers(self, i32::from_ne_bytes, i32::to_ne_bytes, left, right)
+            }
+            Kind::Number(Number::Signed(_)) => {
+                integers(self, i64::from_ne_bytes, i64::to_ne_bytes, left, right)
+            }
             Kind::Number(Number::Unsigned(1)) | Kind::Bits => {
                 integers(self, u8::from_ne_bytes, u8::to_ne_bytes, left, right);
             }
-            Kind::Number(Number::Unsigned(2)) => integers(self, u16::from_ne_bytes, u16::to_ne_bytes, left, right),
-            Kind::Number(Number::Unsigned(4)) => integers(self, u32::from_ne_bytes, u32::to_ne_bytes, left, right),
-            Kind::Number(Number::Unsigned(_)) => integers(self, u64::from_ne_bytes, u64::to_ne_bytes, left, right),
-            Kind::Number(Number::Float) => reals(self, f32::from_ne_bytes, f32::to_ne_bytes, left, right),
-            Kind::Number(Number::Double) => reals(self, f64::from_ne_bytes, f64::to_ne_bytes, left, right),
+            Kind::Number(Number::Unsigned(2)) => {
+                integers(self, u16::from_ne_bytes, u16::to_ne_bytes, left, right)
+            }
+            Kind::Number(Number::Unsigned(4)) => {
+                integers(self, u32::from_ne_bytes, u32::to_ne_bytes, left, right)
+            }
+            Kind::Number(Number::Unsigned(_)) => {
+                integers(self, u64::from_ne_bytes, u64::to_ne_bytes, left, right)
+            }
+            Kind::Number(Number::Float) => {
+                reals(self, f32::from_ne_bytes, f32::to_ne_bytes, left, right)
+            }
+            Kind::Number(Number::Double) => {
+                reals(self, f64::from_ne_bytes, f64::to_ne_bytes, left, right)
+            }
             Kind::Number(Number::LongDouble) => match LONG_DOUBLE {
-                LongDouble::Double => reals(self, f64::from_ne_bytes, f64::to_ne_bytes, left, right),
-                LongDouble::Quad => reals(self, Wide::<Quad>::from_bytes, Wide::to_bytes, left, right),
+                LongDouble::Double => {
+                    reals(self, f64::from_ne_bytes, f64::to_ne_bytes, left, right)
+                }
+                LongDouble::Quad => {
+                    reals(self, Wide::<Quad>::from_bytes, Wide::to_bytes, left, right)
+                }
                 LongDouble::Extended => {
-                    reals(self, Wide::<X87DoubleExtended>::from_bytes, Wide::to_bytes, left, right);
+                    reals(
+                        self,
+                        Wide::<X87DoubleExtended>::from_bytes,
+                        Wide::to_bytes,
+                        left,
+                        right,
+                    );
                 }
             },
             Kind::Logical => truths(self, left, right),
-            Kind::Complex(Number::Float) => complexes(self, f32::from_ne_bytes, f32::to_ne_bytes, left, right),
+            Kind::Complex(Number::Float) => {
+                complexes(self, f32::from_ne_bytes, f32::to_ne_bytes, left, right)
+            }
             Kind::Complex(Number::LongDouble) if LONG_DOUBLE == LongDouble::Quad => {
                 complexes(self, Wide::<Quad>::from_bytes, Wide::to_bytes, left, right);
             }
             Kind::Complex(Number::LongDouble) if LONG_DOUBLE == LongDouble::Extended => {
-                complexes(self, Wide::<X87DoubleExtended>::from_bytes, Wide::to_bytes, left, right);
+                complexes(
+                    self,
+                    Wide::<X87DoubleExtended>::from_bytes,
+                    Wide::to_bytes,
+                    left,
+                    right,
+                );
             }
             Kind::Complex(_) => complexes(self, f64::from_ne_bytes, f64::to_ne_bytes, left, right),
             Kind::Located(number) => located(self, basic, number, left, right),
@@ -107,8 +146,17 @@ impl Op {
 }
 
 /// Replaces each element of `right` by `f` of the elements of `left` and `right`.
-fn zip<const N: usize>(left: &[u8], right: &mut [u8], mut f: impl FnMut([u8; N], [u8; N]) -> [u8; N]) {
-    for (a, b) in left.as_chunks::<N>().0.iter().zip(right.as_chunks_mut::<N>().0) {
+fn zip<const N: usize>(
+    left: &[u8],
+    right: &mut [u8],
+    mut f: impl FnMut([u8; N], [u8; N]) -> [u8; N],
+) {
+    for (a, b) in left
+        .as_chunks::<N>()
+        .0
+        .iter()
+        .zip(right.as_chunks_mut::<N>().0)
+    {
         *b = f(*a, *b);
     }
 }
@@ -194,14 +242,21 @@ fn truths(op: Op, left: &[u8], right: &mut [u8]) {
     });
 }
 
-fn complexes<T: Copy + Add<Output = T> + Mul<Output = T> + core::ops::Neg<Output = T>, const N: usize>(
+fn complexes<
+    T: Copy + Add<Output = T> + Mul<Output = T> + core::ops::Neg<Output = T>,
+    const N: usize,
+>(
     op: Op,
     read: fn([u8; N]) -> T,
     write: fn(T) -> [u8; N],
     left: &[u8],
     right: &mut [u8],
 ) {
-    let pairs = left.as_chunks::<N>().0.chunks_exact(2).zip(right.as_chunks_mut::<N>().0.chunks_exact_mut(2));
+    let pairs = left
+        .as_chunks::<N>()
+        .0
+        .chunks_exact(2)
+        .zip(right.as_chunks_mut::<N>().0.chunks_exact_mut(2));
     for (a, b) in pairs {
         let (ar, ai, br, bi) = (read(a[0]), read(a[1]), read(b[0]), read(b[1]));
         let (real, imaginary) = if op == Op::Sum {
@@ -216,9 +271,14 @@ fn complexes<T: Copy + Add<Output = T> + Mul<Output = T> + core::ops::Neg<Output
 
 fn located(op: Op, basic: Basic, number: Number, left: &[u8], right: &mut [u8]) {
     let size = number.size();
-    for (a, b) in left.chunks_exact(basic.extent()).zip(right.chunks_exact_mut(basic.extent())) {
+    for (a, b) in left
+        .chunks_exact(basic.extent())
+        .zip(right.chunks_exact_mut(basic.extent()))
+    {
         let index = |element: &[u8]| {
-            element[size..].first_chunk().map_or(0, |bytes| c_int::from_ne_bytes(*bytes))
+            element[size..]
+                .first_chunk()
+                .map_or(0, |bytes| c_int::from_ne_bytes(*bytes))
         };
         let order = compare(number, &a[..size], &b[..size]);
         let wins = match order {
@@ -264,7 +324,11 @@ struct Wide<F>(F);
 impl<F: rustc_apfloat::Float> Wide<F> {
     fn from_bytes(bytes: [u8; 16]) -> Self {
         let bits = u128::from_ne_bytes(bytes);
-        Wide(F::from_bits(if F::BITS < 128 { bits & ((1 << F::BITS) - 1) } else { bits }))
+        Wide(F::from_bits(if F::BITS < 128 {
+            bits & ((1 << F::BITS) - 1)
+        } else {
+            bits
+        }))
     }
 
     fn to_bytes(self) -> [u8; 16] {
@@ -312,13 +376,33 @@ mod tests {
 
     #[test]
     fn whole_numbers_wrap_and_keep_their_sign() {
-        let sum = run(Op::Sum, Basic::Int, i32::MAX.to_ne_bytes(), 1i32.to_ne_bytes());
+        let sum = run(
+            Op::Sum,
+            Basic::Int,
+            i32::MAX.to_ne_bytes(),
+            1i32.to_ne_bytes(),
+        );
         assert_eq!(i32::from_ne_bytes(sum), i32::MIN);
-        let max = run(Op::Max, Basic::Int, (-1i32).to_ne_bytes(), 1i32.to_ne_bytes());
+        let max = run(
+            Op::Max,
+            Basic::Int,
+            (-1i32).to_ne_bytes(),
+            1i32.to_ne_bytes(),
+        );
         assert_eq!(i32::from_ne_bytes(max), 1);
-        let max = run(Op::Max, Basic::Unsigned, (-1i32).to_ne_bytes(), 1i32.to_ne_bytes());
+        let max = run(
+            Op::Max,
+            Basic::Unsigned,
+            (-1i32).to_ne_bytes(),
+            1i32.to_ne_bytes(),
+        );
         assert_eq!(u32::from_ne_bytes(max), u32::MAX);
-        let lxor = run(Op::Lxor, Basic::Short, 4i16.to_ne_bytes(), 2i16.to_ne_bytes());
+        let lxor = run(
+            Op::Lxor,
+            Basic::Short,
+            4i16.to_ne_bytes(),
+            2i16.to_ne_bytes(),
+        );
         assert_eq!(i16::from_ne_bytes(lxor), 0, "both are true");
     }
 
@@ -333,10 +417,22 @@ mod tests {
     #[test]
     fn a_location_keeps_the_lower_index_of_equal_values() {
         let pair = |value: i32, index: i32| -> [u8; 8] { bytemuck::cast([value, index]) };
-        assert_eq!(run(Op::MinLoc, Basic::TwoInt, pair(3, 7), pair(3, 5)), pair(3, 5));
-        assert_eq!(run(Op::MaxLoc, Basic::TwoInt, pair(3, 4), pair(3, 5)), pair(3, 4));
-        assert_eq!(run(Op::MaxLoc, Basic::TwoInt, pair(9, 8), pair(3, 5)), pair(9, 8));
-        assert_eq!(run(Op::MinLoc, Basic::TwoInt, pair(9, 1), pair(3, 5)), pair(3, 5));
+        assert_eq!(
+            run(Op::MinLoc, Basic::TwoInt, pair(3, 7), pair(3, 5)),
+            pair(3, 5)
+        );
+        assert_eq!(
+            run(Op::MaxLoc, Basic::TwoInt, pair(3, 4), pair(3, 5)),
+            pair(3, 4)
+        );
+        assert_eq!(
+            run(Op::MaxLoc, Basic::TwoInt, pair(9, 8), pair(3, 5)),
+            pair(9, 8)
+        );
+        assert_eq!(
+            run(Op::MinLoc, Basic::TwoInt, pair(9, 1), pair(3, 5)),
+            pair(3, 5)
+        );
     }
 
     #[test]
@@ -348,7 +444,10 @@ mod tests {
         let x87 = Wide("0.1".parse::<X87DoubleExtended>().expect("a number"));
         let mut padded = x87.to_bytes();
         padded[15] = 0xee;
-        assert!(Wide::<X87DoubleExtended>::from_bytes(padded) == x87, "padding does not count");
+        assert!(
+            Wide::<X87DoubleExtended>::from_bytes(padded) == x87,
+            "padding does not count"
+        );
     }
 
     #[test]

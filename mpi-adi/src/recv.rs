@@ -11,7 +11,7 @@ use crate::protocol::{Age, Room, Verdict, on_rts as decide};
 use crate::region::{Holding, RecordId};
 use crate::request::{Asked, CHAIN, Mode, Request, RequestId, State};
 use crate::wire::{self, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
-use crate::{ARMED_PROBES, Adi, Handling, NoMemory};
+use crate::{Adi, Handling, NoMemory};
 
 /// Most messages that one notice has room for, so that sources share what is free.
 const NOTICE_ROOM: u16 = 8;
@@ -19,7 +19,7 @@ const NOTICE_ROOM: u16 = 8;
 const TO_NAME: Asked = Asked { receive: NONE, any_tag: false };
 
 /// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Probed {
     /// Its source and tag.
     pub envelope: Envelope,
@@ -54,7 +54,10 @@ impl Adi {
         let id = self.requests.insert(request).map_err(|_| none)?;
         match self.matching.take(&mut self.region, &pattern) {
             Some(record) => self.match_record(memory, id, record),
-            None => self.post(id.index(), &pattern),
+            None => {
+                self.probes.posted(&pattern);
+                self.post(id.index(), &pattern);
+            }
         }
         Ok(id)
     }
@@ -102,9 +105,15 @@ impl Adi {
             fits = self.name(&mut notice, slot);
             slot = self.requests.next_in::<CHAIN>(slot);
         }
+        for probe in self.probes.unanswered().filter(|probe| probe.source.is_none_or(|s| s == source)) {
+            let entry = Entry { context: probe.context, tag: probe.tag, receive: NONE };
+            fits = fits && notice.entries.push(entry).is_ok();
+        }
         if fits {
-            let serial = |receive: u32| self.requests.get(RequestId(receive)).map_or(0, |r| r.serial);
-            let key = |entry: &Entry| serial(entry.receive).wrapping_sub(self.posts);
+            // In the order of posting, probes last: they only see what no receive takes.
+            let serial = |receive: u32| self.requests.get(RequestId(receive)).map_or(self.posts, |r| r.serial);
+            let oldest = self.posts.wrapping_sub(u32::MAX / 2);
+            let key = |entry: &Entry| serial(entry.receive).wrapping_sub(oldest);
             notice.entries.sort_unstable_by_key(key);
         } else {
             notice.room = ROOM_FOR_ALL;
@@ -183,9 +192,9 @@ impl Adi {
     }
 
     /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
-    /// asks for gets a record even if the MPI memory has no room; repeated probes therefore find every
-    /// message that was sent (MPI-3.1 section 3.8.1). Fails only when the program's heap has no room for
-    /// such a record.
+    /// asks for is seen even if the MPI memory has no room for its record; repeated probes therefore find
+    /// every message that was sent (MPI-3.1 section 3.8.1; see [`crate::probe`]). Fails only when the
+    /// program's heap has no room for the armed probe.
     pub fn iprobe(&mut self, pattern: Pattern) -> Result<Option<Probed>, NoMemory> {
         if let Some(index) = self.matching.probe(&self.region, &pattern) {
             let record = self
@@ -197,16 +206,14 @@ impl Adi {
                 length: record.length,
             }));
         }
-        if !self.armed.contains(&Some(pattern)) {
-            // One spare block for each armed probe, this one included; the oldest gives way.
-            let armed = self.armed.iter().flatten().count().min(ARMED_PROBES - 1) + 1;
-            while self.region.free_spares() < armed {
-                if !self.region.add_spare() {
-                    return Err(NoMemory::ProbeRecord);
-                }
-            }
-            self.armed.rotate_right(1);
-            self.armed[0] = Some(pattern);
+        if let Some(noted) = self.probes.noted(&pattern) {
+            return Ok(Some(noted));
+        }
+        if self
+            .probes
+            .arm(pattern)
+            .map_err(|_| NoMemory::ProbeRecord)?
+        {
             self.peers.posted(pattern.source);
         }
         Ok(None)
@@ -325,16 +332,6 @@ impl Adi {
         if let Some(index) = self.region.record_only(*envelope, rts.length, rts.request) {
             return (Room::Record, index);
         }
-        if let Some(probe) = self
-            .armed
-            .iter_mut()
-            .find(|p| p.is_some_and(|p| p.matches(envelope)))
-        {
-            if let Some(index) = self.region.record_spare(*envelope, rts.length, rts.request) {
-                *probe = None;
-                return (Room::Record, index);
-            }
-        }
         (Room::Nothing, 0)
     }
 
@@ -364,20 +361,27 @@ impl Adi {
         let answer = match (verdict, posted) {
             (Verdict::Receive, Some(slot)) => {
                 self.unpost(slot);
+                self.probes.taken(&envelope);
                 self.stats.cts_sent += 1;
                 self.accept(memory, slot, &envelope, rts, data).emit(wire::CTS)
             }
             (Verdict::Receive, None) => unreachable!("decided upon the match"),
             (Verdict::Buffer, _) => {
+                self.probes.taken(&envelope);
                 self.stats.cts_sent += 1;
                 self.buffer(record, rts, data).emit(wire::CTS)
             }
             (Verdict::Record, _) => {
+                self.probes.taken(&envelope);
                 self.matching.record(&mut self.region, record);
                 self.stats.nctsd_sent += 1;
                 fields.emit(wire::NCTSD)
             }
-            (Verdict::Refuse { .. }, _) => {
+            (Verdict::Refuse { set_failed, .. }, _) => {
+                // After a receive was posted in the meantime, an earlier message may be asked for first.
+                if set_failed && standing != Standing::OpenAgain {
+                    self.probes.refused(Probed { envelope, length: rts.length });
+                }
                 self.stats.ncts_sent += 1;
                 fields.emit(wire::NCTS)
             }

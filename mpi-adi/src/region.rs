@@ -2,14 +2,9 @@
 //!
 //! The region is an array of 32-byte blocks. A record takes one block, a buffer a run of blocks; a bit map
 //! says which are taken. Nothing else grows with incoming traffic, so the region's size *is* the bound.
-//!
-//! Records that a probe asked for and the region had no room for live in *spare* blocks, which the
-//! program's own heap pays for: a probe is a call of the program's, and it must be able to see a message
-//! even when the region holds others.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use bitvec::order::Lsb0;
 use bitvec::view::BitView;
 
@@ -124,7 +119,6 @@ pub const fn buffer_blocks(bytes: u32) -> u32 {
 pub struct Region {
     blocks: Box<[Block]>,
     taken: Box<[usize]>,
-    spare: Vec<Block>,
     free: u32,
     hint: u32,
     records: u32,
@@ -144,7 +138,6 @@ impl Region {
         Region {
             blocks,
             taken,
-            spare: Vec::new(),
             free,
             hint: 0,
             records: 0,
@@ -173,12 +166,12 @@ impl Region {
         self.peak_blocks as usize * BLOCK_BYTES
     }
 
-    /// Records now, spare ones included.
+    /// Records now.
     pub fn records(&self) -> u32 {
         self.records
     }
 
-    /// The most records ever held at once, spare ones included.
+    /// The most records ever held at once.
     pub fn peak_records(&self) -> u32 {
         self.peak_records
     }
@@ -186,24 +179,6 @@ impl Region {
     /// Blocks that are free: as many records would have room.
     pub fn free_blocks(&self) -> u32 {
         self.free
-    }
-
-    /// Unused spare blocks, for the records of probed messages.
-    pub fn free_spares(&self) -> usize {
-        self.spare
-            .iter()
-            .filter(|block| block[field::KIND] == KIND_FREE)
-            .count()
-    }
-
-    /// Adds a spare block; false when the program's heap has no room for it.
-    #[must_use]
-    pub fn add_spare(&mut self) -> bool {
-        let room = self.spare.try_reserve(1).is_ok();
-        if room {
-            self.spare.push([0; BLOCK_BYTES]);
-        }
-        room
     }
 
     /// Takes a run of `count` blocks; `None` when there is none. Next-fit, at most one pass over the map.
@@ -250,19 +225,11 @@ impl Region {
     }
 
     fn block(&self, index: u32) -> &Block {
-        let index = index as usize;
-        self.blocks
-            .get(index)
-            .unwrap_or_else(|| &self.spare[index - self.blocks.len()])
+        &self.blocks[index as usize]
     }
 
     fn block_mut(&mut self, index: u32) -> &mut Block {
-        let (index, len) = (index as usize, self.blocks.len());
-        if index < len {
-            &mut self.blocks[index]
-        } else {
-            &mut self.spare[index - len]
-        }
+        &mut self.blocks[index as usize]
     }
 
     /// Makes a record with a buffer for all of `length` bytes; `None` when either has no room.
@@ -287,24 +254,6 @@ impl Region {
     /// Makes a record without a buffer; `None` when there is no room.
     pub fn record_only(&mut self, envelope: Envelope, length: u32, sender: u32) -> Option<u32> {
         let index = self.take_run(1)?;
-        self.write_record(
-            index,
-            Record {
-                envelope,
-                length,
-                holding: Holding::Nothing { sender },
-            },
-        );
-        Some(index)
-    }
-
-    /// Makes a record without a buffer in a spare block; `None` when there is none.
-    pub fn record_spare(&mut self, envelope: Envelope, length: u32, sender: u32) -> Option<u32> {
-        let at = self
-            .spare
-            .iter()
-            .position(|block| block[field::KIND] == KIND_FREE)?;
-        let index = (self.blocks.len() + at) as u32;
         self.write_record(
             index,
             Record {
@@ -371,7 +320,7 @@ impl Region {
     /// The block of the live record that `id` names; `None` when it names none.
     pub fn find(&self, id: RecordId) -> Option<u32> {
         let index = id.index();
-        let known = (index as usize) < self.blocks.len() + self.spare.len();
+        let known = (index as usize) < self.blocks.len();
         (known && self.block(index)[field::KIND] != KIND_FREE && self.id(index) == id)
             .then_some(index)
     }
@@ -383,9 +332,7 @@ impl Region {
         };
         self.block_mut(index)[field::KIND] = KIND_FREE;
         self.records -= 1;
-        if (index as usize) < self.blocks.len() {
-            self.free_run(index, 1);
-        }
+        self.free_run(index, 1);
         if let Holding::Buffer { first, .. } | Holding::Bound { first, .. } = record.holding {
             self.free_run(first, buffer_blocks(record.length));
         }
@@ -564,24 +511,5 @@ mod tests {
             assert_eq!((region.used_bytes(), region.peak_bytes()), (used, peak));
         }
         assert!(failures > 1000, "the region was full now and then");
-    }
-
-    #[test]
-    fn spare_blocks_are_used_again_and_are_not_of_the_region() {
-        let mut region = region(1);
-        region.record_only(envelope(1), 0, 0).unwrap();
-        assert_eq!(region.record_only(envelope(2), 0, 0), None);
-        assert_eq!(region.record_spare(envelope(2), 0, 0), None);
-        assert!(region.add_spare());
-        let spare = region.record_spare(envelope(2), 0, 0).unwrap();
-        assert_eq!(
-            (region.free_spares(), region.used_bytes(), region.records()),
-            (0, BLOCK_BYTES, 2)
-        );
-        region.release(spare);
-        assert_eq!(
-            (region.free_spares(), region.used_bytes(), region.records()),
-            (1, BLOCK_BYTES, 1)
-        );
     }
 }

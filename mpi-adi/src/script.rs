@@ -515,7 +515,7 @@ fn a_probe_sees_a_message_that_the_memory_has_no_room_for() {
     let found = rig.adis[1]
         .iprobe(pattern(2))
         .unwrap()
-        .expect("the probe's own record");
+        .expect("noted when it was refused");
     assert_eq!((found.envelope.tag, found.length), (2, 60));
     assert_eq!(
         rig.adis[1].region.used_bytes(),

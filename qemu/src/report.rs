@@ -233,6 +233,20 @@ fn align(rows: &[Vec<String>]) -> Vec<String> {
         .collect()
 }
 
+/// Finds out before the job whether the report can be written after it.
+pub fn check(path: &Path) -> Result<(), Stop> {
+    let opened = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path);
+    opened.map(drop).map_err(|error| {
+        Stop::usage(format!(
+            "cannot write the report to {}: {error}",
+            path.display()
+        ))
+    })
+}
+
 /// Writes the report as JSON.
 pub fn write(path: &Path, job: &JobFacts, end: &JobEnd) -> Result<(), Stop> {
     let json = serde_json::to_string_pretty(&report(job, end)).doing("write the report")?;

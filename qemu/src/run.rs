@@ -10,15 +10,13 @@ use crate::stop::{FAILURE, Stop};
 use crate::{DEFAULT_NODE_MEMORY, job, setup, size, topology};
 use clap::Args;
 use kernel_rt::mem::{MPI_SHARE, Needs};
+use mpi_adi::{GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
 use net_torus::coord::Shape;
 use std::ffi::OsString;
 use std::io::{stderr, stdout};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// The least `--mpi-memory` in bytes: one record of an unexpected message.
-const LEAST_MPI_MEMORY: u64 = 32;
 
 /// Options of `midplane run`.
 #[derive(Args, Debug)]
@@ -48,7 +46,7 @@ pub struct Options {
     stack: Option<u64>,
 
     /// End the job after this many seconds and say where each rank was
-    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout, allow_negative_numbers = true)]
     timeout: Option<Duration>,
 
     /// Write the report as JSON to this file
@@ -92,6 +90,9 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         .unwrap_or(options.node_memory / MPI_SHARE);
     check_memory(options, mpi_memory)?;
     let program = Program::classify(&options.program)?;
+    if let Some(path) = &options.report {
+        report::check(path)?;
+    }
     Machine::look().check(shape.nodes().into(), options.node_memory)?;
 
     let tools = setup::ensure()?;
@@ -173,10 +174,17 @@ fn check_memory(options: &Options, mpi_memory: u64) -> Result<(), Stop> {
             size::exact(options.node_memory)
         )));
     }
-    if mpi_memory < LEAST_MPI_MEMORY {
+    if mpi_memory < LEAST_MPI_MEMORY as u64 {
         return Err(Stop::usage(format!(
             "--mpi-memory {} is too small to run at all; the least is {LEAST_MPI_MEMORY} bytes",
             size::exact(mpi_memory)
+        )));
+    }
+    if mpi_memory > GREATEST_MPI_MEMORY as u64 {
+        return Err(Stop::usage(format!(
+            "--mpi-memory {} is more than can be used; the greatest is {}",
+            size::exact(mpi_memory),
+            size::exact(GREATEST_MPI_MEMORY as u64)
         )));
     }
     if mpi_memory >= options.node_memory {

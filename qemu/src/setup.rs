@@ -366,22 +366,24 @@ impl Installer {
         };
         // Another package manager at work, as on a machine that has just been started, is waited for.
         command
-            .args(["-o", "DPkg::Lock::Timeout=300"])
+            .args(["--quiet", "-o", "DPkg::Lock::Timeout=300"])
             .args(arguments);
         run_shown(&mut command)
     }
 }
 
 fn fetch(missing: &Missing) -> Result<(), Stop> {
-    let installer = match Installer::find() {
-        Some(installer) if has_apt() && !missing.0.contains(&Need::Target) => installer,
-        _ => {
-            return Err(Stop::usage(format!(
-                "missing: {missing}\n{}",
-                how_to_install(missing)
-            )));
-        }
+    let refuse = |why: &str| {
+        Stop::usage(format!(
+            "missing: {missing}{why}\n{}",
+            how_to_install(missing)
+        ))
     };
+    if !has_apt() || missing.0.contains(&Need::Target) {
+        return Err(refuse(""));
+    }
+    let installer = Installer::find()
+        .ok_or_else(|| refuse("; fetching it needs root, or sudo without a password"))?;
     say(&format!("missing: {missing}; fetching"));
     let mut packages = missing.packages(is_available);
     if !packages.iter().all(|package| is_available(package)) {

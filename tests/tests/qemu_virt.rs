@@ -526,6 +526,11 @@ fn bad_input_is_refused_with_one_line() {
         (&["run", "--node-memory", "5000", killer], "4K"),
         (&["run", "--stack", "1", killer], "16K"),
         (&["run", "--timeout", "-1", killer], "--timeout"),
+        (
+            &["run", "--report", "no/such/folder/file", killer],
+            "no/such/folder/file",
+        ),
+        (&["run", "--mesh", "w", killer], "--mesh"),
         (&["run", killer, "5", "1024"], "--"),
         (&["run"], "PROGRAM"),
         (&["fly"], "fly"),

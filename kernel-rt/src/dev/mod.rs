@@ -128,7 +128,11 @@ pub unsafe fn transport(
 /// [`Transport::finish_init`].
 fn begin(transport: &mut MmioTransport<'static>) -> Result<(), DeviceError> {
     const VERSION_1: u64 = 1 << 32;
-    transport.set_status(DeviceStatus::empty());
+    if transport.get_status() != DeviceStatus::empty() {
+        // Only if somebody used it before: QEMU's network device drops on a reset what the neighbour, who
+        // may have booted earlier, has sent already.
+        transport.set_status(DeviceStatus::empty());
+    }
     let known = DeviceStatus::ACKNOWLEDGE | DeviceStatus::DRIVER;
     transport.set_status(known);
     if transport.read_device_features() & VERSION_1 == 0 {

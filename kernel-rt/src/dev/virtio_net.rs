@@ -2,8 +2,14 @@
 //!
 //! The other end is a stream without loss: frames that nobody takes stay with the device, then with the
 //! neighbour, whose link is full. So this link drops nothing and keeps the order.
+//!
+//! Except at the start: QEMU drops, without a word, what is sent before it has connected the stream, which
+//! it does on the side while the machine boots already. Therefore a link is only used once both ends have
+//! greeted: each says hello, again and again, and says too whether it has heard the other. Who is told that
+//! it was heard knows that its own direction works, says so once more, and is done.
 
 use net_torus::link::Link;
+use net_torus::wire::FRAME_HEADER_BYTES;
 use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::Transport;
 use virtio_drivers::transport::mmio::MmioTransport;
@@ -15,6 +21,12 @@ const QUEUE_RECEIVE: u16 = 0;
 const QUEUE_TRANSMIT: u16 = 1;
 /// `virtio_net_hdr` of the modern interface (section 5.1.6): all zeros, nothing is offloaded.
 const HEADER_BYTES: usize = 12;
+
+/// First byte of a greeting, which is two bytes, fewer than any frame of the torus; the second says whether
+/// the sender has heard the receiver.
+const HELLO: u8 = b'H';
+const HELLO_BYTES: usize = 2;
+const _: () = assert!(HELLO_BYTES < FRAME_HEADER_BYTES);
 
 /// A frame's buffer; the device's header comes first.
 pub type Frame = [u8; FRAME_BYTES as usize];
@@ -32,6 +44,10 @@ pub struct NetLink {
     free: heapless::Vec<&'static mut Frame, TRANSMIT_FRAMES>,
     /// [`Link::transmit`] found no free frame and nothing was freed since.
     full: bool,
+    /// The neighbour's greeting has come.
+    heard: bool,
+    /// The neighbour has said that ours has come.
+    was_heard: bool,
     /// What the device did that it must not do: tokens that were never given to it, lengths beyond the
     /// frame. Such frames are lost.
     defects: u64,
@@ -62,6 +78,8 @@ impl NetLink {
             sending: [const { None }; TRANSMIT_FRAMES],
             free: heapless::Vec::new(),
             full: false,
+            heard: false,
+            was_heard: false,
             defects: 0,
         };
         for (i, frame) in frames.iter_mut().enumerate() {
@@ -123,18 +141,30 @@ impl NetLink {
         !(self.receive.can_pop() || self.full && self.transmit.can_pop())
     }
 
-    /// What the device did that it must not do.
-    pub fn defects(&self) -> u64 {
-        self.defects
+    /// One step of greeting the neighbour: hears what has come and says hello once. True when the link is up
+    /// and may be used. To be called again when the link has interrupted, or after about a millisecond.
+    pub fn greet(&mut self) -> bool {
+        let (mut heard, mut was_heard) = (self.heard, self.was_heard);
+        // What comes behind the greeting that ends it is the torus's already.
+        while !was_heard
+            && self.take(|frame| {
+                if let [HELLO, flag] = *frame {
+                    heard = true;
+                    was_heard = flag != 0;
+                }
+            })
+        {}
+        (self.heard, self.was_heard) = (heard, was_heard);
+        let said = self.transmit(|frame| {
+            frame[..HELLO_BYTES].copy_from_slice(&[HELLO, heard as u8]);
+            HELLO_BYTES
+        });
+        // The last greeting must be said: the neighbour waits for it.
+        was_heard && said
     }
-}
 
-impl Link for NetLink {
-    fn mtu(&self) -> usize {
-        FRAME_BYTES as usize - HEADER_BYTES
-    }
-
-    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+    /// Hands the oldest frame to `f` and gives its buffer back to the device. False when there is none.
+    fn take(&mut self, f: impl FnOnce(&[u8])) -> bool {
         let Some(token) = self.receive.peek_used() else {
             return false;
         };
@@ -152,6 +182,26 @@ impl Link for NetLink {
         }
         self.give(frame);
         true
+    }
+
+    /// What the device did that it must not do.
+    pub fn defects(&self) -> u64 {
+        self.defects
+    }
+}
+
+impl Link for NetLink {
+    fn mtu(&self) -> usize {
+        FRAME_BYTES as usize - HEADER_BYTES
+    }
+
+    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+        self.take(|frame| {
+            // Greetings that were on their way when ours was done.
+            if !matches!(frame, [HELLO, _]) {
+                f(frame);
+            }
+        })
     }
 
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {

@@ -110,35 +110,60 @@ pub enum Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Violation::Stuck { rank, at, op } => write!(f, "stuck: rank {rank} in operation {at}, {op:?}"),
+            Violation::Stuck { rank, at, op } => {
+                write!(f, "stuck: rank {rank} in operation {at}, {op:?}")
+            }
             Violation::Endless { steps } => write!(f, "no end after {steps} steps"),
             Violation::NoMemory { rank, at, what } => {
                 write!(f, "no memory: rank {rank} in operation {at}, {what:?}")
             }
-            Violation::Probe { rank, pattern, found } => {
+            Violation::Probe {
+                rank,
+                pattern,
+                found,
+            } => {
                 write!(f, "rank {rank} probed for {pattern:?} and found {found:?}")
             }
             Violation::Cancel { rank } => write!(f, "rank {rank} could not cancel a receive"),
             Violation::Buffer { rank, what } => write!(f, "rank {rank}: {what}"),
-            Violation::Payload { receive } => write!(f, "receive {receive} got bytes of no message"),
+            Violation::Payload { receive } => {
+                write!(f, "receive {receive} got bytes of no message")
+            }
             Violation::Status { receive, message } => {
-                write!(f, "receive {receive} got message {message} and a status that is not its")
+                write!(
+                    f,
+                    "receive {receive} got message {message} and a status that is not its"
+                )
             }
             Violation::Wrong { receive, got, must } => {
-                write!(f, "receive {receive} got message {got} and must get message {must}")
+                write!(
+                    f,
+                    "receive {receive} got message {got} and must get message {must}"
+                )
             }
             Violation::Twice { message } => write!(f, "message {message} was received twice"),
-            Violation::Overtaken { receives: [r, s], messages: [m, n] } => {
-                write!(f, "overtaken: receive {r} got message {m}, receive {s} (posted later) got message {n}")
+            Violation::Overtaken {
+                receives: [r, s],
+                messages: [m, n],
+            } => {
+                write!(
+                    f,
+                    "overtaken: receive {r} got message {m}, receive {s} (posted later) got message {n}"
+                )
             }
             Violation::Left { rank, what } => write!(f, "rank {rank} has {what} left"),
-            Violation::Budget { rank, bytes } => write!(f, "rank {rank} used {bytes} bytes of MPI memory"),
+            Violation::Budget { rank, bytes } => {
+                write!(f, "rank {rank} used {bytes} bytes of MPI memory")
+            }
         }
     }
 }
 
 /// Nothing is left in the devices of a finished job, and none used more MPI memory than it has.
-pub fn at_rest<'a>(devices: impl Iterator<Item = &'a Adi>, mpi_memory: usize) -> Result<(), Violation> {
+pub fn at_rest<'a>(
+    devices: impl Iterator<Item = &'a Adi>,
+    mpi_memory: usize,
+) -> Result<(), Violation> {
     for adi in devices {
         let rank = adi.rank();
         let peak = adi.region().peak_bytes();
@@ -153,8 +178,14 @@ pub fn at_rest<'a>(devices: impl Iterator<Item = &'a Adi>, mpi_memory: usize) ->
             (adi.matching().unexpected() != 0, "unexpected messages"),
             (adi.requests().live() != 0, "requests"),
             (adi.stats().malformed != 0, "packets counted as malformed"),
-            (adi.stats().layer.malformed != 0, "packets that are no messages"),
-            (adi.stats().layer.unknown_handler != 0, "packets without a handler"),
+            (
+                adi.stats().layer.malformed != 0,
+                "packets that are no messages",
+            ),
+            (
+                adi.stats().layer.unknown_handler != 0,
+                "packets without a handler",
+            ),
         ];
         if let Some(&(_, what)) = left.iter().find(|(is_left, _)| *is_left) {
             return Err(Violation::Left { rank, what });
@@ -175,17 +206,29 @@ fn identify(program: &Program, number: u32, got: &Got) -> Result<u32, Violation>
             && envelope.tag == got.outcome.tag
     });
     let short = got.outcome.bytes < 4;
-    let mut found = candidates
-        .filter(|&(message, at)| is_message(at, bytes) && (!short || message.len == got.outcome.bytes));
+    let mut found = candidates.filter(|&(message, at)| {
+        is_message(at, bytes) && (!short || message.len == got.outcome.bytes)
+    });
     let (message, at) = found.next().ok_or(Violation::Payload { receive: number })?;
-    let untouched = got.bytes[bytes.len()..].iter().all(|&b| b == super::memory::UNTOUCHED);
+    let untouched = got.bytes[bytes.len()..]
+        .iter()
+        .all(|&b| b == super::memory::UNTOUCHED);
     let right = got.outcome.bytes == message.len.min(receive.capacity)
         && got.outcome.truncated == (message.len > receive.capacity)
         && !got.outcome.cancelled
         && got.pattern.matches(&message.envelope)
         && untouched
-        && got.probed.is_none_or(|p| p.envelope == message.envelope && p.length as usize == message.len);
-    if right { Ok(at) } else { Err(Violation::Status { receive: number, message: at }) }
+        && got
+            .probed
+            .is_none_or(|p| p.envelope == message.envelope && p.length as usize == message.len);
+    if right {
+        Ok(at)
+    } else {
+        Err(Violation::Status {
+            receive: number,
+            message: at,
+        })
+    }
 }
 
 /// Every message was received once, as it was sent, by a receive that MPI allows it to match.
@@ -199,7 +242,13 @@ pub fn matching(program: &Program, got: &[Option<Got>], sent: &[u64]) -> Result<
             return Err(Violation::Twice { message });
         }
         match program.receives[number as usize].must {
-            Some(must) if must != message => return Err(Violation::Wrong { receive: number, got: message, must }),
+            Some(must) if must != message => {
+                return Err(Violation::Wrong {
+                    receive: number,
+                    got: message,
+                    must,
+                });
+            }
             _ => pairs.push((number, got, message)),
         }
     }
@@ -215,7 +264,10 @@ pub fn matching(program: &Program, got: &[Option<Got>], sent: &[u64]) -> Result<
                 && sent[n as usize] < sent[m as usize]
                 && got.pattern.matches(&first.envelope);
             if overtaken {
-                return Err(Violation::Overtaken { receives: [r, s], messages: [m, n] });
+                return Err(Violation::Overtaken {
+                    receives: [r, s],
+                    messages: [m, n],
+                });
             }
         }
     }

@@ -106,7 +106,9 @@ impl Process<'_> {
             self.computing -= 1;
             return Ok(true);
         }
-        let Some(op) = self.program.ops[self.rank as usize].get(self.at) else { return Ok(false) };
+        let Some(op) = self.program.ops[self.rank as usize].get(self.at) else {
+            return Ok(false);
+        };
         let done = match *op {
             Op::Send(message) => self.send(message, records)?,
             Op::Receive(receive) => {
@@ -171,7 +173,11 @@ impl Process<'_> {
     }
 
     fn out_of(&self, what: NoMemory) -> Violation {
-        Violation::NoMemory { rank: self.rank, at: self.at, what }
+        Violation::NoMemory {
+            rank: self.rank,
+            at: self.at,
+            what,
+        }
     }
 
     fn send(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
@@ -191,7 +197,9 @@ impl Process<'_> {
     }
 
     fn start_receive(&mut self, pattern: Pattern, span: Span) -> Result<RequestId, Violation> {
-        self.adi.irecv(&mut self.buffers, pattern, span).map_err(|what| self.out_of(what))
+        self.adi
+            .irecv(&mut self.buffers, pattern, span)
+            .map_err(|what| self.out_of(what))
     }
 
     fn receive(
@@ -201,13 +209,25 @@ impl Process<'_> {
         probed: Option<Probed>,
         records: &mut Records,
     ) -> Result<bool, Violation> {
-        let span = self.buffers.receive(self.program.receives[number as usize].capacity);
+        let span = self
+            .buffers
+            .receive(self.program.receives[number as usize].capacity);
         let id = self.start_receive(pattern, span)?;
         self.calls += 1;
-        let outcome =
-            Outcome { source: 0, tag: 0, bytes: 0, truncated: false, cancelled: true };
-        records.got[number as usize] =
-            Some(Got { posted: self.calls, pattern, outcome, bytes: Vec::new(), probed });
+        let outcome = Outcome {
+            source: 0,
+            tag: 0,
+            bytes: 0,
+            truncated: false,
+            cancelled: true,
+        };
+        records.got[number as usize] = Some(Got {
+            posted: self.calls,
+            pattern,
+            outcome,
+            bytes: Vec::new(),
+            probed,
+        });
         self.receives.push((number, Live { id, span }));
         Ok(true)
     }
@@ -215,16 +235,20 @@ impl Process<'_> {
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Probed>, Violation> {
         let found = self.adi.iprobe(pattern).map_err(|what| self.out_of(what))?;
         match found {
-            Some(found) if !pattern.matches(&found.envelope) => {
-                Err(Violation::Probe { rank: self.rank, pattern, found })
-            }
+            Some(found) if !pattern.matches(&found.envelope) => Err(Violation::Probe {
+                rank: self.rank,
+                pattern,
+                found,
+            }),
             found => Ok(found),
         }
     }
 
     fn probe_receive(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
         let pattern = self.program.receives[number as usize].pattern;
-        let Some(found) = self.probe(pattern)? else { return Ok(false) };
+        let Some(found) = self.probe(pattern)? else {
+            return Ok(false);
+        };
         let exact = Pattern {
             source: Some(found.envelope.source),
             tag: Some(found.envelope.tag),
@@ -250,7 +274,12 @@ impl Process<'_> {
     }
 
     fn test_sends(&mut self, which: impl Fn(u32) -> bool) {
-        let Process { adi, buffers, sends, .. } = self;
+        let Process {
+            adi,
+            buffers,
+            sends,
+            ..
+        } = self;
         sends.retain(|&(number, live)| {
             let done = which(number) && adi.test(live.id).is_some();
             if done {
@@ -261,12 +290,25 @@ impl Process<'_> {
     }
 
     fn test_receives(&mut self, records: &mut Records, which: impl Fn(u32) -> bool) {
-        let Process { adi, buffers, receives, .. } = self;
+        let Process {
+            adi,
+            buffers,
+            receives,
+            ..
+        } = self;
         receives.retain(|&(number, live)| {
-            let Some(outcome) = which(number).then(|| adi.test(live.id)).flatten() else { return true };
+            let Some(outcome) = which(number).then(|| adi.test(live.id)).flatten() else {
+                return true;
+            };
             let bytes = buffers.give_back(live.span);
-            let got = records.got[number as usize].as_mut().expect("noted when it was posted");
-            *got = Got { outcome, bytes, ..got.clone() };
+            let got = records.got[number as usize]
+                .as_mut()
+                .expect("noted when it was posted");
+            *got = Got {
+                outcome,
+                bytes,
+                ..got.clone()
+            };
             false
         });
     }
@@ -315,12 +357,19 @@ impl Job<'_> {
         let ranks = u16::try_from(program.ops.len()).expect("at most 256 ranks");
         let shape = Shape::new([ranks, 1, 1], [true; 3]).expect("at most 256 ranks");
         let mut net = Net::new(shape, setup.capacity, setup.order);
-        let mut records =
-            Records { got: vec![None; program.receives.len()], sent: vec![0; program.messages.len()] };
+        let mut records = Records {
+            got: vec![None; program.receives.len()],
+            sent: vec![0; program.messages.len()],
+        };
         let mut processes: Vec<Process<'_>> = (0..u32::from(ranks))
             .map(|rank| {
-                let config = Config { shape, rank, request_slots: setup.request_slots };
-                let memory = Memory::allocate(setup.mpi_memory, ranks.into()).expect("the host's memory");
+                let config = Config {
+                    shape,
+                    rank,
+                    request_slots: setup.request_slots,
+                };
+                let memory =
+                    Memory::allocate(setup.mpi_memory, ranks.into()).expect("the host's memory");
                 Process {
                     rank,
                     program,
@@ -341,17 +390,27 @@ impl Job<'_> {
             + bytes as u64 / BYTES_PER_STEP;
         let steps = schedule(&mut processes, &mut net, &mut records, setup.seed, limit)?;
         check::at_rest(processes.iter().map(|p| &p.adi), setup.mpi_memory)?;
-        if let Some((rank, what)) = processes.iter().find_map(|p| Some((p.rank, p.buffers.fault()?))) {
+        if let Some((rank, what)) = processes
+            .iter()
+            .find_map(|p| Some((p.rank, p.buffers.fault()?)))
+        {
             return Err(Violation::Buffer { rank, what });
         }
         check::matching(program, &records.got, &records.sent)?;
         let stats = processes.iter().map(|p| *p.adi.stats()).collect();
-        Ok(Report { got: records.got, sent: records.sent, stats, steps })
+        Ok(Report {
+            got: records.got,
+            sent: records.sent,
+            stats,
+            steps,
+        })
     }
 }
 
 fn poll(process: &mut Process<'_>, net: &mut Net, take: usize, inject: usize) -> bool {
-    let Process { rank, adi, buffers, .. } = process;
+    let Process {
+        rank, adi, buffers, ..
+    } = process;
     adi.progress(&mut net.face(*rank as usize, take, inject), buffers)
 }
 

@@ -27,13 +27,18 @@ pub const UNTOUCHED: u8 = 0xEE;
 fn byte(message: u32, at: usize) -> u8 {
     match at {
         0..4 => message.to_le_bytes()[at],
-        _ => (message.wrapping_mul(31) as usize).wrapping_add(at.wrapping_mul(7)).wrapping_add(at >> 8) as u8,
+        _ => (message.wrapping_mul(31) as usize)
+            .wrapping_add(at.wrapping_mul(7))
+            .wrapping_add(at >> 8) as u8,
     }
 }
 
 /// Whether `bytes` is the beginning of message number `message`.
 pub fn is_message(message: u32, bytes: &[u8]) -> bool {
-    bytes.iter().enumerate().all(|(at, &b)| b == byte(message, at))
+    bytes
+        .iter()
+        .enumerate()
+        .all(|(at, &b)| b == byte(message, at))
 }
 
 impl Buffers {
@@ -57,7 +62,12 @@ impl Buffers {
 
     /// An empty buffer of `len` bytes.
     pub fn receive(&mut self, len: usize) -> Span {
-        Span::model(self.take(Buffer::Receive { bytes: vec![UNTOUCHED; len] }), len)
+        Span::model(
+            self.take(Buffer::Receive {
+                bytes: vec![UNTOUCHED; len],
+            }),
+            len,
+        )
     }
 
     /// The program has its buffer back; its bytes, if it was for receiving.
@@ -83,7 +93,9 @@ impl UserMemory for Buffers {
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
         match self.buffers.get(span.address()) {
             Some(&Some(Buffer::Send { message, len })) if offset + out.len() <= len => {
-                out.iter_mut().enumerate().for_each(|(at, out)| *out = byte(message, offset + at));
+                out.iter_mut()
+                    .enumerate()
+                    .for_each(|(at, out)| *out = byte(message, offset + at));
             }
             Some(Some(Buffer::Send { .. })) => self.blame("read beyond the end of a send's buffer"),
             Some(Some(Buffer::Receive { .. })) => self.blame("read of a receive's buffer"),
@@ -96,7 +108,9 @@ impl UserMemory for Buffers {
             Some(Some(Buffer::Receive { bytes })) if offset + new.len() <= bytes.len() => {
                 bytes[offset..offset + new.len()].copy_from_slice(new);
             }
-            Some(Some(Buffer::Receive { .. })) => self.blame("write beyond the end of a receive's buffer"),
+            Some(Some(Buffer::Receive { .. })) => {
+                self.blame("write beyond the end of a receive's buffer")
+            }
             Some(Some(Buffer::Send { .. })) => self.blame("write into a send's buffer"),
             // A receive of no bytes at all is written with none.
             _ if new.is_empty() => {}

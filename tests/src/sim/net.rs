@@ -99,7 +99,11 @@ impl Net {
         if paused >> (channel % 64) & 1 != 0 {
             return false;
         }
-        let overtakes = if self.order.data { 0 } else { self.overtaking(channel, random) };
+        let overtakes = if self.order.data {
+            0
+        } else {
+            self.overtaking(channel, random)
+        };
         self.arrive(at, overtakes)
     }
 
@@ -108,7 +112,11 @@ impl Net {
         let queue = &self.channels[channel];
         let drawn = random.random_range(0..queue.len().min(8));
         let is_first_of_its_kind = || queue.iter().take(drawn).all(Packet::is_data);
-        if queue[drawn].is_data() || is_first_of_its_kind() { drawn } else { 0 }
+        if queue[drawn].is_data() || is_first_of_its_kind() {
+            drawn
+        } else {
+            0
+        }
     }
 
     /// Everything that has room arrives; true when anything did.
@@ -131,7 +139,10 @@ impl Net {
 
     fn arrive(&mut self, at: usize, place: usize) -> bool {
         let channel = self.active[at];
-        let (class, pair) = (channel / (self.nodes * self.nodes), channel % (self.nodes * self.nodes));
+        let (class, pair) = (
+            channel / (self.nodes * self.nodes),
+            channel % (self.nodes * self.nodes),
+        );
         let (source, dest) = (pair / self.nodes, pair % self.nodes);
         let arrived = &mut self.arrived[class][dest];
         if arrived.len() >= self.capacity.reception {
@@ -149,7 +160,12 @@ impl Net {
 
     /// The face that `node` sees, for one step in which it can take and inject so many packets.
     pub fn face(&mut self, node: usize, take: usize, inject: usize) -> Face<'_> {
-        Face { net: self, node, take, inject }
+        Face {
+            net: self,
+            node,
+            take,
+            inject,
+        }
     }
 }
 
@@ -171,12 +187,25 @@ impl Port for Face<'_> {
         self.net.shape.rank(node).is_some()
     }
 
-    fn inject(&mut self, class: Class, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+    fn inject(
+        &mut self,
+        class: Class,
+        dest: Coord,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
         if !self.can_inject(class) {
             return false;
         }
-        let dest = self.net.shape.rank(dest).expect("a packet to a node of the machine") as usize;
-        let mut packet = Packet { len: u8::try_from(len).expect("a packet's length"), body: [0; BODY_BYTES] };
+        let dest = self
+            .net
+            .shape
+            .rank(dest)
+            .expect("a packet to a node of the machine") as usize;
+        let mut packet = Packet {
+            len: u8::try_from(len).expect("a packet's length"),
+            body: [0; BODY_BYTES],
+        };
         fill(&mut packet.body[..len]);
         let nodes = self.net.nodes;
         let channel = (index(class) * nodes + self.node) * nodes + dest;
@@ -196,6 +225,8 @@ impl Port for Face<'_> {
 
     fn pop(&mut self, class: Class) {
         self.take -= 1;
-        self.net.arrived[index(class)][self.node].pop_front().expect("the packet that head showed");
+        self.net.arrived[index(class)][self.node]
+            .pop_front()
+            .expect("the packet that head showed");
     }
 }

@@ -128,7 +128,9 @@ impl Plan {
         let mut random = SmallRng::seed_from_u64(seed ^ 0x706C_616E);
         let r = &mut random;
         let ranks = *[2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 1].choose(r).expect("ranks");
-        let messages = *[2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 40].choose(r).expect("counts");
+        let messages = *[2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 40]
+            .choose(r)
+            .expect("counts");
         let sizes = match r.random_range(0..8) {
             0 => vec![8],
             1 => vec![0],
@@ -180,7 +182,8 @@ pub fn match_in_order(messages: &[Envelope], receives: &[Pattern]) -> Option<Vec
     receives
         .iter()
         .map(|pattern| {
-            let at = (0..messages.len()).find(|&at| !taken[at] && pattern.matches(&messages[at]))?;
+            let at =
+                (0..messages.len()).find(|&at| !taken[at] && pattern.matches(&messages[at]))?;
             taken[at] = true;
             Some(at)
         })
@@ -238,7 +241,9 @@ impl<'a> Draw<'a> {
         }
         for dest in 0..self.plan.ranks {
             for tag in 0..self.plan.tags {
-                self.match_any(|m| m.dest == dest && m.envelope.context == ANY_SOURCE && m.envelope.tag == tag);
+                self.match_any(|m| {
+                    m.dest == dest && m.envelope.context == ANY_SOURCE && m.envelope.tag == tag
+                });
             }
             self.match_any(|m| m.dest == dest && m.envelope.context == ANY_AT_ALL);
         }
@@ -259,13 +264,24 @@ impl<'a> Draw<'a> {
             } else {
                 *NAMED.choose(r).expect("contexts")
             };
-            let envelope =
-                Envelope { source: r.random_range(0..plan.ranks), tag: r.random_range(0..plan.tags), context };
-            let mode =
-                if r.random_bool(plan.synchronous) { Mode::Synchronous } else { Mode::Standard };
+            let envelope = Envelope {
+                source: r.random_range(0..plan.ranks),
+                tag: r.random_range(0..plan.tags),
+                context,
+            };
+            let mode = if r.random_bool(plan.synchronous) {
+                Mode::Synchronous
+            } else {
+                Mode::Standard
+            };
             let len = *plan.sizes.choose(r).expect("sizes");
             let dest = sink.unwrap_or_else(|| r.random_range(0..plan.ranks));
-            self.messages.push(Message { envelope, dest, len, mode });
+            self.messages.push(Message {
+                envelope,
+                dest,
+                len,
+                mode,
+            });
             self.sent.push(r.random());
         }
         // The checker tells messages apart by their bytes: the first four, or else by their length.
@@ -273,7 +289,10 @@ impl<'a> Draw<'a> {
             let (before, rest) = self.messages.split_at_mut(at);
             let message = &mut rest[0];
             let mistakable = |m: &Message| {
-                m.envelope == message.envelope && m.dest == message.dest && m.len == message.len && m.len < 4
+                m.envelope == message.envelope
+                    && m.dest == message.dest
+                    && m.len == message.len
+                    && m.len < 4
             };
             if before.iter().any(mistakable) {
                 message.len += 4;
@@ -295,13 +314,22 @@ impl<'a> Draw<'a> {
             if plan.shape != Arrangement::Lockstep && r.random_bool(0.1) {
                 posted = sent + STEP;
             }
-            let Envelope { source, tag, context } = message.envelope;
+            let Envelope {
+                source,
+                tag,
+                context,
+            } = message.envelope;
             let pattern = Pattern {
                 source: (context != ANY_SOURCE && context != ANY_AT_ALL).then_some(source),
                 tag: (context != ANY_AT_ALL).then_some(tag),
                 context,
             };
-            self.receives.push(Receive { rank: message.dest, pattern, capacity: 0, must: None });
+            self.receives.push(Receive {
+                rank: message.dest,
+                pattern,
+                capacity: 0,
+                must: None,
+            });
             self.posted.push(posted);
         }
     }
@@ -309,7 +337,9 @@ impl<'a> Draw<'a> {
     /// Numbers of the messages and receives (equal in number) that `belongs` names, each by time.
     fn group(&self, belongs: impl Fn(&Message) -> bool) -> (Vec<usize>, Vec<usize>) {
         // A receive was made for the message of the same number, so it is in the same group.
-        let mut sends: Vec<usize> = (0..self.messages.len()).filter(|&m| belongs(&self.messages[m])).collect();
+        let mut sends: Vec<usize> = (0..self.messages.len())
+            .filter(|&m| belongs(&self.messages[m]))
+            .collect();
         let mut receives = sends.clone();
         sends.sort_by(|&a, &b| self.sent[a].total_cmp(&self.sent[b]));
         receives.sort_by(|&a, &b| self.posted[a].total_cmp(&self.posted[b]));
@@ -351,7 +381,11 @@ impl<'a> Draw<'a> {
     fn match_any(&mut self, belongs: impl Fn(&Message) -> bool) {
         let (sends, receives) = self.group(belongs);
         let Some(&last) = receives.last() else { return };
-        let longest = sends.iter().map(|&m| self.messages[m].len).max().unwrap_or(0);
+        let longest = sends
+            .iter()
+            .map(|&m| self.messages[m].len)
+            .max()
+            .unwrap_or(0);
         let last = self.posted[last];
         for (&message, &receive) in sends.iter().zip(&receives) {
             let (sent, posted) = (self.sent[message], self.posted[receive]);
@@ -386,19 +420,40 @@ impl<'a> Draw<'a> {
 
     fn add_send(&mut self, message: usize, earliest: f64) {
         let (rank, start) = (self.messages[message].envelope.source, self.sent[message]);
-        self.events.push(Event { time: start, rank, op: Op::Send(message as u32) });
-        self.wait(start, earliest + STEP / 2.0, rank, Op::WaitSend(message as u32));
+        self.events.push(Event {
+            time: start,
+            rank,
+            op: Op::Send(message as u32),
+        });
+        self.wait(
+            start,
+            earliest + STEP / 2.0,
+            rank,
+            Op::WaitSend(message as u32),
+        );
     }
 
     /// `can_block`: the receive's start may wait for the message.
     fn add_receive(&mut self, receive: usize, earliest: f64, can_block: bool) {
-        let (rank, start, number) = (self.receives[receive].rank, self.posted[receive], receive as u32);
+        let (rank, start, number) = (
+            self.receives[receive].rank,
+            self.posted[receive],
+            receive as u32,
+        );
         let op = if can_block && self.random.random_bool(self.plan.probing) {
-            if self.random.random_bool(0.7) { Op::ProbeReceive(number) } else { Op::CancelReceive(number) }
+            if self.random.random_bool(0.7) {
+                Op::ProbeReceive(number)
+            } else {
+                Op::CancelReceive(number)
+            }
         } else {
             Op::Receive(number)
         };
-        self.events.push(Event { time: start, rank, op });
+        self.events.push(Event {
+            time: start,
+            rank,
+            op,
+        });
         self.wait(start, earliest + STEP / 2.0, rank, Op::WaitReceive(number));
     }
 
@@ -406,17 +461,28 @@ impl<'a> Draw<'a> {
         for _ in 0..self.plan.messages {
             let r = &mut self.random;
             let pattern = Pattern {
-                source: r.random_bool(0.5).then(|| r.random_range(0..self.plan.ranks)),
-                tag: r.random_bool(0.5).then(|| r.random_range(0..self.plan.tags)),
+                source: r
+                    .random_bool(0.5)
+                    .then(|| r.random_range(0..self.plan.ranks)),
+                tag: r
+                    .random_bool(0.5)
+                    .then(|| r.random_range(0..self.plan.tags)),
                 context: r.random_range(0..=ANY_AT_ALL),
             };
             let op = match r.random_range(0..5) {
                 0 | 1 => Op::Probe(pattern),
-                2 => Op::CancelNothing(Pattern { context: UNUSED, ..pattern }),
+                2 => Op::CancelNothing(Pattern {
+                    context: UNUSED,
+                    ..pattern
+                }),
                 3 => Op::TestAll,
                 _ => Op::Compute(r.random_range(1..30)),
             };
-            self.events.push(Event { time: r.random::<f64>() * 2.0, rank: r.random_range(0..self.plan.ranks), op });
+            self.events.push(Event {
+                time: r.random::<f64>() * 2.0,
+                rank: r.random_range(0..self.plan.ranks),
+                op,
+            });
         }
     }
 
@@ -429,6 +495,10 @@ impl<'a> Draw<'a> {
             ops[event.rank as usize].push(event.op);
         }
         ops.iter_mut().for_each(|ops| ops.push(Op::WaitAll));
-        Program { messages: self.messages, receives: self.receives, ops }
+        Program {
+            messages: self.messages,
+            receives: self.receives,
+            ops,
+        }
     }
 }

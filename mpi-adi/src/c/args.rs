@@ -1,0 +1,319 @@
+//! C's arguments, checked and turned into Rust's.
+
+use core::ffi::{c_int, c_void};
+
+use super::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
+use super::{MPI_Status, PROCESS, USER_OPS};
+use crate::comm::{Communicator, Status};
+use crate::datatype::Basic;
+use crate::envelope::{Rank, Tag};
+use crate::error::Error;
+use crate::memory::{MODEL_KEYS, Span};
+use crate::op::Op;
+
+const DATATYPES: c_int = 0x4c00_0000;
+const OPS: c_int = 0x5800_0000;
+const USER_OP_HANDLES: c_int = 0x5900_0000;
+const IN_PLACE: usize = usize::MAX;
+const STATUS_IGNORE: usize = 1;
+
+/// MPI_PROC_NULL, or somebody.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Peer<T> {
+    /// MPI_PROC_NULL: nothing happens (section 3.11).
+    Nobody,
+    /// Somebody.
+    Somebody(T),
+}
+
+pub fn datatype(handle: c_int) -> Result<Basic, Error> {
+    let index = handle.wrapping_sub(DATATYPES + 1);
+    usize::try_from(index)
+        .ok()
+        .and_then(|index| Basic::ALL.get(index))
+        .copied()
+        .ok_or(Error::Datatype { handle })
+}
+
+pub fn count(count: c_int) -> Result<usize, Error> {
+    usize::try_from(count).map_err(|_| Error::Count {
+        count: count.into(),
+    })
+}
+
+/// Bytes of `count` elements.
+pub fn length(count: c_int, datatype: c_int) -> Result<usize, Error> {
+    let count = self::count(count)?;
+    count
+        .checked_mul(self::datatype(datatype)?.extent())
+        .ok_or(Error::TooLong { bytes: usize::MAX })
+}
+
+pub fn is_in_place(buffer: *const c_void) -> bool {
+    buffer.addr() == IN_PLACE
+}
+
+/// The program's buffer of `bytes` bytes.
+///
+/// # Safety
+/// As for [`Span::new`], but for the address, which is checked.
+pub unsafe fn bytes(buffer: *const c_void, bytes: usize) -> Result<Span, Error> {
+    if bytes == 0 {
+        return Ok(Span::EMPTY);
+    }
+    if is_in_place(buffer) {
+        return Err(Error::InPlace);
+    }
+    // Nothing lies at such addresses: null, or a member of what a null pointer points to.
+    if buffer.addr() < MODEL_KEYS {
+        return Err(Error::NullBuffer);
+    }
+    // SAFETY: the caller's promise, and the address has been checked.
+    Ok(unsafe { Span::new(buffer.cast(), bytes) })
+}
+
+/// The program's buffer of `count` elements.
+///
+/// # Safety
+/// As for [`bytes`].
+pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Result<Span, Error> {
+    let length = length(count, datatype)?;
+    // SAFETY: the caller's promise.
+    unsafe { bytes(buffer, length) }
+}
+
+/// The destination of a send.
+pub fn destination(comm: &Communicator<'_>, dest: c_int) -> Result<Peer<Rank>, Error> {
+    if dest == MPI_PROC_NULL {
+        Ok(Peer::Nobody)
+    } else {
+        rank(comm, dest).map(Peer::Somebody)
+    }
+}
+
+/// The source of a receive; within it `None` is MPI_ANY_SOURCE.
+pub fn source(comm: &Communicator<'_>, source: c_int) -> Result<Peer<Option<Rank>>, Error> {
+    match source {
+        MPI_PROC_NULL => Ok(Peer::Nobody),
+        MPI_ANY_SOURCE => Ok(Peer::Somebody(None)),
+        _ => rank(comm, source).map(|rank| Peer::Somebody(Some(rank))),
+    }
+}
+
+fn rank(comm: &Communicator<'_>, given: c_int) -> Result<Rank, Error> {
+    let wrong = Error::Rank {
+        rank: given.into(),
+        size: comm.size(),
+    };
+    Rank::try_from(given)
+        .ok()
+        .filter(|rank| *rank < comm.size())
+        .ok_or(wrong)
+}
+
+pub fn root(comm: &Communicator<'_>, root: c_int) -> Result<Rank, Error> {
+    let wrong = Error::Root {
+        root: root.into(),
+        size: comm.size(),
+    };
+    Rank::try_from(root)
+        .ok()
+        .filter(|rank| *rank < comm.size())
+        .ok_or(wrong)
+}
+
+/// The tag of a send.
+pub fn tag(tag: c_int) -> Result<Tag, Error> {
+    if tag < 0 {
+        Err(Error::Tag { tag })
+    } else {
+        Ok(tag)
+    }
+}
+
+/// The tag of a receive; `None` is MPI_ANY_TAG.
+pub fn any_tag(given: c_int) -> Result<Option<Tag>, Error> {
+    if given == MPI_ANY_TAG {
+        Ok(None)
+    } else {
+        tag(given).map(Some)
+    }
+}
+
+/// A place for a result; not null.
+///
+/// # Safety
+/// A pointer that is not null points to a `T` that may be written for `'a`, and nobody else uses it.
+pub unsafe fn out<'a, T>(pointer: *mut T, name: &'static str) -> Result<&'a mut T, Error> {
+    // SAFETY: the caller's promise. Results are numbers, for which any bytes are a value.
+    unsafe { pointer.as_mut() }.ok_or(Error::NullArgument { name })
+}
+
+/// An array of the program's; null only if it is empty.
+///
+/// # Safety
+/// A pointer that is not null points to `len` items that may be read and written for `'a`, and nobody else
+/// uses them.
+pub unsafe fn array_mut<'a, T>(
+    pointer: *mut T,
+    len: usize,
+    name: &'static str,
+) -> Result<&'a mut [T], Error> {
+    if len == 0 {
+        return Ok(&mut []);
+    }
+    if pointer.is_null() {
+        return Err(Error::NullArgument { name });
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { core::slice::from_raw_parts_mut(pointer, len) })
+}
+
+/// As [`array_mut`], to read.
+///
+/// # Safety
+/// A pointer that is not null points to `len` items that may be read for `'a`, and nobody writes them.
+pub unsafe fn array<'a, T>(
+    pointer: *const T,
+    len: usize,
+    name: &'static str,
+) -> Result<&'a [T], Error> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() {
+        return Err(Error::NullArgument { name });
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { core::slice::from_raw_parts(pointer, len) })
+}
+
+/// Where a status goes, if anywhere.
+///
+/// # Safety
+/// As for [`out`], unless it is MPI_STATUS_IGNORE.
+pub unsafe fn status<'a>(pointer: *mut MPI_Status) -> Result<Option<&'a mut MPI_Status>, Error> {
+    if pointer.addr() == STATUS_IGNORE {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { out(pointer, "status") }.map(Some)
+}
+
+/// Where statuses go, if anywhere.
+///
+/// # Safety
+/// As for [`array_mut`], unless it is MPI_STATUSES_IGNORE.
+pub unsafe fn statuses<'a>(
+    pointer: *mut MPI_Status,
+    len: usize,
+) -> Result<Option<&'a mut [MPI_Status]>, Error> {
+    if pointer.addr() == STATUS_IGNORE {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { array_mut(pointer, len, "array_of_statuses") }.map(Some)
+}
+
+impl MPI_Status {
+    /// The empty status (section 3.7.3).
+    pub const EMPTY: MPI_Status = MPI_Status {
+        MPI_SOURCE: MPI_ANY_SOURCE,
+        MPI_TAG: MPI_ANY_TAG,
+        MPI_ERROR: 0,
+        midplane_cancelled: 0,
+        midplane_bytes: 0,
+    };
+    /// The status of a receive from MPI_PROC_NULL (section 3.11).
+    pub const NOBODY: MPI_Status = MPI_Status {
+        MPI_SOURCE: MPI_PROC_NULL,
+        ..MPI_Status::EMPTY
+    };
+
+    /// The status of a message, or of the part of it that fitted.
+    pub fn of(result: &Result<Status, Error>) -> MPI_Status {
+        let (source, tag, bytes) = match *result {
+            Ok(Status { source, tag, bytes }) => (source, tag, bytes),
+            Err(Error::Truncated { source, tag, room }) => (source, tag, room),
+            Err(_) => return MPI_Status::EMPTY,
+        };
+        MPI_Status {
+            MPI_SOURCE: source as c_int,
+            MPI_TAG: tag,
+            midplane_bytes: bytes as core::ffi::c_longlong,
+            ..MPI_Status::EMPTY
+        }
+    }
+
+    /// Sets everything but MPI_ERROR, which a call that completes one request leaves alone (section
+    /// 3.2.5).
+    pub fn set(&mut self, status: MPI_Status) {
+        *self = MPI_Status {
+            MPI_ERROR: self.MPI_ERROR,
+            ..status
+        };
+    }
+}
+
+/// `MPI_User_function`.
+pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut c_int);
+
+/// A reduction operation.
+#[derive(Clone, Copy)]
+pub enum Operation {
+    /// One of MPI's.
+    Predefined(Op),
+    /// One of the program's.
+    User(UserFunction),
+}
+
+pub fn operation(handle: c_int) -> Result<Operation, Error> {
+    let predefined = usize::try_from(handle.wrapping_sub(OPS + 1))
+        .ok()
+        .and_then(|index| Op::ALL.get(index));
+    if let Some(op) = predefined {
+        return Ok(Operation::Predefined(*op));
+    }
+    let address = user_op_index(handle)
+        .map(|index| PROCESS.ops[index].load(core::sync::atomic::Ordering::Relaxed));
+    match address {
+        None | Some(0) => Err(Error::Operation { handle }),
+        Some(address) => {
+            let pointer = core::ptr::with_exposed_provenance::<()>(address);
+            // SAFETY: what MPI_Op_create stored: a pointer to such a function, not null.
+            Ok(Operation::User(unsafe {
+                core::mem::transmute::<*const (), UserFunction>(pointer)
+            }))
+        }
+    }
+}
+
+/// Which of the program's operations `handle` names, whether or not it exists.
+pub fn user_op_index(handle: c_int) -> Option<usize> {
+    usize::try_from(handle.wrapping_sub(USER_OP_HANDLES))
+        .ok()
+        .filter(|index| *index < USER_OPS)
+}
+
+/// The handle of one of the program's operations.
+pub fn user_op_handle(index: usize) -> c_int {
+    USER_OP_HANDLES + index as c_int
+}
+
+/// Copies text with its closing zero to `to`, which has room for `room` bytes; the length without the zero.
+///
+/// # Safety
+/// A `to` that is not null has room for `room` bytes.
+pub unsafe fn text(to: *mut core::ffi::c_char, room: usize, text: &str) -> Result<c_int, Error> {
+    if to.is_null() {
+        return Err(Error::NullArgument { name: "the string" });
+    }
+    let bytes = &text.as_bytes()[..text.len().min(room - 1)];
+    // SAFETY: the caller's promise; `bytes` and the zero are at most `room`.
+    unsafe {
+        to.cast::<u8>()
+            .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        to.cast::<u8>().add(bytes.len()).write(0);
+    }
+    Ok(bytes.len() as c_int)
+}

@@ -1,0 +1,374 @@
+//! Chapter 8: starting and ending, names, time, errors; and what there is to ask of communicators and types.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::{c_char, c_double, c_int, c_void};
+use core::fmt::Write;
+use core::sync::atomic::Ordering;
+
+use super::args;
+use super::constants::*;
+use super::{PROCESS, Phase, any_env, end, env, handler, on_comm, on_process, phase, set_phase};
+use crate::api::Mpi;
+use crate::envelope::Tag;
+use crate::error::{Class, Error};
+use crate::kernel::AbortReason;
+
+const VERSION: c_int = 3;
+const SUBVERSION: c_int = 1;
+const LIBRARY: &str = concat!(
+    "Midplane ",
+    env!("CARGO_PKG_VERSION"),
+    ", a part of MPI 3.1"
+);
+
+/// A result of a call that may come before MPI_Init: such a call has no handler but the fatal one.
+fn early(function: &'static str, result: Result<(), Error>) -> c_int {
+    end(function, MPI_COMM_WORLD, result)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
+    early("MPI_Init", init(MPI_THREAD_SINGLE))
+}
+
+fn init(level: c_int) -> Result<(), Error> {
+    match phase() {
+        Phase::Before => {
+            any_env()?;
+            PROCESS.thread_level.store(level, Ordering::Relaxed);
+            set_phase(Phase::Running);
+            Ok(())
+        }
+        Phase::Running => Err(Error::Order {
+            what: "called a second time",
+        }),
+        Phase::After => Err(Error::Order {
+            what: "called after MPI_Finalize; MPI cannot start twice",
+        }),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Init_thread(
+    _argc: *mut c_int,
+    _argv: *mut *mut *mut c_char,
+    required: c_int,
+    provided: *mut c_int,
+) -> c_int {
+    early("MPI_Init_thread", {
+        // SAFETY: the standard's promise about `provided`.
+        unsafe { args::out(provided, "provided") }.and_then(|provided| {
+            if !(MPI_THREAD_SINGLE..=MPI_THREAD_MULTIPLE).contains(&required) {
+                return Err(Error::Argument {
+                    what: "required is none of the four levels of thread support",
+                });
+            }
+            *provided = required.min(MPI_THREAD_SERIALIZED);
+            init(*provided)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Query_thread(provided: *mut c_int) -> c_int {
+    on_process("MPI_Query_thread", |_| {
+        // SAFETY: the standard's promise about `provided`.
+        *unsafe { args::out(provided, "provided") }? = PROCESS.thread_level.load(Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Is_thread_main(flag: *mut c_int) -> c_int {
+    on_process("MPI_Is_thread_main", |_| {
+        // SAFETY: the standard's promise about `flag`.
+        *unsafe { args::out(flag, "flag") }? = 1;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Initialized(flag: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `flag`.
+    early(
+        "MPI_Initialized",
+        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() != Phase::Before).into()),
+    )
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Finalized(flag: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `flag`.
+    early(
+        "MPI_Finalized",
+        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() == Phase::After).into()),
+    )
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Finalize() -> c_int {
+    on_process("MPI_Finalize", |env| {
+        Mpi::new(env).finalize()?;
+        set_phase(Phase::After);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Abort(_comm: c_int, errorcode: c_int) -> c_int {
+    // The whole job ends even before MPI_Init and after MPI_Finalize: that is what is being asked for.
+    early(
+        "MPI_Abort",
+        any_env()
+            .map(|env| env.with(&mut |_, kernel| kernel.abort(AbortReason::MpiAbort, errorcode))),
+    )
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
+    early("MPI_Get_version", {
+        // SAFETY: the standard's promise about both.
+        let places = unsafe {
+            (
+                args::out(version, "version"),
+                args::out(subversion, "subversion"),
+            )
+        };
+        places.0.and_then(|version| {
+            *version = VERSION;
+            *places.1? = SUBVERSION;
+            Ok(())
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Get_library_version(
+    version: *mut c_char,
+    resultlen: *mut c_int,
+) -> c_int {
+    early("MPI_Get_library_version", {
+        // SAFETY: the standard's promise about both.
+        unsafe { put_text(version, MPI_MAX_LIBRARY_VERSION_STRING, LIBRARY, resultlen) }
+    })
+}
+
+/// # Safety
+/// `to` has room for `room` bytes, and `length` is as for [`args::out`].
+unsafe fn put_text(
+    to: *mut c_char,
+    room: usize,
+    text: &str,
+    length: *mut c_int,
+) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let length = unsafe { args::out(length, "resultlen") }?;
+    // SAFETY: the caller's promise.
+    *length = unsafe { args::text(to, room, text) }?;
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_int {
+    on_process("MPI_Get_processor_name", |env| {
+        let here = Mpi::new(env).coordinates();
+        let mut text = heapless::String::<MPI_MAX_PROCESSOR_NAME>::new();
+        let _ = write!(text, "midplane-{}-{}-{}", here.x, here.y, here.z); // at most 20 bytes
+        // SAFETY: the standard's promise about both.
+        unsafe { put_text(name, MPI_MAX_PROCESSOR_NAME, &text, resultlen) }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn MPI_Wtime() -> c_double {
+    any_env().map_or(0.0, |env| Mpi::new(env).now() as c_double / 1e9)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn MPI_Wtick() -> c_double {
+    let mut tick = 1;
+    if let Ok(env) = any_env() {
+        env.with(&mut |_, kernel| tick = kernel.tick());
+    }
+    tick as c_double / 1e9
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
+    early("MPI_Error_class", {
+        // SAFETY: the standard's promise about `errorclass`.
+        unsafe { args::out(errorclass, "errorclass") }.and_then(|class| {
+            *class = super::code(error_class(errorcode)?);
+            Ok(())
+        })
+    })
+}
+
+fn error_class(code: c_int) -> Result<Class, Error> {
+    Class::from_code(code).ok_or(Error::Argument {
+        what: "not an error code of this library",
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Error_string(
+    errorcode: c_int,
+    string: *mut c_char,
+    resultlen: *mut c_int,
+) -> c_int {
+    early("MPI_Error_string", {
+        error_class(errorcode).and_then(|class| {
+            // SAFETY: the standard's promise about both.
+            unsafe { put_text(string, MPI_MAX_ERROR_STRING, class.words(), resultlen) }
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_set_errhandler(comm: c_int, errhandler: c_int) -> c_int {
+    on_comm("MPI_Comm_set_errhandler", comm, |_| {
+        if !matches!(errhandler, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN) {
+            return Err(Error::Argument {
+                what: "errhandler is neither MPI_ERRORS_ARE_FATAL nor MPI_ERRORS_RETURN",
+            });
+        }
+        handler(comm).store(errhandler, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_get_errhandler(comm: c_int, errhandler: *mut c_int) -> c_int {
+    on_comm("MPI_Comm_get_errhandler", comm, |_| {
+        // SAFETY: the standard's promise about `errhandler`.
+        *unsafe { args::out(errhandler, "errhandler") }? = handler(comm).load(Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
+    on_process("MPI_Errhandler_free", |_| {
+        // SAFETY: the standard's promise about `errhandler`. The predefined ones stay; the handle is gone.
+        *unsafe { args::out(errhandler, "errhandler") }? = MPI_ERRHANDLER_NULL;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
+    on_comm("MPI_Comm_rank", comm, |comm| {
+        // SAFETY: the standard's promise about `rank`.
+        *unsafe { args::out(rank, "rank") }? = comm.rank() as c_int;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
+    on_comm("MPI_Comm_size", comm, |comm| {
+        // SAFETY: the standard's promise about `size`.
+        *unsafe { args::out(size, "size") }? = comm.size() as c_int;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *mut c_int) -> c_int {
+    on_comm("MPI_Comm_compare", comm1, |first| {
+        let second = super::communicator(env()?, comm2)?;
+        // SAFETY: the standard's promise about `result`.
+        *unsafe { args::out(result, "result") }? = if comm1 == comm2 {
+            MPI_IDENT
+        } else if first.size() == second.size() {
+            MPI_CONGRUENT
+        } else {
+            MPI_UNEQUAL
+        };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_test_inter(comm: c_int, flag: *mut c_int) -> c_int {
+    on_comm("MPI_Comm_test_inter", comm, |_| {
+        // SAFETY: the standard's promise about `flag`.
+        *unsafe { args::out(flag, "flag") }? = 0;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_get_attr(
+    comm: c_int,
+    comm_keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    static TAG_UB: c_int = Tag::MAX;
+    static HOST: c_int = MPI_PROC_NULL;
+    // Every rank can print.
+    static IO: c_int = MPI_ANY_SOURCE;
+    static WTIME_IS_GLOBAL: c_int = 0;
+    on_comm("MPI_Comm_get_attr", comm, |_| {
+        let value = match comm_keyval {
+            MPI_TAG_UB => &TAG_UB,
+            MPI_HOST => &HOST,
+            MPI_IO => &IO,
+            MPI_WTIME_IS_GLOBAL => &WTIME_IS_GLOBAL,
+            _ => {
+                return Err(Error::Keyval {
+                    keyval: comm_keyval,
+                });
+            }
+        };
+        // SAFETY: the standard's promise about both; the value is a pointer to an int (section 8.1.2).
+        unsafe {
+            *args::out(attribute_val.cast::<*const c_int>(), "attribute_val")? = value;
+            *args::out(flag, "flag")? = 1;
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Type_size(datatype: c_int, size: *mut c_int) -> c_int {
+    on_process("MPI_Type_size", |_| {
+        let basic = args::datatype(datatype)?;
+        // SAFETY: the standard's promise about `size`.
+        *unsafe { args::out(size, "size") }? = basic.size() as c_int;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Type_get_extent(
+    datatype: c_int,
+    lb: *mut isize,
+    extent: *mut isize,
+) -> c_int {
+    on_process("MPI_Type_get_extent", |_| {
+        let basic = args::datatype(datatype)?;
+        // SAFETY: the standard's promise about both.
+        unsafe {
+            *args::out(lb, "lb")? = 0;
+            *args::out(extent, "extent")? = basic.extent() as isize;
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Get_address(location: *const c_void, address: *mut isize) -> c_int {
+    on_process("MPI_Get_address", |_| {
+        // SAFETY: the standard's promise about `address`.
+        *unsafe { args::out(address, "address") }? = location.expose_provenance() as isize;
+        Ok(())
+    })
+}

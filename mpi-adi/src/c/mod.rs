@@ -1,0 +1,231 @@
+//! The C binding: `include/mpi.h` as a thin shell over what the Rust binding rests on.
+//!
+//! Each function turns C's arguments into checked Rust ones, calls, and gives the result or the error
+//! back; an error goes to the communicator's error handler first (MPI-3.1 section 8.3). Handles are numbers,
+//! a request's with a generation; no pointer of ours is ever given out as one.
+//!
+//! The carrier calls [`install`] once before the program's `main`, and asks [`phase`] when it has ended.
+//!
+//! # Safety
+//! The functions trust what MPI trusts: that a non-null pointer points to as much memory as the other
+//! arguments say, valid for as long as the standard says. Everything else is checked.
+
+mod args;
+mod collectives;
+mod completion;
+mod environment;
+mod point_to_point;
+
+use core::ffi::{c_int, c_longlong};
+use core::fmt::Write;
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
+
+use crate::comm::Communicator;
+use crate::error::{Class, Error};
+use crate::kernel::{AbortReason, Env};
+
+pub use collectives::*;
+pub use completion::*;
+pub use environment::*;
+pub use point_to_point::*;
+
+/// `MPI_Status`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+#[allow(non_snake_case, non_camel_case_types)] // The names are the standard's.
+pub struct MPI_Status {
+    /// The sender.
+    pub MPI_SOURCE: c_int,
+    /// The tag.
+    pub MPI_TAG: c_int,
+    /// The error, where several requests complete at once.
+    pub MPI_ERROR: c_int,
+    /// Not zero: the request was cancelled.
+    pub midplane_cancelled: c_int,
+    /// Bytes received.
+    pub midplane_bytes: c_longlong,
+}
+
+/// Values of `mpi.h`.
+#[allow(missing_docs)]
+pub mod constants {
+    use core::ffi::c_int;
+
+    pub const MPI_SUCCESS: c_int = 0;
+    pub const MPI_ANY_SOURCE: c_int = -2;
+    pub const MPI_PROC_NULL: c_int = -1;
+    pub const MPI_ANY_TAG: c_int = -1;
+    pub const MPI_UNDEFINED: c_int = -32766;
+    pub const MPI_COMM_WORLD: c_int = 0x4400_0000;
+    pub const MPI_COMM_SELF: c_int = 0x4400_0001;
+    pub const MPI_REQUEST_NULL: c_int = 0;
+    pub const MPI_OP_NULL: c_int = 0x1800_0000;
+    pub const MPI_ERRHANDLER_NULL: c_int = 0x1400_0000;
+    pub const MPI_ERRORS_ARE_FATAL: c_int = 0x5400_0000;
+    pub const MPI_ERRORS_RETURN: c_int = 0x5400_0001;
+    pub const MPI_MAX_PROCESSOR_NAME: usize = 64;
+    pub const MPI_MAX_ERROR_STRING: usize = 160;
+    pub const MPI_MAX_LIBRARY_VERSION_STRING: usize = 128;
+    pub const MPI_THREAD_SINGLE: c_int = 0;
+    pub const MPI_THREAD_SERIALIZED: c_int = 2;
+    pub const MPI_THREAD_MULTIPLE: c_int = 3;
+    pub const MPI_IDENT: c_int = 0;
+    pub const MPI_CONGRUENT: c_int = 1;
+    pub const MPI_UNEQUAL: c_int = 3;
+    pub const MPI_TAG_UB: c_int = 0x6440_0001;
+    pub const MPI_HOST: c_int = 0x6440_0003;
+    pub const MPI_IO: c_int = 0x6440_0005;
+    pub const MPI_WTIME_IS_GLOBAL: c_int = 0x6440_0007;
+}
+
+use constants::{
+    MPI_COMM_SELF, MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN, MPI_SUCCESS,
+};
+
+/// Greatest length in bytes of the message of a fatal error; longer ones are cut.
+const MESSAGE_BYTES: usize = 480;
+/// Operations that a program can have created at one time (MPI_Op_create).
+pub const USER_OPS: usize = 32;
+
+/// Where the program stands between MPI_Init and MPI_Finalize.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Phase {
+    /// MPI_Init has not been called.
+    Before = 0,
+    /// MPI_Init has been called, MPI_Finalize has not ended.
+    Running = 1,
+    /// MPI_Finalize has ended.
+    After = 2,
+}
+
+/// The one process that C functions, which get no context, work for.
+struct Process {
+    env: spin::Once<&'static (dyn Env + Sync)>,
+    phase: AtomicU8,
+    /// The error handlers of MPI_COMM_WORLD and MPI_COMM_SELF.
+    handlers: [AtomicI32; 2],
+    thread_level: AtomicI32,
+    /// The functions of the operations that the program has created; 0: free.
+    ops: [AtomicUsize; USER_OPS],
+}
+
+static PROCESS: Process = Process {
+    env: spin::Once::new(),
+    phase: AtomicU8::new(Phase::Before as u8),
+    handlers: [const { AtomicI32::new(MPI_ERRORS_ARE_FATAL) }; 2],
+    thread_level: AtomicI32::new(constants::MPI_THREAD_SINGLE),
+    ops: [const { AtomicUsize::new(0) }; USER_OPS],
+};
+
+/// Gives the C functions their device. To be called once, before the program's `main`; later calls change
+/// nothing.
+pub fn install(env: &'static (dyn Env + Sync)) {
+    PROCESS.env.call_once(|| env);
+}
+
+/// Where the program stands.
+pub fn phase() -> Phase {
+    match PROCESS.phase.load(Ordering::Relaxed) {
+        0 => Phase::Before,
+        1 => Phase::Running,
+        _ => Phase::After,
+    }
+}
+
+fn set_phase(phase: Phase) {
+    PROCESS.phase.store(phase as u8, Ordering::Relaxed);
+}
+
+/// The device, whatever the phase.
+fn any_env() -> Result<&'static dyn Env, Error> {
+    match PROCESS.env.get() {
+        Some(env) => Ok(*env),
+        None => Err(Error::Order {
+            what: "called before the runtime has started",
+        }),
+    }
+}
+
+/// The device, between MPI_Init and MPI_Finalize.
+fn env() -> Result<&'static dyn Env, Error> {
+    match phase() {
+        Phase::Before => Err(Error::Order {
+            what: "called before MPI_Init",
+        }),
+        Phase::Running => any_env(),
+        Phase::After => Err(Error::Order {
+            what: "called after MPI_Finalize",
+        }),
+    }
+}
+
+/// The error handler of a communicator; of no communicator, MPI_COMM_WORLD's (section 8.3).
+fn handler(comm: c_int) -> &'static AtomicI32 {
+    &PROCESS.handlers[usize::from(comm == MPI_COMM_SELF)]
+}
+
+/// Ends a call of `function` on `comm`: success, or the error by way of the handler. Does not return
+/// from an error under MPI_ERRORS_ARE_FATAL.
+fn end(function: &'static str, comm: c_int, result: Result<(), Error>) -> c_int {
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise(function, comm, error),
+    }
+}
+
+#[cold]
+fn raise(function: &'static str, comm: c_int, error: Error) -> c_int {
+    // An error outside of MPI's working time cannot be returned: nobody could have asked for that yet.
+    let returns =
+        phase() == Phase::Running && handler(comm).load(Ordering::Relaxed) == MPI_ERRORS_RETURN;
+    if !returns && let Ok(env) = any_env() {
+        env.with(&mut |adi, kernel| {
+            let mut text = heapless::String::<MESSAGE_BYTES>::new();
+            let class = error.class().words();
+            // What does not fit is cut off; the beginning says the most.
+            let _ = write!(
+                text,
+                "rank {}: {function} failed with {class}: ",
+                adi.rank()
+            );
+            let _ = write!(text, "{error}");
+            kernel.abort(AbortReason::MpiError(&text), 1)
+        });
+    }
+    error.class() as c_int
+}
+
+/// A call that belongs to a communicator.
+fn on_comm(
+    function: &'static str,
+    comm: c_int,
+    call: impl FnOnce(Communicator<'static>) -> Result<(), Error>,
+) -> c_int {
+    end(
+        function,
+        comm,
+        env().and_then(|env| communicator(env, comm)).and_then(call),
+    )
+}
+
+/// A call that belongs to none.
+fn on_process(
+    function: &'static str,
+    call: impl FnOnce(&'static dyn Env) -> Result<(), Error>,
+) -> c_int {
+    end(function, MPI_COMM_WORLD, env().and_then(call))
+}
+
+fn communicator(env: &'static dyn Env, handle: c_int) -> Result<Communicator<'static>, Error> {
+    match handle {
+        MPI_COMM_WORLD => Ok(Communicator::world(env)),
+        MPI_COMM_SELF => Ok(Communicator::own(env)),
+        _ => Err(Error::Communicator { handle }),
+    }
+}
+
+/// An error's code as calls return it: its class.
+fn code(class: Class) -> c_int {
+    class as c_int
+}

@@ -1,0 +1,398 @@
+//! Sections 3.2, 3.4, 3.7.2, 3.8, 3.10: sends, receives and probes.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::{c_int, c_longlong, c_void};
+
+use super::MPI_Status;
+use super::args::{self, Peer};
+use super::completion::{RECEIVED_FROM_NOBODY, SENT_TO_NOBODY, handle};
+use super::constants::MPI_UNDEFINED;
+use super::{on_comm, on_process};
+use crate::comm::{Communicator, Status};
+use crate::datatype::Basic;
+use crate::envelope::{Rank, Tag};
+use crate::error::Error;
+use crate::memory::Span;
+use crate::request::Mode;
+
+/// The arguments of a send.
+struct Send {
+    span: Span,
+    dest: Peer<Rank>,
+    tag: Tag,
+}
+
+/// # Safety
+/// As for [`args::buffer`].
+unsafe fn send_args(
+    comm: &Communicator<'_>,
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+) -> Result<Send, Error> {
+    // SAFETY: the caller's promise.
+    let span = unsafe { args::buffer(buf, count, datatype) }?;
+    let (dest, tag) = (args::destination(comm, dest)?, args::tag(tag)?);
+    Ok(Send { span, dest, tag })
+}
+
+/// The arguments of a receive.
+struct Receive {
+    span: Span,
+    source: Peer<Option<Rank>>,
+    tag: Option<Tag>,
+}
+
+/// # Safety
+/// As for [`args::buffer`].
+unsafe fn recv_args(
+    comm: &Communicator<'_>,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    source: c_int,
+    tag: c_int,
+) -> Result<Receive, Error> {
+    // SAFETY: the caller's promise.
+    let span = unsafe { args::buffer(buf, count, datatype) }?;
+    let (source, tag) = (args::source(comm, source)?, args::any_tag(tag)?);
+    Ok(Receive { span, source, tag })
+}
+
+/// Gives a blocking receive's result to the program.
+fn deliver(result: Result<Status, Error>, status: Option<&mut MPI_Status>) -> Result<(), Error> {
+    if let Some(status) = status {
+        status.set(MPI_Status::of(&result));
+    }
+    result.map(|_| ())
+}
+
+fn nobody(status: Option<&mut MPI_Status>) -> Result<(), Error> {
+    if let Some(status) = status {
+        status.set(MPI_Status::NOBODY);
+    }
+    Ok(())
+}
+
+macro_rules! blocking_sends {
+    ($($name:ident: $mode:ident),*) => {$(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            buf: *const c_void,
+            count: c_int,
+            datatype: c_int,
+            dest: c_int,
+            tag: c_int,
+            comm: c_int,
+        ) -> c_int {
+            on_comm(stringify!($name), comm, |comm| {
+                // SAFETY: the standard's promise about `buf` (section 3.2.2).
+                let send = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
+                match send.dest {
+                    Peer::Nobody => Ok(()),
+                    Peer::Somebody(dest) => {
+                        comm.send_span(stringify!($name), send.span, dest, send.tag, Mode::$mode)
+                    }
+                }
+            })
+        }
+    )*};
+}
+
+// A ready send may do what a standard one does (section 3.4).
+blocking_sends! { MPI_Send: Standard, MPI_Ssend: Synchronous, MPI_Rsend: Standard }
+
+macro_rules! nonblocking_sends {
+    ($($name:ident: $mode:ident),*) => {$(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            buf: *const c_void,
+            count: c_int,
+            datatype: c_int,
+            dest: c_int,
+            tag: c_int,
+            comm: c_int,
+            request: *mut c_int,
+        ) -> c_int {
+            on_comm(stringify!($name), comm, |comm| {
+                // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`.
+                let (send, request) = unsafe {
+                    (send_args(&comm, buf, count, datatype, dest, tag)?, args::out(request, "request")?)
+                };
+                *request = match send.dest {
+                    Peer::Nobody => SENT_TO_NOBODY,
+                    Peer::Somebody(dest) => {
+                        handle(comm.start_send(stringify!($name), send.span, dest, send.tag, Mode::$mode)?)
+                    }
+                };
+                Ok(())
+            })
+        }
+    )*};
+}
+
+nonblocking_sends! { MPI_Isend: Standard, MPI_Issend: Synchronous, MPI_Irsend: Standard }
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Recv(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    source: c_int,
+    tag: c_int,
+    comm: c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_comm("MPI_Recv", comm, |comm| {
+        // SAFETY: the standard's promise about `buf` (section 3.2.4) and `status`.
+        let (receive, status) = unsafe {
+            (
+                recv_args(&comm, buf, count, datatype, source, tag)?,
+                args::status(status)?,
+            )
+        };
+        match receive.source {
+            Peer::Nobody => nobody(status),
+            Peer::Somebody(source) => deliver(
+                comm.recv_span("MPI_Recv", receive.span, source, receive.tag),
+                status,
+            ),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Irecv(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    source: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Irecv", comm, |comm| {
+        // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`.
+        let (receive, request) = unsafe {
+            (
+                recv_args(&comm, buf, count, datatype, source, tag)?,
+                args::out(request, "request")?,
+            )
+        };
+        *request = match receive.source {
+            Peer::Nobody => RECEIVED_FROM_NOBODY,
+            Peer::Somebody(source) => {
+                handle(comm.start_recv("MPI_Irecv", receive.span, source, receive.tag)?)
+            }
+        };
+        Ok(())
+    })
+}
+
+fn sendrecv(
+    function: &'static str,
+    comm: Communicator<'_>,
+    send: &Send,
+    receive: &Receive,
+    status: Option<&mut MPI_Status>,
+) -> Result<(), Error> {
+    match (send.dest, receive.source) {
+        (Peer::Nobody, Peer::Nobody) => nobody(status),
+        (Peer::Somebody(dest), Peer::Nobody) => {
+            comm.send_span(function, send.span, dest, send.tag, Mode::Standard)?;
+            nobody(status)
+        }
+        (Peer::Nobody, Peer::Somebody(source)) => deliver(
+            comm.recv_span(function, receive.span, source, receive.tag),
+            status,
+        ),
+        (Peer::Somebody(dest), Peer::Somebody(source)) => deliver(
+            comm.sendrecv_span(
+                function,
+                (send.span, dest, send.tag),
+                (receive.span, source, receive.tag),
+            ),
+            status,
+        ),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Sendrecv(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_comm("MPI_Sendrecv", comm, |comm| {
+        // SAFETY: the standard's promise about the buffers (section 3.10) and `status`.
+        let (send, receive, status) = unsafe {
+            (
+                send_args(&comm, sendbuf, sendcount, sendtype, dest, sendtag)?,
+                recv_args(&comm, recvbuf, recvcount, recvtype, source, recvtag)?,
+                args::status(status)?,
+            )
+        };
+        sendrecv("MPI_Sendrecv", comm, &send, &receive, status)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Sendrecv_replace(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_comm("MPI_Sendrecv_replace", comm, |comm| {
+        // SAFETY: the standard's promise about `buf` (section 3.10) and `status`.
+        let (send, receive, status) = unsafe {
+            (
+                send_args(&comm, buf, count, datatype, dest, sendtag)?,
+                recv_args(&comm, buf, count, datatype, source, recvtag)?,
+                args::status(status)?,
+            )
+        };
+        // What is sent leaves from a copy: what comes may be here before it has gone.
+        let bytes = send.span.len();
+        let mut copied = alloc::vec::Vec::new();
+        copied
+            .try_reserve_exact(bytes)
+            .map_err(|_| Error::NoRoom { bytes })?;
+        copied.resize(bytes, 0u8);
+        comm.env
+            .with(&mut |_, kernel| kernel.memory().read(send.span, 0, &mut copied));
+        // SAFETY: `copied` lives until `sendrecv` has finished with it, and nobody writes it.
+        let span = unsafe { Span::new(copied.as_ptr(), bytes) };
+        sendrecv(
+            "MPI_Sendrecv_replace",
+            comm,
+            &Send { span, ..send },
+            &receive,
+            status,
+        )
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Probe(
+    source: c_int,
+    tag: c_int,
+    comm: c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_comm("MPI_Probe", comm, |comm| {
+        let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
+        // SAFETY: the standard's promise about `status`.
+        let status = unsafe { args::status(status) }?;
+        match source {
+            Peer::Nobody => nobody(status),
+            Peer::Somebody(source) => deliver(comm.probe_span("MPI_Probe", source, tag), status),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Iprobe(
+    source: c_int,
+    tag: c_int,
+    comm: c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_comm("MPI_Iprobe", comm, |comm| {
+        let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
+        // SAFETY: the standard's promise about `flag` and `status`.
+        let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };
+        let found = match source {
+            Peer::Nobody => {
+                *flag = 1;
+                return nobody(status);
+            }
+            Peer::Somebody(source) => comm.iprobe_span("MPI_Iprobe", source, tag)?,
+        };
+        *flag = found.is_some().into();
+        match found {
+            Some(found) => deliver(Ok(found), status),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Whole elements in `bytes`, times what each stands for; MPI_UNDEFINED when they are not whole or more
+/// than an `int` holds.
+fn elements(bytes: c_longlong, basic: Basic, each: usize) -> c_int {
+    let extent = basic.extent() as c_longlong;
+    if bytes % extent != 0 {
+        return MPI_UNDEFINED;
+    }
+    c_int::try_from(bytes / extent * each as c_longlong).unwrap_or(MPI_UNDEFINED)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Get_count(
+    status: *const MPI_Status,
+    datatype: c_int,
+    count: *mut c_int,
+) -> c_int {
+    on_process("MPI_Get_count", |_| {
+        let basic = args::datatype(datatype)?;
+        // SAFETY: the standard's promise about both.
+        let (status, count) =
+            unsafe { (args::status(status.cast_mut())?, args::out(count, "count")?) };
+        let status = status.ok_or(Error::NullArgument { name: "status" })?;
+        *count = elements(status.midplane_bytes, basic, 1);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Get_elements(
+    status: *const MPI_Status,
+    datatype: c_int,
+    count: *mut c_int,
+) -> c_int {
+    on_process("MPI_Get_elements", |_| {
+        let basic = args::datatype(datatype)?;
+        // SAFETY: the standard's promise about both.
+        let (status, count) =
+            unsafe { (args::status(status.cast_mut())?, args::out(count, "count")?) };
+        let status = status.ok_or(Error::NullArgument { name: "status" })?;
+        *count = elements(status.midplane_bytes, basic, basic.parts());
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) -> c_int {
+    on_process("MPI_Test_cancelled", |_| {
+        // SAFETY: the standard's promise about both.
+        let (status, flag) =
+            unsafe { (args::status(status.cast_mut())?, args::out(flag, "flag")?) };
+        *flag = status
+            .ok_or(Error::NullArgument { name: "status" })?
+            .midplane_cancelled;
+        Ok(())
+    })
+}
