@@ -18,6 +18,7 @@ use crate::{Adi, Config, Memory, Outcome};
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Seen {
     Rts { tag: i32, age: u8 },
+    Done,
     Data { offset: u32, len: usize },
     Cts { complete: bool },
     Nctsd,
@@ -237,6 +238,7 @@ fn look(class: Class, body: &[u8]) -> Seen {
                 age: rts.age,
             }
         }
+        (Class::Normal, wire::DONE) => Done,
         (Class::Normal, wire::DATA) => Data {
             offset: header.place.unwrap().offset,
             len: bytes.len(),
@@ -247,7 +249,7 @@ fn look(class: Class, body: &[u8]) -> Seen {
         (Class::Priority, wire::NCTSD) => Nctsd,
         (Class::Priority, wire::NCTS) => Ncts,
         (Class::Priority, wire::RESEND_ALL) => ResendAll {
-            age: Fields::parse(bytes).unwrap().age,
+            age: wire::ResendAll::parse(bytes).unwrap().age,
         },
         other => panic!("{other:?}"),
     }
