@@ -179,14 +179,17 @@ impl Pending {
         let Some(&at) = self.by_rank.get(&dest) else { return };
         requests.destination_mut(at).unanswered -= 1;
         let asked = requests.at(slot).asked;
-        match (answered, asked) {
-            (Answered::Taken, _) => self.take_out(requests, at, slot),
-            (Answered::Refused, None) => {
-                requests.at_mut(slot).state = State::Pending(Offer::Refused);
+        let told = asked.is_none_or(|asked| asked.told);
+        match answered {
+            Answered::Taken => self.take_out(requests, at, slot),
+            Answered::Refused if told => {
+                let request = requests.at_mut(slot);
+                request.state = State::Pending(Offer::Refused);
+                request.asked = None;
                 requests.destination_mut(at).refused += 1;
             }
-            // A notice has asked for it while its answer was on the way.
-            (Answered::Refused, Some(_)) | (Answered::Stale, _) => self.put_back(requests, at, slot),
+            // Refused, but asked for while its answer was on the way; or never judged.
+            Answered::Refused | Answered::Stale => self.put_back(requests, at, slot),
         }
         if self.by_rank.contains_key(&dest) {
             self.list_if_ready(requests, at);
@@ -197,7 +200,7 @@ impl Pending {
     fn take_out(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
         let destination = requests.destination(at);
         let (dest, mut queue) = (destination.rank, destination.queue);
-        if let Some(asked) = requests.at_mut(slot).asked.take() {
+        if let Some(asked) = requests.at_mut(slot).asked.take().filter(|asked| !asked.told) {
             // It was asked for, but accepted before that: the request passes to the next that fits.
             let next = match asked.any_tag {
                 true => self.next_unasked(requests, slot, |requests, slot| requests.next_in::<QUEUE>(slot)),
@@ -239,7 +242,11 @@ impl Pending {
 
     /// Puts a message among those to be offered, in its place.
     fn put_back(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
-        requests.at_mut(slot).state = State::Pending(Offer::Unsent);
+        let request = requests.at_mut(slot);
+        request.state = State::Pending(Offer::Unsent);
+        if let Some(asked) = &mut request.asked {
+            asked.told = false;
+        }
         let destination = requests.destination(at);
         let (mut offers, finger) = (destination.offers, destination.finger);
         let serial = requests.at(slot).serial;
@@ -271,7 +278,9 @@ impl Pending {
         let Some(&at) = self.by_rank.get(&dest) else { return false };
         requests.destination_mut(at).notice = Notice::Waiting { room };
         for entry in entries {
-            let asked = Asked { receive: entry.receive, any_tag: entry.tag.is_none() };
+            let asked = Asked { receive: entry.receive, any_tag: entry.tag.is_none(),
+                told: false,
+            };
             let first = match entry.tag {
                 Some(tag) => self.chains.get(&(dest, entry.context, tag)).map_or(NONE, List::head),
                 None => requests.destination(at).queue.head(),
@@ -400,7 +409,9 @@ impl Pending {
         let request = requests.at_mut(slot);
         request.state = State::Pending(Offer::Unanswered);
         request.in_order = standing.in_order;
-        request.asked = None;
+        if let Some(asked) = &mut request.asked {
+            asked.told = true;
+        }
         self.ready.rotate(requests);
     }
 

@@ -16,7 +16,9 @@ use crate::{Adi, Handling, NoMemory};
 /// Most messages that one notice has room for, so that sources share what is free.
 const NOTICE_ROOM: u16 = 8;
 /// Marks a posted receive as one that a notice has still to name.
-const TO_NAME: Asked = Asked { receive: NONE, any_tag: false };
+const TO_NAME: Asked = Asked { receive: NONE, any_tag: false,
+    told: false,
+};
 
 /// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -116,6 +116,8 @@ pub struct Asked {
     pub receive: u32,
     /// The receive takes any tag.
     pub any_tag: bool,
+    /// The offer under way says so.
+    pub told: bool,
 }
 
 /// Whether serial number `a` comes before `b`; they wrap around, and at most half of them are in use.
