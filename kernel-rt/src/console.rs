@@ -1,7 +1,7 @@
 //! The program's standard output and standard error: bytes as they are, each on its own stream.
 //!
-//! A stream is buffered by line: a line's end, a full buffer and [`flush`] send what there is. One buffer
-//! is written out by the device while the next one fills. On a machine without virtio consoles both
+//! A stream is buffered by line: a line's end, a full buffer and [`flush`] send what there is; an unfinished
+//! line waits [`PARTIAL_TICKS`] at most. One buffer is written out by the device while the next one fills. On a machine without virtio consoles both
 //! streams go to the UART, byte by byte.
 
 use core::cell::RefCell;
@@ -9,11 +9,14 @@ use core::cell::RefCell;
 use critical_section::Mutex;
 
 use crate::arch;
-use crate::board::uart;
+use crate::board::{timer, uart};
 use crate::dev::virtio_console::ConsoleDevice;
 
 /// Size of one of a stream's two buffers in bytes.
 pub const BUFFER_BYTES: usize = 1024;
+
+/// How long an unfinished line waits for its end, in ticks of the clock (10 ms at 10 MHz).
+pub const PARTIAL_TICKS: u64 = 100_000;
 
 /// A buffer for a stream.
 pub type Buffer = [u8; BUFFER_BYTES];
@@ -127,6 +130,8 @@ pub fn write(stream: Stream, bytes: &[u8]) {
                 if put && full_line {
                     // Sent at once if the device is free, else together with what follows.
                     output.flush();
+                } else if put && output.filled == 1 {
+                    timer::wake_by(arch::ticks() + PARTIAL_TICKS);
                 }
                 put.then_some(())
             });

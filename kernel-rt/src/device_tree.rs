@@ -133,3 +133,144 @@ fn first_register(node: FdtNode<'_>) -> Option<Bytes> {
 fn word(node: &FdtNode<'_>, name: &str) -> Option<u32> {
     node.property(name)?.value_as::<u32>().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
+
+    const RAM: u64 = 0x8000_0000;
+
+    fn node(name: &str, properties: Vec<DeviceTreeProperty>) -> DeviceTreeNode {
+        let mut node = DeviceTreeNode::new(name).expect("a name");
+        for property in properties {
+            node.add_property(property);
+        }
+        node
+    }
+
+    macro_rules! property {
+        ($name:expr, $value:expr) => {
+            DeviceTreeProperty::new($name, $value).expect("a property")
+        };
+    }
+
+    /// As QEMU writes it, with the slots upside down as it does.
+    fn virt(slots: u32, boot_args: Option<&str>) -> DeviceTree {
+        let cells = || {
+            vec![
+                property!("#address-cells", 2u32),
+                property!("#size-cells", 2u32),
+            ]
+        };
+        let mut tree = DeviceTree::new();
+        tree.root = node("", cells());
+        let memory = [0u32, RAM as u32, 0, 0x80_0000];
+        let memory = vec![property!("device_type", "memory"), property!("reg", memory)];
+        tree.root.add_child(node("memory@80000000", memory));
+        let cpus = vec![
+            property!("#address-cells", 1u32),
+            property!("#size-cells", 0u32),
+            property!("timebase-frequency", 10_000_000u32),
+        ];
+        tree.root.add_child(node("cpus", cpus));
+        let mut soc = node("soc", cells());
+        soc.add_property(property!("ranges", Vec::<u32>::new()));
+        for slot in (0..slots).rev() {
+            let at = 0x1000_1000 + 0x1000 * slot;
+            let properties = vec![
+                property!("interrupts", slot + 1),
+                property!("interrupt-parent", 3u32),
+                property!("reg", [0u32, at, 0, 0x1000]),
+                property!("compatible", "virtio,mmio"),
+            ];
+            soc.add_child(node(&format!("virtio_mmio@{at:x}"), properties));
+        }
+        tree.root.add_child(soc);
+        let mut chosen = node("chosen", vec![]);
+        if let Some(args) = boot_args {
+            chosen.add_property(property!("bootargs", args));
+        }
+        tree.root.add_child(chosen);
+        tree
+    }
+
+    #[test]
+    fn everything_is_found_and_slots_are_in_order() {
+        let tree = virt(8, Some("a b -- c")).to_dtb();
+        let machine = Machine::read(&tree, RAM).expect("a tree");
+        let ram = Bytes {
+            start: RAM,
+            end: RAM + 0x80_0000,
+        };
+        assert_eq!((machine.ram, machine.clock_hz), (ram, 10_000_000));
+        assert_eq!(machine.boot_args, "a b -- c");
+        assert_eq!(machine.slots.len(), 8);
+        for (i, slot) in machine.slots.iter().enumerate() {
+            assert_eq!(slot.registers.start, 0x1000_1000 + 0x1000 * i as u64);
+            assert_eq!(slot.interrupt, i as u32 + 1);
+        }
+    }
+
+    #[test]
+    fn no_boot_arguments_are_empty_ones() {
+        let tree = virt(0, None).to_dtb();
+        let machine = Machine::read(&tree, RAM).expect("a tree");
+        assert_eq!((machine.boot_args, machine.slots.len()), ("", 0));
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_named() {
+        let read = |tree: &DeviceTree, ram| Machine::read(&tree.to_dtb(), ram).map(|_| ());
+        let good = virt(1, None);
+        assert_eq!(read(&good, 0x4000_0000), Err(TreeError::NoMemory));
+        let without = |name: &str| {
+            let mut tree = good.clone();
+            tree.root.remove_child(name).expect("a child");
+            read(&tree, RAM)
+        };
+        assert_eq!(without("memory@80000000"), Err(TreeError::NoMemory));
+        assert_eq!(without("cpus"), Err(TreeError::NoClock));
+        assert_eq!(without("chosen"), Ok(()));
+        let slot = |name: &str, value: &[u32]| {
+            let mut tree = good.clone();
+            let soc = tree.root.child_mut("soc").expect("a child");
+            let slot = soc.child_mut("virtio_mmio@10001000").expect("a slot");
+            slot.remove_property(name);
+            if !value.is_empty() {
+                slot.add_property(property!(name, value));
+            }
+            read(&tree, RAM)
+        };
+        assert_eq!(slot("interrupts", &[]), Err(TreeError::Slot));
+        assert_eq!(slot("reg", &[]), Err(TreeError::Slot));
+        assert_eq!(slot("reg", &[0, 0x1000_1000, 0, 0]), Err(TreeError::Slot));
+        assert_eq!(
+            slot("reg", &[0, 0x9000_0000, 0, 0x1000]),
+            Err(TreeError::Slot)
+        );
+        let wraps = [u32::MAX, u32::MAX, 0, 0x1000];
+        assert_eq!(slot("reg", &wraps), Err(TreeError::Slot));
+        let many = virt(MAX_SLOTS as u32 + 1, None);
+        assert_eq!(read(&many, RAM), Err(TreeError::TooManySlots));
+        assert_eq!(Machine::read(&[], RAM), Err(TreeError::Broken));
+    }
+
+    #[test]
+    fn damaged_trees_never_panic() {
+        let tree = virt(2, Some("midplane.torus=2x2x2")).to_dtb();
+        for length in 0..tree.len() {
+            assert!(Machine::read(&tree[..length], RAM).is_err());
+        }
+        // Every byte, with values that make lengths, offsets and tokens wrong in each direction.
+        let mut refused = 0;
+        for at in 0..tree.len() {
+            for value in [0, 1, 2, 3, 4, 9, 0x7f, 0x80, 0xff] {
+                let mut damaged = tree.clone();
+                damaged[at] = value;
+                refused += Machine::read(&damaged, RAM).is_err() as u32;
+            }
+        }
+        assert!(refused > 0);
+    }
+}

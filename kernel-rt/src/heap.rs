@@ -14,8 +14,6 @@ struct NodeHeap {
     heap: TlsfHeap,
     used: AtomicUsize,
     peak: AtomicUsize,
-    /// Bytes freed since [`take_freed`] asked last.
-    freed: AtomicUsize,
 }
 
 #[global_allocator]
@@ -23,7 +21,6 @@ static HEAP: NodeHeap = NodeHeap {
     heap: TlsfHeap::empty(),
     used: AtomicUsize::new(0),
     peak: AtomicUsize::new(0),
-    freed: AtomicUsize::new(0),
 };
 
 /// Hands the heap its memory.
@@ -38,12 +35,6 @@ pub unsafe fn init(bytes: Bytes) {
 /// Greatest number of bytes ever in use, as they were asked for.
 pub fn peak() -> usize {
     HEAP.peak.load(Ordering::Relaxed)
-}
-
-/// Bytes freed since this was asked last: whoever waits for memory may try again. May be called from any
-/// context.
-pub fn take_freed() -> usize {
-    HEAP.freed.swap(0, Ordering::Relaxed)
 }
 
 // SAFETY: everything is passed on to the heap, which is an allocator; the rest only counts.
@@ -62,7 +53,6 @@ unsafe impl GlobalAlloc for NodeHeap {
         // SAFETY: the caller's promises are the heap's.
         unsafe { self.heap.dealloc(block, layout) };
         self.used.fetch_sub(layout.size(), Ordering::Relaxed);
-        self.freed.fetch_add(layout.size(), Ordering::Relaxed);
     }
 }
 
@@ -126,7 +116,7 @@ pub fn c_alloc(size: usize, align: usize) -> *mut u8 {
 /// # Safety
 /// The memory in front of `block` is readable.
 unsafe fn c_header(block: *mut u8) -> Result<(usize, usize), NotABlock> {
-    if block.addr() % C_ALIGN != 0 {
+    if !block.addr().is_multiple_of(C_ALIGN) {
         return Err(NotABlock);
     }
     // SAFETY: as the caller promises.

@@ -31,3 +31,11 @@ mod libc;
 mod log;
 #[cfg(target_os = "none")]
 pub mod node;
+#[cfg(target_os = "none")]
+mod program;
+
+#[cfg(target_os = "none")]
+pub use program::{Args, Outcome};
+#[cfg(target_os = "none")]
+#[doc(hidden)]
+pub use program::{eprint as __eprint, print as __print, run as __run};

@@ -4,6 +4,7 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_long, c_void};
+use core::fmt::Write as _;
 use core::ptr;
 
 use crate::console::{self, Stream};
@@ -102,6 +103,23 @@ static stdout: FileRef = FileRef(&OUT);
 #[unsafe(no_mangle)]
 static stderr: FileRef = FileRef(&ERR);
 
+/// As C has it; picolibc's own does not know the null pointer, which means all streams.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fflush(file: *mut File) -> c_int {
+    // SAFETY: C's promise.
+    match unsafe { file.as_ref() } {
+        None => console::flush(),
+        Some(File {
+            flush: Some(flush), ..
+        }) => {
+            // SAFETY: the file's own function.
+            return unsafe { flush(file) };
+        }
+        Some(_) => {}
+    }
+    0
+}
+
 /// The program ends with `status`; atexit's functions have run.
 #[unsafe(no_mangle)]
 extern "C" fn _exit(status: c_int) -> ! {
@@ -191,7 +209,7 @@ extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
-    if !align.is_power_of_two() || align % size_of::<usize>() != 0 {
+    if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
         return EINVAL;
     }
     let block = heap::c_alloc(size, align);
@@ -371,6 +389,27 @@ extern "C" fn isatty(_: c_int) -> c_int {
 #[unsafe(no_mangle)]
 extern "C" fn getpid() -> c_int {
     1
+}
+
+/// A name for this node, from its coordinates; cut, with its ending zero, to the room there is (POSIX).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gethostname(out: *mut c_char, room: usize) -> c_int {
+    let mut name = heapless::String::<24>::new();
+    if let Some(p) = node::personality() {
+        let c = p.coord;
+        // Three numbers of at most three digits fit.
+        let _ = write!(name, "node-{}-{}-{}", c.x, c.y, c.z);
+    }
+    let Some(most) = room.checked_sub(1) else {
+        return fail(EINVAL);
+    };
+    let length = name.len().min(most);
+    // SAFETY: C's promise that there are `room` bytes.
+    unsafe {
+        out.copy_from_nonoverlapping(name.as_ptr().cast(), length);
+        out.add(length).write(0);
+    }
+    0
 }
 
 /// Signals exist only within the program: picolibc's `raise` does not come here.

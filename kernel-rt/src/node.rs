@@ -32,7 +32,7 @@ use virtio_drivers::transport::mmio::MmioTransport;
 
 use crate::arch;
 use crate::blackboard::{Blackboard, Call, Counter, End, MESSAGE_BYTES};
-use crate::board::{self, clint, plic};
+use crate::board::{self, plic, timer};
 use crate::console::{self, Stream};
 use crate::dev::virtio_console::ConsoleDevice;
 use crate::dev::virtio_net::{Frame, NetLink};
@@ -153,6 +153,7 @@ pub fn boot(tree_bytes: usize) -> ! {
     critical_section::with(|cs| PERSONALITY.borrow(cs).set(Some(who)));
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
 
+    timer::start();
     arch::arm_interrupts();
     let devices = find_devices(&machine);
     let links = devices.links.iter().flatten().count();
@@ -219,6 +220,7 @@ pub fn boot(tree_bytes: usize) -> ! {
         },
     };
     critical_section::with(|cs| *NODE.borrow_ref_mut(cs) = Some(node));
+    mpi_adi::c::install(&NodeEnv);
     let argv = arguments(&args);
     defmt::info!(
         "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, heap {=u64} KiB, MPI memory {=u64} bytes",
@@ -230,8 +232,8 @@ pub fn boot(tree_bytes: usize) -> ! {
         plan.heap.len() / 1024,
         who.mpi_memory
     );
-    clint::set_timer(u64::MAX);
     arch::enable_interrupts();
+    mpi_adi::c::install(&NodeEnv);
     MIDPLANE_BLACKBOARD.running();
     // SAFETY: the only call, with everything set up; the arguments live for ever.
     unsafe { libc::run(argv) }
@@ -347,14 +349,15 @@ fn greet(links: &mut [Option<NetLink>; 6]) {
         if up == [true; 6] {
             return;
         }
-        clint::set_timer(arch::ticks() + ticks_of(GREETING_NS));
+        timer::wake_by(arch::ticks() + ticks_of(GREETING_NS));
         arch::wait_for_interrupt();
         acknowledge(links);
     }
 }
 
-/// Takes the pending interrupts of all devices.
+/// Takes all pending interrupts.
 fn acknowledge(links: &mut [Option<NetLink>; 6]) {
+    timer::acknowledge();
     while let Some(number) = plic::claim() {
         // Interrupt numbers are in the order of the slots on this board, from 1 on.
         match (number as usize).wrapping_sub(1) {
@@ -451,7 +454,7 @@ impl Board {
             }
             self.step(adi);
         }
-        clint::set_timer(arch::ticks() + ticks_of(PROGRAM_SLICE_NS));
+        timer::wake_by(arch::ticks() + ticks_of(PROGRAM_SLICE_NS));
     }
 
     /// Makes sure that the links interrupt when there is something to do. False when there is already.
@@ -493,6 +496,26 @@ impl Board {
                 const { named("resend_all_received") },
                 stats.resend_all_received,
             ),
+            (
+                const { named("peak_unexpected_records") },
+                adi.region().peak_records() as u64,
+            ),
+            (
+                const { named("peak_unexpected_bytes") },
+                adi.region().peak_bytes() as u64,
+            ),
+            (
+                const { named("unexpected_records") },
+                adi.region().records() as u64,
+            ),
+            (
+                const { named("posted_receives_peak") },
+                adi.matching().peak_posted() as u64,
+            ),
+            (
+                const { named("requests_peak") },
+                adi.requests().peak() as u64,
+            ),
             (const { named("packets_sent") }, torus.sent().packets),
             (
                 const { named("packets_received") },
@@ -524,8 +547,6 @@ impl Kernel for Board {
         let before = arch::ticks();
         arch::wait_for_interrupt();
         self.idle_ticks += arch::ticks() - before;
-        // The timer is for programs that compute; here whoever waits looks anyway.
-        clint::set_timer(u64::MAX);
         acknowledge(self.torus.links_mut());
     }
 
@@ -535,6 +556,10 @@ impl Kernel for Board {
 
     fn now(&self) -> u64 {
         now_ns()
+    }
+
+    fn tick(&self) -> u64 {
+        ns(1).max(1)
     }
 
     fn note(&mut self, call: Option<CallNote>) {
@@ -569,12 +594,13 @@ impl Kernel for Board {
 /// program has [`PROGRAM_SLICE_NS`] before it goes on. Does not allocate.
 pub fn interrupt() {
     critical_section::with(|cs| {
-        clint::set_timer(u64::MAX);
         let mut node = NODE.borrow_ref_mut(cs);
         let Some(Node { adi, board }) = node.as_mut() else {
             return;
         };
         acknowledge(board.torus.links_mut());
+        // An unfinished line may have waited for the timer.
+        console::flush();
         board.quiet = false;
         board.settle(adi);
     });
@@ -585,20 +611,17 @@ pub fn sleep(ns: u64) {
     console::flush();
     let deadline = arch::ticks().saturating_add(ticks_of(ns));
     loop {
-        let slept = critical_section::with(|_| {
+        let slept = critical_section::with(|cs| {
             let now = arch::ticks();
             if now >= deadline {
                 return true;
             }
             // Interrupts are held off: one that comes now ends the sleep and is taken right after.
-            clint::set_timer(deadline);
+            timer::wake_by(deadline);
             arch::wait_for_interrupt();
-            let mut idle = arch::ticks() - now;
-            critical_section::with(|cs| {
-                if let Some(node) = NODE.borrow_ref_mut(cs).as_mut() {
-                    node.board.idle_ticks += core::mem::take(&mut idle);
-                }
-            });
+            if let Some(node) = NODE.borrow_ref_mut(cs).as_mut() {
+                node.board.idle_ticks += arch::ticks() - now;
+            }
             false
         });
         if slept {
@@ -645,8 +668,29 @@ fn publish() {
 /// The program has ended. Writes out what it printed, says so, and goes on forwarding for others; on a
 /// node that was told to, leaves the emulator instead.
 pub fn finish(status: i32) -> ! {
+    if mpi_adi::c::phase() == mpi_adi::c::Phase::Running {
+        let mut message = Message::new();
+        let _ = write!(
+            message,
+            "{}: the program ended with status {status} without MPI_Finalize; others may be waiting for it",
+            place()
+        );
+        end(
+            End::MpiError,
+            if status == 0 { 1 } else { status },
+            &message,
+        );
+    }
     console::drain();
     publish();
+    let lost = crate::log::lost_bytes();
+    if lost != 0 {
+        defmt::warn!(
+            "{=u32} bytes of this log were lost: the UART was not read",
+            lost
+        );
+    }
+    defmt::info!("program ended with status {=i32}", status);
     MIDPLANE_BLACKBOARD.call(None);
     MIDPLANE_BLACKBOARD.done(status);
     if personality().is_some_and(|p| p.exit == Exit::Test) {

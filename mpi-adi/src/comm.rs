@@ -57,6 +57,8 @@ enum Group {
 /// never match the program's own messages (MPI-3.1 section 5.1).
 const WORLD_CONTEXT: Context = 0;
 const SELF_CONTEXT: Context = 2;
+/// The bit that tells a context for collectives.
+const COLLECTIVE: Context = 1;
 
 impl<'e> Communicator<'e> {
     /// MPI_COMM_WORLD.
@@ -85,7 +87,7 @@ impl<'e> Communicator<'e> {
 
     /// Whether a request's context is that of MPI_COMM_SELF.
     pub(crate) fn is_own_context(context: Context) -> bool {
-        context & !1 == SELF_CONTEXT
+        context & !COLLECTIVE == SELF_CONTEXT
     }
 
     /// This process's rank in the communicator.
@@ -100,7 +102,7 @@ impl<'e> Communicator<'e> {
 
     /// The same processes in the context of collectives.
     pub(crate) fn for_collectives(mut self) -> Self {
-        self.context |= 1;
+        self.context |= COLLECTIVE;
         self
     }
 
@@ -155,7 +157,8 @@ impl<'e> Communicator<'e> {
         }
     }
 
-    /// The note of a call of `function` with this peer and tag.
+    /// The note of a call of `function` with this peer and tag. The tags of collectives are our own and
+    /// mean nothing to the program.
     pub(crate) fn note(
         self,
         function: &'static str,
@@ -163,10 +166,12 @@ impl<'e> Communicator<'e> {
         tag: Option<Tag>,
     ) -> CallNote {
         let peer = peer.map_or(ANY_SOURCE_NOTE, |rank| self.to_world(rank) as i32);
+        let collective = self.context & COLLECTIVE != 0;
+        let tag = (!collective).then(|| tag.unwrap_or(ANY_TAG_NOTE));
         CallNote {
             function,
             peer: Some(peer),
-            tag: Some(tag.unwrap_or(ANY_TAG_NOTE)),
+            tag,
         }
     }
 

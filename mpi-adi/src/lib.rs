@@ -63,6 +63,7 @@ pub mod wire;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
 use msg_layer::{Handlers, Port};
 use net_torus::coord::{Coord, Shape};
@@ -74,6 +75,7 @@ use crate::memory::UserMemory;
 use crate::peers::{Ages, Peers};
 use crate::pending::Pending;
 use crate::probe::Probes;
+use crate::protocol::Rules;
 use crate::region::{BLOCK_BYTES, Block, Region};
 use crate::request::{MAX_SLOTS, RequestId, RequestPool, State};
 
@@ -214,6 +216,25 @@ pub struct Adi {
     posts: u32,
     probes: Probes,
     stats: Stats,
+    #[cfg(feature = "variants")]
+    rules: Rules,
+}
+
+/// All that the device's behaviour depends on, so that a model checker knows a state again: neither who it
+/// is nor what it has counted.
+impl Hash for Adi {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.requests.hash(state);
+        self.region.hash(state);
+        self.peers.hash(state);
+        self.matching.hash(state);
+        self.pending.hash(state);
+        self.transfers.hash(state);
+        self.owing.hash(state);
+        self.unnamed.hash(state);
+        self.wild.hash(state);
+        self.probes.hash(state);
+    }
 }
 
 /// What a handler works on: the device and the program's memory.
@@ -261,7 +282,25 @@ impl Adi {
             posts: 0,
             probes: Probes::default(),
             stats: Stats::default(),
+            #[cfg(feature = "variants")]
+            rules: Rules::SOUND,
         })
+    }
+
+    /// Breaks rules of the protocol.
+    #[cfg(feature = "variants")]
+    pub fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
+    }
+
+    #[cfg(feature = "variants")]
+    fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    #[cfg(not(feature = "variants"))]
+    const fn rules(&self) -> Rules {
+        Rules::SOUND
     }
 
     /// This process's number.

@@ -69,7 +69,11 @@ impl List {
 
     /// Puts `index`, which is in no list, behind `after`, or at the head when that is [`NONE`].
     pub fn insert_after(&mut self, slots: &mut impl Links, after: u32, index: u32) {
-        let next = if after == NONE { self.head } else { slots.next(after) };
+        let next = if after == NONE {
+            self.head
+        } else {
+            slots.next(after)
+        };
         slots.set_prev(index, after);
         slots.set_next(index, next);
         match after {
@@ -94,6 +98,8 @@ impl List {
             NONE => self.tail = prev,
             next => slots.set_prev(next, prev),
         }
+        slots.set_next(index, NONE);
+        slots.set_prev(index, NONE);
         self.len -= 1;
     }
 

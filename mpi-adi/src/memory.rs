@@ -58,7 +58,10 @@ impl Span {
     /// When they are not within the span.
     pub fn part(&self, offset: usize, len: usize) -> Span {
         assert!(offset <= self.len && len <= self.len - offset);
-        Span { address: self.address + offset, len }
+        Span {
+            address: self.address + offset,
+            len,
+        }
     }
 
     /// No bytes.

@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 
 use crate::envelope::Rank;
-use crate::protocol::{Age, next_age, restarts};
+use crate::protocol::{Age, Rules, restarts};
 
 /// A peer's ages.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
@@ -71,7 +71,15 @@ impl Peers {
         assert!(bits.len() >= Self::bit_bytes(ages.len()));
         ages.fill(Ages::default());
         bits.fill(0);
-        Peers { ages, bits, waiting: 0, owed: 0, open: 0, done: 0, turn: 0 }
+        Peers {
+            ages,
+            bits,
+            waiting: 0,
+            owed: 0,
+            open: 0,
+            done: 0,
+            turn: 0,
+        }
     }
 
     /// Bytes of bits for `peers` peers.
@@ -137,42 +145,48 @@ impl Peers {
     /// next search.
     fn find(&self, is: impl Fn(u8) -> bool) -> Option<Rank> {
         let peers = self.ages.len() as u32;
-        (self.turn..peers).chain(0..self.turn).find(|&peer| is(self.nibble(peer)))
+        (self.turn..peers)
+            .chain(0..self.turn)
+            .find(|&peer| is(self.nibble(peer)))
     }
 
     /// Gives `source` a new age and owes it the notice.
-    pub fn restart(&mut self, source: Rank) {
+    pub fn restart(&mut self, source: Rank, rules: Rules) {
         let from = &mut self.ages[source as usize].from;
-        *from = next_age(*from);
+        *from = rules.next_age(*from);
         self.set(source, Standing::Owed);
     }
 
     /// Restarts up to `count` sources that wait, by turns.
-    pub fn restart_next(&mut self, count: u32) {
+    pub fn restart_next(&mut self, count: u32, rules: Rules) {
         for _ in 0..count.min(self.waiting) {
             let waits = |nibble: u8| Standing::ALL[(nibble & STANDING) as usize].waits();
-            let Some(source) = self.find(waits) else { return };
+            let Some(source) = self.find(waits) else {
+                return;
+            };
             self.turn = (source + 1) % self.ages.len() as u32;
-            self.restart(source);
+            self.restart(source, rules);
         }
     }
 
     /// A receive has been posted that `source` (any source when `None`) could match: restarts who waits.
     /// True when a notice must name the receive.
-    pub fn posted(&mut self, source: Option<Rank>) -> bool {
+    pub fn posted(&mut self, source: Option<Rank>, rules: Rules) -> bool {
         if self.waiting + self.owed + self.open == 0 {
             return false;
         }
         match source {
-            Some(source) => self.posted_for(source),
-            None => (0..self.ages.len() as Rank).fold(false, |named, source| self.posted_for(source) | named),
+            Some(source) => self.posted_for(source, rules),
+            None => (0..self.ages.len() as Rank).fold(false, |named, source| {
+                self.posted_for(source, rules) | named
+            }),
         }
     }
 
-    fn posted_for(&mut self, source: Rank) -> bool {
+    fn posted_for(&mut self, source: Rank, rules: Rules) -> bool {
         match self.standing(source) {
             Standing::Calm => return false,
-            Standing::Hungry | Standing::Failed => self.restart(source),
+            Standing::Hungry | Standing::Failed => self.restart(source, rules),
             Standing::Open => self.set(source, Standing::OpenAgain),
             Standing::Owed | Standing::OpenAgain => {}
         }
@@ -188,7 +202,14 @@ impl Peers {
     /// messages stand refused.
     pub fn accepted(&mut self, source: Rank, more: bool) {
         if self.standing(source) != Standing::Failed {
-            self.set(source, if more { Standing::Hungry } else { Standing::Calm });
+            self.set(
+                source,
+                if more {
+                    Standing::Hungry
+                } else {
+                    Standing::Calm
+                },
+            );
         }
     }
 

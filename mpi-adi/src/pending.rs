@@ -19,6 +19,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::envelope::{Context, Rank, Tag};
 use crate::list::{List, NONE};
+use crate::protocol::Rules;
 use crate::request::{Asked, CHAIN, Full, OFFERS, Offer, QUEUE, RequestPool, State, is_before};
 use crate::wire::Entry;
 
@@ -40,6 +41,13 @@ pub struct Destination {
     notice: Notice,
     /// In the list of destinations that may have something to offer.
     listed: bool,
+}
+
+impl Destination {
+    /// In the list of destinations that may have something to offer.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.listed
+    }
 }
 
 /// How far the receiver's notice has been carried out.
@@ -121,7 +129,11 @@ impl Pending {
     /// Prepares for one more message to `dest`, out of the heap: afterwards [`Pending::push`] cannot fail.
     pub fn prepare(&mut self, requests: &mut RequestPool, dest: Rank) -> Result<(), Full> {
         // One slot for the message and one for the destination, should it be new.
-        requests.grow(if self.by_rank.contains_key(&dest) { 1 } else { 2 })?;
+        requests.grow(if self.by_rank.contains_key(&dest) {
+            1
+        } else {
+            2
+        })?;
         self.chains.try_reserve(1).map_err(|_| Full)?;
         self.by_rank.try_reserve(1).map_err(|_| Full)
     }
@@ -140,7 +152,7 @@ impl Pending {
     ///
     /// # Panics
     /// When [`Pending::prepare`] was not called before.
-    pub fn push(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32) {
+    pub fn push(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
         let at = match self.by_rank.get(&dest) {
             Some(&at) => at,
             None => {
@@ -168,43 +180,68 @@ impl Pending {
         queue.push(requests, slot);
         offers.push(&mut requests.links::<OFFERS>(), slot);
         let key = key(requests, dest, slot);
-        self.chains.entry(key).or_default().push(&mut requests.links::<CHAIN>(), slot);
+        self.chains
+            .entry(key)
+            .or_default()
+            .push(&mut requests.links::<CHAIN>(), slot);
         let destination = requests.destination_mut(at);
         (destination.queue, destination.offers) = (queue, offers);
-        self.list_if_ready(requests, at);
+        self.list_if_ready(requests, at, rules);
     }
 
     /// The message in `slot` to `dest`, which was offered, has been answered.
-    pub fn answered(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, answered: Answered) {
-        let Some(&at) = self.by_rank.get(&dest) else { return };
+    pub fn answered(
+        &mut self,
+        requests: &mut RequestPool,
+        dest: Rank,
+        slot: u32,
+        answered: Answered,
+        rules: Rules,
+    ) {
+        let Some(&at) = self.by_rank.get(&dest) else {
+            return;
+        };
         requests.destination_mut(at).unanswered -= 1;
         let asked = requests.at(slot).asked;
         let told = asked.is_none_or(|asked| asked.told);
         match answered {
             Answered::Taken => self.take_out(requests, at, slot),
-            Answered::Refused if told => {
-                let request = requests.at_mut(slot);
-                request.state = State::Pending(Offer::Refused);
-                request.asked = None;
-                requests.destination_mut(at).refused += 1;
-            }
+            Answered::Stale if !rules.goes_on => self.settle(requests, at, slot),
+            Answered::Refused if told => self.settle(requests, at, slot),
             // Refused, but asked for while its answer was on the way; or never judged.
             Answered::Refused | Answered::Stale => self.put_back(requests, at, slot),
         }
         if self.by_rank.contains_key(&dest) {
-            self.list_if_ready(requests, at);
+            self.list_if_ready(requests, at, rules);
         }
+    }
+
+    /// A message stands refused until a notice asks for it or has room for it.
+    fn settle(&self, requests: &mut RequestPool, at: u32, slot: u32) {
+        let request = requests.at_mut(slot);
+        request.state = State::Pending(Offer::Refused);
+        request.asked = None;
+        requests.destination_mut(at).refused += 1;
     }
 
     /// Takes a message that has been accepted out of everything.
     fn take_out(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
         let destination = requests.destination(at);
         let (dest, mut queue) = (destination.rank, destination.queue);
-        if let Some(asked) = requests.at_mut(slot).asked.take().filter(|asked| !asked.told) {
+        if let Some(asked) = requests
+            .at_mut(slot)
+            .asked
+            .take()
+            .filter(|asked| !asked.told)
+        {
             // It was asked for, but accepted before that: the request passes to the next that fits.
             let next = match asked.any_tag {
-                true => self.next_unasked(requests, slot, |requests, slot| requests.next_in::<QUEUE>(slot)),
-                false => self.next_unasked(requests, slot, |requests, slot| requests.next_in::<CHAIN>(slot)),
+                true => self.next_unasked(requests, slot, |requests, slot| {
+                    requests.next_in::<QUEUE>(slot)
+                }),
+                false => self.next_unasked(requests, slot, |requests, slot| {
+                    requests.next_in::<CHAIN>(slot)
+                }),
             };
             if next != NONE {
                 self.ask(requests, at, next, asked);
@@ -230,10 +267,16 @@ impl Pending {
     }
 
     /// The next message behind `slot`, along `next`, of the same context and not asked for yet.
-    fn next_unasked(&mut self, requests: &RequestPool, slot: u32, next: fn(&RequestPool, u32) -> u32) -> u32 {
+    fn next_unasked(
+        &mut self,
+        requests: &RequestPool,
+        slot: u32,
+        next: fn(&RequestPool, u32) -> u32,
+    ) -> u32 {
         let context = requests.at(slot).context;
         let mut at = next(requests, slot);
-        while at != NONE && (requests.at(at).context != context || requests.at(at).asked.is_some()) {
+        while at != NONE && (requests.at(at).context != context || requests.at(at).asked.is_some())
+        {
             self.steps += 1;
             at = next(requests, at);
         }
@@ -250,9 +293,18 @@ impl Pending {
         let destination = requests.destination(at);
         let (mut offers, finger) = (destination.offers, destination.finger);
         let serial = requests.at(slot).serial;
-        let before = |requests: &RequestPool, other: u32| is_before(requests.at(other).serial, serial);
-        let mut after = if finger != NONE && before(requests, finger) { finger } else { NONE };
-        let mut next = if after == NONE { offers.head() } else { requests.next_in::<OFFERS>(after) };
+        let before =
+            |requests: &RequestPool, other: u32| is_before(requests.at(other).serial, serial);
+        let mut after = if finger != NONE && before(requests, finger) {
+            finger
+        } else {
+            NONE
+        };
+        let mut next = if after == NONE {
+            offers.head()
+        } else {
+            requests.next_in::<OFFERS>(after)
+        };
         while next != NONE && before(requests, next) {
             self.steps += 1;
             after = next;
@@ -274,15 +326,23 @@ impl Pending {
         dest: Rank,
         entries: impl Iterator<Item = Entry>,
         room: u32,
+        rules: Rules,
     ) -> bool {
-        let Some(&at) = self.by_rank.get(&dest) else { return false };
+        let Some(&at) = self.by_rank.get(&dest) else {
+            return false;
+        };
         requests.destination_mut(at).notice = Notice::Waiting { room };
         for entry in entries {
-            let asked = Asked { receive: entry.receive, any_tag: entry.tag.is_none(),
+            let asked = Asked {
+                receive: entry.receive,
+                any_tag: entry.tag.is_none(),
                 told: false,
             };
             let first = match entry.tag {
-                Some(tag) => self.chains.get(&(dest, entry.context, tag)).map_or(NONE, List::head),
+                Some(tag) => self
+                    .chains
+                    .get(&(dest, entry.context, tag))
+                    .map_or(NONE, List::head),
                 None => requests.destination(at).queue.head(),
             };
             let fits = |requests: &RequestPool, slot: u32| {
@@ -291,7 +351,9 @@ impl Pending {
             let slot = if first == NONE || fits(requests, first) {
                 first
             } else if entry.tag.is_some() {
-                self.next_unasked(requests, first, |requests, slot| requests.next_in::<CHAIN>(slot))
+                self.next_unasked(requests, first, |requests, slot| {
+                    requests.next_in::<CHAIN>(slot)
+                })
             } else {
                 let mut slot = first;
                 while slot != NONE && !fits(requests, slot) {
@@ -304,7 +366,7 @@ impl Pending {
                 self.ask(requests, at, slot, asked);
             }
         }
-        self.list_if_ready(requests, at);
+        self.list_if_ready(requests, at, rules);
         true
     }
 
@@ -338,10 +400,10 @@ impl Pending {
         }
     }
 
-    fn is_ready(&self, requests: &RequestPool, at: u32) -> bool {
+    fn is_ready(&self, requests: &RequestPool, at: u32, rules: Rules) -> bool {
         let destination = requests.destination(at);
         match destination.notice {
-            Notice::Waiting { .. } => destination.unanswered == 0,
+            Notice::Waiting { .. } => destination.unanswered == 0 || !rules.waits,
             Notice::Closing => true,
             Notice::Closed => {
                 let open = destination.refused == 0 || destination.unanswered < WINDOW;
@@ -350,8 +412,8 @@ impl Pending {
         }
     }
 
-    fn list_if_ready(&mut self, requests: &mut RequestPool, at: u32) {
-        if !requests.destination(at).listed && self.is_ready(requests, at) {
+    fn list_if_ready(&mut self, requests: &mut RequestPool, at: u32, rules: Rules) {
+        if !requests.destination(at).listed && self.is_ready(requests, at, rules) {
             requests.destination_mut(at).listed = true;
             self.ready.push(requests, at);
         }
@@ -359,13 +421,13 @@ impl Pending {
 
     /// What there is to say next, and to whom: destinations take turns. `None` when nothing may be said.
     /// The caller says it and tells with [`Pending::offered`] or [`Pending::done`].
-    pub fn next(&mut self, requests: &mut RequestPool) -> Option<(Rank, Next)> {
+    pub fn next(&mut self, requests: &mut RequestPool, rules: Rules) -> Option<(Rank, Next)> {
         loop {
             let at = self.ready.head();
             if at == NONE {
                 return None;
             }
-            if self.is_ready(requests, at) {
+            if self.is_ready(requests, at, rules) {
                 if let Notice::Waiting { room } = requests.destination(at).notice {
                     self.begin_pass(requests, at, room);
                 }
@@ -391,7 +453,10 @@ impl Pending {
             }
         };
         let refused = requests.destination(self.ready.head()).refused;
-        Standing { in_order, more: refused > 0 }
+        Standing {
+            in_order,
+            more: refused > 0,
+        }
     }
 
     /// The offer that [`Pending::next`] named has left; the next destination has its turn.

@@ -48,7 +48,10 @@ impl Probes {
 
     /// The armed probes for which nothing is noted yet.
     pub fn unanswered(&self) -> impl Iterator<Item = Pattern> + '_ {
-        self.armed.iter().filter(|armed| armed.noted.is_none()).map(|armed| armed.pattern)
+        self.armed
+            .iter()
+            .filter(|armed| armed.noted.is_none())
+            .map(|armed| armed.pattern)
     }
 
     /// Arms `pattern`; false when it is armed already.
@@ -86,8 +89,11 @@ impl Probes {
     /// A receive was posted: no probe notes a message that it may match.
     pub fn posted(&mut self, pattern: &Pattern) {
         // Disarmed altogether, because other messages may have been refused while this one was noted.
-        self.armed
-            .retain(|armed| armed.noted.is_none_or(|noted| !pattern.matches(&noted.envelope)));
+        self.armed.retain(|armed| {
+            armed
+                .noted
+                .is_none_or(|noted| !pattern.matches(&noted.envelope))
+        });
     }
 }
 

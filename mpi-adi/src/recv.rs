@@ -4,8 +4,8 @@
 use msg_layer::{Answer, Arrival, Landing};
 
 use crate::envelope::{Envelope, Pattern, Rank};
-use crate::memory::{Span, UserMemory};
 use crate::list::NONE;
+use crate::memory::{Span, UserMemory};
 use crate::peers::Standing;
 use crate::protocol::{Age, Room, Verdict, on_rts as decide};
 use crate::region::{Holding, RecordId};
@@ -16,7 +16,9 @@ use crate::{Adi, Handling, NoMemory};
 /// Most messages that one notice has room for, so that sources share what is free.
 const NOTICE_ROOM: u16 = 8;
 /// Marks a posted receive as one that a notice has still to name.
-const TO_NAME: Asked = Asked { receive: NONE, any_tag: false,
+const TO_NAME: Asked = Asked {
+    receive: NONE,
+    any_tag: false,
     told: false,
 };
 
@@ -69,8 +71,13 @@ impl Adi {
         self.requests.at_mut(slot).serial = self.posts;
         self.posts = self.posts.wrapping_add(1);
         self.matching.post(&mut self.requests, slot);
-        if self.peers.posted(pattern.source) {
-            let list = if pattern.source.is_some() { &mut self.unnamed } else { &mut self.wild };
+        let rules = self.rules();
+        if self.peers.posted(pattern.source, rules) {
+            let list = if pattern.source.is_some() {
+                &mut self.unnamed
+            } else {
+                &mut self.wild
+            };
             list.push(&mut self.requests.links::<CHAIN>(), slot);
             self.requests.at_mut(slot).asked = Some(TO_NAME);
         }
@@ -81,7 +88,11 @@ impl Adi {
         self.matching.unpost(&mut self.requests, slot);
         let request = self.requests.at_mut(slot);
         if request.asked.take().is_some() {
-            let list = if request.peer.is_some() { &mut self.unnamed } else { &mut self.wild };
+            let list = if request.peer.is_some() {
+                &mut self.unnamed
+            } else {
+                &mut self.wild
+            };
             list.remove(&mut self.requests.links::<CHAIN>(), slot);
         }
     }
@@ -89,8 +100,14 @@ impl Adi {
     /// The notice for `source` under its new age: the receives posted since its last one, and what the
     /// memory has room for. When there are more than a notice can name, it asks for everything.
     pub(crate) fn notice(&mut self, source: Rank, age: Age) -> ResendAll {
-        let room = u16::try_from(self.region.free_blocks()).unwrap_or(u16::MAX).min(NOTICE_ROOM);
-        let mut notice = ResendAll { age, room, entries: heapless::Vec::new() };
+        let room = u16::try_from(self.region.free_blocks())
+            .unwrap_or(u16::MAX)
+            .min(NOTICE_ROOM);
+        let mut notice = ResendAll {
+            age,
+            room,
+            entries: heapless::Vec::new(),
+        };
         let mut fits = true;
         let mut slot = self.unnamed.head();
         while slot != NONE {
@@ -98,7 +115,8 @@ impl Adi {
             if self.requests.at(slot).peer == Some(source) {
                 fits = self.name(&mut notice, slot) && fits;
                 self.requests.at_mut(slot).asked = None;
-                self.unnamed.remove(&mut self.requests.links::<CHAIN>(), slot);
+                self.unnamed
+                    .remove(&mut self.requests.links::<CHAIN>(), slot);
             }
             slot = next;
         }
@@ -107,13 +125,25 @@ impl Adi {
             fits = self.name(&mut notice, slot);
             slot = self.requests.next_in::<CHAIN>(slot);
         }
-        for probe in self.probes.unanswered().filter(|probe| probe.source.is_none_or(|s| s == source)) {
-            let entry = Entry { context: probe.context, tag: probe.tag, receive: NONE };
+        for probe in self
+            .probes
+            .unanswered()
+            .filter(|probe| probe.source.is_none_or(|s| s == source))
+        {
+            let entry = Entry {
+                context: probe.context,
+                tag: probe.tag,
+                receive: NONE,
+            };
             fits = fits && notice.entries.push(entry).is_ok();
         }
         if fits {
             // In the order of posting, probes last: they only see what no receive takes.
-            let serial = |receive: u32| self.requests.get(RequestId(receive)).map_or(self.posts, |r| r.serial);
+            let serial = |receive: u32| {
+                self.requests
+                    .get(RequestId(receive))
+                    .map_or(self.posts, |r| r.serial)
+            };
             let oldest = self.posts.wrapping_sub(u32::MAX / 2);
             let key = |entry: &Entry| serial(entry.receive).wrapping_sub(oldest);
             notice.entries.sort_unstable_by_key(key);
@@ -127,7 +157,14 @@ impl Adi {
     fn name(&self, notice: &mut ResendAll, slot: u32) -> bool {
         let request = self.requests.at(slot);
         let receive = self.requests.id(slot).0;
-        notice.entries.push(Entry { context: request.context, tag: request.tag, receive }).is_ok()
+        notice
+            .entries
+            .push(Entry {
+                context: request.context,
+                tag: request.tag,
+                receive,
+            })
+            .is_ok()
     }
 
     /// A receive takes over the unexpected message in `record`.
@@ -190,7 +227,11 @@ impl Adi {
     fn release(&mut self, index: u32) {
         let before = self.region.free_blocks();
         self.region.release(index);
-        self.peers.restart_next(self.region.free_blocks() - before);
+        let rules = self.rules();
+        if rules.matched_releases {
+            self.peers
+                .restart_next(self.region.free_blocks() - before, rules);
+        }
     }
 
     /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
@@ -216,7 +257,8 @@ impl Adi {
             .arm(pattern)
             .map_err(|_| NoMemory::ProbeRecord)?
         {
-            self.peers.posted(pattern.source);
+            let rules = self.rules();
+            self.peers.posted(pattern.source, rules);
         }
         Ok(None)
     }
@@ -326,10 +368,10 @@ impl Adi {
 
     /// Makes the best record that there is room for.
     fn make_room(&mut self, envelope: &Envelope, rts: &Rts) -> (Room, u32) {
-        if !rts.synchronous {
-            if let Some(index) = self.region.record_with_buffer(*envelope, rts.length) {
-                return (Room::RecordAndBuffer, index);
-            }
+        if !rts.synchronous
+            && let Some(index) = self.region.record_with_buffer(*envelope, rts.length)
+        {
+            return (Room::RecordAndBuffer, index);
         }
         if let Some(index) = self.region.record_only(*envelope, rts.length, rts.request) {
             return (Room::Record, index);
@@ -344,28 +386,47 @@ impl Adi {
         rts: &Rts,
         data: &[u8],
     ) -> Answer {
-        let envelope = Envelope { source, tag: rts.tag, context: rts.context };
+        let envelope = Envelope {
+            source,
+            tag: rts.tag,
+            context: rts.context,
+        };
         let standing = self.peers.standing(source);
         let ages_equal = self.peers.ages(source).from == rts.age;
-        let posted = if ages_equal { self.matching.arrive(&self.requests, &envelope) } else { None };
+        let posted = if ages_equal {
+            self.matching.arrive(&self.requests, &envelope)
+        } else {
+            None
+        };
         // Receives have been posted since the notice that this offer answers: an earlier message may
         // match those. Only the receive for which the message was asked can take it.
-        let early = standing == Standing::OpenAgain
+        let rules = self.rules();
+        let early = rules.guards_posts
+            && standing == Standing::OpenAgain
             && posted.is_some_and(|slot| rts.asked != Some(self.requests.id(slot).0));
-        let recordable = rts.in_order && standing != Standing::Failed;
+        let recordable = rts.in_order && standing != Standing::Failed || !rules.records_in_order;
         let mut record = 0;
         let verdict = decide(ages_equal && !early, posted.is_some(), || {
-            let (room, index) = if recordable { self.make_room(&envelope, rts) } else { (Room::Nothing, 0) };
+            let (room, index) = if recordable {
+                self.make_room(&envelope, rts)
+            } else {
+                (Room::Nothing, 0)
+            };
             record = index;
             room
         });
-        let fields = Fields { request: rts.request, stale: !ages_equal || early, ..Fields::default() };
+        let fields = Fields {
+            request: rts.request,
+            stale: !ages_equal || early,
+            ..Fields::default()
+        };
         let answer = match (verdict, posted) {
             (Verdict::Receive, Some(slot)) => {
                 self.unpost(slot);
                 self.probes.taken(&envelope);
                 self.stats.cts_sent += 1;
-                self.accept(memory, slot, &envelope, rts, data).emit(wire::CTS)
+                self.accept(memory, slot, &envelope, rts, data)
+                    .emit(wire::CTS)
             }
             (Verdict::Receive, None) => unreachable!("decided upon the match"),
             (Verdict::Buffer, _) => {
@@ -382,7 +443,10 @@ impl Adi {
             (Verdict::Refuse { set_failed, .. }, _) => {
                 // After a receive was posted in the meantime, an earlier message may be asked for first.
                 if set_failed && standing != Standing::OpenAgain {
-                    self.probes.refused(Probed { envelope, length: rts.length });
+                    self.probes.refused(Probed {
+                        envelope,
+                        length: rts.length,
+                    });
                 }
                 self.stats.ncts_sent += 1;
                 fields.emit(wire::NCTS)
@@ -390,7 +454,9 @@ impl Adi {
         };
         if ages_equal {
             match verdict {
-                Verdict::Refuse { set_failed: true, .. } => self.peers.refused(source),
+                Verdict::Refuse {
+                    set_failed: true, ..
+                } => self.peers.refused(source),
                 Verdict::Refuse { .. } => self.peers.accepted(source, true),
                 _ => self.peers.accepted(source, rts.more),
             }
@@ -402,11 +468,12 @@ impl Adi {
     /// Something has come of `source`, which stood as `before`, under the current age: its notice, if one
     /// was on the way, is closed. Sees to it that nobody waits for what is there.
     fn go_on(&mut self, source: Rank, before: Standing) {
+        let rules = self.rules();
         if before == Standing::OpenAgain && self.peers.standing(source).waits() {
-            self.peers.restart(source);
+            self.peers.restart(source, rules);
         }
         if self.region.free_blocks() > 0 {
-            self.peers.restart_next(1);
+            self.peers.restart_next(1, rules);
         }
     }
 
@@ -506,10 +573,19 @@ pub(crate) fn on_data<M: UserMemory + ?Sized>(
     None
 }
 
-pub(crate) fn on_done<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) -> Option<Answer> {
+pub(crate) fn on_done<M: ?Sized>(
+    on: &mut Handling<'_, M>,
+    arrival: &Arrival<'_>,
+) -> Option<Answer> {
     let adi = &mut *on.adi;
-    let done = adi.shape.rank(arrival.source).zip(Done::parse(arrival.bytes));
-    if done.and_then(|(source, done)| adi.take_done(source, done)).is_none() {
+    let done = adi
+        .shape
+        .rank(arrival.source)
+        .zip(Done::parse(arrival.bytes));
+    if done
+        .and_then(|(source, done)| adi.take_done(source, done))
+        .is_none()
+    {
         adi.stats.malformed += 1;
     }
     None

@@ -7,6 +7,7 @@
 use alloc::boxed::Box;
 use bitvec::order::Lsb0;
 use bitvec::view::BitView;
+use core::hash::{Hash, Hasher};
 
 use crate::envelope::{Envelope, Pattern};
 use crate::list::{Links, NONE};
@@ -115,7 +116,7 @@ pub const fn buffer_blocks(bytes: u32) -> u32 {
 }
 
 /// The region.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Region {
     blocks: Box<[Block]>,
     taken: Box<[usize]>,
@@ -384,6 +385,29 @@ fn write_holding(block: &mut Block, holding: Holding) {
             put(block, field::FIRST, first);
             put(block, field::SENDER_OR_RECEIVED, received);
             put(block, field::PREV_OR_RECEIVE, receive.0);
+        }
+    }
+}
+
+/// What the region does from now on depends on what is live, up to the names and places that it gives out:
+/// so neither measures nor the rests of what was freed are hashed.
+impl Hash for Region {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let bits = &self.taken.view_bits::<Lsb0>()[..self.blocks.len()];
+        let mut at = 0;
+        while let Some(index) = bits[at..].first_one().map(|skip| at + skip) {
+            // A run begins with its record; a buffer follows it.
+            let block = &self.blocks[index];
+            (index, block).hash(state);
+            at = index + 1;
+            if let Some(Record {
+                length, holding, ..
+            }) = self.record(index as u32)
+                && let Holding::Buffer { first, .. } | Holding::Bound { first, .. } = holding
+            {
+                self.read_buffer(first, length).hash(state);
+                at += buffer_blocks(length) as usize;
+            }
         }
     }
 }

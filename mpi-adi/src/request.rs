@@ -7,6 +7,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
 use msg_layer::{Landing, Transfer};
 
@@ -84,6 +85,16 @@ pub enum State {
     },
 }
 
+impl State {
+    /// In one of the device's queues.
+    fn is_listed(&self) -> bool {
+        match self {
+            State::Pending(_) | State::Sending(_) | State::Posted | State::Owing { .. } => true,
+            State::Held | State::Landing(_) | State::Bound | State::Done { .. } => false,
+        }
+    }
+}
+
 /// A request.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Request {
@@ -149,7 +160,7 @@ impl Request {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 enum Body {
     Free { next: u32 },
     Request(Request),
@@ -165,7 +176,7 @@ pub(crate) const CHAIN: usize = 1;
 pub(crate) const OFFERS: usize = 2;
 const LISTS: usize = 3;
 
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 struct Slot {
     generation: u32,
     next: [u32; LISTS],
@@ -178,7 +189,7 @@ struct Slot {
 pub struct Full;
 
 /// The pool.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestPool {
     chunks: Vec<Box<[Slot]>>,
     free: u32,
@@ -374,6 +385,29 @@ impl RequestPool {
                 ..
             }) => destination,
             _ => unreachable!("the index of destinations names a slot that holds none"),
+        }
+    }
+}
+
+/// What the pool does from now on depends on its live slots only, up to the names that it gives out: so
+/// neither measures nor the order of the free list are hashed.
+impl Hash for RequestPool {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for (slot, index) in self.chunks.iter().flatten().zip(0u32..) {
+            let is_listed = match &slot.body {
+                Body::Free { .. } => continue,
+                Body::Request(request) => {
+                    (index, slot.generation, request).hash(state);
+                    request.state.is_listed()
+                }
+                Body::Destination(destination) => {
+                    (index, slot.generation, destination).hash(state);
+                    destination.is_listed()
+                }
+            };
+            if is_listed {
+                (slot.next, slot.prev).hash(state);
+            }
         }
     }
 }

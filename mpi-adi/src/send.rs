@@ -56,7 +56,9 @@ impl Adi {
             in_order: false,
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
-        self.pending.push(&mut self.requests, to.dest, id.index());
+        let rules = self.rules();
+        self.pending
+            .push(&mut self.requests, to.dest, id.index(), rules);
         self.stats.messages_sent += 1;
         Ok(id)
     }
@@ -70,8 +72,13 @@ impl Adi {
                 let notice = self.notice(source, age);
                 let header = self.header(wire::RESEND_ALL);
                 let dest = self.coord(source);
-                let sent = tx::short(port, Class::Priority, dest, header, notice.bytes(), |out| notice.emit(out));
-                assert!(sent, "room was there before the debt was taken off the list");
+                let sent = tx::short(port, Class::Priority, dest, header, notice.bytes(), |out| {
+                    notice.emit(out)
+                });
+                assert!(
+                    sent,
+                    "room was there before the debt was taken off the list"
+                );
                 self.stats.resend_all_sent += 1;
             } else if let Some((dest, fields)) = self.next_owed_cts() {
                 self.answer(port, dest, wire::CTS, fields);
@@ -85,7 +92,12 @@ impl Adi {
     }
 
     fn header(&self, handler: u8) -> Header {
-        Header { handler, source: self.here, argument: 0, place: None }
+        Header {
+            handler,
+            source: self.here,
+            argument: 0,
+            place: None,
+        }
     }
 
     fn answer<P: Port>(&mut self, port: &mut P, dest: Rank, handler: u8, fields: Fields) {
@@ -142,13 +154,21 @@ impl Adi {
             self.send_done(port, dest, Done { age, more: false });
             return true;
         }
-        let (dest, slot) = match self.pending.next(&mut self.requests) {
+        let rules = self.rules();
+        let (dest, slot) = match self.pending.next(&mut self.requests, rules) {
             None => return false,
             Some((dest, Next::Offer(slot))) => (dest, slot),
             Some((dest, Next::Done)) => {
                 let more = self.pending.more(&self.requests);
                 self.pending.done(&mut self.requests);
-                self.send_done(port, dest, Done { age: self.peers.ages(dest).to, more });
+                self.send_done(
+                    port,
+                    dest,
+                    Done {
+                        age: self.peers.ages(dest).to,
+                        more,
+                    },
+                );
                 return true;
             }
         };
@@ -169,9 +189,16 @@ impl Adi {
             asked: request.asked.map(|asked| asked.receive),
         };
         let bytes = rts.bytes() + if rts.inline { length } else { 0 };
-        let sent = tx::short(port, Class::Normal, self.coord(dest), self.header(wire::RTS), bytes, |out| {
-            memory.read(span, 0, rts.emit(out));
-        });
+        let sent = tx::short(
+            port,
+            Class::Normal,
+            self.coord(dest),
+            self.header(wire::RTS),
+            bytes,
+            |out| {
+                memory.read(span, 0, rts.emit(out));
+            },
+        );
         assert!(sent, "room was there before the offer was chosen");
         self.pending.offered(&mut self.requests, slot, standing);
         self.stats.rts_sent += 1;
@@ -180,10 +207,20 @@ impl Adi {
 
     fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
         let header = self.header(wire::DONE);
-        let sent = tx::short(port, Class::Normal, self.coord(dest), header, Done::BYTES, |out| {
-            out.copy_from_slice(&done.emit());
-        });
-        assert!(sent, "room was there before the debt was taken off the list");
+        let sent = tx::short(
+            port,
+            Class::Normal,
+            self.coord(dest),
+            header,
+            Done::BYTES,
+            |out| {
+                out.copy_from_slice(&done.emit());
+            },
+        );
+        assert!(
+            sent,
+            "room was there before the debt was taken off the list"
+        );
         self.stats.done_sent += 1;
     }
 
@@ -257,15 +294,21 @@ impl Adi {
     }
 
     fn take_reply(&mut self, arrival: &Arrival<'_>, reply: Reply) {
-        let Some((dest, slot, fields)) = self.answered(arrival) else { return };
-        let Some(step) = self.step(slot, reply) else { return };
+        let Some((dest, slot, fields)) = self.answered(arrival) else {
+            return;
+        };
+        let Some(step) = self.step(slot, reply) else {
+            return;
+        };
         if matches!(self.requests.at(slot).state, State::Pending(_)) {
             let answered = match step {
                 Step::Send | Step::Hold => Answered::Taken,
                 Step::Stay if fields.stale => Answered::Stale,
                 Step::Stay => Answered::Refused,
             };
-            self.pending.answered(&mut self.requests, dest, slot, answered);
+            let rules = self.rules();
+            self.pending
+                .answered(&mut self.requests, dest, slot, answered, rules);
         }
         match step {
             Step::Send => self.begin_transfer(slot, &fields),
@@ -309,14 +352,29 @@ pub(crate) fn on_ncts<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>
 
 pub(crate) fn on_resend_all<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {
     let adi = &mut *on.adi;
-    let Some((source, notice)) = adi.shape.rank(arrival.source).zip(ResendAll::parse(arrival.bytes)) else {
+    let Some((source, notice)) = adi
+        .shape
+        .rank(arrival.source)
+        .zip(ResendAll::parse(arrival.bytes))
+    else {
         adi.stats.malformed += 1;
         return;
     };
     adi.stats.resend_all_received += 1;
+    let rules = adi.rules();
     adi.peers.take_age(source, notice.age);
-    let room = if notice.room == ROOM_FOR_ALL { u32::MAX } else { notice.room.into() };
-    if !adi.pending.notice(&mut adi.requests, source, notice.entries.into_iter(), room) {
+    let room = if notice.room == ROOM_FOR_ALL {
+        u32::MAX
+    } else {
+        notice.room.into()
+    };
+    if !adi.pending.notice(
+        &mut adi.requests,
+        source,
+        notice.entries.into_iter(),
+        room,
+        rules,
+    ) {
         adi.peers.owe_done(source);
     }
 }

@@ -91,7 +91,11 @@ impl Rts {
             (self.asked.is_some(), FLAG_ASKED),
         ];
         head[0..2].copy_from_slice(&self.context.to_le_bytes());
-        head[2] = flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum();
+        head[2] = flags
+            .iter()
+            .filter(|(set, _)| *set)
+            .map(|(_, flag)| flag)
+            .sum();
         head[3] = self.age;
         head[4..8].copy_from_slice(&self.tag.to_le_bytes());
         head[8..12].copy_from_slice(&self.length.to_le_bytes());
@@ -156,7 +160,10 @@ impl Done {
     /// Reads the message; `None` when it is cut short.
     pub fn parse(bytes: &[u8]) -> Option<Done> {
         let [age, flags] = *bytes.first_chunk::<{ Self::BYTES }>()?;
-        Some(Done { age, more: flags != 0 })
+        Some(Done {
+            age,
+            more: flags != 0,
+        })
     }
 }
 
@@ -200,7 +207,11 @@ impl ResendAll {
         out[0] = self.age;
         out[1] = self.entries.len() as u8;
         out[2..4].copy_from_slice(&self.room.to_le_bytes());
-        for (entry, out) in self.entries.iter().zip(out[NOTICE_BYTES..].chunks_exact_mut(ENTRY_BYTES)) {
+        for (entry, out) in self
+            .entries
+            .iter()
+            .zip(out[NOTICE_BYTES..].chunks_exact_mut(ENTRY_BYTES))
+        {
             out[0..2].copy_from_slice(&entry.context.to_le_bytes());
             out[2..6].copy_from_slice(&entry.tag.unwrap_or(-1).to_le_bytes());
             out[6..10].copy_from_slice(&entry.receive.to_le_bytes());
@@ -222,7 +233,11 @@ impl ResendAll {
         for bytes in rest.chunks_exact(ENTRY_BYTES) {
             entries.push(entry(bytes)).ok()?;
         }
-        Some(ResendAll { age: head[0], room: u16::from_le_bytes([head[2], head[3]]), entries })
+        Some(ResendAll {
+            age: head[0],
+            room: u16::from_le_bytes([head[2], head[3]]),
+            entries,
+        })
     }
 }
 
@@ -248,7 +263,8 @@ impl Fields {
         bytes[0..4].copy_from_slice(&self.request.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.target.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.wanted.to_le_bytes());
-        bytes[12] = if self.complete { FLAG_COMPLETE } else { 0 } | if self.stale { FLAG_STALE } else { 0 };
+        bytes[12] =
+            if self.complete { FLAG_COMPLETE } else { 0 } | if self.stale { FLAG_STALE } else { 0 };
         Answer {
             handler,
             argument: 0,
@@ -296,15 +312,32 @@ mod tests {
                 assert_eq!(Rts::parse(&bytes), Some((rts, data)));
                 assert_eq!(Rts::parse(&bytes[..len - 1]), None, "cut short");
                 Rts { tag: -1, ..rts }.emit(&mut bytes);
-                assert_eq!(Rts::parse(&bytes), None, "no message has a wildcard for a tag");
+                assert_eq!(
+                    Rts::parse(&bytes),
+                    None,
+                    "no message has a wildcard for a tag"
+                );
             }
         }
     }
 
     #[test]
     fn an_answer_reads_back_as_it_was_written() {
-        let fields = Fields { request: 1, target: 0x8000_0002, wanted: 3, complete: true, stale: false };
-        for fields in [fields, Fields { complete: false, stale: true, ..fields }] {
+        let fields = Fields {
+            request: 1,
+            target: 0x8000_0002,
+            wanted: 3,
+            complete: true,
+            stale: false,
+        };
+        for fields in [
+            fields,
+            Fields {
+                complete: false,
+                stale: true,
+                ..fields
+            },
+        ] {
             let answer = fields.emit(CTS);
             assert_eq!(Fields::parse(&answer.bytes), Some(fields));
             assert_eq!(Fields::parse(&answer.bytes[..15]), None);
@@ -313,7 +346,11 @@ mod tests {
 
     #[test]
     fn a_notice_reads_back_as_it_was_written() {
-        let mut notice = ResendAll { age: 200, room: 7, entries: heapless::Vec::new() };
+        let mut notice = ResendAll {
+            age: 200,
+            room: 7,
+            entries: heapless::Vec::new(),
+        };
         for tag in 0..=NOTICE_ENTRIES as i32 {
             let mut bytes = vec![0; notice.bytes()];
             notice.emit(&mut bytes);
@@ -321,8 +358,15 @@ mod tests {
             assert_eq!(ResendAll::parse(&bytes), Some(notice.clone()));
             assert_eq!(ResendAll::parse(&bytes[..bytes.len() - 1]), None);
             let tag = Some(tag).filter(|tag| tag % 2 == 0);
-            let _ = notice.entries.push(Entry { context: 1, tag, receive: 5 });
+            let _ = notice.entries.push(Entry {
+                context: 1,
+                tag,
+                receive: 5,
+            });
         }
-        assert_eq!(Done::parse(&Done { age: 3, more: true }.emit()), Some(Done { age: 3, more: true }));
+        assert_eq!(
+            Done::parse(&Done { age: 3, more: true }.emit()),
+            Some(Done { age: 3, more: true })
+        );
     }
 }

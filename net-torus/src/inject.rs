@@ -1,10 +1,9 @@
 //! The way in: injection FIFOs.
 
-use crate::coord::Coord;
+use crate::coord::{Coord, Direction};
 use crate::queue;
 use crate::route;
-use crate::router::{INJECT, INJECT_PRIORITY, INJECT_SELF, Router};
-use crate::vc::Vc;
+use crate::router::{INJECT, INJECT_PRIORITY, INJECT_SELF, Router, bubble_channel};
 use crate::wire::{BODY_BYTES, Directions, Fifo, HEADER_BYTES, PACKET_CHUNKS, Repr};
 
 /// Why a packet was not injected. Only [`InjectError::Full`] goes away by itself.
@@ -87,10 +86,7 @@ impl Router<'_> {
             hints: route::hints(&self.shape, self.here, dest),
             deposit: false,
             dynamic,
-            vc: match fifo {
-                Fifo::Normal => Vc::Bn,
-                Fifo::Priority => Vc::Bp,
-            },
+            vc: bubble_channel(fifo),
             fifo,
             body: len as u8,
             dest,
@@ -98,7 +94,47 @@ impl Router<'_> {
         self.enqueue(repr, fill)
     }
 
-    fn enqueue(&mut self, repr: Repr, fill: impl FnOnce(&mut [u8])) -> Result<(), InjectError> {
+    /// Injects a packet that travels `hops` hops in direction `d` and leaves a copy at every node on the way
+    /// ("Blue Gene/L torus, deposit bit"); not at this node. Around a torus it may go the long way, up to
+    /// the extent less one. Deterministic: in order with all other deterministic packets of the same FIFO
+    /// and first direction. Fails with [`InjectError::OutsideTorus`] when there are not so many nodes in
+    /// that direction, or `hops` is 0; otherwise as [`Router::inject`].
+    pub fn inject_line(
+        &mut self,
+        fifo: Fifo,
+        d: Direction,
+        hops: u16,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), InjectError> {
+        if len > BODY_BYTES {
+            return Err(InjectError::TooLong);
+        }
+        let extent = self.shape.extents()[d.dimension()];
+        if hops == 0 || hops >= extent {
+            return Err(InjectError::OutsideTorus);
+        }
+        let dest = (0..hops).try_fold(self.here, |at, _| self.shape.neighbour(at, d));
+        let Some(dest) = dest else {
+            return Err(InjectError::OutsideTorus);
+        };
+        let repr = Repr {
+            hints: Directions::NONE.with(d),
+            deposit: true,
+            dynamic: false,
+            vc: bubble_channel(fifo),
+            fifo,
+            body: len as u8,
+            dest,
+        };
+        self.enqueue(repr, fill)
+    }
+
+    pub(crate) fn enqueue(
+        &mut self,
+        repr: Repr,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), InjectError> {
         let source = self.injection_fifo(&repr);
         let (queue, chunks) = (&mut self.queues[source], repr.chunks());
         let fifo = &mut self.stats.fifos[repr.fifo as usize];
@@ -126,11 +162,11 @@ impl Router<'_> {
 
     /// The injection FIFO for a packet: that of its first direction in dimension order; for a dynamic
     /// packet the emptiest of its productive directions.
-    fn injection_fifo(&self, repr: &Repr) -> usize {
+    pub(crate) fn injection_fifo(&self, repr: &Repr) -> usize {
         if repr.fifo == Fifo::Priority {
             return INJECT_PRIORITY;
         }
-        let first: Directions = repr.hints;
+        let first = repr.hints;
         match route::dimension_order(first) {
             None => INJECT_SELF,
             Some(d) if !repr.dynamic => INJECT + d as usize,

@@ -36,6 +36,7 @@ mod deliver;
 pub mod inject;
 pub mod link;
 mod queue;
+pub mod reliable;
 pub mod route;
 pub mod router;
 #[cfg(any(test, feature = "sim"))]
@@ -48,6 +49,7 @@ pub mod wire;
 pub use coord::{Coord, Direction, Rank, Shape};
 pub use inject::{InjectError, Routing};
 pub use link::Link;
+pub use reliable::Reliable;
 pub use router::{ConfigError, Router, Sizes};
 pub use stats::Stats;
 pub use torus::Torus;

@@ -17,8 +17,19 @@ pub trait Link {
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool;
 
     /// Called with the node's clock (nanoseconds, any start, never going back) before each round of
-    /// `receive` and `transmit`. Links that keep time, such as retransmitting ones, act on it.
+    /// `receive` and `transmit` and once after it. Links that keep time, such as retransmitting ones, act
+    /// on it.
     fn poll(&mut self, now_ns: u64) {
         let _ = now_ns;
+    }
+
+    /// When [`Link::poll`] has something to do even if nothing happens before, by the same clock.
+    fn poll_at(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether the link has given up: the neighbour does not answer. It then sends nothing any more.
+    fn is_dead(&self) -> bool {
+        false
     }
 }

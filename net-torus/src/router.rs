@@ -182,19 +182,31 @@ pub struct Router<'m> {
     straight_burst: [[u8; 2]; 6],
     /// By direction and bubble channel: attempts for which straight packets have been held back.
     held: [[u8; 2]; 6],
-    tokens: [[Tokens; Vc::COUNT]; 6],
+    pub(crate) tokens: [[Tokens; Vc::COUNT]; 6],
     grants: [[Grant; Vc::COUNT]; 6],
     /// Sides where tokens were given free since [`Router::take_released`].
     #[cfg(any(test, feature = "sim"))]
     released: u8,
+    #[cfg(test)]
+    pub(crate) rules: Rules,
     pub(crate) stats: Stats,
 }
 
 /// What arbitration decided: this source's oldest packet goes out on this channel.
 #[derive(Clone, Copy, Debug)]
-struct Choice {
-    source: usize,
-    vc: Vc,
+pub(crate) struct Choice {
+    pub source: usize,
+    pub vc: Vc,
+}
+
+/// Rules that tests turn off, to see that their checks can fail.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// Room for two to enter a bubble channel.
+    pub bubble: bool,
+    /// The bubble channel is open to dynamic packets.
+    pub escape: bool,
 }
 
 impl<'m> Router<'m> {
@@ -261,6 +273,11 @@ impl<'m> Router<'m> {
             grants,
             #[cfg(any(test, feature = "sim"))]
             released: 0,
+            #[cfg(test)]
+            rules: Rules {
+                bubble: true,
+                escape: true,
+            },
             stats: Stats::default(),
         })
     }
@@ -288,6 +305,22 @@ impl<'m> Router<'m> {
     /// Whether no packet is anywhere in this router, reception FIFOs included.
     pub fn is_empty(&self) -> bool {
         self.queues.iter().all(Queue::is_empty)
+    }
+
+    /// What must always hold, for tests; panics when it does not.
+    #[cfg(any(test, feature = "sim"))]
+    pub(crate) fn assert_invariants(&self) {
+        for (source, (queue, head)) in self.queues.iter().zip(&self.heads).enumerate() {
+            assert!(queue.used() <= queue.capacity(), "source {source}");
+            assert_eq!(queue.is_empty(), head.is_none(), "source {source}");
+            for (output, want) in self.want.iter().enumerate() {
+                let entered = head.is_some_and(|h| h.outputs & 1 << output != 0);
+                assert_eq!(want & 1 << source != 0, entered, "source {source}");
+            }
+        }
+        for tokens in self.tokens.iter().flatten() {
+            assert!(tokens.available() as usize <= MAX_QUEUE_CHUNKS);
+        }
     }
 
     fn defect(&mut self, side: Direction, defect: Defect) {
@@ -454,7 +487,7 @@ impl<'m> Router<'m> {
     }
 
     /// The channel by which the oldest packet of `source` can leave in direction `d` now.
-    fn channel(&self, source: usize, d: Direction) -> Option<Vc> {
+    pub(crate) fn channel(&self, source: usize, d: Direction) -> Option<Vc> {
         let head = self.heads[source].as_ref()?;
         let (tokens, chunks) = (&self.tokens[d as usize], head.repr.chunks());
         if head.repr.dynamic {
@@ -465,6 +498,10 @@ impl<'m> Router<'m> {
             if d0.max(d1) >= chunks as u16 {
                 return Some(if d0 >= d1 { Vc::D0 } else { Vc::D1 });
             }
+            #[cfg(test)]
+            if !self.rules.escape {
+                return None;
+            }
             // The escape keeps dimension order, so that its rings depend on each other in one sense only.
             // And it is for packets that are blocked: who can go on in another direction waits for that.
             let left = route::productive(self.here, &head.repr);
@@ -474,11 +511,10 @@ impl<'m> Router<'m> {
                 return None;
             }
         }
-        let vc = match head.repr.fifo {
-            Fifo::Normal => Vc::Bn,
-            Fifo::Priority => Vc::Bp,
-        };
+        let vc = bubble_channel(head.repr.fifo);
         let straight = source == straight_source(d, head.repr.fifo);
+        #[cfg(test)]
+        let straight = straight || !self.rules.bubble;
         (tokens[vc as usize].available() >= vc.needed(chunks, straight)).then_some(vc)
     }
 
@@ -568,7 +604,7 @@ impl<'m> Router<'m> {
     }
 
     /// Moves the chosen packet into `out`; its size in bytes, or `None` when it does not fit.
-    fn send(&mut self, d: Direction, choice: Choice, out: &mut [u8]) -> Option<usize> {
+    pub(crate) fn send(&mut self, d: Direction, choice: Choice, out: &mut [u8]) -> Option<usize> {
         let Choice { source, vc } = choice;
         let head = self.heads[source]?;
         let chunks = head.repr.chunks();
@@ -666,11 +702,15 @@ impl<'m> Router<'m> {
 
 /// The source whose packets go straight on over link `d` on the bubble channel of `fifo`.
 const fn straight_source(d: Direction, fifo: Fifo) -> usize {
-    let vc = match fifo {
+    d.opposite() as usize * Vc::COUNT + bubble_channel(fifo) as usize
+}
+
+/// The bubble channel of a FIFO pair.
+pub(crate) const fn bubble_channel(fifo: Fifo) -> Vc {
+    match fifo {
         Fifo::Normal => Vc::Bn,
         Fifo::Priority => Vc::Bp,
-    };
-    d.opposite() as usize * Vc::COUNT + vc as usize
+    }
 }
 
 /// The first bit of `mask` after bit `last`, going round.

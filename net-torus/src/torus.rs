@@ -36,7 +36,7 @@ impl<'m, L: Link> Torus<'m, L> {
     /// One bounded pass: at most [`FRAMES_PER_STEP`] frames from each link into the router, and as many
     /// from the router to each link. True if anything moved. After it has returned false, with no call in
     /// between, nothing will move before a link has a frame or takes one again: the node may sleep until
-    /// a link's interrupt.
+    /// a link's interrupt, or until [`Torus::poll_at`].
     ///
     /// `now_ns` is the node's clock in nanoseconds, from any start, never going back.
     pub fn step(&mut self, now_ns: u64) -> bool {
@@ -60,8 +60,25 @@ impl<'m, L: Link> Torus<'m, L> {
                 }
                 moved = true;
             }
+            link.poll(now_ns);
         }
         moved
+    }
+
+    /// When [`Torus::step`] is to be called even if no link has anything: the earliest [`Link::poll_at`].
+    /// A node that sleeps must wake up for it.
+    pub fn poll_at(&self) -> Option<u64> {
+        self.links.iter().flatten().filter_map(L::poll_at).min()
+    }
+
+    /// Directions whose links have given up. Packets that must go there never will: the job is to be
+    /// ended with a message that names this node and these directions.
+    pub fn dead_links(&self) -> Directions {
+        Direction::ALL
+            .into_iter()
+            .zip(&self.links)
+            .filter(|(_, link)| link.as_ref().is_some_and(L::is_dead))
+            .fold(Directions::NONE, |set, (d, _)| set.with(d))
     }
 
     /// The router, to look at.
@@ -87,8 +104,9 @@ mod tests {
     use super::*;
     use crate::coord::{Coord, Shape};
     use crate::inject::{InjectError, Routing};
+    use crate::reliable::{self, Reliable};
     use crate::router::{MAX_QUEUE_PACKETS, Sizes};
-    use crate::sim::{SimLink, wire_torus};
+    use crate::sim::{Faults, Faulty, SimLink, wire_torus};
     use crate::wire::{BODY_BYTES, Chunk, Fifo};
     use std::collections::HashMap;
 
@@ -100,13 +118,25 @@ mod tests {
     }
 
     fn machine(shape: Shape, sizes: Sizes) -> Vec<Node> {
+        let memory = vec![[0xAA; 32]; sizes.chunks() * shape.nodes() as usize].leak();
+        machine_over(shape, sizes, memory, |link| link)
+    }
+
+    /// A machine whose links are made of links in memory.
+    fn machine_over<'m, L: Link>(
+        shape: Shape,
+        sizes: Sizes,
+        memory: &'m mut [Chunk],
+        mut over: impl FnMut(SimLink) -> L,
+    ) -> Vec<Torus<'m, L>> {
         wire_torus(&shape)
             .into_iter()
+            .zip(memory.chunks_exact_mut(sizes.chunks()))
             .zip(0..)
-            .map(|(links, rank)| {
+            .map(|((links, memory), rank)| {
                 let here = shape.coord(rank).unwrap();
-                let router = Router::new(shape, here, sizes, memory(&sizes)).unwrap();
-                Torus::new(router, links).unwrap()
+                let router = Router::new(shape, here, sizes, memory).unwrap();
+                Torus::new(router, links.map(|link| link.map(&mut over))).unwrap()
             })
             .collect()
     }
@@ -129,13 +159,29 @@ mod tests {
     /// unless `routing` is adaptive, in order.
     fn all_to_all(shape: Shape, sizes: Sizes, fifo: Fifo, routing: Routing, count: u32) {
         let mut nodes = machine(shape, sizes);
+        exchange(&mut nodes, fifo, routing, count, &format!("{sizes:?}"));
+        while step(&mut nodes) {}
+        for node in &nodes {
+            assert!(node.router().is_empty());
+            assert_eq!(node.router().stats().all_defects(), 0);
+        }
+    }
+
+    fn exchange<L: Link>(
+        nodes: &mut [Torus<'_, L>],
+        fifo: Fifo,
+        routing: Routing,
+        count: u32,
+        what: &str,
+    ) {
+        let shape = *nodes[0].router().shape();
         let n = shape.nodes();
         let mut next = vec![0u32; n as usize];
         let mut seen = HashMap::<(u32, u32), Vec<u32>>::new();
-        let mut arrived = 0;
-        let mut idle = 0;
+        let (mut arrived, mut idle, mut now) = (0, 0, 0);
         while arrived < n * n * count {
             let mut moved = false;
+            now += 1;
             for (node, me) in nodes.iter_mut().zip(0..n) {
                 let router = node.router_mut();
                 while next[me as usize] < n * count {
@@ -149,7 +195,8 @@ mod tests {
                     }
                     moved = true;
                 }
-                moved |= node.step(0);
+                moved |= node.step(now) | node.poll_at().is_some();
+                assert!(node.dead_links().is_empty(), "{what}");
                 let router = node.router_mut();
                 while let Some(got) = router.head(fifo) {
                     let word = |i: usize| u32::from_le_bytes(got[i..i + 4].try_into().unwrap());
@@ -163,22 +210,107 @@ mod tests {
                 }
             }
             idle = if moved { 0 } else { idle + 1 };
+            // A link may pause; nothing pauses for that long.
             assert!(
-                idle < 3,
-                "stuck: {shape:?} {sizes:?} {fifo:?} {routing:?}, {arrived} arrived"
+                idle < 100 && now < 10_000_000,
+                "stuck: {shape:?} {what} {fifo:?} {routing:?}, {arrived} arrived"
             );
         }
-        while step(&mut nodes) {}
         for serials in seen.values_mut() {
             if routing == Routing::Adaptive {
                 serials.sort_unstable();
             }
-            assert!(serials.iter().copied().eq(0..count), "{serials:?}");
+            assert!(serials.iter().copied().eq(0..count), "{serials:?} {what}");
         }
+    }
+
+    const RELIABLE: reliable::Config = reliable::Config {
+        timeout_ns: 100,
+        retries: 30,
+    };
+
+    /// All to all over links with faults under the reliable layer, then the running CRCs of both ends.
+    fn over_bad_links(shape: Shape, routing: Routing, seed: u64, count: u32) {
+        const WINDOW: usize = 8 * 1514;
+        let sizes = Sizes::BLUE_GENE;
+        let mut memory = vec![[0; 32]; sizes.chunks() * shape.nodes() as usize];
+        let mut windows = vec![0; 6 * WINDOW * shape.nodes() as usize];
+        let mut windows = windows.chunks_exact_mut(WINDOW);
+        let mut serial = seed << 16;
+        let mut nodes = machine_over(shape, sizes, &mut memory, |link| {
+            serial += 1;
+            let bad = Faulty::new(link, Faults::PERCENT, serial);
+            Reliable::new(bad, RELIABLE, windows.next().unwrap()).unwrap()
+        });
+        exchange(
+            &mut nodes,
+            Fifo::Normal,
+            routing,
+            count,
+            &format!("seed {seed}"),
+        );
+        // Until the last acknowledgement is there.
+        let mut now = 10_000_000;
+        while nodes.iter_mut().fold(false, |moved, node| {
+            now += 1;
+            node.step(now) | node.poll_at().is_some() | moved
+        }) {}
         for node in &nodes {
-            assert!(node.router().is_empty());
-            assert_eq!(node.router().stats().all_defects(), 0);
+            assert_eq!(node.router().stats().all_defects(), 0, "seed {seed}");
+            for d in node.router().links().iter() {
+                let here = node.router().coord();
+                let there = shape.rank(shape.neighbour(here, d).unwrap()).unwrap();
+                let there = nodes[there as usize].links()[d.opposite() as usize].as_ref();
+                let here = node.links()[d as usize].as_ref();
+                assert_eq!(
+                    here.unwrap().sent(),
+                    there.unwrap().received(),
+                    "seed {seed}"
+                );
+            }
         }
+    }
+
+    #[test]
+    fn everything_arrives_once_over_bad_links() {
+        for seed in 0..10 {
+            let shape = Shape::new([2, 3, 1], [true; 3]).unwrap();
+            over_bad_links(shape, Routing::Deterministic, seed, 20);
+            over_bad_links(shape, Routing::Adaptive, seed, 20);
+        }
+    }
+
+    /// Ten million packets, a thousand seeds; takes minutes.
+    #[test]
+    #[ignore = "takes minutes; run it with --release"]
+    fn ten_million_packets_arrive_once_over_bad_links() {
+        let shape = Shape::new([2, 2, 1], [true; 3]).unwrap();
+        for seed in 0..500 {
+            over_bad_links(shape, Routing::Deterministic, seed, 625);
+            over_bad_links(shape, Routing::Adaptive, 500 + seed, 625);
+        }
+    }
+
+    #[test]
+    fn a_dead_link_is_reported_by_node_and_direction() {
+        let shape = row(2);
+        let sizes = Sizes::BLUE_GENE;
+        let mut memory = vec![[0; 32]; sizes.chunks() * 2];
+        let mut nodes = machine_over(shape, sizes, &mut memory, |link| {
+            let window = vec![0; 4 * 1514].leak();
+            Reliable::new(Faulty::new(link, Faults::default(), 0), RELIABLE, window).unwrap()
+        });
+        let link = nodes[1].links_mut()[Direction::XMinus as usize].as_mut();
+        link.unwrap().lower_mut().cut();
+        let mut now = 0;
+        while nodes[0].dead_links().is_empty() {
+            nodes[0].step(now);
+            nodes[1].step(now);
+            now = nodes[0].poll_at().map_or(now, |at| at.max(now + 1));
+            assert!(now < 1_000_000, "never given up");
+        }
+        let dead: Vec<_> = nodes[0].dead_links().iter().collect();
+        assert_eq!(dead, [Direction::XPlus]);
     }
 
     const LARGE: Sizes = Sizes {
@@ -290,6 +422,56 @@ mod tests {
             }
         }
         assert_eq!(received, injected);
+    }
+
+    #[test]
+    fn a_packet_along_a_line_leaves_a_copy_at_every_node_of_it() {
+        let shape = Shape::new([5, 2, 1], [true, false, true]).unwrap();
+        for fifo in Fifo::ALL {
+            for (d, hops) in [
+                (Direction::XPlus, 4),
+                (Direction::XMinus, 3),
+                (Direction::YPlus, 1),
+            ] {
+                let mut nodes = machine(shape, Sizes::SMALLEST);
+                let mut sent = 0u8;
+                let mut got = vec![Vec::new(); nodes.len()];
+                while sent < 20 || step(&mut nodes) {
+                    let fill = |b: &mut [u8]| b[0] = sent;
+                    let router = nodes[0].router_mut();
+                    if sent < 20 && router.inject_line(fifo, d, hops, 9, fill).is_ok() {
+                        sent += 1;
+                    }
+                    step(&mut nodes);
+                    for (node, got) in nodes.iter_mut().zip(&mut got) {
+                        while let Some(body) = node.router().head(fifo) {
+                            assert_eq!(body.len(), 9);
+                            got.push(body[0]);
+                            node.router_mut().pop(fifo);
+                        }
+                    }
+                }
+                let mut on_line = vec![false; nodes.len()];
+                let mut at = Coord::default();
+                for _ in 0..hops {
+                    at = shape.neighbour(at, d).unwrap();
+                    on_line[shape.rank(at).unwrap() as usize] = true;
+                }
+                for (got, on_line) in got.iter().zip(on_line) {
+                    let all = if on_line { 0..20 } else { 0..0 };
+                    assert!(got.iter().copied().eq(all), "{fifo:?} {d:?}: {got:?}");
+                }
+            }
+        }
+        let mut nodes = machine(shape, Sizes::SMALLEST);
+        let mut line = |d, hops| {
+            nodes[0]
+                .router_mut()
+                .inject_line(Fifo::Normal, d, hops, 1, |_| {})
+        };
+        assert_eq!(line(Direction::XPlus, 0), Err(InjectError::OutsideTorus));
+        assert_eq!(line(Direction::XPlus, 5), Err(InjectError::OutsideTorus));
+        assert_eq!(line(Direction::YMinus, 1), Err(InjectError::OutsideTorus));
     }
 
     #[test]

@@ -87,28 +87,42 @@ impl Image {
     }
 
     /// Checks that the image runs in nodes of `memory` bytes of RAM, by the sums by which the kernel
-    /// divides it.
-    pub fn check_fits(&self, memory: u64, needs: Needs) -> Result<(), Stop> {
-        let ram = |bytes| Bytes {
-            start: RAM_BASE,
-            end: RAM_BASE.saturating_add(bytes),
-        };
-        let least = match Plan::new(ram(memory), RAM_BASE + self.footprint, needs) {
-            Ok(_) => self.least_for_loading().max(MIN_MEMORY),
-            Err(TooSmall { least, .. }) => least.max(self.least_for_loading()).max(MIN_MEMORY),
-        };
+    /// divides it. `needs` tells what a node needs beside the image, for a size of its RAM.
+    pub fn check_fits(&self, memory: u64, needs: impl Fn(u64) -> Needs) -> Result<(), Stop> {
+        let least = self.least_memory(memory, needs(memory));
         if memory >= least {
             return Ok(());
         }
+        // More RAM may mean more needs, so what is advised is tried.
+        let mut advice = least;
+        loop {
+            advice = advice.next_multiple_of(1 << 20);
+            match self.least_memory(advice, needs(advice)) {
+                enough if enough <= advice => break,
+                more => advice = more,
+            }
+        }
         Err(Stop::usage(format!(
-            "the program needs more RAM than a node has: {} of its own, {} for MPI memory, {} in all with \
-             the kernel's, but --node-memory is {}; give at least --node-memory {}",
+            "the program needs more RAM than a node has: {} of its own, {} in all with MPI memory and the \
+             kernel's, but --node-memory is {}; give at least --node-memory {}",
             size::about(self.footprint),
-            size::about(needs.mpi),
             size::about(least),
             size::exact(memory),
-            size::exact(least.next_multiple_of(1 << 20)),
+            size::exact(advice),
         )))
+    }
+
+    /// The least RAM in bytes in which the image starts with these needs.
+    fn least_memory(&self, memory: u64, needs: Needs) -> u64 {
+        let ram = Bytes {
+            start: RAM_BASE,
+            end: RAM_BASE.saturating_add(memory),
+        };
+        let least = match Plan::new(ram, RAM_BASE + self.footprint, needs) {
+            Ok(_) => 0,
+            Err(TooSmall { least, .. }) => least,
+        };
+        least.max(self.least_for_loading()).max(MIN_MEMORY)
     }
 
     /// The least RAM in bytes with which QEMU can load the image: what is loaded must end below the
@@ -195,18 +209,36 @@ mod tests {
     #[test]
     fn a_program_that_is_too_big_is_refused_with_what_would_do() {
         let big = image(9 << 20, 1 << 20);
-        let error = big.check_fits(8 << 20, NEEDS).unwrap_err();
+        let error = big.check_fits(8 << 20, |_| NEEDS).unwrap_err();
         assert_eq!(error.status, crate::stop::USAGE);
         assert!(error.message.contains("--node-memory is 8M"), "{error}");
         assert!(error.message.ends_with("--node-memory 11M"), "{error}");
-        assert!(big.check_fits(11 << 20, NEEDS).is_ok());
-        assert!(image(1 << 20, 1 << 20).check_fits(2 << 20, NEEDS).is_err());
+        assert!(big.check_fits(11 << 20, |_| NEEDS).is_ok());
+        assert!(
+            image(1 << 20, 1 << 20)
+                .check_fits(2 << 20, |_| NEEDS)
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn what_is_advised_suffices_when_needs_grow_with_the_memory() {
+        let big = image(16 << 20, 1 << 20);
+        let share = |memory| Needs {
+            mpi: memory / 8,
+            ..NEEDS
+        };
+        let error = big.check_fits(8 << 20, share).unwrap_err();
+        assert!(error.message.ends_with("--node-memory 20M"), "{error}");
+        assert!(big.check_fits(20 << 20, share).is_ok());
+        assert!(big.check_fits(19 << 20, share).is_err());
     }
 
     #[test]
     fn loaded_bytes_must_end_below_the_device_tree() {
         // With 8 MiB the device tree is at 6 MiB.
-        let fits = |loaded| image(loaded, loaded).check_fits(8 << 20, Needs { mpi: 0, ..NEEDS });
+        let fits =
+            |loaded| image(loaded, loaded).check_fits(8 << 20, |_| Needs { mpi: 0, ..NEEDS });
         assert!(fits(6 << 20).is_ok());
         let error = fits((6 << 20) + 1).unwrap_err();
         assert!(error.message.ends_with("--node-memory 9M"), "{error}");

@@ -30,8 +30,8 @@ pub struct Plan<'a> {
     pub shape: Shape,
     /// RAM of a node in bytes.
     pub node_memory: u64,
-    /// Region for incoming MPI traffic in bytes; `None` leaves it to the kernel.
-    pub mpi_memory: Option<u64>,
+    /// Region for incoming MPI traffic in bytes.
+    pub mpi_memory: u64,
     /// The program's argv.
     pub argv: &'a [Vec<u8>],
     /// Whether the kernels' logs are wanted.
@@ -146,7 +146,7 @@ pub fn boot_arguments(plan: &Plan<'_>, coord: Coord) -> Result<String, Stop> {
     let settings = BootArgs {
         shape: plan.shape,
         coord,
-        mpi_memory: plan.mpi_memory,
+        mpi_memory: Some(plan.mpi_memory),
         exit: kernel_rt::personality::Exit::Stay,
         args: Default::default(),
     };

@@ -154,11 +154,11 @@ impl Job<'_, '_, '_> {
                 node.reap();
             }
             let nodes: Vec<Seen> = self.fleet.nodes.iter().map(Seen::at).collect();
+            let up = nodes.iter().filter(|n| is_up(n)).count();
+            self.show_progress(up);
             if let Some(outcome) = verdict::outcome(&nodes) {
                 return self.explain(plan, outcome, nodes);
             }
-            let up = nodes.iter().filter(|n| is_up(n)).count();
-            self.show_progress(up);
             if deadline.is_some_and(|deadline| now >= deadline) {
                 let limit = timeout.unwrap_or_default().as_secs_f64();
                 return self.late(

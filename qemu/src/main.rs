@@ -33,8 +33,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use stop::Stop;
 
-/// RAM of a node when `--node-memory` is not given.
-pub const DEFAULT_NODE_MEMORY: &str = "8M";
+/// RAM of a node in bytes when no option asks for more.
+pub const DEFAULT_NODE_MEMORY: u64 = 8 << 20;
 
 /// Bare-metal MPI on a 3-D torus of emulated nodes.
 #[derive(Parser)]

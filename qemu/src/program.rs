@@ -95,7 +95,9 @@ impl Program {
             _ => {
                 let object = scratch.0.join("program.o");
                 self.compile_c(tools, &object)?;
-                link.arg(&object).arg(kernel_library(tools)?)
+                // The compiler's own helpers first: Rust's library holds some of them too (complex
+                // multiplication among them), built for another floating-point ABI.
+                link.arg(&object).arg("-lgcc").arg(kernel_library(tools)?)
             }
         };
         link.arg("-lm").arg("-o").arg(&linked);
@@ -110,6 +112,8 @@ impl Program {
         let mut compile = Command::new(&tools.gcc);
         compile
             .args(MACHINE)
+            // What picolibc's time.h hides, because it has neither, the kernel supplies.
+            .args(["-D_POSIX_TIMERS=200809L", "-D_POSIX_MONOTONIC_CLOCK=200809L"])
             .args(["-O2", "-g", "-ffunction-sections", "-fdata-sections", "-I"])
             .arg(crate::root().join("mpi-adi/include"))
             .arg("-c")

@@ -32,9 +32,10 @@ pub struct Options {
     #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
     mesh: Mesh,
 
-    /// RAM of a node: image, stack, heap and MPI memory, for example 64M
-    #[arg(long, value_name = "SIZE", default_value = DEFAULT_NODE_MEMORY, value_parser = size::parse)]
-    node_memory: u64,
+    /// RAM of a node: image, stack, heap and MPI memory, for example 64M [default: 8M, and --mpi-memory
+    /// besides when that is more than 1M]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    node_memory: Option<u64>,
 
     /// Region in each node for everything that grows with incoming messages, for example 4K or 16M
     /// [default: an eighth of --node-memory]
@@ -70,6 +71,25 @@ pub struct Options {
     arguments: Vec<OsString>,
 }
 
+impl Options {
+    /// RAM of a node in bytes.
+    fn node_memory(&self) -> u64 {
+        let beside = self
+            .mpi_memory
+            .filter(|bytes| *bytes > DEFAULT_NODE_MEMORY / MPI_SHARE)
+            .and_then(|bytes| bytes.checked_next_multiple_of(1 << 20))
+            .unwrap_or(0);
+        self.node_memory
+            .unwrap_or(DEFAULT_NODE_MEMORY.saturating_add(beside))
+    }
+
+    /// The MPI memory of nodes with `memory` bytes of RAM.
+    fn mpi_memory_of(&self, memory: u64) -> u64 {
+        self.mpi_memory
+            .unwrap_or((memory / MPI_SHARE).min(GREATEST_MPI_MEMORY as u64))
+    }
+}
+
 /// Which dimensions are meshes.
 type Mesh = [bool; 3];
 
@@ -85,25 +105,24 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
 pub fn run(options: &Options) -> Result<u8, Stop> {
     let shape = Shape::new(options.torus, options.mesh.map(|mesh| !mesh))
         .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
-    let mpi_memory = options
-        .mpi_memory
-        .unwrap_or(options.node_memory / MPI_SHARE);
-    check_memory(options, mpi_memory)?;
+    let node_memory = options.node_memory();
+    let mpi_memory = options.mpi_memory_of(node_memory);
+    check_memory(node_memory, mpi_memory)?;
+    options.stack.map_or(Ok(()), program::check_stack)?;
     let program = Program::classify(&options.program)?;
     if let Some(path) = &options.report {
         report::check(path)?;
     }
-    Machine::look().check(shape.nodes().into(), options.node_memory)?;
+    Machine::look().check(shape.nodes().into(), node_memory)?;
 
     let tools = setup::ensure()?;
     let image = program.build(&tools, options.stack)?;
-    let needs = Needs {
+    image.check_fits(node_memory, |memory| Needs {
         links: busiest_node_links(&shape),
         consoles: 2,
-        mpi: mpi_memory,
+        mpi: options.mpi_memory_of(memory),
         tables: 0,
-    };
-    image.check_fits(options.node_memory, needs)?;
+    })?;
 
     let mut argv = vec![program.name().into_bytes()];
     argv.extend(options.arguments.iter().cloned().map(OsString::into_vec));
@@ -111,8 +130,8 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         qemu: &tools.qemu,
         image: &image,
         shape,
-        node_memory: options.node_memory,
-        mpi_memory: Some(mpi_memory),
+        node_memory,
+        mpi_memory,
         argv: &argv,
         log: options.verbose,
     };
@@ -138,7 +157,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
                 .iter()
                 .map(|a| a.to_string_lossy().into_owned())
                 .collect(),
-            node_memory: options.node_memory,
+            node_memory,
             mpi_memory,
             ..JobFacts::of_shape(&shape)
         };
@@ -166,12 +185,12 @@ fn busiest_node_links(shape: &Shape) -> usize {
         .sum()
 }
 
-fn check_memory(options: &Options, mpi_memory: u64) -> Result<(), Stop> {
+fn check_memory(node_memory: u64, mpi_memory: u64) -> Result<(), Stop> {
     const PAGE: u64 = 4096;
-    if !options.node_memory.is_multiple_of(PAGE) || options.node_memory == 0 {
+    if !node_memory.is_multiple_of(PAGE) || node_memory == 0 {
         return Err(Stop::usage(format!(
             "--node-memory {} must be a multiple of 4K",
-            size::exact(options.node_memory)
+            size::exact(node_memory)
         )));
     }
     if mpi_memory < LEAST_MPI_MEMORY as u64 {
@@ -187,12 +206,12 @@ fn check_memory(options: &Options, mpi_memory: u64) -> Result<(), Stop> {
             size::exact(GREATEST_MPI_MEMORY as u64)
         )));
     }
-    if mpi_memory >= options.node_memory {
+    if mpi_memory >= node_memory {
         return Err(Stop::usage(format!(
             "--mpi-memory {} does not fit into --node-memory {}; give a smaller one or more node memory",
             size::exact(mpi_memory),
-            size::exact(options.node_memory)
+            size::exact(node_memory)
         )));
     }
-    options.stack.map_or(Ok(()), program::check_stack)
+    Ok(())
 }

@@ -4,7 +4,9 @@
 //! and a C compiler with picolibc for the nodes. The decisions ([`rust_in`], [`Missing`]) are pure; the
 //! rest asks the machine.
 
+use crate::capacity::Machine;
 use crate::stop::{Doing, Stop};
+use crate::{DEFAULT_NODE_MEMORY, size};
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -150,14 +152,12 @@ pub fn doctor() -> Result<bool, Stop> {
     ] {
         println!("{name:<15} {}", state.as_deref().unwrap_or("missing"));
     }
-    let node_memory = crate::DEFAULT_NODE_MEMORY;
-    if let Ok(bytes) = crate::size::parse(node_memory) {
-        let capacity = crate::capacity::Machine::look().capacity(bytes);
-        println!(
-            "{:<15} room for {capacity} nodes of {node_memory} now",
-            "this machine"
-        );
-    }
+    println!(
+        "{:<15} room for {} nodes of {} now",
+        "this machine",
+        Machine::look().capacity(DEFAULT_NODE_MEMORY),
+        size::exact(DEFAULT_NODE_MEMORY),
+    );
     let missing = found.missing(choice);
     if missing.0.is_empty() {
         return Ok(true);

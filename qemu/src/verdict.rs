@@ -119,8 +119,9 @@ pub fn failure(node: &Seen, places: impl FnOnce(u64) -> Vec<String>) -> (String,
         text.push_str("\n  or give it a bigger stack with --stack");
     }
     let status = match account.end {
-        // Whoever aborts means that something is wrong, whatever the code's low bits are.
-        End::MpiAbort => process_status(account.status).max(1),
+        // The program's choice; but whoever aborts means that something is wrong, whatever the code's
+        // low bits are.
+        End::MpiAbort | End::MpiError => process_status(account.status).max(1),
         _ => crate::stop::FAILURE,
     };
     (text, status)
@@ -309,6 +310,7 @@ pub mod tests {
             (End::MpiAbort, 7, 7),
             (End::MpiAbort, 0, 1),
             (End::MpiAbort, 512, 1),
+            (End::MpiError, 3, 3),
             (End::Fault, 0, 1),
             (End::Panic, 101, 1),
         ] {

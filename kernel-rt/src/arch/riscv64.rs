@@ -27,6 +27,8 @@ const MACHINE_INTERRUPTS: usize = 1 << 3 | 1 << 7 | 1 << 11;
 // The machine starts at the first byte of RAM, with the hart number in a0 and the device tree in a1.
 // What lies at the entry is used once; later the page is closed and guards the stack.
 global_asm!(
+    ".option push",
+    ".option arch, +d", // said again: as part of a library the text is also read without the target
     ".section .entry, \"ax\"",
     ".globl _start",
     "_start:",
@@ -100,6 +102,7 @@ global_asm!(
     "9:",
     "wfi",
     "j 9b",
+    ".option pop",
     boot = sym enter,
 );
 
@@ -107,6 +110,8 @@ global_asm!(
 // a handler never goes back, so it may write over the handler's frame. Saved are the registers that a
 // called function may change, the floating-point ones included.
 global_asm!(
+    ".option push",
+    ".option arch, +d",
     ".section .text.midplane_trap, \"ax\"",
     ".balign 4",
     "midplane_trap:",
@@ -200,6 +205,7 @@ global_asm!(
     "ld a7, 128(sp)",
     "ld sp, 16(sp)",
     "mret",
+    ".option pop",
     trap = sym trap,
 );
 

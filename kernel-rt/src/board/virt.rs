@@ -73,18 +73,47 @@ pub mod plic {
     }
 }
 
-/// The core-local interruptor: the timer of hart 0.
-pub mod clint {
+/// The timer of hart 0, in the core-local interruptor. Whoever needs to be woken says by when; the earliest
+/// deadline counts, and who is woken looks for all there may be to do.
+pub mod timer {
+    use core::sync::atomic::{AtomicU64, Ordering};
+
     use super::{CLINT, write32};
 
     const MTIMECMP: usize = CLINT + 0x4000;
 
-    /// Asks for an interrupt once [`crate::arch::ticks`] reaches `deadline`; `u64::MAX` for none.
-    pub fn set_timer(deadline: u64) {
+    /// What the device is set to. Changed with interrupts held off only.
+    static DEADLINE: AtomicU64 = AtomicU64::new(u64::MAX);
+
+    fn set(deadline: u64) {
+        DEADLINE.store(deadline, Ordering::Relaxed);
         // First out of reach, so that the two halves do not meet in the past.
         write32(MTIMECMP + 4, u32::MAX);
         write32(MTIMECMP, deadline as u32);
         write32(MTIMECMP + 4, (deadline >> 32) as u32);
+    }
+
+    /// Nobody is waiting yet.
+    pub fn start() {
+        set(u64::MAX);
+    }
+
+    /// Asks for an interrupt once [`crate::arch::ticks`] reaches `deadline`, or earlier.
+    pub fn wake_by(deadline: u64) {
+        critical_section::with(|_| {
+            if deadline < DEADLINE.load(Ordering::Relaxed) {
+                set(deadline);
+            }
+        });
+    }
+
+    /// Takes the interrupt, if the deadline has passed.
+    pub fn acknowledge() {
+        critical_section::with(|_| {
+            if crate::arch::ticks() >= DEADLINE.load(Ordering::Relaxed) {
+                set(u64::MAX);
+            }
+        });
     }
 }
 

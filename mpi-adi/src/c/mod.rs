@@ -184,10 +184,11 @@ fn raise(function: &'static str, comm: c_int, error: Error) -> c_int {
             let mut text = heapless::String::<MESSAGE_BYTES>::new();
             let class = error.class().words();
             // What does not fit is cut off; the beginning says the most.
+            let (rank, here) = (adi.rank(), adi.here());
             let _ = write!(
                 text,
-                "rank {}: {function} failed with {class}: ",
-                adi.rank()
+                "rank {rank} at ({},{},{}): {function} failed with {class}: ",
+                here.x, here.y, here.z
             );
             let _ = write!(text, "{error}");
             kernel.abort(AbortReason::MpiError(&text), 1)

@@ -611,3 +611,245 @@ fn sent(router: &Router<'_>) -> [u64; 6] {
         channels.iter().map(|c| c.sent.chunks).sum()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything a machine of this shape is asked to deliver arrives, exactly once.
+    fn delivers(shape: Shape, sizes: Sizes, routing: Routing, traffic: Traffic, packets: u32) {
+        let config = Config {
+            shape,
+            sizes,
+            routing,
+            traffic,
+            load: 1.5,
+            chunks: (1, 8),
+            seed: 1,
+            packets: Some(packets),
+        };
+        let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
+        let mut network = Network::new(config, &mut memory).unwrap();
+        // As if every packet crossed the whole machine alone, one after the other, through one link.
+        let hops: u64 = shape.extents().iter().map(|&e| e as u64).sum();
+        let limit = 10_000 + shape.nodes() as u64 * packets as u64 * hops * 8;
+        if let Err(error) = network.finish(limit) {
+            panic!("{shape:?} {sizes:?} {routing:?} {traffic:?}: {error}");
+        }
+        let totals = network.totals();
+        assert_eq!(totals.injected, totals.delivered);
+        let senders = (0..shape.nodes())
+            .filter(|&r| traffic.dest(&shape, r, 0, &mut Rand32::new(1)).is_some())
+            .count() as u64;
+        assert_eq!(totals.delivered, senders * packets as u64);
+    }
+
+    /// All machines with extents out of 1, 2, 3, 4, 5, 8.
+    fn every_shape(wrap: bool, part: usize) -> impl Iterator<Item = Shape> {
+        const EXTENTS: [u16; 6] = [1, 2, 3, 4, 5, 8];
+        (0..216usize)
+            .filter(move |i| i % 2 == part)
+            .map(move |i| [i / 36, i / 6 % 6, i % 6].map(|e| EXTENTS[e]))
+            .filter_map(move |extents| Shape::new(extents, [wrap; 3]))
+    }
+
+    fn smallest_buffers_never_jam(wrap: bool, part: usize) {
+        let escape_only = Sizes {
+            dynamic: 0,
+            ..Sizes::SMALLEST
+        };
+        for shape in every_shape(wrap, part) {
+            // Enough to fill all buffers of the machine.
+            let packets = 24;
+            for (_, traffic) in Traffic::ALL {
+                delivers(shape, Sizes::SMALLEST, Routing::Adaptive, traffic, packets);
+                delivers(shape, escape_only, Routing::Adaptive, traffic, packets);
+            }
+            delivers(
+                shape,
+                escape_only,
+                Routing::Deterministic,
+                Traffic::Uniform,
+                packets,
+            );
+        }
+    }
+
+    // In four parts, which run in parallel.
+    #[test]
+    fn tori_with_the_smallest_buffers_never_jam_1() {
+        smallest_buffers_never_jam(true, 0);
+    }
+    #[test]
+    fn tori_with_the_smallest_buffers_never_jam_2() {
+        smallest_buffers_never_jam(true, 1);
+    }
+    #[test]
+    fn meshes_with_the_smallest_buffers_never_jam_1() {
+        smallest_buffers_never_jam(false, 0);
+    }
+    #[test]
+    fn meshes_with_the_smallest_buffers_never_jam_2() {
+        smallest_buffers_never_jam(false, 1);
+    }
+
+    fn measure(traffic: Traffic, load: f64, routing: Routing) -> f64 {
+        let shape = Shape::new([8, 8, 8], [true; 3]).unwrap();
+        let sizes = Sizes::BLUE_GENE;
+        let all = (traffic == Traffic::AllToAll).then_some(shape.nodes() - 1);
+        let config = Config {
+            shape,
+            sizes,
+            routing,
+            traffic,
+            load,
+            chunks: (8, 8),
+            seed: 1,
+            packets: all,
+        };
+        let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
+        let mut network = Network::new(config, &mut memory).unwrap();
+        if all.is_some() {
+            network.finish(100_000).unwrap();
+        } else {
+            network.run(3000).unwrap();
+            network.clear();
+            network.run(3000).unwrap();
+        }
+        network.accepted() / network.limit()
+    }
+
+    #[test]
+    fn throughput_comes_near_the_limit_of_the_wires() {
+        let all_to_all = measure(Traffic::AllToAll, 2.0, Routing::Adaptive);
+        assert!(all_to_all >= 0.92, "all-to-all {all_to_all}");
+        let neighbour = measure(Traffic::Neighbour, 1.5, Routing::Adaptive);
+        assert!(neighbour >= 0.97, "neighbour {neighbour}");
+    }
+
+    #[test]
+    fn uniform_throughput_does_not_fall_beyond_saturation() {
+        let mut best = 0.0f64;
+        for load in [0.5, 0.9, 1.0, 1.5, 3.0] {
+            let accepted = measure(Traffic::Uniform, load, Routing::Adaptive);
+            assert!(accepted >= load.min(0.85) * 0.97, "{accepted} at {load}");
+            assert!(
+                accepted >= best * 0.98,
+                "{accepted} at {load}, {best} before"
+            );
+            best = best.max(accepted);
+        }
+    }
+
+    #[test]
+    fn a_seed_determines_everything_and_seeds_differ() {
+        let run = |seed| {
+            let shape = Shape::new([4, 4, 4], [true; 3]).unwrap();
+            let sizes = Sizes::BLUE_GENE;
+            let config = Config {
+                shape,
+                sizes,
+                routing: Routing::Adaptive,
+                traffic: Traffic::Uniform,
+                load: 0.7,
+                chunks: (1, 8),
+                seed,
+                packets: None,
+            };
+            let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
+            let mut network = Network::new(config, &mut memory).unwrap();
+            network.run(2000).unwrap();
+            let totals = network.totals();
+            (totals.hops, totals.delivered, network.latencies().sum)
+        };
+        assert_eq!(run(1), run(1));
+        assert_ne!(run(1), run(2));
+    }
+
+    #[test]
+    fn adaptive_packets_overtake_and_deterministic_ones_do_not() {
+        let shape = Shape::new([4, 4, 1], [true; 3]).unwrap();
+        let sizes = Sizes::BLUE_GENE;
+        let overtaken = |routing| {
+            let config = Config {
+                shape,
+                sizes,
+                routing,
+                traffic: Traffic::Uniform,
+                load: 1.5,
+                chunks: (1, 8),
+                seed: 1,
+                packets: Some(2000),
+            };
+            let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
+            let mut network = Network::new(config, &mut memory).unwrap();
+            network.order = vec![0; 16 * 16];
+            network.finish(1_000_000)
+        };
+        assert_eq!(overtaken(Routing::Deterministic), Ok(()));
+        assert!(matches!(
+            overtaken(Routing::Adaptive),
+            Err(SimError::Wrong { .. })
+        ));
+    }
+
+    #[test]
+    fn every_node_gets_a_share_of_a_flooded_machine() {
+        let shape = Shape::new([8, 8, 1], [true; 3]).unwrap();
+        for (routing, sizes) in [
+            (Routing::Deterministic, Sizes::SMALLEST),
+            (Routing::Adaptive, Sizes::BLUE_GENE),
+        ] {
+            let config = Config {
+                shape,
+                sizes,
+                routing,
+                traffic: Traffic::Complement,
+                load: 3.0,
+                chunks: (8, 8),
+                seed: 1,
+                packets: None,
+            };
+            let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
+            let mut network = Network::new(config, &mut memory).unwrap();
+            network.run(20_000).unwrap();
+            let injected = |r: &Router<'_>| r.stats().fifos[0].injected.packets;
+            let least = network.routers().iter().map(injected).min().unwrap();
+            // 2,500 packets is what a link carries in this time.
+            assert!(least >= 50, "{routing:?}: a node sent only {least} packets");
+        }
+    }
+
+    #[test]
+    fn wrong_configurations_are_refused() {
+        let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
+        let good = Config {
+            shape,
+            sizes: Sizes::SMALLEST,
+            routing: Routing::Adaptive,
+            traffic: Traffic::Uniform,
+            load: 1.0,
+            chunks: (1, 8),
+            seed: 0,
+            packets: None,
+        };
+        let chunks = Network::chunks(&shape, &good.sizes);
+        let new = |config, chunks| Network::new(config, &mut vec![[0; 32]; chunks]).err();
+        assert_eq!(new(good, chunks), None);
+        assert_eq!(new(good, chunks - 1), Some(SimError::Memory));
+        for (load, sizes) in [
+            (0.0, (1, 8)),
+            (f64::NAN, (1, 8)),
+            (1.0, (0, 8)),
+            (1.0, (4, 3)),
+            (1.0, (1, 9)),
+        ] {
+            let bad = Config {
+                load,
+                chunks: sizes,
+                ..good
+            };
+            assert_eq!(new(bad, chunks), Some(SimError::Config));
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! All schedules of the smallest rings, one after the other.
+//!
+//! The routers' arbitration is replaced by choice: in every state that can be reached, every packet at the
+//! head of a queue that the rules allow to move is moved, in every direction and channel the rules allow,
+//! and every packet that may be injected is injected. A state is what lies in the channels' buffers. It is
+//! stuck when something lies there and nothing of it can move. Tokens and packets travel in no time:
+//! delays only forbid schedules for a while, so that each state which real delays lead to, once all that
+//! travels has arrived, is among these. Of the two dynamic channels, which are alike, only one is used: it
+//! leaves fewer ways out and fifty times fewer states.
+
+use crate::coord::{Direction, Shape};
+use crate::inject::Routing;
+use crate::route;
+use crate::router::{Choice, INJECT, Router, Rules, Sizes};
+use crate::vc::Vc;
+use crate::wire::{BODY_BYTES, Chunk, Directions, Fifo, PACKET_BYTES, PACKET_CHUNKS, Packet, Repr};
+use std::collections::HashSet;
+
+/// Largest header-only description of all packets in all buffers: (node, source, repr bytes).
+type State = Vec<(u8, u8, [u8; 8])>;
+
+struct Explorer {
+    shape: Shape,
+    sizes: Sizes,
+    routing: Routing,
+    rules: Rules,
+    /// Directions in which packets may be sent at all; the others are explored by symmetry.
+    open: Directions,
+    memory: Vec<Chunk>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    states: usize,
+    stuck: bool,
+}
+
+/// Hands over all tokens that were given free.
+fn settle(shape: &Shape, routers: &mut [Router<'_>]) {
+    for node in 0..routers.len() {
+        let released = Directions::from_bits(routers[node].take_released());
+        for d in released.iter() {
+            grant(shape, routers, node, d);
+        }
+    }
+}
+
+/// Tells the neighbour of `node` in direction `d` its tokens, none on the second dynamic channel.
+fn grant(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction) {
+    let mut granted = routers[node].tell_grants(d);
+    granted[Vc::D1 as usize] = 0;
+    let there = shape.neighbour(routers[node].coord(), d).unwrap();
+    let there = shape.rank(there).unwrap() as usize;
+    routers[there].take_grants(d.opposite(), granted);
+}
+
+fn hop(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction, choice: Choice) {
+    let mut bytes = [0; PACKET_BYTES];
+    let size = routers[node].send(d, choice, &mut bytes).unwrap();
+    let there = shape.neighbour(routers[node].coord(), d).unwrap();
+    let there = &mut routers[shape.rank(there).unwrap() as usize];
+    let packet = Packet::new_checked(&bytes[..size]).unwrap();
+    there.accept(d.opposite(), packet).unwrap();
+    while there.head(Fifo::Normal).is_some() {
+        there.pop(Fifo::Normal);
+    }
+    settle(shape, routers);
+}
+
+fn state_of(routers: &[Router<'_>]) -> State {
+    let mut state = State::new();
+    for (node, router) in routers.iter().enumerate() {
+        for source in 0..INJECT {
+            let mut copy = router.queues[source];
+            // All packets here are of the greatest size.
+            while let Some(start) = copy.front() {
+                let header = *router.memory[start].first_chunk().unwrap();
+                state.push((node as u8, source as u8, header));
+                copy.pop(PACKET_CHUNKS as u16);
+            }
+        }
+    }
+    state
+}
+
+impl Explorer {
+    fn new(extents: [u16; 3], routing: Routing, dynamic: u16, open: Directions) -> Self {
+        let shape = Shape::new(extents, [true; 3]).unwrap();
+        let sizes = Sizes {
+            dynamic,
+            ..Sizes::SMALLEST
+        };
+        Self {
+            memory: vec![[0; 32]; shape.nodes() as usize * sizes.chunks()],
+            shape,
+            sizes,
+            routing,
+            rules: Rules {
+                bubble: true,
+                escape: true,
+            },
+            open,
+        }
+    }
+
+    /// The machine in `state`, handed to `f`.
+    fn with<R>(&mut self, state: &State, f: impl FnOnce(&Shape, &mut [Router<'_>]) -> R) -> R {
+        let (shape, sizes, rules) = (self.shape, self.sizes, self.rules);
+        let mut routers: Vec<_> = self
+            .memory
+            .chunks_exact_mut(sizes.chunks())
+            .zip(0..)
+            .map(|(memory, rank)| {
+                let here = shape.coord(rank).unwrap();
+                let mut router = Router::new(shape, here, sizes, memory).unwrap();
+                router.rules = rules;
+                router
+            })
+            .collect();
+        for node in 0..routers.len() {
+            for d in routers[node].links().iter() {
+                grant(&shape, &mut routers, node, d);
+            }
+        }
+        for (node, source, header) in state {
+            let (side, vc) = (*source as usize / Vc::COUNT, *source as usize % Vc::COUNT);
+            let (side, vc) = (Direction::ALL[side], Vc::ALL[vc]);
+            let router = &mut routers[*node as usize];
+            let mut bytes = [0; PACKET_BYTES];
+            bytes[..8].copy_from_slice(header);
+            router
+                .accept(side, Packet::new_checked(&bytes).unwrap())
+                .unwrap();
+            let there = shape.neighbour(router.coord(), side).unwrap();
+            let there = &mut routers[shape.rank(there).unwrap() as usize];
+            there.tokens[side.opposite() as usize][vc as usize].spend(vc.charge(PACKET_CHUNKS));
+        }
+        f(&shape, &mut routers)
+    }
+
+    /// Every packet that could be injected at `node`: also both ways round where they are equally long.
+    fn injections(&self, node: usize) -> Vec<Repr> {
+        let here = self.shape.coord(node as u32).unwrap();
+        let mut all = Vec::new();
+        for to in 0..self.shape.nodes() {
+            let dest = self.shape.coord(to).unwrap();
+            let shortest = route::hints(&self.shape, here, dest);
+            for bits in 1..64 {
+                let hints = Directions::from_bits(bits);
+                let repr = Repr {
+                    hints,
+                    deposit: false,
+                    dynamic: self.routing == Routing::Adaptive,
+                    vc: Vc::Bn,
+                    fifo: Fifo::Normal,
+                    body: BODY_BYTES as u8,
+                    dest,
+                };
+                // The shortest way, or its mirror image in dimensions where both are equally long.
+                let same = (0..3).all(|dim| {
+                    let (a, b) = (bits >> (2 * dim) & 3, shortest.bits() >> (2 * dim) & 3);
+                    let apart = here.axes()[dim].abs_diff(dest.axes()[dim]) as u16;
+                    let tie = 2 * apart == self.shape.extents()[dim];
+                    a == b || tie && a == 3 - b && a != 0
+                });
+                if same && bits & !self.open.bits() == 0 {
+                    all.push(repr);
+                }
+            }
+        }
+        all
+    }
+
+    fn explore(&mut self) -> Outcome {
+        let mut seen = HashSet::from([State::new()]);
+        let mut open = vec![State::new()];
+        let mut stuck = false;
+        let nodes = self.shape.nodes() as usize;
+        let injections: Vec<_> = (0..nodes).map(|n| self.injections(n)).collect();
+        while let Some(state) = open.pop() {
+            // What can move of what is in the buffers.
+            let moves = self.with(&state, |_, routers| {
+                let mut moves = Vec::new();
+                for (node, router) in routers.iter().enumerate() {
+                    for source in 0..INJECT {
+                        for d in router.links().iter() {
+                            if let Some(choice) = choice(router, source, d) {
+                                moves.push((node, d, choice));
+                            }
+                        }
+                    }
+                }
+                moves
+            });
+            stuck |= moves.is_empty() && !state.is_empty();
+            let mut found = Vec::new();
+            for (node, d, choice) in moves {
+                found.push(self.with(&state, |shape, routers| {
+                    hop(shape, routers, node, d, choice);
+                    state_of(routers)
+                }));
+            }
+            for (node, injections) in injections.iter().enumerate() {
+                for repr in injections {
+                    for d in repr.hints.iter() {
+                        found.extend(self.with(&state, |shape, routers| {
+                            let source = routers[node].injection_fifo(repr);
+                            routers[node].enqueue(*repr, |_| {}).unwrap();
+                            let choice = choice(&routers[node], source, d)?;
+                            hop(shape, routers, node, d, choice);
+                            Some(state_of(routers))
+                        }));
+                    }
+                }
+            }
+            for state in found {
+                if !seen.contains(&state) {
+                    seen.insert(state.clone());
+                    open.push(state);
+                }
+            }
+        }
+        Outcome {
+            states: seen.len(),
+            stuck,
+        }
+    }
+}
+
+fn choice(router: &Router<'_>, source: usize, d: Direction) -> Option<Choice> {
+    if router.want[d as usize] & 1 << source == 0 {
+        return None;
+    }
+    let vc = router.channel(source, d)?;
+    Some(Choice { source, vc })
+}
+
+/// The header's channel changes with the hop, so that bytes of equal packets in equal places are equal.
+#[test]
+fn a_state_is_the_same_after_it_was_built_from_itself() {
+    let open = Directions::NONE.with(Direction::XPlus);
+    let mut explorer = Explorer::new([4, 1, 1], Routing::Deterministic, 0, open);
+    let state = explorer.with(&State::new(), |shape, routers| {
+        let dest = shape.coord(2).unwrap();
+        let router = &mut routers[0];
+        router
+            .inject(Fifo::Normal, dest, BODY_BYTES, |_| {})
+            .unwrap();
+        let choice = choice(router, INJECT, Direction::XPlus).unwrap();
+        hop(shape, routers, 0, Direction::XPlus, choice);
+        state_of(routers)
+    });
+    assert_eq!(state.len(), 1);
+    assert_eq!(explorer.with(&state, |_, routers| state_of(routers)), state);
+}
+
+fn plus() -> Directions {
+    Directions::NONE
+        .with(Direction::XPlus)
+        .with(Direction::YPlus)
+}
+
+#[test]
+fn no_schedule_of_a_ring_gets_stuck() {
+    for n in [3, 4, 5, 6] {
+        let outcome = Explorer::new([n, 1, 1], Routing::Deterministic, 0, plus()).explore();
+        assert!(!outcome.stuck, "{n}: {outcome:?}");
+        println!("ring of {n}: {outcome:?}");
+    }
+}
+
+#[test]
+fn without_the_bubble_rule_a_ring_gets_stuck() {
+    let mut explorer = Explorer::new([4, 1, 1], Routing::Deterministic, 0, plus());
+    explorer.rules.bubble = false;
+    assert!(explorer.explore().stuck);
+}
+
+#[test]
+fn no_schedule_of_adaptive_routing_gets_stuck() {
+    for (extents, dynamic) in [([4, 1, 1], 1), ([2, 2, 1], 1), ([2, 2, 1], 0)] {
+        let outcome = Explorer::new(extents, Routing::Adaptive, dynamic, plus()).explore();
+        assert!(!outcome.stuck, "{extents:?}: {outcome:?}");
+        println!("{extents:?} with {dynamic}: {outcome:?}");
+    }
+}
+
+#[test]
+fn without_the_escape_or_without_its_bubble_adaptive_routing_gets_stuck() {
+    let mut explorer = Explorer::new([2, 2, 1], Routing::Adaptive, 1, plus());
+    explorer.rules.escape = false;
+    assert!(explorer.explore().stuck, "2 x 2 without escape");
+    let mut explorer = Explorer::new([4, 1, 1], Routing::Adaptive, 1, plus());
+    explorer.rules.bubble = false;
+    assert!(explorer.explore().stuck, "4 without bubble");
+}

@@ -1,0 +1,141 @@
+//! A link with faults, over any link.
+
+use crate::link::Link;
+use oorandom::Rand32;
+use std::collections::VecDeque;
+
+/// How often what goes wrong, each per frame, 0..=1.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Faults {
+    /// The frame vanishes.
+    pub loss: f32,
+    /// One to three bits are turned.
+    pub corruption: f32,
+    /// The frame comes twice.
+    pub duplication: f32,
+    /// The frame comes after the next ones.
+    pub reordering: f32,
+    /// The frame ends too early.
+    pub truncation: f32,
+    /// Nothing comes for a while.
+    pub pause: f32,
+}
+
+impl Faults {
+    /// One in a hundred of everything.
+    pub const PERCENT: Self = Self {
+        loss: 0.01,
+        corruption: 0.01,
+        duplication: 0.01,
+        reordering: 0.01,
+        truncation: 0.01,
+        pause: 0.01,
+    };
+}
+
+/// Calls of [`Link::receive`] that a pause lasts at most.
+const LONGEST_PAUSE: u32 = 40;
+/// Frames that a reordered one lets pass at most.
+const FARTHEST: u32 = 4;
+
+/// A link that spoils what it receives.
+pub struct Faulty<L> {
+    link: L,
+    faults: Faults,
+    random: Rand32,
+    /// Frames still to come out, with the number of calls for which they are kept back.
+    kept: VecDeque<(u32, Vec<u8>)>,
+    pause: u32,
+    dead: bool,
+}
+
+impl<L: Link> Faulty<L> {
+    /// `link` with `faults`, which `seed` determines.
+    pub fn new(link: L, faults: Faults, seed: u64) -> Self {
+        Self {
+            link,
+            faults,
+            random: Rand32::new(seed),
+            kept: VecDeque::new(),
+            pause: 0,
+            dead: false,
+        }
+    }
+
+    /// From now on nothing comes in any more.
+    pub fn cut(&mut self) {
+        self.dead = true;
+    }
+
+    fn happens(&mut self, rate: f32) -> bool {
+        self.random.rand_float() < rate
+    }
+
+    fn spoil(&mut self, mut frame: Vec<u8>) {
+        if self.happens(self.faults.loss) {
+            return;
+        }
+        if self.happens(self.faults.corruption) {
+            for _ in 0..self.random.rand_range(1..4) {
+                let bit = self.random.rand_range(0..frame.len() as u32 * 8) as usize;
+                frame[bit / 8] ^= 1 << (bit % 8);
+            }
+        }
+        if self.happens(self.faults.truncation) {
+            frame.truncate(self.random.rand_range(0..frame.len() as u32) as usize);
+        }
+        if self.happens(self.faults.duplication) {
+            self.kept.push_back((0, frame.clone()));
+        }
+        let back = if self.happens(self.faults.reordering) {
+            self.random.rand_range(1..FARTHEST + 1)
+        } else {
+            0
+        };
+        self.kept.push_back((back, frame));
+    }
+}
+
+impl<L: Link> Link for Faulty<L> {
+    fn mtu(&self) -> usize {
+        self.link.mtu()
+    }
+
+    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+        let mut taken = Vec::new();
+        if self.link.receive(|frame| taken.extend_from_slice(frame)) && !self.dead {
+            self.spoil(taken);
+        }
+        if self.happens(self.faults.pause) {
+            self.pause = self.random.rand_range(1..LONGEST_PAUSE);
+        }
+        if self.pause > 0 {
+            self.pause -= 1;
+            return false;
+        }
+        let Some(index) = self.kept.iter().position(|(back, _)| *back == 0) else {
+            self.kept.iter_mut().for_each(|(back, _)| *back -= 1);
+            return false;
+        };
+        for (back, _) in self.kept.iter_mut().take(index) {
+            *back -= 1;
+        }
+        match self.kept.remove(index) {
+            Some((_, frame)) => f(&frame),
+            None => return false,
+        }
+        true
+    }
+
+    fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        self.link.transmit(f)
+    }
+
+    fn poll(&mut self, now_ns: u64) {
+        self.link.poll(now_ns);
+    }
+
+    fn poll_at(&self) -> Option<u64> {
+        self.link.poll_at()
+    }
+}

@@ -1,0 +1,345 @@
+//! Hostile input: a router in the middle of neighbours that send anything.
+//!
+//! [`drive`] takes any bytes for a script of frames, injections and receptions and checks after each step
+//! that the router is still in order. A fuzzer feeds it with what it likes (`net-torus/fuzz`), the tests
+//! with random scripts of bounded number.
+
+use crate::coord::{Coord, Direction, Shape};
+use crate::inject::Routing;
+use crate::router::{Router, Sizes};
+use crate::stats::Stats;
+use crate::vc::Vc;
+use crate::wire::{
+    BODY_BYTES, CHUNK_BYTES, Defect, Directions, Fifo, FrameRepr, PACKET_BYTES, Packet, Repr,
+};
+
+/// Reads a script; after its end everything is zero.
+struct Script<'a>(&'a [u8]);
+
+impl Script<'_> {
+    fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((first, rest)) => {
+                self.0 = rest;
+                *first
+            }
+            None => 0,
+        }
+    }
+    fn word(&mut self) -> u16 {
+        u16::from_le_bytes([self.byte(), self.byte()])
+    }
+    fn coord(&mut self) -> Coord {
+        // Mostly inside the machine.
+        Coord::from_axes([(); 3].map(|()| {
+            let byte = self.byte();
+            if byte < 240 { byte % 4 } else { byte }
+        }))
+    }
+}
+
+/// Runs the script `data` on one router of a 4 x 4 x 3 machine, torus in X and Z. Panics when the router
+/// breaks one of its invariants, or sends a frame that a good neighbour would not take. Returns what the
+/// router has counted.
+pub fn drive(data: &[u8]) -> Stats {
+    let mut script = Script(data);
+    let sizes = Sizes {
+        dynamic: 2,
+        normal: 3,
+        priority: 2,
+        inject_normal: 2,
+        inject_priority: 1,
+        receive_normal: 3,
+        receive_priority: 2,
+    };
+    let Some(shape) = Shape::new([4, 4, 3], [true, false, true]) else {
+        return Stats::default();
+    };
+    let mut memory = vec![[0; 32]; sizes.chunks()];
+    let here = Coord { x: 1, y: 0, z: 2 };
+    let mut router = match Router::new(shape, here, sizes, &mut memory) {
+        Ok(router) => router,
+        Err(error) => panic!("{error}"),
+    };
+    while !script.0.is_empty() {
+        let kind = script.byte();
+        let d = Direction::ALL[script.byte() as usize % 6];
+        match kind % 8 {
+            // Any bytes.
+            0 => {
+                let len = (script.byte() as usize).min(script.0.len());
+                let (frame, rest) = script.0.split_at(len);
+                script.0 = rest;
+                receive(&mut router, d, frame);
+            }
+            // A good frame header, then packets with good checksums and any fields.
+            1..=3 => {
+                let mut packets = Vec::new();
+                for _ in 0..script.byte() % 6 {
+                    let mut packet = [0; PACKET_BYTES];
+                    let header = any_header(&mut script, &router, d);
+                    packet[..header.len()].copy_from_slice(&header);
+                    let chunks = (header[2] & 7) as usize + 1;
+                    packets.extend_from_slice(&packet[..chunks * CHUNK_BYTES]);
+                }
+                // Some frames end within their last packet, some are longer than they are.
+                let cut = if script.byte() < 16 {
+                    packets.len() / 64 * 32
+                } else {
+                    packets.len()
+                };
+                packets.truncate(cut);
+                let lie = (script.byte() < 16) as u16;
+                let header = FrameRepr {
+                    chunks: (packets.len() / CHUNK_BYTES) as u16 + lie,
+                    granted: [(); Vc::COUNT].map(|()| match script.word() {
+                        few @ 0..60_000 => few % 128,
+                        any => any.wrapping_mul(7),
+                    }),
+                };
+                let mut frame = header.emit().to_vec();
+                frame.extend(packets);
+                receive(&mut router, d, &frame);
+            }
+            4 => {
+                let fifo = Fifo::ALL[script.byte() as usize % 2];
+                let routing = match script.byte() % 2 {
+                    0 => Routing::Deterministic,
+                    _ => Routing::Adaptive,
+                };
+                let (dest, len) = (script.coord(), script.byte() as usize);
+                // Any answer will do.
+                let _ = router.inject_with(fifo, dest, len, routing, |body| body.fill(0x5A));
+            }
+            5 => {
+                let (fifo, hops) = (Fifo::ALL[script.byte() as usize % 2], script.byte() as u16);
+                let _ = router.inject_line(fifo, d, hops % 5, BODY_BYTES, |body| body.fill(1));
+            }
+            6 => {
+                let fifo = Fifo::ALL[script.byte() as usize % 2];
+                let before = router.head(fifo).map(<[u8]>::len);
+                assert!(before.is_none_or(|len| len <= BODY_BYTES));
+                router.pop(fifo);
+            }
+            _ => {
+                let mut buffer = [0; 1514];
+                let size = router.fill_frame(d, &mut buffer);
+                check_output(&router, d, &buffer[..size]);
+            }
+        }
+        router.assert_invariants();
+    }
+    router.stats().clone()
+}
+
+/// A header. Most are good or nearly so; all fields occur with all values, mostly under a good checksum.
+fn any_header(script: &mut Script<'_>, router: &Router<'_>, side: Direction) -> [u8; 8] {
+    let dest = script.coord();
+    let shape = router.shape();
+    let from = shape.neighbour(router.coord(), side).unwrap_or_default();
+    let kind = script.byte();
+    let (vc, fifo, dynamic) = match kind % 5 {
+        0 => (Vc::D0, Fifo::Normal, true),
+        1 => (Vc::D1, Fifo::Normal, true),
+        2 => (Vc::Bn, Fifo::Normal, true),
+        3 => (Vc::Bn, Fifo::Normal, false),
+        _ => (Vc::Bp, Fifo::Priority, false),
+    };
+    let mut header = Repr {
+        hints: match script.byte() {
+            hints @ 0..64 => Directions::from_bits(hints),
+            // The neighbour's own shortest way, which may lead through this node.
+            _ => crate::route::hints(shape, from, dest),
+        },
+        deposit: kind < 32,
+        dynamic,
+        vc,
+        fifo,
+        body: script.byte().min(BODY_BYTES as u8),
+        dest,
+    }
+    .emit();
+    if kind >= 200 {
+        header[script.byte() as usize % 8] ^= script.byte();
+        if kind >= 210 {
+            // The byte with which the checksum is good again.
+            let good = |first: &u8| {
+                header[0] = *first;
+                Repr::parse(&header) != Err(Defect::Checksum)
+            };
+            header[0] = (0..=u8::MAX).find(good).unwrap_or_default();
+        }
+    }
+    header
+}
+
+fn receive(router: &mut Router<'_>, d: Direction, frame: &[u8]) {
+    let before = (router.stats().received(), router.stats().all_defects());
+    router.receive_frame(d, frame);
+    let after = (router.stats().received(), router.stats().all_defects());
+    assert!(after.0.packets >= before.0.packets && after.1 >= before.1);
+}
+
+/// What leaves must be in order whatever came in.
+fn check_output(router: &Router<'_>, d: Direction, frame: &[u8]) {
+    if frame.is_empty() {
+        return;
+    }
+    let mut packets = match FrameRepr::parse(frame) {
+        Ok((_, packets)) => packets,
+        Err(defect) => panic!("sent a bad frame: {defect:?}"),
+    };
+    let there = router.shape().neighbour(router.coord(), d);
+    while !packets.is_empty() {
+        let packet = match Packet::new_checked(packets) {
+            Ok(packet) => packet,
+            Err(defect) => panic!("sent a bad packet: {defect:?}"),
+        };
+        let repr = packet.repr();
+        let good = there.is_some_and(|there| {
+            let links = router.shape().links(there);
+            crate::route::check(router.shape(), there, links, d.opposite(), &repr).is_ok()
+        });
+        assert!(good, "sent {repr:?} where it cannot go on");
+        packets = &packets[repr.chunks() * CHUNK_BYTES..];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oorandom::Rand32;
+
+    #[test]
+    fn no_script_breaks_the_router() {
+        let (mut delivered, mut forwarded, mut escapes, mut deposits) = (0, 0, 0, 0);
+        let mut defects = [0; Defect::COUNT];
+        for seed in 0..5000 {
+            let mut random = Rand32::new(seed);
+            let script: Vec<u8> = (0..4000).map(|_| (random.rand_u32() >> 13) as u8).collect();
+            let stats = drive(&script);
+            delivered += stats.fifos.iter().map(|f| f.delivered.packets).sum::<u64>();
+            forwarded += stats.forwarded().packets;
+            (escapes, deposits) = (escapes + stats.escapes, deposits + stats.deposits);
+            for (all, new) in defects.iter_mut().zip(stats.defects) {
+                *all += new;
+            }
+        }
+        // The scripts go deep, and meet every kind of defect.
+        assert!(
+            delivered > 1000 && forwarded > 1000,
+            "{delivered} {forwarded}"
+        );
+        assert!(escapes > 0 && deposits > 100, "{escapes} {deposits}");
+        for kind in Defect::ALL {
+            assert!(defects[kind as usize] > 0, "{kind:?} {defects:?}");
+        }
+    }
+
+    /// A node in the middle of a 3 x 3 x 1 mesh, and a good packet for its reception FIFO.
+    fn good() -> Repr {
+        Repr {
+            hints: Directions::NONE.with(Direction::XPlus),
+            deposit: false,
+            dynamic: false,
+            vc: Vc::Bn,
+            fifo: Fifo::Normal,
+            body: 24,
+            dest: Coord { x: 2, y: 1, z: 0 },
+        }
+    }
+
+    #[test]
+    fn bad_packets_are_counted_by_kind_and_move_nothing() {
+        let shape = Shape::new([3, 3, 1], [false; 3]).unwrap();
+        let here = Coord { x: 1, y: 1, z: 0 };
+        let mut memory = vec![[0; 32]; Sizes::SMALLEST.chunks()];
+        let mut router = Router::new(shape, here, Sizes::SMALLEST, &mut memory).unwrap();
+        let outside = Coord { x: 3, y: 1, z: 0 };
+        let frame = |header: [u8; 8]| {
+            let frame = FrameRepr {
+                chunks: 1,
+                granted: [0; 4],
+            };
+            let mut bytes = frame.emit().to_vec();
+            bytes.extend(header);
+            bytes.resize(16 + 32, 0);
+            bytes
+        };
+        let with = |dest, hints: &[Direction]| {
+            let hints = hints.iter().fold(Directions::NONE, |s, &d| s.with(d));
+            let repr = Repr {
+                dest,
+                hints,
+                ..good()
+            };
+            frame(repr.emit())
+        };
+        let mut flipped = frame(good().emit());
+        flipped[16 + 3] ^= 1;
+        let mut too_long = frame(
+            Repr {
+                body: 248,
+                ..good()
+            }
+            .emit(),
+        );
+        too_long.truncate(48);
+        let mut not_a_frame = frame(good().emit());
+        not_a_frame[0] ^= 1;
+        let grant = FrameRepr {
+            chunks: 0,
+            granted: [0, 0, 0x7fff, 0],
+        };
+        let cases = [
+            (with(outside, &[Direction::XPlus]), Defect::Destination),
+            (with(good().dest, &[Direction::XMinus]), Defect::Hints),
+            (with(good().dest, &[]), Defect::Hints),
+            (flipped, Defect::Checksum),
+            (too_long, Defect::Size),
+            (not_a_frame, Defect::FrameHeader),
+            (frame(good().emit())[..40].to_vec(), Defect::FrameTruncated),
+            (vec![], Defect::FrameTruncated),
+            (grant.emit().to_vec(), Defect::Grant),
+        ];
+        for (bytes, defect) in cases {
+            let before = router.stats().defects_of(defect);
+            router.receive_frame(Direction::XMinus, &bytes);
+            assert_eq!(router.stats().defects_of(defect), before + 1, "{defect:?}");
+            assert!(router.is_empty(), "{defect:?}");
+        }
+        assert_eq!(router.stats().received().packets, 0);
+        // The good one, three times: the third has no room, since its sender had no tokens for it.
+        for _ in 0..3 {
+            router.receive_frame(Direction::XMinus, &frame(good().emit()));
+        }
+        assert_eq!(router.stats().received().packets, 2);
+        assert_eq!(router.stats().defects_of(Defect::Overrun), 1);
+        router.assert_invariants();
+    }
+
+    #[test]
+    fn the_rest_of_a_frame_survives_a_bad_packet_whose_size_is_known() {
+        let shape = Shape::new([3, 3, 1], [false; 3]).unwrap();
+        let here = Coord { x: 2, y: 1, z: 0 };
+        let mut memory = vec![[0; 32]; Sizes::BLUE_GENE.chunks()];
+        let mut router = Router::new(shape, here, Sizes::BLUE_GENE, &mut memory).unwrap();
+        let outside = Repr {
+            dest: Coord { x: 9, y: 9, z: 9 },
+            ..good()
+        };
+        let mut frame = FrameRepr {
+            chunks: 3,
+            granted: [0; 4],
+        }
+        .emit()
+        .to_vec();
+        for header in [good().emit(), outside.emit(), good().emit()] {
+            frame.extend(header);
+            frame.extend([0; 24]);
+        }
+        router.receive_frame(Direction::XMinus, &frame);
+        assert_eq!(router.stats().fifos[0].delivered.packets, 2);
+        assert_eq!(router.stats().defects_of(Defect::Destination), 1);
+    }
+}
