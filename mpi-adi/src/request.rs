@@ -16,8 +16,8 @@ use crate::list::{Links, NONE};
 use crate::memory::Span;
 use crate::pending::Destination;
 
-/// Slots that the pool grows by at a time.
-pub const CHUNK_SLOTS: usize = 32;
+/// Slots that the pool grows by at a time; few for the model checker, which copies devices all the time.
+pub const CHUNK_SLOTS: usize = if cfg!(feature = "variants") { 4 } else { 32 };
 const INDEX_BITS: u32 = 22;
 const GENERATION_MASK: u32 = (1 << (31 - INDEX_BITS)) - 1;
 /// Greatest number of slots.

@@ -113,7 +113,10 @@ impl Program {
         compile
             .args(MACHINE)
             // What picolibc's time.h hides, because it has neither, the kernel supplies.
-            .args(["-D_POSIX_TIMERS=200809L", "-D_POSIX_MONOTONIC_CLOCK=200809L"])
+            .args([
+                "-D_POSIX_TIMERS=200809L",
+                "-D_POSIX_MONOTONIC_CLOCK=200809L",
+            ])
             .args(["-O2", "-g", "-ffunction-sections", "-fdata-sections", "-I"])
             .arg(crate::root().join("mpi-adi/include"))
             .arg("-c")

@@ -589,3 +589,140 @@ fn doctor_finds_what_the_other_tests_need() {
     }
     assert!(!ended.stdout.contains("missing"), "{ended}");
 }
+
+/// Runs a self-checking program with plenty of MPI memory, with little, and with one record, on shapes
+/// that differ; its one line at the end says how many checks failed.
+fn conforms(name: &str) {
+    for (torus, processes, memory) in [("2x2x2", 8, "64K"), ("3x2x1", 6, "4K"), ("1x1x1", 1, "32")]
+    {
+        let options = ["--torus", torus, "--mpi-memory", memory, "--quiet"];
+        let ended = run(&options, &format!("{name}.c"), &[]).expect(0);
+        let begin = format!("[0] {name}: {processes} processes, ");
+        let last = ended.stdout.lines().last().unwrap_or_default();
+        assert!(
+            last.starts_with(&begin) && last.ends_with(" checks, 0 failed"),
+            "{torus}, {memory}: {ended}"
+        );
+    }
+}
+
+#[test]
+fn environment_conforms() {
+    conforms("conf_env");
+}
+
+#[test]
+fn blocking_point_to_point_conforms() {
+    conforms("conf_p2p");
+}
+
+#[test]
+fn requests_conform() {
+    conforms("conf_requests");
+}
+
+#[test]
+fn probes_conform() {
+    conforms("conf_probe");
+}
+
+#[test]
+fn errors_conform() {
+    conforms("conf_errors");
+}
+
+#[test]
+fn collectives_conform() {
+    conforms("conf_coll");
+}
+
+#[test]
+fn reductions_conform() {
+    conforms("conf_reduce");
+}
+
+#[test]
+fn random_traffic_arrives_whole_and_in_order() {
+    conforms("soak");
+}
+
+#[test]
+fn sends_that_use_the_memory_up_are_an_error_that_a_program_can_handle() {
+    run(&["--torus", "2x1x1"], "exhaust.c", &[])
+        .expect(1)
+        .says(&["rank 0", "MPI_Isend", "MPI_ERR_NO_MEM", "--node-memory"]);
+    let ended = run(&["--torus", "2x1x1"], "exhaust.c", &["return"]).expect(0);
+    assert!(ended.stdout.contains("MPI_ERR_NO_MEM"), "{ended}");
+}
+
+#[test]
+fn every_kind_of_bad_argument_is_named() {
+    for (mistake, words) in [
+        ("rank", ["MPI_Send", "MPI_ERR_RANK", "ranks 0 to 1"]),
+        ("tag", ["MPI_Send", "MPI_ERR_TAG", "-5"]),
+        ("count", ["MPI_Recv", "MPI_ERR_COUNT", "-1"]),
+        ("datatype", ["MPI_Send", "MPI_ERR_TYPE", "0x0c000000"]),
+        ("comm", ["MPI_Send", "MPI_ERR_COMM", "0x04000000"]),
+        ("op", ["MPI_Allreduce", "MPI_ERR_OP", "0x18000000"]),
+        ("root", ["MPI_Bcast", "MPI_ERR_ROOT", "-1"]),
+        ("truncate", ["MPI_Recv", "MPI_ERR_TRUNCATE", "4 bytes"]),
+        ("request", ["MPI_Wait", "MPI_ERR_REQUEST", "0x5a5a5a5a"]),
+    ] {
+        run(&["--torus", "2x1x1"], "fail_args.c", &[mistake])
+            .expect(1)
+            .says(&["rank 1", "(1,0,0)"])
+            .says(&words);
+    }
+}
+
+#[test]
+fn nodes_that_compute_forward_for_others() {
+    // In a row of nodes the ends meet only through the middle. One round says it all: were it to wait
+    // for the middle's program, it would end after the computing.
+    let options = ["--torus", "3x1x1", "--mesh", "x"];
+    let ended = run(&options, "through.c", &["1"]).expect(0);
+    assert!(
+        ended.stdout.contains(" 0 errors") && !ended.stdout.contains("only after"),
+        "{ended}"
+    );
+}
+
+/// Compares the line with the reference implementation's where that is installed.
+#[test]
+fn killer_says_the_same_under_mpich() {
+    let found = |name: &str| Command::new(name).arg("-version").output().is_ok();
+    if !found("mpicc") || !found("mpiexec") {
+        eprintln!("no mpicc and mpiexec here: nothing to compare with");
+        return;
+    }
+    let binary = command().with_file_name(format!("midplane-test-killer-{}", std::process::id()));
+    let compiled = Command::new("mpicc")
+        .args(["-O2", "-Wall", "-Wextra", "-Werror"])
+        .args([
+            program("killer.c").as_ref(),
+            "-o".as_ref(),
+            binary.as_os_str(),
+        ])
+        .status();
+    assert!(compiled.is_ok_and(|status| status.success()));
+    let output = Command::new("mpiexec")
+        .args(["-n", "8"])
+        .arg(&binary)
+        .args(["5", "1024"])
+        .output();
+    let _ = fs::remove_file(&binary);
+    let theirs = String::from_utf8(output.expect("mpiexec runs").stdout).unwrap();
+    let ours = run(&["--torus", "2x2x2"], "killer.c", &["5", "1024"])
+        .expect(0)
+        .stdout;
+    let but_seconds = |line: &str| {
+        let (begin, end) = line
+            .trim()
+            .split_once(" seconds")
+            .expect("a line with seconds");
+        let (begin, _) = begin.rsplit_once(", ").expect("more before the seconds");
+        format!("{begin}{end}")
+    };
+    let ours = ours.strip_prefix("[0] ").expect("rank 0's line");
+    assert_eq!(but_seconds(ours), but_seconds(&theirs));
+}

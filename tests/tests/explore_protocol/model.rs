@@ -1,0 +1,589 @@
+//! A few senders and one receiver as a model for `stateright`: every interleaving of the real device's
+//! steps.
+//!
+//! Rank 0 posts receives, every other rank sends messages to it. A step is the smallest that the device
+//! can make: one call of the program, one packet taken with the answer it causes, one packet injected. So
+//! receives are posted, and records with them freed, at any moment; nodes are as fast and as slow as they
+//! like; packets stay under way for as long as they like.
+//!
+//! The model has no cycles: a restart is caused by a receive or by a message that was matched, and a
+//! program has finitely many of both. So "every run comes to its end" is what a state without successors
+//! decides.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use mpi_adi::envelope::{Envelope, Pattern, Tag};
+use mpi_adi::memory::{Span, UserMemory};
+use mpi_adi::protocol::Rules;
+use mpi_adi::request::{Mode, RequestId};
+use mpi_adi::send::SendTo;
+use mpi_adi::{Adi, Config, Memory};
+use msg_layer::{Class, Port};
+use net_torus::{Coord, Shape};
+use stateright::{Model, Property};
+
+/// What is explored.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// By sender: the tags of its messages, in order.
+    pub senders: Vec<Vec<Tag>>,
+    /// The receives, in order: source (a rank from 1 on) and tag, either `None` for any.
+    pub receives: Vec<(Option<u32>, Option<Tag>)>,
+    /// Bytes of each message, at least 1.
+    pub len: usize,
+    /// Synchronous or standard sends.
+    pub mode: Mode,
+    /// Bytes of the receiver's MPI memory.
+    pub mpi_memory: usize,
+    /// Answers of one node that can be under way at once, at least 1.
+    pub answers: usize,
+    /// The senders' calls are made before everything else. Fewer states; what new messages do during a
+    /// restart is then left to the cases in which they are not.
+    pub sent_early: bool,
+    /// The protocol's rules.
+    pub rules: Rules,
+    /// RTSs of a pair may overtake one another.
+    pub rts_overtake: bool,
+    /// Answers of a pair may overtake one another.
+    pub answers_overtake: bool,
+}
+
+impl Case {
+    /// Messages of these tags by sender, received in this order; one byte each, sound rules, a transport
+    /// that keeps its promises.
+    pub fn new(
+        senders: &[&[Tag]],
+        receives: &[(Option<u32>, Option<Tag>)],
+        mpi_memory: usize,
+    ) -> Case {
+        Case {
+            senders: senders.iter().map(|tags| tags.to_vec()).collect(),
+            receives: receives.to_vec(),
+            len: 1,
+            mode: Mode::Standard,
+            mpi_memory,
+            answers: usize::MAX,
+            sent_early: false,
+            rules: Rules::SOUND,
+            rts_overtake: false,
+            answers_overtake: false,
+        }
+    }
+
+    fn nodes(&self) -> usize {
+        self.senders.len() + 1
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::new([self.nodes() as u16, 1, 1], [true; 3]).expect("a few nodes")
+    }
+
+    /// The message with which the byte `number` travels.
+    fn message(&self, number: u8) -> Option<Envelope> {
+        let (sender, at) = (
+            usize::from(number / PER_SENDER),
+            usize::from(number % PER_SENDER),
+        );
+        let tag = *self.senders.get(sender)?.get(at)?;
+        Some(Envelope {
+            source: sender as u32 + 1,
+            tag,
+            context: 0,
+        })
+    }
+
+    fn pattern(&self, receive: usize) -> Pattern {
+        let (source, tag) = self.receives[receive];
+        Pattern {
+            source,
+            tag,
+            context: 0,
+        }
+    }
+}
+
+/// Messages of one sender at most.
+const PER_SENDER: u8 = 16;
+/// In a receive's buffer before a message.
+const EMPTY: u8 = u8::MAX;
+
+/// The buffers of one node: every byte of a buffer is the same.
+#[derive(Clone, Hash, Debug)]
+struct Bytes(Vec<u8>);
+
+impl UserMemory for Bytes {
+    fn read(&self, span: Span, _: usize, out: &mut [u8]) {
+        out.fill(self.0[span.address()]);
+    }
+
+    fn write(&mut self, span: Span, _: usize, bytes: &[u8]) {
+        if let Some(&byte) = bytes.first() {
+            let buffer = &mut self.0[span.address()];
+            assert!(
+                *buffer == EMPTY || *buffer == byte,
+                "two messages in one buffer"
+            );
+            *buffer = byte;
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    adi: Adi,
+    bytes: Bytes,
+    /// Requests of the calls made so far, in order.
+    calls: Vec<RequestId>,
+}
+
+impl Node {
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.adi.hash(&mut hasher);
+        self.bytes.hash(&mut hasher);
+        self.calls.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+type Body = Arc<[u8]>;
+
+/// One class, source and destination.
+#[derive(Clone, PartialEq, Hash, Debug)]
+struct Channel {
+    priority: bool,
+    source: u8,
+    dest: u8,
+    packets: Vec<Body>,
+}
+
+/// A state of all nodes and the network between them.
+#[derive(Clone, Debug)]
+pub struct Global {
+    nodes: Vec<(u64, Arc<Node>)>,
+    /// Those that hold packets, in order.
+    channels: Vec<Channel>,
+}
+
+/// Nodes are the same when their fingerprints are.
+impl PartialEq for Global {
+    fn eq(&self, other: &Self) -> bool {
+        self.nodes
+            .iter()
+            .map(|(f, _)| f)
+            .eq(other.nodes.iter().map(|(f, _)| f))
+            && self.channels == other.channels
+    }
+}
+
+impl Hash for Global {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for (fingerprint, _) in &self.nodes {
+            fingerprint.hash(state);
+        }
+        self.channels.hash(state);
+    }
+}
+
+/// One step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// The next call of a rank's program.
+    Call(u8),
+    /// The packet at this place of this channel is taken by its destination.
+    Take {
+        /// Its class.
+        priority: bool,
+        /// Who sent it.
+        source: u8,
+        /// Who takes it.
+        dest: u8,
+        /// How many it overtakes.
+        place: u8,
+    },
+    /// A rank injects a packet.
+    Inject {
+        /// Who.
+        rank: u8,
+        /// Its class.
+        priority: bool,
+    },
+}
+
+fn class(priority: bool) -> Class {
+    if priority {
+        Class::Priority
+    } else {
+        Class::Normal
+    }
+}
+
+/// What a device sees during one step: one packet to take, or room for one to inject.
+struct Hand<'a> {
+    shape: Shape,
+    /// The packet to take.
+    packet: Option<(Class, &'a [u8])>,
+    /// A taken packet may be answered.
+    answer: bool,
+    /// Room for one packet of this class.
+    room: Option<Class>,
+    out: Option<(Class, u32, Body)>,
+}
+
+impl Port for Hand<'_> {
+    fn can_inject(&self, class: Class) -> bool {
+        // Whoever takes a request finds room for the answer, and for nothing else.
+        self.room == Some(class) || (class == Class::Priority && self.packet.is_some())
+    }
+
+    fn has_node(&self, node: Coord) -> bool {
+        self.shape.rank(node).is_some()
+    }
+
+    fn inject(
+        &mut self,
+        class: Class,
+        dest: Coord,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let answers = class == Class::Priority && std::mem::take(&mut self.answer);
+        if !answers && self.room.take() != Some(class) {
+            return false;
+        }
+        let mut body = vec![0; len];
+        fill(&mut body);
+        let dest = self.shape.rank(dest).expect("a node of the machine");
+        assert!(
+            self.out.replace((class, dest, body.into())).is_none(),
+            "one packet a step"
+        );
+        true
+    }
+
+    fn head(&self, class: Class) -> Option<&[u8]> {
+        self.packet
+            .filter(|&(of, _)| of == class)
+            .map(|(_, body)| body)
+    }
+
+    fn pop(&mut self, class: Class) {
+        let (of, _) = self.packet.take().expect("the packet that head showed");
+        self.answer = of == class && class == Class::Normal;
+    }
+}
+
+impl Global {
+    fn channel_mut(&mut self, priority: bool, source: u8, dest: u8) -> &mut Channel {
+        let key = (priority, source, dest);
+        let at = match self
+            .channels
+            .binary_search_by_key(&key, |c| (c.priority, c.source, c.dest))
+        {
+            Ok(at) => at,
+            Err(at) => {
+                self.channels.insert(
+                    at,
+                    Channel {
+                        priority,
+                        source,
+                        dest,
+                        packets: Vec::new(),
+                    },
+                );
+                at
+            }
+        };
+        &mut self.channels[at]
+    }
+
+    fn answers_under_way(&self, source: u8) -> usize {
+        self.channels
+            .iter()
+            .filter(|c| c.priority && c.source == source)
+            .map(|c| c.packets.len())
+            .sum()
+    }
+
+    /// Runs `f` on the node and the hand it is given, and keeps what came of it.
+    fn with(
+        &mut self,
+        rank: u8,
+        mut hand: Hand<'_>,
+        f: impl FnOnce(&mut Node, &mut Hand<'_>) -> bool,
+    ) -> bool {
+        let (fingerprint, node) = &mut self.nodes[usize::from(rank)];
+        let node = Arc::make_mut(node);
+        let moved = f(node, &mut hand);
+        *fingerprint = node.fingerprint();
+        if let Some((class, dest, body)) = hand.out {
+            self.channel_mut(class == Class::Priority, rank, dest as u8)
+                .packets
+                .push(body);
+        }
+        moved
+    }
+
+    /// By receive in order of posting: the byte it got, once it is done.
+    fn received(&self) -> impl Iterator<Item = Option<u8>> {
+        let receiver = &self.nodes[0].1;
+        receiver
+            .calls
+            .iter()
+            .zip(&receiver.bytes.0)
+            .map(|(&id, &byte)| receiver.adi.is_done(id).then_some(byte))
+    }
+
+    fn is_complete(&self, case: &Case) -> bool {
+        let calls = |rank: usize| match rank {
+            0 => case.receives.len(),
+            sender => case.senders[sender - 1].len(),
+        };
+        self.channels.is_empty()
+            && self.nodes.iter().enumerate().all(|(rank, (_, node))| {
+                let adi = &node.adi;
+                node.calls.len() == calls(rank)
+                    && node.calls.iter().all(|&id| adi.is_done(id))
+                    && adi.is_quiet()
+                    && adi.region().used_bytes() == 0
+                    && adi.stats().malformed == 0
+            })
+    }
+
+    /// Every receive that is done got a message that it asked for, whole and once, with its status, and none
+    /// that overtook another (MPI-3.1 section 3.5).
+    fn is_in_order(&self, case: &Case) -> bool {
+        let adi = &self.nodes[0].1.adi;
+        let done: Vec<(usize, u8, Envelope)> = self
+            .received()
+            .enumerate()
+            .filter_map(|(receive, byte)| {
+                let byte = byte?;
+                let nobody = Envelope {
+                    source: 0,
+                    tag: 0,
+                    context: 1,
+                };
+                Some((receive, byte, case.message(byte).unwrap_or(nobody)))
+            })
+            .collect();
+        done.iter().all(|&(receive, byte, envelope)| {
+            let request = adi
+                .requests()
+                .get(self.nodes[0].1.calls[receive])
+                .expect("not yet freed");
+            let said = Envelope {
+                source: request.peer.unwrap_or(0),
+                tag: request.tag.unwrap_or(0),
+                context: request.context,
+            };
+            case.pattern(receive).matches(&envelope)
+                && said == envelope
+                && request.length as usize == case.len
+                && done.iter().all(|&(later, other, of)| {
+                    let same = envelope.source == of.source;
+                    later <= receive
+                        || (other != byte
+                            && !(same && other < byte && case.pattern(receive).matches(&of)))
+                })
+        })
+    }
+}
+
+impl Case {
+    fn call(&self, global: &mut Global, rank: u8) {
+        let hand = Hand {
+            shape: self.shape(),
+            packet: None,
+            answer: false,
+            room: None,
+            out: None,
+        };
+        global.with(rank, hand, |node, _| {
+            let at = node.calls.len();
+            let Node { adi, bytes, calls } = node;
+            let id = if rank == 0 {
+                bytes.0.push(EMPTY);
+                adi.irecv(bytes, self.pattern(at), Span::model(at, self.len))
+            } else {
+                let sender = rank - 1;
+                let tag = self.senders[usize::from(sender)][at];
+                bytes.0.push(sender * PER_SENDER + at as u8);
+                let to = SendTo {
+                    dest: 0,
+                    tag,
+                    context: 0,
+                    mode: self.mode,
+                };
+                adi.isend(to, Span::model(at, self.len))
+            };
+            calls.push(id.expect("the host's memory"));
+            true
+        });
+    }
+
+    fn take(&self, global: &mut Global, priority: bool, source: u8, dest: u8, place: u8) {
+        let packets = &mut global.channel_mut(priority, source, dest).packets;
+        let packet = packets.remove(usize::from(place));
+        if packets.is_empty() {
+            global
+                .channels
+                .retain(|channel| !channel.packets.is_empty());
+        }
+        let packet = Some((class(priority), &*packet));
+        let hand = Hand {
+            shape: self.shape(),
+            packet,
+            answer: false,
+            room: None,
+            out: None,
+        };
+        global.with(dest, hand, |node, hand| {
+            let moved = node.adi.progress(hand, &mut node.bytes);
+            assert!(
+                moved && hand.packet.is_none(),
+                "a packet that can be taken is taken"
+            );
+            true
+        });
+    }
+
+    fn inject(&self, global: &mut Global, rank: u8, priority: bool) -> bool {
+        let hand = Hand {
+            shape: self.shape(),
+            packet: None,
+            answer: false,
+            room: Some(class(priority)),
+            out: None,
+        };
+        global.with(rank, hand, |node, hand| {
+            node.adi.progress(hand, &mut node.bytes)
+        })
+    }
+
+    /// Room for one more answer of `rank`: the emergency memory.
+    fn can_answer(&self, global: &Global, rank: u8) -> bool {
+        global.answers_under_way(rank) < self.answers
+    }
+}
+
+impl Model for Case {
+    type State = Global;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<Global> {
+        let shape = self.shape();
+        let nodes = (0..shape.nodes())
+            .map(|rank| {
+                let bytes = if rank == 0 { self.mpi_memory } else { 0 };
+                let memory = Memory::allocate(bytes, self.nodes()).expect("the host's memory");
+                let config = Config {
+                    shape,
+                    rank,
+                    request_slots: usize::MAX,
+                };
+                let mut adi = Adi::new(config, memory).expect("a rank of the machine");
+                adi.set_rules(self.rules);
+                let node = Node {
+                    adi,
+                    bytes: Bytes(Vec::new()),
+                    calls: Vec::new(),
+                };
+                (node.fingerprint(), Arc::new(node))
+            })
+            .collect();
+        let mut global = Global {
+            nodes,
+            channels: Vec::new(),
+        };
+        if self.sent_early {
+            for (sender, tags) in (1..).zip(&self.senders) {
+                tags.iter().for_each(|_| self.call(&mut global, sender));
+            }
+        }
+        vec![global]
+    }
+
+    fn actions(&self, state: &Global, actions: &mut Vec<Step>) {
+        for rank in 0..self.nodes() as u8 {
+            let at = state.nodes[usize::from(rank)].1.calls.len();
+            let calls = match rank {
+                0 => self.receives.len(),
+                sender => self.senders[usize::from(sender) - 1].len(),
+            };
+            if at < calls {
+                actions.push(Step::Call(rank));
+            }
+            actions.push(Step::Inject {
+                rank,
+                priority: false,
+            });
+            if self.can_answer(state, rank) {
+                actions.push(Step::Inject {
+                    rank,
+                    priority: true,
+                });
+            }
+        }
+        for &Channel {
+            priority,
+            source,
+            dest,
+            ref packets,
+        } in &state.channels
+        {
+            if !priority && !self.can_answer(state, dest) {
+                continue;
+            }
+            let overtakes = if priority {
+                self.answers_overtake
+            } else {
+                self.rts_overtake
+            };
+            let places = if overtakes { packets.len() } else { 1 };
+            for place in 0..places as u8 {
+                actions.push(Step::Take {
+                    priority,
+                    source,
+                    dest,
+                    place,
+                });
+            }
+        }
+    }
+
+    fn next_state(&self, last: &Global, step: Step) -> Option<Global> {
+        let mut next = last.clone();
+        match step {
+            Step::Call(rank) => self.call(&mut next, rank),
+            Step::Take {
+                priority,
+                source,
+                dest,
+                place,
+            } => self.take(&mut next, priority, source, dest, place),
+            Step::Inject { rank, priority } => {
+                if !self.inject(&mut next, rank, priority) {
+                    return None;
+                }
+            }
+        }
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("matching order", |case: &Case, state: &Global| {
+                state.is_in_order(case)
+            }),
+            Property::always("memory within its size", |case: &Case, state: &Global| {
+                state.nodes[0].1.adi.region().peak_bytes() <= case.mpi_memory
+            }),
+            Property::eventually(
+                "every run comes to its end",
+                |case: &Case, state: &Global| state.is_complete(case),
+            ),
+        ]
+    }
+}
