@@ -317,8 +317,9 @@ impl Blackboard {
 }
 
 /// `text`, at most `bytes` long, cut between two characters.
-fn cut(text: &str, bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes)]
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+    // Always there; `get` spares the image the words for when it is not.
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or("")
 }
 
 /// A call as the node notes it.

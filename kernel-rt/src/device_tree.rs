@@ -106,9 +106,11 @@ impl<'a> Machine<'a> {
                 registers,
                 interrupt,
             };
-            slots.push(slot).map_err(|_| TreeError::TooManySlots)?;
+            let place = slots.partition_point(|other| other.registers.start < registers.start);
+            slots
+                .insert(place, slot)
+                .map_err(|_| TreeError::TooManySlots)?;
         }
-        slots.sort_unstable_by_key(|slot| slot.registers.start);
         Ok(Self {
             ram,
             clock_hz: clock_hz as u64,

@@ -11,6 +11,52 @@ use crate::console::{self, Stream};
 use crate::heap;
 use crate::node;
 
+/// Defines C's names. Weak, as in every C library: a program that has a function of its own with one of
+/// these names means its own.
+macro_rules! define {
+    ($($function:ident),* $(,)?) => {
+        $(core::arch::global_asm!(
+            concat!(".section .text.libc.", stringify!($function), ", \"ax\""),
+            concat!(".weak ", stringify!($function)),
+            concat!(".type ", stringify!($function), ", @function"),
+            concat!(stringify!($function), ":"),
+            "tail {function}",
+            function = sym $function,
+        );)*
+    };
+}
+
+define!(
+    fflush,
+    _exit,
+    abort,
+    malloc,
+    calloc,
+    free,
+    realloc,
+    aligned_alloc,
+    memalign,
+    posix_memalign,
+    malloc_usable_size,
+    gettimeofday,
+    clock_gettime,
+    clock,
+    nanosleep,
+    usleep,
+    sleep,
+    write,
+    read,
+    open,
+    close,
+    lseek,
+    unlink,
+    fstat,
+    isatty,
+    getpid,
+    gethostname,
+    kill,
+);
+
 // errno.h of picolibc.
 const EBADF: c_int = 9;
 const ENOMEM: c_int = 12;
@@ -104,7 +150,6 @@ static stdout: FileRef = FileRef(&OUT);
 static stderr: FileRef = FileRef(&ERR);
 
 /// As C has it; picolibc's own does not know the null pointer, which means all streams.
-#[unsafe(no_mangle)]
 unsafe extern "C" fn fflush(file: *mut File) -> c_int {
     // SAFETY: C's promise.
     match unsafe { file.as_ref() } {
@@ -121,12 +166,10 @@ unsafe extern "C" fn fflush(file: *mut File) -> c_int {
 }
 
 /// The program ends with `status`; atexit's functions have run.
-#[unsafe(no_mangle)]
 extern "C" fn _exit(status: c_int) -> ! {
     node::finish(status)
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn abort() -> ! {
     node::program_abort("the program called abort()")
 }
@@ -142,12 +185,10 @@ fn alloc(size: usize, align: usize) -> *mut c_void {
     block.cast()
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn malloc(size: usize) -> *mut c_void {
     alloc(size, heap::C_ALIGN)
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else {
         set_errno(ENOMEM);
@@ -161,7 +202,6 @@ extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     block
 }
 
-#[unsafe(no_mangle)]
 unsafe extern "C" fn free(block: *mut c_void) {
     // SAFETY: C's promise.
     if !block.is_null() && unsafe { heap::c_free(block.cast()) }.is_err() {
@@ -171,7 +211,6 @@ unsafe extern "C" fn free(block: *mut c_void) {
     }
 }
 
-#[unsafe(no_mangle)]
 unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
     if block.is_null() {
         return malloc(size);
@@ -193,7 +232,6 @@ unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
     new
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     if !align.is_power_of_two() {
         set_errno(EINVAL);
@@ -202,12 +240,10 @@ extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     alloc(size, align)
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     aligned_alloc(align, size)
 }
 
-#[unsafe(no_mangle)]
 unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
     if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
         return EINVAL;
@@ -221,7 +257,6 @@ unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: u
     0
 }
 
-#[unsafe(no_mangle)]
 unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if block.is_null() {
         return 0;
@@ -230,7 +265,7 @@ unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     unsafe { heap::c_size(block.cast()) }.unwrap_or(0)
 }
 
-// Time. The node has no calendar: the epoch is the machine's start.
+// Time.
 
 #[repr(C)]
 struct Timeval {
@@ -244,9 +279,8 @@ struct Timespec {
     nanoseconds: c_long,
 }
 
-#[unsafe(no_mangle)]
 unsafe extern "C" fn gettimeofday(out: *mut Timeval, _: *mut c_void) -> c_int {
-    let now = node::now_ns();
+    let now = node::wall_clock_ns();
     if !out.is_null() {
         // SAFETY: C's promise.
         unsafe {
@@ -259,9 +293,13 @@ unsafe extern "C" fn gettimeofday(out: *mut Timeval, _: *mut c_void) -> c_int {
     0
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn clock_gettime(_: c_int, out: *mut Timespec) -> c_int {
-    let now = node::now_ns();
+unsafe extern "C" fn clock_gettime(clock: c_int, out: *mut Timespec) -> c_int {
+    const CLOCK_REALTIME: c_int = 1; // time.h of picolibc
+    let now = match clock {
+        CLOCK_REALTIME => node::wall_clock_ns(),
+        // Monotonic, or the processor time of the one process, which has the processor to itself.
+        _ => node::now_ns(),
+    };
     if out.is_null() {
         return fail(EINVAL);
     }
@@ -276,12 +314,10 @@ unsafe extern "C" fn clock_gettime(_: c_int, out: *mut Timespec) -> c_int {
 }
 
 /// Processor time: the program has the processor to itself. In units of CLOCKS_PER_SEC, 1000000.
-#[unsafe(no_mangle)]
 extern "C" fn clock() -> c_long {
     (node::now_ns() / 1000) as c_long
 }
 
-#[unsafe(no_mangle)]
 unsafe extern "C" fn nanosleep(duration: *const Timespec, left: *mut Timespec) -> c_int {
     // SAFETY: C's promise.
     let Some(duration) = (unsafe { duration.as_ref() }) else {
@@ -310,13 +346,11 @@ unsafe extern "C" fn nanosleep(duration: *const Timespec, left: *mut Timespec) -
     0
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn usleep(microseconds: u32) -> c_int {
     node::sleep(u64::from(microseconds) * 1000);
     0
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn sleep(seconds: u32) -> u32 {
     node::sleep(u64::from(seconds) * 1_000_000_000);
     0
@@ -332,7 +366,6 @@ fn stream(descriptor: c_int) -> Option<Stream> {
     }
 }
 
-#[unsafe(no_mangle)]
 unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
     let Some(stream) = stream(descriptor) else {
         return fail(EBADF) as isize;
@@ -347,7 +380,6 @@ unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, count: usize
     count as isize
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn read(descriptor: c_int, _: *mut c_void, _: usize) -> isize {
     if descriptor == 0 {
         0
@@ -356,43 +388,35 @@ extern "C" fn read(descriptor: c_int, _: *mut c_void, _: usize) -> isize {
     }
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn open(_: *const c_char, _: c_int) -> c_int {
     fail(ENOSYS)
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn close(_: c_int) -> c_int {
     fail(EBADF)
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn lseek(_: c_int, _: i64, _: c_int) -> i64 {
     fail(EBADF) as i64
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn unlink(_: *const c_char) -> c_int {
     fail(ENOSYS)
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn fstat(_: c_int, _: *mut c_void) -> c_int {
     fail(ENOSYS)
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn isatty(_: c_int) -> c_int {
     0
 }
 
-#[unsafe(no_mangle)]
 extern "C" fn getpid() -> c_int {
     1
 }
 
 /// A name for this node, from its coordinates; cut, with its ending zero, to the room there is (POSIX).
-#[unsafe(no_mangle)]
 unsafe extern "C" fn gethostname(out: *mut c_char, room: usize) -> c_int {
     let mut name = heapless::String::<24>::new();
     if let Some(p) = node::personality() {
@@ -413,7 +437,6 @@ unsafe extern "C" fn gethostname(out: *mut c_char, room: usize) -> c_int {
 }
 
 /// Signals exist only within the program: picolibc's `raise` does not come here.
-#[unsafe(no_mangle)]
 extern "C" fn kill(_: c_int, _: c_int) -> c_int {
     fail(ENOSYS)
 }

@@ -38,11 +38,11 @@ pub const MPI_SHARE: u64 = 8;
 /// Memory of one link in bytes: its frames and two queues.
 pub const LINK_BYTES: u64 =
     (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES + 2 * QUEUE_PAGES * PAGE;
-/// Memory of one console in bytes: one queue; its buffers belong to the image.
-pub const CONSOLE_BYTES: u64 = QUEUE_PAGES * PAGE;
+/// Memory of one console in bytes: its queue and the control queue.
+pub const CONSOLE_BYTES: u64 = 2 * QUEUE_PAGES * PAGE;
 
-// The sums of a node with everything: six links are 672 KiB, two consoles 16 KiB.
-const _: () = assert!(6 * LINK_BYTES == 672 * 1024 && 2 * CONSOLE_BYTES == 16 * 1024);
+// The sums of a node with everything: six links are 672 KiB, two consoles 32 KiB.
+const _: () = assert!(6 * LINK_BYTES == 672 * 1024 && 2 * CONSOLE_BYTES == 32 * 1024);
 // Which leaves a program room even in the least memory.
 const _: () = assert!(6 * LINK_BYTES + 2 * CONSOLE_BYTES + MIN_HEAP < MIN_MEMORY / 4);
 
@@ -128,7 +128,7 @@ impl Plan {
     /// When the heap could not hold what is taken from it at boot and [`MIN_HEAP`] besides.
     pub fn new(ram: Bytes, image_end: u64, needs: Needs) -> Result<Self, TooSmall> {
         let (links, consoles) = (needs.links as u64, needs.consoles as u64);
-        let queues = (2 * links + consoles) * QUEUE_PAGES * PAGE;
+        let queues = 2 * (links + consoles) * QUEUE_PAGES * PAGE;
         let frames = links * (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES;
         let image = image_end.next_multiple_of(PAGE).saturating_sub(ram.start);
         // Sizes beyond all memories saturate and are then found too big.

@@ -31,7 +31,7 @@ use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
 
 use crate::arch;
-use crate::blackboard::{Blackboard, Call, Counter, End, MESSAGE_BYTES};
+use crate::blackboard::{Blackboard, Call, Counter, End, MESSAGE_BYTES, cut};
 use crate::board::{self, plic, timer};
 use crate::console::{self, Stream};
 use crate::dev::virtio_console::ConsoleDevice;
@@ -72,7 +72,13 @@ const DRAIN_NS: u64 = 500_000_000;
 /// Greatest number of request slots; the heap ends sooner.
 const REQUEST_SLOTS: usize = mpi_adi::request::MAX_SLOTS;
 
+const NS_PER_SECOND: u64 = 1_000_000_000;
+
 static CLOCK_HZ: AtomicU64 = AtomicU64::new(1);
+/// Nanoseconds per tick, with 32 binary places.
+static NS_PER_TICK: AtomicU64 = AtomicU64::new(0);
+/// Time since 1970 in nanoseconds when the clock stood at 0.
+static WALL_CLOCK_AT_0: AtomicU64 = AtomicU64::new(0);
 static PERSONALITY: Mutex<Cell<Option<Personality>>> = Mutex::new(Cell::new(None));
 static RAM: Mutex<Cell<Bytes>> = Mutex::new(Cell::new(Bytes { start: 0, end: 0 }));
 static NODE: Mutex<RefCell<Option<Node>>> = Mutex::new(RefCell::new(None));
@@ -88,6 +94,8 @@ struct Board {
     memory: RawMemory,
     /// The last step moved nothing, and nobody has touched the device since.
     quiet: bool,
+    /// The blackboard lacks what was done since.
+    unpublished: bool,
     beats: u64,
     idle_ticks: u64,
     started: u64,
@@ -98,14 +106,29 @@ pub fn now_ns() -> u64 {
     ns(arch::ticks())
 }
 
+/// Time since 1970 in nanoseconds, as the board's calendar had it at boot; it may be wrong.
+pub fn wall_clock_ns() -> u64 {
+    WALL_CLOCK_AT_0.load(Ordering::Relaxed) + now_ns()
+}
+
+/// Sets the frequency of the clock.
+fn set_clock(hz: u64) {
+    CLOCK_HZ.store(hz, Ordering::Relaxed);
+    NS_PER_TICK.store((NS_PER_SECOND << 32) / hz, Ordering::Relaxed);
+    let then = board::calendar_ns().saturating_sub(now_ns());
+    WALL_CLOCK_AT_0.store(then, Ordering::Relaxed);
+}
+
+/// Without a division, because every step asks. A frequency that does not divide a thousand million is
+/// off by less than one part in a thousand million.
 fn ns(ticks: u64) -> u64 {
-    let hz = CLOCK_HZ.load(Ordering::Relaxed);
-    (ticks as u128 * 1_000_000_000 / hz as u128) as u64
+    (ticks as u128 * NS_PER_TICK.load(Ordering::Relaxed) as u128 >> 32) as u64
 }
 
 fn ticks_of(ns: u64) -> u64 {
     let hz = CLOCK_HZ.load(Ordering::Relaxed);
-    (ns as u128 * hz as u128 / 1_000_000_000) as u64
+    let rest = (ns % NS_PER_SECOND).saturating_mul(hz) / NS_PER_SECOND;
+    (ns / NS_PER_SECOND).saturating_mul(hz).saturating_add(rest)
 }
 
 /// Who this node is; `None` early in the boot.
@@ -143,7 +166,7 @@ pub fn boot(tree_bytes: usize) -> ! {
         Ok(machine) => machine,
         Err(why) => boot_failed(format_args!("{why}")),
     };
-    CLOCK_HZ.store(machine.clock_hz, Ordering::Relaxed);
+    set_clock(machine.clock_hz);
     critical_section::with(|cs| RAM.borrow(cs).set(machine.ram));
     let args = match BootArgs::parse(machine.boot_args) {
         Ok(args) => args,
@@ -214,6 +237,7 @@ pub fn boot(tree_bytes: usize) -> ! {
             torus,
             memory: RawMemory,
             quiet: false,
+            unpublished: true,
             beats: 0,
             idle_ticks: 0,
             started: arch::ticks(),
@@ -438,9 +462,12 @@ impl Board {
         moved |= self.torus.step(now);
         self.beats += 1;
         self.quiet = !moved;
-        if self.quiet {
-            // Whatever happens next, a hang or the end, the figures stand.
+        if moved {
+            self.unpublished = true;
+        } else if self.unpublished {
+            // Whatever comes next, the end or a hang, the figures stand.
             self.publish(adi);
+            self.unpublished = false;
         }
         moved
     }
@@ -648,9 +675,8 @@ impl Message {
 
 impl fmt::Write for Message {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = MESSAGE_BYTES - self.0.len();
         // Cut to the room there is, so it is never refused.
-        let _ = self.0.push_str(&text[..text.floor_char_boundary(room)]);
+        let _ = self.0.push_str(cut(text, MESSAGE_BYTES - self.0.len()));
         Ok(())
     }
 }

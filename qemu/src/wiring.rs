@@ -89,12 +89,13 @@ impl Wiring<'_> {
             option(
                 "device",
                 format!(
-                    "virtio-serial-device,id=serial-{name},bus=virtio-mmio-bus.{slot},max_ports=1"
+                    "virtio-serial-device,id=serial-{name},bus=virtio-mmio-bus.{slot},max_ports=2"
                 ),
             );
+            // Not a `virtconsole`: QEMU drops its output while nobody takes it, instead of holding it up.
             option(
                 "device",
-                format!("virtconsole,chardev={name},bus=serial-{name}.0"),
+                format!("virtserialport,chardev={name},bus=serial-{name}.0,nr=1"),
             );
         }
         arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(String::from));

@@ -1,5 +1,5 @@
-//! QEMU's riscv64 `virt` machine (hw/riscv/virt.c): memory map, UART, core-local interruptor, interrupt
-//! controller, exit device. What differs between instances (memory, slots, clock) is in the device tree.
+//! QEMU's riscv64 `virt` machine (hw/riscv/virt.c): memory map, UART, calendar, core-local interruptor,
+//! interrupt controller, exit device. What differs between instances (memory, slots, clock) is in the device tree.
 
 use core::ptr;
 
@@ -15,6 +15,7 @@ pub const SLOT_STDOUT: usize = 6;
 pub const SLOT_STDERR: usize = 7;
 
 const EXIT: usize = 0x10_0000;
+const CALENDAR: usize = 0x10_1000;
 const CLINT: usize = 0x200_0000;
 const PLIC: usize = 0xc00_0000;
 const UART: usize = 0x1000_0000;
@@ -39,6 +40,13 @@ pub fn exit(status: u8) -> ! {
     };
     write32(EXIT, word);
     crate::arch::park()
+}
+
+/// Time since 1970 in nanoseconds (hw/rtc/goldfish_rtc.c).
+pub fn calendar_ns() -> u64 {
+    // Reading the lower half fixes the upper one.
+    let low = read32(CALENDAR);
+    (read32(CALENDAR + 4) as u64) << 32 | low as u64
 }
 
 /// The interrupt controller (SiFive PLIC), its first context: machine mode of hart 0.

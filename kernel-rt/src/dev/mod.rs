@@ -81,7 +81,8 @@ unsafe impl Hal for BoardHal {
 pub enum DeviceError {
     /// The slot speaks another version than 2: QEMU needs `-global virtio-mmio.force-legacy=false`.
     Transport,
-    /// The device refuses the modern interface.
+    /// The device lacks the modern interface, or what this kernel needs of its kind: a console must offer
+    /// more than one port (QEMU: `max_ports=2`).
     Refused,
     /// The device's queue is missing or too small, or there is no memory for it.
     Queue,
@@ -95,7 +96,9 @@ impl fmt::Display for DeviceError {
             Self::Transport => {
                 "its transport is not version 2 (QEMU: -global virtio-mmio.force-legacy=false)"
             }
-            Self::Refused => "it refuses the modern interface",
+            Self::Refused => {
+                "it lacks a feature that this kernel needs (a console: more than one port)"
+            }
             Self::Queue => "its queue is missing or too small",
             Self::Interrupt => "it has no usable interrupt",
         })
@@ -124,9 +127,9 @@ pub unsafe fn transport(
     }
 }
 
-/// Section 3.1.1, steps 1 to 6, taking no feature but the modern interface. The queues come next, then
-/// [`Transport::finish_init`].
-fn begin(transport: &mut MmioTransport<'static>) -> Result<(), DeviceError> {
+/// Section 3.1.1, steps 1 to 6, taking the features `wanted`, without which it fails, and the modern
+/// interface. The queues come next, then [`Transport::finish_init`].
+fn begin(transport: &mut MmioTransport<'static>, wanted: u64) -> Result<(), DeviceError> {
     const VERSION_1: u64 = 1 << 32;
     if transport.get_status() != DeviceStatus::empty() {
         // Only if somebody used it before: QEMU's network device drops on a reset what the neighbour, who
@@ -135,10 +138,11 @@ fn begin(transport: &mut MmioTransport<'static>) -> Result<(), DeviceError> {
     }
     let known = DeviceStatus::ACKNOWLEDGE | DeviceStatus::DRIVER;
     transport.set_status(known);
-    if transport.read_device_features() & VERSION_1 == 0 {
+    let features = VERSION_1 | wanted;
+    if transport.read_device_features() & features != features {
         return Err(DeviceError::Refused);
     }
-    transport.write_driver_features(VERSION_1);
+    transport.write_driver_features(features);
     transport.set_status(known | DeviceStatus::FEATURES_OK);
     if !transport.get_status().contains(DeviceStatus::FEATURES_OK) {
         return Err(DeviceError::Refused);

@@ -1,4 +1,7 @@
-//! An output stream over a virtio console's first port (section 5.3).
+//! An output stream over port 1 of a virtio console (section 5.3).
+//!
+//! Port 0 would be simpler, but it is a console in the narrow sense, and QEMU throws away what such a one
+//! writes while nobody takes it. On the other ports it holds the writer up instead.
 
 use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::Transport;
@@ -6,13 +9,29 @@ use virtio_drivers::transport::mmio::MmioTransport;
 
 use super::{BoardHal, DeviceError};
 
-const QUEUE_TRANSMIT: u16 = 1;
-/// The least that a virtqueue can have; one buffer is under way at a time.
+// Section 5.3.2: ports have two queues each, and the control queues come behind port 0's.
+const QUEUE_CONTROL: u16 = 3;
+const QUEUE_TRANSMIT: u16 = 5;
+/// One buffer is under way at a time.
 const QUEUE_SIZE: usize = 2;
+/// VIRTIO_CONSOLE_F_MULTIPORT (section 5.3.3).
+const FEATURE_PORTS: u64 = 1 << 1;
+const PORT: u32 = 1;
+
+/// `virtio_console_control` (section 5.3.6.2) of a port, with value 1.
+fn control(port: u32, event: u16) -> [u8; 8] {
+    let ([a, b, c, d], [e, f]) = (port.to_le_bytes(), event.to_le_bytes());
+    [a, b, c, d, e, f, 1, 0]
+}
+const DEVICE_READY: u16 = 0;
+const PORT_READY: u16 = 3;
+const PORT_OPEN: u16 = 6;
 
 /// One output stream.
 pub struct ConsoleDevice {
     transport: MmioTransport<'static>,
+    /// Not used again, but the device still knows its memory.
+    _control: VirtQueue<BoardHal, QUEUE_SIZE>,
     queue: VirtQueue<BoardHal, QUEUE_SIZE>,
     /// The buffer that the device reads, with its token.
     writing: Option<(u16, &'static mut [u8], usize)>,
@@ -24,12 +43,22 @@ impl ConsoleDevice {
     /// # Errors
     /// When the device is not what this driver needs; see [`DeviceError`].
     pub fn new(mut transport: MmioTransport<'static>) -> Result<Self, DeviceError> {
-        super::begin(&mut transport)?;
-        let queue = VirtQueue::new(&mut transport, QUEUE_TRANSMIT, false, false)
-            .map_err(|_| DeviceError::Queue)?;
+        super::begin(&mut transport, FEATURE_PORTS)?;
+        let mut queue = |number| {
+            VirtQueue::<BoardHal, QUEUE_SIZE>::new(&mut transport, number, false, false)
+                .map_err(|_| DeviceError::Queue)
+        };
+        let (mut to_control, queue) = (queue(QUEUE_CONTROL)?, queue(QUEUE_TRANSMIT)?);
         transport.finish_init();
+        // What the device has to say about its ports is of no interest, so it gets no buffers to say it.
+        for (port, event) in [(0, DEVICE_READY), (PORT, PORT_READY), (PORT, PORT_OPEN)] {
+            to_control
+                .add_notify_wait_pop(&[&control(port, event)], &mut [], &mut transport)
+                .map_err(|_| DeviceError::Queue)?;
+        }
         Ok(Self {
             transport,
+            _control: to_control,
             queue,
             writing: None,
         })

@@ -62,7 +62,7 @@ impl NetLink {
         mut transport: MmioTransport<'static>,
         frames: &'static mut [Frame; RECEIVE_FRAMES + TRANSMIT_FRAMES],
     ) -> Result<Self, DeviceError> {
-        super::begin(&mut transport)?;
+        super::begin(&mut transport, 0)?;
         let receive = VirtQueue::new(&mut transport, QUEUE_RECEIVE, false, false)
             .map_err(|_| DeviceError::Queue)?;
         let mut transmit = VirtQueue::new(&mut transport, QUEUE_TRANSMIT, false, false)
