@@ -19,8 +19,8 @@
 //! | what | grows with | where | bound |
 //! |---|---|---|---|
 //! | unexpected records and their buffers | incoming traffic | the region | `--mpi-memory`, fixed at start |
-//! | answers | incoming traffic | the network's priority FIFO; one bit a source for resendAll | constant |
-//! | peer table | the job | 2.25 bytes a process, at start | constant |
+//! | answers | incoming traffic | the network's priority FIFO; the peer table for resendAll | constant |
+//! | peer table | the job | 2.5 bytes a process, at start | constant |
 //! | requests, pending send queues | the program's own calls | the program's heap | the node's RAM; an error when used up |
 //! | armed probes | the program's own probes, at most [`probe::ARMED_PROBES`] | the program's heap | as above |
 //!
@@ -121,8 +121,7 @@ pub struct Memory {
     blocks: Box<[Block]>,
     taken: Box<[usize]>,
     ages: Box<[Ages]>,
-    failed: Box<[usize]>,
-    owed: Box<[usize]>,
+    bits: Box<[u8]>,
 }
 
 impl Memory {
@@ -133,13 +132,11 @@ impl Memory {
         let words = Region::map_words(blocks);
         let bytes = blocks * BLOCK_BYTES + words * size_of::<usize>() + Peers::bytes(peers);
         let none = NoMemory::Start { bytes };
-        let map = || boxed(0, Peers::map_words(peers)).ok_or(none);
         Ok(Memory {
             blocks: boxed([0; BLOCK_BYTES], blocks).ok_or(none)?,
             taken: boxed(0, words).ok_or(none)?,
             ages: boxed(Ages::default(), peers).ok_or(none)?,
-            failed: map()?,
-            owed: map()?,
+            bits: boxed(0, Peers::bit_bytes(peers)).ok_or(none)?,
         })
     }
 }
@@ -189,6 +186,8 @@ pub struct Stats {
     pub resend_all_sent: u64,
     /// resendAll received.
     pub resend_all_received: u64,
+    /// DONE sent: notices that asked for nothing that was there.
+    pub done_sent: u64,
     /// Packets that contradict themselves or the device's state; discarded.
     pub malformed: u64,
     /// What the message layer counted.
@@ -210,6 +209,13 @@ pub struct Adi {
     transfers: List,
     /// Receives whose CTS is still to be sent.
     owing: List,
+    /// Posted receives from one source that a notice has still to name.
+    unnamed: List,
+    /// Posted receives from any source that every notice names, since some source waited when they were
+    /// posted.
+    wild: List,
+    /// Serial number of the next posted receive.
+    posts: u32,
     probes: Probes,
     /// The context of the next communicator that the program makes.
     next_context: Context,
@@ -229,6 +235,8 @@ impl Hash for Adi {
         self.pending.hash(state);
         self.transfers.hash(state);
         self.owing.hash(state);
+        self.unnamed.hash(state);
+        self.wild.hash(state);
         self.probes.hash(state);
     }
 }
@@ -268,11 +276,14 @@ impl Adi {
             rank: config.rank,
             requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
             region: Region::new(memory.blocks, memory.taken),
-            peers: Peers::new(memory.ages, memory.failed, memory.owed),
+            peers: Peers::new(memory.ages, memory.bits),
             matching: Matching::default(),
             pending: Pending::default(),
             transfers: List::default(),
             owing: List::default(),
+            unnamed: List::default(),
+            wild: List::default(),
+            posts: 0,
             probes: Probes::default(),
             next_context: comm::FIRST_MADE_CONTEXT,
             stats: Stats::default(),
@@ -356,6 +367,7 @@ impl Adi {
         let handlers = Handlers::new()
             .request(wire::RTS, recv::on_rts::<M>)
             .request(wire::DATA, recv::on_data::<M>)
+            .request(wire::DONE, recv::on_done::<M>)
             .answer(wire::CTS, send::on_cts::<M>)
             .answer(wire::NCTSD, send::on_nctsd::<M>)
             .answer(wire::NCTS, send::on_ncts::<M>)

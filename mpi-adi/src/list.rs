@@ -62,6 +62,31 @@ impl List {
         self.len += 1;
     }
 
+    /// The last slot, or [`NONE`].
+    pub fn tail(&self) -> u32 {
+        self.tail
+    }
+
+    /// Puts `index`, which is in no list, behind `after`, or at the head when that is [`NONE`].
+    pub fn insert_after(&mut self, slots: &mut impl Links, after: u32, index: u32) {
+        let next = if after == NONE {
+            self.head
+        } else {
+            slots.next(after)
+        };
+        slots.set_prev(index, after);
+        slots.set_next(index, next);
+        match after {
+            NONE => self.head = index,
+            after => slots.set_next(after, index),
+        }
+        match next {
+            NONE => self.tail = index,
+            next => slots.set_prev(next, index),
+        }
+        self.len += 1;
+    }
+
     /// Takes `index` out, which is in this list.
     pub fn remove(&mut self, slots: &mut impl Links, index: u32) {
         let (prev, next) = (slots.prev(index), slots.next(index));
@@ -73,6 +98,8 @@ impl List {
             NONE => self.tail = prev,
             next => slots.set_prev(next, prev),
         }
+        slots.set_next(index, NONE);
+        slots.set_prev(index, NONE);
         self.len -= 1;
     }
 

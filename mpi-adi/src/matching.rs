@@ -30,30 +30,17 @@ impl Hash for Matching {
 }
 
 impl Matching {
-    /// Takes the first posted receive that matches `envelope` out of its queue: its slot, or `None`.
-    pub fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<u32> {
+    /// The first posted receive that matches `envelope`, leaving it where it is: its slot, or `None`.
+    pub fn arrive(&mut self, requests: &RequestPool, envelope: &Envelope) -> Option<u32> {
         let mut at = self.posted.head();
         while at != NONE {
             self.traversals += 1;
             if requests.at(at).pattern().matches(envelope) {
-                self.posted.remove(requests, at);
                 return Some(at);
             }
             at = requests.next(at);
         }
         None
-    }
-
-    /// Whether a posted receive matches `envelope`, leaving it where it is.
-    pub fn would_match(&self, requests: &RequestPool, envelope: &Envelope) -> bool {
-        let mut at = self.posted.head();
-        while at != NONE {
-            if requests.at(at).pattern().matches(envelope) {
-                return true;
-            }
-            at = requests.next(at);
-        }
-        false
     }
 
     /// Appends a receive to the posted receive queue.
@@ -62,7 +49,7 @@ impl Matching {
         self.peak_posted = self.peak_posted.max(self.posted.len());
     }
 
-    /// Takes a posted receive out again (cancel).
+    /// Takes a posted receive out: it has matched, or is cancelled.
     pub fn unpost(&mut self, requests: &mut RequestPool, slot: u32) {
         self.posted.remove(requests, slot);
     }

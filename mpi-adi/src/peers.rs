@@ -1,9 +1,7 @@
-//! What is kept for every peer: two ages and two bits, 2.25 bytes.
+//! What is kept for every peer: two ages and four bits, 2.5 bytes.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
-use bitvec::order::Lsb0;
-use bitvec::view::BitView;
 
 use crate::envelope::Rank;
 use crate::protocol::{Age, Rules, restarts};
@@ -17,47 +15,110 @@ pub struct Ages {
     pub from: Age,
 }
 
+/// How a source stands with us as its receiver (three bits).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Standing {
+    /// None of its messages stands refused, as far as we know.
+    Calm,
+    /// Some of its messages stand refused, none of them under the current age.
+    Hungry,
+    /// One of its messages was refused under the current age: its failed bit is set.
+    Failed,
+    /// It has a new age; the notice that tells it is still to be sent.
+    Owed,
+    /// The notice is on its way; nothing has come under the new age yet.
+    Open,
+    /// As `Open`, and receives that it could match have been posted since.
+    OpenAgain,
+}
+
+impl Standing {
+    const ALL: [Standing; 6] = {
+        use Standing::*;
+        [Calm, Hungry, Failed, Owed, Open, OpenAgain]
+    };
+
+    /// Its messages stand refused, and no notice is on its way.
+    pub fn waits(self) -> bool {
+        restarts(matches!(self, Standing::Hungry | Standing::Failed))
+    }
+}
+
+const STANDING: u8 = 7;
+/// As a sender, we owe the peer a DONE.
+const DONE: u8 = 8;
+
 /// The peer table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Peers {
     ages: Box<[Ages]>,
-    failed: Box<[usize]>,
-    owed: Box<[usize]>,
-    failed_count: u32,
-    owed_count: u32,
-    /// Where the search for an owed resendAll goes on, so that sources take turns.
+    /// Four bits a peer.
+    bits: Box<[u8]>,
+    waiting: u32,
+    owed: u32,
+    open: u32,
+    done: u32,
+    /// Where the search for the next source to serve goes on, so that sources take turns.
     turn: u32,
 }
 
 impl Peers {
-    /// A table over `ages` (one a peer) and two bit maps of at least as many bits.
+    /// A table over `ages` (one a peer) and `bits` (a byte for two peers).
     ///
     /// # Panics
-    /// When a bit map is too small.
-    pub fn new(mut ages: Box<[Ages]>, mut failed: Box<[usize]>, mut owed: Box<[usize]>) -> Self {
-        let words = Self::map_words(ages.len());
-        assert!(failed.len() >= words && owed.len() >= words);
+    /// When `bits` is too small.
+    pub fn new(mut ages: Box<[Ages]>, mut bits: Box<[u8]>) -> Self {
+        assert!(bits.len() >= Self::bit_bytes(ages.len()));
         ages.fill(Ages::default());
-        failed.fill(0);
-        owed.fill(0);
+        bits.fill(0);
         Peers {
             ages,
-            failed,
-            owed,
-            failed_count: 0,
-            owed_count: 0,
+            bits,
+            waiting: 0,
+            owed: 0,
+            open: 0,
+            done: 0,
             turn: 0,
         }
     }
 
-    /// Words of one bit map for `peers` peers.
-    pub const fn map_words(peers: usize) -> usize {
-        peers.div_ceil(usize::BITS as usize)
+    /// Bytes of bits for `peers` peers.
+    pub const fn bit_bytes(peers: usize) -> usize {
+        peers.div_ceil(2)
     }
 
     /// Bytes of the table for `peers` peers.
     pub const fn bytes(peers: usize) -> usize {
-        peers * size_of::<Ages>() + 2 * Self::map_words(peers) * size_of::<usize>()
+        peers * size_of::<Ages>() + Self::bit_bytes(peers)
+    }
+
+    fn nibble(&self, peer: Rank) -> u8 {
+        self.bits[peer as usize / 2] >> (peer % 2 * 4) & 0xF
+    }
+
+    fn set_nibble(&mut self, peer: Rank, nibble: u8) {
+        let (byte, shift) = (&mut self.bits[peer as usize / 2], peer % 2 * 4);
+        *byte = *byte & !(0xF << shift) | nibble << shift;
+    }
+
+    /// How `source` stands.
+    pub fn standing(&self, source: Rank) -> Standing {
+        Standing::ALL[(self.nibble(source) & STANDING) as usize]
+    }
+
+    /// The one place where a source's standing changes.
+    fn set(&mut self, source: Rank, standing: Standing) {
+        let old = self.standing(source);
+        for (standing, change) in [(old, u32::MAX), (standing, 1)] {
+            let count = match standing {
+                Standing::Calm => continue,
+                Standing::Hungry | Standing::Failed => &mut self.waiting,
+                Standing::Owed => &mut self.owed,
+                Standing::Open | Standing::OpenAgain => &mut self.open,
+            };
+            *count = count.wrapping_add(change);
+        }
+        self.set_nibble(source, self.nibble(source) & DONE | standing as u8);
     }
 
     /// The ages of `peer`.
@@ -65,84 +126,119 @@ impl Peers {
         self.ages[peer as usize]
     }
 
-    /// Takes the age that `peer`'s resendAll brings; false when that says nothing new.
-    pub fn take_age(&mut self, peer: Rank, age: Age, rules: Rules) -> bool {
-        let to = &mut self.ages[peer as usize].to;
-        let news = rules.is_news(*to, age);
-        if news {
-            *to = age;
+    /// Takes the age that `peer`'s notice brings.
+    pub fn take_age(&mut self, peer: Rank, age: Age) {
+        self.ages[peer as usize].to = age;
+    }
+
+    /// Notices still to be sent.
+    pub fn owed(&self) -> u32 {
+        self.owed + self.done
+    }
+
+    /// Sources whose messages stand refused and to which no notice is on its way.
+    pub fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
+    /// The first peer from `from` on of whom `is` is true, once around; what `from` is left at is for the
+    /// next search.
+    fn find(&self, is: impl Fn(u8) -> bool) -> Option<Rank> {
+        let peers = self.ages.len() as u32;
+        (self.turn..peers)
+            .chain(0..self.turn)
+            .find(|&peer| is(self.nibble(peer)))
+    }
+
+    /// Gives `source` a new age and owes it the notice.
+    pub fn restart(&mut self, source: Rank, rules: Rules) {
+        let from = &mut self.ages[source as usize].from;
+        *from = rules.next_age(*from);
+        self.set(source, Standing::Owed);
+    }
+
+    /// Restarts up to `count` sources that wait, by turns.
+    pub fn restart_next(&mut self, count: u32, rules: Rules) {
+        for _ in 0..count.min(self.waiting) {
+            let waits = |nibble: u8| Standing::ALL[(nibble & STANDING) as usize].waits();
+            let Some(source) = self.find(waits) else {
+                return;
+            };
+            self.turn = (source + 1) % self.ages.len() as u32;
+            self.restart(source, rules);
         }
-        news
     }
 
-    /// An RTS of `source` was refused under the current age.
-    pub fn set_failed(&mut self, source: Rank) {
-        let bits = self.failed.view_bits_mut::<Lsb0>();
-        if !bits[source as usize] {
-            bits.set(source as usize, true);
-            self.failed_count += 1;
+    /// A receive has been posted that `source` (any source when `None`) could match: restarts who waits.
+    /// True when a notice must name the receive.
+    pub fn posted(&mut self, source: Option<Rank>, rules: Rules) -> bool {
+        if self.waiting + self.owed + self.open == 0 {
+            return false;
         }
-    }
-
-    /// Sources whose failed bit is set.
-    pub fn failed(&self) -> u32 {
-        self.failed_count
-    }
-
-    /// Owes `source` a resendAll with its current age.
-    pub fn owe(&mut self, source: Rank) {
-        let bits = self.owed.view_bits_mut::<Lsb0>();
-        if !bits[source as usize] {
-            bits.set(source as usize, true);
-            self.owed_count += 1;
-        }
-    }
-
-    /// Restarts `source` (every source when `None`) if its failed bit is set: new age, resendAll owed.
-    pub fn restart(&mut self, source: Option<Rank>, rules: Rules) {
         match source {
-            Some(source) => self.restart_one(source, rules),
-            None if self.failed_count > 0 => {
-                let mut from = 0;
-                while let Some(skip) = self.failed.view_bits::<Lsb0>()[from..].first_one() {
-                    self.restart_one((from + skip) as Rank, rules);
-                    from += skip + 1;
-                }
-            }
-            None => {}
+            Some(source) => self.posted_for(source, rules),
+            None => (0..self.ages.len() as Rank).fold(false, |named, source| {
+                self.posted_for(source, rules) | named
+            }),
         }
     }
 
-    fn restart_one(&mut self, source: Rank, rules: Rules) {
-        let bits = self.failed.view_bits_mut::<Lsb0>();
-        if restarts(bits[source as usize]) {
-            bits.set(source as usize, false);
-            self.failed_count -= 1;
-            let from = &mut self.ages[source as usize].from;
-            *from = rules.next_age(*from);
-            self.owe(source);
+    fn posted_for(&mut self, source: Rank, rules: Rules) -> bool {
+        match self.standing(source) {
+            Standing::Calm => return false,
+            Standing::Hungry | Standing::Failed => self.restart(source, rules),
+            Standing::Open => self.set(source, Standing::OpenAgain),
+            Standing::Owed | Standing::OpenAgain => {}
+        }
+        true
+    }
+
+    /// A message of `source` has been refused under the current age.
+    pub fn refused(&mut self, source: Rank) {
+        self.set(source, Standing::Failed);
+    }
+
+    /// A message of `source` has been accepted under the current age, or DONE has come; `more` of its
+    /// messages stand refused.
+    pub fn accepted(&mut self, source: Rank, more: bool) {
+        if self.standing(source) != Standing::Failed {
+            self.set(
+                source,
+                if more {
+                    Standing::Hungry
+                } else {
+                    Standing::Calm
+                },
+            );
         }
     }
 
-    /// A source that is owed a resendAll, and the age to send; the debt is paid with this call.
+    /// A source that is owed a notice, and the age to send; the debt is paid with this call.
     pub fn pay(&mut self) -> Option<(Rank, Age)> {
-        if self.owed_count == 0 {
+        if self.owed == 0 {
             return None;
         }
-        let bits = self.owed.view_bits_mut::<Lsb0>();
-        let turn = self.turn as usize;
-        let source = bits[turn..]
-            .first_one()
-            .map(|skip| turn + skip)
-            .or_else(|| bits[..turn].first_one())?;
-        bits.set(source, false);
-        self.owed_count -= 1;
-        self.turn = (source as u32 + 1) % self.ages.len() as u32;
-        Some((source as Rank, self.ages[source].from))
+        let source = self.find(|nibble| nibble & STANDING == Standing::Owed as u8)?;
+        self.set(source, Standing::Open);
+        Some((source, self.ages[source as usize].from))
     }
 
-    /// resendAlls that are owed.
-    pub fn owed(&self) -> u32 {
-        self.owed_count
+    /// Owes `peer` a DONE.
+    pub fn owe_done(&mut self, peer: Rank) {
+        if self.nibble(peer) & DONE == 0 {
+            self.set_nibble(peer, self.nibble(peer) | DONE);
+            self.done += 1;
+        }
+    }
+
+    /// A peer that is owed a DONE, and the age to send; the debt is paid with this call.
+    pub fn pay_done(&mut self) -> Option<(Rank, Age)> {
+        if self.done == 0 {
+            return None;
+        }
+        let peer = self.find(|nibble| nibble & DONE != 0)?;
+        self.set_nibble(peer, self.nibble(peer) & !DONE);
+        self.done -= 1;
+        Some((peer, self.ages[peer as usize].to))
     }
 }

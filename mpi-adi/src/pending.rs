@@ -1,25 +1,44 @@
 //! The pending send queues: per destination, in order, the messages that the receiver has not yet
 //! recorded or matched.
 //!
+//! ```text
+//!   queue     m1 ---- m2 ---- m3 ---- m4 ---- m5 ---- m6       all, in the order of sending
+//!             refused refused asked   unans-  unsent  unsent
+//!                             for     wered
+//!   offers                    m3 -------------m5 ---- m6       to be offered, in the same order
+//! ```
 //! A destination's queue exists only while a message to it is pending, so nothing here grows with the
-//! job. Adding, answering and removing a message take constant time, however long the queue; a restart
-//! only moves the cursor.
+//! job. Adding, offering, answering and removing a message take constant time, however long the queue; a
+//! notice takes constant time for each receive that it names and each record that it has room for.
+//!
+//! The rules by which messages are offered are in [`crate::protocol`].
 #![forbid(unsafe_code)]
 
 use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 
-use crate::envelope::Rank;
-use crate::list::{Links, List, NONE};
-use crate::protocol::{Rules, may_offer};
-use crate::request::{Full, Offer, RequestPool, State};
+use crate::envelope::{Context, Rank, Tag};
+use crate::list::{List, NONE};
+use crate::protocol::Rules;
+use crate::request::{Asked, CHAIN, Full, OFFERS, Offer, QUEUE, RequestPool, State, is_before};
+use crate::wire::Entry;
 
-/// One destination's pending send queue. See [`crate::protocol`] for the cursor.
+/// Messages to one destination that may be unanswered at once while others to it stand refused: what each
+/// notice makes stale and has to be offered again is bounded by this.
+pub const WINDOW: u32 = 16;
+
+/// One destination's pending send queue.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Destination {
     rank: Rank,
     queue: List,
-    /// First message that has not been offered since the last restart; [`NONE`]: all have.
-    cursor: u32,
+    offers: List,
+    /// Where the last message was put back among the offers: the next one usually goes behind it.
+    finger: u32,
+    unanswered: u32,
+    refused: u32,
+    serial: u32,
+    notice: Notice,
     /// In the list of destinations that may have something to offer.
     listed: bool,
 }
@@ -31,16 +50,63 @@ impl Destination {
     }
 }
 
+/// How far the receiver's notice has been carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Notice {
+    /// There is none, or it has been closed.
+    Closed,
+    /// It has come: nothing is offered before every offer under way has its answer.
+    Waiting {
+        /// Messages from the head of the queue that there is room for.
+        room: u32,
+    },
+    /// What is to be offered is known; the first offer, or DONE, closes the notice.
+    Closing,
+}
+
+/// How the receiver answered an offer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Answered {
+    /// Recorded or matched: it leaves the queue.
+    Taken,
+    /// Refused: it matches no receive that was posted then, and there was no memory.
+    Refused,
+    /// Refused because it came too late or too early to be judged: to be offered again without being asked for.
+    Stale,
+}
+
+/// What a destination has to say next.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Next {
+    /// Offer the message in this slot.
+    Offer(u32),
+    /// The notice has been carried out and asks for nothing that is here.
+    Done,
+}
+
+/// What an offer says of the queue it comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Standing {
+    /// Everything before it has been accepted, or offered in order under the same age.
+    pub in_order: bool,
+    /// Other messages stand refused.
+    pub more: bool,
+}
+
+type Key = (Rank, Context, Tag);
+
 /// All destinations with pending messages.
 #[derive(Clone, Default, Debug)]
 pub struct Pending {
-    by_rank: HashMap<Rank, u32, rustc_hash::FxBuildHasher>,
+    by_rank: HashMap<Rank, u32, FxBuildHasher>,
+    chains: HashMap<Key, List, FxBuildHasher>,
     ready: List,
+    steps: u64,
 }
 
 impl PartialEq for Pending {
     fn eq(&self, other: &Self) -> bool {
-        self.by_rank == other.by_rank && self.ready == other.ready
+        self.by_rank == other.by_rank && self.chains == other.chains && self.ready == other.ready
     }
 }
 
@@ -48,9 +114,15 @@ impl Eq for Pending {}
 
 impl core::hash::Hash for Pending {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        // The map says no more than the destinations that it leads to, which are hashed with the pool.
+        // The maps say no more than the destinations and requests that they lead to, which are hashed with
+        // the pool.
         self.ready.hash(state);
     }
+}
+
+fn key(requests: &RequestPool, dest: Rank, slot: u32) -> Key {
+    let request = requests.at(slot);
+    (dest, request.context, request.tag.unwrap_or(0))
 }
 
 impl Pending {
@@ -62,7 +134,18 @@ impl Pending {
         } else {
             2
         })?;
+        self.chains.try_reserve(1).map_err(|_| Full)?;
         self.by_rank.try_reserve(1).map_err(|_| Full)
+    }
+
+    /// Destinations with pending messages.
+    pub fn destinations(&self) -> usize {
+        self.by_rank.len()
+    }
+
+    /// Messages looked at one after the other, by everything that has to search.
+    pub fn steps(&self) -> u64 {
+        self.steps
     }
 
     /// Appends the unsent message in `slot` to the queue of `dest`.
@@ -76,7 +159,12 @@ impl Pending {
                 let new = Destination {
                     rank: dest,
                     queue: List::default(),
-                    cursor: NONE,
+                    offers: List::default(),
+                    finger: NONE,
+                    unanswered: 0,
+                    refused: 0,
+                    serial: 0,
+                    notice: Notice::Closed,
                     listed: false,
                 };
                 let at = requests.insert_destination(new).expect("prepared for");
@@ -84,128 +172,331 @@ impl Pending {
                 at
             }
         };
-        let mut queue = requests.destination(at).queue;
-        queue.push(requests, slot);
         let destination = requests.destination_mut(at);
-        destination.queue = queue;
-        if destination.cursor == NONE {
-            destination.cursor = slot;
-        }
+        let (mut queue, mut offers) = (destination.queue, destination.offers);
+        let serial = destination.serial;
+        destination.serial = serial.wrapping_add(1);
+        requests.at_mut(slot).serial = serial;
+        queue.push(requests, slot);
+        offers.push(&mut requests.links::<OFFERS>(), slot);
+        let key = key(requests, dest, slot);
+        self.chains
+            .entry(key)
+            .or_default()
+            .push(&mut requests.links::<CHAIN>(), slot);
+        let destination = requests.destination_mut(at);
+        (destination.queue, destination.offers) = (queue, offers);
         self.list_if_ready(requests, at, rules);
     }
 
-    /// Takes the message in `slot` out of the queue of `dest`: it has been recorded or matched.
-    pub fn remove(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
+    /// The message in `slot` to `dest`, which was offered, has been answered.
+    pub fn answered(
+        &mut self,
+        requests: &mut RequestPool,
+        dest: Rank,
+        slot: u32,
+        answered: Answered,
+        rules: Rules,
+    ) {
         let Some(&at) = self.by_rank.get(&dest) else {
             return;
         };
-        let next = requests.next(slot);
-        let mut queue = requests.destination(at).queue;
+        requests.destination_mut(at).unanswered -= 1;
+        let asked = requests.at(slot).asked;
+        let told = asked.is_none_or(|asked| asked.told);
+        match answered {
+            Answered::Taken => self.take_out(requests, at, slot),
+            Answered::Stale if !rules.goes_on => self.settle(requests, at, slot),
+            Answered::Refused if told => self.settle(requests, at, slot),
+            // Refused, but asked for while its answer was on the way; or never judged.
+            Answered::Refused | Answered::Stale => self.put_back(requests, at, slot),
+        }
+        if self.by_rank.contains_key(&dest) {
+            self.list_if_ready(requests, at, rules);
+        }
+    }
+
+    /// A message stands refused until a notice asks for it or has room for it.
+    fn settle(&self, requests: &mut RequestPool, at: u32, slot: u32) {
+        let request = requests.at_mut(slot);
+        request.state = State::Pending(Offer::Refused);
+        request.asked = None;
+        requests.destination_mut(at).refused += 1;
+    }
+
+    /// Takes a message that has been accepted out of everything.
+    fn take_out(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
+        let destination = requests.destination(at);
+        let (dest, mut queue) = (destination.rank, destination.queue);
+        if let Some(asked) = requests
+            .at_mut(slot)
+            .asked
+            .take()
+            .filter(|asked| !asked.told)
+        {
+            // It was asked for, but accepted before that: the request passes to the next that fits.
+            let next = match asked.any_tag {
+                true => self.next_unasked(requests, slot, |requests, slot| {
+                    requests.next_in::<QUEUE>(slot)
+                }),
+                false => self.next_unasked(requests, slot, |requests, slot| {
+                    requests.next_in::<CHAIN>(slot)
+                }),
+            };
+            if next != NONE {
+                self.ask(requests, at, next, asked);
+            }
+        }
+        let key = key(requests, dest, slot);
+        if let Some(chain) = self.chains.get_mut(&key) {
+            chain.remove(&mut requests.links::<CHAIN>(), slot);
+            if chain.is_empty() {
+                self.chains.remove(&key);
+            }
+        }
         queue.remove(requests, slot);
         let destination = requests.destination_mut(at);
         destination.queue = queue;
-        if destination.cursor == slot {
-            destination.cursor = next;
-        }
-        if queue.is_empty() {
+        if queue.is_empty() && destination.notice == Notice::Closed {
             if destination.listed {
                 self.ready.remove(requests, at);
             }
             self.by_rank.remove(&dest);
             requests.remove_destination(at);
+        }
+    }
+
+    /// The next message behind `slot`, along `next`, of the same context and not asked for yet.
+    fn next_unasked(
+        &mut self,
+        requests: &RequestPool,
+        slot: u32,
+        next: fn(&RequestPool, u32) -> u32,
+    ) -> u32 {
+        let context = requests.at(slot).context;
+        let mut at = next(requests, slot);
+        while at != NONE && (requests.at(at).context != context || requests.at(at).asked.is_some())
+        {
+            self.steps += 1;
+            at = next(requests, at);
+        }
+        at
+    }
+
+    /// Puts a message among those to be offered, in its place.
+    fn put_back(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
+        let request = requests.at_mut(slot);
+        request.state = State::Pending(Offer::Unsent);
+        if let Some(asked) = &mut request.asked {
+            asked.told = false;
+        }
+        let destination = requests.destination(at);
+        let (mut offers, finger) = (destination.offers, destination.finger);
+        let serial = requests.at(slot).serial;
+        let before =
+            |requests: &RequestPool, other: u32| is_before(requests.at(other).serial, serial);
+        let mut after = if finger != NONE && before(requests, finger) {
+            finger
         } else {
-            self.list_if_ready(requests, at, rules);
+            NONE
+        };
+        let mut next = if after == NONE {
+            offers.head()
+        } else {
+            requests.next_in::<OFFERS>(after)
+        };
+        while next != NONE && before(requests, next) {
+            self.steps += 1;
+            after = next;
+            next = requests.next_in::<OFFERS>(next);
+        }
+        offers.insert_after(&mut requests.links::<OFFERS>(), after, slot);
+        let destination = requests.destination_mut(at);
+        destination.offers = offers;
+        destination.finger = slot;
+    }
+
+    /// A notice of `dest` has come: it asks for a message for each of `entries`, in the order of posting,
+    /// and has room for `room` messages from the head of the queue. False when nothing is pending to
+    /// `dest`: the notice is done.
+    #[must_use]
+    pub fn notice(
+        &mut self,
+        requests: &mut RequestPool,
+        dest: Rank,
+        entries: impl Iterator<Item = Entry>,
+        room: u32,
+        rules: Rules,
+    ) -> bool {
+        let Some(&at) = self.by_rank.get(&dest) else {
+            return false;
+        };
+        requests.destination_mut(at).notice = Notice::Waiting { room };
+        for entry in entries {
+            let asked = Asked {
+                receive: entry.receive,
+                any_tag: entry.tag.is_none(),
+                told: false,
+            };
+            let first = match entry.tag {
+                Some(tag) => self
+                    .chains
+                    .get(&(dest, entry.context, tag))
+                    .map_or(NONE, List::head),
+                None => requests.destination(at).queue.head(),
+            };
+            let fits = |requests: &RequestPool, slot: u32| {
+                requests.at(slot).context == entry.context && requests.at(slot).asked.is_none()
+            };
+            let slot = if first == NONE || fits(requests, first) {
+                first
+            } else if entry.tag.is_some() {
+                self.next_unasked(requests, first, |requests, slot| {
+                    requests.next_in::<CHAIN>(slot)
+                })
+            } else {
+                let mut slot = first;
+                while slot != NONE && !fits(requests, slot) {
+                    self.steps += 1;
+                    slot = requests.next_in::<QUEUE>(slot);
+                }
+                slot
+            };
+            if slot != NONE {
+                self.ask(requests, at, slot, asked);
+            }
+        }
+        self.list_if_ready(requests, at, rules);
+        true
+    }
+
+    /// Notes that a notice asks for the message in `slot`, and sees to it that it is offered.
+    fn ask(&mut self, requests: &mut RequestPool, at: u32, slot: u32, asked: Asked) {
+        let request = requests.at_mut(slot);
+        request.asked = Some(asked);
+        if request.state == State::Pending(Offer::Refused) {
+            requests.destination_mut(at).refused -= 1;
+            self.put_back(requests, at, slot);
         }
     }
 
-    /// The message in `slot` to `dest` was refused: if a restart waits for it, the restart goes on.
-    pub fn refused(&mut self, requests: &mut RequestPool, dest: Rank, rules: Rules) {
-        if let Some(&at) = self.by_rank.get(&dest) {
-            self.list_if_ready(requests, at, rules);
+    /// Nothing is under way any more: what there is room for joins what is to be offered.
+    fn begin_pass(&mut self, requests: &mut RequestPool, at: u32, room: u32) {
+        let destination = requests.destination_mut(at);
+        destination.notice = Notice::Closing;
+        destination.finger = NONE;
+        let mut slot = destination.queue.head();
+        for _ in 0..room {
+            // From here on everything is unsent and in its place already.
+            if slot == NONE || requests.destination(at).refused == 0 {
+                break;
+            }
+            self.steps += 1;
+            if requests.at(slot).state == State::Pending(Offer::Refused) {
+                requests.destination_mut(at).refused -= 1;
+                self.put_back(requests, at, slot);
+            }
+            slot = requests.next_in::<QUEUE>(slot);
         }
     }
 
-    /// A restart: every message pending to `dest` is to be offered again, in order.
-    pub fn restart(&mut self, requests: &mut RequestPool, dest: Rank, rules: Rules) {
-        if let Some(&at) = self.by_rank.get(&dest) {
-            let destination = requests.destination_mut(at);
-            destination.cursor = destination.queue.head();
-            self.give_up_if_broken(requests, at, rules);
-            self.list_if_ready(requests, at, rules);
+    fn is_ready(&self, requests: &RequestPool, at: u32, rules: Rules) -> bool {
+        let destination = requests.destination(at);
+        match destination.notice {
+            Notice::Waiting { .. } => destination.unanswered == 0 || !rules.waits,
+            Notice::Closing => true,
+            Notice::Closed => {
+                let open = destination.refused == 0 || destination.unanswered < WINDOW;
+                !destination.offers.is_empty() && open
+            }
         }
     }
 
     fn list_if_ready(&mut self, requests: &mut RequestPool, at: u32, rules: Rules) {
-        let destination = requests.destination(at);
-        if !destination.listed && self.offerable(requests, at, rules).is_some() {
+        if !requests.destination(at).listed && self.is_ready(requests, at, rules) {
             requests.destination_mut(at).listed = true;
             self.ready.push(requests, at);
         }
     }
 
-    fn offerable(&self, requests: &RequestPool, at: u32, rules: Rules) -> Option<u32> {
-        let cursor = requests.destination(at).cursor;
-        if cursor == NONE {
-            return None;
-        }
-        match requests.at(cursor).state {
-            State::Pending(offer) if may_offer(offer) => Some(cursor),
-            _ if !rules.waits => first_unsent(requests, cursor),
-            _ => None,
-        }
-    }
-
-    /// The next message to offer, and to whom: destinations take turns. `None` when nothing may be offered.
-    /// The caller offers it and says so with [`Pending::offered`].
-    pub fn next(&mut self, requests: &mut RequestPool, rules: Rules) -> Option<(Rank, u32)> {
+    /// What there is to say next, and to whom: destinations take turns. `None` when nothing may be said.
+    /// The caller says it and tells with [`Pending::offered`] or [`Pending::done`].
+    pub fn next(&mut self, requests: &mut RequestPool, rules: Rules) -> Option<(Rank, Next)> {
         loop {
             let at = self.ready.head();
             if at == NONE {
                 return None;
             }
-            if let Some(slot) = self.offerable(requests, at, rules) {
-                return Some((requests.destination(at).rank, slot));
+            if self.is_ready(requests, at, rules) {
+                if let Notice::Waiting { room } = requests.destination(at).notice {
+                    self.begin_pass(requests, at, room);
+                }
+                let destination = requests.destination(at);
+                let next = match destination.offers.head() {
+                    NONE => Next::Done,
+                    slot => Next::Offer(slot),
+                };
+                return Some((destination.rank, next));
             }
             self.ready.remove(requests, at);
             requests.destination_mut(at).listed = false;
         }
     }
 
-    /// The message in `slot`, which [`Pending::next`] named, has left: the cursor moves on, and the next
-    /// destination has its turn.
-    pub fn offered(&mut self, requests: &mut RequestPool, slot: u32, rules: Rules) {
+    /// What the offer that [`Pending::next`] named is to say of the queue.
+    pub fn standing(&self, requests: &RequestPool, slot: u32) -> Standing {
+        let in_order = match requests.prev_in::<QUEUE>(slot) {
+            NONE => true,
+            prev => {
+                let prev = requests.at(prev);
+                prev.in_order && prev.state == State::Pending(Offer::Unanswered)
+            }
+        };
+        let refused = requests.destination(self.ready.head()).refused;
+        Standing {
+            in_order,
+            more: refused > 0,
+        }
+    }
+
+    /// The offer that [`Pending::next`] named has left; the next destination has its turn.
+    pub fn offered(&mut self, requests: &mut RequestPool, slot: u32, standing: Standing) {
         let at = self.ready.head();
-        if requests.destination(at).cursor == slot {
-            requests.destination_mut(at).cursor = requests.next(slot);
-            self.give_up_if_broken(requests, at, rules);
+        let mut offers = requests.destination(at).offers;
+        offers.remove(&mut requests.links::<OFFERS>(), slot);
+        let destination = requests.destination_mut(at);
+        destination.offers = offers;
+        destination.notice = Notice::Closed;
+        destination.unanswered += 1;
+        if destination.finger == slot {
+            destination.finger = NONE;
+        }
+        let request = requests.at_mut(slot);
+        request.state = State::Pending(Offer::Unanswered);
+        request.in_order = standing.in_order;
+        if let Some(asked) = &mut request.asked {
+            asked.told = true;
         }
         self.ready.rotate(requests);
     }
 
-    /// What [`Rules::goes_on`] forbids: a restart that meets an unanswered message ends there.
-    fn give_up_if_broken(&self, requests: &mut RequestPool, at: u32, rules: Rules) {
-        let cursor = requests.destination(at).cursor;
-        if !rules.goes_on
-            && cursor != NONE
-            && requests.at(cursor).state == State::Pending(Offer::Unanswered)
-        {
-            requests.destination_mut(at).cursor = NONE;
+    /// The receiver has been told that its notice is done; whether messages stand refused was
+    /// [`Pending::more`].
+    pub fn done(&mut self, requests: &mut RequestPool) {
+        let at = self.ready.head();
+        self.ready.remove(requests, at);
+        let destination = requests.destination_mut(at);
+        destination.listed = false;
+        destination.notice = Notice::Closed;
+        if destination.queue.is_empty() {
+            let rank = destination.rank;
+            self.by_rank.remove(&rank);
+            requests.remove_destination(at);
         }
     }
 
-    /// Destinations with pending messages.
-    pub fn destinations(&self) -> usize {
-        self.by_rank.len()
+    /// Whether messages to the destination whose turn it is stand refused.
+    pub fn more(&self, requests: &RequestPool) -> bool {
+        requests.destination(self.ready.head()).refused > 0
     }
-}
-
-/// What [`Rules::waits`] forbids: a message that leaves before its turn.
-fn first_unsent(requests: &RequestPool, mut slot: u32) -> Option<u32> {
-    while slot != NONE {
-        if requests.at(slot).state == State::Pending(Offer::Unsent) {
-            return Some(slot);
-        }
-        slot = requests.next(slot);
-    }
-    None
 }

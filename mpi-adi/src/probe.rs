@@ -46,6 +46,14 @@ impl Probes {
             .noted
     }
 
+    /// The armed probes for which nothing is noted yet.
+    pub fn unanswered(&self) -> impl Iterator<Item = Pattern> + '_ {
+        self.armed
+            .iter()
+            .filter(|armed| armed.noted.is_none())
+            .map(|armed| armed.pattern)
+    }
+
     /// Arms `pattern`; false when it is armed already.
     pub fn arm(&mut self, pattern: Pattern) -> Result<bool, Full> {
         if self.armed.iter().any(|armed| armed.pattern == pattern) {
@@ -71,20 +79,21 @@ impl Probes {
         }
     }
 
-    /// A message was matched or recorded: no probe notes it any more.
+    /// A message was matched or recorded: every probe that asks for it is disarmed. It may be the one
+    /// noted; and where it is not, it may be the one that a notice was answered with, so that others that
+    /// the probe asks for have still to be asked for, when the probe is repeated.
     pub fn taken(&mut self, envelope: &Envelope) {
-        self.forget(|noted| noted == envelope);
+        self.armed.retain(|armed| !armed.pattern.matches(envelope));
     }
 
     /// A receive was posted: no probe notes a message that it may match.
     pub fn posted(&mut self, pattern: &Pattern) {
-        self.forget(|noted| pattern.matches(noted));
-    }
-
-    fn forget(&mut self, which: impl Fn(&Envelope) -> bool) {
         // Disarmed altogether, because other messages may have been refused while this one was noted.
-        self.armed
-            .retain(|armed| armed.noted.is_none_or(|noted| !which(&noted.envelope)));
+        self.armed.retain(|armed| {
+            armed
+                .noted
+                .is_none_or(|noted| !pattern.matches(&noted.envelope))
+        });
     }
 }
 
@@ -119,8 +128,8 @@ mod tests {
         probes.refused(message(3, 1));
         probes.refused(message(4, 1));
         assert_eq!(probes.noted(&TAG_1), Some(message(3, 1)));
-        probes.taken(&message(4, 1).envelope);
-        assert_eq!(probes.noted(&TAG_1), Some(message(3, 1)), "another source");
+        probes.taken(&message(4, 2).envelope);
+        assert_eq!(probes.noted(&TAG_1), Some(message(3, 1)), "another tag");
         probes.taken(&message(3, 1).envelope);
         assert_eq!(probes.noted(&TAG_1), None);
         assert_eq!(probes.arm(TAG_1), Ok(true), "to be armed anew");

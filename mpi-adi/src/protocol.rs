@@ -22,43 +22,83 @@
 //! A synchronous send is never buffered (row 3 in place of row 2): its CTS must mean that a receive has
 //! matched.
 //!
-//! # Receiver later ([`restarts`])
-//! When a receive is posted that could match, or memory is freed, each source whose failed bit is set gets
-//! a new age, a cleared bit and a resendAll. A record released because a receive matched it frees memory
-//! like anything else (else a later message of that source passes a refused one).
+//! In the last row a resendAll with the current age is on its way already whenever ages differ, since an
+//! age changes only together with a resendAll; it is not sent a second time.
 //!
-//! # Sender ([`may_offer`], [`on_answer`])
+//! # Receiver later: notices
+//! When a receive is posted that could match, or memory is freed, a source with refused messages gets a
+//! new age and a resendAll. In the paper that makes the source offer everything again, for every receive
+//! that is posted; here resendAll is a *notice*, which says what the source is to offer:
+//!
+//! * for each receive posted since its last notice, the first pending message that the receive would take;
+//! * as many messages from the head of its pending send queue as the notice has *room* for.
+//!
+//! It stands with a source ([`Standing`](crate::peers::Standing)) as follows:
+//!
+//! ```text
+//!   Calm --refused--> Failed --receive posted, or memory and its turn--> Owed --sent--> Open
+//!    ^                  ^  ^                                               ^   receive    |
+//!    |                  |  +-- refused                                     |   posted     v
+//!    |                  |                                                  +-------- OpenAgain
+//!    +-- RTS or DONE under the new age; "more stand refused" leads to Hungry, which waits like Failed
+//! ```
+//! At most one notice is under way to a source. The first RTS under its age closes it, or DONE when the
+//! sender has nothing to offer. When memory is freed, as many waiting sources get a notice as there are
+//! records freed, by turns; each that is closed while there is memory passes the turn on. So a receiver with
+//! ten thousand waiting sources gets one offer for one free record, and a sender with a hundred thousand
+//! refused messages makes one for one receive.
+//!
+//! # Sender ([`on_answer`], [`crate::pending`])
 //! Messages to a destination stay in its pending send queue, in order, until CTS or NCTSD. (Section 4.3
 //! ends with "if CTS or NCTS is received the message is de-queued"; sections 4.1 and 4.3 themselves
 //! require CTS or NCTSD, and so does reason: NCTS means that nobody but the sender knows the message.)
-//! A *cursor* into the queue divides the messages that have been offered since the last restart from those
-//! that have not; a resendAll with a new age puts it back to the head. Three rules make restarts sound:
+//! A refused message is offered again only when a notice asks for it or has room for it. An unanswered one
+//! is never offered again.
 //!
-//! * (a) the message at the cursor is not offered while it is unanswered, and the sender goes on by itself
-//!   when the answer comes. So a resendAll that crosses an NCTS on its way loses nobody.
-//! * (b) nothing behind the cursor is offered before it, new messages included. So under one age, messages
-//!   leave in order and each at most once.
-//! * (c) see "Receiver later".
+//! # Rules
+//! An RTS says whether it was offered *in order*: everything before it accepted, or offered in order under
+//! the same age. It says, too, for which receive it was asked, and whether other messages stand refused.
 //!
-//! A resendAll with the age that the sender has already says nothing new and is ignored: every message
-//! refused under an older age is offered under this one by rule (a), and every message refused under this
-//! one has set the failed bit and will cause a newer age. That keeps the last row of the table from making
-//! a sender offer its whole queue once for every stale RTS.
+//! * (a) An offer under an old age is *stale*: refused without being judged. The sender makes it again by
+//!   itself, so a notice that crosses an offer on its way loses nobody.
+//! * (b) A notice is carried out when every offer under the old age has its answer, and nothing leaves
+//!   before that, new messages included. So all offers under an age are younger than all under the one
+//!   before, and leave in the order of the queue.
+//! * (c) A record released because a receive matched it is a release of memory like any other, or a later
+//!   message could take it past a refused one.
+//! * (d) Only what was offered in order is recorded, and nothing of a source after a refusal under the
+//!   same age. So what is recorded has nothing refused before it, and a receive may take the first record
+//!   that it matches.
+//! * (e) A receive posted while a notice is under way is not matched by what closes the notice, unless that
+//!   was asked for in its name; the next notice names it.
+//!
+//! # Why a receive gets the right message
+//! A message that was refused under the current age matches no receive posted before that. Every receive
+//! posted since is named in a notice, and names the first message that it would take and that no receive
+//! before it takes: in the order of posting, receives choose messages as, in the order of sending, messages
+//! choose receives (both prefer the earlier, so there is one stable matching). What arrives is offered in
+//! the order of the queue and takes the first posted receive that it matches. When another source has
+//! taken that receive, fewer of the named messages match, never others.
+//!
+//! # What a starved source is guaranteed
+//! Every receive posted names it. Freed memory goes by turns. A source that gets a turn and finds the
+//! memory taken by another keeps its place: it waits for the next release, and whoever took the memory
+//! has made progress with it.
 //!
 //! # What the transport owes
 //! RTSs of a pair must not overtake one another (else they misorder at once), and answers of a pair must
-//! not either (else an old age can come last). Both travel on deterministically routed channels, one for
-//! RTSs and data, one for answers. Data packets name their place and may take any route.
+//! not either. Both travel on deterministically routed channels, one for RTSs and data, one for answers.
+//! Data packets name their place and may take any route.
 //!
 //! # The age
-//! Eight bits. An age grows only when a source's failed bit is set, that is, when an RTS *of the current
-//! age* has been refused; with RTSs in order, no RTS of that age can still be under way behind the first
-//! RTS of the next, so at any moment at most two ages of a pair are in use and even one bit would tell
-//! them apart. The other seven are margin against a transport that orders less than it promises.
+//! Eight bits. A new age is given only when something under the current one has arrived, and RTSs come in
+//! order, so at any moment at most two ages of a pair are in use and even one bit tells them apart. The
+//! other seven are margin against a transport that orders less than it promises.
 //!
 //! # Emergency memory
-//! NCTS needs one priority packet, which the message layer holds ready before it hands over an RTS;
-//! resendAll is one bit per source until it is sent. Both are constant.
+//! NCTS needs one priority packet, which the message layer holds ready before it hands over an RTS. A
+//! notice is three bits per source until it is sent, then one priority packet; DONE is one bit per peer.
+//! All are constant.
 #![forbid(unsafe_code)]
 
 use crate::request::Offer;
@@ -72,14 +112,16 @@ pub type Age = u8;
 /// can they be broken, one by one, for the model checker, which must find each of them missed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules {
-    /// Rule (a), second half: a restart that an unanswered message has interrupted goes on.
+    /// Rule (a): a message whose offer came too late to be judged is offered again by itself.
     pub goes_on: bool,
-    /// Rule (b): a new message waits for the restart before it.
+    /// Rule (b): nothing leaves under a new age before every offer under the old one has its answer.
     pub waits: bool,
     /// Rule (c): a record released because a receive matched it is a release of memory.
     pub matched_releases: bool,
-    /// A resendAll whose age is not newer than the sender's is ignored, in place of one whose age is equal.
-    pub newer_only: bool,
+    /// Rule (d): what is recorded has nothing refused before it.
+    pub records_in_order: bool,
+    /// Rule (e): a receive posted while a notice is on its way is not matched by what the notice brings.
+    pub guards_posts: bool,
     /// Width of the age in bits, 1 to 8.
     pub age_bits: u32,
 }
@@ -90,27 +132,14 @@ impl Rules {
         goes_on: true,
         waits: true,
         matched_releases: true,
-        newer_only: false,
+        records_in_order: true,
+        guards_posts: true,
         age_bits: Age::BITS,
     };
 
     /// The age after `age`.
     pub fn next_age(&self, age: Age) -> Age {
-        age.wrapping_add(1) & self.age_mask()
-    }
-
-    /// Whether a resendAll of `age` says something new to a sender whose age is `known`.
-    pub fn is_news(&self, known: Age, age: Age) -> bool {
-        if self.newer_only {
-            let ahead = age.wrapping_sub(known) & self.age_mask();
-            ahead != 0 && ahead <= self.age_mask() / 2 + 1
-        } else {
-            age != known
-        }
-    }
-
-    fn age_mask(&self) -> Age {
-        Age::MAX >> (Age::BITS - self.age_bits)
+        age.wrapping_add(1) & (Age::MAX >> (Age::BITS - self.age_bits))
     }
 }
 

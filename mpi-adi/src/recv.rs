@@ -4,12 +4,23 @@
 use msg_layer::{Answer, Arrival, Landing};
 
 use crate::envelope::{Envelope, Pattern, Rank};
+use crate::list::NONE;
 use crate::memory::{Span, UserMemory};
-use crate::protocol::{Room, Verdict, on_rts as decide};
+use crate::peers::Standing;
+use crate::protocol::{Age, Room, Verdict, on_rts as decide};
 use crate::region::{Holding, RecordId};
-use crate::request::{Mode, Request, RequestId, State};
-use crate::wire::{self, Fields, Rts};
+use crate::request::{Asked, CHAIN, Mode, Request, RequestId, State};
+use crate::wire::{self, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory};
+
+/// Most messages that one notice has room for, so that sources share what is free.
+const NOTICE_ROOM: u16 = 8;
+/// Marks a posted receive as one that a notice has still to name.
+const TO_NAME: Asked = Asked {
+    receive: NONE,
+    any_tag: false,
+    told: false,
+};
 
 /// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -40,18 +51,120 @@ impl Adi {
             mode: Mode::Standard,
             span,
             length: 0,
+            serial: 0,
+            asked: None,
+            in_order: false,
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
         match self.matching.take(&mut self.region, &pattern) {
             Some(record) => self.match_record(memory, id, record),
             None => {
-                self.matching.post(&mut self.requests, id.index());
                 self.probes.posted(&pattern);
-                let rules = self.rules();
-                self.peers.restart(pattern.source, rules);
+                self.post(id.index(), &pattern);
             }
         }
         Ok(id)
+    }
+
+    /// Posts a receive, and asks sources that wait for a message for it.
+    fn post(&mut self, slot: u32, pattern: &Pattern) {
+        self.requests.at_mut(slot).serial = self.posts;
+        self.posts = self.posts.wrapping_add(1);
+        self.matching.post(&mut self.requests, slot);
+        let rules = self.rules();
+        if self.peers.posted(pattern.source, rules) {
+            let list = if pattern.source.is_some() {
+                &mut self.unnamed
+            } else {
+                &mut self.wild
+            };
+            list.push(&mut self.requests.links::<CHAIN>(), slot);
+            self.requests.at_mut(slot).asked = Some(TO_NAME);
+        }
+    }
+
+    /// Takes a receive out of the posted receive queue, and of what notices have still to name.
+    fn unpost(&mut self, slot: u32) {
+        self.matching.unpost(&mut self.requests, slot);
+        let request = self.requests.at_mut(slot);
+        if request.asked.take().is_some() {
+            let list = if request.peer.is_some() {
+                &mut self.unnamed
+            } else {
+                &mut self.wild
+            };
+            list.remove(&mut self.requests.links::<CHAIN>(), slot);
+        }
+    }
+
+    /// The notice for `source` under its new age: the receives posted since its last one, and what the
+    /// memory has room for. When there are more than a notice can name, it asks for everything.
+    pub(crate) fn notice(&mut self, source: Rank, age: Age) -> ResendAll {
+        let room = u16::try_from(self.region.free_blocks())
+            .unwrap_or(u16::MAX)
+            .min(NOTICE_ROOM);
+        let mut notice = ResendAll {
+            age,
+            room,
+            entries: heapless::Vec::new(),
+        };
+        let mut fits = true;
+        let mut slot = self.unnamed.head();
+        while slot != NONE {
+            let next = self.requests.next_in::<CHAIN>(slot);
+            if self.requests.at(slot).peer == Some(source) {
+                fits = self.name(&mut notice, slot) && fits;
+                self.requests.at_mut(slot).asked = None;
+                self.unnamed
+                    .remove(&mut self.requests.links::<CHAIN>(), slot);
+            }
+            slot = next;
+        }
+        let mut slot = self.wild.head();
+        while slot != NONE && fits {
+            fits = self.name(&mut notice, slot);
+            slot = self.requests.next_in::<CHAIN>(slot);
+        }
+        for probe in self
+            .probes
+            .unanswered()
+            .filter(|probe| probe.source.is_none_or(|s| s == source))
+        {
+            let entry = Entry {
+                context: probe.context,
+                tag: probe.tag,
+                receive: NONE,
+            };
+            fits = fits && notice.entries.push(entry).is_ok();
+        }
+        if fits {
+            // In the order of posting, probes last: they only see what no receive takes.
+            let serial = |receive: u32| {
+                self.requests
+                    .get(RequestId(receive))
+                    .map_or(self.posts, |r| r.serial)
+            };
+            let oldest = self.posts.wrapping_sub(u32::MAX / 2);
+            let key = |entry: &Entry| serial(entry.receive).wrapping_sub(oldest);
+            notice.entries.sort_unstable_by_key(key);
+        } else {
+            notice.room = ROOM_FOR_ALL;
+            notice.entries.clear();
+        }
+        notice
+    }
+
+    fn name(&self, notice: &mut ResendAll, slot: u32) -> bool {
+        let request = self.requests.at(slot);
+        let receive = self.requests.id(slot).0;
+        notice
+            .entries
+            .push(Entry {
+                context: request.context,
+                tag: request.tag,
+                receive,
+            })
+            .is_ok()
     }
 
     /// A receive takes over the unexpected message in `record`.
@@ -112,10 +225,12 @@ impl Adi {
 
     /// Frees a record: memory that refused sources have been waiting for.
     fn release(&mut self, index: u32) {
+        let before = self.region.free_blocks();
         self.region.release(index);
         let rules = self.rules();
         if rules.matched_releases {
-            self.peers.restart(None, rules);
+            self.peers
+                .restart_next(self.region.free_blocks() - before, rules);
         }
     }
 
@@ -143,7 +258,7 @@ impl Adi {
             .map_err(|_| NoMemory::ProbeRecord)?
         {
             let rules = self.rules();
-            self.peers.restart(pattern.source, rules);
+            self.peers.posted(pattern.source, rules);
         }
         Ok(None)
     }
@@ -158,7 +273,7 @@ impl Adi {
             })
         );
         if posted {
-            self.matching.unpost(&mut self.requests, id.index());
+            self.unpost(id.index());
             self.finish(id.index(), true);
         }
         posted
@@ -276,29 +391,38 @@ impl Adi {
             tag: rts.tag,
             context: rts.context,
         };
+        let standing = self.peers.standing(source);
         let ages_equal = self.peers.ages(source).from == rts.age;
-        // A match is taken only under the current age; under another it only decides the last row.
         let posted = if ages_equal {
-            self.matching.arrive(&mut self.requests, &envelope)
+            self.matching.arrive(&self.requests, &envelope)
         } else {
             None
         };
-        let posted_match = match ages_equal {
-            true => posted.is_some(),
-            false => self.matching.would_match(&self.requests, &envelope),
-        };
+        // Receives have been posted since the notice that this offer answers: an earlier message may
+        // match those. Only the receive for which the message was asked can take it.
+        let rules = self.rules();
+        let early = rules.guards_posts
+            && standing == Standing::OpenAgain
+            && posted.is_some_and(|slot| rts.asked != Some(self.requests.id(slot).0));
+        let recordable = rts.in_order && standing != Standing::Failed || !rules.records_in_order;
         let mut record = 0;
-        let verdict = decide(ages_equal, posted_match, || {
-            let (room, index) = self.make_room(&envelope, rts);
+        let verdict = decide(ages_equal && !early, posted.is_some(), || {
+            let (room, index) = if recordable {
+                self.make_room(&envelope, rts)
+            } else {
+                (Room::Nothing, 0)
+            };
             record = index;
             room
         });
         let fields = Fields {
             request: rts.request,
+            stale: !ages_equal || early,
             ..Fields::default()
         };
-        match (verdict, posted) {
+        let answer = match (verdict, posted) {
             (Verdict::Receive, Some(slot)) => {
+                self.unpost(slot);
                 self.probes.taken(&envelope);
                 self.stats.cts_sent += 1;
                 self.accept(memory, slot, &envelope, rts, data)
@@ -316,27 +440,52 @@ impl Adi {
                 self.stats.nctsd_sent += 1;
                 fields.emit(wire::NCTSD)
             }
-            (
-                Verdict::Refuse {
-                    set_failed,
-                    resend_all,
-                },
-                _,
-            ) => {
-                if set_failed {
-                    self.peers.set_failed(source);
+            (Verdict::Refuse { set_failed, .. }, _) => {
+                // After a receive was posted in the meantime, an earlier message may be asked for first.
+                if set_failed && standing != Standing::OpenAgain {
                     self.probes.refused(Probed {
                         envelope,
                         length: rts.length,
                     });
                 }
-                if resend_all {
-                    self.peers.owe(source);
-                }
                 self.stats.ncts_sent += 1;
                 fields.emit(wire::NCTS)
             }
+        };
+        if ages_equal {
+            match verdict {
+                Verdict::Refuse {
+                    set_failed: true, ..
+                } => self.peers.refused(source),
+                Verdict::Refuse { .. } => self.peers.accepted(source, true),
+                _ => self.peers.accepted(source, rts.more),
+            }
+            self.go_on(source, standing);
         }
+        answer
+    }
+
+    /// Something has come of `source`, which stood as `before`, under the current age: its notice, if one
+    /// was on the way, is closed. Sees to it that nobody waits for what is there.
+    fn go_on(&mut self, source: Rank, before: Standing) {
+        let rules = self.rules();
+        if before == Standing::OpenAgain && self.peers.standing(source).waits() {
+            self.peers.restart(source, rules);
+        }
+        if self.region.free_blocks() > 0 {
+            self.peers.restart_next(1, rules);
+        }
+    }
+
+    fn take_done(&mut self, source: Rank, done: Done) -> Option<()> {
+        let standing = self.peers.standing(source);
+        let open = matches!(standing, Standing::Open | Standing::OpenAgain);
+        if !open || self.peers.ages(source).from != done.age {
+            return None;
+        }
+        self.peers.accepted(source, done.more);
+        self.go_on(source, standing);
+        Some(())
     }
 
     fn take_data<M: UserMemory + ?Sized>(
@@ -420,6 +569,24 @@ pub(crate) fn on_data<M: UserMemory + ?Sized>(
 ) -> Option<Answer> {
     if on.adi.take_data(on.memory, arrival).is_none() {
         on.adi.stats.malformed += 1;
+    }
+    None
+}
+
+pub(crate) fn on_done<M: ?Sized>(
+    on: &mut Handling<'_, M>,
+    arrival: &Arrival<'_>,
+) -> Option<Answer> {
+    let adi = &mut *on.adi;
+    let done = adi
+        .shape
+        .rank(arrival.source)
+        .zip(Done::parse(arrival.bytes));
+    if done
+        .and_then(|(source, done)| adi.take_done(source, done))
+        .is_none()
+    {
+        adi.stats.malformed += 1;
     }
     None
 }

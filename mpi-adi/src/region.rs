@@ -177,9 +177,9 @@ impl Region {
         self.peak_records
     }
 
-    /// Room for one record.
-    pub fn has_room(&self) -> bool {
-        self.free > 0
+    /// Blocks that are free: as many records would have room.
+    pub fn free_blocks(&self) -> u32 {
+        self.free
     }
 
     /// Takes a run of `count` blocks; `None` when there is none. Next-fit, at most one pass over the map.

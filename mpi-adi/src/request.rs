@@ -112,6 +112,28 @@ pub struct Request {
     pub span: Span,
     /// Receive: length in bytes of the matched message, which may be more than the span holds.
     pub length: u32,
+    /// Place in the order of sends to a destination, or of posted receives; compared by [`is_before`].
+    pub serial: u32,
+    /// Send: which of the receiver's notices asks for it.
+    pub asked: Option<Asked>,
+    /// Send: it was last offered with everything before it accepted or offered so, too.
+    pub in_order: bool,
+}
+
+/// A posted receive for which a receiver asks to be offered a message.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Asked {
+    /// The receiver's name for the receive.
+    pub receive: u32,
+    /// The receive takes any tag.
+    pub any_tag: bool,
+    /// The offer under way says so.
+    pub told: bool,
+}
+
+/// Whether serial number `a` comes before `b`; they wrap around, and at most half of them are in use.
+pub fn is_before(a: u32, b: u32) -> bool {
+    (b.wrapping_sub(a) as i32) > 0
 }
 
 impl Request {
@@ -145,11 +167,20 @@ enum Body {
     Destination(Destination),
 }
 
+/// Which of a slot's lists a link belongs to: the queue it stands in.
+pub(crate) const QUEUE: usize = 0;
+/// Sends: messages to one destination with the same context and tag. Receives: those that no notice has
+/// named yet.
+pub(crate) const CHAIN: usize = 1;
+/// Sends: messages to be offered.
+pub(crate) const OFFERS: usize = 2;
+const LISTS: usize = 3;
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Slot {
     generation: u32,
-    next: u32,
-    prev: u32,
+    next: [u32; LISTS],
+    prev: [u32; LISTS],
     body: Body,
 }
 
@@ -218,8 +249,8 @@ impl RequestPool {
                 };
                 chunk.push(Slot {
                     generation: 0,
-                    next: NONE,
-                    prev: NONE,
+                    next: [NONE; LISTS],
+                    prev: [NONE; LISTS],
                     body: Body::Free { next },
                 });
             }
@@ -381,17 +412,52 @@ impl Hash for RequestPool {
     }
 }
 
-impl Links for RequestPool {
+impl RequestPool {
+    /// The pool's links of list `LIST`.
+    pub(crate) fn links<const LIST: usize>(&mut self) -> ListLinks<'_, LIST> {
+        ListLinks(self)
+    }
+
+    /// The slot after `index` in list `LIST`.
+    pub(crate) fn next_in<const LIST: usize>(&self, index: u32) -> u32 {
+        self.slot(index).expect("a listed slot").next[LIST]
+    }
+
+    /// The slot before `index` in list `LIST`.
+    pub(crate) fn prev_in<const LIST: usize>(&self, index: u32) -> u32 {
+        self.slot(index).expect("a listed slot").prev[LIST]
+    }
+}
+
+/// The pool's slots as members of one kind of list.
+pub(crate) struct ListLinks<'a, const LIST: usize>(&'a mut RequestPool);
+
+impl<const LIST: usize> Links for ListLinks<'_, LIST> {
     fn next(&self, index: u32) -> u32 {
-        self.slot(index).expect("a listed slot").next
+        self.0.next_in::<LIST>(index)
     }
     fn prev(&self, index: u32) -> u32 {
-        self.slot(index).expect("a listed slot").prev
+        self.0.prev_in::<LIST>(index)
     }
     fn set_next(&mut self, index: u32, next: u32) {
-        self.slot_mut(index).expect("a listed slot").next = next;
+        self.0.slot_mut(index).expect("a listed slot").next[LIST] = next;
     }
     fn set_prev(&mut self, index: u32, prev: u32) {
-        self.slot_mut(index).expect("a listed slot").prev = prev;
+        self.0.slot_mut(index).expect("a listed slot").prev[LIST] = prev;
+    }
+}
+
+impl Links for RequestPool {
+    fn next(&self, index: u32) -> u32 {
+        self.next_in::<QUEUE>(index)
+    }
+    fn prev(&self, index: u32) -> u32 {
+        self.prev_in::<QUEUE>(index)
+    }
+    fn set_next(&mut self, index: u32, next: u32) {
+        self.slot_mut(index).expect("a listed slot").next[QUEUE] = next;
+    }
+    fn set_prev(&mut self, index: u32, prev: u32) {
+        self.slot_mut(index).expect("a listed slot").prev[QUEUE] = prev;
     }
 }

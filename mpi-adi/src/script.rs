@@ -18,6 +18,7 @@ use crate::{Adi, Config, Memory, Outcome};
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Seen {
     Rts { tag: i32, age: u8 },
+    Done,
     Data { offset: u32, len: usize },
     Cts { complete: bool },
     Nctsd,
@@ -237,6 +238,7 @@ fn look(class: Class, body: &[u8]) -> Seen {
                 age: rts.age,
             }
         }
+        (Class::Normal, wire::DONE) => Done,
         (Class::Normal, wire::DATA) => Data {
             offset: header.place.unwrap().offset,
             len: bytes.len(),
@@ -247,7 +249,7 @@ fn look(class: Class, body: &[u8]) -> Seen {
         (Class::Priority, wire::NCTSD) => Nctsd,
         (Class::Priority, wire::NCTS) => Ncts,
         (Class::Priority, wire::RESEND_ALL) => ResendAll {
-            age: Fields::parse(bytes).unwrap().age,
+            age: wire::ResendAll::parse(bytes).unwrap().age,
         },
         other => panic!("{other:?}"),
     }
@@ -411,30 +413,24 @@ fn a_record_that_a_receive_has_matched_restarts_refused_sources() {
     rig.assert_clean();
 }
 
-/// Rule (a): the restart passes by while the message is unanswered; its refusal comes later.
+/// Rules (a) and (b): a notice passes an offer on its way; the offer comes too late to be judged.
 #[test]
-fn a_restart_goes_on_when_the_answer_it_waited_for_comes() {
+fn an_offer_that_a_notice_has_crossed_is_made_again() {
     let mut rig = Rig::new(2, 0);
     let one = rig.send(0, 1, 5, Mode::Standard);
     rig.moved(0);
     assert_eq!(rig.moved(1), [Ncts]);
-    // The second RTS is on its way under age 0 when the restart overtakes its refusal.
     let two = rig.send(0, 2, 5, Mode::Standard);
     let (receive, _) = rig.post(pattern(2), 5);
+    // The second RTS is on its way under age 0 when the notice comes: nothing leaves before its answer.
     assert_eq!(rig.moved(1), [ResendAll { age: 1 }]);
-    assert_eq!(
-        rig.wires[0].out.len(),
-        2,
-        "tag 2 under age 0, then tag 1 again; tag 2 waits"
-    );
+    assert_eq!(rig.moved(0), [Rts { tag: 2, age: 0 }]);
+    assert_eq!(rig.moved(1), [Ncts]);
     assert_eq!(
         rig.moved(0),
-        [Rts { tag: 2, age: 0 }, Rts { tag: 1, age: 1 }]
+        [Rts { tag: 2, age: 1 }],
+        "asked for; tag 1 is not"
     );
-    // The stale RTS would have matched: the table's last row adds a resendAll, which says nothing new.
-    let answers = rig.moved(1);
-    assert_eq!(answers, [Ncts, ResendAll { age: 1 }, Ncts]);
-    assert_eq!(rig.moved(0), [Rts { tag: 2, age: 1 }]);
     rig.settle();
     assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, two).is_some());
     let (receive, _) = rig.post(pattern(1), 5);
@@ -443,7 +439,7 @@ fn a_restart_goes_on_when_the_answer_it_waited_for_comes() {
     rig.assert_clean();
 }
 
-/// Rule (b): what the program sends during a restart stays behind it.
+/// Rule (b): what the program sends while a notice is being carried out stays behind it.
 #[test]
 fn a_new_message_does_not_pass_a_restart() {
     let mut rig = Rig::new(2, 0);
@@ -454,10 +450,9 @@ fn a_new_message_does_not_pass_a_restart() {
     let (first, _) = rig.post(pattern(9), 8);
     assert_eq!(rig.moved(1), [ResendAll { age: 1 }]);
     let three = rig.send(0, 9, 3, Mode::Standard);
-    let expected = [Rts { tag: 9, age: 0 }, Rts { tag: 9, age: 1 }];
     assert_eq!(
         rig.moved(0),
-        expected,
+        [Rts { tag: 9, age: 0 }],
         "the third waits for the second's answer"
     );
     rig.settle();
@@ -472,6 +467,116 @@ fn a_new_message_does_not_pass_a_restart() {
         [one, two, three]
             .into_iter()
             .all(|id| rig.outcome(0, id).is_some())
+    );
+    rig.assert_clean();
+}
+
+/// Rule (e): a receive posted after the notice had left may belong to an earlier message.
+#[test]
+fn what_a_notice_brings_does_not_take_a_receive_posted_since() {
+    let mut rig = Rig::new(2, 0);
+    let any_tag = Pattern {
+        tag: None,
+        ..pattern(0)
+    };
+    let sends = [1, 2, 3].map(|tag| rig.send(0, tag, tag as usize, Mode::Standard));
+    rig.settle();
+    let (second, _) = rig.post(pattern(2), 8);
+    let notice = std::mem::take(&mut rig.wires[1].out);
+    assert!(rig.adis[1].cancel(second), "gone before its message comes");
+    let (first, _) = rig.post(any_tag, 8);
+    rig.wires[1].out.splice(0..0, notice);
+    rig.settle();
+    assert_eq!(rig.outcome(1, first).map(|o| o.tag), Some(1));
+    assert!(rig.outcome(1, second).is_some_and(|o| o.cancelled));
+    let rest = [rig.post(any_tag, 8).0, rig.post(any_tag, 8).0];
+    rig.settle();
+    assert_eq!(
+        rest.map(|id| rig.outcome(1, id).map(|o| o.tag)),
+        [Some(2), Some(3)]
+    );
+    assert!(sends.into_iter().all(|id| rig.outcome(0, id).is_some()));
+    rig.assert_clean();
+}
+
+#[test]
+fn a_notice_that_asks_for_nothing_that_is_there_is_closed_by_done() {
+    let mut rig = Rig::new(2, 0);
+    let one = rig.send(0, 1, 5, Mode::Standard);
+    rig.settle();
+    let (two, _) = rig.post(pattern(2), 5);
+    assert_eq!(rig.moved(1), [ResendAll { age: 1 }]);
+    assert_eq!(rig.moved(0), [Done]);
+    let (first, _) = rig.post(pattern(1), 5);
+    rig.settle();
+    let later = rig.send(0, 2, 5, Mode::Standard);
+    rig.settle();
+    assert!(
+        [first, two]
+            .into_iter()
+            .all(|id| rig.outcome(1, id).is_some())
+    );
+    assert!(
+        [one, later]
+            .into_iter()
+            .all(|id| rig.outcome(0, id).is_some())
+    );
+    rig.assert_clean();
+}
+
+/// The killer's order: packets and steps grow with the number of messages, not with its square.
+#[test]
+fn receiving_in_reverse_order_takes_a_bounded_number_of_offers_for_each_message() {
+    for messages in [100, 1_000] {
+        let mut rig = Rig::new(2, 4);
+        let sends: Vec<_> = (1..=messages)
+            .map(|tag| rig.send(0, tag, 16, Mode::Standard))
+            .collect();
+        rig.settle();
+        for tag in (1..=messages).rev() {
+            let (receive, _) = rig.post(pattern(tag), 16);
+            rig.settle();
+            assert!(rig.outcome(1, receive).is_some());
+        }
+        assert!(sends.into_iter().all(|id| rig.outcome(0, id).is_some()));
+        let stats = rig.adis[0].stats;
+        let offers = stats.rts_sent + stats.resend_all_received + stats.done_sent;
+        assert!(
+            offers <= 4 * messages as u64,
+            "{offers} for {messages} messages"
+        );
+        assert!(rig.adis[0].pending.steps() <= 4 * messages as u64);
+        rig.assert_clean();
+    }
+}
+
+/// A source with ten thousand refused messages, one slot that comes free: one offer, not ten thousand.
+#[test]
+fn freed_memory_brings_as_many_offers_as_it_has_room_for() {
+    let mut rig = Rig::new(3, 2);
+    let sends: Vec<_> = (0..200)
+        .map(|n| (n % 2, rig.send(n as usize % 2, 7, 16, Mode::Standard)))
+        .collect();
+    rig.settle();
+    for n in 0..200 {
+        let before = rig.adis[0].stats.rts_sent + rig.adis[1].stats.rts_sent;
+        let (receive, _) = rig.post(
+            Pattern {
+                source: Some(n % 2),
+                tag: None,
+                context: 0,
+            },
+            16,
+        );
+        rig.settle();
+        assert!(rig.outcome(2, receive).is_some());
+        let offers = rig.adis[0].stats.rts_sent + rig.adis[1].stats.rts_sent - before;
+        assert!(offers <= 6, "{offers} offers for one receive");
+    }
+    assert!(
+        sends
+            .into_iter()
+            .all(|(from, id)| rig.outcome(from as usize, id).is_some())
     );
     rig.assert_clean();
 }

@@ -7,9 +7,10 @@ use net_torus::coord::Coord;
 
 use crate::envelope::{Context, Rank, Tag};
 use crate::memory::{Span, UserMemory};
+use crate::pending::{Answered, Next};
 use crate::protocol::{Reply, Step, on_answer};
 use crate::request::{Mode, Offer, Request, RequestId, State};
-use crate::wire::{self, Fields, INLINE_BYTES, RTS_BYTES, Rts};
+use crate::wire::{self, Done, Fields, INLINE_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory, STEP_PACKETS, TURN_PACKETS};
 
 /// Where a message goes and under which name.
@@ -50,6 +51,9 @@ impl Adi {
             mode: to.mode,
             span,
             length,
+            serial: 0,
+            asked: None,
+            in_order: false,
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
         let rules = self.rules();
@@ -59,20 +63,21 @@ impl Adi {
         Ok(id)
     }
 
-    /// Priority packets that are owed: resendAlls, and CTSs for receives that matched a record without a
+    /// Priority packets that are owed: notices, and CTSs for receives that matched a record without a
     /// buffer. Returns how many were sent.
     pub(crate) fn send_owed<P: Port>(&mut self, port: &mut P) -> usize {
         let mut sent = 0;
         while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
             if let Some((source, age)) = self.peers.pay() {
-                self.answer(
-                    port,
-                    source,
-                    wire::RESEND_ALL,
-                    Fields {
-                        age,
-                        ..Fields::default()
-                    },
+                let notice = self.notice(source, age);
+                let header = self.header(wire::RESEND_ALL);
+                let dest = self.coord(source);
+                let sent = tx::short(port, Class::Priority, dest, header, notice.bytes(), |out| {
+                    notice.emit(out)
+                });
+                assert!(
+                    sent,
+                    "room was there before the debt was taken off the list"
                 );
                 self.stats.resend_all_sent += 1;
             } else if let Some((dest, fields)) = self.next_owed_cts() {
@@ -84,6 +89,15 @@ impl Adi {
             sent += 1;
         }
         sent
+    }
+
+    fn header(&self, handler: u8) -> Header {
+        Header {
+            handler,
+            source: self.here,
+            argument: 0,
+            place: None,
+        }
     }
 
     fn answer<P: Port>(&mut self, port: &mut P, dest: Rank, handler: u8, fields: Fields) {
@@ -136,14 +150,32 @@ impl Adi {
         if !port.can_inject(Class::Normal) {
             return false;
         }
+        if let Some((dest, age)) = self.peers.pay_done() {
+            self.send_done(port, dest, Done { age, more: false });
+            return true;
+        }
         let rules = self.rules();
-        let Some((dest, slot)) = self.pending.next(&mut self.requests, rules) else {
-            return false;
+        let (dest, slot) = match self.pending.next(&mut self.requests, rules) {
+            None => return false,
+            Some((dest, Next::Offer(slot))) => (dest, slot),
+            Some((dest, Next::Done)) => {
+                let more = self.pending.more(&self.requests);
+                self.pending.done(&mut self.requests);
+                self.send_done(
+                    port,
+                    dest,
+                    Done {
+                        age: self.peers.ages(dest).to,
+                        more,
+                    },
+                );
+                return true;
+            }
         };
+        let standing = self.pending.standing(&self.requests, slot);
         let id = self.requests.id(slot);
         let request = self.requests.at(slot);
         let (span, length) = (request.span, request.length as usize);
-        let inline = length <= INLINE_BYTES;
         let rts = Rts {
             context: request.context,
             tag: request.tag.unwrap_or(0),
@@ -151,34 +183,45 @@ impl Adi {
             request: id.0,
             age: self.peers.ages(dest).to,
             synchronous: request.mode == Mode::Synchronous,
-            inline,
+            inline: length <= INLINE_BYTES,
+            in_order: standing.in_order,
+            more: standing.more,
+            asked: request.asked.map(|asked| asked.receive),
         };
-        let header = Header {
-            handler: wire::RTS,
-            source: self.here,
-            argument: 0,
-            place: None,
-        };
-        let bytes = RTS_BYTES + if inline { length } else { 0 };
+        let bytes = rts.bytes() + if rts.inline { length } else { 0 };
+        let sent = tx::short(
+            port,
+            Class::Normal,
+            self.coord(dest),
+            self.header(wire::RTS),
+            bytes,
+            |out| {
+                memory.read(span, 0, rts.emit(out));
+            },
+        );
+        assert!(sent, "room was there before the offer was chosen");
+        self.pending.offered(&mut self.requests, slot, standing);
+        self.stats.rts_sent += 1;
+        true
+    }
+
+    fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
+        let header = self.header(wire::DONE);
         let sent = tx::short(
             port,
             Class::Normal,
             self.coord(dest),
             header,
-            bytes,
+            Done::BYTES,
             |out| {
-                rts.emit(out);
-                if inline {
-                    memory.read(span, 0, &mut out[RTS_BYTES..]);
-                }
+                out.copy_from_slice(&done.emit());
             },
         );
-        if sent {
-            self.requests.at_mut(slot).state = State::Pending(Offer::Unanswered);
-            self.pending.offered(&mut self.requests, slot, rules);
-            self.stats.rts_sent += 1;
-        }
-        sent
+        assert!(
+            sent,
+            "room was there before the debt was taken off the list"
+        );
+        self.stats.done_sent += 1;
     }
 
     fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(
@@ -257,18 +300,20 @@ impl Adi {
         let Some(step) = self.step(slot, reply) else {
             return;
         };
-        let rules = self.rules();
-        let was_pending = matches!(self.requests.at(slot).state, State::Pending(_));
-        if was_pending && step != Step::Stay {
-            self.pending.remove(&mut self.requests, dest, slot, rules);
+        if matches!(self.requests.at(slot).state, State::Pending(_)) {
+            let answered = match step {
+                Step::Send | Step::Hold => Answered::Taken,
+                Step::Stay if fields.stale => Answered::Stale,
+                Step::Stay => Answered::Refused,
+            };
+            let rules = self.rules();
+            self.pending
+                .answered(&mut self.requests, dest, slot, answered, rules);
         }
         match step {
             Step::Send => self.begin_transfer(slot, &fields),
             Step::Hold => self.requests.at_mut(slot).state = State::Held,
-            Step::Stay => {
-                self.requests.at_mut(slot).state = State::Pending(Offer::Refused);
-                self.pending.refused(&mut self.requests, dest, rules);
-            }
+            Step::Stay => {}
         }
     }
 
@@ -307,17 +352,29 @@ pub(crate) fn on_ncts<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>
 
 pub(crate) fn on_resend_all<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {
     let adi = &mut *on.adi;
-    let Some((source, fields)) = adi
+    let Some((source, notice)) = adi
         .shape
         .rank(arrival.source)
-        .zip(Fields::parse(arrival.bytes))
+        .zip(ResendAll::parse(arrival.bytes))
     else {
         adi.stats.malformed += 1;
         return;
     };
     adi.stats.resend_all_received += 1;
     let rules = adi.rules();
-    if adi.peers.take_age(source, fields.age, rules) {
-        adi.pending.restart(&mut adi.requests, source, rules);
+    adi.peers.take_age(source, notice.age);
+    let room = if notice.room == ROOM_FOR_ALL {
+        u32::MAX
+    } else {
+        notice.room.into()
+    };
+    if !adi.pending.notice(
+        &mut adi.requests,
+        source,
+        notice.entries.into_iter(),
+        room,
+        rules,
+    ) {
+        adi.peers.owe_done(source);
     }
 }

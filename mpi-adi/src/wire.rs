@@ -1,8 +1,12 @@
 //! The device's messages on the wire, little-endian.
 //!
 //! ```text
-//!   RTS      0..2 context   2 flags   3 age   4..8 tag   8..12 length   12..16 sender's request   16.. data
-//!   answers  0..4 sender's request   4..8 receiver's handle   8..12 bytes wanted   12 flags   13 age
+//!   RTS        0..2 context   2 flags   3 age   4..8 tag   8..12 length   12..16 sender's request
+//!              16..20 receive asked for (if the flag says so)   then the data
+//!   DONE       0 age   1 flags
+//!   answers    0..4 sender's request   4..8 receiver's handle   8..12 bytes wanted   12 flags
+//!   resendAll  0 age   1 number of entries   2..4 room   then entries of 10 bytes:
+//!              0..2 context   2..6 tag (-1: any)   6..10 receive
 //!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
 //! ```
 //! With the network's and the message layer's headers of 8 bytes each an RTS without data is one 32-byte
@@ -19,6 +23,8 @@ use crate::protocol::Age;
 pub const RTS: u8 = 1;
 /// Handler number of data packets (request; never answered).
 pub const DATA: u8 = 2;
+/// Handler number of DONE (request; never answered).
+pub const DONE: u8 = 3;
 /// Handler number of CTS (answer).
 pub const CTS: u8 = 1;
 /// Handler number of NCTSD (answer).
@@ -28,14 +34,20 @@ pub const NCTS: u8 = 3;
 /// Handler number of resendAll (answer).
 pub const RESEND_ALL: u8 = 4;
 
-/// Bytes of an RTS before its data.
+/// Bytes of an RTS before its data, when it was not asked for.
 pub const RTS_BYTES: usize = 16;
+/// Bytes that naming the receive which asked for it adds to an RTS.
+pub const ASKED_BYTES: usize = 4;
 /// Greatest message in bytes that travels inside its RTS.
-pub const INLINE_BYTES: usize = SHORT_BYTES - RTS_BYTES;
+pub const INLINE_BYTES: usize = SHORT_BYTES - RTS_BYTES - ASKED_BYTES;
 
 const FLAG_SYNCHRONOUS: u8 = 1;
 const FLAG_INLINE: u8 = 2;
+const FLAG_IN_ORDER: u8 = 4;
+const FLAG_MORE: u8 = 8;
+const FLAG_ASKED: u8 = 16;
 const FLAG_COMPLETE: u8 = 1;
+const FLAG_STALE: u8 = 2;
 
 /// Ready to send: offers a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,39 +66,178 @@ pub struct Rts {
     pub synchronous: bool,
     /// The data follows.
     pub inline: bool,
+    /// Everything before it has been accepted, or offered in order under the same age.
+    pub in_order: bool,
+    /// Other messages to the same receiver stand refused.
+    pub more: bool,
+    /// The posted receive (the receiver's name) for which a notice asked for it.
+    pub asked: Option<u32>,
 }
 
 impl Rts {
-    /// Writes the RTS; the data, if it travels along, goes to the bytes after it.
-    pub fn emit(&self, out: &mut [u8]) {
-        out[0..2].copy_from_slice(&self.context.to_le_bytes());
-        out[2] = if self.synchronous {
-            FLAG_SYNCHRONOUS
-        } else {
-            0
-        } | if self.inline { FLAG_INLINE } else { 0 };
-        out[3] = self.age;
-        out[4..8].copy_from_slice(&self.tag.to_le_bytes());
-        out[8..12].copy_from_slice(&self.length.to_le_bytes());
-        out[12..16].copy_from_slice(&self.request.to_le_bytes());
+    /// Bytes of the RTS before its data.
+    pub fn bytes(&self) -> usize {
+        RTS_BYTES + if self.asked.is_some() { ASKED_BYTES } else { 0 }
+    }
+
+    /// Writes the RTS and returns where the data goes, if it travels along.
+    pub fn emit<'o>(&self, out: &'o mut [u8]) -> &'o mut [u8] {
+        let (head, data) = out.split_at_mut(self.bytes());
+        let flags = [
+            (self.synchronous, FLAG_SYNCHRONOUS),
+            (self.inline, FLAG_INLINE),
+            (self.in_order, FLAG_IN_ORDER),
+            (self.more, FLAG_MORE),
+            (self.asked.is_some(), FLAG_ASKED),
+        ];
+        head[0..2].copy_from_slice(&self.context.to_le_bytes());
+        head[2] = flags
+            .iter()
+            .filter(|(set, _)| *set)
+            .map(|(_, flag)| flag)
+            .sum();
+        head[3] = self.age;
+        head[4..8].copy_from_slice(&self.tag.to_le_bytes());
+        head[8..12].copy_from_slice(&self.length.to_le_bytes());
+        head[12..16].copy_from_slice(&self.request.to_le_bytes());
+        if let Some(receive) = self.asked {
+            head[16..20].copy_from_slice(&receive.to_le_bytes());
+        }
+        data
     }
 
     /// Reads an RTS and the data that travels along; `None` when it contradicts itself.
     pub fn parse(bytes: &[u8]) -> Option<(Rts, &[u8])> {
-        let (head, data) = bytes.split_first_chunk::<RTS_BYTES>()?;
-        let word =
-            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let (head, mut data) = bytes.split_first_chunk::<RTS_BYTES>()?;
+        let flag = |flag: u8| head[2] & flag != 0;
+        let asked = match flag(FLAG_ASKED) {
+            true => {
+                let (receive, rest) = data.split_first_chunk::<ASKED_BYTES>()?;
+                data = rest;
+                Some(u32::from_le_bytes(*receive))
+            }
+            false => None,
+        };
         let rts = Rts {
             context: u16::from_le_bytes([head[0], head[1]]),
-            tag: word(4) as i32,
-            length: word(8),
-            request: word(12),
+            tag: word(head, 4) as i32,
+            length: word(head, 8),
+            request: word(head, 12),
             age: head[3],
-            synchronous: head[2] & FLAG_SYNCHRONOUS != 0,
-            inline: head[2] & FLAG_INLINE != 0,
+            synchronous: flag(FLAG_SYNCHRONOUS),
+            inline: flag(FLAG_INLINE),
+            in_order: flag(FLAG_IN_ORDER),
+            more: flag(FLAG_MORE),
+            asked,
         };
         let expected = if rts.inline { rts.length as usize } else { 0 };
         (data.len() == expected && rts.tag >= 0).then_some((rts, data))
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// The sender has carried out a notice that asked for nothing it has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done {
+    /// The notice's age.
+    pub age: Age,
+    /// Messages to the receiver stand refused.
+    pub more: bool,
+}
+
+impl Done {
+    /// Bytes on the wire.
+    pub const BYTES: usize = 2;
+
+    /// The message's bytes.
+    pub fn emit(&self) -> [u8; Self::BYTES] {
+        [self.age, u8::from(self.more)]
+    }
+
+    /// Reads the message; `None` when it is cut short.
+    pub fn parse(bytes: &[u8]) -> Option<Done> {
+        let [age, flags] = *bytes.first_chunk::<{ Self::BYTES }>()?;
+        Some(Done {
+            age,
+            more: flags != 0,
+        })
+    }
+}
+
+/// A receive that a notice names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// The context asked for.
+    pub context: Context,
+    /// The tag asked for; `None`: any.
+    pub tag: Option<Tag>,
+    /// The receiver's name for the receive.
+    pub receive: u32,
+}
+
+/// Most receives that one notice names; for more, everything is asked for.
+pub const NOTICE_ENTRIES: usize = 20;
+/// Room that stands for "everything".
+pub const ROOM_FOR_ALL: u16 = u16::MAX;
+const NOTICE_BYTES: usize = 4;
+const ENTRY_BYTES: usize = 10;
+
+/// resendAll: what may be offered again, under a new age.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResendAll {
+    /// The new age.
+    pub age: Age,
+    /// Messages from the head of the pending send queue that there is room for.
+    pub room: u16,
+    /// Receives posted since the last notice, in the order of posting.
+    pub entries: heapless::Vec<Entry, NOTICE_ENTRIES>,
+}
+
+impl ResendAll {
+    /// Bytes on the wire.
+    pub fn bytes(&self) -> usize {
+        NOTICE_BYTES + ENTRY_BYTES * self.entries.len()
+    }
+
+    /// Writes the message.
+    pub fn emit(&self, out: &mut [u8]) {
+        out[0] = self.age;
+        out[1] = self.entries.len() as u8;
+        out[2..4].copy_from_slice(&self.room.to_le_bytes());
+        for (entry, out) in self
+            .entries
+            .iter()
+            .zip(out[NOTICE_BYTES..].chunks_exact_mut(ENTRY_BYTES))
+        {
+            out[0..2].copy_from_slice(&entry.context.to_le_bytes());
+            out[2..6].copy_from_slice(&entry.tag.unwrap_or(-1).to_le_bytes());
+            out[6..10].copy_from_slice(&entry.receive.to_le_bytes());
+        }
+    }
+
+    /// Reads the message; `None` when it contradicts itself.
+    pub fn parse(bytes: &[u8]) -> Option<ResendAll> {
+        let (head, rest) = bytes.split_first_chunk::<NOTICE_BYTES>()?;
+        if rest.len() != head[1] as usize * ENTRY_BYTES {
+            return None;
+        }
+        let entry = |bytes: &[u8]| Entry {
+            context: u16::from_le_bytes([bytes[0], bytes[1]]),
+            tag: Some(word(bytes, 2) as i32).filter(|&tag| tag >= 0),
+            receive: word(bytes, 6),
+        };
+        let mut entries = heapless::Vec::new();
+        for bytes in rest.chunks_exact(ENTRY_BYTES) {
+            entries.push(entry(bytes)).ok()?;
+        }
+        Some(ResendAll {
+            age: head[0],
+            room: u16::from_le_bytes([head[2], head[3]]),
+            entries,
+        })
     }
 }
 
@@ -101,8 +252,8 @@ pub struct Fields {
     pub wanted: u32,
     /// CTS: the data has come with the RTS, none is wanted.
     pub complete: bool,
-    /// resendAll: the new age.
-    pub age: Age,
+    /// NCTS: the offer could not be judged; it may be made again without being asked for.
+    pub stale: bool,
 }
 
 impl Fields {
@@ -112,8 +263,8 @@ impl Fields {
         bytes[0..4].copy_from_slice(&self.request.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.target.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.wanted.to_le_bytes());
-        bytes[12] = if self.complete { FLAG_COMPLETE } else { 0 };
-        bytes[13] = self.age;
+        bytes[12] =
+            if self.complete { FLAG_COMPLETE } else { 0 } | if self.stale { FLAG_STALE } else { 0 };
         Answer {
             handler,
             argument: 0,
@@ -124,14 +275,12 @@ impl Fields {
     /// Reads an answer; `None` when it is cut short.
     pub fn parse(bytes: &[u8]) -> Option<Fields> {
         let head = bytes.first_chunk::<ANSWER_BYTES>()?;
-        let word =
-            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         Some(Fields {
-            request: word(0),
-            target: word(4),
-            wanted: word(8),
+            request: word(head, 0),
+            target: word(head, 4),
+            wanted: word(head, 8),
             complete: head[12] & FLAG_COMPLETE != 0,
-            age: head[13],
+            stale: head[12] & FLAG_STALE != 0,
         })
     }
 }
@@ -142,32 +291,34 @@ mod tests {
 
     #[test]
     fn an_rts_reads_back_as_it_was_written_and_a_contradiction_is_refused() {
-        let rts = Rts {
-            context: 3,
-            tag: 77,
-            length: 2,
-            request: 9,
-            age: 255,
-            synchronous: true,
-            inline: true,
-        };
-        let mut bytes = [0; RTS_BYTES + 2];
-        rts.emit(&mut bytes);
-        bytes[RTS_BYTES..].copy_from_slice(b"hi");
-        assert_eq!(Rts::parse(&bytes), Some((rts, &b"hi"[..])));
-        assert_eq!(
-            Rts::parse(&bytes[..RTS_BYTES + 1]),
-            None,
-            "less data than it states"
-        );
-        assert_eq!(Rts::parse(&bytes[..RTS_BYTES - 1]), None, "cut short");
-        let negative = Rts { tag: -1, ..rts };
-        negative.emit(&mut bytes);
-        assert_eq!(
-            Rts::parse(&bytes),
-            None,
-            "no message has a wildcard for a tag"
-        );
+        for asked in [None, Some(0x7FFF_FFFF)] {
+            for bits in 0..16 {
+                let rts = Rts {
+                    context: 3,
+                    tag: 77,
+                    length: 2,
+                    request: 9,
+                    age: 255,
+                    synchronous: bits & 1 != 0,
+                    inline: bits & 2 != 0,
+                    in_order: bits & 4 != 0,
+                    more: bits & 8 != 0,
+                    asked,
+                };
+                let len = rts.bytes() + if rts.inline { 2 } else { 0 };
+                let mut bytes = vec![0; len];
+                rts.emit(&mut bytes).fill(7);
+                let data = if rts.inline { &[7, 7][..] } else { &[] };
+                assert_eq!(Rts::parse(&bytes), Some((rts, data)));
+                assert_eq!(Rts::parse(&bytes[..len - 1]), None, "cut short");
+                Rts { tag: -1, ..rts }.emit(&mut bytes);
+                assert_eq!(
+                    Rts::parse(&bytes),
+                    None,
+                    "no message has a wildcard for a tag"
+                );
+            }
+        }
     }
 
     #[test]
@@ -177,10 +328,45 @@ mod tests {
             target: 0x8000_0002,
             wanted: 3,
             complete: true,
-            age: 4,
+            stale: false,
         };
-        let answer = fields.emit(CTS);
-        assert_eq!(Fields::parse(&answer.bytes), Some(fields));
-        assert_eq!(Fields::parse(&answer.bytes[..15]), None);
+        for fields in [
+            fields,
+            Fields {
+                complete: false,
+                stale: true,
+                ..fields
+            },
+        ] {
+            let answer = fields.emit(CTS);
+            assert_eq!(Fields::parse(&answer.bytes), Some(fields));
+            assert_eq!(Fields::parse(&answer.bytes[..15]), None);
+        }
+    }
+
+    #[test]
+    fn a_notice_reads_back_as_it_was_written() {
+        let mut notice = ResendAll {
+            age: 200,
+            room: 7,
+            entries: heapless::Vec::new(),
+        };
+        for tag in 0..=NOTICE_ENTRIES as i32 {
+            let mut bytes = vec![0; notice.bytes()];
+            notice.emit(&mut bytes);
+            assert!(bytes.len() <= SHORT_BYTES);
+            assert_eq!(ResendAll::parse(&bytes), Some(notice.clone()));
+            assert_eq!(ResendAll::parse(&bytes[..bytes.len() - 1]), None);
+            let tag = Some(tag).filter(|tag| tag % 2 == 0);
+            let _ = notice.entries.push(Entry {
+                context: 1,
+                tag,
+                receive: 5,
+            });
+        }
+        assert_eq!(
+            Done::parse(&Done { age: 3, more: true }.emit()),
+            Some(Done { age: 3, more: true })
+        );
     }
 }

@@ -486,11 +486,11 @@ fn schedule(
             if !moved {
                 return match processes.iter().find(|p| !p.is_finished()) {
                     None => Ok(steps),
-                    Some(stuck) => Err(Violation::Stuck {
+                    Some(stuck) => { if std::env::var("DUMP").is_ok() { for p in processes.iter() { eprintln!("{:?}\n", p.adi); } } Err(Violation::Stuck {
                         rank: stuck.rank,
                         at: stuck.at,
                         op: stuck.program.ops[stuck.rank as usize][stuck.at].clone(),
-                    }),
+                    }) }
                 };
             }
         }

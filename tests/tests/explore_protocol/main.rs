@@ -296,7 +296,6 @@ fn answers_that_overtake_get_stuck() {
 fn few_bits_of_age_are_too_few_when_answers_overtake() {
     let overtaking = |messages, age_bits| {
         let rules = Rules {
-            newer_only: true,
             age_bits,
             ..Rules::SOUND
         };
