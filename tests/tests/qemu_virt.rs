@@ -495,7 +495,7 @@ fn nothing_survives_a_killed_command() {
             return;
         }
         std::thread::yield_now();
-        rustix::thread::nanosleep(&rustix::time::Timespec {
+        let _ = rustix::thread::nanosleep(&rustix::time::Timespec {
             tv_sec: 0,
             tv_nsec: 10_000_000,
         });

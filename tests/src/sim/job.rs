@@ -87,8 +87,6 @@ struct Process<'a> {
     sends: Vec<(u32, Live)>,
     receives: Vec<(u32, Live)>,
     calls: u64,
-    /// Why the operation could not start; it is tried again, since others may complete meanwhile.
-    short_of: Option<NoMemory>,
 }
 
 /// What all ranks share: the records for the checker.
@@ -111,26 +109,6 @@ impl Process<'_> {
         let Some(op) = self.program.ops[self.rank as usize].get(self.at) else {
             return Ok(false);
         };
-        let done = match self.perform(op, records) {
-            Err(Violation::NoMemory { what, .. }) => {
-                self.short_of = Some(what);
-                return Ok(false);
-            }
-            result => result?,
-        };
-        self.short_of = None;
-        match done {
-            Step::Done => {
-                self.at += 1;
-                self.begun = false;
-                Ok(true)
-            }
-            Step::Begun => Ok(true),
-            Step::Waits => Ok(false),
-        }
-    }
-
-    fn perform(&mut self, op: &Op, records: &mut Records) -> Result<Step, Violation> {
         let done = match *op {
             Op::Send(message) => self.send(message, records)?,
             Op::Receive(receive) => {
@@ -403,7 +381,6 @@ impl Job<'_> {
                     sends: Vec::new(),
                     receives: Vec::new(),
                     calls: 0,
-                    short_of: None,
                 }
             })
             .collect();
@@ -486,11 +463,18 @@ fn schedule(
             if !moved {
                 return match processes.iter().find(|p| !p.is_finished()) {
                     None => Ok(steps),
-                    Some(stuck) => { if std::env::var("DUMP").is_ok() { for p in processes.iter() { eprintln!("{:?}\n", p.adi); } } Err(Violation::Stuck {
-                        rank: stuck.rank,
-                        at: stuck.at,
-                        op: stuck.program.ops[stuck.rank as usize][stuck.at].clone(),
-                    }) }
+                    Some(stuck) => {
+                        if std::env::var("DUMP").is_ok() {
+                            for p in processes.iter() {
+                                eprintln!("{:?}\n", p.adi);
+                            }
+                        }
+                        Err(Violation::Stuck {
+                            rank: stuck.rank,
+                            at: stuck.at,
+                            op: stuck.program.ops[stuck.rank as usize][stuck.at].clone(),
+                        })
+                    }
                 };
             }
         }
