@@ -97,7 +97,7 @@ pub enum End {
 
 /// Counters of the job report, in the order in which they stand in the blackboard and under the names
 /// that the JSON report uses.
-pub const COUNTERS: [&str; 24] = [
+pub const COUNTERS: [&str; 25] = [
     "messages_sent",
     "messages_received",
     "rts_sent",
@@ -112,6 +112,7 @@ pub const COUNTERS: [&str; 24] = [
     "resend_all_received",
     "peak_unexpected_records",
     "peak_unexpected_bytes",
+    "peak_borrowed_bytes",
     "unexpected_records",
     "posted_receives_peak",
     "requests_peak",

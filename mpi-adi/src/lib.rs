@@ -77,7 +77,7 @@ use crate::peers::{Ages, Peers};
 use crate::pending::Pending;
 use crate::probe::Probes;
 use crate::protocol::Rules;
-use crate::region::{BLOCK_BYTES, Block, Region};
+use crate::region::{BLOCK_BYTES, Blocks, Region};
 use crate::request::{MAX_SLOTS, RequestId, RequestPool, State};
 
 pub use crate::api::{Mpi, Source, TagSelector};
@@ -118,8 +118,7 @@ pub enum NoMemory {
 /// What the device is built from; the caller hands it in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Memory {
-    blocks: Box<[Block]>,
-    taken: Box<[usize]>,
+    reserve: Blocks,
     ages: Box<[Ages]>,
     bits: Box<[u8]>,
 }
@@ -129,19 +128,22 @@ impl Memory {
     /// the heap.
     pub fn allocate(mpi_memory: usize, peers: usize) -> Result<Memory, NoMemory> {
         let blocks = (mpi_memory / BLOCK_BYTES).min(region::MAX_BLOCKS);
-        let words = Region::map_words(blocks);
+        let words = Blocks::map_words(blocks);
         let bytes = blocks * BLOCK_BYTES + words * size_of::<usize>() + Peers::bytes(peers);
         let none = NoMemory::Start { bytes };
         Ok(Memory {
-            blocks: boxed([0; BLOCK_BYTES], blocks).ok_or(none)?,
-            taken: boxed(0, words).ok_or(none)?,
+            reserve: Blocks::new(
+                boxed([0; BLOCK_BYTES], blocks).ok_or(none)?,
+                boxed(0, words).ok_or(none)?,
+            ),
             ages: boxed(Ages::default(), peers).ok_or(none)?,
             bits: boxed(0, Peers::bit_bytes(peers)).ok_or(none)?,
         })
     }
 }
 
-fn boxed<T: Clone>(value: T, count: usize) -> Option<Box<[T]>> {
+/// `count` values from the heap; `None` when it has no room.
+pub fn boxed<T: Clone>(value: T, count: usize) -> Option<Box<[T]>> {
     let mut items = Vec::new();
     items.try_reserve_exact(count).ok()?;
     items.resize(count, value);
@@ -275,7 +277,7 @@ impl Adi {
             here,
             rank: config.rank,
             requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
-            region: Region::new(memory.blocks, memory.taken),
+            region: Region::new(memory.reserve),
             peers: Peers::new(memory.ages, memory.bits),
             matching: Matching::default(),
             pending: Pending::default(),
@@ -383,7 +385,7 @@ impl Adi {
             STEP_PACKETS,
         );
         self.stats.layer = layer;
-        let answered = self.send_owed(port);
+        let answered = self.send_owed(port, memory);
         let sent = self.send_pending(port, memory);
         taken + answered + sent > 0
     }

@@ -8,7 +8,7 @@ use crate::list::NONE;
 use crate::memory::{Span, UserMemory};
 use crate::peers::Standing;
 use crate::protocol::{Age, Room, Verdict, on_rts as decide};
-use crate::region::{Holding, RecordId};
+use crate::region::{BLOCK_BYTES, Holding, RecordId};
 use crate::request::{Asked, CHAIN, Mode, Request, RequestId, State};
 use crate::wire::{self, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory};
@@ -99,8 +99,13 @@ impl Adi {
 
     /// The notice for `source` under its new age: the receives posted since its last one, and what the
     /// memory has room for. When there are more than a notice can name, it asks for everything.
-    pub(crate) fn notice(&mut self, source: Rank, age: Age) -> ResendAll {
-        let room = u16::try_from(self.region.free_blocks())
+    pub(crate) fn notice<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        age: Age,
+    ) -> ResendAll {
+        let room = u16::try_from(self.region.free_blocks(memory))
             .unwrap_or(u16::MAX)
             .min(NOTICE_ROOM);
         let mut notice = ResendAll {
@@ -180,7 +185,7 @@ impl Adi {
             Holding::Nothing { sender } => {
                 request.state = State::Owing { sender };
                 self.owing.push(&mut self.requests, slot);
-                self.release(index);
+                self.release(memory, index);
             }
             Holding::Buffer { first, received } if received == record.length => {
                 self.unload(memory, slot, index, first);
@@ -215,7 +220,7 @@ impl Adi {
             self.region.read_buffer(first, request.wanted()),
         );
         self.received(slot);
-        self.release(index);
+        self.release(memory, index);
     }
 
     fn received(&mut self, slot: u32) {
@@ -224,14 +229,28 @@ impl Adi {
     }
 
     /// Frees a record: memory that refused sources have been waiting for.
-    fn release(&mut self, index: u32) {
-        let before = self.region.free_blocks();
-        self.region.release(index);
+    fn release<M: UserMemory + ?Sized>(&mut self, memory: &mut M, index: u32) {
+        let before = self.region.used_bytes();
+        self.region.release(memory, index);
         let rules = self.rules();
         if rules.matched_releases {
-            self.peers
-                .restart_next(self.region.free_blocks() - before, rules);
+            let freed = (before - self.region.used_bytes()) / BLOCK_BYTES;
+            self.peers.restart_next(freed as u32, rules);
         }
+    }
+
+    /// Messages to this process stand refused for lack of memory: a carrier that lends should say when it
+    /// has more ([`Adi::heap_freed`]).
+    pub fn starves_others(&self) -> bool {
+        self.peers.waiting() > 0
+    }
+
+    /// The program has freed memory of its heap, which may now have something to lend: restarts sources
+    /// whose messages stand refused.
+    pub fn heap_freed<M: UserMemory + ?Sized>(&mut self, memory: &M) {
+        let rules = self.rules();
+        self.peers
+            .restart_next(self.region.free_blocks(memory), rules);
     }
 
     /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
@@ -367,13 +386,19 @@ impl Adi {
     }
 
     /// Makes the best record that there is room for.
-    fn make_room(&mut self, envelope: &Envelope, rts: &Rts) -> (Room, u32) {
+    fn make_room<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: &Envelope,
+        rts: &Rts,
+    ) -> (Room, u32) {
+        let region = &mut self.region;
         if !rts.synchronous
-            && let Some(index) = self.region.record_with_buffer(*envelope, rts.length)
+            && let Some(index) = region.record_with_buffer(memory, *envelope, rts.length)
         {
             return (Room::RecordAndBuffer, index);
         }
-        if let Some(index) = self.region.record_only(*envelope, rts.length, rts.request) {
+        if let Some(index) = region.record_only(memory, *envelope, rts.length, rts.request) {
             return (Room::Record, index);
         }
         (Room::Nothing, 0)
@@ -408,7 +433,7 @@ impl Adi {
         let mut record = 0;
         let verdict = decide(ages_equal && !early, posted.is_some(), || {
             let (room, index) = if recordable {
-                self.make_room(&envelope, rts)
+                self.make_room(memory, &envelope, rts)
             } else {
                 (Room::Nothing, 0)
             };
@@ -460,31 +485,36 @@ impl Adi {
                 Verdict::Refuse { .. } => self.peers.accepted(source, true),
                 _ => self.peers.accepted(source, rts.more),
             }
-            self.go_on(source, standing);
+            self.go_on(memory, source, standing);
         }
         answer
     }
 
     /// Something has come of `source`, which stood as `before`, under the current age: its notice, if one
     /// was on the way, is closed. Sees to it that nobody waits for what is there.
-    fn go_on(&mut self, source: Rank, before: Standing) {
+    fn go_on<M: UserMemory + ?Sized>(&mut self, memory: &M, source: Rank, before: Standing) {
         let rules = self.rules();
         if before == Standing::OpenAgain && self.peers.standing(source).waits() {
             self.peers.restart(source, rules);
         }
-        if self.region.free_blocks() > 0 {
+        if self.peers.waiting() > 0 && self.region.free_blocks(memory) > 0 {
             self.peers.restart_next(1, rules);
         }
     }
 
-    fn take_done(&mut self, source: Rank, done: Done) -> Option<()> {
+    fn take_done<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        done: Done,
+    ) -> Option<()> {
         let standing = self.peers.standing(source);
         let open = matches!(standing, Standing::Open | Standing::OpenAgain);
         if !open || self.peers.ages(source).from != done.age {
             return None;
         }
         self.peers.accepted(source, done.more);
-        self.go_on(source, standing);
+        self.go_on(memory, source, standing);
         Some(())
     }
 
@@ -573,7 +603,7 @@ pub(crate) fn on_data<M: UserMemory + ?Sized>(
     None
 }
 
-pub(crate) fn on_done<M: ?Sized>(
+pub(crate) fn on_done<M: UserMemory + ?Sized>(
     on: &mut Handling<'_, M>,
     arrival: &Arrival<'_>,
 ) -> Option<Answer> {
@@ -583,7 +613,7 @@ pub(crate) fn on_done<M: ?Sized>(
         .rank(arrival.source)
         .zip(Done::parse(arrival.bytes));
     if done
-        .and_then(|(source, done)| adi.take_done(source, done))
+        .and_then(|(source, done)| adi.take_done(on.memory, source, done))
         .is_none()
     {
         adi.stats.malformed += 1;

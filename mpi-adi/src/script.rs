@@ -8,7 +8,7 @@ use net_torus::{Coord, Shape};
 
 use crate::envelope::Pattern;
 use crate::memory::{Span, UserMemory};
-use crate::region::BLOCK_BYTES;
+use crate::region::{BLOCK_BYTES, Blocks};
 use crate::request::{Mode, RequestId};
 use crate::send::SendTo;
 use crate::wire::{self, Fields};
@@ -82,9 +82,9 @@ impl Port for Wires {
     }
 }
 
-/// Model memory: a buffer per key.
+/// Model memory: a buffer per key, and so many blocks to lend.
 #[derive(Default)]
-struct Buffers(Vec<Vec<u8>>);
+struct Buffers(Vec<Vec<u8>>, u32);
 
 impl UserMemory for Buffers {
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
@@ -92,6 +92,18 @@ impl UserMemory for Buffers {
     }
     fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
         self.0[span.address()][offset..offset + bytes.len()].copy_from_slice(bytes);
+    }
+    fn spare_blocks(&self) -> u32 {
+        self.1
+    }
+    fn lend(&mut self, count: u32) -> Option<Blocks> {
+        self.1 = self.1.checked_sub(count)?;
+        let blocks = crate::boxed([0; BLOCK_BYTES], count as usize)?;
+        let map = crate::boxed(0, Blocks::map_words(count as usize))?;
+        Some(Blocks::new(blocks, map))
+    }
+    fn take_back(&mut self, loan: Blocks) {
+        self.1 += loan.len() as u32;
     }
 }
 
@@ -732,4 +744,31 @@ fn any_bytes_from_the_network_are_counted_and_move_nothing() {
     let stats = rig.adis[0].stats;
     assert!(stats.malformed + stats.layer.malformed + stats.layer.unknown_handler > 10_000);
     assert!(rig.adis[0].knows(send) && !rig.adis[1].is_done(receive));
+}
+
+#[test]
+fn what_the_programs_heap_can_spare_is_borrowed_and_a_free_restarts_who_was_refused() {
+    let mut rig = Rig::new(2, 1);
+    rig.send(0, 1, 10, Mode::Standard);
+    rig.send(0, 2, 10, Mode::Standard);
+    rig.settle();
+    assert_eq!(rig.adis[1].region.records(), 1);
+    assert!(rig.adis[1].starves_others());
+    rig.buffers.1 = 5;
+    rig.adis[1].heap_freed(&rig.buffers);
+    rig.step(1);
+    rig.settle();
+    assert_eq!(rig.adis[1].region.records(), 2);
+    assert_eq!(
+        (rig.adis[1].region.peak_lent_bytes(), rig.buffers.1),
+        (5 * 32, 0)
+    );
+    assert!(!rig.adis[1].starves_others());
+    for tag in [2, 1] {
+        let (receive, key) = rig.post(pattern(tag), 10);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [tag as u8; 10]);
+    }
+    assert_eq!(rig.buffers.1, 5, "the loan is back");
 }

@@ -65,11 +65,15 @@ impl Adi {
 
     /// Priority packets that are owed: notices, and CTSs for receives that matched a record without a
     /// buffer. Returns how many were sent.
-    pub(crate) fn send_owed<P: Port>(&mut self, port: &mut P) -> usize {
+    pub(crate) fn send_owed<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
         let mut sent = 0;
         while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
             if let Some((source, age)) = self.peers.pay() {
-                let notice = self.notice(source, age);
+                let notice = self.notice(memory, source, age);
                 let header = self.header(wire::RESEND_ALL);
                 let dest = self.coord(source);
                 let sent = tx::short(port, Class::Priority, dest, header, notice.bytes(), |out| {

@@ -42,6 +42,11 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     mpi_memory: Option<u64>,
 
+    /// Beyond that, borrow from the program's heap what it can spare: up to three quarters of it, while
+    /// the program does not need it
+    #[arg(long)]
+    mpi_borrow: bool,
+
     /// Stack of the program, a multiple of 4K [default: 512K]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     stack: Option<u64>,
@@ -132,6 +137,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         shape,
         node_memory,
         mpi_memory,
+        mpi_borrow: options.mpi_borrow,
         argv: &argv,
         log: options.verbose,
     };
@@ -159,6 +165,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
                 .collect(),
             node_memory,
             mpi_memory,
+            mpi_borrow: options.mpi_borrow,
             ..JobFacts::of_shape(&shape)
         };
         if let Err(stop) = report::write(path, &facts, &end) {
