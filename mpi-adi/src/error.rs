@@ -73,7 +73,7 @@ impl Class {
     pub const fn words(self) -> &'static str {
         match self {
             Class::Success => "MPI_SUCCESS: no error",
-            Class::Buffer => "MPI_ERR_BUFFER: invalid buffer pointer",
+            Class::Buffer => "MPI_ERR_BUFFER: invalid or missing buffer",
             Class::Count => "MPI_ERR_COUNT: invalid count",
             Class::Type => "MPI_ERR_TYPE: invalid datatype",
             Class::Tag => "MPI_ERR_TAG: invalid tag",
@@ -154,6 +154,20 @@ pub enum Error {
     NoRoom {
         /// Bytes of the copy.
         bytes: usize,
+    },
+    /// The attached buffer has no room for a buffered send.
+    BufferFull {
+        /// Bytes of the message.
+        bytes: usize,
+        /// Bytes of the attached buffer.
+        size: usize,
+        /// Bytes of it that hold messages on their way.
+        used: usize,
+    },
+    /// The attached buffer is missing, or in the way.
+    Buffer {
+        /// What is wrong.
+        what: &'static str,
     },
     /// A limit of this library.
     Limit {
@@ -236,7 +250,10 @@ impl Error {
             Error::Limit { .. } => Class::Other,
             Error::Keyval { .. } => Class::Keyval,
             Error::Undefined | Error::Operation { .. } => Class::Op,
-            Error::NullBuffer | Error::InPlace => Class::Buffer,
+            Error::NullBuffer
+            | Error::InPlace
+            | Error::BufferFull { .. }
+            | Error::Buffer { .. } => Class::Buffer,
             Error::NullArgument { .. } | Error::Argument { .. } => Class::Arg,
             Error::Datatype { .. } => Class::Type,
             Error::Communicator { .. } => Class::Comm,
@@ -286,6 +303,11 @@ impl fmt::Display for Error {
                 "the program's heap has no room for a copy of {bytes} bytes; free memory, or give the node more \
                  with --node-memory"
             ),
+            Error::BufferFull { bytes, size, used } => write!(
+                f,
+                "a message of {bytes} bytes does not fit into the attached buffer of {size} bytes, of which {used} \
+                 hold messages on their way; attach a larger one with MPI_Buffer_attach"
+            ),
             Error::Limit { what, limit } => write!(f, "there can be no more than {limit} {what}; free some"),
             Error::Keyval { keyval } => write!(f, "{keyval:#010x} is no attribute key"),
             Error::Undefined => f.write_str("the operation is not defined for this datatype (MPI-3.1 section 5.9.2)"),
@@ -301,7 +323,7 @@ impl fmt::Display for Error {
             Error::Request { handle } => {
                 write!(f, "{handle:#010x} is no request, or one that has completed already")
             }
-            Error::Argument { what } => f.write_str(what),
+            Error::Argument { what } | Error::Buffer { what } => f.write_str(what),
             Error::InPlace => f.write_str("MPI_IN_PLACE is not allowed here (MPI-3.1 section 5.2.1)"),
             Error::InStatus { failed, first } => {
                 write!(f, "{failed} of the requests failed, the first with {}", first.words())

@@ -54,6 +54,7 @@ impl Adi {
             serial: 0,
             asked: None,
             in_order: false,
+            forgotten: false,
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
         match self.matching.take(&mut self.region, &pattern) {

@@ -118,6 +118,8 @@ pub struct Request {
     pub asked: Option<Asked>,
     /// Send: it was last offered with everything before it accepted or offered so, too.
     pub in_order: bool,
+    /// Nobody will ask how it ended: it is freed when it has finished.
+    pub forgotten: bool,
 }
 
 /// A posted receive for which a receiver asks to be offered a message.

@@ -253,6 +253,60 @@ static void scans(void)
     }
 }
 
+/* Each rank gets its part of the result; parts of different lengths, none among them, and in place. */
+static void scattered(void)
+{
+    int *counts = check_room((size_t)check_size * sizeof *counts), total = 0, before = 0, mine, i, r, pass;
+    long *data, *out, *block;
+
+    for (pass = 0; pass < 3; pass++) {
+        static const int lengths[3][3] = {{1, 0, 2}, {300, 7, 129}, {0, 0, 5}};
+
+        total = before = 0;
+        for (r = 0; r < check_size; r++) {
+            counts[r] = lengths[pass][r % 3];
+            if (r < check_rank)
+                before += counts[r];
+            total += counts[r];
+        }
+        mine = counts[check_rank];
+        data = check_room((size_t)total * sizeof *data);
+        out = check_room((size_t)(mine + 1) * sizeof *out);
+        for (i = 0; i < total; i++)
+            data[i] = (long)(i + 1) * (check_rank + 1);
+        out[mine] = -5;
+        OK(MPI_Reduce_scatter(data, out, counts, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
+        for (i = 0; i < mine; i++)
+            CHECK(out[i] == (long)(before + i + 1) * check_size * (check_size + 1) / 2);
+        CHECK(out[mine] == -5);
+        for (i = 0; i < total; i++)
+            CHECK(data[i] == (long)(i + 1) * (check_rank + 1));
+        OK(MPI_Reduce_scatter(MPI_IN_PLACE, data, counts, MPI_LONG, MPI_MAX, MPI_COMM_WORLD));
+        for (i = 0; i < mine; i++)
+            CHECK(data[i] == (long)(before + i + 1) * check_size);
+        free(data);
+        free(out);
+    }
+    block = check_room((size_t)check_size * 40 * sizeof *block);
+    for (pass = 0; pass < 2; pass++) {
+        for (i = 0; i < 40 * check_size; i++)
+            block[i] = i + 1000 * check_rank;
+        if (pass == 0) {
+            long part[40];
+
+            OK(MPI_Reduce_scatter_block(block, part, 40, MPI_LONG, MPI_MIN, MPI_COMM_WORLD));
+            for (i = 0; i < 40; i++)
+                CHECK(part[i] == 40 * check_rank + i);
+        } else {
+            OK(MPI_Reduce_scatter_block(MPI_IN_PLACE, block, 40, MPI_LONG, MPI_MIN, MPI_COMM_WORLD));
+            for (i = 0; i < 40; i++)
+                CHECK(block[i] == 40 * check_rank + i);
+        }
+    }
+    free(block);
+    free(counts);
+}
+
 /* 2 x 2 matrices do not commute: the order of the ranks must be kept (section 5.9.5). */
 static void multiply(void *in, void *inout, int *len, MPI_Datatype *datatype)
 {
@@ -344,6 +398,7 @@ int main(int argc, char **argv)
     loc_long_double();
     lengths();
     scans();
+    scattered();
     user_operation();
     return check_end("conf_reduce");
 }

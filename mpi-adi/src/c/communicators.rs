@@ -162,6 +162,26 @@ pub(super) fn request_started(comm: c_int) {
     });
 }
 
+/// As [`request_started`], by the communicator's context: it may have been freed since.
+pub(super) fn request_started_in(context: Context) {
+    with_context(context, |body| body.requests += 1);
+}
+
+/// Runs `f` on the made communicator with this context, freed or not; gives its place free if that is all
+/// that it has waited for.
+fn with_context(context: Context, f: impl FnOnce(&mut Body)) {
+    let context = base(context);
+    let mut table = TABLE.lock();
+    let mut entries = table.iter_mut();
+    let entry = entries.find(|entry| entry.body.is_some_and(|body| body.seat.context == context));
+    if let Some(entry) = entry {
+        if let Some(body) = &mut entry.body {
+            f(body);
+        }
+        entry.release();
+    }
+}
+
 /// A request's communicator, found by the request's context, freed or not.
 #[derive(Clone, Copy)]
 pub(super) struct Home {
@@ -198,16 +218,9 @@ pub(super) fn home(context: Context) -> Home {
 
 /// A request of the communicator with this context has completed.
 pub(super) fn request_completed(context: Context) {
-    let context = base(context);
-    let mut table = TABLE.lock();
-    let mut bodies = table.iter_mut();
-    let entry = bodies.find(|entry| entry.body.is_some_and(|body| body.seat.context == context));
-    if let Some(entry) = entry {
-        if let Some(body) = &mut entry.body {
-            body.requests = body.requests.saturating_sub(1);
-        }
-        entry.release();
-    }
+    with_context(context, |body| {
+        body.requests = body.requests.saturating_sub(1)
+    });
 }
 
 /// Makes sure before a collective creation that this process has a place for the result.

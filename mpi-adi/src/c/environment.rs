@@ -113,6 +113,7 @@ pub unsafe extern "C" fn MPI_Finalized(flag: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     on_process("MPI_Finalize", |env| {
+        super::buffered::finish(env);
         Mpi::new(env).finalize()?;
         set_phase(Phase::After);
         Ok(())

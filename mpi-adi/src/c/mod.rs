@@ -11,10 +11,12 @@
 //! arguments say, valid for as long as the standard says. Everything else is checked.
 
 mod args;
+mod buffered;
 mod collectives;
 mod communicators;
 mod completion;
 mod environment;
+mod persistent;
 mod point_to_point;
 
 use core::ffi::{c_int, c_longlong};
@@ -25,10 +27,12 @@ use crate::comm::Communicator;
 use crate::error::{Class, Error};
 use crate::kernel::{AbortReason, Env};
 
+pub use buffered::*;
 pub use collectives::*;
 pub use communicators::*;
 pub use completion::*;
 pub use environment::*;
+pub use persistent::*;
 pub use point_to_point::*;
 
 /// `MPI_Status`.
