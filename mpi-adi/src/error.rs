@@ -200,6 +200,11 @@ pub enum Error {
         /// The handle.
         handle: i32,
     },
+    /// A handle that names no group, or a group with members that the communicator does not have.
+    Group {
+        /// The handle.
+        handle: i32,
+    },
     /// A handle that names no operation.
     Operation {
         /// The handle.
@@ -257,6 +262,7 @@ impl Error {
             Error::NullArgument { .. } | Error::Argument { .. } => Class::Arg,
             Error::Datatype { .. } => Class::Type,
             Error::Communicator { .. } => Class::Comm,
+            Error::Group { .. } => Class::Group,
             Error::Request { .. } => Class::Request,
             Error::InStatus { .. } => Class::InStatus,
             Error::Order { .. } => Class::Other,
@@ -319,6 +325,10 @@ impl fmt::Display for Error {
             Error::Communicator { handle } => {
                 write!(f, "{handle:#010x} is no communicator of this job")
             }
+            Error::Group { handle } => write!(
+                f,
+                "{handle:#010x} is no group, or not one of processes of this communicator"
+            ),
             Error::Operation { handle } => write!(f, "{handle:#010x} is no reduction operation"),
             Error::Request { handle } => {
                 write!(f, "{handle:#010x} is no request, or one that has completed already")

@@ -42,6 +42,7 @@ pub mod comm;
 pub mod datatype;
 pub mod envelope;
 pub mod error;
+mod group;
 pub mod kernel;
 #[allow(unsafe_code)]
 pub mod lend;

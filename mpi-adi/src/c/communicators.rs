@@ -104,6 +104,11 @@ fn world() -> Seat<'static> {
     Seat::world(rank.load(Ordering::Relaxed), size.load(Ordering::Relaxed))
 }
 
+/// This process's number in the job.
+pub(super) fn own_number() -> Rank {
+    world().rank
+}
+
 fn own() -> Seat<'static> {
     Seat::own(world().rank)
 }
@@ -224,7 +229,7 @@ pub(super) fn request_completed(context: Context) {
 }
 
 /// Makes sure before a collective creation that this process has a place for the result.
-fn check_room() -> Result<(), Error> {
+pub(super) fn check_room() -> Result<(), Error> {
     match TABLE.lock().iter().any(|entry| entry.body.is_none()) {
         true => Ok(()),
         false => Err(Error::Limit {
@@ -235,7 +240,7 @@ fn check_room() -> Result<(), Error> {
 }
 
 /// Enters a new communicator, with its parent's error handler; its handle.
-fn enter(made: Made, parent: c_int) -> Result<c_int, Error> {
+pub(super) fn enter(made: Made, parent: c_int) -> Result<c_int, Error> {
     let handler = handler(parent);
     let mut table = TABLE.lock();
     let mut places = table.iter_mut().enumerate();

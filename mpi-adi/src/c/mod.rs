@@ -16,6 +16,7 @@ mod collectives;
 mod communicators;
 mod completion;
 mod environment;
+mod groups;
 mod persistent;
 mod point_to_point;
 
@@ -32,6 +33,7 @@ pub use collectives::*;
 pub use communicators::*;
 pub use completion::*;
 pub use environment::*;
+pub use groups::*;
 pub use persistent::*;
 pub use point_to_point::*;
 
@@ -65,6 +67,8 @@ pub mod constants {
     pub const MPI_COMM_NULL: c_int = 0x0400_0000;
     pub const MPI_COMM_WORLD: c_int = 0x4400_0000;
     pub const MPI_COMM_SELF: c_int = 0x4400_0001;
+    pub const MPI_GROUP_NULL: c_int = 0x0800_0000;
+    pub const MPI_GROUP_EMPTY: c_int = 0x4800_0000;
     pub const MPI_REQUEST_NULL: c_int = 0;
     pub const MPI_OP_NULL: c_int = 0x1800_0000;
     pub const MPI_ERRHANDLER_NULL: c_int = 0x1400_0000;
