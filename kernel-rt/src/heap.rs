@@ -12,6 +12,7 @@ use crate::mem::Bytes;
 
 struct NodeHeap {
     heap: TlsfHeap,
+    bytes: AtomicUsize,
     used: AtomicUsize,
     peak: AtomicUsize,
 }
@@ -19,6 +20,7 @@ struct NodeHeap {
 #[global_allocator]
 static HEAP: NodeHeap = NodeHeap {
     heap: TlsfHeap::empty(),
+    bytes: AtomicUsize::new(0),
     used: AtomicUsize::new(0),
     peak: AtomicUsize::new(0),
 };
@@ -30,6 +32,15 @@ static HEAP: NodeHeap = NodeHeap {
 pub unsafe fn init(bytes: Bytes) {
     // SAFETY: as the caller promises.
     unsafe { HEAP.heap.init(bytes.start as usize, bytes.len() as usize) };
+    HEAP.bytes.store(bytes.len() as usize, Ordering::Relaxed);
+}
+
+/// How full the heap is.
+pub fn fill() -> mpi_adi::kernel::Heap {
+    mpi_adi::kernel::Heap {
+        bytes: HEAP.bytes.load(Ordering::Relaxed),
+        used: HEAP.used.load(Ordering::Relaxed),
+    }
 }
 
 /// Greatest number of bytes ever in use, as they were asked for.

@@ -62,7 +62,7 @@ typedef struct MPI_Status {
 
 /* Lengths of strings, the closing zero included. */
 #define MPI_MAX_PROCESSOR_NAME         64
-#define MPI_MAX_ERROR_STRING           160
+#define MPI_MAX_ERROR_STRING           512
 #define MPI_MAX_LIBRARY_VERSION_STRING 128
 #define MPI_MAX_OBJECT_NAME            64
 
@@ -205,10 +205,16 @@ int MPI_Get_processor_name(char *name, int *resultlen);
 double MPI_Wtime(void);
 double MPI_Wtick(void);
 
+/* A code's string says what was wrong the last time that a call failed with it. */
 int MPI_Error_class(int errorcode, int *errorclass);
 int MPI_Error_string(int errorcode, char *string, int *resultlen);
 int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler);
 int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler);
+/* Gets the communicator and the error code. When it returns, so does the call that failed, with that code. */
+typedef void MPI_Comm_errhandler_function(MPI_Comm *comm, int *errorcode, ...);
+/* At most 32 at one time. */
+int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn, MPI_Errhandler *errhandler);
+int MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode);
 int MPI_Errhandler_free(MPI_Errhandler *errhandler);
 
 /* ---- Communicators (chapter 6) ---- */
@@ -221,6 +227,9 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm);
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm);
 int MPI_Comm_free(MPI_Comm *comm);
 int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result);
+/* A name has at most 63 bytes; what is longer is cut. */
+int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name);
+int MPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen);
 int MPI_Comm_test_inter(MPI_Comm comm, int *flag);
 int MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag);
 

@@ -37,11 +37,14 @@ pub enum Class {
     UnsupportedOperation = 22,
 }
 
+/// How many classes there are, success among them.
+pub const CLASSES: usize = 23;
+
 impl Class {
     /// The class with value `code`, if there is one.
     pub fn from_code(code: i32) -> Option<Class> {
         use Class::*;
-        const ALL: [Class; 23] = [
+        const ALL: [Class; CLASSES] = [
             Success,
             Buffer,
             Count,
@@ -229,6 +232,11 @@ pub enum Error {
         /// The first failure's class.
         first: Class,
     },
+    /// An error that the program itself raises (MPI_Comm_call_errhandler).
+    Raised {
+        /// Its class.
+        class: Class,
+    },
     /// A call before MPI_Init or after MPI_Finalize, or one of these two a second time.
     Order {
         /// What is wrong.
@@ -265,6 +273,7 @@ impl Error {
             Error::Group { .. } => Class::Group,
             Error::Request { .. } => Class::Request,
             Error::InStatus { .. } => Class::InStatus,
+            Error::Raised { class } => *class,
             Error::Order { .. } => Class::Other,
         }
     }
@@ -338,6 +347,7 @@ impl fmt::Display for Error {
             Error::InStatus { failed, first } => {
                 write!(f, "{failed} of the requests failed, the first with {}", first.words())
             }
+            Error::Raised { .. } => f.write_str("raised by the program"),
             Error::Order { what } => f.write_str(what),
         }
     }

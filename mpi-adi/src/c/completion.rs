@@ -11,7 +11,7 @@ use core::ffi::c_int;
 
 use super::args;
 use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_UNDEFINED};
-use super::{MPI_Status, code, communicators, end, end_under, env, on_process, persistent};
+use super::{Blame, MPI_Status, code, communicators, end, end_under, env, on_process, persistent};
 use crate::Adi;
 use crate::call::block_on;
 use crate::envelope::Context;
@@ -71,7 +71,7 @@ pub(super) fn named(adi: &Adi, handle: c_int) -> Result<Named, Error> {
 /// A request that has completed: its status, and its error with its communicator's error handler.
 struct Completed {
     status: MPI_Status,
-    error: Option<(c_int, Error)>,
+    error: Option<(Blame, Error)>,
 }
 
 impl Completed {
@@ -148,7 +148,7 @@ fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error> {
         status.midplane_bytes = bytes as core::ffi::c_longlong;
         if outcome.truncated {
             let room = bytes;
-            error = Some((home.handler, Error::Truncated { source, tag, room }));
+            error = Some((home.blame, Error::Truncated { source, tag, room }));
         }
     }
     Ok(Some(Completed { status, error }))
@@ -218,7 +218,7 @@ fn end_one(
         status.set(completed.status);
     }
     match completed.error {
-        Some((handler, error)) => end_under(function, handler, Err(error)),
+        Some((blame, error)) => end_under(function, blame, Err(error)),
         None => end(function, MPI_COMM_WORLD, Ok(())),
     }
 }
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn MPI_Test(
 #[derive(Default)]
 struct Several {
     failed: usize,
-    first: Option<(c_int, Class)>,
+    first: Option<(Blame, Class)>,
 }
 
 impl Several {
@@ -267,17 +267,17 @@ impl Several {
         if let Some(place) = place {
             *place = completed.full_status();
         }
-        if let Some((handler, error)) = &completed.error {
+        if let Some((blame, error)) = &completed.error {
             self.failed += 1;
-            self.first.get_or_insert((*handler, error.class()));
+            self.first.get_or_insert((*blame, error.class()));
         }
     }
 
     fn end(self, function: &'static str) -> c_int {
         match self.first {
-            Some((handler, first)) => end_under(
+            Some((blame, first)) => end_under(
                 function,
-                handler,
+                blame,
                 Err(Error::InStatus {
                     failed: self.failed,
                     first,

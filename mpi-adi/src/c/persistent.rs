@@ -17,9 +17,9 @@ use spin::Mutex;
 
 use super::args::{self, Peer};
 use super::completion::{RECEIVED_FROM_NOBODY, SENT_TO_NOBODY, started_in};
-use super::constants::MPI_REQUEST_NULL;
+use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::point_to_point::{Receive, Send, recv_args, send_args};
-use super::{buffered, communicators, end_under, env, on_comm, on_process};
+use super::{buffered, communicators, end, end_under, env, on_comm, on_process};
 use crate::comm::{Communicator, Seat};
 use crate::error::Error;
 use crate::kernel::Env;
@@ -237,12 +237,11 @@ pub unsafe extern "C" fn MPI_Recv_init(
 }
 
 /// Ends a call that starts `handle`, an error by way of its communicator's handler.
-fn end(function: &'static str, handle: c_int, result: Result<(), Error>) -> c_int {
-    let handler = with_body(handle, |body| body.seat.context).map_or_else(
-        || communicators::handler(super::constants::MPI_COMM_WORLD),
-        |context| communicators::home(context).handler,
-    );
-    end_under(function, handler, result)
+fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -> c_int {
+    match with_body(handle, |body| body.seat.context) {
+        Some(context) => end_under(function, communicators::home(context).blame, result),
+        None => end(function, MPI_COMM_WORLD, result),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -252,7 +251,7 @@ pub unsafe extern "C" fn MPI_Start(request: *mut c_int) -> c_int {
         Ok(handle) => *handle,
         Err(error) => return on_process("MPI_Start", |_| Err(error)),
     };
-    end(
+    end_start(
         "MPI_Start",
         handle,
         env().and_then(|env| start(env, "MPI_Start", handle)),
@@ -271,7 +270,7 @@ pub unsafe extern "C" fn MPI_Startall(count: c_int, array_of_requests: *mut c_in
     for &handle in requests {
         let result = env().and_then(|env| start(env, "MPI_Startall", handle));
         if result.is_err() {
-            return end("MPI_Startall", handle, result);
+            return end_start("MPI_Startall", handle, result);
         }
     }
     on_process("MPI_Startall", |_| Ok(()))
