@@ -50,10 +50,9 @@ use crate::personality::{self, BootArgs, Exit, Personality};
 static MIDPLANE_BLACKBOARD: Blackboard = Blackboard::new();
 
 /// Packets that fit the router's buffers. A link carries frames of up to 15 packets and takes tens of
-/// microseconds to answer, so its buffers hold several frames; without adaptive routing nothing uses the
-/// dynamic channels.
+/// microseconds to answer, so its buffers hold several frames.
 const ROUTER: Sizes = Sizes {
-    dynamic: 0,
+    dynamic: 16,
     normal: 48,
     priority: 16,
     inject_normal: 16,

@@ -36,7 +36,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Injects up to `packets` packets, whose bytes `read` copies out of the message (offset, buffer).
+    /// Injects up to `packets` packets, which may arrive in any order since each names its place, and whose bytes `read` copies out of the message (offset, buffer).
     /// Returns how many were injected: fewer when the message is out or the FIFO full.
     pub fn push<P: Port>(
         &mut self,
@@ -60,7 +60,7 @@ impl Transfer {
                 argument: 0,
                 place: Some(place),
             };
-            let injected = port.inject(Class::Normal, dest, header.bytes() + len, |body| {
+            let injected = port.inject_unordered(dest, header.bytes() + len, |body| {
                 read(self.offset, header.emit(body, len));
             });
             if !injected {
