@@ -167,17 +167,18 @@ impl fmt::Display for Violation {
     }
 }
 
-/// No device used more MPI memory than it has or got a packet it could not take, and if the job has
+/// No device (each with the blocks that are lent to it) used more MPI memory than it has or got a packet it could not take, and if the job has
 /// `completed`, nothing is left in any.
 pub fn at_rest<'a>(
-    devices: impl Iterator<Item = &'a Adi>,
+    devices: impl Iterator<Item = (&'a Adi, u32)>,
     mpi_memory: usize,
     completed: bool,
 ) -> Result<(), Violation> {
-    for adi in devices {
+    for (adi, lent) in devices {
         let rank = adi.rank();
         let peak = adi.region().peak_bytes();
-        if peak > mpi_memory / BLOCK_BYTES * BLOCK_BYTES {
+        let size = mpi_memory / BLOCK_BYTES * BLOCK_BYTES + adi.region().peak_lent_bytes();
+        if peak > size {
             return Err(Violation::Budget { rank, bytes: peak });
         }
         let left = [
@@ -186,6 +187,7 @@ pub fn at_rest<'a>(
                 completed && adi.region().used_bytes() != 0,
                 "MPI memory in use",
             ),
+            (completed && lent != 0, "borrowed memory"),
             (
                 completed && adi.region().records() != 0,
                 "unexpected records",

@@ -22,6 +22,8 @@ pub struct Setup {
     pub mpi_memory: usize,
     /// Greatest number of request slots of each rank.
     pub request_slots: usize,
+    /// The programs' heaps lend MPI up to so many blocks, now more and now less.
+    pub lends: u32,
     /// The network's FIFOs.
     pub capacity: Capacity,
     /// The network's order.
@@ -325,6 +327,16 @@ impl Process<'_> {
         self.receive(number, exact, Some(found), records)
     }
 
+    /// The program has taken memory from its heap or freed some, and so many blocks are to spare.
+    fn change_heap(&mut self, spare: u32) {
+        let spare = spare.saturating_sub(self.buffers.lent());
+        let more = spare > self.buffers.spare();
+        self.buffers.set_spare(spare);
+        if more {
+            self.adi.heap_freed(&self.buffers);
+        }
+    }
+
     /// Cancels the receive just posted; if that succeeds, posts it again.
     fn cancel_or_keep(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
         let pattern = self.program.receives[number as usize].pattern;
@@ -465,9 +477,9 @@ impl Job<'_> {
         let limit = LEAST_LIMIT
             + LIMIT_PER_MESSAGE * program.messages.len() as u64
             + bytes as u64 / BYTES_PER_STEP;
-        let (steps, short) = schedule(&mut processes, &mut net, &mut records, setup.seed, limit)?;
+        let (steps, short) = schedule(&mut processes, &mut net, &mut records, setup, limit)?;
         let completed = short.is_none();
-        let devices = processes.iter().map(|p| &p.adi);
+        let devices = processes.iter().map(|p| (&p.adi, p.buffers.lent()));
         check::at_rest(devices, setup.mpi_memory, completed)?;
         if let Some((rank, what)) = processes
             .iter()
@@ -500,10 +512,10 @@ fn schedule(
     processes: &mut [Process<'_>],
     net: &mut Net,
     records: &mut Records,
-    seed: u64,
+    setup: &Setup,
     limit: u64,
 ) -> Result<(u64, Option<Short>), Violation> {
-    let random = &mut SmallRng::seed_from_u64(seed);
+    let random = &mut SmallRng::seed_from_u64(setup.seed);
     let mut tempo = Tempo::draw(random);
     let mut steps = 0;
     let mut in_vain = 0;
@@ -514,6 +526,10 @@ fn schedule(
         }
         if steps % 64 == 0 && random.random_bool(0.3) {
             tempo = Tempo::draw(random);
+        }
+        if setup.lends > 0 && random.random_bool(0.02) {
+            let at = random.random_range(0..processes.len());
+            processes[at].change_heap(random.random_range(0..=setup.lends));
         }
         let drawn = random.random_range(0..tempo.deliver + tempo.poll + tempo.step);
         let moved = if drawn < tempo.deliver {

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use mpi_adi::request::CHUNK_SLOTS;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -12,6 +11,9 @@ use super::check::Violation;
 use super::job::{Job, Report, Setup};
 use super::net::{Capacity, Order};
 use super::program::{Plan, Program};
+
+/// Request slots are bounded to a multiple of this, a multiple of what the pool grows by.
+const SLOTS: usize = 32;
 
 /// A job drawn from a seed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,10 +53,11 @@ impl Seeded {
         let setup = Setup {
             mpi_memory: *mpi_memory.choose(r).expect("sizes"),
             request_slots: if r.random_bool(0.1) {
-                r.random_range(0..4) * CHUNK_SLOTS
+                r.random_range(0..4) * SLOTS
             } else {
                 usize::MAX
             },
+            lends: *[0, 0, 0, 1, 4, 100, 1000].choose(r).expect("sizes"),
             capacity: Capacity {
                 injection: fifo(r),
                 reception: fifo(r),
