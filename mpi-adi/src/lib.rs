@@ -97,7 +97,7 @@ pub const GREATEST_MPI_MEMORY: usize = BLOCK_BYTES * region::MAX_BLOCKS;
 pub const STEP_PACKETS: usize = 32;
 /// Greatest message in bytes whose data follows its RTS without waiting for the answer, when
 /// [`Adi::set_eager_limit`] does not say otherwise.
-pub const DEFAULT_EAGER_LIMIT: usize = 4096;
+pub const DEFAULT_EAGER_LIMIT: usize = 8192;
 /// The highest such limit: a message that leaves eagerly holds up the offers behind it.
 pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
 /// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
