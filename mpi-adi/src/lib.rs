@@ -95,6 +95,13 @@ pub const LEAST_MPI_MEMORY: usize = BLOCK_BYTES;
 pub const GREATEST_MPI_MEMORY: usize = BLOCK_BYTES * region::MAX_BLOCKS;
 /// Packets that one step of [`Adi::progress`] takes out of the network, and the most it puts in.
 pub const STEP_PACKETS: usize = 32;
+/// Greatest message in bytes whose data follows its RTS without waiting for the answer, when
+/// [`Adi::set_eager_limit`] does not say otherwise.
+pub const DEFAULT_EAGER_LIMIT: usize = 8192;
+/// The highest such limit: a message that leaves eagerly holds up the offers behind it.
+pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
+/// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
+pub const EAGER_SOURCES: usize = 16;
 /// Data packets that one transfer sends before the next one has its turn.
 const TURN_PACKETS: usize = 8;
 
@@ -192,6 +199,11 @@ pub struct Stats {
     pub done_sent: u64,
     /// Packets that contradict themselves or the device's state; discarded.
     pub malformed: u64,
+    /// Messages whose data was sent eagerly, right behind their RTS.
+    pub eager_sent: u64,
+    /// Packets of eager data that were dropped because the message was refused or had no place for them;
+    /// the sender sends what is wanted again.
+    pub eager_dropped: u64,
     /// What the message layer counted.
     pub layer: msg_layer::Stats,
 }
@@ -209,6 +221,12 @@ pub struct Adi {
     pending: Pending,
     /// Sends whose data is leaving.
     transfers: List,
+    /// The send whose data is leaving eagerly.
+    stream: Option<send::Stream>,
+    /// Messages whose data is coming eagerly.
+    coming: heapless::Vec<recv::Coming, EAGER_SOURCES>,
+    /// Greatest message in bytes that is sent eagerly.
+    eager_limit: usize,
     /// Receives whose CTS is still to be sent.
     owing: List,
     /// Posted receives from one source that a notice has still to name.
@@ -236,6 +254,8 @@ impl Hash for Adi {
         self.matching.hash(state);
         self.pending.hash(state);
         self.transfers.hash(state);
+        self.stream.hash(state);
+        self.coming.hash(state);
         self.owing.hash(state);
         self.unnamed.hash(state);
         self.wild.hash(state);
@@ -282,6 +302,9 @@ impl Adi {
             matching: Matching::default(),
             pending: Pending::default(),
             transfers: List::default(),
+            stream: None,
+            coming: heapless::Vec::new(),
+            eager_limit: DEFAULT_EAGER_LIMIT,
             owing: List::default(),
             unnamed: List::default(),
             wild: List::default(),
@@ -292,6 +315,12 @@ impl Adi {
             #[cfg(feature = "variants")]
             rules: Rules::SOUND,
         })
+    }
+
+    /// Sets the greatest message in bytes that is sent eagerly, at most [`GREATEST_EAGER_LIMIT`]; what fits
+    /// an RTS ([`wire::INLINE_BYTES`]) always travels in it.
+    pub fn set_eager_limit(&mut self, bytes: usize) {
+        self.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
     }
 
     /// Breaks rules of the protocol.
@@ -354,6 +383,7 @@ impl Adi {
     pub fn is_quiet(&self) -> bool {
         self.pending.destinations() == 0
             && self.transfers.is_empty()
+            && self.stream.is_none()
             && self.owing.is_empty()
             && self.peers.owed() == 0
     }
@@ -369,6 +399,7 @@ impl Adi {
         let handlers = Handlers::new()
             .request(wire::RTS, recv::on_rts::<M>)
             .request(wire::DATA, recv::on_data::<M>)
+            .request(wire::EAGER, recv::on_eager::<M>)
             .request(wire::DONE, recv::on_done::<M>)
             .answer(wire::CTS, send::on_cts::<M>)
             .answer(wire::NCTSD, send::on_nctsd::<M>)

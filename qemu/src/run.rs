@@ -10,7 +10,7 @@ use crate::stop::{FAILURE, Stop};
 use crate::{DEFAULT_NODE_MEMORY, job, setup, size, topology};
 use clap::Args;
 use kernel_rt::mem::{MPI_SHARE, Needs};
-use mpi_adi::{GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
+use mpi_adi::{GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
 use net_torus::coord::Shape;
 use std::ffi::OsString;
 use std::io::{stderr, stdout};
@@ -46,6 +46,11 @@ pub struct Options {
     /// the program does not need it
     #[arg(long)]
     mpi_borrow: bool,
+
+    /// Greatest message whose data is sent without waiting for the receiver's answer, at most 64K
+    /// [default: 8K]
+    #[arg(long, value_name = "SIZE", value_parser = parse_eager)]
+    eager: Option<u64>,
 
     /// Stack of the program, a multiple of 4K [default: 512K]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
@@ -98,6 +103,14 @@ impl Options {
 /// Which dimensions are meshes.
 type Mesh = [bool; 3];
 
+fn parse_eager(text: &str) -> Result<u64, String> {
+    let greatest = GREATEST_EAGER_LIMIT as u64;
+    size::parse(text).and_then(|bytes| match bytes > greatest {
+        true => Err(format!("the greatest is {}", size::exact(greatest))),
+        false => Ok(bytes),
+    })
+}
+
 fn parse_timeout(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
@@ -138,6 +151,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         node_memory,
         mpi_memory,
         mpi_borrow: options.mpi_borrow,
+        eager: options.eager,
         argv: &argv,
         log: options.verbose,
     };
