@@ -603,6 +603,9 @@ impl Model for Case {
                 let malformed = |(_, node): &(u64, Arc<Node>)| node.adi.stats().malformed;
                 state.nodes.iter().map(malformed).sum::<u64>() == 0
             }),
+            Property::always(ENOUGH, |_: &Case, state: &Global| {
+                state.nodes[0].1.adi.stats().resend_all_sent < CYCLE
+            }),
             Property::eventually(END, |case: &Case, state: &Global| state.is_complete(case)),
         ]
     }
