@@ -97,7 +97,7 @@ pub enum End {
 
 /// Counters of the job report, in the order in which they stand in the blackboard and under the names
 /// that the JSON report uses.
-pub const COUNTERS: [&str; 24] = [
+pub const COUNTERS: [&str; 27] = [
     "messages_sent",
     "messages_received",
     "rts_sent",
@@ -112,9 +112,12 @@ pub const COUNTERS: [&str; 24] = [
     "resend_all_received",
     "peak_unexpected_records",
     "peak_unexpected_bytes",
+    "peak_borrowed_bytes",
     "unexpected_records",
     "posted_receives_peak",
     "requests_peak",
+    "eager_sent",
+    "eager_dropped",
     "packets_sent",
     "packets_received",
     "packets_forwarded",

@@ -1,10 +1,11 @@
 //! The node's heap: one for Rust and C, over embedded-alloc.
 //!
 //! Every allocation and release runs with interrupts held off, for a time that does not depend on the
-//! number of blocks (two-level segregated fit). Interrupt handlers do not use the heap.
+//! number of blocks (two-level segregated fit). Of what runs in interrupts, only the lending of memory to
+//! the MPI device ([`crate::lend`]) uses the heap.
 
 use core::alloc::{GlobalAlloc, Layout};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use embedded_alloc::TlsfHeap;
 
@@ -12,17 +13,20 @@ use crate::mem::Bytes;
 
 struct NodeHeap {
     heap: TlsfHeap,
-    bytes: AtomicUsize,
+    size: AtomicUsize,
     used: AtomicUsize,
     peak: AtomicUsize,
+    /// Somebody above waits for memory: every free is reported to it.
+    wanted: AtomicBool,
 }
 
 #[global_allocator]
 static HEAP: NodeHeap = NodeHeap {
     heap: TlsfHeap::empty(),
-    bytes: AtomicUsize::new(0),
+    size: AtomicUsize::new(0),
     used: AtomicUsize::new(0),
     peak: AtomicUsize::new(0),
+    wanted: AtomicBool::new(false),
 };
 
 /// Hands the heap its memory.
@@ -32,15 +36,31 @@ static HEAP: NodeHeap = NodeHeap {
 pub unsafe fn init(bytes: Bytes) {
     // SAFETY: as the caller promises.
     unsafe { HEAP.heap.init(bytes.start as usize, bytes.len() as usize) };
-    HEAP.bytes.store(bytes.len() as usize, Ordering::Relaxed);
+    HEAP.size.store(bytes.len() as usize, Ordering::Relaxed);
 }
 
 /// How full the heap is.
 pub fn fill() -> mpi_adi::kernel::Heap {
     mpi_adi::kernel::Heap {
-        bytes: HEAP.bytes.load(Ordering::Relaxed),
+        bytes: size(),
         used: HEAP.used.load(Ordering::Relaxed),
     }
+}
+
+/// Size in bytes.
+pub fn size() -> usize {
+    HEAP.size.load(Ordering::Relaxed)
+}
+
+/// Bytes not in use; what the allocator itself needs between blocks is among them.
+pub fn free() -> usize {
+    size() - HEAP.used.load(Ordering::Relaxed).min(size())
+}
+
+/// From now on every free is reported with [`crate::node::heap_freed`], or not any more. The nodes' device
+/// wants it while messages stand refused that the heap could lend memory for.
+pub fn report_frees(wanted: bool) {
+    HEAP.wanted.store(wanted, Ordering::Relaxed);
 }
 
 /// Greatest number of bytes ever in use, as they were asked for.
@@ -64,6 +84,9 @@ unsafe impl GlobalAlloc for NodeHeap {
         // SAFETY: the caller's promises are the heap's.
         unsafe { self.heap.dealloc(block, layout) };
         self.used.fetch_sub(layout.size(), Ordering::Relaxed);
+        if self.wanted.load(Ordering::Relaxed) {
+            crate::node::heap_freed();
+        }
     }
 }
 

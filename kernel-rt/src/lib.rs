@@ -26,6 +26,8 @@ mod dev;
 #[cfg(target_os = "none")]
 mod heap;
 #[cfg(target_os = "none")]
+mod lend;
+#[cfg(target_os = "none")]
 mod libc;
 #[cfg(target_os = "none")]
 mod log;

@@ -22,7 +22,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alloc::vec::Vec;
 use critical_section::Mutex;
 use mpi_adi::kernel::{AbortReason, CallNote, Env, Heap, Kernel};
-use mpi_adi::memory::{RawMemory, UserMemory};
+use mpi_adi::memory::UserMemory;
 use mpi_adi::{Adi, Config, Memory};
 use net_torus::coord::Direction;
 use net_torus::router::{Router, Sizes};
@@ -40,6 +40,7 @@ use crate::dev::{self, DeviceError};
 use crate::device_tree::{Machine, Slot};
 use crate::fault::{Fault, Map, Place, Report};
 use crate::heap;
+use crate::lend::NodeMemory;
 use crate::libc;
 use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, TRANSMIT_FRAMES};
 use crate::personality::{self, BootArgs, Exit, Personality};
@@ -49,10 +50,9 @@ use crate::personality::{self, BootArgs, Exit, Personality};
 static MIDPLANE_BLACKBOARD: Blackboard = Blackboard::new();
 
 /// Packets that fit the router's buffers. A link carries frames of up to 15 packets and takes tens of
-/// microseconds to answer, so its buffers hold several frames; without adaptive routing nothing uses the
-/// dynamic channels.
+/// microseconds to answer, so its buffers hold several frames.
 const ROUTER: Sizes = Sizes {
-    dynamic: 0,
+    dynamic: 16,
     normal: 48,
     priority: 16,
     inject_normal: 16,
@@ -91,7 +91,7 @@ struct Node {
 /// What carries the device on this node.
 struct Board {
     torus: Torus<'static, NetLink>,
-    memory: RawMemory,
+    memory: NodeMemory,
     /// The last step moved nothing, and nobody has touched the device since.
     quiet: bool,
     /// The blackboard lacks what was done since.
@@ -225,17 +225,22 @@ pub fn boot(tree_bytes: usize) -> ! {
             who.mpi_memory
         ));
     };
-    let Some(adi) = Adi::new(config, memory) else {
+    let Some(mut adi) = Adi::new(config, memory) else {
         boot_failed(format_args!(
             "no MPI device for rank {} of {peers}",
             who.rank
         ));
     };
+    if let Some(bytes) = who.eager {
+        adi.set_eager_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
     let node = Node {
         adi,
         board: Board {
             torus,
-            memory: RawMemory,
+            memory: NodeMemory {
+                lends: who.mpi_borrow,
+            },
             quiet: false,
             unpublished: true,
             beats: 0,
@@ -275,6 +280,8 @@ fn identify(machine: &Machine<'_>, args: &BootArgs<'_>) -> Personality {
         clock_hz: machine.clock_hz,
         memory: machine.ram.len(),
         mpi_memory: args.mpi_memory.unwrap_or(machine.ram.len() / MPI_SHARE),
+        mpi_borrow: args.mpi_borrow,
+        eager: args.eager,
         exit: args.exit,
     }
 }
@@ -464,6 +471,9 @@ impl Board {
         let now = now_ns();
         let mut moved = self.torus.step(now);
         moved |= adi.progress(self.torus.router_mut(), &mut self.memory);
+        if self.memory.lends {
+            heap::report_frees(adi.starves_others());
+        }
         moved |= self.torus.step(now);
         self.beats += 1;
         self.quiet = !moved;
@@ -537,6 +547,10 @@ impl Board {
                 adi.region().peak_bytes() as u64,
             ),
             (
+                const { named("peak_borrowed_bytes") },
+                adi.region().peak_lent_bytes() as u64,
+            ),
+            (
                 const { named("unexpected_records") },
                 adi.region().records() as u64,
             ),
@@ -548,6 +562,8 @@ impl Board {
                 const { named("requests_peak") },
                 adi.requests().peak() as u64,
             ),
+            (const { named("eager_sent") }, stats.eager_sent),
+            (const { named("eager_dropped") }, stats.eager_dropped),
             (const { named("packets_sent") }, torus.sent().packets),
             (
                 const { named("packets_received") },
@@ -639,6 +655,20 @@ pub fn interrupt() {
         console::flush();
         board.quiet = false;
         board.settle(adi);
+    });
+}
+
+/// The heap has got memory back that the device may be waiting for. The device's own frees, when it gives
+/// loans back, come here too; it knows of those.
+pub fn heap_freed() {
+    critical_section::with(|cs| {
+        if let Ok(mut node) = NODE.borrow(cs).try_borrow_mut()
+            && let Some(Node { adi, board }) = node.as_mut()
+        {
+            adi.heap_freed(&board.memory);
+            board.quiet = false;
+            board.settle(adi);
+        }
     });
 }
 

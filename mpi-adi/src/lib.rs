@@ -79,7 +79,7 @@ use crate::peers::{Ages, Peers};
 use crate::pending::Pending;
 use crate::probe::Probes;
 use crate::protocol::Rules;
-use crate::region::{BLOCK_BYTES, Block, Region};
+use crate::region::{BLOCK_BYTES, Blocks, Region};
 use crate::request::{MAX_SLOTS, RequestId, RequestPool, State};
 
 pub use crate::api::{Mpi, Source, TagSelector};
@@ -97,6 +97,13 @@ pub const LEAST_MPI_MEMORY: usize = BLOCK_BYTES;
 pub const GREATEST_MPI_MEMORY: usize = BLOCK_BYTES * region::MAX_BLOCKS;
 /// Packets that one step of [`Adi::progress`] takes out of the network, and the most it puts in.
 pub const STEP_PACKETS: usize = 32;
+/// Greatest message in bytes whose data follows its RTS without waiting for the answer, when
+/// [`Adi::set_eager_limit`] does not say otherwise.
+pub const DEFAULT_EAGER_LIMIT: usize = 8192;
+/// The highest such limit: a message that leaves eagerly holds up the offers behind it.
+pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
+/// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
+pub const EAGER_SOURCES: usize = 16;
 /// Data packets that one transfer sends before the next one has its turn.
 const TURN_PACKETS: usize = 8;
 
@@ -120,8 +127,7 @@ pub enum NoMemory {
 /// What the device is built from; the caller hands it in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Memory {
-    blocks: Box<[Block]>,
-    taken: Box<[usize]>,
+    reserve: Blocks,
     ages: Box<[Ages]>,
     bits: Box<[u8]>,
 }
@@ -131,19 +137,22 @@ impl Memory {
     /// the heap.
     pub fn allocate(mpi_memory: usize, peers: usize) -> Result<Memory, NoMemory> {
         let blocks = (mpi_memory / BLOCK_BYTES).min(region::MAX_BLOCKS);
-        let words = Region::map_words(blocks);
+        let words = Blocks::map_words(blocks);
         let bytes = blocks * BLOCK_BYTES + words * size_of::<usize>() + Peers::bytes(peers);
         let none = NoMemory::Start { bytes };
         Ok(Memory {
-            blocks: boxed([0; BLOCK_BYTES], blocks).ok_or(none)?,
-            taken: boxed(0, words).ok_or(none)?,
+            reserve: Blocks::new(
+                boxed([0; BLOCK_BYTES], blocks).ok_or(none)?,
+                boxed(0, words).ok_or(none)?,
+            ),
             ages: boxed(Ages::default(), peers).ok_or(none)?,
             bits: boxed(0, Peers::bit_bytes(peers)).ok_or(none)?,
         })
     }
 }
 
-fn boxed<T: Clone>(value: T, count: usize) -> Option<Box<[T]>> {
+/// `count` values from the heap; `None` when it has no room.
+pub fn boxed<T: Clone>(value: T, count: usize) -> Option<Box<[T]>> {
     let mut items = Vec::new();
     items.try_reserve_exact(count).ok()?;
     items.resize(count, value);
@@ -192,6 +201,11 @@ pub struct Stats {
     pub done_sent: u64,
     /// Packets that contradict themselves or the device's state; discarded.
     pub malformed: u64,
+    /// Messages whose data was sent eagerly, right behind their RTS.
+    pub eager_sent: u64,
+    /// Packets of eager data that were dropped because the message was refused or had no place for them;
+    /// the sender sends what is wanted again.
+    pub eager_dropped: u64,
     /// What the message layer counted.
     pub layer: msg_layer::Stats,
 }
@@ -209,6 +223,12 @@ pub struct Adi {
     pending: Pending,
     /// Sends whose data is leaving.
     transfers: List,
+    /// The send whose data is leaving eagerly.
+    stream: Option<send::Stream>,
+    /// Messages whose data is coming eagerly.
+    coming: heapless::Vec<recv::Coming, EAGER_SOURCES>,
+    /// Greatest message in bytes that is sent eagerly.
+    eager_limit: usize,
     /// Receives whose CTS is still to be sent.
     owing: List,
     /// Posted receives from one source that a notice has still to name.
@@ -236,6 +256,8 @@ impl Hash for Adi {
         self.matching.hash(state);
         self.pending.hash(state);
         self.transfers.hash(state);
+        self.stream.hash(state);
+        self.coming.hash(state);
         self.owing.hash(state);
         self.unnamed.hash(state);
         self.wild.hash(state);
@@ -277,11 +299,14 @@ impl Adi {
             here,
             rank: config.rank,
             requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
-            region: Region::new(memory.blocks, memory.taken),
+            region: Region::new(memory.reserve),
             peers: Peers::new(memory.ages, memory.bits),
             matching: Matching::default(),
             pending: Pending::default(),
             transfers: List::default(),
+            stream: None,
+            coming: heapless::Vec::new(),
+            eager_limit: DEFAULT_EAGER_LIMIT,
             owing: List::default(),
             unnamed: List::default(),
             wild: List::default(),
@@ -292,6 +317,12 @@ impl Adi {
             #[cfg(feature = "variants")]
             rules: Rules::SOUND,
         })
+    }
+
+    /// Sets the greatest message in bytes that is sent eagerly, at most [`GREATEST_EAGER_LIMIT`]; what fits
+    /// an RTS ([`wire::INLINE_BYTES`]) always travels in it.
+    pub fn set_eager_limit(&mut self, bytes: usize) {
+        self.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
     }
 
     /// Breaks rules of the protocol.
@@ -354,6 +385,7 @@ impl Adi {
     pub fn is_quiet(&self) -> bool {
         self.pending.destinations() == 0
             && self.transfers.is_empty()
+            && self.stream.is_none()
             && self.owing.is_empty()
             && self.peers.owed() == 0
     }
@@ -369,6 +401,7 @@ impl Adi {
         let handlers = Handlers::new()
             .request(wire::RTS, recv::on_rts::<M>)
             .request(wire::DATA, recv::on_data::<M>)
+            .request(wire::EAGER, recv::on_eager::<M>)
             .request(wire::DONE, recv::on_done::<M>)
             .answer(wire::CTS, send::on_cts::<M>)
             .answer(wire::NCTSD, send::on_nctsd::<M>)
@@ -385,7 +418,7 @@ impl Adi {
             STEP_PACKETS,
         );
         self.stats.layer = layer;
-        let answered = self.send_owed(port);
+        let answered = self.send_owed(port, memory);
         let sent = self.send_pending(port, memory);
         taken + answered + sent > 0
     }

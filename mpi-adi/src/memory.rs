@@ -5,6 +5,8 @@
 //! one place where the device's safe code meets the program's addresses; a model checker hands in memory
 //! of its own.
 
+use crate::region::Blocks;
+
 /// Addresses below this are never a program's buffer, on any board or host: they are left to the spans of
 /// models.
 pub const MODEL_KEYS: usize = 4096;
@@ -70,13 +72,35 @@ impl Span {
     }
 }
 
-/// Copies bytes out of and into the program's buffers. `offset` and the length stay within the span: the
-/// device has checked them.
+/// The program's memory: its buffers, and what its heap can spare.
+///
+/// Copies bytes out of and into the program's buffers; `offset` and the length stay within the span, the
+/// device has checked them. Lends memory for incoming messages beyond the device's own reserve (paper 004,
+/// section 4: one heap for the program and for MPI), if the carrier wants to: the program comes first, so
+/// what it needs or may soon need is not to spare.
 pub trait UserMemory {
     /// Copies `out.len()` bytes at `offset` of `span` into `out`.
     fn read(&self, span: Span, offset: usize, out: &mut [u8]);
     /// Copies `bytes` to `offset` of `span`.
     fn write(&mut self, span: Span, offset: usize, bytes: &[u8]);
+
+    /// Blocks of [`BLOCK_BYTES`](crate::region::BLOCK_BYTES) that could be lent now; 0 when nothing is ever
+    /// lent. When it grows other than by [`UserMemory::take_back`], the carrier calls
+    /// [`Adi::heap_freed`](crate::Adi::heap_freed).
+    fn spare_blocks(&self) -> u32 {
+        0
+    }
+
+    /// Lends `count` blocks, at least 1; `None` when there are not as many to spare.
+    fn lend(&mut self, count: u32) -> Option<Blocks> {
+        let _ = count;
+        None
+    }
+
+    /// Takes a loan back.
+    fn take_back(&mut self, loan: Blocks) {
+        drop(loan);
+    }
 }
 
 /// The machine's own memory.

@@ -48,12 +48,30 @@
 //! ten thousand waiting sources gets one offer for one free record, and a sender with a hundred thousand
 //! refused messages makes one for one receive.
 //!
+//! Memory is freed when a record is matched, when a buffer has been emptied, and, where the program's heap
+//! lends ([`UserMemory::lend`](crate::memory::UserMemory::lend)), when the program frees some of its own
+//! ([`Adi::heap_freed`](crate::Adi::heap_freed)).
+//!
 //! # Sender ([`on_answer`], [`crate::pending`])
 //! Messages to a destination stay in its pending send queue, in order, until CTS or NCTSD. (Section 4.3
 //! ends with "if CTS or NCTS is received the message is de-queued"; sections 4.1 and 4.3 themselves
 //! require CTS or NCTSD, and so does reason: NCTS means that nobody but the sender knows the message.)
 //! A refused message is offered again only when a notice asks for it or has room for it. An unanswered one
 //! is never offered again.
+//!
+//! # Short, eager, rendezvous
+//! What fits an RTS ([`INLINE_BYTES`](crate::wire::INLINE_BYTES)) travels in it: one trip, and the answer
+//! is off the critical path. Up to the eager limit the data follows its RTS at once, in order on the same
+//! channel; a receiver that takes it as it comes says so in the CTS, and one that refuses, or records
+//! without a buffer, or has [`EAGER_SOURCES`](crate::EAGER_SOURCES) such messages coming already, drops it
+//! and gets it again by rendezvous. A message is sent eagerly once, in order, one at a time, and never while
+//! others to the same receiver stand refused; synchronous sends are not, since they are not buffered.
+//! Everything else is sent by rendezvous, with the CTS, in any order straight into its place.
+//!
+//! When the region falls below its low watermark, every answer says *scarce*, and who hears it sends
+//! nothing eagerly until an answer says otherwise. So only those who send are told, with packets that leave
+//! anyway (paper 003: one pool for all, throttled before it is exhausted); and since the word is kept with
+//! the pending send queue, which lasts as long as a burst, it takes no memory per peer.
 //!
 //! # Rules
 //! An RTS says whether it was offered *in order*: everything before it accepted, or offered in order under
@@ -64,11 +82,12 @@
 //! * (b) A notice is carried out when every offer under the old age has its answer, and nothing leaves
 //!   before that, new messages included. So all offers under an age are younger than all under the one
 //!   before, and leave in the order of the queue.
-//! * (c) A record released because a receive matched it is a release of memory like any other, or a later
-//!   message could take it past a refused one.
+//! * (c) A record released because a receive matched it is a release of memory like any other: it gives
+//!   a source that waits for memory its turn, under a new age.
 //! * (d) Only what was offered in order is recorded, and nothing of a source after a refusal under the
 //!   same age. So what is recorded has nothing refused before it, and a receive may take the first record
-//!   that it matches.
+//!   that it matches. (Where (c) or (d) is kept, a later message cannot take released memory past a refused
+//!   one of the same source; from two sources on, that takes (d).)
 //! * (e) A receive posted while a notice is under way is not matched by what closes the notice, unless that
 //!   was asked for in its name; the next notice names it.
 //!
@@ -87,13 +106,15 @@
 //!
 //! # What the transport owes
 //! RTSs of a pair must not overtake one another (else they misorder at once), and answers of a pair must
-//! not either. Both travel on deterministically routed channels, one for RTSs and data, one for answers.
-//! Data packets name their place and may take any route.
+//! not either (a CTS would find a sender who does not know yet that its message is recorded). Both travel
+//! on deterministically routed channels, one for RTSs with their eager data, one for answers. Rendezvous
+//! data packets name their place and may take any route.
 //!
 //! # The age
 //! Eight bits. A new age is given only when something under the current one has arrived, and RTSs come in
-//! order, so at any moment at most two ages of a pair are in use and even one bit tells them apart. The
-//! other seven are margin against a transport that orders less than it promises.
+//! order, so at any moment at most two ages of a pair are in use and even one bit tells them apart (with
+//! none, it misorders and gets stuck). The other seven are margin against a transport that orders less
+//! than it promises.
 //!
 //! # Emergency memory
 //! NCTS needs one priority packet, which the message layer holds ready before it hands over an RTS. A
@@ -122,7 +143,7 @@ pub struct Rules {
     pub records_in_order: bool,
     /// Rule (e): a receive posted while a notice is on its way is not matched by what the notice brings.
     pub guards_posts: bool,
-    /// Width of the age in bits, 1 to 8.
+    /// Width of the age in bits, 0 to 8.
     pub age_bits: u32,
 }
 
@@ -139,7 +160,7 @@ impl Rules {
 
     /// The age after `age`.
     pub fn next_age(&self, age: Age) -> Age {
-        age.wrapping_add(1) & (Age::MAX >> (Age::BITS - self.age_bits))
+        age.wrapping_add(1) & Age::MAX.checked_shr(Age::BITS - self.age_bits).unwrap_or(0)
     }
 }
 

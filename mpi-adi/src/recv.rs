@@ -1,6 +1,7 @@
 //! The receiving side: the program's receives and probes, and what comes from the senders.
 #![forbid(unsafe_code)]
 
+use msg_layer::header::Place;
 use msg_layer::{Answer, Arrival, Landing};
 
 use crate::envelope::{Envelope, Pattern, Rank};
@@ -8,7 +9,7 @@ use crate::list::NONE;
 use crate::memory::{Span, UserMemory};
 use crate::peers::Standing;
 use crate::protocol::{Age, Room, Verdict, on_rts as decide};
-use crate::region::{Holding, RecordId};
+use crate::region::{BLOCK_BYTES, Holding, RecordId};
 use crate::request::{Asked, CHAIN, Mode, Request, RequestId, State};
 use crate::wire::{self, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory};
@@ -21,6 +22,16 @@ const TO_NAME: Asked = Asked {
     any_tag: false,
     told: false,
 };
+
+/// A message whose data comes eagerly and is being taken.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Coming {
+    source: Rank,
+    /// The sender's name for the message.
+    request: u32,
+    /// Our name for its place.
+    target: u32,
+}
 
 /// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -55,6 +66,7 @@ impl Adi {
             asked: None,
             in_order: false,
             forgotten: false,
+            eager: false,
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
         match self.matching.take(&mut self.region, &pattern) {
@@ -100,8 +112,13 @@ impl Adi {
 
     /// The notice for `source` under its new age: the receives posted since its last one, and what the
     /// memory has room for. When there are more than a notice can name, it asks for everything.
-    pub(crate) fn notice(&mut self, source: Rank, age: Age) -> ResendAll {
-        let room = u16::try_from(self.region.free_blocks())
+    pub(crate) fn notice<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        age: Age,
+    ) -> ResendAll {
+        let room = u16::try_from(self.region.free_blocks(memory))
             .unwrap_or(u16::MAX)
             .min(NOTICE_ROOM);
         let mut notice = ResendAll {
@@ -181,7 +198,7 @@ impl Adi {
             Holding::Nothing { sender } => {
                 request.state = State::Owing { sender };
                 self.owing.push(&mut self.requests, slot);
-                self.release(index);
+                self.release(memory, index);
             }
             Holding::Buffer { first, received } if received == record.length => {
                 self.unload(memory, slot, index, first);
@@ -216,7 +233,7 @@ impl Adi {
             self.region.read_buffer(first, request.wanted()),
         );
         self.received(slot);
-        self.release(index);
+        self.release(memory, index);
     }
 
     fn received(&mut self, slot: u32) {
@@ -225,14 +242,28 @@ impl Adi {
     }
 
     /// Frees a record: memory that refused sources have been waiting for.
-    fn release(&mut self, index: u32) {
-        let before = self.region.free_blocks();
-        self.region.release(index);
+    fn release<M: UserMemory + ?Sized>(&mut self, memory: &mut M, index: u32) {
+        let before = self.region.used_bytes();
+        self.region.release(memory, index);
         let rules = self.rules();
         if rules.matched_releases {
-            self.peers
-                .restart_next(self.region.free_blocks() - before, rules);
+            let freed = (before - self.region.used_bytes()) / BLOCK_BYTES;
+            self.peers.restart_next(freed as u32, rules);
         }
+    }
+
+    /// Messages to this process stand refused for lack of memory: a carrier that lends should say when it
+    /// has more ([`Adi::heap_freed`]).
+    pub fn starves_others(&self) -> bool {
+        self.peers.waiting() > 0
+    }
+
+    /// The program has freed memory of its heap, which may now have something to lend: restarts sources
+    /// whose messages stand refused.
+    pub fn heap_freed<M: UserMemory + ?Sized>(&mut self, memory: &M) {
+        let rules = self.rules();
+        self.peers
+            .restart_next(self.region.free_blocks(memory), rules);
     }
 
     /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
@@ -332,12 +363,25 @@ impl Adi {
                 ..Fields::default()
             }
         } else {
-            self.clear_to_send(slot, rts.request)
+            let fields = self.clear_to_send(slot, rts.request);
+            self.stream(envelope.source, rts, fields)
         }
     }
 
+    /// The CTS `fields` for a long message: if its data is coming already and there is room for one more such
+    /// message, it is taken as it comes.
+    fn stream(&mut self, source: Rank, rts: &Rts, fields: Fields) -> Fields {
+        let coming = Coming {
+            source,
+            request: rts.request,
+            target: fields.target,
+        };
+        let stream = rts.eager && fields.wanted > 0 && self.coming.push(coming).is_ok();
+        Fields { stream, ..fields }
+    }
+
     /// A record with a buffer has been made at `index` for an RTS.
-    fn buffer(&mut self, index: u32, rts: &Rts, data: &[u8]) -> Fields {
+    fn buffer(&mut self, source: Rank, index: u32, rts: &Rts, data: &[u8]) -> Fields {
         self.matching.record(&mut self.region, index);
         if rts.inline {
             let record = self.region.record(index).expect("just made");
@@ -358,23 +402,30 @@ impl Adi {
                 ..Fields::default()
             }
         } else {
-            Fields {
+            let fields = Fields {
                 request: rts.request,
                 target: self.region.id(index).0,
                 wanted: rts.length,
                 ..Fields::default()
-            }
+            };
+            self.stream(source, rts, fields)
         }
     }
 
     /// Makes the best record that there is room for.
-    fn make_room(&mut self, envelope: &Envelope, rts: &Rts) -> (Room, u32) {
+    fn make_room<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: &Envelope,
+        rts: &Rts,
+    ) -> (Room, u32) {
+        let region = &mut self.region;
         if !rts.synchronous
-            && let Some(index) = self.region.record_with_buffer(*envelope, rts.length)
+            && let Some(index) = region.record_with_buffer(memory, *envelope, rts.length)
         {
             return (Room::RecordAndBuffer, index);
         }
-        if let Some(index) = self.region.record_only(*envelope, rts.length, rts.request) {
+        if let Some(index) = region.record_only(memory, *envelope, rts.length, rts.request) {
             return (Room::Record, index);
         }
         (Room::Nothing, 0)
@@ -409,7 +460,7 @@ impl Adi {
         let mut record = 0;
         let verdict = decide(ages_equal && !early, posted.is_some(), || {
             let (room, index) = if recordable {
-                self.make_room(&envelope, rts)
+                self.make_room(memory, &envelope, rts)
             } else {
                 (Room::Nothing, 0)
             };
@@ -421,25 +472,24 @@ impl Adi {
             stale: !ages_equal || early,
             ..Fields::default()
         };
-        let answer = match (verdict, posted) {
+        let (handler, fields) = match (verdict, posted) {
             (Verdict::Receive, Some(slot)) => {
                 self.unpost(slot);
                 self.probes.taken(&envelope);
                 self.stats.cts_sent += 1;
-                self.accept(memory, slot, &envelope, rts, data)
-                    .emit(wire::CTS)
+                (wire::CTS, self.accept(memory, slot, &envelope, rts, data))
             }
             (Verdict::Receive, None) => unreachable!("decided upon the match"),
             (Verdict::Buffer, _) => {
                 self.probes.taken(&envelope);
                 self.stats.cts_sent += 1;
-                self.buffer(record, rts, data).emit(wire::CTS)
+                (wire::CTS, self.buffer(source, record, rts, data))
             }
             (Verdict::Record, _) => {
                 self.probes.taken(&envelope);
                 self.matching.record(&mut self.region, record);
                 self.stats.nctsd_sent += 1;
-                fields.emit(wire::NCTSD)
+                (wire::NCTSD, fields)
             }
             (Verdict::Refuse { set_failed, .. }, _) => {
                 // After a receive was posted in the meantime, an earlier message may be asked for first.
@@ -450,7 +500,7 @@ impl Adi {
                     });
                 }
                 self.stats.ncts_sent += 1;
-                fields.emit(wire::NCTS)
+                (wire::NCTS, fields)
             }
         };
         if ages_equal {
@@ -461,41 +511,84 @@ impl Adi {
                 Verdict::Refuse { .. } => self.peers.accepted(source, true),
                 _ => self.peers.accepted(source, rts.more),
             }
-            self.go_on(source, standing);
+            self.go_on(memory, source, standing);
         }
-        answer
+        let scarce = self.region.is_low(memory);
+        Fields { scarce, ..fields }.emit(handler)
     }
 
     /// Something has come of `source`, which stood as `before`, under the current age: its notice, if one
     /// was on the way, is closed. Sees to it that nobody waits for what is there.
-    fn go_on(&mut self, source: Rank, before: Standing) {
+    fn go_on<M: UserMemory + ?Sized>(&mut self, memory: &M, source: Rank, before: Standing) {
         let rules = self.rules();
         if before == Standing::OpenAgain && self.peers.standing(source).waits() {
             self.peers.restart(source, rules);
         }
-        if self.region.free_blocks() > 0 {
+        if self.peers.waiting() > 0 && self.region.free_blocks(memory) > 0 {
             self.peers.restart_next(1, rules);
         }
     }
 
-    fn take_done(&mut self, source: Rank, done: Done) -> Option<()> {
+    fn take_done<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        done: Done,
+    ) -> Option<()> {
         let standing = self.peers.standing(source);
         let open = matches!(standing, Standing::Open | Standing::OpenAgain);
         if !open || self.peers.ages(source).from != done.age {
             return None;
         }
         self.peers.accepted(source, done.more);
-        self.go_on(source, standing);
+        self.go_on(memory, source, standing);
         Some(())
     }
 
+    /// Eager data: of a message that is being taken, or else to be dropped, since the sender has been told
+    /// that it is not and sends it again.
+    fn take_eager<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        place: Place,
+        bytes: &[u8],
+    ) -> Option<()> {
+        let at = self
+            .coming
+            .iter()
+            .position(|coming| coming.source == source && coming.request == place.target);
+        let Some(at) = at else {
+            self.stats.eager_dropped += 1;
+            return Some(());
+        };
+        let target = self.coming[at].target;
+        let total = match RecordId::from_target(target) {
+            Some(id) => self.region.record(self.region.find(id)?)?.length,
+            None => self.requests.get(RequestId(target))?.wanted(),
+        };
+        // What the receive has no room for is cut off.
+        let room = total.saturating_sub(place.offset) as usize;
+        let bytes = &bytes[..bytes.len().min(room)];
+        let place = Place { target, ..place };
+        if bytes.is_empty() {
+            self.stats.eager_dropped += 1;
+            return Some(());
+        }
+        if self.take_data(memory, place, bytes)? {
+            self.coming.swap_remove(at);
+        }
+        Some(())
+    }
+
+    /// A long message's packet; true when the message is whole with it. `None` when it has no place here.
     fn take_data<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        arrival: &Arrival<'_>,
-    ) -> Option<()> {
-        let place = arrival.place?;
-        let bytes = arrival.bytes;
+        place: Place,
+        bytes: &[u8],
+    ) -> Option<bool> {
+        let whole;
         if let Some(id) = RecordId::from_target(place.target) {
             let index = self.region.find(id)?;
             let record = self.region.record(index)?;
@@ -510,7 +603,7 @@ impl Adi {
                 received,
                 total: record.length,
             };
-            let whole = landing.accept(place.offset, bytes.len()).ok()?;
+            whole = landing.accept(place.offset, bytes.len()).ok()?;
             self.region.write_buffer(first, place.offset, bytes);
             let received = landing.received;
             match record.holding {
@@ -537,13 +630,13 @@ impl Adi {
             let State::Landing(landing) = &mut request.state else {
                 return None;
             };
-            let whole = landing.accept(place.offset, bytes.len()).ok()?;
+            whole = landing.accept(place.offset, bytes.len()).ok()?;
             memory.write(request.span, place.offset as usize, bytes);
             if whole {
                 self.received(id.index());
             }
         }
-        Some(())
+        Some(whole)
     }
 }
 
@@ -568,13 +661,29 @@ pub(crate) fn on_data<M: UserMemory + ?Sized>(
     on: &mut Handling<'_, M>,
     arrival: &Arrival<'_>,
 ) -> Option<Answer> {
-    if on.adi.take_data(on.memory, arrival).is_none() {
+    let taken = arrival
+        .place
+        .and_then(|place| on.adi.take_data(on.memory, place, arrival.bytes));
+    if taken.is_none() {
         on.adi.stats.malformed += 1;
     }
     None
 }
 
-pub(crate) fn on_done<M: ?Sized>(
+pub(crate) fn on_eager<M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, M>,
+    arrival: &Arrival<'_>,
+) -> Option<Answer> {
+    let from = on.adi.shape.rank(arrival.source).zip(arrival.place);
+    let taken =
+        from.and_then(|(source, place)| on.adi.take_eager(on.memory, source, place, arrival.bytes));
+    if taken.is_none() {
+        on.adi.stats.malformed += 1;
+    }
+    None
+}
+
+pub(crate) fn on_done<M: UserMemory + ?Sized>(
     on: &mut Handling<'_, M>,
     arrival: &Arrival<'_>,
 ) -> Option<Answer> {
@@ -584,7 +693,7 @@ pub(crate) fn on_done<M: ?Sized>(
         .rank(arrival.source)
         .zip(Done::parse(arrival.bytes));
     if done
-        .and_then(|(source, done)| adi.take_done(source, done))
+        .and_then(|(source, done)| adi.take_done(on.memory, source, done))
         .is_none()
     {
         adi.stats.malformed += 1;

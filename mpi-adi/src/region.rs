@@ -2,6 +2,14 @@
 //!
 //! The region is an array of 32-byte blocks. A record takes one block, a buffer a run of blocks; a bit map
 //! says which are taken. Nothing else grows with incoming traffic, so the region's size *is* the bound.
+//!
+//! That is the *reserve*, which is always there. A carrier may lend more ([`UserMemory::lend`], on a node
+//! the program's heap, with `--mpi-borrow`): up to [`MAX_LOANS`] further arrays, asked for when the reserve
+//! is full, the first small, each next one twice as large, and given back as soon as they are empty.
+//!
+//! ```text
+//!   block number   0 ....... reserve ....... 2^23 ... loan 0 ... + 2^19 ... loan 1 ... + 2^20 ... 2^24
+//! ```
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -11,12 +19,23 @@ use core::hash::{Hash, Hasher};
 
 use crate::envelope::{Envelope, Pattern};
 use crate::list::{Links, NONE};
+use crate::memory::UserMemory;
 use crate::request::RequestId;
 
 /// Bytes of a block, as of a torus chunk.
 pub const BLOCK_BYTES: usize = 32;
-/// Greatest number of blocks: what a record's name has room for (512 MiB).
-pub const MAX_BLOCKS: usize = 1 << 24;
+/// Greatest number of blocks of the reserve (256 MiB): half of what a record's name has room for, the other
+/// half is for loans.
+pub const MAX_BLOCKS: usize = 1 << 23;
+/// Loans at most at a time.
+pub const MAX_LOANS: usize = 16;
+/// Greatest number of blocks of a loan (16 MiB).
+pub const MAX_LOAN_BLOCKS: u32 = (MAX_BLOCKS / MAX_LOANS) as u32;
+/// The part of the reserve, as a divisor, below which the region is low: sources that hear of it stop
+/// sending eagerly.
+pub const LOW_WATERMARK: u32 = 4;
+/// Blocks of the first loan, if less is needed and as much is to be had.
+const FIRST_LOAN_BLOCKS: u32 = 128;
 
 /// One block.
 pub type Block = [u8; BLOCK_BYTES];
@@ -115,80 +134,51 @@ pub const fn buffer_blocks(bytes: u32) -> u32 {
     bytes.div_ceil(BLOCK_BYTES as u32)
 }
 
-/// The region.
+/// An array of blocks, with a bit map of those that are taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Region {
+pub struct Blocks {
     blocks: Box<[Block]>,
     taken: Box<[usize]>,
     free: u32,
     hint: u32,
-    records: u32,
-    peak_records: u32,
-    peak_blocks: u32,
 }
 
-impl Region {
-    /// A region of `blocks`, with `taken` as its bit map (at least one bit a block).
+impl Blocks {
+    /// All of `blocks`, free, with `taken` as their bit map (at least one bit a block).
     ///
     /// # Panics
-    /// When the bit map is too small or there are more than [`MAX_BLOCKS`] blocks.
+    /// When the bit map is too small.
     pub fn new(blocks: Box<[Block]>, mut taken: Box<[usize]>) -> Self {
-        assert!(blocks.len() <= MAX_BLOCKS && taken.len() * usize::BITS as usize >= blocks.len());
+        assert!(taken.len() >= Self::map_words(blocks.len()));
         taken.fill(0);
-        let free = blocks.len() as u32;
-        Region {
+        Blocks {
+            free: blocks.len() as u32,
             blocks,
             taken,
-            free,
             hint: 0,
-            records: 0,
-            peak_records: 0,
-            peak_blocks: 0,
         }
     }
 
-    /// Words of bit map that a region of `blocks` blocks needs.
+    /// Words of bit map for `blocks` blocks.
     pub const fn map_words(blocks: usize) -> usize {
         blocks.div_ceil(usize::BITS as usize)
     }
 
-    /// Size in bytes.
-    pub fn bytes(&self) -> usize {
-        self.blocks.len() * BLOCK_BYTES
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.blocks.len()
     }
 
-    /// Bytes taken now.
-    pub fn used_bytes(&self) -> usize {
-        (self.blocks.len() - self.free as usize) * BLOCK_BYTES
+    /// None are taken.
+    pub fn is_empty(&self) -> bool {
+        self.free as usize == self.blocks.len()
     }
 
-    /// The most bytes ever taken at once.
-    pub fn peak_bytes(&self) -> usize {
-        self.peak_blocks as usize * BLOCK_BYTES
-    }
-
-    /// Records now.
-    pub fn records(&self) -> u32 {
-        self.records
-    }
-
-    /// The most records ever held at once.
-    pub fn peak_records(&self) -> u32 {
-        self.peak_records
-    }
-
-    /// Blocks that are free: as many records would have room.
-    pub fn free_blocks(&self) -> u32 {
-        self.free
-    }
-
-    /// Takes a run of `count` blocks; `None` when there is none. Next-fit, at most one pass over the map.
+    /// Takes a run of `count` blocks, at least 1; `None` when there is none. Next-fit, at most one pass
+    /// over the map.
     fn take_run(&mut self, count: u32) -> Option<u32> {
         if count > self.free {
             return None;
-        }
-        if count == 0 {
-            return Some(0);
         }
         let len = self.blocks.len();
         let bits = &mut self.taken.view_bits_mut::<Lsb0>()[..len];
@@ -203,7 +193,6 @@ impl Region {
                             bits[start..start + count as usize].fill(true);
                             self.free -= count;
                             self.hint = (start + count as usize) as u32 % len as u32;
-                            self.peak_blocks = self.peak_blocks.max(len as u32 - self.free);
                             return Some(start as u32);
                         }
                     }
@@ -224,19 +213,208 @@ impl Region {
         self.taken.view_bits_mut::<Lsb0>()[start..end].fill(false);
         self.free += count;
     }
+}
+
+/// The region.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Region {
+    reserve: Blocks,
+    loans: [Option<Blocks>; MAX_LOANS],
+    /// The lender refused a single block when it said that it had so many to spare: it has none until it
+    /// says something else.
+    refused_at: Option<u32>,
+    used: u32,
+    /// Free blocks of the reserve and of loans.
+    free: u32,
+    records: u32,
+    peak_records: u32,
+    peak_blocks: u32,
+    peak_lent: u32,
+}
+
+impl Region {
+    /// A region with `reserve` of its own.
+    ///
+    /// # Panics
+    /// When there are more than [`MAX_BLOCKS`] blocks.
+    pub fn new(reserve: Blocks) -> Self {
+        assert!(reserve.len() <= MAX_BLOCKS);
+        Region {
+            loans: [const { None }; MAX_LOANS],
+            refused_at: None,
+            used: 0,
+            free: reserve.len() as u32,
+            reserve,
+            records: 0,
+            peak_records: 0,
+            peak_blocks: 0,
+            peak_lent: 0,
+        }
+    }
+
+    /// Size of the reserve in bytes.
+    pub fn bytes(&self) -> usize {
+        self.reserve.len() * BLOCK_BYTES
+    }
+
+    /// Bytes taken now, of the reserve and of loans.
+    pub fn used_bytes(&self) -> usize {
+        self.used as usize * BLOCK_BYTES
+    }
+
+    /// The most bytes ever taken at once.
+    pub fn peak_bytes(&self) -> usize {
+        self.peak_blocks as usize * BLOCK_BYTES
+    }
+
+    /// Bytes of all loans now, taken or not.
+    pub fn lent_bytes(&self) -> usize {
+        self.lent() as usize * BLOCK_BYTES
+    }
+
+    /// The most bytes ever lent at once.
+    pub fn peak_lent_bytes(&self) -> usize {
+        self.peak_lent as usize * BLOCK_BYTES
+    }
+
+    fn lent(&self) -> u32 {
+        let loans = self.loans.iter().flatten();
+        loans.map(|loan| loan.len() as u32).sum()
+    }
+
+    /// Records now.
+    pub fn records(&self) -> u32 {
+        self.records
+    }
+
+    /// The most records ever held at once.
+    pub fn peak_records(&self) -> u32 {
+        self.peak_records
+    }
+
+    /// Blocks that are free, or could be borrowed: as many records would have room.
+    pub fn free_blocks<M: UserMemory + ?Sized>(&self, memory: &M) -> u32 {
+        self.free + self.borrowable(memory)
+    }
+
+    /// Below the low watermark: less than a [`LOW_WATERMARK`]th of the reserve is free, and nothing is to be
+    /// borrowed (paper 003: one pool for all peers, who are throttled before it is used up).
+    pub fn is_low<M: UserMemory + ?Sized>(&self, memory: &M) -> bool {
+        self.free < self.reserve.len() as u32 / LOW_WATERMARK && self.borrowable(memory) == 0
+    }
+
+    fn borrowable<M: UserMemory + ?Sized>(&self, memory: &M) -> u32 {
+        let spare = memory.spare_blocks();
+        let none = self.refused_at == Some(spare) || self.loans.iter().all(Option::is_some);
+        if none { 0 } else { spare }
+    }
+
+    /// Takes a run of `count` blocks, at least 1, wherever there is one.
+    fn take_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, count: u32) -> Option<u32> {
+        let run = match self.reserve.take_run(count) {
+            Some(start) => start,
+            None => self.take_lent_run(memory, count)?,
+        };
+        self.used += count;
+        self.free -= count;
+        self.peak_blocks = self.peak_blocks.max(self.used);
+        Some(run)
+    }
+
+    fn take_lent_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, count: u32) -> Option<u32> {
+        let first = |at: usize| MAX_BLOCKS as u32 + at as u32 * MAX_LOAN_BLOCKS;
+        let lent = self.loans.iter_mut().enumerate();
+        for (at, loan) in lent.filter_map(|(at, loan)| Some((at, loan.as_mut()?))) {
+            if let Some(start) = loan.take_run(count) {
+                return Some(first(at) + start);
+            }
+        }
+        let at = self.loans.iter().position(Option::is_none)?;
+        let spare = self.borrowable(memory);
+        if count > spare.min(MAX_LOAN_BLOCKS) {
+            return None;
+        }
+        let others = self.loans.iter().flatten().count();
+        let mut wanted = (FIRST_LOAN_BLOCKS << others).clamp(count, MAX_LOAN_BLOCKS.min(spare));
+        let mut loan = loop {
+            match memory.lend(wanted) {
+                Some(loan) => break loan,
+                None if wanted > count => wanted = count.max(wanted / 2),
+                None => {
+                    self.refused_at = (count == 1).then_some(spare);
+                    return None;
+                }
+            }
+        };
+        let start = loan.take_run(count);
+        self.free += loan.len() as u32;
+        self.loans[at] = Some(loan);
+        self.peak_lent = self.peak_lent.max(self.lent());
+        start.map(|start| first(at) + start)
+    }
+
+    fn free_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, first: u32, count: u32) {
+        self.used -= count;
+        self.free += count;
+        let Some(at) = first.checked_sub(MAX_BLOCKS as u32) else {
+            self.reserve.free_run(first, count);
+            return;
+        };
+        let slot = &mut self.loans[(at / MAX_LOAN_BLOCKS) as usize];
+        let loan = slot.as_mut().expect("a taken block's loan");
+        loan.free_run(at % MAX_LOAN_BLOCKS, count);
+        if loan.is_empty()
+            && let Some(loan) = slot.take()
+        {
+            self.free -= loan.len() as u32;
+            memory.take_back(loan);
+        }
+    }
+
+    /// The array that block `index` is in, and its place there; `None` when there is no such block.
+    fn locate(&self, index: u32) -> Option<(&Blocks, usize)> {
+        let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
+            None => (&self.reserve, index),
+            Some(at) => (
+                self.loans.get((at / MAX_LOAN_BLOCKS) as usize)?.as_ref()?,
+                at % MAX_LOAN_BLOCKS,
+            ),
+        };
+        ((at as usize) < blocks.len()).then_some((blocks, at as usize))
+    }
+
+    fn locate_mut(&mut self, index: u32) -> Option<(&mut Blocks, usize)> {
+        let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
+            None => (&mut self.reserve, index),
+            Some(at) => (
+                self.loans
+                    .get_mut((at / MAX_LOAN_BLOCKS) as usize)?
+                    .as_mut()?,
+                at % MAX_LOAN_BLOCKS,
+            ),
+        };
+        ((at as usize) < blocks.len()).then_some((blocks, at as usize))
+    }
 
     fn block(&self, index: u32) -> &Block {
-        &self.blocks[index as usize]
+        let (blocks, at) = self.locate(index).expect("a block");
+        &blocks.blocks[at]
     }
 
     fn block_mut(&mut self, index: u32) -> &mut Block {
-        &mut self.blocks[index as usize]
+        let (blocks, at) = self.locate_mut(index).expect("a block");
+        &mut blocks.blocks[at]
     }
 
     /// Makes a record with a buffer for all of `length` bytes; `None` when either has no room.
-    pub fn record_with_buffer(&mut self, envelope: Envelope, length: u32) -> Option<u32> {
+    pub fn record_with_buffer<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: Envelope,
+        length: u32,
+    ) -> Option<u32> {
         // One run holds both, the record first.
-        let first = self.take_run(1 + buffer_blocks(length))?;
+        let first = self.take_run(memory, 1 + buffer_blocks(length))?;
         let holding = Holding::Buffer {
             first: first + 1,
             received: 0,
@@ -253,8 +431,14 @@ impl Region {
     }
 
     /// Makes a record without a buffer; `None` when there is no room.
-    pub fn record_only(&mut self, envelope: Envelope, length: u32, sender: u32) -> Option<u32> {
-        let index = self.take_run(1)?;
+    pub fn record_only<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: Envelope,
+        length: u32,
+        sender: u32,
+    ) -> Option<u32> {
+        let index = self.take_run(memory, 1)?;
         self.write_record(
             index,
             Record {
@@ -321,34 +505,42 @@ impl Region {
     /// The block of the live record that `id` names; `None` when it names none.
     pub fn find(&self, id: RecordId) -> Option<u32> {
         let index = id.index();
-        let known = (index as usize) < self.blocks.len();
-        (known && self.block(index)[field::KIND] != KIND_FREE && self.id(index) == id)
-            .then_some(index)
+        let (blocks, at) = self.locate(index)?;
+        (blocks.blocks[at][field::KIND] != KIND_FREE && self.id(index) == id).then_some(index)
     }
 
     /// Frees the record at `index` and its buffer.
-    pub fn release(&mut self, index: u32) {
+    pub fn release<M: UserMemory + ?Sized>(&mut self, memory: &mut M, index: u32) {
         let Some(record) = self.record(index) else {
             return;
         };
         self.block_mut(index)[field::KIND] = KIND_FREE;
         self.records -= 1;
-        self.free_run(index, 1);
-        if let Holding::Buffer { first, .. } | Holding::Bound { first, .. } = record.holding {
-            self.free_run(first, buffer_blocks(record.length));
-        }
+        let buffer = match record.holding {
+            Holding::Buffer { .. } | Holding::Bound { .. } => buffer_blocks(record.length),
+            Holding::Nothing { .. } => 0,
+        };
+        self.free_run(memory, index, 1 + buffer);
     }
 
     /// Copies `bytes` into the buffer that begins at block `first`, at `offset`.
     pub fn write_buffer(&mut self, first: u32, offset: u32, bytes: &[u8]) {
-        let start = first as usize * BLOCK_BYTES + offset as usize;
-        self.blocks.as_flattened_mut()[start..start + bytes.len()].copy_from_slice(bytes);
+        if bytes.is_empty() {
+            return;
+        }
+        let (blocks, at) = self.locate_mut(first).expect("a buffer's first block");
+        let start = at * BLOCK_BYTES + offset as usize;
+        blocks.blocks.as_flattened_mut()[start..start + bytes.len()].copy_from_slice(bytes);
     }
 
     /// The first `len` bytes of the buffer that begins at block `first`.
     pub fn read_buffer(&self, first: u32, len: u32) -> &[u8] {
-        let start = first as usize * BLOCK_BYTES;
-        &self.blocks.as_flattened()[start..start + len as usize]
+        // A buffer of no bytes may stand behind the last block.
+        let Some((blocks, at)) = self.locate(first).filter(|_| len > 0) else {
+            return &[];
+        };
+        let start = at * BLOCK_BYTES;
+        &blocks.blocks.as_flattened()[start..start + len as usize]
     }
 
     /// Whether the record at `index` matches `pattern`.
@@ -393,20 +585,28 @@ fn write_holding(block: &mut Block, holding: Holding) {
 /// so neither measures nor the rests of what was freed are hashed.
 impl Hash for Region {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let bits = &self.taken.view_bits::<Lsb0>()[..self.blocks.len()];
-        let mut at = 0;
-        while let Some(index) = bits[at..].first_one().map(|skip| at + skip) {
-            // A run begins with its record; a buffer follows it.
-            let block = &self.blocks[index];
-            (index, block).hash(state);
-            at = index + 1;
-            if let Some(Record {
-                length, holding, ..
-            }) = self.record(index as u32)
-                && let Holding::Buffer { first, .. } | Holding::Bound { first, .. } = holding
-            {
-                self.read_buffer(first, length).hash(state);
-                at += buffer_blocks(length) as usize;
+        let lent = (0..MAX_LOANS as u32).map(|loan| MAX_BLOCKS as u32 + loan * MAX_LOAN_BLOCKS);
+        self.refused_at.hash(state);
+        for base in core::iter::once(0).chain(lent) {
+            let Some((blocks, _)) = self.locate(base) else {
+                continue;
+            };
+            let bits = &blocks.taken.view_bits::<Lsb0>()[..blocks.len()];
+            let mut at = 0;
+            while let Some(index) = bits[at..].first_one().map(|skip| at + skip) {
+                // A run begins with its record; a buffer follows it.
+                let block = &blocks.blocks[index];
+                let index = base + index as u32;
+                (index, block).hash(state);
+                at = (index - base) as usize + 1;
+                if let Some(Record {
+                    length, holding, ..
+                }) = self.record(index)
+                    && let Holding::Buffer { first, .. } | Holding::Bound { first, .. } = holding
+                {
+                    self.read_buffer(first, length).hash(state);
+                    at += buffer_blocks(length) as usize;
+                }
             }
         }
     }
@@ -430,10 +630,36 @@ impl Links for Region {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::{RawMemory, Span};
 
-    fn region(blocks: usize) -> Region {
-        let words = vec![usize::MAX; Region::map_words(blocks)].into_boxed_slice();
-        Region::new(vec![[0; BLOCK_BYTES]; blocks].into_boxed_slice(), words)
+    fn blocks(count: usize) -> Blocks {
+        let words = vec![usize::MAX; Blocks::map_words(count)].into_boxed_slice();
+        Blocks::new(vec![[0; BLOCK_BYTES]; count].into_boxed_slice(), words)
+    }
+
+    fn region(count: usize) -> Region {
+        Region::new(blocks(count))
+    }
+
+    /// Lends so many blocks at most.
+    struct Lender {
+        spare: u32,
+    }
+
+    impl UserMemory for Lender {
+        fn read(&self, _: Span, _: usize, _: &mut [u8]) {}
+        fn write(&mut self, _: Span, _: usize, _: &[u8]) {}
+        fn spare_blocks(&self) -> u32 {
+            self.spare
+        }
+        fn lend(&mut self, count: u32) -> Option<Blocks> {
+            self.spare = self.spare.checked_sub(count)?;
+            Some(blocks(count as usize))
+        }
+        fn take_back(&mut self, loan: Blocks) {
+            assert!(loan.is_empty());
+            self.spare += loan.len() as u32;
+        }
     }
 
     fn envelope(tag: i32) -> Envelope {
@@ -447,7 +673,9 @@ mod tests {
     #[test]
     fn a_record_reads_back_as_it_was_written_in_every_state() {
         let mut region = region(8);
-        let index = region.record_with_buffer(envelope(5), 40).unwrap();
+        let index = region
+            .record_with_buffer(&mut RawMemory, envelope(5), 40)
+            .unwrap();
         let id = region.id(index);
         let record = region.record(index).unwrap();
         assert_eq!((record.envelope, record.length), (envelope(5), 40));
@@ -470,19 +698,23 @@ mod tests {
             assert_eq!(region.record(index).unwrap().holding, holding);
         }
         assert_eq!(region.find(id), Some(index));
-        region.release(index);
+        region.release(&mut RawMemory, index);
         assert_eq!(
             (region.find(id), region.used_bytes(), region.records()),
             (None, 0, 0)
         );
-        let again = region.record_only(envelope(6), 0, 1).unwrap();
+        let again = region
+            .record_only(&mut RawMemory, envelope(6), 0, 1)
+            .unwrap();
         assert_eq!(region.find(id), None, "block {again} has a new generation");
     }
 
     #[test]
     fn names_that_name_nothing_find_nothing() {
         let mut region = region(2);
-        region.record_only(envelope(1), 0, 0).unwrap();
+        region
+            .record_only(&mut RawMemory, envelope(1), 0, 0)
+            .unwrap();
         for target in 0..1 << 16 {
             let id = RecordId(RecordId::FLAG | target << 15 | target & 0xFF);
             if let Some(index) = region.find(id) {
@@ -510,7 +742,7 @@ mod tests {
             if random(5) < 3 {
                 let bytes = random(400);
                 let blocks = 1 + buffer_blocks(bytes);
-                match region.record_with_buffer(envelope(0), bytes) {
+                match region.record_with_buffer(&mut RawMemory, envelope(0), bytes) {
                     Some(at) => {
                         let run = &mut taken[at as usize..(at + blocks) as usize];
                         assert!(run.iter().all(|taken| !taken));
@@ -527,7 +759,7 @@ mod tests {
                 }
             } else if !live.is_empty() {
                 let (at, blocks) = live.swap_remove(random(live.len() as u32) as usize);
-                region.release(at);
+                region.release(&mut RawMemory, at);
                 taken[at as usize..(at + blocks) as usize].fill(false);
             }
             let used = taken.iter().filter(|&&taken| taken).count() * BLOCK_BYTES;
@@ -535,5 +767,57 @@ mod tests {
             assert_eq!((region.used_bytes(), region.peak_bytes()), (used, peak));
         }
         assert!(failures > 1000, "the region was full now and then");
+    }
+
+    #[test]
+    fn what_the_reserve_has_no_room_for_is_borrowed_and_given_back() {
+        let mut lender = Lender { spare: 200 };
+        let mut region = region(2);
+        let mut records = Vec::new();
+        while let Some(at) = region.record_with_buffer(&mut lender, envelope(1), 33) {
+            let first = at + 1;
+            region.write_buffer(first, 0, &[records.len() as u8; 33]);
+            records.push(at);
+        }
+        // Runs of 3: none in the reserve of 2, 42 in the first loan of 128, 24 in what is left of 72.
+        assert_eq!((records.len(), lender.spare), (42 + 24, 0));
+        assert_eq!(region.free_blocks(&lender), 2 + 2);
+        assert_eq!(region.peak_lent_bytes(), 200 * BLOCK_BYTES);
+        for (n, &at) in records.iter().enumerate() {
+            assert_eq!(region.find(region.id(at)), Some(at));
+            assert_eq!(region.read_buffer(at + 1, 33), [n as u8; 33]);
+        }
+        let named: Vec<RecordId> = records.iter().map(|&at| region.id(at)).collect();
+        for &at in &records {
+            region.release(&mut lender, at);
+        }
+        assert_eq!(
+            (lender.spare, region.lent_bytes(), region.used_bytes()),
+            (200, 0, 0)
+        );
+        assert!(named.iter().all(|&id| region.find(id).is_none()));
+    }
+
+    #[test]
+    fn a_lender_that_refuses_what_it_offers_is_not_counted_on() {
+        struct Liar(u32);
+        impl UserMemory for Liar {
+            fn read(&self, _: Span, _: usize, _: &mut [u8]) {}
+            fn write(&mut self, _: Span, _: usize, _: &[u8]) {}
+            fn spare_blocks(&self) -> u32 {
+                self.0
+            }
+        }
+        let mut region = region(1);
+        let mut liar = Liar(9);
+        assert_eq!(region.free_blocks(&liar), 10);
+        region.record_only(&mut liar, envelope(0), 0, 0).unwrap();
+        assert_eq!(region.record_only(&mut liar, envelope(0), 0, 0), None);
+        assert_eq!(region.free_blocks(&liar), 0);
+        assert_eq!(
+            region.free_blocks(&Liar(8)),
+            8,
+            "it has said something else"
+        );
     }
 }

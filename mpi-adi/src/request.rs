@@ -67,6 +67,8 @@ pub enum State {
     Held,
     /// Send: data packets are leaving.
     Sending(Transfer),
+    /// Send: accepted while its data is leaving eagerly.
+    Streaming,
     /// Receive: in the posted receive queue.
     Posted,
     /// Receive: matched a record without a buffer; the CTS is still to be sent.
@@ -90,7 +92,11 @@ impl State {
     fn is_listed(&self) -> bool {
         match self {
             State::Pending(_) | State::Sending(_) | State::Posted | State::Owing { .. } => true,
-            State::Held | State::Landing(_) | State::Bound | State::Done { .. } => false,
+            State::Held
+            | State::Streaming
+            | State::Landing(_)
+            | State::Bound
+            | State::Done { .. } => false,
         }
     }
 }
@@ -120,6 +126,8 @@ pub struct Request {
     pub in_order: bool,
     /// Nobody will ask how it ended: it is freed when it has finished.
     pub forgotten: bool,
+    /// Send: it was offered with its data following at once; that is not done twice.
+    pub eager: bool,
 }
 
 /// A posted receive for which a receiver asks to be offered a message.

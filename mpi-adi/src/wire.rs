@@ -8,6 +8,7 @@
 //!   resendAll  0 age   1 number of entries   2..4 room   then entries of 10 bytes:
 //!              0..2 context   2..6 tag (-1: any)   6..10 receive
 //!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
+//!   EAGER    as DATA, but the place is the sender's request, since the answer has not come yet
 //! ```
 //! With the network's and the message layer's headers of 8 bytes each an RTS without data is one 32-byte
 //! chunk: 16 bytes of envelope were enough for Blue Gene/Q too.
@@ -25,6 +26,8 @@ pub const RTS: u8 = 1;
 pub const DATA: u8 = 2;
 /// Handler number of DONE (request; never answered).
 pub const DONE: u8 = 3;
+/// Handler number of eager data packets (request; never answered).
+pub const EAGER: u8 = 4;
 /// Handler number of CTS (answer).
 pub const CTS: u8 = 1;
 /// Handler number of NCTSD (answer).
@@ -46,8 +49,11 @@ const FLAG_INLINE: u8 = 2;
 const FLAG_IN_ORDER: u8 = 4;
 const FLAG_MORE: u8 = 8;
 const FLAG_ASKED: u8 = 16;
+const FLAG_EAGER: u8 = 32;
 const FLAG_COMPLETE: u8 = 1;
 const FLAG_STALE: u8 = 2;
+const FLAG_STREAM: u8 = 4;
+const FLAG_SCARCE: u8 = 8;
 
 /// Ready to send: offers a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,8 +70,10 @@ pub struct Rts {
     pub age: Age,
     /// Must not be buffered: CTS means that a receive has matched.
     pub synchronous: bool,
-    /// The data follows.
+    /// The data follows in the same packet.
     pub inline: bool,
+    /// The data follows in packets of its own, without waiting for the answer.
+    pub eager: bool,
     /// Everything before it has been accepted, or offered in order under the same age.
     pub in_order: bool,
     /// Other messages to the same receiver stand refused.
@@ -86,6 +94,7 @@ impl Rts {
         let flags = [
             (self.synchronous, FLAG_SYNCHRONOUS),
             (self.inline, FLAG_INLINE),
+            (self.eager, FLAG_EAGER),
             (self.in_order, FLAG_IN_ORDER),
             (self.more, FLAG_MORE),
             (self.asked.is_some(), FLAG_ASKED),
@@ -126,6 +135,7 @@ impl Rts {
             age: head[3],
             synchronous: flag(FLAG_SYNCHRONOUS),
             inline: flag(FLAG_INLINE),
+            eager: flag(FLAG_EAGER),
             in_order: flag(FLAG_IN_ORDER),
             more: flag(FLAG_MORE),
             asked,
@@ -254,6 +264,10 @@ pub struct Fields {
     pub complete: bool,
     /// NCTS: the offer could not be judged; it may be made again without being asked for.
     pub stale: bool,
+    /// CTS: the data that is coming eagerly is being taken; none other is wanted.
+    pub stream: bool,
+    /// The receiver's MPI memory runs low: send nothing eagerly for the time being.
+    pub scarce: bool,
 }
 
 impl Fields {
@@ -263,8 +277,17 @@ impl Fields {
         bytes[0..4].copy_from_slice(&self.request.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.target.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.wanted.to_le_bytes());
-        bytes[12] =
-            if self.complete { FLAG_COMPLETE } else { 0 } | if self.stale { FLAG_STALE } else { 0 };
+        let flags = [
+            (self.complete, FLAG_COMPLETE),
+            (self.stale, FLAG_STALE),
+            (self.stream, FLAG_STREAM),
+            (self.scarce, FLAG_SCARCE),
+        ];
+        bytes[12] = flags
+            .iter()
+            .filter(|(set, _)| *set)
+            .map(|(_, flag)| flag)
+            .sum();
         Answer {
             handler,
             argument: 0,
@@ -281,6 +304,8 @@ impl Fields {
             wanted: word(head, 8),
             complete: head[12] & FLAG_COMPLETE != 0,
             stale: head[12] & FLAG_STALE != 0,
+            stream: head[12] & FLAG_STREAM != 0,
+            scarce: head[12] & FLAG_SCARCE != 0,
         })
     }
 }
@@ -301,6 +326,7 @@ mod tests {
                     age: 255,
                     synchronous: bits & 1 != 0,
                     inline: bits & 2 != 0,
+                    eager: bits & 1 != 0,
                     in_order: bits & 4 != 0,
                     more: bits & 8 != 0,
                     asked,
@@ -329,12 +355,16 @@ mod tests {
             wanted: 3,
             complete: true,
             stale: false,
+            stream: false,
+            scarce: true,
         };
         for fields in [
             fields,
             Fields {
                 complete: false,
                 stale: true,
+                stream: true,
+                scarce: false,
                 ..fields
             },
         ] {

@@ -1,6 +1,6 @@
 //! The port: all that the message layer needs from the network below it.
 
-use net_torus::{Coord, Fifo, InjectError, Router};
+use net_torus::{Coord, Fifo, InjectError, Router, Routing};
 
 /// Which injection FIFO a packet leaves by and which reception FIFO it arrives in.
 ///
@@ -28,7 +28,7 @@ pub trait Port {
 
     /// Injects a packet whose body is `len` bytes (at most [`BODY_BYTES`]) written by `fill`, to `dest`.
     /// False, without calling `fill`, when [`Port::can_inject`] is false: try again later. Packets of one
-    /// class from one node to another arrive in the order of injection.
+    /// class from one node to another that were injected with this call arrive in the order of injection.
     ///
     /// # Panics
     /// May panic when `len` is above [`BODY_BYTES`] or [`Port::has_node`] is false of `dest`: both are
@@ -40,6 +40,12 @@ pub trait Port {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool;
+
+    /// As [`Port::inject`] with [`Class::Normal`], for a packet that may overtake others and be overtaken:
+    /// the network may send it by whichever way is free.
+    fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        self.inject(Class::Normal, dest, len, fill)
+    }
 
     /// Body of the oldest packet in the reception FIFO of `class`; at least as many bytes as were
     /// injected (the rest up to the chunk's end is zero or garbage).
@@ -55,6 +61,14 @@ impl From<Class> for Fifo {
             Class::Normal => Fifo::Normal,
             Class::Priority => Fifo::Priority,
         }
+    }
+}
+
+fn injected(result: Result<(), InjectError>, len: usize, dest: Coord) -> bool {
+    match result {
+        Ok(()) => true,
+        Err(InjectError::Full) => false,
+        Err(wrong) => panic!("{len} bytes to {dest:?}: {wrong}"),
     }
 }
 
@@ -74,11 +88,20 @@ impl Port for Router<'_> {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
-        match Router::inject(self, class.into(), dest, len, fill) {
-            Ok(()) => true,
-            Err(InjectError::Full) => false,
-            Err(wrong) => panic!("{len} bytes to {dest:?}: {wrong}"),
-        }
+        injected(
+            Router::inject(self, class.into(), dest, len, fill),
+            len,
+            dest,
+        )
+    }
+
+    fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        let (fifo, routing) = (Fifo::Normal, Routing::Adaptive);
+        injected(
+            Router::inject_with(self, fifo, dest, len, routing, fill),
+            len,
+            dest,
+        )
     }
 
     fn head(&self, class: Class) -> Option<&[u8]> {

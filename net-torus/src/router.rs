@@ -209,6 +209,15 @@ pub(crate) struct Rules {
     pub escape: bool,
 }
 
+#[cfg(test)]
+impl Rules {
+    /// The router as it is.
+    pub const ALL: Self = Self {
+        bubble: true,
+        escape: true,
+    };
+}
+
 impl<'m> Router<'m> {
     /// A router for the node at `here` with buffers of `sizes` in `memory` (at least [`Sizes::chunks`]).
     pub fn new(
@@ -274,10 +283,7 @@ impl<'m> Router<'m> {
             #[cfg(any(test, feature = "sim"))]
             released: 0,
             #[cfg(test)]
-            rules: Rules {
-                bubble: true,
-                escape: true,
-            },
+            rules: Rules::ALL,
             stats: Stats::default(),
         })
     }

@@ -32,6 +32,10 @@ pub struct Plan<'a> {
     pub node_memory: u64,
     /// Region for incoming MPI traffic in bytes.
     pub mpi_memory: u64,
+    /// Greatest message in bytes that is sent eagerly, when said.
+    pub eager: Option<u64>,
+    /// Whether the program's heap lends to MPI what it can spare.
+    pub mpi_borrow: bool,
     /// The program's argv.
     pub argv: &'a [Vec<u8>],
     /// Whether the kernels' logs are wanted.
@@ -147,6 +151,8 @@ pub fn boot_arguments(plan: &Plan<'_>, coord: Coord) -> Result<String, Stop> {
         shape: plan.shape,
         coord,
         mpi_memory: Some(plan.mpi_memory),
+        mpi_borrow: plan.mpi_borrow,
+        eager: plan.eager,
         exit: kernel_rt::personality::Exit::Stay,
         args: Default::default(),
     };

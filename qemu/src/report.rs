@@ -46,6 +46,8 @@ pub struct JobFacts {
     pub node_memory: u64,
     /// Region for incoming MPI traffic in bytes.
     pub mpi_memory: u64,
+    /// Whether the program's heap lent to MPI what it could spare.
+    pub mpi_borrow: bool,
 }
 
 impl JobFacts {
@@ -59,6 +61,7 @@ impl JobFacts {
             nodes: shape.nodes(),
             node_memory: 0,
             mpi_memory: 0,
+            mpi_borrow: false,
         }
     }
 }

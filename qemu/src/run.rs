@@ -10,7 +10,7 @@ use crate::stop::{FAILURE, Stop};
 use crate::{DEFAULT_NODE_MEMORY, job, setup, size, topology};
 use clap::Args;
 use kernel_rt::mem::{MPI_SHARE, Needs};
-use mpi_adi::{GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
+use mpi_adi::{GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
 use net_torus::coord::Shape;
 use std::ffi::OsString;
 use std::io::{stderr, stdout};
@@ -41,6 +41,16 @@ pub struct Options {
     /// [default: an eighth of --node-memory]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     mpi_memory: Option<u64>,
+
+    /// Beyond that, borrow from the program's heap what it can spare: up to three quarters of it, while
+    /// the program does not need it
+    #[arg(long)]
+    mpi_borrow: bool,
+
+    /// Greatest message whose data is sent without waiting for the receiver's answer, at most 64K
+    /// [default: 8K]
+    #[arg(long, value_name = "SIZE", value_parser = parse_eager)]
+    eager: Option<u64>,
 
     /// Stack of the program, a multiple of 4K [default: 512K]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
@@ -148,6 +158,14 @@ fn parse_flags(text: &str) -> Result<Vec<String>, String> {
     shell_words::split(text).map_err(|_| format!("a quote in `{text}` is not closed"))
 }
 
+fn parse_eager(text: &str) -> Result<u64, String> {
+    let greatest = GREATEST_EAGER_LIMIT as u64;
+    size::parse(text).and_then(|bytes| match bytes > greatest {
+        true => Err(format!("the greatest is {}", size::exact(greatest))),
+        false => Ok(bytes),
+    })
+}
+
 fn parse_timeout(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
@@ -187,6 +205,8 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         shape,
         node_memory,
         mpi_memory,
+        mpi_borrow: options.mpi_borrow,
+        eager: options.eager,
         argv: &argv,
         log: options.verbose,
     };
@@ -214,6 +234,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
                 .collect(),
             node_memory,
             mpi_memory,
+            mpi_borrow: options.mpi_borrow,
             ..JobFacts::of_shape(&shape)
         };
         if let Err(stop) = report::write(path, &facts, &end) {

@@ -5,17 +5,21 @@ use crate::size;
 use crate::stop::{Doing, Stop};
 use crate::topology;
 use clap::{Args, ValueEnum};
+use net_torus::sim::matrix::{self, Case, Channels};
 use net_torus::sim::{Config, HOT_FRACTION, Limit, Network, Traffic};
 use net_torus::{Direction, Routing, Shape, Sizes};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// Ticks that may be asked for: a packet's birth is stored in 32 bits.
 const MOST_TICKS: u64 = 1 << 31;
 /// Loads in one command.
 const MOST_LOADS: usize = 100;
+/// Part of the packets injected while measuring that may stay in the machine in a steady state.
+const STEADY: f64 = 0.02;
 /// Nodes up to which the heat map shows every plane of the machine by itself; above, their mean.
 const PLANES_UP_TO: u32 = 4096;
 
@@ -81,6 +85,24 @@ pub struct SimArgs {
     /// Draw latency against load, and the use of the links at the last load, to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+
+    #[command(flatten)]
+    check: Check,
+}
+
+/// Checks for deadlock instead of measuring.
+#[derive(Args, Debug)]
+struct Check {
+    /// Instead of measuring, drive every machine with extents out of 1, 2, 3, 4, 5 and 8, torus and mesh,
+    /// with the smallest buffers, under every pattern at 1.5 times the limit, until all has arrived
+    #[arg(long, conflicts_with_all = ["torus", "mesh", "traffic", "load", "routing", "chunks", "buffers",
+          "hot", "warmup", "ticks", "csv", "svg"])]
+    check: bool,
+
+    /// Packets that each node sends in a --check
+    #[arg(long, value_name = "PACKETS", default_value_t = 50, requires = "check",
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    packets: u32,
 }
 
 /// So that clap does not take the array for several values.
@@ -144,10 +166,23 @@ struct Point {
     hops: f64,
     escapes: f64,
     by_dimension: [f64; 3],
+    /// What was injected and not delivered while measuring, as a part of what was injected: how fast the
+    /// machine still filled up. Negative when it emptied.
+    filling: f64,
+}
+
+impl Point {
+    /// Whether the measurement shows what the machine does in the long run.
+    fn is_steady(&self) -> bool {
+        self.filling.abs() <= STEADY
+    }
 }
 
 /// Simulates, prints a table, writes the files asked for; the exit status.
 pub fn run(options: &SimArgs) -> Result<u8, Stop> {
+    if options.check.check {
+        return check(options.check.packets, options.seed);
+    }
     let shape = Shape::new(options.torus, options.mesh.map(|mesh| !mesh))
         .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
     if options.load.len() > MOST_LOADS {
@@ -209,6 +244,7 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
             load,
             chunks: options.chunks,
             seed: options.seed,
+            priority: 0.0,
             packets: None,
         };
         let failed = |error| Stop::failure(format!("simulation at load {load}: {error}"));
@@ -229,10 +265,18 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
             hops: totals.hops as f64 / delivered,
             escapes: network.escapes() as f64 / delivered,
             by_dimension: network.dimension_use(),
+            filling: (totals.injected as f64 - totals.delivered as f64)
+                / totals.injected.max(1) as f64,
         };
         let _ = writeln!(out, "{}", row(&point, limit));
         by_link = network.link_use();
         points.push(point);
+    }
+    if !points.iter().all(Point::is_steady) {
+        let _ = writeln!(
+            out,
+            "* not steady: the machine filled up or emptied while measuring; take a longer --warmup"
+        );
     }
     let seconds = start.elapsed().as_secs_f64().max(1e-9);
     let _ = writeln!(
@@ -249,6 +293,93 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
         std::fs::write(path, drawing).doing(format!("write {}", path.display()))?;
     }
     Ok(0)
+}
+
+/// The check for deadlock on all processors; says what it has seen, or where it failed.
+fn check(packets: u32, seed: u64) -> Result<u8, Stop> {
+    let cases: Vec<Case> = matrix::cases().collect();
+    println!(
+        "{} runs: {} machines, extents {:?}, torus and mesh, smallest buffers; {} kinds of channels, {} \
+         patterns, {} times the limit, {packets} packets per node, one in {:.0} priority, seed {seed}",
+        cases.len(),
+        2 * matrix::EXTENTS.len().pow(3),
+        matrix::EXTENTS,
+        Channels::ALL.len(),
+        Traffic::ALL.len(),
+        matrix::LOAD,
+        1.0 / matrix::PRIORITY,
+    );
+    let start = Instant::now();
+    let work = Mutex::new(cases.iter());
+    // The slowest run so far, as a part of its bound.
+    let total = Mutex::new((matrix::Outcome::default(), 0.0, None));
+    let run = || -> Result<(), Stop> {
+        loop {
+            let case = lock(&work).next();
+            let Some(case) = case else { return Ok(()) };
+            let outcome = case.run(packets, seed).map_err(|error| {
+                lock(&work).by_ref().for_each(drop);
+                Stop::failure(format!("{}: {error}", describe(case)))
+            })?;
+            let mut total = lock(&total);
+            total.0.packets += outcome.packets;
+            total.0.hops += outcome.hops;
+            total.0.ticks += outcome.ticks;
+            let part = outcome.ticks as f64 / case.bound(packets) as f64;
+            if part > total.1 {
+                (total.1, total.2) = (part, Some(*case));
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        all.into_iter().try_for_each(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })?;
+    let (outcome, part, slowest) = *lock(&total);
+    println!(
+        "{} packets, each delivered exactly once; {:.1} million packet-hops, {} ticks in all, {:.1} s",
+        outcome.packets,
+        outcome.hops as f64 / 1e6,
+        outcome.ticks,
+        start.elapsed().as_secs_f64()
+    );
+    if let Some(case) = slowest {
+        println!(
+            "slowest: {:.0} % of the ticks allowed, {}",
+            100.0 * part,
+            describe(&case)
+        );
+    }
+    Ok(0)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // Nothing is left half done while it is held.
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn describe(case: &Case) -> String {
+    let [x, y, z] = case.shape.extents();
+    format!(
+        "{} {x}x{y}x{z}, {} traffic, {}",
+        if case.shape.wraps()[0] {
+            "torus"
+        } else {
+            "mesh"
+        },
+        case.traffic.name(),
+        match case.channels {
+            Channels::Dynamic => "dynamic channels and escape",
+            Channels::Escape => "escape channel only",
+            Channels::Deterministic => "deterministic routing",
+        }
+    )
 }
 
 const COLUMNS: &str = "  load   offered  accepted  of limit  latency    99 %   hops  escapes  \
@@ -292,7 +423,7 @@ fn heading(
 fn row(p: &Point, limit: Limit) -> String {
     let [x, y, z] = p.by_dimension.map(|u| 100.0 * u);
     format!(
-        "{:6.2}  {:8.4}  {:8.4}  {:6.1} %  {:7.1}  {:6}  {:5.2}  {:7.4}  {x:4.1} %  {y:4.1} %  {z:4.1} %",
+        "{:6.2}  {:8.4}  {:8.4}  {:6.1} %  {:7.1}  {:6}  {:5.2}  {:7.4}  {x:4.1} %  {y:4.1} %  {z:4.1} %{}",
         p.load,
         p.offered,
         p.accepted,
@@ -301,20 +432,21 @@ fn row(p: &Point, limit: Limit) -> String {
         p.p99,
         p.hops,
         p.escapes,
+        if p.is_steady() { "" } else { " *" },
     )
 }
 
 fn csv(points: &[Point], limit: Limit) -> String {
     let mut text = String::from(
         "load,limit_chunks_per_tick,offered_chunks_per_tick,accepted_chunks_per_tick,\
-         latency_mean_ticks,latency_p99_ticks,hops_mean,escapes_per_packet,use_x,use_y,use_z\n",
+         latency_mean_ticks,latency_p99_ticks,hops_mean,escapes_per_packet,use_x,use_y,use_z,filling\n",
     );
     for p in points {
         let [x, y, z] = p.by_dimension;
         let _ = writeln!(
             text,
-            "{},{:.6},{:.6},{:.6},{:.3},{},{:.4},{:.6},{x:.6},{y:.6},{z:.6}",
-            p.load, limit.load, p.offered, p.accepted, p.mean, p.p99, p.hops, p.escapes
+            "{},{:.6},{:.6},{:.6},{:.3},{},{:.4},{:.6},{x:.6},{y:.6},{z:.6},{:.6}",
+            p.load, limit.load, p.offered, p.accepted, p.mean, p.p99, p.hops, p.escapes, p.filling
         );
     }
     text

@@ -95,10 +95,7 @@ impl Explorer {
             shape,
             sizes,
             routing,
-            rules: Rules {
-                bubble: true,
-                escape: true,
-            },
+            rules: Rules::ALL,
             open,
         }
     }

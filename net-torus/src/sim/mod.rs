@@ -5,6 +5,7 @@ mod explore;
 mod faulty;
 pub mod hostile;
 mod link;
+pub mod matrix;
 mod network;
 mod traffic;
 

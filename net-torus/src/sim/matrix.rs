@@ -1,0 +1,236 @@
+//! The check for deadlock: every small machine, with the smallest legal buffers, under every pattern and
+//! more load than it can carry, until everything has arrived.
+//!
+//! A run fails when nothing can move any more ([`SimError::Stuck`]), when it takes longer than
+//! [`Case::bound`] allows ([`SimError::Late`]), and when a packet is lost, arrives twice, somewhere else,
+//! damaged or out of a promised order ([`SimError::Wrong`]).
+
+use super::network::{Config, Network, SimError};
+use super::traffic::Traffic;
+use crate::coord::Shape;
+use crate::inject::Routing;
+use crate::router::Sizes;
+
+/// Extents of the machines.
+pub const EXTENTS: [u16; 6] = [1, 2, 3, 4, 5, 8];
+/// Offered load as a multiple of the wires' limit, and so at least that multiple of saturation.
+pub const LOAD: f64 = 1.5;
+/// Fraction of priority packets among the others.
+pub const PRIORITY: f64 = 0.125;
+
+/// Which channels there are, and who uses them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Channels {
+    /// Adaptive routing with the smallest dynamic channels.
+    Dynamic,
+    /// Adaptive routing with nothing but the escape channel.
+    Escape,
+    /// Deterministic routing, whose order is checked, too.
+    Deterministic,
+}
+
+impl Channels {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::Dynamic, Self::Escape, Self::Deterministic];
+}
+
+/// One machine under one pattern.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// The machine.
+    pub shape: Shape,
+    /// Its channels.
+    pub channels: Channels,
+    /// Who sends to whom.
+    pub traffic: Traffic,
+}
+
+/// What a run that ended well has done.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Outcome {
+    /// Packets, each delivered once.
+    pub packets: u64,
+    /// Packets sent over links.
+    pub hops: u64,
+    /// Ticks until the last one was there.
+    pub ticks: u64,
+}
+
+/// All cases: every machine with extents out of [`EXTENTS`], torus and mesh.
+pub fn cases() -> impl Iterator<Item = Case> {
+    let places = EXTENTS.len();
+    let shapes = (0..places.pow(3)).flat_map(move |i| {
+        let extents = [i / places / places, i / places % places, i % places].map(|e| EXTENTS[e]);
+        [true, false]
+            .into_iter()
+            .filter_map(move |wraps| Shape::new(extents, [wraps; 3]))
+    });
+    shapes.flat_map(|shape| {
+        Channels::ALL.into_iter().flat_map(move |channels| {
+            Traffic::ALL.into_iter().map(move |(_, traffic)| Case {
+                shape,
+                channels,
+                traffic,
+            })
+        })
+    })
+}
+
+impl Case {
+    fn config(&self, packets: u32, seed: u64) -> Config {
+        Config {
+            shape: self.shape,
+            sizes: Sizes {
+                dynamic: (self.channels == Channels::Dynamic) as u16,
+                ..Sizes::SMALLEST
+            },
+            routing: match self.channels {
+                Channels::Dynamic | Channels::Escape => Routing::Adaptive,
+                Channels::Deterministic => Routing::Deterministic,
+            },
+            traffic: self.traffic,
+            load: LOAD,
+            chunks: (1, 8),
+            seed,
+            priority: PRIORITY,
+            packets: Some(packets),
+        }
+    }
+
+    /// Ticks within which `packets` packets of each node must have arrived: [`SLOWEST`] times what the
+    /// wires need for them, and the time in which one packet crosses the machine with a full buffer
+    /// before it at each node.
+    pub fn bound(&self, packets: u32) -> u64 {
+        let limit = self.traffic.limit(&self.shape).load;
+        // The mean packet has four and a half chunks.
+        let wires = if limit > 0.0 {
+            4.5 * packets as f64 / limit
+        } else {
+            0.0
+        };
+        let hops: u64 = self.shape.extents().iter().map(|&e| e as u64).sum();
+        (SLOWEST * wires) as u64 + hops * 6 * 4 * 8 + 1000
+    }
+
+    /// Lets each node send `packets` packets and waits for all of them.
+    pub fn run(&self, packets: u32, seed: u64) -> Result<Outcome, SimError> {
+        let config = self.config(packets, seed);
+        let mut memory = vec![[0; 32]; Network::chunks(&config.shape, &config.sizes)];
+        self.finish(Network::new(config, &mut memory)?, packets)
+    }
+
+    fn finish(&self, mut network: Network<'_>, packets: u32) -> Result<Outcome, SimError> {
+        network.finish(self.bound(packets))?;
+        let totals = network.totals();
+        let sent = packets as u64 * self.traffic.senders(&self.shape) as u64;
+        if totals.injected != sent || totals.delivered != sent {
+            return Err(SimError::Late {
+                packets: sent - totals.delivered,
+            });
+        }
+        Ok(Outcome {
+            packets: totals.delivered,
+            hops: totals.hops,
+            ticks: totals.ticks,
+        })
+    }
+}
+
+/// How many times longer than the wires need a machine with the smallest buffers may take. A ring of
+/// bubble buffers of two packets each moves one packet at a time past each node.
+pub const SLOWEST: f64 = 30.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::router::Rules;
+
+    /// Shapes that stand for all: the small ones whole, every kind of extent beside every other.
+    fn run(part: usize) {
+        let mut packets = 0;
+        for case in cases()
+            .filter(|case| case.shape.nodes() <= 64)
+            .skip(part)
+            .step_by(2)
+        {
+            match case.run(24, 1) {
+                Ok(outcome) => packets += outcome.packets,
+                Err(error) => panic!("{case:?}: {error}"),
+            }
+        }
+        assert!(packets > 100_000, "{packets}");
+    }
+
+    // In two parts, which run in parallel.
+    #[test]
+    fn small_machines_with_the_smallest_buffers_never_jam_1() {
+        run(0);
+    }
+    #[test]
+    fn small_machines_with_the_smallest_buffers_never_jam_2() {
+        run(1);
+    }
+
+    #[test]
+    fn greater_machines_with_the_smallest_buffers_never_jam() {
+        for extents in [[8, 8, 1], [5, 4, 3], [8, 3, 4]] {
+            for case in cases().filter(|case| case.shape.extents() == extents) {
+                if let Err(error) = case.run(24, 1) {
+                    panic!("{case:?}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_check_finds_the_jams_of_a_router_without_its_rules() {
+        let bubble = Rules {
+            bubble: false,
+            ..Rules::ALL
+        };
+        let escape = Rules {
+            escape: false,
+            ..Rules::ALL
+        };
+        for (rules, channels) in [
+            (bubble, Channels::Escape),
+            (bubble, Channels::Deterministic),
+            (escape, Channels::Dynamic),
+        ] {
+            let jams = |case: &Case| {
+                let config = case.config(24, 1);
+                let mut memory = vec![[0; 32]; Network::chunks(&config.shape, &config.sizes)];
+                let mut network = Network::new(config, &mut memory).unwrap();
+                network.set_rules(rules);
+                matches!(
+                    case.finish(network, 24),
+                    Err(SimError::Stuck { packets, .. }) if packets > 0
+                )
+            };
+            let mut few =
+                cases().filter(|case| case.channels == channels && case.shape.nodes() <= 20);
+            assert!(few.any(|case| jams(&case)), "{rules:?} {channels:?}");
+        }
+    }
+
+    /// `midplane sim --check` does the same with more packets.
+    #[test]
+    #[ignore = "takes minutes; run it with --release"]
+    fn no_machine_with_the_smallest_buffers_jams() {
+        for case in cases() {
+            if let Err(error) = case.run(24, 1) {
+                panic!("{case:?}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_matrix_has_every_machine() {
+        let shapes: std::collections::HashSet<_> = cases()
+            .map(|case| (case.shape.extents(), case.shape.wraps()))
+            .collect();
+        assert_eq!(shapes.len(), 2 * 216);
+        assert!(cases().all(|case| case.shape.nodes() <= 512));
+        assert_eq!(cases().count(), 2 * 216 * 3 * Traffic::ALL.len());
+    }
+}
