@@ -456,8 +456,8 @@ impl Adi {
     pub fn forget(&mut self, id: RequestId) {
         if self.is_done(id) {
             self.requests.remove(id);
-        } else if let Some(request) = self.requests.get_mut(id) {
-            request.forgotten = true;
+        } else {
+            self.requests.forget(id);
         }
     }
 
@@ -475,9 +475,8 @@ impl Adi {
 
     /// The request in `slot` has finished; the caller names the slot no more after that.
     fn finish(&mut self, slot: u32, cancelled: bool) {
-        let request = self.requests.at_mut(slot);
-        request.state = State::Done { cancelled };
-        if request.forgotten {
+        self.requests.at_mut(slot).state = State::Done { cancelled };
+        if self.requests.is_forgotten(slot) {
             self.requests.remove(self.requests.id(slot));
         }
     }

@@ -62,7 +62,6 @@ impl Adi {
             serial: 0,
             asked: None,
             in_order: false,
-            forgotten: false,
             eager: false,
         };
         let id = self.requests.insert(request).map_err(|_| none)?;

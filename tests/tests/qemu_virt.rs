@@ -669,11 +669,9 @@ macro_rules! conformance {
                 #[test]
                 #[cfg_attr(not(mpich), ignore = "needs MPICH: mpicc and mpiexec")]
                 fn $test() {
-                    for processes in ["8", "3"] {
-                        let stdout = super::under_mpich($program, processes, &[]);
-                        let begin = format!("{}: {processes} processes, ", $program);
-                        super::check_conformance(&stdout, &begin);
-                    }
+                    // It polls: more processes than processors take long.
+                    let stdout = super::under_mpich($program, "4", &[]);
+                    super::check_conformance(&stdout, concat!($program, ": 4 processes, "));
                 }
             )*
         }
