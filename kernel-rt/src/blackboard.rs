@@ -97,7 +97,7 @@ pub enum End {
 
 /// Counters of the job report, in the order in which they stand in the blackboard and under the names
 /// that the JSON report uses.
-pub const COUNTERS: [&str; 25] = [
+pub const COUNTERS: [&str; 27] = [
     "messages_sent",
     "messages_received",
     "rts_sent",
@@ -116,6 +116,8 @@ pub const COUNTERS: [&str; 25] = [
     "unexpected_records",
     "posted_receives_peak",
     "requests_peak",
+    "eager_sent",
+    "eager_dropped",
     "packets_sent",
     "packets_received",
     "packets_forwarded",

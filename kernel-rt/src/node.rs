@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use alloc::vec::Vec;
 use critical_section::Mutex;
-use mpi_adi::kernel::{AbortReason, CallNote, Env, Kernel};
+use mpi_adi::kernel::{AbortReason, CallNote, Env, Heap, Kernel};
 use mpi_adi::memory::UserMemory;
 use mpi_adi::{Adi, Config, Memory};
 use net_torus::coord::Direction;
@@ -225,12 +225,15 @@ pub fn boot(tree_bytes: usize) -> ! {
             who.mpi_memory
         ));
     };
-    let Some(adi) = Adi::new(config, memory) else {
+    let Some(mut adi) = Adi::new(config, memory) else {
         boot_failed(format_args!(
             "no MPI device for rank {} of {peers}",
             who.rank
         ));
     };
+    if let Some(bytes) = who.eager {
+        adi.set_eager_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
     let node = Node {
         adi,
         board: Board {
@@ -278,6 +281,7 @@ fn identify(machine: &Machine<'_>, args: &BootArgs<'_>) -> Personality {
         memory: machine.ram.len(),
         mpi_memory: args.mpi_memory.unwrap_or(machine.ram.len() / MPI_SHARE),
         mpi_borrow: args.mpi_borrow,
+        eager: args.eager,
         exit: args.exit,
     }
 }
@@ -558,6 +562,8 @@ impl Board {
                 const { named("requests_peak") },
                 adi.requests().peak() as u64,
             ),
+            (const { named("eager_sent") }, stats.eager_sent),
+            (const { named("eager_dropped") }, stats.eager_dropped),
             (const { named("packets_sent") }, torus.sent().packets),
             (
                 const { named("packets_received") },
@@ -602,6 +608,10 @@ impl Kernel for Board {
 
     fn tick(&self) -> u64 {
         ns(1).max(1)
+    }
+
+    fn heap(&self) -> Option<Heap> {
+        Some(heap::fill())
     }
 
     fn note(&mut self, call: Option<CallNote>) {

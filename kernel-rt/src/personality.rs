@@ -9,6 +9,7 @@
 //! | `midplane.wrap=xyz` | letters of the dimensions that wrap around; may be empty | none wraps |
 //! | `midplane.coord=x,y,z` | this node's place | 0,0,0 |
 //! | `midplane.mpi_memory=BYTES` | size of the region for incoming MPI traffic | a share of the memory |
+//! | `midplane.eager=BYTES` | greatest message whose data follows without waiting for an answer | the device's |
 //! | `midplane.mpi_borrow=yes` | beyond that, the program's heap lends what it can spare | it does not |
 //! | `midplane.exit=test` | leave the emulator by its exit device when the program ends | stay and forward |
 //! | `--` | ends the words above; the program's argv follows from argv\[0\] on | no arguments |
@@ -49,6 +50,8 @@ pub struct BootArgs<'a> {
     pub mpi_memory: Option<u64>,
     /// Whether the program's heap lends to the MPI device what it can spare.
     pub mpi_borrow: bool,
+    /// Greatest message in bytes that is sent eagerly, when said.
+    pub eager: Option<u64>,
     /// What to do when the program has ended.
     pub exit: Exit,
     /// The program's argv.
@@ -72,6 +75,8 @@ pub struct Personality {
     pub mpi_memory: u64,
     /// Whether the program's heap lends to the MPI device what it can spare.
     pub mpi_borrow: bool,
+    /// Greatest message in bytes that is sent eagerly, when said.
+    pub eager: Option<u64>,
     /// What to do when the program has ended.
     pub exit: Exit,
 }
@@ -108,6 +113,8 @@ pub enum ParseError<'a> {
     Outside(Coord),
     /// Not a number of bytes.
     MpiMemory(&'a str),
+    /// `midplane.eager` is no number of bytes.
+    Eager(&'a str),
     /// `midplane.mpi_borrow` is something other than `yes`.
     MpiBorrow(&'a str),
     /// Not `test`.
@@ -138,7 +145,9 @@ impl fmt::Display for ParseError<'_> {
             Self::Coord(word) => write!(f, "`{word}` is not a place; write it as 0,0,0"),
             Self::Outside(c) => write!(f, "place {},{},{} is outside the torus", c.x, c.y, c.z),
             Self::MpiBorrow(word) => write!(f, "`{word}` is not `yes`"),
-            Self::MpiMemory(word) => write!(f, "`{word}` is not a number of bytes"),
+            Self::MpiMemory(word) | Self::Eager(word) => {
+                write!(f, "`{word}` is not a number of bytes")
+            }
             Self::Exit(word) => write!(f, "`{word}` is not an exit; only `test` is"),
             Self::Encoding(word) => write!(f, "`{word}` is not percent-encoded text"),
         }
@@ -155,6 +164,7 @@ impl Default for BootArgs<'_> {
             coord: Coord::default(),
             mpi_memory: None,
             mpi_borrow: false,
+            eager: None,
             exit: Exit::Test,
             args: Words::default(),
         }
@@ -180,7 +190,8 @@ impl<'a> BootArgs<'a> {
             return Err(ParseError::TooLong(text.len()));
         }
         let (mut extents, mut wraps, mut coord) = (None, None, None);
-        let (mut mpi_memory, mut mpi_borrow, mut exit) = (None, None, None);
+        let (mut mpi_memory, mut mpi_borrow) = (None, None);
+        let (mut eager, mut exit) = (None, None);
         let mut rest = text;
         let mut args = Words::default();
         while !rest.is_empty() {
@@ -206,6 +217,9 @@ impl<'a> BootArgs<'a> {
                     .is_some(),
                 "mpi_memory" => mpi_memory
                     .replace(number(value).ok_or(ParseError::MpiMemory(value))?)
+                    .is_some(),
+                "eager" => eager
+                    .replace(number(value).ok_or(ParseError::Eager(value))?)
                     .is_some(),
                 "mpi_borrow" if value == "yes" => mpi_borrow.replace(()).is_some(),
                 "mpi_borrow" => return Err(ParseError::MpiBorrow(value)),
@@ -240,6 +254,7 @@ impl<'a> BootArgs<'a> {
             coord,
             mpi_memory,
             mpi_borrow: mpi_borrow.is_some(),
+            eager,
             exit: exit.unwrap_or(if by_hand { Exit::Test } else { Exit::Stay }),
             args,
         })
@@ -267,6 +282,9 @@ impl<'a> BootArgs<'a> {
         write!(out, " midplane.coord={},{},{}", c.x, c.y, c.z)?;
         if let Some(bytes) = self.mpi_memory {
             write!(out, " midplane.mpi_memory={bytes}")?;
+        }
+        if let Some(bytes) = self.eager {
+            write!(out, " midplane.eager={bytes}")?;
         }
         if self.mpi_borrow {
             out.write_str(" midplane.mpi_borrow=yes")?;
@@ -367,6 +385,7 @@ mod tests {
             coord: Coord { x: 3, y: 255, z: 0 },
             mpi_memory: Some(65536),
             mpi_borrow: true,
+            eager: Some(0),
             exit: Exit::Stay,
             args: Words::default(),
         };
@@ -375,7 +394,7 @@ mod tests {
         assert_eq!(
             text,
             "midplane.torus=4x256x1 midplane.wrap=xz midplane.coord=3,255,0 \
-             midplane.mpi_memory=65536 midplane.mpi_borrow=yes -- killer % a%20b%25c %C3%A4%0A --"
+             midplane.mpi_memory=65536 midplane.eager=0 midplane.mpi_borrow=yes -- killer % a%20b%25c %C3%A4%0A --"
         );
         let read = BootArgs::parse(&text).expect("own words");
         assert_eq!(words(&read.args), argv);
@@ -425,6 +444,7 @@ mod tests {
             ),
             ("midplane.mpi_memory=4K", ParseError::MpiMemory("4K")),
             ("midplane.mpi_memory=", ParseError::MpiMemory("")),
+            ("midplane.eager=1K", ParseError::Eager("1K")),
             ("midplane.mpi_borrow=no", ParseError::MpiBorrow("no")),
             ("midplane.exit=now", ParseError::Exit("now")),
             ("midplane.torus", ParseError::Unknown("midplane.torus")),

@@ -33,6 +33,7 @@
 extern crate alloc;
 
 pub mod api;
+pub mod buffered;
 #[allow(unsafe_code)]
 pub mod c;
 pub mod call;
@@ -41,6 +42,7 @@ pub mod comm;
 pub mod datatype;
 pub mod envelope;
 pub mod error;
+mod group;
 pub mod kernel;
 #[allow(unsafe_code)]
 pub mod lend;
@@ -95,6 +97,13 @@ pub const LEAST_MPI_MEMORY: usize = BLOCK_BYTES;
 pub const GREATEST_MPI_MEMORY: usize = BLOCK_BYTES * region::MAX_BLOCKS;
 /// Packets that one step of [`Adi::progress`] takes out of the network, and the most it puts in.
 pub const STEP_PACKETS: usize = 32;
+/// Greatest message in bytes whose data follows its RTS without waiting for the answer, when
+/// [`Adi::set_eager_limit`] does not say otherwise.
+pub const DEFAULT_EAGER_LIMIT: usize = 8192;
+/// The highest such limit: a message that leaves eagerly holds up the offers behind it.
+pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
+/// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
+pub const EAGER_SOURCES: usize = 16;
 /// Data packets that one transfer sends before the next one has its turn.
 const TURN_PACKETS: usize = 8;
 
@@ -192,6 +201,11 @@ pub struct Stats {
     pub done_sent: u64,
     /// Packets that contradict themselves or the device's state; discarded.
     pub malformed: u64,
+    /// Messages whose data was sent eagerly, right behind their RTS.
+    pub eager_sent: u64,
+    /// Packets of eager data that were dropped because the message was refused or had no place for them;
+    /// the sender sends what is wanted again.
+    pub eager_dropped: u64,
     /// What the message layer counted.
     pub layer: msg_layer::Stats,
 }
@@ -209,6 +223,12 @@ pub struct Adi {
     pending: Pending,
     /// Sends whose data is leaving.
     transfers: List,
+    /// The send whose data is leaving eagerly.
+    stream: Option<send::Stream>,
+    /// Messages whose data is coming eagerly.
+    coming: heapless::Vec<recv::Coming, EAGER_SOURCES>,
+    /// Greatest message in bytes that is sent eagerly.
+    eager_limit: usize,
     /// Receives whose CTS is still to be sent.
     owing: List,
     /// Posted receives from one source that a notice has still to name.
@@ -236,6 +256,8 @@ impl Hash for Adi {
         self.matching.hash(state);
         self.pending.hash(state);
         self.transfers.hash(state);
+        self.stream.hash(state);
+        self.coming.hash(state);
         self.owing.hash(state);
         self.unnamed.hash(state);
         self.wild.hash(state);
@@ -282,6 +304,9 @@ impl Adi {
             matching: Matching::default(),
             pending: Pending::default(),
             transfers: List::default(),
+            stream: None,
+            coming: heapless::Vec::new(),
+            eager_limit: DEFAULT_EAGER_LIMIT,
             owing: List::default(),
             unnamed: List::default(),
             wild: List::default(),
@@ -292,6 +317,12 @@ impl Adi {
             #[cfg(feature = "variants")]
             rules: Rules::SOUND,
         })
+    }
+
+    /// Sets the greatest message in bytes that is sent eagerly, at most [`GREATEST_EAGER_LIMIT`]; what fits
+    /// an RTS ([`wire::INLINE_BYTES`]) always travels in it.
+    pub fn set_eager_limit(&mut self, bytes: usize) {
+        self.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
     }
 
     /// Breaks rules of the protocol.
@@ -354,6 +385,7 @@ impl Adi {
     pub fn is_quiet(&self) -> bool {
         self.pending.destinations() == 0
             && self.transfers.is_empty()
+            && self.stream.is_none()
             && self.owing.is_empty()
             && self.peers.owed() == 0
     }
@@ -369,6 +401,7 @@ impl Adi {
         let handlers = Handlers::new()
             .request(wire::RTS, recv::on_rts::<M>)
             .request(wire::DATA, recv::on_data::<M>)
+            .request(wire::EAGER, recv::on_eager::<M>)
             .request(wire::DONE, recv::on_done::<M>)
             .answer(wire::CTS, send::on_cts::<M>)
             .answer(wire::NCTSD, send::on_nctsd::<M>)
@@ -395,20 +428,37 @@ impl Adi {
     /// # Panics
     /// When `id` names no request: the bindings check that first ([`Adi::knows`]).
     pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
+        let outcome = self.peek(id)?;
+        self.requests.remove(id);
+        Some(outcome)
+    }
+
+    /// As [`Adi::test`], but leaves the request as it is.
+    ///
+    /// # Panics
+    /// As [`Adi::test`].
+    pub fn peek(&self, id: RequestId) -> Option<Outcome> {
         let request = self.requests.get(id).expect("a live request");
         let State::Done { cancelled } = request.state else {
             return None;
         };
-        let bytes = request.wanted() as usize;
-        let outcome = Outcome {
+        Some(Outcome {
             source: request.peer.unwrap_or(0),
             tag: request.tag.unwrap_or(0),
-            bytes,
+            bytes: request.wanted() as usize,
             truncated: request.length as usize > request.span.len(),
             cancelled,
-        };
-        self.requests.remove(id);
-        Some(outcome)
+        })
+    }
+
+    /// Nobody will ask how the request ended: frees it, now or when it has finished. One that is not there
+    /// any more is left at that.
+    pub fn forget(&mut self, id: RequestId) {
+        if self.is_done(id) {
+            self.requests.remove(id);
+        } else {
+            self.requests.forget(id);
+        }
     }
 
     /// The request has finished, or there is none of that name.
@@ -423,7 +473,11 @@ impl Adi {
         self.requests.get(id).is_some()
     }
 
+    /// The request in `slot` has finished; the caller names the slot no more after that.
     fn finish(&mut self, slot: u32, cancelled: bool) {
         self.requests.at_mut(slot).state = State::Done { cancelled };
+        if self.requests.is_forgotten(slot) {
+            self.requests.remove(self.requests.id(slot));
+        }
     }
 }

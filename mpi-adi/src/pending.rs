@@ -38,6 +38,8 @@ pub struct Destination {
     unanswered: u32,
     refused: u32,
     serial: u32,
+    /// The receiver's last answer said that its memory runs low.
+    throttled: bool,
     notice: Notice,
     /// In the list of destinations that may have something to offer.
     listed: bool,
@@ -91,6 +93,10 @@ pub struct Standing {
     pub in_order: bool,
     /// Other messages stand refused.
     pub more: bool,
+    /// Another message is to be offered.
+    pub follows: bool,
+    /// Its data may follow without waiting for the answer, as far as the receiver's memory goes.
+    pub eager: bool,
 }
 
 type Key = (Rank, Context, Tag);
@@ -164,6 +170,7 @@ impl Pending {
                     unanswered: 0,
                     refused: 0,
                     serial: 0,
+                    throttled: false,
                     notice: Notice::Closed,
                     listed: false,
                 };
@@ -189,19 +196,23 @@ impl Pending {
         self.list_if_ready(requests, at, rules);
     }
 
-    /// The message in `slot` to `dest`, which was offered, has been answered.
+    /// The message in `slot` to `dest`, which was offered, has been answered, and whether the receiver's
+    /// memory is `scarce`.
     pub fn answered(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
         slot: u32,
         answered: Answered,
+        scarce: bool,
         rules: Rules,
     ) {
         let Some(&at) = self.by_rank.get(&dest) else {
             return;
         };
-        requests.destination_mut(at).unanswered -= 1;
+        let destination = requests.destination_mut(at);
+        destination.unanswered -= 1;
+        destination.throttled = scarce;
         let asked = requests.at(slot).asked;
         let told = asked.is_none_or(|asked| asked.told);
         match answered {
@@ -452,10 +463,13 @@ impl Pending {
                 prev.in_order && prev.state == State::Pending(Offer::Unanswered)
             }
         };
-        let refused = requests.destination(self.ready.head()).refused;
+        let destination = requests.destination(self.ready.head());
+        let more = destination.refused > 0;
         Standing {
             in_order,
-            more: refused > 0,
+            more,
+            follows: requests.next_in::<OFFERS>(slot) != NONE,
+            eager: in_order && !more && !destination.throttled,
         }
     }
 

@@ -42,11 +42,20 @@
 //!    |                  |                                                  +-------- OpenAgain
 //!    +-- RTS or DONE under the new age; "more stand refused" leads to Hungry, which waits like Failed
 //! ```
+//! While an offer says that another follows, its source is *Served*: it does not wait for memory, since what
+//! comes next would only become stale. A receive from any source makes who waits *Wanted*: such a receive
+//! takes one message only, so these get their notices by turns,
+//! [`WILD_NOTICES`](crate::peers::WILD_NOTICES) at a time, until it is matched.
+//!
 //! At most one notice is under way to a source. The first RTS under its age closes it, or DONE when the
 //! sender has nothing to offer. When memory is freed, as many waiting sources get a notice as there are
 //! records freed, by turns; each that is closed while there is memory passes the turn on. So a receiver with
 //! ten thousand waiting sources gets one offer for one free record, and a sender with a hundred thousand
 //! refused messages makes one for one receive.
+//!
+//! Memory is freed when a record is matched, when a buffer has been emptied, and, where the program's heap
+//! lends ([`UserMemory::lend`](crate::memory::UserMemory::lend)), when the program frees some of its own
+//! ([`Adi::heap_freed`](crate::Adi::heap_freed)).
 //!
 //! # Sender ([`on_answer`], [`crate::pending`])
 //! Messages to a destination stay in its pending send queue, in order, until CTS or NCTSD. (Section 4.3
@@ -54,6 +63,20 @@
 //! require CTS or NCTSD, and so does reason: NCTS means that nobody but the sender knows the message.)
 //! A refused message is offered again only when a notice asks for it or has room for it. An unanswered one
 //! is never offered again.
+//!
+//! # Short, eager, rendezvous
+//! What fits an RTS ([`INLINE_BYTES`](crate::wire::INLINE_BYTES)) travels in it: one trip, and the answer
+//! is off the critical path. Up to the eager limit the data follows its RTS at once, in order on the same
+//! channel; a receiver that takes it as it comes says so in the CTS, and one that refuses, or records
+//! without a buffer, or has [`EAGER_SOURCES`](crate::EAGER_SOURCES) such messages coming already, drops it
+//! and gets it again by rendezvous. A message is sent eagerly once, in order, one at a time, and never while
+//! others to the same receiver stand refused; synchronous sends are not, since they are not buffered.
+//! Everything else is sent by rendezvous, with the CTS, in any order straight into its place.
+//!
+//! When the region falls below its low watermark, every answer says *scarce*, and who hears it sends
+//! nothing eagerly until an answer says otherwise. So only those who send are told, with packets that leave
+//! anyway (paper 003: one pool for all, throttled before it is exhausted); and since the word is kept with
+//! the pending send queue, which lasts as long as a burst, it takes no memory per peer.
 //!
 //! # Rules
 //! An RTS says whether it was offered *in order*: everything before it accepted, or offered in order under
@@ -70,8 +93,8 @@
 //!   same age. So what is recorded has nothing refused before it, and a receive may take the first record
 //!   that it matches. (Where (c) or (d) is kept, a later message cannot take released memory past a refused
 //!   one of the same source; from two sources on, that takes (d).)
-//! * (e) A receive posted while a notice is under way is not matched by what closes the notice, unless that
-//!   was asked for in its name; the next notice names it.
+//! * (e) A receive posted while a notice is under way, or while the source is Wanted, is not matched by what
+//!   comes until the next notice, unless that was asked for in its name; the next notice names it.
 //!
 //! # Why a receive gets the right message
 //! A message that was refused under the current age matches no receive posted before that. Every receive
@@ -89,8 +112,8 @@
 //! # What the transport owes
 //! RTSs of a pair must not overtake one another (else they misorder at once), and answers of a pair must
 //! not either (a CTS would find a sender who does not know yet that its message is recorded). Both travel
-//! on deterministically routed channels, one for RTSs and data, one for answers.
-//! Data packets name their place and may take any route.
+//! on deterministically routed channels, one for RTSs with their eager data, one for answers. Rendezvous
+//! data packets name their place and may take any route.
 //!
 //! # The age
 //! Eight bits. A new age is given only when something under the current one has arrived, and RTSs come in

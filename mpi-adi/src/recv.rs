@@ -1,6 +1,7 @@
 //! The receiving side: the program's receives and probes, and what comes from the senders.
 #![forbid(unsafe_code)]
 
+use msg_layer::header::Place;
 use msg_layer::{Answer, Arrival, Landing};
 
 use crate::envelope::{Envelope, Pattern, Rank};
@@ -21,6 +22,16 @@ const TO_NAME: Asked = Asked {
     any_tag: false,
     told: false,
 };
+
+/// A message whose data comes eagerly and is being taken.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Coming {
+    source: Rank,
+    /// The sender's name for the message.
+    request: u32,
+    /// Our name for its place.
+    target: u32,
+}
 
 /// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -54,6 +65,7 @@ impl Adi {
             serial: 0,
             asked: None,
             in_order: false,
+            eager: false,
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
         match self.matching.take(&mut self.region, &pattern) {
@@ -246,11 +258,14 @@ impl Adi {
     }
 
     /// The program has freed memory of its heap, which may now have something to lend: restarts sources
-    /// whose messages stand refused.
+    /// whose messages stand refused. When some have been restarted already and have yet to answer, those go
+    /// first, and others follow as long as there is memory.
     pub fn heap_freed<M: UserMemory + ?Sized>(&mut self, memory: &M) {
         let rules = self.rules();
-        self.peers
-            .restart_next(self.region.free_blocks(memory), rules);
+        if self.peers.under_way() == 0 {
+            self.peers
+                .restart_next(self.region.free_blocks(memory), rules);
+        }
     }
 
     /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
@@ -350,12 +365,25 @@ impl Adi {
                 ..Fields::default()
             }
         } else {
-            self.clear_to_send(slot, rts.request)
+            let fields = self.clear_to_send(slot, rts.request);
+            self.stream(envelope.source, rts, fields)
         }
     }
 
+    /// The CTS `fields` for a long message: if its data is coming already and there is room for one more such
+    /// message, it is taken as it comes.
+    fn stream(&mut self, source: Rank, rts: &Rts, fields: Fields) -> Fields {
+        let coming = Coming {
+            source,
+            request: rts.request,
+            target: fields.target,
+        };
+        let stream = rts.eager && fields.wanted > 0 && self.coming.push(coming).is_ok();
+        Fields { stream, ..fields }
+    }
+
     /// A record with a buffer has been made at `index` for an RTS.
-    fn buffer(&mut self, index: u32, rts: &Rts, data: &[u8]) -> Fields {
+    fn buffer(&mut self, source: Rank, index: u32, rts: &Rts, data: &[u8]) -> Fields {
         self.matching.record(&mut self.region, index);
         if rts.inline {
             let record = self.region.record(index).expect("just made");
@@ -376,12 +404,13 @@ impl Adi {
                 ..Fields::default()
             }
         } else {
-            Fields {
+            let fields = Fields {
                 request: rts.request,
                 target: self.region.id(index).0,
                 wanted: rts.length,
                 ..Fields::default()
-            }
+            };
+            self.stream(source, rts, fields)
         }
     }
 
@@ -426,10 +455,12 @@ impl Adi {
         // Receives have been posted since the notice that this offer answers: an earlier message may
         // match those. Only the receive for which the message was asked can take it.
         let rules = self.rules();
+        let posted_since = matches!(standing, Standing::OpenAgain | Standing::Wanted);
         let early = rules.guards_posts
-            && standing == Standing::OpenAgain
+            && posted_since
             && posted.is_some_and(|slot| rts.asked != Some(self.requests.id(slot).0));
-        let recordable = rts.in_order && standing != Standing::Failed || !rules.records_in_order;
+        let refused_before = matches!(standing, Standing::Failed | Standing::Wanted);
+        let recordable = rts.in_order && !refused_before || !rules.records_in_order;
         let mut record = 0;
         let verdict = decide(ages_equal && !early, posted.is_some(), || {
             let (room, index) = if recordable {
@@ -445,36 +476,35 @@ impl Adi {
             stale: !ages_equal || early,
             ..Fields::default()
         };
-        let answer = match (verdict, posted) {
+        let (handler, fields) = match (verdict, posted) {
             (Verdict::Receive, Some(slot)) => {
                 self.unpost(slot);
                 self.probes.taken(&envelope);
                 self.stats.cts_sent += 1;
-                self.accept(memory, slot, &envelope, rts, data)
-                    .emit(wire::CTS)
+                (wire::CTS, self.accept(memory, slot, &envelope, rts, data))
             }
             (Verdict::Receive, None) => unreachable!("decided upon the match"),
             (Verdict::Buffer, _) => {
                 self.probes.taken(&envelope);
                 self.stats.cts_sent += 1;
-                self.buffer(record, rts, data).emit(wire::CTS)
+                (wire::CTS, self.buffer(source, record, rts, data))
             }
             (Verdict::Record, _) => {
                 self.probes.taken(&envelope);
                 self.matching.record(&mut self.region, record);
                 self.stats.nctsd_sent += 1;
-                fields.emit(wire::NCTSD)
+                (wire::NCTSD, fields)
             }
             (Verdict::Refuse { set_failed, .. }, _) => {
                 // After a receive was posted in the meantime, an earlier message may be asked for first.
-                if set_failed && standing != Standing::OpenAgain {
+                if set_failed && !posted_since {
                     self.probes.refused(Probed {
                         envelope,
                         length: rts.length,
                     });
                 }
                 self.stats.ncts_sent += 1;
-                fields.emit(wire::NCTS)
+                (wire::NCTS, fields)
             }
         };
         if ages_equal {
@@ -482,20 +512,27 @@ impl Adi {
                 Verdict::Refuse {
                     set_failed: true, ..
                 } => self.peers.refused(source),
-                Verdict::Refuse { .. } => self.peers.accepted(source, true),
-                _ => self.peers.accepted(source, rts.more),
+                Verdict::Refuse { .. } => self.peers.accepted(source, true, rts.follows),
+                _ => self.peers.accepted(source, rts.more, rts.follows),
             }
             self.go_on(memory, source, standing);
         }
-        answer
+        let scarce = self.region.is_low(memory);
+        Fields { scarce, ..fields }.emit(handler)
     }
 
     /// Something has come of `source`, which stood as `before`, under the current age: its notice, if one
     /// was on the way, is closed. Sees to it that nobody waits for what is there.
     fn go_on<M: UserMemory + ?Sized>(&mut self, memory: &M, source: Rank, before: Standing) {
         let rules = self.rules();
-        if before == Standing::OpenAgain && self.peers.standing(source).waits() {
+        let posted_since = matches!(before, Standing::OpenAgain | Standing::Wanted);
+        if posted_since && self.peers.standing(source) != Standing::Calm {
             self.peers.restart(source, rules);
+        }
+        // Whoever was asked for a receive from any source has answered: if it is still posted, or a probe
+        // has still found nothing, the next source is asked.
+        if self.peers.wanted() > 0 && (!self.wild.is_empty() || self.probes.ask_anybody()) {
+            self.peers.restart_wanted(rules);
         }
         if self.peers.waiting() > 0 && self.region.free_blocks(memory) > 0 {
             self.peers.restart_next(1, rules);
@@ -513,18 +550,55 @@ impl Adi {
         if !open || self.peers.ages(source).from != done.age {
             return None;
         }
-        self.peers.accepted(source, done.more);
+        self.peers.accepted(source, done.more, false);
         self.go_on(memory, source, standing);
         Some(())
     }
 
+    /// Eager data: of a message that is being taken, or else to be dropped, since the sender has been told
+    /// that it is not and sends it again.
+    fn take_eager<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        place: Place,
+        bytes: &[u8],
+    ) -> Option<()> {
+        let at = self
+            .coming
+            .iter()
+            .position(|coming| coming.source == source && coming.request == place.target);
+        let Some(at) = at else {
+            self.stats.eager_dropped += 1;
+            return Some(());
+        };
+        let target = self.coming[at].target;
+        let total = match RecordId::from_target(target) {
+            Some(id) => self.region.record(self.region.find(id)?)?.length,
+            None => self.requests.get(RequestId(target))?.wanted(),
+        };
+        // What the receive has no room for is cut off.
+        let room = total.saturating_sub(place.offset) as usize;
+        let bytes = &bytes[..bytes.len().min(room)];
+        let place = Place { target, ..place };
+        if bytes.is_empty() {
+            self.stats.eager_dropped += 1;
+            return Some(());
+        }
+        if self.take_data(memory, place, bytes)? {
+            self.coming.swap_remove(at);
+        }
+        Some(())
+    }
+
+    /// A long message's packet; true when the message is whole with it. `None` when it has no place here.
     fn take_data<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        arrival: &Arrival<'_>,
-    ) -> Option<()> {
-        let place = arrival.place?;
-        let bytes = arrival.bytes;
+        place: Place,
+        bytes: &[u8],
+    ) -> Option<bool> {
+        let whole;
         if let Some(id) = RecordId::from_target(place.target) {
             let index = self.region.find(id)?;
             let record = self.region.record(index)?;
@@ -539,7 +613,7 @@ impl Adi {
                 received,
                 total: record.length,
             };
-            let whole = landing.accept(place.offset, bytes.len()).ok()?;
+            whole = landing.accept(place.offset, bytes.len()).ok()?;
             self.region.write_buffer(first, place.offset, bytes);
             let received = landing.received;
             match record.holding {
@@ -566,13 +640,13 @@ impl Adi {
             let State::Landing(landing) = &mut request.state else {
                 return None;
             };
-            let whole = landing.accept(place.offset, bytes.len()).ok()?;
+            whole = landing.accept(place.offset, bytes.len()).ok()?;
             memory.write(request.span, place.offset as usize, bytes);
             if whole {
                 self.received(id.index());
             }
         }
-        Some(())
+        Some(whole)
     }
 }
 
@@ -597,7 +671,23 @@ pub(crate) fn on_data<M: UserMemory + ?Sized>(
     on: &mut Handling<'_, M>,
     arrival: &Arrival<'_>,
 ) -> Option<Answer> {
-    if on.adi.take_data(on.memory, arrival).is_none() {
+    let taken = arrival
+        .place
+        .and_then(|place| on.adi.take_data(on.memory, place, arrival.bytes));
+    if taken.is_none() {
+        on.adi.stats.malformed += 1;
+    }
+    None
+}
+
+pub(crate) fn on_eager<M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, M>,
+    arrival: &Arrival<'_>,
+) -> Option<Answer> {
+    let from = on.adi.shape.rank(arrival.source).zip(arrival.place);
+    let taken =
+        from.and_then(|(source, place)| on.adi.take_eager(on.memory, source, place, arrival.bytes));
+    if taken.is_none() {
         on.adi.stats.malformed += 1;
     }
     None

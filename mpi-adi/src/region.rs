@@ -31,6 +31,11 @@ pub const MAX_BLOCKS: usize = 1 << 23;
 pub const MAX_LOANS: usize = 16;
 /// Greatest number of blocks of a loan (16 MiB).
 pub const MAX_LOAN_BLOCKS: u32 = (MAX_BLOCKS / MAX_LOANS) as u32;
+/// A further loan is worth a place when it is at least this part, as a divisor, of all that is lent.
+const LEAST_GROWTH: u32 = 4;
+/// The part of the reserve, as a divisor, below which the region is low: sources that hear of it stop
+/// sending eagerly.
+pub const LOW_WATERMARK: u32 = 4;
 /// Blocks of the first loan, if less is needed and as much is to be had.
 const FIRST_LOAN_BLOCKS: u32 = 128;
 
@@ -221,6 +226,8 @@ pub struct Region {
     /// says something else.
     refused_at: Option<u32>,
     used: u32,
+    /// Free blocks of the reserve and of loans.
+    free: u32,
     records: u32,
     peak_records: u32,
     peak_blocks: u32,
@@ -235,10 +242,11 @@ impl Region {
     pub fn new(reserve: Blocks) -> Self {
         assert!(reserve.len() <= MAX_BLOCKS);
         Region {
-            reserve,
             loans: [const { None }; MAX_LOANS],
             refused_at: None,
             used: 0,
+            free: reserve.len() as u32,
+            reserve,
             records: 0,
             peak_records: 0,
             peak_blocks: 0,
@@ -288,14 +296,23 @@ impl Region {
 
     /// Blocks that are free, or could be borrowed: as many records would have room.
     pub fn free_blocks<M: UserMemory + ?Sized>(&self, memory: &M) -> u32 {
-        let lent = self.loans.iter().flatten();
-        let free = self.reserve.free + lent.map(|loan| loan.free).sum::<u32>();
-        free + self.borrowable(memory)
+        self.free + self.borrowable(memory)
+    }
+
+    /// Below the low watermark: less than a [`LOW_WATERMARK`]th of the reserve is free, and nothing is to be
+    /// borrowed (paper 003: one pool for all peers, who are throttled before it is used up).
+    pub fn is_low<M: UserMemory + ?Sized>(&self, memory: &M) -> bool {
+        self.free < self.reserve.len() as u32 / LOW_WATERMARK && self.borrowable(memory) == 0
     }
 
     fn borrowable<M: UserMemory + ?Sized>(&self, memory: &M) -> u32 {
         let spare = memory.spare_blocks();
-        let none = self.refused_at == Some(spare) || self.loans.iter().all(Option::is_some);
+        if spare == 0 || self.refused_at == Some(spare) {
+            return 0;
+        }
+        // However small the pieces are in which memory becomes free, a few loans are to hold it all.
+        let too_little = spare < self.lent() / LEAST_GROWTH;
+        let none = too_little || self.loans.iter().all(Option::is_some);
         if none { 0 } else { spare }
     }
 
@@ -306,6 +323,7 @@ impl Region {
             None => self.take_lent_run(memory, count)?,
         };
         self.used += count;
+        self.free -= count;
         self.peak_blocks = self.peak_blocks.max(self.used);
         Some(run)
     }
@@ -336,6 +354,7 @@ impl Region {
             }
         };
         let start = loan.take_run(count);
+        self.free += loan.len() as u32;
         self.loans[at] = Some(loan);
         self.peak_lent = self.peak_lent.max(self.lent());
         start.map(|start| first(at) + start)
@@ -343,6 +362,7 @@ impl Region {
 
     fn free_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, first: u32, count: u32) {
         self.used -= count;
+        self.free += count;
         let Some(at) = first.checked_sub(MAX_BLOCKS as u32) else {
             self.reserve.free_run(first, count);
             return;
@@ -353,6 +373,7 @@ impl Region {
         if loan.is_empty()
             && let Some(loan) = slot.take()
         {
+            self.free -= loan.len() as u32;
             memory.take_back(loan);
         }
     }

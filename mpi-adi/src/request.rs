@@ -67,6 +67,8 @@ pub enum State {
     Held,
     /// Send: data packets are leaving.
     Sending(Transfer),
+    /// Send: accepted while its data is leaving eagerly.
+    Streaming,
     /// Receive: in the posted receive queue.
     Posted,
     /// Receive: matched a record without a buffer; the CTS is still to be sent.
@@ -90,7 +92,11 @@ impl State {
     fn is_listed(&self) -> bool {
         match self {
             State::Pending(_) | State::Sending(_) | State::Posted | State::Owing { .. } => true,
-            State::Held | State::Landing(_) | State::Bound | State::Done { .. } => false,
+            State::Held
+            | State::Streaming
+            | State::Landing(_)
+            | State::Bound
+            | State::Done { .. } => false,
         }
     }
 }
@@ -118,6 +124,8 @@ pub struct Request {
     pub asked: Option<Asked>,
     /// Send: it was last offered with everything before it accepted or offered so, too.
     pub in_order: bool,
+    /// Send: it was offered with its data following at once; that is not done twice.
+    pub eager: bool,
 }
 
 /// A posted receive for which a receiver asks to be offered a message.
@@ -181,6 +189,8 @@ struct Slot {
     generation: u32,
     next: [u32; LISTS],
     prev: [u32; LISTS],
+    /// Nobody will ask how the request ended: it is freed when it has finished.
+    forgotten: bool,
     body: Body,
 }
 
@@ -251,6 +261,7 @@ impl RequestPool {
                     generation: 0,
                     next: [NONE; LISTS],
                     prev: [NONE; LISTS],
+                    forgotten: false,
                     body: Body::Free { next },
                 });
             }
@@ -288,6 +299,7 @@ impl RequestPool {
         let next = self.free;
         let slot = self.slot_mut(index).expect("a live slot");
         slot.body = Body::Free { next };
+        slot.forgotten = false;
         slot.generation = slot.generation.wrapping_add(1) & GENERATION_MASK;
         self.free = index;
         self.free_slots += 1;
@@ -336,6 +348,20 @@ impl RequestPool {
         self.give_back(id.index());
         self.live -= 1;
         Some(request)
+    }
+
+    /// Nobody will ask how the request ended that `id` names.
+    pub fn forget(&mut self, id: RequestId) {
+        if self.get(id).is_some()
+            && let Some(slot) = self.slot_mut(id.index())
+        {
+            slot.forgotten = true;
+        }
+    }
+
+    /// Nobody will ask how the request in slot `index` ended.
+    pub(crate) fn is_forgotten(&self, index: u32) -> bool {
+        self.slot(index).is_some_and(|slot| slot.forgotten)
     }
 
     /// The request in slot `index`, which one of the device's own queues names.
@@ -397,7 +423,7 @@ impl Hash for RequestPool {
             let is_listed = match &slot.body {
                 Body::Free { .. } => continue,
                 Body::Request(request) => {
-                    (index, slot.generation, request).hash(state);
+                    (index, slot.generation, slot.forgotten, request).hash(state);
                     request.state.is_listed()
                 }
                 Body::Destination(destination) => {

@@ -20,6 +20,7 @@ enum Seen {
     Rts { tag: i32, age: u8 },
     Done,
     Data { offset: u32, len: usize },
+    Eager { offset: u32, len: usize },
     Cts { complete: bool },
     Nctsd,
     Ncts,
@@ -35,6 +36,8 @@ struct Wires {
     normal: VecDeque<Vec<u8>>,
     priority: VecDeque<Vec<u8>>,
     priority_full: bool,
+    /// Normal packets that may wait to be moved.
+    normal_limit: Option<usize>,
 }
 
 impl Wires {
@@ -48,7 +51,10 @@ impl Wires {
 
 impl Port for Wires {
     fn can_inject(&self, class: Class) -> bool {
-        class == Class::Normal || !self.priority_full
+        match class {
+            Class::Normal => self.normal_limit.is_none_or(|limit| self.out.len() < limit),
+            Class::Priority => !self.priority_full,
+        }
     }
     fn has_node(&self, node: Coord) -> bool {
         self.shape.is_some_and(|shape| shape.rank(node).is_some())
@@ -132,15 +138,14 @@ impl Rig {
                 1 << 16
             };
             let memory = Memory::allocate(bytes, nodes.into()).unwrap();
-            Adi::new(
-                Config {
-                    shape,
-                    rank,
-                    request_slots: 1 << 12,
-                },
-                memory,
-            )
-            .unwrap()
+            let config = Config {
+                shape,
+                rank,
+                request_slots: 1 << 12,
+            };
+            let mut adi = Adi::new(config, memory).unwrap();
+            adi.set_eager_limit(0);
+            adi
         };
         let wires = || Wires {
             shape: Some(shape),
@@ -151,6 +156,15 @@ impl Rig {
             wires: (0..nodes).map(|_| wires()).collect(),
             buffers: Buffers::default(),
         }
+    }
+
+    /// As [`Rig::new`], and messages up to `limit` bytes are sent eagerly.
+    fn eager(nodes: u16, blocks: usize, limit: usize) -> Rig {
+        let mut rig = Rig::new(nodes, blocks);
+        for adi in &mut rig.adis {
+            adi.set_eager_limit(limit);
+        }
+        rig
     }
 
     fn span(&mut self, bytes: Vec<u8>) -> Span {
@@ -252,6 +266,10 @@ fn look(class: Class, body: &[u8]) -> Seen {
         }
         (Class::Normal, wire::DONE) => Done,
         (Class::Normal, wire::DATA) => Data {
+            offset: header.place.unwrap().offset,
+            len: bytes.len(),
+        },
+        (Class::Normal, wire::EAGER) => Eager {
             offset: header.place.unwrap().offset,
             len: bytes.len(),
         },
@@ -771,4 +789,194 @@ fn what_the_programs_heap_can_spare_is_borrowed_and_a_free_restarts_who_was_refu
         assert_eq!(rig.buffers.0[key], [tag as u8; 10]);
     }
     assert_eq!(rig.buffers.1, 5, "the loan is back");
+}
+
+/// What 500 bytes look like when they leave eagerly.
+fn eager_500(tag: i32) -> [Seen; 4] {
+    [
+        Rts { tag, age: 0 },
+        Eager {
+            offset: 0,
+            len: 232,
+        },
+        Eager {
+            offset: 232,
+            len: 232,
+        },
+        Eager {
+            offset: 464,
+            len: 36,
+        },
+    ]
+}
+
+#[test]
+fn an_eager_message_takes_one_trip_to_a_posted_receive_and_into_a_buffer() {
+    for posted in [true, false] {
+        for capacity in [500, 300, 0] {
+            let mut rig = Rig::eager(2, 32, 500);
+            let mut receive = posted.then(|| rig.post(pattern(7), capacity));
+            let send = rig.send(0, 7, 500, Mode::Standard);
+            assert_eq!(rig.moved(0), eager_500(7));
+            let (receive, key) = receive
+                .take()
+                .unwrap_or_else(|| rig.post(pattern(7), capacity));
+            let outcome = rig.outcome(1, receive).expect("one trip");
+            assert_eq!(
+                (outcome.bytes, outcome.truncated),
+                (capacity, capacity < 500)
+            );
+            assert_eq!(rig.buffers.0[key], vec![7; capacity]);
+            assert_eq!(rig.outcome(0, send), None, "its answer is on the way");
+            assert_eq!(rig.moved(1).len(), 1);
+            assert!(rig.outcome(0, send).is_some());
+            assert!(rig.wires[0].out.is_empty(), "nothing is sent again");
+            rig.assert_clean();
+        }
+    }
+}
+
+#[test]
+fn eager_data_that_has_no_place_is_dropped_and_sent_again_when_it_has() {
+    // No room for a record; room for one.
+    for (blocks, refusal) in [(0, Ncts), (1, Nctsd)] {
+        let mut rig = Rig::eager(2, blocks, 500);
+        let send = rig.send(0, 7, 500, Mode::Standard);
+        assert_eq!(rig.moved(0), eager_500(7));
+        assert_eq!(rig.moved(1), [refusal]);
+        assert_eq!(rig.adis[1].stats.eager_dropped, 3);
+        let (receive, key) = rig.post(pattern(7), 500);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
+        assert_eq!(rig.buffers.0[key], [7; 500]);
+        assert_eq!(rig.adis[0].stats.eager_sent, 1, "not twice");
+        rig.assert_clean();
+    }
+}
+
+#[test]
+fn the_answer_may_overtake_the_rest_of_an_eager_message() {
+    for (blocks, rest) in [(32, true), (1, false), (0, false)] {
+        let mut rig = Rig::eager(2, blocks, 500);
+        rig.wires[0].normal_limit = Some(2);
+        let send = rig.send(0, 7, 500, Mode::Standard);
+        assert_eq!(rig.moved(0), eager_500(7)[..2]);
+        assert_eq!(rig.outcome(0, send), None);
+        rig.moved(1);
+        assert_eq!(rig.outcome(0, send).is_some(), rest, "all is out");
+        // Accepted, the rest follows; else it stops.
+        assert_eq!(rig.moved(0), eager_500(7)[2..][..if rest { 2 } else { 0 }]);
+        let (receive, key) = rig.post(pattern(7), 500);
+        rig.wires[0].normal_limit = None;
+        rig.step(0);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [7; 500]);
+        assert!(rest || rig.outcome(0, send).is_some());
+        rig.assert_clean();
+    }
+}
+
+#[test]
+fn more_eager_messages_at_a_time_than_there_are_places_are_asked_for_again() {
+    let sources = crate::EAGER_SOURCES + 1;
+    let mut rig = Rig::eager(sources as u16 + 1, 1 << 12, 500);
+    for source in 0..sources {
+        // The last packet of each stays behind.
+        rig.wires[source].normal_limit = Some(3);
+        rig.send(source, 7, 500, Mode::Standard);
+        assert_eq!(rig.moved(source).len(), 3);
+    }
+    let answers = rig.moved(sources);
+    assert_eq!(answers.len(), sources);
+    rig.settle();
+    for source in 0..sources {
+        rig.step(source);
+    }
+    rig.settle();
+    let (last, dropped) = (sources, rig.adis[sources].stats.eager_dropped);
+    assert_eq!(dropped, 2, "of the one that had no place");
+    for source in 0..sources as u32 {
+        let from = Pattern {
+            source: Some(source),
+            ..pattern(7)
+        };
+        let (receive, key) = rig.post(from, 500);
+        assert!(rig.outcome(last, receive).is_some(), "source {source}");
+        assert_eq!(rig.buffers.0[key], [7; 500]);
+    }
+}
+
+#[test]
+fn below_the_low_watermark_sources_that_send_are_told_and_stop_sending_eagerly() {
+    // 17 blocks a message, 3 of 64 fit; below 16 free blocks it is low.
+    let mut rig = Rig::eager(2, 64, 500);
+    for tag in 1..=4 {
+        rig.send(0, tag, 500, Mode::Standard);
+        rig.wires[0].normal_limit = Some(0);
+        rig.send(0, 10 + tag, 500, Mode::Standard);
+        rig.wires[0].normal_limit = None;
+        rig.moved(0);
+        rig.moved(1);
+        if tag < 2 {
+            assert_eq!(rig.moved(0), eager_500(10 + tag));
+        } else {
+            // The third message has brought the memory below the mark.
+            let seen = rig.moved(0);
+            let eager = seen.iter().filter(|s| matches!(s, Eager { .. })).count();
+            assert_eq!(eager, 0, "{seen:?}");
+        }
+        rig.settle();
+    }
+    assert!(rig.adis[1].region.is_low(&rig.buffers));
+    for tag in [1, 11, 2, 12, 3, 13, 4, 14] {
+        let (receive, key) = rig.post(pattern(tag), 500);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [tag as u8; 500]);
+    }
+    assert!(!rig.adis[1].region.is_low(&rig.buffers));
+}
+
+#[test]
+fn a_receive_from_anybody_asks_a_few_of_those_who_wait_at_a_time() {
+    const SOURCES: usize = 40;
+    let few = u64::from(crate::peers::WILD_NOTICES);
+    let mut rig = Rig::new(SOURCES as u16 + 1, 0);
+    for source in 0..SOURCES {
+        // Only every fourth has what will be asked for.
+        rig.send(
+            source,
+            if source % 4 == 3 { 7 } else { 8 },
+            10,
+            Mode::Standard,
+        );
+    }
+    rig.settle();
+    let anybody = |tag| Pattern {
+        source: None,
+        tag: Some(tag),
+        context: 0,
+    };
+    let sent = |rig: &Rig| rig.adis[SOURCES].stats.resend_all_sent;
+    for _ in 0..SOURCES / 4 {
+        let before = sent(&rig);
+        let (receive, key) = rig.post(anybody(7), 10);
+        assert!(sent(&rig) - before <= few);
+        rig.settle();
+        assert!(rig.outcome(SOURCES, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [7; 10]);
+        assert!(
+            sent(&rig) - before <= 2 * few,
+            "no more than were under way"
+        );
+    }
+    for _ in 0..SOURCES - SOURCES / 4 {
+        let (receive, key) = rig.post(anybody(8), 10);
+        rig.settle();
+        assert!(rig.outcome(SOURCES, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [8; 10]);
+    }
+    assert_eq!(rig.adis[SOURCES].region.peak_records(), 0);
+    assert!(rig.adis.iter().all(Adi::is_quiet));
 }

@@ -26,6 +26,14 @@ pub struct SendTo {
     pub mode: Mode,
 }
 
+/// A message whose data leaves right behind its RTS.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Stream {
+    slot: u32,
+    /// Its target is the sender's own name for the message.
+    transfer: Transfer,
+}
+
 impl Adi {
     /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message
     /// joins the destination's pending send queue and leaves in later steps. Fails only when the
@@ -54,6 +62,7 @@ impl Adi {
             serial: 0,
             asked: None,
             in_order: false,
+            eager: false,
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
         let rules = self.rules();
@@ -141,7 +150,10 @@ impl Adi {
         let mut sent = 0;
         while sent < STEP_PACKETS {
             let before = sent;
-            sent += usize::from(self.offer_next(port, memory));
+            sent += self.push_stream(port, memory);
+            if self.stream.is_none() {
+                sent += usize::from(self.offer_next(port, memory));
+            }
             sent += self.push_next_transfer(port, memory);
             if sent == before {
                 break;
@@ -180,6 +192,11 @@ impl Adi {
         let id = self.requests.id(slot);
         let request = self.requests.at(slot);
         let (span, length) = (request.span, request.length as usize);
+        let eager = length > INLINE_BYTES
+            && length <= self.eager_limit
+            && request.mode == Mode::Standard
+            && standing.eager
+            && !request.eager;
         let rts = Rts {
             context: request.context,
             tag: request.tag.unwrap_or(0),
@@ -188,8 +205,10 @@ impl Adi {
             age: self.peers.ages(dest).to,
             synchronous: request.mode == Mode::Synchronous,
             inline: length <= INLINE_BYTES,
+            eager,
             in_order: standing.in_order,
             more: standing.more,
+            follows: standing.follows,
             asked: request.asked.map(|asked| asked.receive),
         };
         let bytes = rts.bytes() + if rts.inline { length } else { 0 };
@@ -206,7 +225,44 @@ impl Adi {
         assert!(sent, "room was there before the offer was chosen");
         self.pending.offered(&mut self.requests, slot, standing);
         self.stats.rts_sent += 1;
+        if eager {
+            self.requests.at_mut(slot).eager = true;
+            self.stream = Some(Stream {
+                slot,
+                transfer: Transfer {
+                    target: id.0,
+                    offset: 0,
+                    end: length as u32,
+                    in_order: true,
+                },
+            });
+            self.stats.eager_sent += 1;
+        }
         true
+    }
+
+    /// Goes on with the message whose data follows its RTS. It goes out before anything else is offered, so
+    /// that a receiver never has more than one such message of a source to find a place for.
+    fn push_stream<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
+        let Some(Stream { slot, mut transfer }) = self.stream else {
+            return 0;
+        };
+        let request = self.requests.at(slot);
+        let (span, dest, state) = (request.span, request.peer, request.state);
+        let dest = self.coord(dest.expect("a send has a destination"));
+        let sent = transfer.push(
+            port,
+            self.here,
+            dest,
+            wire::EAGER,
+            TURN_PACKETS,
+            |offset, out| memory.read(span, offset as usize, out),
+        );
+        self.stream = (!transfer.is_out()).then_some(Stream { slot, transfer });
+        if transfer.is_out() && state == State::Streaming {
+            self.finish(slot, false);
+        }
+        sent
     }
 
     fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
@@ -311,8 +367,26 @@ impl Adi {
                 Step::Stay => Answered::Refused,
             };
             let rules = self.rules();
-            self.pending
-                .answered(&mut self.requests, dest, slot, answered, rules);
+            self.pending.answered(
+                &mut self.requests,
+                dest,
+                slot,
+                answered,
+                fields.scarce,
+                rules,
+            );
+        }
+        let streams = self.stream.is_some_and(|stream| stream.slot == slot);
+        if step == Step::Send && fields.stream && self.requests.at(slot).eager {
+            match streams {
+                true => self.requests.at_mut(slot).state = State::Streaming,
+                false => self.finish(slot, false),
+            }
+            return;
+        }
+        if streams {
+            // The receiver had no place for it.
+            self.stream = None;
         }
         match step {
             Step::Send => self.begin_transfer(slot, &fields),
@@ -332,6 +406,7 @@ impl Adi {
                 target: fields.target,
                 offset: 0,
                 end,
+                in_order: false,
             };
             self.requests.at_mut(slot).state = State::Sending(transfer);
             self.transfers.push(&mut self.requests, slot);

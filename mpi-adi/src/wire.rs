@@ -8,6 +8,7 @@
 //!   resendAll  0 age   1 number of entries   2..4 room   then entries of 10 bytes:
 //!              0..2 context   2..6 tag (-1: any)   6..10 receive
 //!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
+//!   EAGER    as DATA, but the place is the sender's request, since the answer has not come yet
 //! ```
 //! With the network's and the message layer's headers of 8 bytes each an RTS without data is one 32-byte
 //! chunk: 16 bytes of envelope were enough for Blue Gene/Q too.
@@ -25,6 +26,8 @@ pub const RTS: u8 = 1;
 pub const DATA: u8 = 2;
 /// Handler number of DONE (request; never answered).
 pub const DONE: u8 = 3;
+/// Handler number of eager data packets (request; never answered).
+pub const EAGER: u8 = 4;
 /// Handler number of CTS (answer).
 pub const CTS: u8 = 1;
 /// Handler number of NCTSD (answer).
@@ -46,8 +49,12 @@ const FLAG_INLINE: u8 = 2;
 const FLAG_IN_ORDER: u8 = 4;
 const FLAG_MORE: u8 = 8;
 const FLAG_ASKED: u8 = 16;
+const FLAG_EAGER: u8 = 32;
+const FLAG_FOLLOWS: u8 = 64;
 const FLAG_COMPLETE: u8 = 1;
 const FLAG_STALE: u8 = 2;
+const FLAG_STREAM: u8 = 4;
+const FLAG_SCARCE: u8 = 8;
 
 /// Ready to send: offers a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,12 +71,16 @@ pub struct Rts {
     pub age: Age,
     /// Must not be buffered: CTS means that a receive has matched.
     pub synchronous: bool,
-    /// The data follows.
+    /// The data follows in the same packet.
     pub inline: bool,
+    /// The data follows in packets of its own, without waiting for the answer.
+    pub eager: bool,
     /// Everything before it has been accepted, or offered in order under the same age.
     pub in_order: bool,
     /// Other messages to the same receiver stand refused.
     pub more: bool,
+    /// Another offer to the same receiver comes next.
+    pub follows: bool,
     /// The posted receive (the receiver's name) for which a notice asked for it.
     pub asked: Option<u32>,
 }
@@ -86,8 +97,10 @@ impl Rts {
         let flags = [
             (self.synchronous, FLAG_SYNCHRONOUS),
             (self.inline, FLAG_INLINE),
+            (self.eager, FLAG_EAGER),
             (self.in_order, FLAG_IN_ORDER),
             (self.more, FLAG_MORE),
+            (self.follows, FLAG_FOLLOWS),
             (self.asked.is_some(), FLAG_ASKED),
         ];
         head[0..2].copy_from_slice(&self.context.to_le_bytes());
@@ -126,8 +139,10 @@ impl Rts {
             age: head[3],
             synchronous: flag(FLAG_SYNCHRONOUS),
             inline: flag(FLAG_INLINE),
+            eager: flag(FLAG_EAGER),
             in_order: flag(FLAG_IN_ORDER),
             more: flag(FLAG_MORE),
+            follows: flag(FLAG_FOLLOWS),
             asked,
         };
         let expected = if rts.inline { rts.length as usize } else { 0 };
@@ -254,6 +269,10 @@ pub struct Fields {
     pub complete: bool,
     /// NCTS: the offer could not be judged; it may be made again without being asked for.
     pub stale: bool,
+    /// CTS: the data that is coming eagerly is being taken; none other is wanted.
+    pub stream: bool,
+    /// The receiver's MPI memory runs low: send nothing eagerly for the time being.
+    pub scarce: bool,
 }
 
 impl Fields {
@@ -263,8 +282,17 @@ impl Fields {
         bytes[0..4].copy_from_slice(&self.request.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.target.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.wanted.to_le_bytes());
-        bytes[12] =
-            if self.complete { FLAG_COMPLETE } else { 0 } | if self.stale { FLAG_STALE } else { 0 };
+        let flags = [
+            (self.complete, FLAG_COMPLETE),
+            (self.stale, FLAG_STALE),
+            (self.stream, FLAG_STREAM),
+            (self.scarce, FLAG_SCARCE),
+        ];
+        bytes[12] = flags
+            .iter()
+            .filter(|(set, _)| *set)
+            .map(|(_, flag)| flag)
+            .sum();
         Answer {
             handler,
             argument: 0,
@@ -281,6 +309,8 @@ impl Fields {
             wanted: word(head, 8),
             complete: head[12] & FLAG_COMPLETE != 0,
             stale: head[12] & FLAG_STALE != 0,
+            stream: head[12] & FLAG_STREAM != 0,
+            scarce: head[12] & FLAG_SCARCE != 0,
         })
     }
 }
@@ -301,8 +331,10 @@ mod tests {
                     age: 255,
                     synchronous: bits & 1 != 0,
                     inline: bits & 2 != 0,
+                    eager: bits & 1 != 0,
                     in_order: bits & 4 != 0,
                     more: bits & 8 != 0,
+                    follows: bits & 4 != 0,
                     asked,
                 };
                 let len = rts.bytes() + if rts.inline { 2 } else { 0 };
@@ -329,12 +361,16 @@ mod tests {
             wanted: 3,
             complete: true,
             stale: false,
+            stream: false,
+            scarce: true,
         };
         for fields in [
             fields,
             Fields {
                 complete: false,
                 stale: true,
+                stream: true,
+                scarce: false,
                 ..fields
             },
         ] {

@@ -33,10 +33,13 @@ pub struct Transfer {
     pub offset: u32,
     /// The message's length in bytes.
     pub end: u32,
+    /// Its packets keep their order among themselves and with short messages; otherwise they go whichever
+    /// way is free, and may arrive in any order, since each names its place.
+    pub in_order: bool,
 }
 
 impl Transfer {
-    /// Injects up to `packets` packets, which may arrive in any order since each names its place, and whose bytes `read` copies out of the message (offset, buffer).
+    /// Injects up to `packets` packets, whose bytes `read` copies out of the message (offset, buffer).
     /// Returns how many were injected: fewer when the message is out or the FIFO full.
     pub fn push<P: Port>(
         &mut self,
@@ -60,9 +63,12 @@ impl Transfer {
                 argument: 0,
                 place: Some(place),
             };
-            let injected = port.inject_unordered(dest, header.bytes() + len, |body| {
-                read(self.offset, header.emit(body, len));
-            });
+            let (bytes, offset) = (header.bytes() + len, self.offset);
+            let fill = |body: &mut [u8]| read(offset, header.emit(body, len));
+            let injected = match self.in_order {
+                true => port.inject(Class::Normal, dest, bytes, fill),
+                false => port.inject_unordered(dest, bytes, fill),
+            };
             if !injected {
                 break;
             }

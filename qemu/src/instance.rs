@@ -32,6 +32,8 @@ pub struct Plan<'a> {
     pub node_memory: u64,
     /// Region for incoming MPI traffic in bytes.
     pub mpi_memory: u64,
+    /// Greatest message in bytes that is sent eagerly, when said.
+    pub eager: Option<u64>,
     /// Whether the program's heap lends to MPI what it can spare.
     pub mpi_borrow: bool,
     /// The program's argv.
@@ -150,6 +152,7 @@ pub fn boot_arguments(plan: &Plan<'_>, coord: Coord) -> Result<String, Stop> {
         coord,
         mpi_memory: Some(plan.mpi_memory),
         mpi_borrow: plan.mpi_borrow,
+        eager: plan.eager,
         exit: kernel_rt::personality::Exit::Stay,
         args: Default::default(),
     };

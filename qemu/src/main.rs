@@ -20,6 +20,7 @@ mod setup;
 mod signals;
 mod sim;
 mod size;
+mod soak;
 mod stop;
 mod suite;
 #[allow(unsafe_code)]
@@ -60,6 +61,8 @@ enum Sub {
     Run(run::Options),
     /// Simulate the nodes' routers alone, under synthetic traffic
     Sim(sim::SimArgs),
+    /// Run random jobs and long explorations of the memory protocol until the time is up
+    Soak(soak::SoakArgs),
     /// Run all tests of this repository: host, cluster and QEMU
     ///
     /// Fetches what is missing first, as `run` does. Ends with a line of counts; exit status 1 if a test
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
     let status = match cli.command {
         Sub::Run(options) => run::run(&options),
         Sub::Sim(options) => sim::run(&options),
+        Sub::Soak(options) => soak::run(&options),
         Sub::Test => suite::run(),
         Sub::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
     };
@@ -186,7 +190,7 @@ mod tests {
             (&["run", "--nonsense", "a.c"], "--nonsense"),
             (&["run"], "PROGRAM"),
             (&["rum"], "rum"),
-            (&["run", "a.c", "5"], "follow `--`"),
+            (&["run", "--cflags", "-D'x", "a.c"], "quote"),
             (&["run", "--timeout", "0", "a.c"], "timeout"),
         ] {
             let all = ["midplane"].iter().chain(arguments);

@@ -1,101 +1,61 @@
-//! Random legal programs over the real device, for every amount of MPI memory from none to plenty.
+//! Random legal programs over the real device, for every amount of MPI memory from none to plenty, and for
+//! every amount of memory for requests.
+//!
+//! A failure names its seed; `cargo midplane soak --seed SEED --jobs 1` replays it and tells what the job
+//! was.
+#![forbid(unsafe_code)]
 
-use midplane_tests::sim::net::{Capacity, Order};
-use midplane_tests::sim::{Job, Plan, Program, Setup};
-use rand::rngs::SmallRng;
-use rand::seq::IndexedRandom;
-use rand::{Rng, SeedableRng};
+use midplane_tests::sim::{Job, Seeded};
+use mpi_adi::request::CHUNK_SLOTS;
 
-fn main_of(seed: u64) -> Result<midplane_tests::sim::Report, midplane_tests::sim::Violation> {
-    let mut random = SmallRng::seed_from_u64(seed);
-    let r = &mut random;
-    let mut plan = Plan::draw(seed);
-    if std::env::var("NOPROBE").is_ok() {
-        plan.probing = 0.0;
-        plan.noise = false;
-    }
-    let mut program = Program::draw(&plan, seed);
-    use midplane_tests::sim::program::Op;
-    if std::env::var("NOP").is_ok() {
-        for ops in &mut program.ops {
-            for op in ops.iter_mut() {
-                if let Op::ProbeReceive(r) = *op {
-                    *op = Op::CancelReceive(r);
-                }
-                if let Op::Probe(_) = *op {
-                    *op = Op::TestAll;
-                }
-            }
-        }
-    }
-    if std::env::var("NOC").is_ok() {
-        for ops in &mut program.ops {
-            for op in ops.iter_mut() {
-                if let Op::CancelReceive(r) = *op {
-                    *op = Op::Receive(r);
-                }
-                if let Op::CancelNothing(_) = *op {
-                    *op = Op::TestAll;
-                }
-            }
-        }
-    }
-    if std::env::var("NOI").is_ok() {
-        for ops in &mut program.ops {
-            for op in ops.iter_mut() {
-                if let Op::Probe(_) = *op {
-                    *op = Op::TestAll;
-                }
-            }
-        }
-    }
-    let fifo = |r: &mut SmallRng| *[1, 1, 2, 4, 30].choose(r).unwrap();
-    let setup = Setup {
-        mpi_memory: *[0, 32, 64, 96, 256, 1024, 65536].choose(r).unwrap(),
-        request_slots: usize::MAX,
-        capacity: Capacity {
-            injection: fifo(r),
-            reception: fifo(r),
-        },
-        order: Order {
-            data: r.random_bool(0.3),
-        },
-        seed,
-    };
-    Job {
-        program: &program,
-        setup,
-    }
-    .run()
+/// Jobs in a bounded run; `cargo midplane soak` goes on.
+const JOBS: u64 = 4000;
+
+#[test]
+fn random_jobs_complete_as_mpi_says() {
+    let failures: Vec<String> = (0..JOBS)
+        .filter_map(|seed| Some((seed, Seeded::draw(seed).run().err()?)))
+        .map(|(seed, failure)| format!("seed {seed}: {failure}"))
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
-fn seeds() {
-    let from: u64 = std::env::var("FROM")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .unwrap_or(0);
-    let count: u64 = std::env::var("COUNT")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .unwrap_or(2000);
-    let mut bad = 0;
-    for seed in from..from + count {
-        let result = std::panic::catch_unwind(|| main_of(seed));
-        match result {
-            Ok(Ok(_)) => {}
-            Ok(Err(v)) => {
-                bad += 1;
-                if bad < 30 {
-                    println!("seed {seed}: {v}");
-                }
+fn a_job_is_the_same_each_time_it_is_drawn_from_its_seed() {
+    for seed in 0..50 {
+        let jobs = [Seeded::draw(seed), Seeded::draw(seed)];
+        assert_eq!(jobs[0], jobs[1]);
+        let [one, other] = jobs.map(|job| job.run().expect("a job without a failure"));
+        assert_eq!((one.steps, one.stats), (other.steps, other.stats));
+        assert_eq!(one.got, other.got);
+    }
+}
+
+/// Each amount of requests in turn, from none at all: a job completes, or it comes to rest with everything
+/// that was begun in good order and an error that says what ran out.
+#[test]
+fn with_every_number_of_request_slots_a_job_completes_or_says_what_ran_out() {
+    let (mut short, mut complete) = (0, 0);
+    for seed in 0..300 {
+        let Seeded { program, mut setup } = Seeded::draw(seed);
+        for slots in (0..).step_by(CHUNK_SLOTS) {
+            setup.request_slots = slots;
+            let job = Job {
+                program: &program,
+                setup: setup.clone(),
+            };
+            let report = job
+                .run()
+                .unwrap_or_else(|violation| panic!("seed {seed}, {slots} slots: {violation}"));
+            if report.short.is_none() {
+                complete += 1;
+                break;
             }
-            Err(_) => {
-                bad += 1;
-                println!("seed {seed}: panic");
-            }
+            short += 1;
         }
     }
-    println!("{bad} bad of {count}");
-    assert_eq!(bad, 0);
+    assert!(
+        short > 300 && complete == 300,
+        "{short} jobs ran short, {complete} completed"
+    );
 }

@@ -5,9 +5,9 @@ use std::fmt;
 use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::recv::Probed;
 use mpi_adi::region::BLOCK_BYTES;
-use mpi_adi::{Adi, NoMemory};
+use mpi_adi::{Adi, NoMemory, Outcome};
 
-use super::job::Got;
+use super::job::{Got, Short};
 use super::memory::is_message;
 use super::program::{Op, Program};
 
@@ -28,13 +28,15 @@ pub enum Violation {
         /// Choices made.
         steps: u64,
     },
-    /// A call failed for want of memory.
-    NoMemory {
+    /// It could not go on for want of memory, of which there was no end.
+    Short(Short),
+    /// A call failed for want of memory, and what the error says ran out is not what did.
+    Misnamed {
         /// Whose.
         rank: Rank,
-        /// The operation's number.
-        at: usize,
-        /// What ran out.
+        /// Its requests under way.
+        live: u32,
+        /// What the error says.
         what: NoMemory,
     },
     /// A probe found what it did not ask for.
@@ -114,8 +116,14 @@ impl fmt::Display for Violation {
                 write!(f, "stuck: rank {rank} in operation {at}, {op:?}")
             }
             Violation::Endless { steps } => write!(f, "no end after {steps} steps"),
-            Violation::NoMemory { rank, at, what } => {
+            Violation::Short(Short { rank, at, what }) => {
                 write!(f, "no memory: rank {rank} in operation {at}, {what:?}")
+            }
+            Violation::Misnamed { rank, live, what } => {
+                write!(
+                    f,
+                    "no memory: rank {rank} has {live} requests and is told {what:?}"
+                )
             }
             Violation::Probe {
                 rank,
@@ -159,24 +167,37 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Nothing is left in the devices of a finished job, and none used more MPI memory than it has.
+/// No device (each with the blocks that are lent to it) used more MPI memory than it has or got a packet it could not take, and if the job has
+/// `completed`, nothing is left in any.
 pub fn at_rest<'a>(
-    devices: impl Iterator<Item = &'a Adi>,
+    devices: impl Iterator<Item = (&'a Adi, u32)>,
     mpi_memory: usize,
+    completed: bool,
 ) -> Result<(), Violation> {
-    for adi in devices {
+    for (adi, lent) in devices {
         let rank = adi.rank();
         let peak = adi.region().peak_bytes();
-        if peak > mpi_memory / BLOCK_BYTES * BLOCK_BYTES {
+        let size = mpi_memory / BLOCK_BYTES * BLOCK_BYTES + adi.region().peak_lent_bytes();
+        if peak > size {
             return Err(Violation::Budget { rank, bytes: peak });
         }
         let left = [
-            (!adi.is_quiet(), "something to send"),
-            (adi.region().used_bytes() != 0, "MPI memory in use"),
-            (adi.region().records() != 0, "unexpected records"),
-            (adi.matching().posted() != 0, "posted receives"),
-            (adi.matching().unexpected() != 0, "unexpected messages"),
-            (adi.requests().live() != 0, "requests"),
+            (completed && !adi.is_quiet(), "something to send"),
+            (
+                completed && adi.region().used_bytes() != 0,
+                "MPI memory in use",
+            ),
+            (completed && lent != 0, "borrowed memory"),
+            (
+                completed && adi.region().records() != 0,
+                "unexpected records",
+            ),
+            (completed && adi.matching().posted() != 0, "posted receives"),
+            (
+                completed && adi.matching().unexpected() != 0,
+                "unexpected messages",
+            ),
+            (completed && adi.requests().live() != 0, "requests"),
             (adi.stats().malformed != 0, "packets counted as malformed"),
             (
                 adi.stats().layer.malformed != 0,
@@ -195,27 +216,31 @@ pub fn at_rest<'a>(
 }
 
 /// The message that a receive got, judged by its bytes and its status.
-fn identify(program: &Program, number: u32, got: &Got) -> Result<u32, Violation> {
+fn identify(
+    program: &Program,
+    number: u32,
+    got: &Got,
+    outcome: &Outcome,
+) -> Result<u32, Violation> {
     let receive = &program.receives[number as usize];
-    let bytes = &got.bytes[..got.outcome.bytes.min(got.bytes.len())];
+    let bytes = &got.bytes[..outcome.bytes.min(got.bytes.len())];
     let candidates = program.messages.iter().zip(0..).filter(|(message, _)| {
         let envelope = message.envelope;
         message.dest == receive.rank
             && envelope.context == got.pattern.context
-            && envelope.source == got.outcome.source
-            && envelope.tag == got.outcome.tag
+            && envelope.source == outcome.source
+            && envelope.tag == outcome.tag
     });
-    let short = got.outcome.bytes < 4;
-    let mut found = candidates.filter(|&(message, at)| {
-        is_message(at, bytes) && (!short || message.len == got.outcome.bytes)
-    });
+    let short = outcome.bytes < 4;
+    let mut found = candidates
+        .filter(|&(message, at)| is_message(at, bytes) && (!short || message.len == outcome.bytes));
     let (message, at) = found.next().ok_or(Violation::Payload { receive: number })?;
     let untouched = got.bytes[bytes.len()..]
         .iter()
         .all(|&b| b == super::memory::UNTOUCHED);
-    let right = got.outcome.bytes == message.len.min(receive.capacity)
-        && got.outcome.truncated == (message.len > receive.capacity)
-        && !got.outcome.cancelled
+    let right = outcome.bytes == message.len.min(receive.capacity)
+        && outcome.truncated == (message.len > receive.capacity)
+        && !outcome.cancelled
         && got.pattern.matches(&message.envelope)
         && untouched
         && got
@@ -231,13 +256,27 @@ fn identify(program: &Program, number: u32, got: &Got) -> Result<u32, Violation>
     }
 }
 
-/// Every message was received once, as it was sent, by a receive that MPI allows it to match.
-pub fn matching(program: &Program, got: &[Option<Got>], sent: &[u64]) -> Result<(), Violation> {
+/// Every message that was received was received once, as it was sent, by a receive that MPI allows it to
+/// match; and if the job has `completed`, every one was.
+pub fn matching(
+    program: &Program,
+    got: &[Option<Got>],
+    sent: &[u64],
+    completed: bool,
+) -> Result<(), Violation> {
     let mut taken = vec![false; program.messages.len()];
     let mut pairs = Vec::new();
     for (number, got) in (0..).zip(got) {
-        let got = got.as_ref().ok_or(Violation::Payload { receive: number })?;
-        let message = identify(program, number, got)?;
+        let done = got
+            .as_ref()
+            .and_then(|got| Some((got, got.outcome.as_ref()?)));
+        let Some((got, outcome)) = done else {
+            if completed {
+                return Err(Violation::Payload { receive: number });
+            }
+            continue;
+        };
+        let message = identify(program, number, got, outcome)?;
         if std::mem::replace(&mut taken[message as usize], true) {
             return Err(Violation::Twice { message });
         }

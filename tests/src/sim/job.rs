@@ -22,6 +22,8 @@ pub struct Setup {
     pub mpi_memory: usize,
     /// Greatest number of request slots of each rank.
     pub request_slots: usize,
+    /// The programs' heaps lend MPI up to so many blocks, now more and now less.
+    pub lends: u32,
     /// The network's FIFOs.
     pub capacity: Capacity,
     /// The network's order.
@@ -37,17 +39,52 @@ pub struct Got {
     pub posted: u64,
     /// What it asked for when it was posted.
     pub pattern: Pattern,
-    /// What the device says of it.
-    pub outcome: Outcome,
+    /// What the device says of it, once it has completed.
+    pub outcome: Option<Outcome>,
     /// The buffer afterwards.
     pub bytes: Vec<u8>,
     /// What a probe had said, if one had been asked.
     pub probed: Option<Probed>,
 }
 
+/// A call that could not be made for want of memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Short {
+    /// Whose.
+    pub rank: Rank,
+    /// The operation's number.
+    pub at: usize,
+    /// What ran out, as the device said.
+    pub what: NoMemory,
+}
+
+/// The heaps of the programs, from which devices allocate during calls.
+pub trait Heap {
+    /// `rank` makes a call that may allocate.
+    fn enter(&self, rank: Rank);
+    /// The call has returned.
+    fn leave(&self, rank: Rank);
+    /// Nothing can move for want of memory. True: there is more now, go on.
+    fn extend(&self) -> bool;
+}
+
+/// Heaps without a bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Plenty;
+
+impl Heap for Plenty {
+    fn enter(&self, _: Rank) {}
+    fn leave(&self, _: Rank) {}
+    fn extend(&self) -> bool {
+        false
+    }
+}
+
 /// What a finished job leaves behind.
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// The job did not complete: nothing could move any more without the memory for this call.
+    pub short: Option<Short>,
     /// By receive.
     pub got: Vec<Option<Got>>,
     /// By message: its place among its rank's sends, in order.
@@ -87,6 +124,9 @@ struct Process<'a> {
     sends: Vec<(u32, Live)>,
     receives: Vec<(u32, Live)>,
     calls: u64,
+    heap: &'a dyn Heap,
+    /// Why the operation at `at` could not be started when it was last tried.
+    short: Option<NoMemory>,
 }
 
 /// What all ranks share: the records for the checker.
@@ -109,6 +149,7 @@ impl Process<'_> {
         let Some(op) = self.program.ops[self.rank as usize].get(self.at) else {
             return Ok(false);
         };
+        self.short = None;
         let done = match *op {
             Op::Send(message) => self.send(message, records)?,
             Op::Receive(receive) => {
@@ -119,7 +160,7 @@ impl Process<'_> {
             Op::CancelReceive(receive) if !self.begun => {
                 let pattern = self.program.receives[receive as usize].pattern;
                 self.begun = self.receive(receive, pattern, None, records)?;
-                return Ok(true);
+                return Ok(self.begun);
             }
             Op::CancelReceive(receive) => self.cancel_or_keep(receive, records)?,
             Op::WaitSend(message) => {
@@ -147,11 +188,12 @@ impl Process<'_> {
             }
             Op::Probe(pattern) => {
                 self.probe(pattern)?;
-                true
+                self.short.is_none()
             }
             Op::CancelNothing(pattern) => {
-                let span = self.buffers.receive(1);
-                let id = self.start_receive(pattern, span)?;
+                let Some(Live { id, span }) = self.start_receive(pattern, 1)? else {
+                    return Ok(false);
+                };
                 let cancelled = self.adi.cancel(id);
                 let outcome = self.adi.test(id);
                 self.buffers.give_back(span);
@@ -172,11 +214,28 @@ impl Process<'_> {
         Ok(done)
     }
 
-    fn out_of(&self, what: NoMemory) -> Violation {
-        Violation::NoMemory {
-            rank: self.rank,
-            at: self.at,
-            what,
+    /// Notes what a call returned; `None` when it could not be made for want of memory, which is to be tried
+    /// again.
+    fn called<T>(&mut self, result: Result<T, NoMemory>) -> Result<Option<T>, Violation> {
+        let what = match result {
+            Ok(value) => return Ok(Some(value)),
+            Err(what) => what,
+        };
+        let live = (self.sends.len() + self.receives.len()) as u32;
+        let is_right = match what {
+            NoMemory::Requests { live: said } => said == live,
+            NoMemory::ProbeRecord => true,
+            NoMemory::Start { .. } => false,
+        };
+        self.short = Some(what);
+        if is_right {
+            Ok(None)
+        } else {
+            Err(Violation::Misnamed {
+                rank: self.rank,
+                live,
+                what,
+            })
         }
     }
 
@@ -189,17 +248,33 @@ impl Process<'_> {
             context: message.envelope.context,
             mode: message.mode,
         };
-        let id = self.adi.isend(to, span).map_err(|what| self.out_of(what))?;
+        self.heap.enter(self.rank);
+        let result = self.adi.isend(to, span);
+        self.heap.leave(self.rank);
+        let Some(id) = self.called(result)? else {
+            self.buffers.give_back(span);
+            return Ok(false);
+        };
         self.calls += 1;
         records.sent[number as usize] = self.calls;
         self.sends.push((number, Live { id, span }));
         Ok(true)
     }
 
-    fn start_receive(&mut self, pattern: Pattern, span: Span) -> Result<RequestId, Violation> {
-        self.adi
-            .irecv(&mut self.buffers, pattern, span)
-            .map_err(|what| self.out_of(what))
+    fn start_receive(
+        &mut self,
+        pattern: Pattern,
+        capacity: usize,
+    ) -> Result<Option<Live>, Violation> {
+        let span = self.buffers.receive(capacity);
+        self.heap.enter(self.rank);
+        let result = self.adi.irecv(&mut self.buffers, pattern, span);
+        self.heap.leave(self.rank);
+        let id = self.called(result)?;
+        if id.is_none() {
+            self.buffers.give_back(span);
+        }
+        Ok(id.map(|id| Live { id, span }))
     }
 
     fn receive(
@@ -209,32 +284,27 @@ impl Process<'_> {
         probed: Option<Probed>,
         records: &mut Records,
     ) -> Result<bool, Violation> {
-        let span = self
-            .buffers
-            .receive(self.program.receives[number as usize].capacity);
-        let id = self.start_receive(pattern, span)?;
-        self.calls += 1;
-        let outcome = Outcome {
-            source: 0,
-            tag: 0,
-            bytes: 0,
-            truncated: false,
-            cancelled: true,
+        let capacity = self.program.receives[number as usize].capacity;
+        let Some(live) = self.start_receive(pattern, capacity)? else {
+            return Ok(false);
         };
+        self.calls += 1;
         records.got[number as usize] = Some(Got {
             posted: self.calls,
             pattern,
-            outcome,
+            outcome: None,
             bytes: Vec::new(),
             probed,
         });
-        self.receives.push((number, Live { id, span }));
+        self.receives.push((number, live));
         Ok(true)
     }
 
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Probed>, Violation> {
-        let found = self.adi.iprobe(pattern).map_err(|what| self.out_of(what))?;
-        match found {
+        self.heap.enter(self.rank);
+        let result = self.adi.iprobe(pattern);
+        self.heap.leave(self.rank);
+        match self.called(result)?.flatten() {
             Some(found) if !pattern.matches(&found.envelope) => Err(Violation::Probe {
                 rank: self.rank,
                 pattern,
@@ -257,6 +327,16 @@ impl Process<'_> {
         self.receive(number, exact, Some(found), records)
     }
 
+    /// The program has taken memory from its heap or freed some, and so many blocks are to spare.
+    fn change_heap(&mut self, spare: u32) {
+        let spare = spare.saturating_sub(self.buffers.lent());
+        let more = spare > self.buffers.spare();
+        self.buffers.set_spare(spare);
+        if more {
+            self.adi.heap_freed(&self.buffers);
+        }
+    }
+
     /// Cancels the receive just posted; if that succeeds, posts it again.
     fn cancel_or_keep(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
         let pattern = self.program.receives[number as usize].pattern;
@@ -268,7 +348,8 @@ impl Process<'_> {
             }
             self.receives.pop();
             self.buffers.give_back(span);
-            self.receive(number, pattern, None, records)?;
+            // The slot just given back is there for the next receive.
+            return self.receive(number, pattern, None, records);
         }
         Ok(true)
     }
@@ -305,7 +386,7 @@ impl Process<'_> {
                 .as_mut()
                 .expect("noted when it was posted");
             *got = Got {
-                outcome,
+                outcome: Some(outcome),
                 bytes,
                 ..got.clone()
             };
@@ -351,8 +432,14 @@ const LIMIT_PER_MESSAGE: u64 = 20_000;
 const BYTES_PER_STEP: u64 = 4;
 
 impl Job<'_> {
-    /// Runs the job to its end and checks all that it left behind.
+    /// Runs the job to its end and checks all that it left behind. Only the setup's request slots bound what
+    /// the programs can start.
     pub fn run(&self) -> Result<Report, Violation> {
+        self.run_in(&Plenty)
+    }
+
+    /// As [`Job::run`], with the programs' requests out of `heap`.
+    pub fn run_in(&self, heap: &dyn Heap) -> Result<Report, Violation> {
         let Job { program, setup } = self;
         let ranks = u16::try_from(program.ops.len()).expect("at most 256 ranks");
         let shape = Shape::new([ranks, 1, 1], [true; 3]).expect("at most 256 ranks");
@@ -381,6 +468,8 @@ impl Job<'_> {
                     sends: Vec::new(),
                     receives: Vec::new(),
                     calls: 0,
+                    heap,
+                    short: None,
                 }
             })
             .collect();
@@ -388,17 +477,20 @@ impl Job<'_> {
         let limit = LEAST_LIMIT
             + LIMIT_PER_MESSAGE * program.messages.len() as u64
             + bytes as u64 / BYTES_PER_STEP;
-        let steps = schedule(&mut processes, &mut net, &mut records, setup.seed, limit)?;
-        check::at_rest(processes.iter().map(|p| &p.adi), setup.mpi_memory)?;
+        let (steps, short) = schedule(&mut processes, &mut net, &mut records, setup, limit)?;
+        let completed = short.is_none();
+        let devices = processes.iter().map(|p| (&p.adi, p.buffers.lent()));
+        check::at_rest(devices, setup.mpi_memory, completed)?;
         if let Some((rank, what)) = processes
             .iter()
             .find_map(|p| Some((p.rank, p.buffers.fault()?)))
         {
             return Err(Violation::Buffer { rank, what });
         }
-        check::matching(program, &records.got, &records.sent)?;
+        check::matching(program, &records.got, &records.sent, completed)?;
         let stats = processes.iter().map(|p| *p.adi.stats()).collect();
         Ok(Report {
+            short,
             got: records.got,
             sent: records.sent,
             stats,
@@ -414,15 +506,16 @@ fn poll(process: &mut Process<'_>, net: &mut Net, take: usize, inject: usize) ->
     adi.progress(&mut net.face(*rank as usize, take, inject), buffers)
 }
 
-/// Runs until every program has ended and nothing moves any more; the number of choices made.
+/// Runs until every program has ended and nothing moves any more: the number of choices made, and the call
+/// that could not be made when nothing could move without the memory for it.
 fn schedule(
     processes: &mut [Process<'_>],
     net: &mut Net,
     records: &mut Records,
-    seed: u64,
+    setup: &Setup,
     limit: u64,
-) -> Result<u64, Violation> {
-    let random = &mut SmallRng::seed_from_u64(seed);
+) -> Result<(u64, Option<Short>), Violation> {
+    let random = &mut SmallRng::seed_from_u64(setup.seed);
     let mut tempo = Tempo::draw(random);
     let mut steps = 0;
     let mut in_vain = 0;
@@ -433,6 +526,10 @@ fn schedule(
         }
         if steps % 64 == 0 && random.random_bool(0.3) {
             tempo = Tempo::draw(random);
+        }
+        if setup.lends > 0 && random.random_bool(0.02) {
+            let at = random.random_range(0..processes.len());
+            processes[at].change_heap(random.random_range(0..=setup.lends));
         }
         let drawn = random.random_range(0..tempo.deliver + tempo.poll + tempo.step);
         let moved = if drawn < tempo.deliver {
@@ -460,23 +557,27 @@ fn schedule(
                 moved |= poll(process, net, 1, usize::MAX);
             }
             moved |= net.deliver_all();
-            if !moved {
-                return match processes.iter().find(|p| !p.is_finished()) {
-                    None => Ok(steps),
-                    Some(stuck) => {
-                        if std::env::var("DUMP").is_ok() {
-                            for p in processes.iter() {
-                                eprintln!("{:?}\n", p.adi);
-                            }
-                        }
-                        Err(Violation::Stuck {
-                            rank: stuck.rank,
-                            at: stuck.at,
-                            op: stuck.program.ops[stuck.rank as usize][stuck.at].clone(),
-                        })
-                    }
-                };
+            if moved {
+                continue;
             }
+            let short = processes.iter().find_map(|p| {
+                let (rank, at) = (p.rank, p.at);
+                p.short.map(|what| Short { rank, at, what })
+            });
+            if short.is_some() {
+                if processes[0].heap.extend() {
+                    continue;
+                }
+                return Ok((steps, short));
+            }
+            return match processes.iter().find(|p| !p.is_finished()) {
+                None => Ok((steps, None)),
+                Some(stuck) => Err(Violation::Stuck {
+                    rank: stuck.rank,
+                    at: stuck.at,
+                    op: stuck.program.ops[stuck.rank as usize][stuck.at].clone(),
+                }),
+            };
         }
     }
 }

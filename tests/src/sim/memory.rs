@@ -1,6 +1,7 @@
 //! The programs' buffers of a simulated job, stricter than real memory.
 
 use mpi_adi::memory::{Span, UserMemory};
+use mpi_adi::region::{BLOCK_BYTES, Blocks};
 
 /// What a buffer is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,7 +19,13 @@ pub struct Buffers {
     buffers: Vec<Option<Buffer>>,
     free: Vec<usize>,
     fault: std::cell::Cell<Option<&'static str>>,
+    spare: u32,
+    lent: u32,
+    asked: u32,
 }
+
+/// One in so many loans is refused although there would be enough, as by a heap in pieces.
+const REFUSED: u32 = 5;
 
 /// What a receive's buffer is filled with before.
 pub const UNTOUCHED: u8 = 0xEE;
@@ -79,6 +86,21 @@ impl Buffers {
         }
     }
 
+    /// The program's heap can spare so many blocks now.
+    pub fn set_spare(&mut self, blocks: u32) {
+        self.spare = blocks;
+    }
+
+    /// Blocks that could be lent now.
+    pub fn spare(&self) -> u32 {
+        self.spare
+    }
+
+    /// Blocks lent.
+    pub fn lent(&self) -> u32 {
+        self.lent
+    }
+
     /// What the device did to a buffer that it must not do.
     pub fn fault(&self) -> Option<&'static str> {
         self.fault.get()
@@ -116,5 +138,29 @@ impl UserMemory for Buffers {
             _ if new.is_empty() => {}
             _ => self.blame("write into a buffer that the program has back"),
         }
+    }
+    fn spare_blocks(&self) -> u32 {
+        self.spare
+    }
+
+    fn lend(&mut self, count: u32) -> Option<Blocks> {
+        self.asked += 1;
+        if count > self.spare || self.asked.is_multiple_of(REFUSED) {
+            return None;
+        }
+        let count = count as usize;
+        self.spare -= count as u32;
+        self.lent += count as u32;
+        let words = vec![0; Blocks::map_words(count)];
+        let blocks = vec![[0; BLOCK_BYTES]; count];
+        Some(Blocks::new(blocks.into(), words.into()))
+    }
+
+    fn take_back(&mut self, loan: Blocks) {
+        if !loan.is_empty() {
+            self.blame("gave back a loan that is in use");
+        }
+        self.spare += loan.len() as u32;
+        self.lent -= loan.len() as u32;
     }
 }

@@ -1,6 +1,8 @@
 //! Whole jobs in one thread: real devices over an abstract network, under one seed.
 //!
 //! ```text
+//!   seed.rs      draws a job from one seed
+//!        |
 //!   program.rs   a random but legal MPI program: operations by rank, and what they must receive
 //!        |
 //!   job.rs       runs it: draws from the seed which node computes, which one is polled, which packet arrives
@@ -19,7 +21,9 @@ pub mod job;
 pub mod memory;
 pub mod net;
 pub mod program;
+pub mod seed;
 
 pub use check::Violation;
-pub use job::{Job, Report, Setup};
+pub use job::{Heap, Job, Report, Setup, Short};
 pub use program::{Plan, Program};
+pub use seed::{Failure, Seeded};

@@ -12,18 +12,14 @@ use rand::rngs::SmallRng;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Packet {
     len: u8,
+    /// It names its own place, so it may arrive in any order.
+    unordered: bool,
     body: [u8; BODY_BYTES],
 }
 
 impl Packet {
     fn bytes(&self) -> &[u8] {
         &self.body[..self.len as usize]
-    }
-
-    /// A long message's packet: it names its own place, so it may arrive in any order.
-    fn is_data(&self) -> bool {
-        // The message layer's header, byte 5: the kind.
-        self.body[5] == 1
     }
 }
 
@@ -107,12 +103,12 @@ impl Net {
         self.arrive(at, overtakes)
     }
 
-    /// The channel's packet that comes next: a data packet may pass others (and others it).
+    /// The channel's packet that comes next: an unordered packet may pass others (and others it).
     fn overtaking(&self, channel: usize, random: &mut SmallRng) -> usize {
         let queue = &self.channels[channel];
         let drawn = random.random_range(0..queue.len().min(8));
-        let is_first_of_its_kind = || queue.iter().take(drawn).all(Packet::is_data);
-        if queue[drawn].is_data() || is_first_of_its_kind() {
+        let is_first_of_its_kind = || queue.iter().take(drawn).all(|packet| packet.unordered);
+        if queue[drawn].unordered || is_first_of_its_kind() {
             drawn
         } else {
             0
@@ -194,28 +190,11 @@ impl Port for Face<'_> {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
-        if !self.can_inject(class) {
-            return false;
-        }
-        let dest = self
-            .net
-            .shape
-            .rank(dest)
-            .expect("a packet to a node of the machine") as usize;
-        let mut packet = Packet {
-            len: u8::try_from(len).expect("a packet's length"),
-            body: [0; BODY_BYTES],
-        };
-        fill(&mut packet.body[..len]);
-        let nodes = self.net.nodes;
-        let channel = (index(class) * nodes + self.node) * nodes + dest;
-        if self.net.channels[channel].is_empty() {
-            self.net.active.push(channel);
-        }
-        self.net.channels[channel].push_back(packet);
-        self.net.in_flight[index(class)][self.node] += 1;
-        self.inject -= 1;
-        true
+        self.put(class, dest, len, false, fill)
+    }
+
+    fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        self.put(Class::Normal, dest, len, true, fill)
     }
 
     fn head(&self, class: Class) -> Option<&[u8]> {
@@ -228,5 +207,40 @@ impl Port for Face<'_> {
         self.net.arrived[index(class)][self.node]
             .pop_front()
             .expect("the packet that head showed");
+    }
+}
+
+impl Face<'_> {
+    fn put(
+        &mut self,
+        class: Class,
+        dest: Coord,
+        len: usize,
+        unordered: bool,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        if !self.can_inject(class) {
+            return false;
+        }
+        let dest = self
+            .net
+            .shape
+            .rank(dest)
+            .expect("a packet to a node of the machine") as usize;
+        let mut packet = Packet {
+            len: u8::try_from(len).expect("a packet's length"),
+            unordered,
+            body: [0; BODY_BYTES],
+        };
+        fill(&mut packet.body[..len]);
+        let nodes = self.net.nodes;
+        let channel = (index(class) * nodes + self.node) * nodes + dest;
+        if self.net.channels[channel].is_empty() {
+            self.net.active.push(channel);
+        }
+        self.net.channels[channel].push_back(packet);
+        self.net.in_flight[index(class)][self.node] += 1;
+        self.inject -= 1;
+        true
     }
 }

@@ -128,7 +128,7 @@ impl Plan {
         let mut random = SmallRng::seed_from_u64(seed ^ 0x706C_616E);
         let r = &mut random;
         let ranks = *[2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 1].choose(r).expect("ranks");
-        let messages = *[2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 40]
+        let messages = *[2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 40, 100]
             .choose(r)
             .expect("counts");
         let sizes = match r.random_range(0..8) {

@@ -8,8 +8,8 @@
 //!
 //! "Every run comes to its end" is decided by the states without successors, which is right as long as
 //! there are no cycles. Whatever happens again and again changes an age (a message is offered again only
-//! when a notice asks for it, or when its offer crossed one), so a cycle passes through all 256 ages and
-//! its states are at least as many steps deep: [`CYCLE`].
+//! when a notice asks for it, or when its offer crossed one), so a cycle would pass through all 256 ages
+//! and take as many notices: [`ENOUGH`].
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub const ORDER: &str = "matching order";
 pub const MEMORY: &str = "memory within its size";
 /// Every packet is one that its receiver can be sent in its state.
 pub const EXPECTED: &str = "every packet is expected";
+/// Notices do not go on without end.
+pub const ENOUGH: &str = "notices come to an end";
 /// No run gets stuck, and nothing is left when all is done.
 pub const END: &str = "every run comes to its end";
 
@@ -118,8 +120,8 @@ impl Case {
 
 /// Messages of one sender at most.
 const PER_SENDER: u8 = 16;
-/// Explorations that are less deep than this have no cycles.
-pub const CYCLE: usize = 1 << Age::BITS;
+/// Notices without which there is no cycle.
+const CYCLE: u64 = Age::MAX as u64;
 /// In a receive's buffer before a message.
 const EMPTY: u8 = u8::MAX;
 
@@ -600,6 +602,9 @@ impl Model for Case {
             Property::always(EXPECTED, |_: &Case, state: &Global| {
                 let malformed = |(_, node): &(u64, Arc<Node>)| node.adi.stats().malformed;
                 state.nodes.iter().map(malformed).sum::<u64>() == 0
+            }),
+            Property::always(ENOUGH, |_: &Case, state: &Global| {
+                state.nodes[0].1.adi.stats().resend_all_sent < CYCLE
             }),
             Property::eventually(END, |case: &Case, state: &Global| state.is_complete(case)),
         ]

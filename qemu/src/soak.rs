@@ -1,0 +1,289 @@
+//! `midplane soak`: random jobs over the real device until the time is up, and the explorations that take
+//! too long for `midplane test` beside them.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use midplane_tests::sim::{Report, Seeded};
+use rustix::process::{Signal, kill_process_group};
+
+use crate::capacity;
+use crate::setup;
+use crate::signals::Signals;
+use crate::stop::{self, Doing, Stop};
+use crate::sys;
+
+/// Options of `midplane soak`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "A job that fails is named by its seed; `cargo midplane soak --seed SEED --jobs 1` replays it \
+                  and shows its program. Ctrl-C ends the soak with the sum so far.\n\n\
+                  Example: cargo midplane soak --minutes 60"
+)]
+pub struct SoakArgs {
+    /// Minutes to go on for; with --jobs, there is no limit unless it is given
+    #[arg(long, value_name = "MINUTES", value_parser = parse_minutes)]
+    minutes: Option<f64>,
+
+    /// Seed of the first job; the others have the next ones. Without it, one is made from the clock
+    #[arg(long)]
+    seed: Option<u64>,
+
+    /// Run so many random jobs and no explorations
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    jobs: Option<u64>,
+}
+
+/// Minutes when neither time nor jobs are given.
+const MINUTES: f64 = 10.0;
+/// Between two lines on how far it is.
+const NEWS: Duration = Duration::from_secs(60);
+/// What the largest exploration takes of the host's memory, in bytes.
+const EXPLORATION_BYTES: u64 = 10 << 30;
+/// Failures after which it is clear that something is wrong.
+const MOST_FAILURES: u64 = 20;
+
+fn parse_minutes(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(minutes) if minutes > 0.0 && minutes <= 1e6 => Ok(minutes),
+        _ => Err("a time is a number of minutes above 0".into()),
+    }
+}
+
+/// Sums over all jobs.
+#[derive(Default)]
+struct Sums {
+    jobs: u64,
+    failures: u64,
+    short: u64,
+    messages: u64,
+    rts: u64,
+    ncts: u64,
+    nctsd: u64,
+    notices: u64,
+    steps: u64,
+}
+
+impl Sums {
+    fn add(&mut self, report: &Report) {
+        self.short += u64::from(report.short.is_some());
+        self.steps += report.steps;
+        for stats in &report.stats {
+            self.messages += stats.messages_received;
+            self.rts += stats.rts_sent;
+            self.ncts += stats.ncts_sent;
+            self.nctsd += stats.nctsd_sent;
+            self.notices += stats.resend_all_sent;
+        }
+    }
+}
+
+impl fmt::Display for Sums {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} jobs, {} failures; {} ended for want of request slots; {} messages received, {} RTS, \
+             {} refused, {} recorded without a buffer, {} resendAll; {:.1} million steps",
+            self.jobs,
+            self.failures,
+            self.short,
+            self.messages,
+            self.rts,
+            self.ncts,
+            self.nctsd,
+            self.notices,
+            self.steps as f64 / 1e6
+        )
+    }
+}
+
+/// A line of news; nobody may be there to read it.
+fn say(line: impl fmt::Display) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
+/// Runs until the time is up; the exit status.
+pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
+    let signals = Signals::catch()?;
+    let start = Instant::now();
+    let minutes = match (options.minutes, options.jobs) {
+        (None, None) => Some(MINUTES),
+        (minutes, _) => minutes,
+    };
+    let time = minutes.map(|minutes| Duration::from_secs_f64(60.0 * minutes));
+    let is_over = || time.is_some_and(|time| start.elapsed() >= time);
+    let first = options.seed.unwrap_or_else(|| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.map_or(0, |now| now.as_secs()) << 20
+    });
+    let mut exploration = match options.jobs {
+        Some(_) => None,
+        None => Exploration::begin()?,
+    };
+    let mut sums = Sums::default();
+    let mut failed = Vec::new();
+    let mut news = start;
+    let mut stop = None;
+    say(format_args!("random jobs from seed {first} on"));
+    // Panics of the device are caught, told with their seed, and not told twice.
+    std::panic::set_hook(Box::new(|_| {}));
+    while options.jobs.is_none_or(|jobs| sums.jobs < jobs) && sums.failures < MOST_FAILURES {
+        let seed = first.wrapping_add(sums.jobs);
+        let job = Seeded::draw(seed);
+        sums.jobs += 1;
+        match job.run() {
+            Ok(report) => sums.add(&report),
+            Err(failure) => {
+                sums.failures += 1;
+                failed.push(seed);
+                say(format_args!(
+                    "seed {seed}: {failure}\n  replay: cargo midplane soak --seed {seed} --jobs 1"
+                ));
+                if options.jobs == Some(1) {
+                    say(format_args!("{job:#?}"));
+                }
+            }
+        }
+        if news.elapsed() >= NEWS {
+            news = Instant::now();
+            say(format_args!(
+                "{:.0} minutes: {sums}",
+                start.elapsed().as_secs_f64() / 60.0
+            ));
+        }
+        if let Some(exploration) = &mut exploration {
+            exploration.listen();
+        }
+        stop = signals.pending();
+        if stop.is_some() || is_over() {
+            break;
+        }
+    }
+    let _ = std::panic::take_hook();
+    let last = first.wrapping_add(sums.jobs - 1);
+    say(format_args!("seeds {first} to {last}: {sums}"));
+    let explored = exploration.is_none_or(|exploration| exploration.end());
+    if let Some(stop) = stop {
+        return Err(stop);
+    }
+    if !failed.is_empty() {
+        let seeds: Vec<String> = failed.iter().map(u64::to_string).collect();
+        eprintln!("midplane: jobs failed, seeds {}", seeds.join(", "));
+    }
+    let all_well = failed.is_empty() && explored;
+    Ok(if all_well { 0 } else { stop::FAILURE })
+}
+
+/// The ignored tests of the explorer, in a process group of their own.
+struct Exploration {
+    child: Child,
+    output: ChildStdout,
+    line: Vec<u8>,
+    cases: u64,
+    failures: u64,
+    over: bool,
+}
+
+impl Exploration {
+    /// Begins; `None`, with words, when the host has too little memory.
+    fn begin() -> Result<Option<Self>, Stop> {
+        let available = capacity::memory_available();
+        if available < EXPLORATION_BYTES {
+            say(format_args!(
+                "no explorations: they take up to {} of memory, and {} are available",
+                crate::size::about(EXPLORATION_BYTES),
+                crate::size::about(available)
+            ));
+            return Ok(None);
+        }
+        let mut command = Command::new(setup::own_cargo());
+        command
+            .args(["test", "--quiet", "--package", "midplane-tests"])
+            .args(["--test", "explore_protocol", "--"])
+            .args(["--ignored", "--nocapture", "--test-threads", "1"])
+            .current_dir(crate::root())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .process_group(0);
+        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+        let mut child = command.spawn().doing("run cargo test")?;
+        let output = child
+            .stdout
+            .take()
+            .ok_or_else(|| Stop::failure("cargo test has no output"))?;
+        rustix::io::ioctl_fionbio(&output, true).doing("read without waiting")?;
+        say("explorations beside them, until they or the time end");
+        Ok(Some(Self {
+            child,
+            output,
+            line: Vec::new(),
+            cases: 0,
+            failures: 0,
+            over: false,
+        }))
+    }
+
+    /// Passes on what has been explored; does not wait.
+    fn listen(&mut self) {
+        let mut buffer = [0; 4096];
+        while !self.over {
+            match self.output.read(&mut buffer) {
+                Ok(0) => self.over = true,
+                Ok(bytes) => buffer[..bytes].iter().for_each(|&byte| self.take(byte)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => self.over = true,
+            }
+        }
+    }
+
+    fn take(&mut self, byte: u8) {
+        if byte != b'\n' {
+            self.line.push(byte);
+            return;
+        }
+        let line = String::from_utf8_lossy(&self.line).into_owned();
+        self.line.clear();
+        if line.contains(" states, ") {
+            self.cases += 1;
+            say(format_args!("explored {line}"));
+        } else if line.contains("not so: ") || line.contains("FAILED") {
+            self.failures += 1;
+            say(line);
+        }
+    }
+
+    /// Ends it, wherever it is; true when nothing failed.
+    fn end(mut self) -> bool {
+        self.listen();
+        if !self.over {
+            let _ = kill_process_group(sys::pid_of(&self.child), Signal::TERM);
+        }
+        let status = self.child.wait();
+        let failed = self.failures > 0 || self.over && !status.is_ok_and(|status| status.success());
+        say(format_args!(
+            "explorations: {} cases explored to their end{}{}",
+            self.cases,
+            if self.over {
+                ""
+            } else {
+                ", then the time was up"
+            },
+            if failed { "; FAILED" } else { "" }
+        ));
+        !failed
+    }
+}
+
+impl Drop for Exploration {
+    /// However the command ends, nothing is left behind.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process_group(sys::pid_of(&self.child), Signal::TERM);
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Every allocation of the device in turn is made to fail, by an allocator with a limit.
+#![forbid(unsafe_code)]
+
+use std::alloc::System;
+use std::cell::{Cell, RefCell};
+
+use cap::Cap;
+use midplane_tests::sim::{Heap, Job, Seeded};
+use mpi_adi::envelope::Rank;
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+/// A heap from which one call, or every call from one on, gets only so many bytes.
+#[derive(Default)]
+struct Scarce {
+    /// Number of the first call that gets only `bytes`.
+    from: usize,
+    /// Later calls get no more, until nothing can move any more.
+    lasts: bool,
+    bytes: usize,
+    calls: Cell<usize>,
+    extended: Cell<bool>,
+    failed: Cell<bool>,
+    before: Cell<usize>,
+    /// By call: how many bytes it took for good.
+    taken: RefCell<Vec<usize>>,
+}
+
+impl Heap for Scarce {
+    fn enter(&self, _: Rank) {
+        let call = self.calls.get();
+        let scarce = call == self.from || (self.lasts && call > self.from && !self.extended.get());
+        // The record grows outside of the call.
+        self.taken.borrow_mut().reserve(1);
+        self.before.set(ALLOCATOR.allocated());
+        if scarce {
+            let limit = self.before.get() + self.bytes;
+            ALLOCATOR
+                .set_limit(limit)
+                .expect("a limit above what is allocated");
+        }
+    }
+
+    fn leave(&self, _: Rank) {
+        ALLOCATOR.set_limit(usize::MAX).expect("no limit");
+        let taken = ALLOCATOR.allocated().saturating_sub(self.before.get());
+        self.taken.borrow_mut().push(taken);
+        self.calls.set(self.calls.get() + 1);
+    }
+
+    fn extend(&self) -> bool {
+        self.failed.set(true);
+        !self.extended.replace(true)
+    }
+}
+
+/// Jobs whose allocations are failed.
+const JOBS: u64 = 60;
+/// Parts of what a call takes after which it gets no more.
+const PARTS: usize = 8;
+
+/// A call that fails for want of memory has done nothing, and the job completes once there is memory again:
+/// nothing is lost, whichever allocation it was.
+#[test]
+fn every_allocation_in_turn_may_fail() {
+    let (mut failed, mut waited) = (0, 0);
+    for seed in 0..JOBS {
+        let Seeded { program, mut setup } = Seeded::draw(seed);
+        setup.request_slots = usize::MAX;
+        let job = Job {
+            program: &program,
+            setup,
+        };
+        let run = |heap: Scarce| {
+            let report = job
+                .run_in(&heap)
+                .unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
+            assert_eq!(
+                report.short, None,
+                "seed {seed}: there was memory in the end"
+            );
+            heap
+        };
+        let plenty = Scarce {
+            from: usize::MAX,
+            ..Scarce::default()
+        };
+        let taken = run(plenty).taken.take();
+        for (from, &bytes) in taken.iter().enumerate().filter(|&(_, &bytes)| bytes > 0) {
+            for part in 0..PARTS {
+                for lasts in [false, true] {
+                    let heap = run(Scarce {
+                        from,
+                        lasts,
+                        bytes: (bytes - 1) * part / (PARTS - 1),
+                        ..Scarce::default()
+                    });
+                    failed += 1;
+                    waited += usize::from(heap.failed.get());
+                }
+            }
+        }
+    }
+    println!("{failed} times an allocation failed; {waited} times nothing else could go on");
+    assert!(failed > 1000 && waited > 100);
+}
