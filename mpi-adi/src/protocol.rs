@@ -42,6 +42,8 @@
 //!    |                  |                                                  +-------- OpenAgain
 //!    +-- RTS or DONE under the new age; "more stand refused" leads to Hungry, which waits like Failed
 //! ```
+//! A receive from any source makes who waits *Wanted*: such a receive takes one message only, so these get
+//! their notices by turns, [`WILD_NOTICES`](crate::peers::WILD_NOTICES) at a time, until it is matched.
 //! At most one notice is under way to a source. The first RTS under its age closes it, or DONE when the
 //! sender has nothing to offer. When memory is freed, as many waiting sources get a notice as there are
 //! records freed, by turns; each that is closed while there is memory passes the turn on. So a receiver with
@@ -88,8 +90,8 @@
 //!   same age. So what is recorded has nothing refused before it, and a receive may take the first record
 //!   that it matches. (Where (c) or (d) is kept, a later message cannot take released memory past a refused
 //!   one of the same source; from two sources on, that takes (d).)
-//! * (e) A receive posted while a notice is under way is not matched by what closes the notice, unless that
-//!   was asked for in its name; the next notice names it.
+//! * (e) A receive posted while a notice is under way, or while the source is Wanted, is not matched by what
+//!   comes until the next notice, unless that was asked for in its name; the next notice names it.
 //!
 //! # Why a receive gets the right message
 //! A message that was refused under the current age matches no receive posted before that. Every receive

@@ -452,10 +452,12 @@ impl Adi {
         // Receives have been posted since the notice that this offer answers: an earlier message may
         // match those. Only the receive for which the message was asked can take it.
         let rules = self.rules();
+        let posted_since = matches!(standing, Standing::OpenAgain | Standing::Wanted);
         let early = rules.guards_posts
-            && standing == Standing::OpenAgain
+            && posted_since
             && posted.is_some_and(|slot| rts.asked != Some(self.requests.id(slot).0));
-        let recordable = rts.in_order && standing != Standing::Failed || !rules.records_in_order;
+        let refused_before = matches!(standing, Standing::Failed | Standing::Wanted);
+        let recordable = rts.in_order && !refused_before || !rules.records_in_order;
         let mut record = 0;
         let verdict = decide(ages_equal && !early, posted.is_some(), || {
             let (room, index) = if recordable {
@@ -492,7 +494,7 @@ impl Adi {
             }
             (Verdict::Refuse { set_failed, .. }, _) => {
                 // After a receive was posted in the meantime, an earlier message may be asked for first.
-                if set_failed && standing != Standing::OpenAgain {
+                if set_failed && !posted_since {
                     self.probes.refused(Probed {
                         envelope,
                         length: rts.length,
@@ -520,8 +522,14 @@ impl Adi {
     /// was on the way, is closed. Sees to it that nobody waits for what is there.
     fn go_on<M: UserMemory + ?Sized>(&mut self, memory: &M, source: Rank, before: Standing) {
         let rules = self.rules();
-        if before == Standing::OpenAgain && self.peers.standing(source).waits() {
+        let posted_since = matches!(before, Standing::OpenAgain | Standing::Wanted);
+        if posted_since && self.peers.standing(source).waits() {
             self.peers.restart(source, rules);
+        }
+        // Whoever was asked for a receive from any source has answered: if it is still posted, or a probe
+        // has still found nothing, the next source is asked.
+        if self.peers.wanted() > 0 && (!self.wild.is_empty() || self.probes.ask_anybody()) {
+            self.peers.restart_wanted(rules);
         }
         if self.peers.waiting() > 0 && self.region.free_blocks(memory) > 0 {
             self.peers.restart_next(1, rules);
