@@ -30,23 +30,22 @@ pub enum Standing {
     Open,
     /// As `Open`, and receives that it could match have been posted since.
     OpenAgain,
+    /// Offers under its current age are coming one after the other, and all were accepted so far: it does
+    /// not wait for memory.
+    Served,
     /// Some of its messages stand refused, and receives from any source have been posted since: it gets a
     /// notice when it has its turn.
     Wanted,
 }
 
 impl Standing {
-    const ALL: [Standing; 7] = {
+    const ALL: [Standing; 8] = {
         use Standing::*;
-        [Calm, Hungry, Failed, Owed, Open, OpenAgain, Wanted]
+        [Calm, Hungry, Failed, Owed, Open, OpenAgain, Served, Wanted]
     };
 
     fn of(nibble: u8) -> Standing {
-        // Nothing writes the eighth value.
-        Self::ALL
-            .get((nibble & STANDING) as usize)
-            .copied()
-            .unwrap_or(Standing::Calm)
+        Self::ALL[(nibble & STANDING) as usize]
     }
 
     /// Its messages stand refused, and no notice is on its way.
@@ -157,6 +156,12 @@ impl Peers {
         self.counts([Hungry, Failed, Wanted])
     }
 
+    /// Sources that have been restarted and have not answered yet.
+    pub fn under_way(&self) -> u32 {
+        use Standing::*;
+        self.counts([Owed, Open, OpenAgain])
+    }
+
     /// Sources that have still to be asked for messages for receives from any source.
     pub fn wanted(&self) -> u32 {
         self.counts([Standing::Wanted])
@@ -191,7 +196,7 @@ impl Peers {
     /// Restarts sources that have still to be asked, by turns, as many as may be asked at once.
     pub fn restart_wanted(&mut self, rules: Rules) {
         use Standing::*;
-        let under_way = self.counts([Owed, Open, OpenAgain]);
+        let under_way = self.under_way();
         for _ in under_way..WILD_NOTICES.min(under_way + self.wanted()) {
             self.restart_one(|standing| standing == Wanted, rules);
         }
@@ -223,7 +228,7 @@ impl Peers {
         use Standing::*;
         match self.standing(source) {
             Calm => return false,
-            Hungry | Failed | Wanted => self.restart(source, rules),
+            Hungry | Failed | Served | Wanted => self.restart(source, rules),
             Open => self.set(source, OpenAgain),
             Owed | OpenAgain => {}
         }
@@ -232,10 +237,10 @@ impl Peers {
 
     fn posted_for_any(&mut self, rules: Rules) {
         use Standing::*;
-        if self.counts([Hungry, Failed, Open]) > 0 {
+        if self.counts([Hungry, Failed, Served, Open]) > 0 {
             for source in 0..self.ages.len() as Rank {
                 match self.standing(source) {
-                    Hungry | Failed => self.set(source, Wanted),
+                    Hungry | Failed | Served => self.set(source, Wanted),
                     Open => self.set(source, OpenAgain),
                     Calm | Owed | OpenAgain | Wanted => {}
                 }
@@ -252,18 +257,16 @@ impl Peers {
     }
 
     /// A message of `source` has been accepted under the current age, or DONE has come; `more` of its
-    /// messages stand refused.
-    pub fn accepted(&mut self, source: Rank, more: bool) {
+    /// messages stand refused, and another offer `follows`.
+    pub fn accepted(&mut self, source: Rank, more: bool, follows: bool) {
         // One that failed still waits, whatever else of it is accepted.
         if !matches!(self.standing(source), Standing::Failed | Standing::Wanted) {
-            self.set(
-                source,
-                if more {
-                    Standing::Hungry
-                } else {
-                    Standing::Calm
-                },
-            );
+            let standing = match (more, follows) {
+                (false, _) => Standing::Calm,
+                (true, true) => Standing::Served,
+                (true, false) => Standing::Hungry,
+            };
+            self.set(source, standing);
         }
     }
 

@@ -93,6 +93,8 @@ pub struct Standing {
     pub in_order: bool,
     /// Other messages stand refused.
     pub more: bool,
+    /// Another message is to be offered.
+    pub follows: bool,
     /// Its data may follow without waiting for the answer, as far as the receiver's memory goes.
     pub eager: bool,
 }
@@ -478,6 +480,7 @@ impl Pending {
         Standing {
             in_order,
             more,
+            follows: requests.next_in::<OFFERS>(slot) != NONE,
             eager: in_order && !more && !destination.throttled,
         }
     }

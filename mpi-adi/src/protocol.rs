@@ -42,8 +42,11 @@
 //!    |                  |                                                  +-------- OpenAgain
 //!    +-- RTS or DONE under the new age; "more stand refused" leads to Hungry, which waits like Failed
 //! ```
-//! A receive from any source makes who waits *Wanted*: such a receive takes one message only, so these get
-//! their notices by turns, [`WILD_NOTICES`](crate::peers::WILD_NOTICES) at a time, until it is matched.
+//! While an offer says that another follows, its source is *Served*: it does not wait for memory, since what
+//! comes next would only become stale. A receive from any source makes who waits *Wanted*: such a receive
+//! takes one message only, so these get their notices by turns,
+//! [`WILD_NOTICES`](crate::peers::WILD_NOTICES) at a time, until it is matched.
+//!
 //! At most one notice is under way to a source. The first RTS under its age closes it, or DONE when the
 //! sender has nothing to offer. When memory is freed, as many waiting sources get a notice as there are
 //! records freed, by turns; each that is closed while there is memory passes the turn on. So a receiver with

@@ -279,11 +279,14 @@ impl Adi {
     }
 
     /// The program has freed memory of its heap, which may now have something to lend: restarts sources
-    /// whose messages stand refused.
+    /// whose messages stand refused. When some have been restarted already and have yet to answer, those go
+    /// first, and others follow as long as there is memory.
     pub fn heap_freed<M: UserMemory + ?Sized>(&mut self, memory: &M) {
         let rules = self.rules();
-        self.peers
-            .restart_next(self.region.free_blocks(memory), rules);
+        if self.peers.under_way() == 0 {
+            self.peers
+                .restart_next(self.region.free_blocks(memory), rules);
+        }
     }
 
     /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
@@ -530,8 +533,8 @@ impl Adi {
                 Verdict::Refuse {
                     set_failed: true, ..
                 } => self.peers.refused(source),
-                Verdict::Refuse { .. } => self.peers.accepted(source, true),
-                _ => self.peers.accepted(source, rts.more),
+                Verdict::Refuse { .. } => self.peers.accepted(source, true, rts.follows),
+                _ => self.peers.accepted(source, rts.more, rts.follows),
             }
             self.go_on(memory, source, standing);
         }
@@ -544,7 +547,7 @@ impl Adi {
     fn go_on<M: UserMemory + ?Sized>(&mut self, memory: &M, source: Rank, before: Standing) {
         let rules = self.rules();
         let posted_since = matches!(before, Standing::OpenAgain | Standing::Wanted);
-        if posted_since && self.peers.standing(source).waits() {
+        if posted_since && self.peers.standing(source) != Standing::Calm {
             self.peers.restart(source, rules);
         }
         // Whoever was asked for a receive from any source has answered: if it is still posted, or a probe
@@ -568,7 +571,7 @@ impl Adi {
         if !open || self.peers.ages(source).from != done.age {
             return None;
         }
-        self.peers.accepted(source, done.more);
+        self.peers.accepted(source, done.more, false);
         self.go_on(memory, source, standing);
         Some(())
     }
