@@ -793,6 +793,7 @@ fn under_mpich(name: &str, processes: &str, arguments: &[&str]) -> String {
             program(&format!("{name}.c")).as_ref(),
             "-o".as_ref(),
             binary.as_os_str(),
+            "-lm".as_ref(),
         ])
         .status();
     assert!(compiled.is_ok_and(|status| status.success()), "{name}");
@@ -854,6 +855,45 @@ conformance! {
     reductions: "conf_reduce";
     memory_used_up: "conf_exhaust";
     random_traffic: "soak";
+}
+
+/// Programs as textbooks have them, whose output is the same whatever the machine.
+const EXAMPLES: [(&str, &[&str]); 3] = [
+    ("pi", &["100000"]),
+    ("jacobi", &["-n", "64", "-i", "40"]),
+    ("farm", &["60"]),
+];
+
+/// What rank 0 prints of an example on four nodes with so much MPI memory; nobody else prints.
+fn example(name: &str, arguments: &[&str], memory: &str) -> String {
+    let options = ["-n", "4", "--mpi-memory", memory, "--quiet"];
+    let ended = run(&options, &format!("{name}.c"), arguments).expect(0);
+    let lines = ended.stdout.lines();
+    lines
+        .map(|line| {
+            line.strip_prefix("[0] ")
+                .unwrap_or_else(|| panic!("{line}: {ended}"))
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn examples_say_the_same_with_the_least_memory_as_with_plenty() {
+    for (name, arguments) in EXAMPLES {
+        let plenty = example(name, arguments, "1M");
+        assert!(!plenty.is_empty());
+        assert_eq!(plenty, example(name, arguments, "32"));
+    }
+}
+
+#[test]
+#[cfg_attr(not(mpich), ignore = "needs MPICH: mpicc and mpiexec")]
+fn examples_say_the_same_under_mpich() {
+    for (name, arguments) in EXAMPLES {
+        let theirs = under_mpich(name, "4", arguments);
+        assert_eq!(theirs.trim_end(), example(name, arguments, "64K"));
+    }
 }
 
 #[test]
