@@ -60,6 +60,10 @@ const ROUTER: Sizes = Sizes {
     receive_normal: 64,
     receive_priority: 32,
 };
+const _: () = assert!(
+    ROUTER.bytes() <= 256 * 1024,
+    "a node's router is meant to take a small part of its memory"
+);
 
 /// Steps that an interrupt makes at most before the program has the processor back.
 const STEPS_PER_INTERRUPT: u32 = 64;

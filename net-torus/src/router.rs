@@ -139,6 +139,10 @@ impl Sizes {
     }
 }
 
+// The sums are known to the build.
+const _: () = assert!(Sizes::SMALLEST.bytes() <= 24 * 1024);
+const _: () = assert!(Sizes::BLUE_GENE.bytes() <= 48 * 1024);
+
 /// Why a router cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
