@@ -197,6 +197,8 @@ pub struct Stats {
     pub resend_all_received: u64,
     /// DONE sent: notices that asked for nothing that was there.
     pub done_sent: u64,
+    /// Posted receives looked at for notices.
+    pub named: u64,
     /// Packets that contradict themselves or the device's state; discarded.
     pub malformed: u64,
     /// Messages whose data was sent eagerly, right behind their RTS.
@@ -367,6 +369,12 @@ impl Adi {
     /// The MPI memory, for its measures.
     pub fn region(&self) -> &Region {
         &self.region
+    }
+
+    /// Entries of queues and tables that have been looked at one after the other, by everything that has to
+    /// search: what the device's work grows with beside messages and packets.
+    pub fn searched(&self) -> u64 {
+        self.matching.traversals() + self.pending.steps() + self.peers.steps() + self.stats.named
     }
 
     /// The request pool, for its measures.

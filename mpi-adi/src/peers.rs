@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
+use core::hash::{Hash, Hasher};
 
 use crate::envelope::Rank;
 use crate::protocol::{Age, Rules, restarts};
@@ -49,7 +50,7 @@ const STANDING: u8 = 7;
 const DONE: u8 = 8;
 
 /// The peer table.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peers {
     ages: Box<[Ages]>,
     /// Four bits a peer.
@@ -60,6 +61,14 @@ pub struct Peers {
     done: u32,
     /// Where the search for the next source to serve goes on, so that sources take turns.
     turn: u32,
+    steps: u64,
+}
+
+/// Without the measure; the counts say no more than the bits.
+impl Hash for Peers {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.ages, &self.bits, self.turn).hash(state);
+    }
 }
 
 impl Peers {
@@ -79,6 +88,7 @@ impl Peers {
             open: 0,
             done: 0,
             turn: 0,
+            steps: 0,
         }
     }
 
@@ -136,6 +146,11 @@ impl Peers {
         self.owed + self.done
     }
 
+    /// Peers looked at by all searches.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// Sources whose messages stand refused and to which no notice is on its way.
     pub fn waiting(&self) -> u32 {
         self.waiting
@@ -143,11 +158,15 @@ impl Peers {
 
     /// The first peer from `from` on of whom `is` is true, once around; what `from` is left at is for the
     /// next search.
-    fn find(&self, is: impl Fn(u8) -> bool) -> Option<Rank> {
+    fn find(&mut self, is: impl Fn(u8) -> bool) -> Option<Rank> {
         let peers = self.ages.len() as u32;
-        (self.turn..peers)
+        let mut steps = 0;
+        let found = (self.turn..peers)
             .chain(0..self.turn)
-            .find(|&peer| is(self.nibble(peer)))
+            .inspect(|_| steps += 1)
+            .find(|&peer| is(self.nibble(peer)));
+        self.steps += steps;
+        found
     }
 
     /// Gives `source` a new age and owes it the notice.

@@ -129,6 +129,7 @@ impl Adi {
         let mut slot = self.unnamed.head();
         while slot != NONE {
             let next = self.requests.next_in::<CHAIN>(slot);
+            self.stats.named += 1;
             if self.requests.at(slot).peer == Some(source) {
                 fits = self.name(&mut notice, slot) && fits;
                 self.requests.at_mut(slot).asked = None;
@@ -139,6 +140,7 @@ impl Adi {
         }
         let mut slot = self.wild.head();
         while slot != NONE && fits {
+            self.stats.named += 1;
             fits = self.name(&mut notice, slot);
             slot = self.requests.next_in::<CHAIN>(slot);
         }

@@ -15,5 +15,6 @@
 mod cluster;
 pub mod program;
 pub mod sim;
+pub mod timed;
 
 pub use cluster::{Cluster, Failure, Job, Node, NodeReport};
