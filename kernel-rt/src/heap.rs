@@ -39,6 +39,14 @@ pub unsafe fn init(bytes: Bytes) {
     HEAP.size.store(bytes.len() as usize, Ordering::Relaxed);
 }
 
+/// How full the heap is.
+pub fn fill() -> mpi_adi::kernel::Heap {
+    mpi_adi::kernel::Heap {
+        bytes: size(),
+        used: HEAP.used.load(Ordering::Relaxed),
+    }
+}
+
 /// Size in bytes.
 pub fn size() -> usize {
     HEAP.size.load(Ordering::Relaxed)

@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use alloc::vec::Vec;
 use critical_section::Mutex;
-use mpi_adi::kernel::{AbortReason, CallNote, Env, Kernel};
+use mpi_adi::kernel::{AbortReason, CallNote, Env, Heap, Kernel};
 use mpi_adi::memory::UserMemory;
 use mpi_adi::{Adi, Config, Memory};
 use net_torus::coord::Direction;
@@ -608,6 +608,10 @@ impl Kernel for Board {
 
     fn tick(&self) -> u64 {
         ns(1).max(1)
+    }
+
+    fn heap(&self) -> Option<Heap> {
+        Some(heap::fill())
     }
 
     fn note(&mut self, call: Option<CallNote>) {

@@ -5,6 +5,7 @@
 //! | barrier | dissemination | log2 n, empty |
 //! | bcast | binomial tree from the root | at most log2 n |
 //! | reduce, allreduce | binomial tree to rank 0, by segments; then to the root, or a bcast | log2 n a segment |
+//! | reduce_scatter | a reduce to each rank in turn | n log2 n a segment |
 //! | gather, scatter | one by one at the root | 1, and n - 1 at the root |
 //! | allgather | ring | n - 1 |
 //! | alltoall | pairs at growing distance; in place by segments | n - 1 |
@@ -286,6 +287,24 @@ pub(crate) fn allreduce(
     same_length(data.len(), result.len())?;
     reduce(comm, function, data, result, element, combine, 0)?;
     bcast(comm, function, result, 0)
+}
+
+/// Combines everybody's data, of which `part` is the part that each rank gets the result of, into
+/// everybody's `result`. Where that is the beginning of the data, the own part itself is given as `place`
+/// for the result to wait in until all data has been used; else `place` is `result`.
+pub(crate) fn reduce_scatter(
+    comm: Communicator<'_>,
+    function: &'static str,
+    part: &dyn Fn(Rank) -> Span,
+    (place, result): (Span, Span),
+    element: usize,
+    combine: &mut Combine<'_>,
+) -> Result<(), Error> {
+    same_length(part(comm.rank()).len(), result.len())?;
+    for root in 0..comm.size() {
+        reduce(comm, function, part(root), place, element, combine, root)?;
+    }
+    copy(comm, place, result)
 }
 
 /// Everybody's `data` to the root, where `place` says where each rank's goes. `data` may be the root's own

@@ -37,11 +37,14 @@ pub enum Class {
     UnsupportedOperation = 22,
 }
 
+/// How many classes there are, success among them.
+pub const CLASSES: usize = 23;
+
 impl Class {
     /// The class with value `code`, if there is one.
     pub fn from_code(code: i32) -> Option<Class> {
         use Class::*;
-        const ALL: [Class; 23] = [
+        const ALL: [Class; CLASSES] = [
             Success,
             Buffer,
             Count,
@@ -73,7 +76,7 @@ impl Class {
     pub const fn words(self) -> &'static str {
         match self {
             Class::Success => "MPI_SUCCESS: no error",
-            Class::Buffer => "MPI_ERR_BUFFER: invalid buffer pointer",
+            Class::Buffer => "MPI_ERR_BUFFER: invalid or missing buffer",
             Class::Count => "MPI_ERR_COUNT: invalid count",
             Class::Type => "MPI_ERR_TYPE: invalid datatype",
             Class::Tag => "MPI_ERR_TAG: invalid tag",
@@ -155,6 +158,20 @@ pub enum Error {
         /// Bytes of the copy.
         bytes: usize,
     },
+    /// The attached buffer has no room for a buffered send.
+    BufferFull {
+        /// Bytes of the message.
+        bytes: usize,
+        /// Bytes of the attached buffer.
+        size: usize,
+        /// Bytes of it that hold messages on their way.
+        used: usize,
+    },
+    /// The attached buffer is missing, or in the way.
+    Buffer {
+        /// What is wrong.
+        what: &'static str,
+    },
     /// A limit of this library.
     Limit {
         /// What there cannot be more of.
@@ -186,6 +203,11 @@ pub enum Error {
         /// The handle.
         handle: i32,
     },
+    /// A handle that names no group, or a group with members that the communicator does not have.
+    Group {
+        /// The handle.
+        handle: i32,
+    },
     /// A handle that names no operation.
     Operation {
         /// The handle.
@@ -209,6 +231,11 @@ pub enum Error {
         failed: usize,
         /// The first failure's class.
         first: Class,
+    },
+    /// An error that the program itself raises (MPI_Comm_call_errhandler).
+    Raised {
+        /// Its class.
+        class: Class,
     },
     /// A call before MPI_Init or after MPI_Finalize, or one of these two a second time.
     Order {
@@ -236,12 +263,17 @@ impl Error {
             Error::Limit { .. } => Class::Other,
             Error::Keyval { .. } => Class::Keyval,
             Error::Undefined | Error::Operation { .. } => Class::Op,
-            Error::NullBuffer | Error::InPlace => Class::Buffer,
+            Error::NullBuffer
+            | Error::InPlace
+            | Error::BufferFull { .. }
+            | Error::Buffer { .. } => Class::Buffer,
             Error::NullArgument { .. } | Error::Argument { .. } => Class::Arg,
             Error::Datatype { .. } => Class::Type,
             Error::Communicator { .. } => Class::Comm,
+            Error::Group { .. } => Class::Group,
             Error::Request { .. } => Class::Request,
             Error::InStatus { .. } => Class::InStatus,
+            Error::Raised { class } => *class,
             Error::Order { .. } => Class::Other,
         }
     }
@@ -286,6 +318,11 @@ impl fmt::Display for Error {
                 "the program's heap has no room for a copy of {bytes} bytes; free memory, or give the node more \
                  with --node-memory"
             ),
+            Error::BufferFull { bytes, size, used } => write!(
+                f,
+                "a message of {bytes} bytes does not fit into the attached buffer of {size} bytes, of which {used} \
+                 hold messages on their way; attach a larger one with MPI_Buffer_attach"
+            ),
             Error::Limit { what, limit } => write!(f, "there can be no more than {limit} {what}; free some"),
             Error::Keyval { keyval } => write!(f, "{keyval:#010x} is no attribute key"),
             Error::Undefined => f.write_str("the operation is not defined for this datatype (MPI-3.1 section 5.9.2)"),
@@ -297,15 +334,20 @@ impl fmt::Display for Error {
             Error::Communicator { handle } => {
                 write!(f, "{handle:#010x} is no communicator of this job")
             }
+            Error::Group { handle } => write!(
+                f,
+                "{handle:#010x} is no group, or not one of processes of this communicator"
+            ),
             Error::Operation { handle } => write!(f, "{handle:#010x} is no reduction operation"),
             Error::Request { handle } => {
                 write!(f, "{handle:#010x} is no request, or one that has completed already")
             }
-            Error::Argument { what } => f.write_str(what),
+            Error::Argument { what } | Error::Buffer { what } => f.write_str(what),
             Error::InPlace => f.write_str("MPI_IN_PLACE is not allowed here (MPI-3.1 section 5.2.1)"),
             Error::InStatus { failed, first } => {
                 write!(f, "{failed} of the requests failed, the first with {}", first.words())
             }
+            Error::Raised { .. } => f.write_str("raised by the program"),
             Error::Order { what } => f.write_str(what),
         }
     }

@@ -24,11 +24,25 @@ pub trait Kernel {
         1
     }
 
+    /// The program's heap; `None` where the carrier does not know.
+    fn heap(&self) -> Option<Heap> {
+        None
+    }
+
     /// Notes, for whoever explains a hang, the call the program is in (`None`: in its own code).
     fn note(&mut self, call: Option<CallNote>);
 
     /// Ends the whole job at once with `status`; `why` says in whose name. Does not return.
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> !;
+}
+
+/// How full a heap is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Heap {
+    /// Its size in bytes.
+    pub bytes: usize,
+    /// Bytes in use, as they were asked for.
+    pub used: usize,
 }
 
 /// The call a program is in.

@@ -33,6 +33,7 @@
 extern crate alloc;
 
 pub mod api;
+pub mod buffered;
 #[allow(unsafe_code)]
 pub mod c;
 pub mod call;
@@ -41,6 +42,7 @@ pub mod comm;
 pub mod datatype;
 pub mod envelope;
 pub mod error;
+mod group;
 pub mod kernel;
 #[allow(unsafe_code)]
 pub mod lend;
@@ -434,20 +436,37 @@ impl Adi {
     /// # Panics
     /// When `id` names no request: the bindings check that first ([`Adi::knows`]).
     pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
+        let outcome = self.peek(id)?;
+        self.requests.remove(id);
+        Some(outcome)
+    }
+
+    /// As [`Adi::test`], but leaves the request as it is.
+    ///
+    /// # Panics
+    /// As [`Adi::test`].
+    pub fn peek(&self, id: RequestId) -> Option<Outcome> {
         let request = self.requests.get(id).expect("a live request");
         let State::Done { cancelled } = request.state else {
             return None;
         };
-        let bytes = request.wanted() as usize;
-        let outcome = Outcome {
+        Some(Outcome {
             source: request.peer.unwrap_or(0),
             tag: request.tag.unwrap_or(0),
-            bytes,
+            bytes: request.wanted() as usize,
             truncated: request.length as usize > request.span.len(),
             cancelled,
-        };
-        self.requests.remove(id);
-        Some(outcome)
+        })
+    }
+
+    /// Nobody will ask how the request ended: frees it, now or when it has finished. One that is not there
+    /// any more is left at that.
+    pub fn forget(&mut self, id: RequestId) {
+        if self.is_done(id) {
+            self.requests.remove(id);
+        } else {
+            self.requests.forget(id);
+        }
     }
 
     /// The request has finished, or there is none of that name.
@@ -462,7 +481,11 @@ impl Adi {
         self.requests.get(id).is_some()
     }
 
+    /// The request in `slot` has finished; the caller names the slot no more after that.
     fn finish(&mut self, slot: u32, cancelled: bool) {
         self.requests.at_mut(slot).state = State::Done { cancelled };
+        if self.requests.is_forgotten(slot) {
+            self.requests.remove(self.requests.id(slot));
+        }
     }
 }

@@ -189,6 +189,8 @@ struct Slot {
     generation: u32,
     next: [u32; LISTS],
     prev: [u32; LISTS],
+    /// Nobody will ask how the request ended: it is freed when it has finished.
+    forgotten: bool,
     body: Body,
 }
 
@@ -259,6 +261,7 @@ impl RequestPool {
                     generation: 0,
                     next: [NONE; LISTS],
                     prev: [NONE; LISTS],
+                    forgotten: false,
                     body: Body::Free { next },
                 });
             }
@@ -296,6 +299,7 @@ impl RequestPool {
         let next = self.free;
         let slot = self.slot_mut(index).expect("a live slot");
         slot.body = Body::Free { next };
+        slot.forgotten = false;
         slot.generation = slot.generation.wrapping_add(1) & GENERATION_MASK;
         self.free = index;
         self.free_slots += 1;
@@ -344,6 +348,20 @@ impl RequestPool {
         self.give_back(id.index());
         self.live -= 1;
         Some(request)
+    }
+
+    /// Nobody will ask how the request ended that `id` names.
+    pub fn forget(&mut self, id: RequestId) {
+        if self.get(id).is_some()
+            && let Some(slot) = self.slot_mut(id.index())
+        {
+            slot.forgotten = true;
+        }
+    }
+
+    /// Nobody will ask how the request in slot `index` ended.
+    pub(crate) fn is_forgotten(&self, index: u32) -> bool {
+        self.slot(index).is_some_and(|slot| slot.forgotten)
     }
 
     /// The request in slot `index`, which one of the device's own queues names.
@@ -405,7 +423,7 @@ impl Hash for RequestPool {
             let is_listed = match &slot.body {
                 Body::Free { .. } => continue,
                 Body::Request(request) => {
-                    (index, slot.generation, request).hash(state);
+                    (index, slot.generation, slot.forgotten, request).hash(state);
                     request.state.is_listed()
                 }
                 Body::Destination(destination) => {

@@ -160,6 +160,27 @@ impl<'e> Communicator<'e> {
         }))
     }
 
+    /// A communicator of these processes of this one, by their numbers in the job and in their order; `None`
+    /// where this process is not among them. Other processes may give other lists that have none of these
+    /// in them. Blocks until all processes have called it. Fails as [`Communicator::duplicate`].
+    pub(crate) fn make_of(self, members: Vec<Rank>) -> Result<Option<Made>, Error> {
+        let own = self.seat().to_world(self.rank());
+        let context = self.agree_on_context()?;
+        let Some(rank) = members.iter().position(|member| *member == own) else {
+            return Ok(None);
+        };
+        let seat = Seat {
+            group: Group::All,
+            context,
+            rank: rank as Rank,
+            size: members.len() as Rank,
+        };
+        Ok(Some(Made {
+            seat,
+            list: Some(members.into_boxed_slice()),
+        }))
+    }
+
     /// The next context that none of the processes has used.
     fn agree_on_context(self) -> Result<Context, Error> {
         let mut next = 0;

@@ -190,7 +190,7 @@ mod tests {
             (&["run", "--nonsense", "a.c"], "--nonsense"),
             (&["run"], "PROGRAM"),
             (&["rum"], "rum"),
-            (&["run", "a.c", "5"], "follow `--`"),
+            (&["run", "--cflags", "-D'x", "a.c"], "quote"),
             (&["run", "--timeout", "0", "a.c"], "timeout"),
         ] {
             let all = ["midplane"].iter().chain(arguments);

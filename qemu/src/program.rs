@@ -7,11 +7,13 @@ use crate::stop::{Doing, Stop};
 use crate::sys;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
+use std::ffi::OsString;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::slice;
 
 /// What both compiling and linking need to know; the same as the linker script says.
 const MACHINE: [&str; 4] = [
@@ -24,17 +26,37 @@ const MACHINE: [&str; 4] = [
 /// What the user gave as a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Program {
-    /// A C source file.
-    C(PathBuf),
+    /// C source files (.c, .s, .S), objects (.o) and libraries (.a), at least one.
+    C(Vec<PathBuf>),
     /// A Rust source file with `kernel_rt::program!`.
     Rust(PathBuf),
     /// An image that has been linked already.
     Image(PathBuf),
 }
 
-impl Program {
-    /// Tells by name and content what a file is.
-    pub fn classify(path: &Path) -> Result<Self, Stop> {
+/// How the user wants it built.
+#[derive(Clone, Default, Debug)]
+pub struct Flags {
+    /// More arguments for the C compiler, when it compiles.
+    pub compile: Vec<OsString>,
+    /// More arguments for it when it links.
+    pub link: Vec<OsString>,
+    /// Bytes of stack; the linker script's default when not given.
+    pub stack: Option<u64>,
+}
+
+/// What one file is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Source,
+    Object,
+    Rust,
+    Image,
+}
+
+impl Kind {
+    /// Tells by name and content.
+    fn of(path: &Path) -> Result<Self, Stop> {
         let shown = path.display();
         let mut file = fs::File::open(path)
             .map_err(|error| Stop::usage(format!("cannot read the program {shown}: {error}")))?;
@@ -42,27 +64,61 @@ impl Program {
             return Err(Stop::usage(format!("{shown} is a folder, not a program")));
         }
         match path.extension().and_then(|e| e.to_str()) {
-            Some("c") => return Ok(Self::C(path.into())),
-            Some("rs") => return Ok(Self::Rust(path.into())),
+            Some("c" | "s" | "S") => return Ok(Self::Source),
+            Some("o" | "a") => return Ok(Self::Object),
+            Some("rs") => return Ok(Self::Rust),
             _ => {}
         }
         let mut magic = [0; 4];
         match file.read_exact(&mut magic) {
-            Ok(()) if magic == *b"\x7fELF" => Ok(Self::Image(path.into())),
+            Ok(()) if magic == *b"\x7fELF" => Ok(Self::Image),
             _ => Err(Stop::usage(format!(
-                "{shown} is neither a C file (.c), a Rust file (.rs) nor a linked image"
+                "{shown} is neither C (.c, .o, .a), nor a Rust file (.rs), nor a linked image"
             ))),
         }
     }
+}
 
-    /// The file that the user gave.
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::C(path) | Self::Rust(path) | Self::Image(path) => path,
+impl Program {
+    /// Tells what the files make up.
+    pub fn classify(paths: &[PathBuf]) -> Result<Self, Stop> {
+        let Some((first, others)) = paths.split_first() else {
+            return Err(Stop::usage("give a program"));
+        };
+        let kind = Kind::of(first)?;
+        if let Some(missing) = others.iter().find(|path| !path.exists()) {
+            return Err(Stop::usage(format!(
+                "cannot read {}: there is no such file; the program's own arguments follow `--`",
+                missing.display()
+            )));
+        }
+        let kinds = others
+            .iter()
+            .map(|path| Kind::of(path))
+            .collect::<Result<Vec<_>, _>>()?;
+        let is_c = |kind: Kind| matches!(kind, Kind::Source | Kind::Object);
+        if is_c(kind) && kinds.iter().all(|kind| is_c(*kind)) {
+            return Ok(Self::C(paths.to_vec()));
+        }
+        match (kind, others) {
+            (Kind::Rust, []) => Ok(Self::Rust(first.clone())),
+            (Kind::Image, []) => Ok(Self::Image(first.clone())),
+            _ => Err(Stop::usage(
+                "several files make up one program only if all are C (.c, .o, .a); the program's own \
+                 arguments follow `--`",
+            )),
         }
     }
 
-    /// The program's name: its file's without extension.
+    /// The file that the user gave first.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::C(paths) => &paths[0],
+            Self::Rust(path) | Self::Image(path) => path,
+        }
+    }
+
+    /// The program's name: its first file's without extension.
     pub fn name(&self) -> String {
         self.path()
             .file_stem()
@@ -71,15 +127,12 @@ impl Program {
             .into_owned()
     }
 
-    /// Builds the image, with a stack of `stack` bytes or the linker script's default.
-    pub fn build(&self, tools: &Tools, stack: Option<u64>) -> Result<Image, Stop> {
-        let source = match self {
-            Self::Image(path) => return Image::read(path),
-            Self::C(path) | Self::Rust(path) => path
-                .canonicalize()
-                .doing(format_args!("find {}", path.display()))?,
-        };
-        let folder = self.folder(&source)?;
+    /// Builds the image.
+    pub fn build(&self, tools: &Tools, flags: &Flags) -> Result<Image, Stop> {
+        if let Self::Image(path) = self {
+            return Image::read(path);
+        }
+        let folder = self.folder(flags)?;
         let scratch = Scratch::new(&folder)?;
         let linked = scratch.0.join("image");
         let mut link = Command::new(&tools.gcc);
@@ -87,28 +140,47 @@ impl Program {
             .args(["-nostartfiles", "-static", "-T"])
             .arg(crate::root().join("kernel-rt/ld/virt.ld"))
             .arg("-Wl,--gc-sections,--no-warn-rwx-segments");
-        if let Some(bytes) = stack {
+        if let Some(bytes) = flags.stack {
             link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));
         }
         match self {
-            Self::Rust(_) => link.arg(self.rust_library(tools, &source, &folder)?),
-            _ => {
-                let object = scratch.0.join("program.o");
-                self.compile_c(tools, &object)?;
+            Self::Rust(path) => {
+                let source = absolute(path)?;
+                link.arg(self.rust_library(tools, &source, &folder)?);
+            }
+            Self::C(paths) => {
+                for (at, path) in paths.iter().enumerate() {
+                    if Kind::of(path)? == Kind::Object {
+                        link.arg(path);
+                        continue;
+                    }
+                    let object = scratch.0.join(format!("{at}.o"));
+                    self.compile_c(tools, flags, path, &object)?;
+                    link.arg(object);
+                }
                 // The compiler's own helpers first: Rust's library holds some of them too (complex
                 // multiplication among them), built for another floating-point ABI.
-                link.arg(&object).arg("-lgcc").arg(kernel_library(tools)?)
+                link.args(&flags.link)
+                    .arg("-lgcc")
+                    .arg(kernel_library(tools)?);
             }
-        };
+            Self::Image(_) => {}
+        }
         link.arg("-lm").arg("-o").arg(&linked);
-        self.run(link, "link")?;
+        self.link(link)?;
         // In one step, so that whoever reads the file sees the old image or the new one.
         let image = folder.join(self.name()).with_extension("elf");
         fs::rename(&linked, &image).doing("put the image in its place")?;
         Image::read(&image)
     }
 
-    fn compile_c(&self, tools: &Tools, object: &Path) -> Result<(), Stop> {
+    fn compile_c(
+        &self,
+        tools: &Tools,
+        flags: &Flags,
+        source: &Path,
+        object: &Path,
+    ) -> Result<(), Stop> {
         let mut compile = Command::new(&tools.gcc);
         compile
             .args(MACHINE)
@@ -117,33 +189,59 @@ impl Program {
                 "-D_POSIX_TIMERS=200809L",
                 "-D_POSIX_MONOTONIC_CLOCK=200809L",
             ])
-            .args(["-O2", "-g", "-ffunction-sections", "-fdata-sections", "-I"])
+            .args(["-O2", "-g", "-ffunction-sections", "-fdata-sections"])
+            .args(&flags.compile)
+            .arg("-I")
             .arg(crate::root().join("mpi-adi/include"))
             .arg("-c")
-            .arg(self.path())
+            .arg(source)
             .arg("-o")
             .arg(object);
-        self.run(compile, "compile")
-    }
-
-    /// Runs a compiler, which says itself what it does not like.
-    fn run(&self, mut command: Command, verb: &str) -> Result<(), Stop> {
-        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
-        let status = command
-            .stdin(Stdio::null())
-            .status()
-            .doing(format_args!("run {}", command.get_program().display()))?;
-        match status.success() {
-            true => Ok(()),
-            false => Err(self.refused(verb)),
+        let said = Said::by(compile)?;
+        eprint!("{}", said.words);
+        match (said.success, said.unknown_to_the_compiler()) {
+            (true, _) => Ok(()),
+            (false, missing) if missing.is_empty() => Err(refused(source, "compile")),
+            (false, missing) => Err(Stop::usage(format!(
+                "{} uses {}, which Midplane does not have yet; what the compiler says is above",
+                source.display(),
+                missing.join(", ")
+            ))),
         }
     }
 
-    fn refused(&self, verb: &str) -> Stop {
-        Stop::usage(format!(
-            "{} does not {verb}; what the compiler says is above",
-            self.path().display()
-        ))
+    fn link(&self, command: Command) -> Result<(), Stop> {
+        let said = Said::by(command)?;
+        if said.success {
+            eprint!("{}", said.words);
+            return Ok(());
+        }
+        let undefined = said.undefined();
+        let (mpi, others): (Vec<_>, Vec<_>) = undefined
+            .into_iter()
+            .partition(|(name, _)| name.starts_with("MPI_") || name.starts_with("PMPI_"));
+        if !others.is_empty() || mpi.is_empty() {
+            eprint!("{}", said.words);
+        }
+        let list = |names: &[(&str, &str)]| {
+            let each = names.iter().map(|(name, place)| match *place {
+                "" => (*name).to_string(),
+                place => format!("{name} ({place})"),
+            });
+            each.collect::<Vec<_>>().join(", ")
+        };
+        Err(match (&mpi[..], &others[..]) {
+            ([], []) => refused(self.path(), "link"),
+            ([], others) => Stop::usage(format!(
+                "{} does not link: neither the files given nor the nodes' C library have {}",
+                self.path().display(),
+                list(others)
+            )),
+            (mpi, _) => Stop::usage(format!(
+                "the program calls {}, which Midplane does not have yet",
+                list(mpi)
+            )),
+        })
     }
 
     /// A package around a Rust file, compiled to a static library that holds the kernel too.
@@ -166,14 +264,21 @@ impl Program {
             .arg(&target);
         match run_cargo(cargo)? {
             true => Ok(target.join(TARGET).join(format!("node/lib{name}.a"))),
-            false => Err(self.refused("compile")),
+            false => Err(refused(source, "compile")),
         }
     }
 
     /// Where this program's image and what leads to it are kept.
-    fn folder(&self, source: &Path) -> Result<PathBuf, Stop> {
+    fn folder(&self, flags: &Flags) -> Result<PathBuf, Stop> {
         let mut hasher = DefaultHasher::new();
-        source.hash(&mut hasher);
+        let paths = match self {
+            Self::C(paths) => &paths[..],
+            Self::Rust(path) | Self::Image(path) => slice::from_ref(path),
+        };
+        for path in paths {
+            absolute(path)?.hash(&mut hasher);
+        }
+        (&flags.compile, &flags.link).hash(&mut hasher);
         let folder = crate::target().join("midplane/programs").join(format!(
             "{}-{:016x}",
             self.name(),
@@ -181,6 +286,104 @@ impl Program {
         ));
         fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
         Ok(folder)
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Stop> {
+    path.canonicalize()
+        .doing(format_args!("find {}", path.display()))
+}
+
+fn refused(path: &Path, verb: &str) -> Stop {
+    Stop::usage(format!(
+        "{} does not {verb}; what the compiler says is above",
+        path.display()
+    ))
+}
+
+/// A line as it would be for a file: terminals' escape sequences (ESC, `[`, up to a letter) left out.
+fn without_colors(line: &str) -> String {
+    let mut pieces = line.split("\x1b[");
+    let mut plain = pieces.next().unwrap_or_default().to_string();
+    for piece in pieces {
+        let text = piece.find(|c: char| c.is_ascii_alphabetic());
+        plain.push_str(text.map_or("", |at| &piece[at + 1..]));
+    }
+    plain
+}
+
+/// What a compiler or linker said.
+struct Said {
+    success: bool,
+    words: String,
+}
+
+impl Said {
+    /// Runs it to its end. It says in English what it does not like, so that we can read it.
+    fn by(mut command: Command) -> Result<Self, Stop> {
+        if std::io::stderr().is_terminal() {
+            command.arg("-fdiagnostics-color=always");
+        }
+        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+        let output = command
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .output()
+            .doing(format_args!("run {}", command.get_program().display()))?;
+        Ok(Self {
+            success: output.status.success(),
+            words: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+
+    /// Undefined symbols, each once, with the first place (file and line) that names it, if it is said.
+    fn undefined(&self) -> Vec<(&str, &str)> {
+        let mut found: Vec<(&str, &str)> = Vec::new();
+        for line in self.words.lines() {
+            let Some((place, rest)) = line.split_once("undefined reference to `") else {
+                continue;
+            };
+            let name = rest.split('\'').next().unwrap_or(rest);
+            if found.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
+            // `/usr/bin/ld: folder/file.c:12: `, or a section's offset where there is no line.
+            let place = place.trim_end().trim_end_matches(':');
+            let place = place.rsplit_once(": ").map_or(place, |(_, place)| place);
+            let has_line = place
+                .rsplit_once(':')
+                .is_some_and(|(_, line)| line.bytes().all(|b| b.is_ascii_digit()));
+            let file = place.rsplit('/').next().unwrap_or(place);
+            found.push((name, if has_line { file } else { "" }));
+        }
+        found
+    }
+
+    /// Names of MPI that the header does not have, each once.
+    fn unknown_to_the_compiler(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for line in self.words.lines() {
+            let line = without_colors(line);
+            let wrong = [
+                "undeclared",
+                "unknown type name",
+                "implicit declaration of function",
+            ];
+            if !wrong.iter().any(|words| line.contains(words)) {
+                continue;
+            }
+            let quoted = line.split('\'').skip(1).step_by(2);
+            // The first name is the wrong one; another may be what the compiler would rather see.
+            let Some(name) = quoted.into_iter().next() else {
+                continue;
+            };
+            if name.starts_with("MPI_") && !found.iter().any(|known| known == name) {
+                found.push(name.to_string());
+            }
+        }
+        found
     }
 }
 
@@ -341,22 +544,66 @@ mod tests {
             fs::write(&path, content).unwrap();
             path
         };
+        let is = |path: &PathBuf| Program::classify(slice::from_ref(path));
         let c = file("a.c", b"");
-        assert_eq!(Program::classify(&c), Ok(Program::C(c.clone())));
+        assert_eq!(is(&c), Ok(Program::C(vec![c.clone()])));
+        let several = [c.clone(), file("b.o", b""), file("c.S", b"")];
+        assert_eq!(
+            Program::classify(&several),
+            Ok(Program::C(several.to_vec()))
+        );
         let rust = file("a.rs", b"");
-        assert_eq!(Program::classify(&rust), Ok(Program::Rust(rust.clone())));
+        assert_eq!(is(&rust), Ok(Program::Rust(rust.clone())));
         let image = file("a", b"\x7fELF....");
-        assert_eq!(Program::classify(&image), Ok(Program::Image(image.clone())));
-        for path in [
-            file("a.txt", b"hello"),
-            file("b", b""),
-            folder.0.join("none.c"),
-            folder.0.clone(),
+        assert_eq!(is(&image), Ok(Program::Image(image.clone())));
+        let none = folder.0.join("none.c");
+        for paths in [
+            vec![file("a.txt", b"hello")],
+            vec![file("b", b"")],
+            vec![none.clone()],
+            vec![folder.0.clone()],
+            vec![c.clone(), rust.clone()],
+            vec![rust, c.clone()],
+            vec![image, c.clone()],
+            vec![c, none],
+            vec![],
         ] {
-            let error = Program::classify(&path).unwrap_err();
+            let error = Program::classify(&paths).unwrap_err();
             assert_eq!(error.status, crate::stop::USAGE, "{error}");
             assert!(!error.message.contains('\n'), "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_missing_is_read_from_what_the_tools_say() {
+        let said = |words: &str| Said {
+            success: false,
+            words: words.into(),
+        };
+        let linker = said(
+            "/usr/lib/ld: /tmp/0.o: in function `main':\n\
+             /home/me/my prog.c:12: undefined reference to `MPI_Win_create'\n\
+             /usr/lib/ld: /home/me/b.c:3: undefined reference to `helper'\n\
+             /usr/lib/ld: /tmp/0.o:(.text+0x1a): undefined reference to `fork'\n\
+             /home/me/b.c:14: undefined reference to `helper'\n\
+             collect2: error: ld returned 1 exit status\n",
+        );
+        assert_eq!(
+            linker.undefined(),
+            [
+                ("MPI_Win_create", "my prog.c:12"),
+                ("helper", "b.c:3"),
+                ("fork", "")
+            ]
+        );
+        let compiler = said(
+            "a.c:3:5: error: unknown type name 'MPI_Win'; did you mean 'MPI_Op'?\n\
+             a.c:4:5: \x1b[01;31m\x1b[Kerror: \x1b[m\x1b[K'\x1b[01m\x1b[KMPI_INFO_NULL\x1b[m\x1b[K' undeclared (first use in this function)\n\
+             a.c:5:5: error: 'other' undeclared (first use in this function)\n\
+             a.c:6:5: error: 'MPI_INFO_NULL' undeclared\n",
+        );
+        let missing = ["MPI_Win", "MPI_INFO_NULL"];
+        assert_eq!(compiler.unknown_to_the_compiler(), missing);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::capacity::Machine;
 use crate::instance::Plan;
 use crate::output::Sink;
-use crate::program::{self, Program};
+use crate::program::{self, Flags, Program};
 use crate::report::{self, JobFacts};
 use crate::signals::Signals;
 use crate::stop::{FAILURE, Stop};
@@ -72,9 +72,38 @@ pub struct Options {
     #[arg(short, long, visible_alias = "log")]
     verbose: bool,
 
-    /// The program: a C file (.c), a Rust file (.rs) or a linked image
-    #[arg(value_name = "PROGRAM")]
-    program: PathBuf,
+    /// Folder in which the C compiler looks for headers
+    #[arg(
+        short = 'I',
+        value_name = "FOLDER",
+        help_heading = "Options for C programs"
+    )]
+    include: Vec<OsString>,
+
+    /// Macro for the C compiler
+    #[arg(
+        short = 'D',
+        value_name = "NAME[=VALUE]",
+        help_heading = "Options for C programs"
+    )]
+    define: Vec<OsString>,
+
+    /// Library of the C compiler to link with; the mathematical one (m) always is
+    #[arg(
+        short = 'l',
+        value_name = "LIBRARY",
+        help_heading = "Options for C programs"
+    )]
+    library: Vec<OsString>,
+
+    /// More options for the C compiler, for example --cflags="-std=c99 -O3 -Wall" [default: -O2 -g]
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, value_parser = parse_flags,
+        help_heading = "Options for C programs")]
+    cflags: Vec<Vec<String>>,
+
+    /// The program: C files (.c, also .o and .a), a Rust file (.rs) or a linked image
+    #[arg(value_name = "PROGRAM", required = true)]
+    program: Vec<PathBuf>,
 
     /// The program's arguments
     #[arg(value_name = "ARGUMENTS", last = true)]
@@ -82,6 +111,28 @@ pub struct Options {
 }
 
 impl Options {
+    /// How the program is to be built.
+    fn flags(&self) -> Flags {
+        let with = |letter: &str, values: &[OsString]| {
+            let flag = |value: &OsString| {
+                let mut flag = OsString::from(letter);
+                flag.push(value);
+                flag
+            };
+            values.iter().map(flag).collect::<Vec<_>>()
+        };
+        let given = self.cflags.iter().flatten().map(OsString::from);
+        Flags {
+            compile: [with("-I", &self.include), with("-D", &self.define)]
+                .into_iter()
+                .flatten()
+                .chain(given)
+                .collect(),
+            link: with("-l", &self.library),
+            stack: self.stack,
+        }
+    }
+
     /// RAM of a node in bytes.
     fn node_memory(&self) -> u64 {
         let beside = self
@@ -102,6 +153,10 @@ impl Options {
 
 /// Which dimensions are meshes.
 type Mesh = [bool; 3];
+
+fn parse_flags(text: &str) -> Result<Vec<String>, String> {
+    shell_words::split(text).map_err(|_| format!("a quote in `{text}` is not closed"))
+}
 
 fn parse_eager(text: &str) -> Result<u64, String> {
     let greatest = GREATEST_EAGER_LIMIT as u64;
@@ -134,7 +189,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     Machine::look().check(shape.nodes().into(), node_memory)?;
 
     let tools = setup::ensure()?;
-    let image = program.build(&tools, options.stack)?;
+    let image = program.build(&tools, &options.flags())?;
     image.check_fits(node_memory, |memory| Needs {
         links: busiest_node_links(&shape),
         consoles: 2,
@@ -171,7 +226,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     }
     if let Some(path) = &options.report {
         let facts = JobFacts {
-            program: options.program.display().to_string(),
+            program: program.path().display().to_string(),
             arguments: options
                 .arguments
                 .iter()

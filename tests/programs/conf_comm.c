@@ -157,6 +157,35 @@ static void handlers(void)
     OK(MPI_Comm_free(&parent));
 }
 
+/* Names. */
+static void names(void)
+{
+    char name[MPI_MAX_OBJECT_NAME], longer[3 * MPI_MAX_OBJECT_NAME];
+    MPI_Comm comm;
+    int length = -1;
+
+    OK(MPI_Comm_get_name(MPI_COMM_WORLD, name, &length));
+    CHECK(strcmp(name, "MPI_COMM_WORLD") == 0 && length == (int)strlen(name));
+    OK(MPI_Comm_get_name(MPI_COMM_SELF, name, &length));
+    CHECK(strcmp(name, "MPI_COMM_SELF") == 0);
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_get_name(comm, name, &length));
+    CHECK(length == 0 && name[0] == '\0');
+    OK(MPI_Comm_set_name(comm, "first"));
+    OK(MPI_Comm_set_name(comm, "second one"));
+    OK(MPI_Comm_get_name(comm, name, &length));
+    CHECK(strcmp(name, "second one") == 0 && length == 10);
+    memset(longer, 'n', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    OK(MPI_Comm_set_name(comm, longer));
+    OK(MPI_Comm_get_name(comm, name, &length));
+    CHECK(length > 0 && length < MPI_MAX_OBJECT_NAME && name[length] == '\0' && name[length - 1] == 'n');
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Comm_set_name(MPI_COMM_WORLD, "everybody"));
+    OK(MPI_Comm_get_name(MPI_COMM_WORLD, name, &length));
+    CHECK(strcmp(name, "everybody") == 0);
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -165,5 +194,6 @@ int main(int argc, char **argv)
     partly();
     freed();
     handlers();
+    names();
     return check_end("conf_comm");
 }

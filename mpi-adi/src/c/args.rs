@@ -300,6 +300,28 @@ pub fn user_op_handle(index: usize) -> c_int {
     USER_OP_HANDLES + index as c_int
 }
 
+/// A string of the program's, cut to what `room` bytes hold with the closing zero. What is not UTF-8 is
+/// replaced.
+///
+/// # Safety
+/// A `from` that is not null points to a string.
+pub unsafe fn string<'a>(
+    from: *const core::ffi::c_char,
+    room: usize,
+    name: &'static str,
+) -> Result<alloc::borrow::Cow<'a, str>, Error> {
+    if from.is_null() {
+        return Err(Error::NullArgument { name });
+    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { core::ffi::CStr::from_ptr(from) }.to_bytes();
+    let mut cut = bytes.len().min(room - 1);
+    while cut < bytes.len() && cut > 0 && bytes[cut] & 0xc0 == 0x80 {
+        cut -= 1;
+    }
+    Ok(alloc::string::String::from_utf8_lossy(&bytes[..cut]))
+}
+
 /// Copies text with its closing zero to `to`, which has room for `room` bytes; the length without the zero.
 ///
 /// # Safety

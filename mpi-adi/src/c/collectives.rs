@@ -279,6 +279,120 @@ impl<'a> Places<'a> {
     }
 }
 
+/// Blocks of different lengths, one behind the other: what reduce_scatter divides.
+struct Row<'a> {
+    all: Span,
+    counts: &'a [c_int],
+    extent: usize,
+}
+
+impl<'a> Row<'a> {
+    /// # Safety
+    /// `counts` is as for [`args::array`], one item a rank; `buffer` is as for [`args::buffer`], for as
+    /// many elements as they add up to.
+    unsafe fn new(
+        comm: &Communicator<'_>,
+        buffer: *const c_void,
+        counts: *const c_int,
+        datatype: c_int,
+    ) -> Result<Row<'a>, Error> {
+        // SAFETY: the caller's promise.
+        let counts = unsafe { args::array(counts, comm.size() as usize, "recvcounts") }?;
+        let mut total = 0usize;
+        for count in counts {
+            total = total.saturating_add(args::length(*count, datatype)?);
+        }
+        // SAFETY: the caller's promise.
+        let all = unsafe { args::bytes(buffer, total) }?;
+        let extent = args::datatype(datatype)?.extent();
+        Ok(Row {
+            all,
+            counts,
+            extent,
+        })
+    }
+
+    fn of(&self, rank: Rank) -> Span {
+        let (before, from) = self.counts.split_at(rank as usize);
+        let elements = |counts: &[c_int]| counts.iter().map(|count| *count as usize).sum::<usize>();
+        let (offset, len) = (elements(before), elements(&from[..1]));
+        match len {
+            0 => Span::EMPTY,
+            _ => self.all.part(offset * self.extent, len * self.extent),
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Reduce_scatter(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    datatype: c_int,
+    op: c_int,
+    comm: c_int,
+) -> c_int {
+    on_comm("MPI_Reduce_scatter", comm, |comm| {
+        with_operation(op, datatype, |element, combine| {
+            let in_place = args::is_in_place(sendbuf);
+            let data = if in_place { recvbuf } else { sendbuf };
+            // SAFETY: the standard's promise about the buffers and `recvcounts` (section 5.10).
+            let (row, result) = unsafe {
+                let row = Row::new(&comm, data, recvcounts, datatype)?;
+                let result = args::bytes(recvbuf, row.of(comm.rank()).len())?;
+                (row, result)
+            };
+            let place = if in_place {
+                row.of(comm.rank())
+            } else {
+                result
+            };
+            coll::reduce_scatter(
+                comm,
+                "MPI_Reduce_scatter",
+                &|rank| row.of(rank),
+                (place, result),
+                element,
+                combine,
+            )
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Reduce_scatter_block(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    datatype: c_int,
+    op: c_int,
+    comm: c_int,
+) -> c_int {
+    on_comm("MPI_Reduce_scatter_block", comm, |comm| {
+        with_operation(op, datatype, |element, combine| {
+            let in_place = args::is_in_place(sendbuf);
+            let data = if in_place { recvbuf } else { sendbuf };
+            // SAFETY: the standard's promise about the buffers (section 5.10).
+            let (blocks, result) = unsafe {
+                (
+                    Blocks::new(&comm, data, recvcount, datatype)?,
+                    args::buffer(recvbuf, recvcount, datatype)?,
+                )
+            };
+            let own = blocks.of(comm.rank());
+            let place = if in_place { own } else { result };
+            coll::reduce_scatter(
+                comm,
+                "MPI_Reduce_scatter_block",
+                &|rank| blocks.of(rank),
+                (place, result),
+                element,
+                combine,
+            )
+        })
+    })
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Gather(
     sendbuf: *const c_void,

@@ -12,14 +12,17 @@
 )]
 
 use alloc::boxed::Box;
-use core::ffi::{c_int, c_void};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::Ordering;
 
 use spin::Mutex;
 
 use super::args;
 use super::constants::*;
-use super::{PROCESS, env, on_comm};
+use super::environment::put_text;
+use super::{Blame, PROCESS, env, on_comm};
 use crate::comm::{Communicator, Group, Seat, base};
 use crate::envelope::{Context, Rank, Tag};
 use crate::error::Error;
@@ -71,6 +74,7 @@ impl Entry {
             && body.freed
             && body.requests == 0
         {
+            unname(body.seat.context);
             self.body = None;
             self.generation = self.generation.wrapping_add(1) & GENERATIONS;
             if let Group::List(list) = body.seat.group {
@@ -104,11 +108,16 @@ fn world() -> Seat<'static> {
     Seat::world(rank.load(Ordering::Relaxed), size.load(Ordering::Relaxed))
 }
 
+/// This process's number in the job.
+pub(super) fn own_number() -> Rank {
+    world().rank
+}
+
 fn own() -> Seat<'static> {
     Seat::own(world().rank)
 }
 
-fn seat(handle: c_int) -> Option<Seat<'static>> {
+pub(super) fn seat(handle: c_int) -> Option<Seat<'static>> {
     match handle {
         MPI_COMM_WORLD => Some(world()),
         MPI_COMM_SELF => Some(own()),
@@ -138,7 +147,7 @@ pub(super) fn handler(comm: c_int) -> c_int {
     }
 }
 
-fn set_handler(comm: c_int, handler: c_int) {
+pub(super) fn set_handler(comm: c_int, handler: c_int) {
     let [of_world, of_self] = &PROCESS.handlers;
     match comm {
         MPI_COMM_WORLD => of_world.store(handler, Ordering::Relaxed),
@@ -153,6 +162,19 @@ fn set_handler(comm: c_int, handler: c_int) {
     }
 }
 
+/// Whether any communicator has this error handler.
+pub(super) fn in_use(handler: c_int) -> bool {
+    let made = |body: &Body| body.handler == handler;
+    PROCESS
+        .handlers
+        .iter()
+        .any(|of| of.load(Ordering::Relaxed) == handler)
+        || TABLE
+            .lock()
+            .iter()
+            .any(|entry| entry.body.as_ref().is_some_and(made))
+}
+
 /// Counts a request of the communicator with this handle.
 pub(super) fn request_started(comm: c_int) {
     with_entry(comm, |entry| {
@@ -162,11 +184,31 @@ pub(super) fn request_started(comm: c_int) {
     });
 }
 
+/// As [`request_started`], by the communicator's context: it may have been freed since.
+pub(super) fn request_started_in(context: Context) {
+    with_context(context, |body| body.requests += 1);
+}
+
+/// Runs `f` on the made communicator with this context, freed or not; gives its place free if that is all
+/// that it has waited for.
+fn with_context(context: Context, f: impl FnOnce(&mut Body)) {
+    let context = base(context);
+    let mut table = TABLE.lock();
+    let mut entries = table.iter_mut();
+    let entry = entries.find(|entry| entry.body.is_some_and(|body| body.seat.context == context));
+    if let Some(entry) = entry {
+        if let Some(body) = &mut entry.body {
+            f(body);
+        }
+        entry.release();
+    }
+}
+
 /// A request's communicator, found by the request's context, freed or not.
 #[derive(Clone, Copy)]
 pub(super) struct Home {
-    /// Its error handler.
-    pub handler: c_int,
+    /// Itself and its error handler.
+    pub blame: Blame,
     seat: Seat<'static>,
 }
 
@@ -181,37 +223,40 @@ pub(super) fn home(context: Context) -> Home {
     let context = base(context);
     let [of_world, of_self] =
         [(MPI_COMM_WORLD, world()), (MPI_COMM_SELF, own())].map(|(comm, seat)| Home {
-            handler: handler(comm),
+            blame: Blame {
+                comm,
+                handler: handler(comm),
+            },
             seat,
         });
     if context == of_self.seat.context {
         return of_self;
     }
     let table = TABLE.lock();
-    let mut bodies = table.iter().filter_map(|entry| entry.body);
+    let mut entries = table.iter().enumerate();
     // A made communicator stays until its requests are complete, so that it is found here.
-    match bodies.find(|body| body.seat.context == context) {
-        Some(Body { handler, seat, .. }) => Home { handler, seat },
-        None => of_world,
-    }
+    let found = entries.find_map(|(index, entry)| {
+        let body = entry.body.filter(|body| body.seat.context == context)?;
+        Some(Home {
+            blame: Blame {
+                comm: entry.handle(index),
+                handler: body.handler,
+            },
+            seat: body.seat,
+        })
+    });
+    found.unwrap_or(of_world)
 }
 
 /// A request of the communicator with this context has completed.
 pub(super) fn request_completed(context: Context) {
-    let context = base(context);
-    let mut table = TABLE.lock();
-    let mut bodies = table.iter_mut();
-    let entry = bodies.find(|entry| entry.body.is_some_and(|body| body.seat.context == context));
-    if let Some(entry) = entry {
-        if let Some(body) = &mut entry.body {
-            body.requests = body.requests.saturating_sub(1);
-        }
-        entry.release();
-    }
+    with_context(context, |body| {
+        body.requests = body.requests.saturating_sub(1)
+    });
 }
 
 /// Makes sure before a collective creation that this process has a place for the result.
-fn check_room() -> Result<(), Error> {
+pub(super) fn check_room() -> Result<(), Error> {
     match TABLE.lock().iter().any(|entry| entry.body.is_none()) {
         true => Ok(()),
         false => Err(Error::Limit {
@@ -222,7 +267,7 @@ fn check_room() -> Result<(), Error> {
 }
 
 /// Enters a new communicator, with its parent's error handler; its handle.
-fn enter(made: Made, parent: c_int) -> Result<c_int, Error> {
+pub(super) fn enter(made: Made, parent: c_int) -> Result<c_int, Error> {
     let handler = handler(parent);
     let mut table = TABLE.lock();
     let mut places = table.iter_mut().enumerate();
@@ -320,28 +365,6 @@ fn compare(first: Communicator<'_>, second: Communicator<'_>) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_set_errhandler(comm: c_int, errhandler: c_int) -> c_int {
-    on_comm("MPI_Comm_set_errhandler", comm, |_| {
-        if !matches!(errhandler, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN) {
-            return Err(Error::Argument {
-                what: "errhandler is neither MPI_ERRORS_ARE_FATAL nor MPI_ERRORS_RETURN",
-            });
-        }
-        set_handler(comm, errhandler);
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_get_errhandler(comm: c_int, errhandler: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_get_errhandler", comm, |_| {
-        // SAFETY: the standard's promise about `errhandler`.
-        *unsafe { args::out(errhandler, "errhandler") }? = handler(comm);
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
     on_comm("MPI_Comm_rank", comm, |comm| {
         // SAFETY: the standard's promise about `rank`.
@@ -370,6 +393,54 @@ pub unsafe extern "C" fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *m
             compare(first, second)
         };
         Ok(())
+    })
+}
+
+/// The names that the program has given to communicators, by context, in its heap.
+static NAMES: Mutex<Vec<(Context, Box<str>)>> = Mutex::new(Vec::new());
+
+/// Forgets a communicator's name.
+fn unname(context: Context) {
+    NAMES.lock().retain(|(named, _)| *named != context);
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char) -> c_int {
+    on_comm("MPI_Comm_set_name", comm, |comm| {
+        // SAFETY: the standard's promise about `comm_name`: a string.
+        let name = unsafe { args::string(comm_name, MPI_MAX_OBJECT_NAME, "comm_name") }?;
+        let bytes = name.len() + size_of::<(Context, Box<str>)>();
+        let none = Error::NoRoom { bytes };
+        let mut copy = String::new();
+        copy.try_reserve_exact(name.len()).map_err(|_| none)?;
+        copy.push_str(&name);
+        let context = comm.seat().context;
+        unname(context);
+        let mut names = NAMES.lock();
+        names.try_reserve(1).map_err(|_| none)?;
+        names.push((context, copy.into_boxed_str()));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_get_name(
+    comm: c_int,
+    comm_name: *mut c_char,
+    resultlen: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Comm_get_name", comm, |comm| {
+        let context = comm.seat().context;
+        let names = NAMES.lock();
+        let given = names.iter().find(|(named, _)| *named == context);
+        let name = match given {
+            Some((_, name)) => name,
+            None if context == world().context => "MPI_COMM_WORLD",
+            None if context == own().context => "MPI_COMM_SELF",
+            None => "",
+        };
+        // SAFETY: the standard's promise about both.
+        unsafe { put_text(comm_name, MPI_MAX_OBJECT_NAME, name, resultlen) }
     })
 }
 

@@ -1,4 +1,4 @@
-//! Sections 3.7.3 and 3.7.5: waiting and testing.
+//! Sections 3.7.3 to 3.7.6 and 3.8.4: waiting and testing, freeing, cancelling.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
     missing_docs,
@@ -11,14 +11,15 @@ use core::ffi::c_int;
 
 use super::args;
 use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_UNDEFINED};
-use super::{MPI_Status, code, communicators, end, end_under, env};
+use super::{Blame, MPI_Status, code, communicators, end, end_under, env, on_process, persistent};
 use crate::Adi;
 use crate::call::block_on;
+use crate::envelope::Context;
 use crate::error::{Class, Error};
 use crate::kernel::{CallNote, Env};
 use crate::request::RequestId;
 
-/// The request of a send to MPI_PROC_NULL: complete from the start.
+/// The request of a send to MPI_PROC_NULL, or of a buffered one: complete from the start.
 pub(super) const SENT_TO_NOBODY: c_int = 0x2c00_0001;
 /// The request of a receive from MPI_PROC_NULL: complete from the start.
 pub(super) const RECEIVED_FROM_NOBODY: c_int = 0x2c00_0002;
@@ -34,25 +35,31 @@ pub(super) fn started(comm: c_int, id: RequestId) -> c_int {
     handle(id)
 }
 
+/// As [`started`], by the communicator's context.
+pub(super) fn started_in(context: Context, id: RequestId) -> c_int {
+    communicators::request_started_in(context);
+    handle(id)
+}
+
 /// What a handle names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Named {
-    /// MPI_REQUEST_NULL: inactive.
-    Null,
+pub(super) enum Named {
+    /// Nothing that is under way: MPI_REQUEST_NULL, or a persistent request that has not been started.
+    Inactive,
     /// A request that was complete from the start, with this status.
     Complete(MPI_Status),
     /// A request of the device.
     Live(RequestId),
 }
 
-fn named(adi: &Adi, handle: c_int) -> Result<Named, Error> {
-    match handle {
-        MPI_REQUEST_NULL => Ok(Named::Null),
+pub(super) fn named(adi: &Adi, handle: c_int) -> Result<Named, Error> {
+    match persistent::active(handle).unwrap_or(handle) {
+        MPI_REQUEST_NULL => Ok(Named::Inactive),
         SENT_TO_NOBODY => Ok(Named::Complete(MPI_Status::EMPTY)),
         RECEIVED_FROM_NOBODY => Ok(Named::Complete(MPI_Status::NOBODY)),
-        _ => {
-            let id = RequestId(!handle as u32);
-            if handle < 0 && adi.knows(id) {
+        active => {
+            let id = RequestId(!active as u32);
+            if active < 0 && adi.knows(id) {
                 Ok(Named::Live(id))
             } else {
                 Err(Error::Request { handle })
@@ -64,7 +71,7 @@ fn named(adi: &Adi, handle: c_int) -> Result<Named, Error> {
 /// A request that has completed: its status, and its error with its communicator's error handler.
 struct Completed {
     status: MPI_Status,
-    error: Option<(c_int, Error)>,
+    error: Option<(Blame, Error)>,
 }
 
 impl Completed {
@@ -81,18 +88,43 @@ impl Completed {
     }
 }
 
-/// If the request that `handle` names is complete, frees it and resets the handle. MPI_REQUEST_NULL is
+/// The request of this handle is over: a persistent one is inactive again, of others the handle is reset.
+fn reset(handle: &mut c_int) {
+    if !persistent::deactivate(*handle) {
+        *handle = MPI_REQUEST_NULL;
+    }
+}
+
+/// If the request that `handle` names is complete, frees it and resets the handle. What is inactive is
 /// complete, with the empty status.
 fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
-    let id = match named(adi, *handle)? {
-        Named::Null => {
+    let completed = peek(adi, *handle)?;
+    if completed.is_some() {
+        if let Named::Live(id) = named(adi, *handle)? {
+            forget(adi, id);
+        }
+        reset(handle);
+    }
+    Ok(completed)
+}
+
+/// Gives a request up, finished or not, and tells its communicator.
+fn forget(adi: &mut Adi, id: RequestId) {
+    let context = adi.requests().get(id).map_or(0, |request| request.context);
+    adi.forget(id);
+    communicators::request_completed(context);
+}
+
+/// How the request that `handle` names has ended, if it has; leaves everything as it is.
+fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error> {
+    let id = match named(adi, handle)? {
+        Named::Inactive => {
             return Ok(Some(Completed {
                 status: MPI_Status::EMPTY,
                 error: None,
             }));
         }
         Named::Complete(status) => {
-            *handle = MPI_REQUEST_NULL;
             return Ok(Some(Completed {
                 status,
                 error: None,
@@ -101,10 +133,9 @@ fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, 
         Named::Live(id) => id,
     };
     let context = adi.requests().get(id).map_or(0, |request| request.context);
-    let Some(outcome) = adi.test(id) else {
+    let Some(outcome) = adi.peek(id) else {
         return Ok(None);
     };
-    *handle = MPI_REQUEST_NULL;
     let home = communicators::home(context);
     let (source, tag, bytes) = (home.rank(outcome.source), outcome.tag, outcome.bytes);
     let mut status = MPI_Status::EMPTY;
@@ -117,10 +148,9 @@ fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, 
         status.midplane_bytes = bytes as core::ffi::c_longlong;
         if outcome.truncated {
             let room = bytes;
-            error = Some((home.handler, Error::Truncated { source, tag, room }));
+            error = Some((home.blame, Error::Truncated { source, tag, room }));
         }
     }
-    communicators::request_completed(context);
     Ok(Some(Completed { status, error }))
 }
 
@@ -188,7 +218,7 @@ fn end_one(
         status.set(completed.status);
     }
     match completed.error {
-        Some((handler, error)) => end_under(function, handler, Err(error)),
+        Some((blame, error)) => end_under(function, blame, Err(error)),
         None => end(function, MPI_COMM_WORLD, Ok(())),
     }
 }
@@ -229,7 +259,7 @@ pub unsafe extern "C" fn MPI_Test(
 #[derive(Default)]
 struct Several {
     failed: usize,
-    first: Option<(c_int, Class)>,
+    first: Option<(Blame, Class)>,
 }
 
 impl Several {
@@ -237,17 +267,17 @@ impl Several {
         if let Some(place) = place {
             *place = completed.full_status();
         }
-        if let Some((handler, error)) = &completed.error {
+        if let Some((blame, error)) = &completed.error {
             self.failed += 1;
-            self.first.get_or_insert((*handler, error.class()));
+            self.first.get_or_insert((*blame, error.class()));
         }
     }
 
     fn end(self, function: &'static str) -> c_int {
         match self.first {
-            Some((handler, first)) => end_under(
+            Some((blame, first)) => end_under(
                 function,
-                handler,
+                blame,
                 Err(Error::InStatus {
                     failed: self.failed,
                     first,
@@ -348,7 +378,7 @@ pub unsafe extern "C" fn MPI_Testall(
 
 /// What a look at a list of requests for one that is complete has found.
 enum Any {
-    /// Nothing but MPI_REQUEST_NULL.
+    /// Nothing but inactive requests.
     Inactive,
     /// The request at this place.
     At(usize, Completed),
@@ -358,7 +388,7 @@ enum Any {
 fn complete_any(adi: &mut Adi, requests: &mut [c_int]) -> Result<Option<Any>, Error> {
     let mut active = false;
     for (i, request) in requests.iter_mut().enumerate() {
-        if *request == MPI_REQUEST_NULL {
+        if named(adi, *request)? == Named::Inactive {
             continue;
         }
         active = true;
@@ -454,7 +484,7 @@ fn complete_some(
 ) -> Result<Option<usize>, Error> {
     let (mut active, mut done) = (false, 0);
     for (i, request) in requests.iter_mut().enumerate() {
-        if *request == MPI_REQUEST_NULL {
+        if named(adi, *request)? == Named::Inactive {
             continue;
         }
         active = true;
@@ -534,6 +564,69 @@ pub unsafe extern "C" fn MPI_Testsome(
             })?;
             *out = self::outcount(done);
             Ok(several)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Request_get_status(
+    request: c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_process("MPI_Request_get_status", |env| {
+        // SAFETY: the standard's promise about `flag` and `status`.
+        let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };
+        let completed = look(env, "MPI_Request_get_status", |adi| peek(adi, request))?;
+        *flag = completed.is_some().into();
+        if let (Some(completed), Some(status)) = (completed, status) {
+            status.set(completed.status);
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Request_free(request: *mut c_int) -> c_int {
+    on_process("MPI_Request_free", |env| {
+        // SAFETY: the standard's promise about `request`.
+        let request = unsafe { args::out(request, "request") }?;
+        let mut result = Ok(());
+        env.with(&mut |adi, _| {
+            result = match named(adi, *request) {
+                // It goes on, and is freed when it has finished (section 3.7.3).
+                Ok(Named::Live(id)) => {
+                    forget(adi, id);
+                    Ok(())
+                }
+                Ok(Named::Inactive) if *request == MPI_REQUEST_NULL => Err(Error::Request {
+                    handle: MPI_REQUEST_NULL,
+                }),
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            };
+        });
+        result?;
+        persistent::free(*request);
+        *request = MPI_REQUEST_NULL;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cancel(request: *mut c_int) -> c_int {
+    on_process("MPI_Cancel", |env| {
+        // SAFETY: the standard's promise about `request`.
+        let handle = *unsafe { args::out(request, "request") }?;
+        look(env, "MPI_Cancel", |adi| match named(adi, handle)? {
+            // A send is not taken back: it completes as if it had not been cancelled, which the standard
+            // leaves open (section 3.8.4).
+            Named::Live(id) => {
+                adi.cancel(id);
+                Ok(())
+            }
+            Named::Complete(_) => Ok(()),
+            Named::Inactive => Err(Error::Request { handle }),
         })
     })
 }

@@ -15,7 +15,7 @@ use super::args;
 use super::constants::*;
 use super::{PROCESS, Phase, any_env, end, on_process, phase, set_phase};
 use crate::api::Mpi;
-use crate::error::{Class, Error};
+use crate::error::Error;
 use crate::kernel::AbortReason;
 
 const VERSION: c_int = 3;
@@ -27,7 +27,7 @@ const LIBRARY: &str = concat!(
 );
 
 /// A result of a call that may come before MPI_Init: such a call has no handler but the fatal one.
-fn early(function: &'static str, result: Result<(), Error>) -> c_int {
+pub(super) fn early(function: &'static str, result: Result<(), Error>) -> c_int {
     end(function, MPI_COMM_WORLD, result)
 }
 
@@ -113,6 +113,7 @@ pub unsafe extern "C" fn MPI_Finalized(flag: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     on_process("MPI_Finalize", |env| {
+        super::buffered::finish(env);
         Mpi::new(env).finalize()?;
         set_phase(Phase::After);
         Ok(())
@@ -160,7 +161,7 @@ pub unsafe extern "C" fn MPI_Get_library_version(
 
 /// # Safety
 /// `to` has room for `room` bytes, and `length` is as for [`args::out`].
-unsafe fn put_text(
+pub(super) unsafe fn put_text(
     to: *mut c_char,
     room: usize,
     text: &str,
@@ -196,46 +197,6 @@ pub extern "C" fn MPI_Wtick() -> c_double {
         env.with(&mut |_, kernel| tick = kernel.tick());
     }
     tick as c_double / 1e9
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
-    early("MPI_Error_class", {
-        // SAFETY: the standard's promise about `errorclass`.
-        unsafe { args::out(errorclass, "errorclass") }.and_then(|class| {
-            *class = super::code(error_class(errorcode)?);
-            Ok(())
-        })
-    })
-}
-
-fn error_class(code: c_int) -> Result<Class, Error> {
-    Class::from_code(code).ok_or(Error::Argument {
-        what: "not an error code of this library",
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Error_string(
-    errorcode: c_int,
-    string: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
-    early("MPI_Error_string", {
-        error_class(errorcode).and_then(|class| {
-            // SAFETY: the standard's promise about both.
-            unsafe { put_text(string, MPI_MAX_ERROR_STRING, class.words(), resultlen) }
-        })
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
-    on_process("MPI_Errhandler_free", |_| {
-        // SAFETY: the standard's promise about `errhandler`. The predefined ones stay; the handle is gone.
-        *unsafe { args::out(errhandler, "errhandler") }? = MPI_ERRHANDLER_NULL;
-        Ok(())
-    })
 }
 
 #[unsafe(no_mangle)]

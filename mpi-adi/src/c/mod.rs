@@ -11,24 +11,31 @@
 //! arguments say, valid for as long as the standard says. Everything else is checked.
 
 mod args;
+mod buffered;
 mod collectives;
 mod communicators;
 mod completion;
 mod environment;
+mod errors;
+mod groups;
+mod persistent;
 mod point_to_point;
 
 use core::ffi::{c_int, c_longlong};
-use core::fmt::Write;
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use crate::comm::Communicator;
 use crate::error::{Class, Error};
-use crate::kernel::{AbortReason, Env};
+use crate::kernel::Env;
 
+pub use buffered::*;
 pub use collectives::*;
 pub use communicators::*;
 pub use completion::*;
 pub use environment::*;
+pub use errors::*;
+pub use groups::*;
+pub use persistent::*;
 pub use point_to_point::*;
 
 /// `MPI_Status`.
@@ -61,13 +68,16 @@ pub mod constants {
     pub const MPI_COMM_NULL: c_int = 0x0400_0000;
     pub const MPI_COMM_WORLD: c_int = 0x4400_0000;
     pub const MPI_COMM_SELF: c_int = 0x4400_0001;
+    pub const MPI_GROUP_NULL: c_int = 0x0800_0000;
+    pub const MPI_GROUP_EMPTY: c_int = 0x4800_0000;
     pub const MPI_REQUEST_NULL: c_int = 0;
     pub const MPI_OP_NULL: c_int = 0x1800_0000;
     pub const MPI_ERRHANDLER_NULL: c_int = 0x1400_0000;
     pub const MPI_ERRORS_ARE_FATAL: c_int = 0x5400_0000;
     pub const MPI_ERRORS_RETURN: c_int = 0x5400_0001;
     pub const MPI_MAX_PROCESSOR_NAME: usize = 64;
-    pub const MPI_MAX_ERROR_STRING: usize = 160;
+    pub const MPI_MAX_ERROR_STRING: usize = 512;
+    pub const MPI_MAX_OBJECT_NAME: usize = 64;
     pub const MPI_MAX_LIBRARY_VERSION_STRING: usize = 128;
     pub const MPI_THREAD_SINGLE: c_int = 0;
     pub const MPI_THREAD_SERIALIZED: c_int = 2;
@@ -82,10 +92,9 @@ pub mod constants {
     pub const MPI_WTIME_IS_GLOBAL: c_int = 0x6440_0007;
 }
 
-use constants::{MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN, MPI_SUCCESS};
+use constants::{MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL};
+use errors::{Blame, end, end_under};
 
-/// Greatest length in bytes of the message of a fatal error; longer ones are cut.
-const MESSAGE_BYTES: usize = 480;
 /// Operations that a program can have created at one time (MPI_Op_create).
 pub const USER_OPS: usize = 32;
 
@@ -163,45 +172,6 @@ fn env() -> Result<&'static dyn Env, Error> {
             what: "called after MPI_Finalize",
         }),
     }
-}
-
-/// Ends a call of `function` on `comm`: success, or the error by way of the communicator's handler.
-fn end(function: &'static str, comm: c_int, result: Result<(), Error>) -> c_int {
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => raise(function, communicators::handler(comm), error),
-    }
-}
-
-/// Ends a call of `function`: success, or the error by way of this handler.
-fn end_under(function: &'static str, handler: c_int, result: Result<(), Error>) -> c_int {
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => raise(function, handler, error),
-    }
-}
-
-/// Does not return under MPI_ERRORS_ARE_FATAL.
-#[cold]
-fn raise(function: &'static str, handler: c_int, error: Error) -> c_int {
-    // An error outside of MPI's working time cannot be returned: nobody could have asked for that yet.
-    let returns = phase() == Phase::Running && handler == MPI_ERRORS_RETURN;
-    if !returns && let Ok(env) = any_env() {
-        env.with(&mut |adi, kernel| {
-            let mut text = heapless::String::<MESSAGE_BYTES>::new();
-            let class = error.class().words();
-            let (rank, here) = (adi.rank(), adi.here());
-            // What does not fit is cut off; the beginning says the most.
-            let _ = write!(
-                text,
-                "rank {rank} at ({},{},{}): {function} failed with {class}: ",
-                here.x, here.y, here.z
-            );
-            let _ = write!(text, "{error}");
-            kernel.abort(AbortReason::MpiError(&text), 1)
-        });
-    }
-    error.class() as c_int
 }
 
 /// A call that belongs to a communicator.

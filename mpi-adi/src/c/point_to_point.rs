@@ -22,15 +22,16 @@ use crate::memory::Span;
 use crate::request::Mode;
 
 /// The arguments of a send.
-struct Send {
-    span: Span,
-    dest: Peer<Rank>,
-    tag: Tag,
+#[derive(Clone, Copy)]
+pub(super) struct Send {
+    pub span: Span,
+    pub dest: Peer<Rank>,
+    pub tag: Tag,
 }
 
 /// # Safety
 /// As for [`args::buffer`].
-unsafe fn send_args(
+pub(super) unsafe fn send_args(
     comm: &Communicator<'_>,
     buf: *const c_void,
     count: c_int,
@@ -45,15 +46,16 @@ unsafe fn send_args(
 }
 
 /// The arguments of a receive.
-struct Receive {
-    span: Span,
-    source: Peer<Option<Rank>>,
-    tag: Option<Tag>,
+#[derive(Clone, Copy)]
+pub(super) struct Receive {
+    pub span: Span,
+    pub source: Peer<Option<Rank>>,
+    pub tag: Option<Tag>,
 }
 
 /// # Safety
 /// As for [`args::buffer`].
-unsafe fn recv_args(
+pub(super) unsafe fn recv_args(
     comm: &Communicator<'_>,
     buf: *mut c_void,
     count: c_int,

@@ -1,0 +1,207 @@
+//! Section 3.6, and the buffered sends of sections 3.4 and 3.7.2: out of the buffer that the program has
+//! attached.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::{c_int, c_void};
+
+use spin::Mutex;
+
+use super::args::{self, Peer};
+use super::completion::SENT_TO_NOBODY;
+use super::point_to_point::send_args;
+use super::{env, on_comm, on_process};
+use crate::buffered::Room;
+use crate::call::block_on;
+use crate::comm::Communicator;
+use crate::envelope::{Rank, Tag};
+use crate::error::Error;
+use crate::kernel::{CallNote, Env};
+use crate::memory::Span;
+use crate::request::Mode;
+
+/// The buffer that is attached.
+struct Attached {
+    address: *mut c_void,
+    size: c_int,
+    room: Room,
+}
+
+// SAFETY: the address is the program's and is only handed back to it; the bytes behind it are reached by
+// spans alone.
+unsafe impl Send for Attached {}
+
+/// No call holds the lock while it waits, and interrupts do not come here.
+static ATTACHED: Mutex<Option<Attached>> = Mutex::new(None);
+
+/// Copies the message into the attached buffer and sends it from there.
+pub(super) fn send(
+    comm: Communicator<'_>,
+    function: &'static str,
+    data: Span,
+    dest: Rank,
+    tag: Tag,
+) -> Result<(), Error> {
+    let mut attached = ATTACHED.lock();
+    let Some(Attached { address, room, .. }) = attached.as_mut() else {
+        return Err(Error::Buffer {
+            what: "no buffer is attached; give one with MPI_Buffer_attach",
+        });
+    };
+    room.prepare()?;
+    let len = data.len();
+    let mut place = room.at_the_end(len);
+    if place.is_none() {
+        comm.env.with(&mut |adi, kernel| {
+            kernel.note(Some(comm.note(function, Some(dest), Some(tag))));
+            // What has been delivered makes room, news of which may be on its way.
+            while kernel.poll(adi) {}
+            room.reclaim(adi);
+            kernel.note(None);
+        });
+        place = room.anywhere(len);
+    }
+    let Some(place) = place else {
+        return Err(Error::BufferFull {
+            bytes: len,
+            size: room.bytes(),
+            used: room.used(),
+        });
+    };
+    let span = if len == 0 {
+        Span::EMPTY
+    } else {
+        let to = address.cast::<u8>().wrapping_add(place.offset);
+        // SAFETY: the standard's promise about the attached buffer, which is the library's alone until it
+        // is detached (section 3.6), and the place is within it and free; `data` is the program's own
+        // buffer, which cannot be this one.
+        unsafe {
+            let copy = core::slice::from_raw_parts_mut(to, len);
+            comm.env
+                .with(&mut |_, kernel| kernel.memory().read(data, 0, copy));
+            Span::new(to, len)
+        }
+    };
+    let id = comm.start_send(function, span, dest, tag, Mode::Standard)?;
+    room.take(place, id);
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Bsend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+) -> c_int {
+    on_comm("MPI_Bsend", comm, |comm| {
+        // SAFETY: the standard's promise about `buf` (section 3.2.2).
+        let message = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
+        match message.dest {
+            Peer::Nobody => Ok(()),
+            Peer::Somebody(dest) => send(comm, "MPI_Bsend", message.span, dest, message.tag),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Ibsend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Ibsend", comm, |comm| {
+        // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`.
+        let (message, request) = unsafe {
+            (
+                send_args(&comm, buf, count, datatype, dest, tag)?,
+                args::out(request, "request")?,
+            )
+        };
+        if let Peer::Somebody(dest) = message.dest {
+            send(comm, "MPI_Ibsend", message.span, dest, message.tag)?;
+        }
+        // The message is in the attached buffer: there is nothing to wait for.
+        *request = SENT_TO_NOBODY;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
+    on_process("MPI_Buffer_attach", |_| {
+        let bytes = usize::try_from(size).map_err(|_| Error::Argument {
+            what: "a buffer of a negative size",
+        })?;
+        // SAFETY: only checked; the promise about the buffer is given at each use.
+        unsafe { args::bytes(buffer, bytes) }?;
+        let mut attached = ATTACHED.lock();
+        if attached.is_some() {
+            return Err(Error::Buffer {
+                what: "a buffer is attached already; detach it first",
+            });
+        }
+        *attached = Some(Attached {
+            address: buffer,
+            size,
+            room: Room::new(bytes),
+        });
+        Ok(())
+    })
+}
+
+/// Blocks until every message has left the attached buffer, if there is one, and takes it away.
+fn detach(env: &dyn Env, function: &'static str) -> Option<(*mut c_void, c_int)> {
+    let note = CallNote {
+        function,
+        peer: None,
+        tag: None,
+    };
+    block_on(env, note, |adi, _| {
+        let mut attached = ATTACHED.lock();
+        match attached.as_mut() {
+            None => Some(None),
+            Some(Attached { room, .. }) => {
+                room.reclaim(adi);
+                room.is_empty().then(|| attached.take())
+            }
+        }
+    })
+    .map(|attached| (attached.address, attached.size))
+}
+
+/// MPI_Finalize detaches the buffer (section 8.7).
+pub(super) fn finish(env: &dyn Env) {
+    detach(env, "MPI_Finalize");
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
+    on_process("MPI_Buffer_detach", |_| {
+        // SAFETY: the standard's promise about both; the first is the address of a pointer.
+        let (buffer_addr, size) = unsafe {
+            (
+                args::out(buffer_addr.cast::<*mut c_void>(), "buffer_addr")?,
+                args::out(size, "size")?,
+            )
+        };
+        let Some(attached) = detach(env()?, "MPI_Buffer_detach") else {
+            return Err(Error::Buffer {
+                what: "no buffer is attached",
+            });
+        };
+        (*buffer_addr, *size) = attached;
+        Ok(())
+    })
+}

@@ -1,0 +1,330 @@
+//! Sections 6.3 and 6.4.2: groups, and communicators made of them.
+//!
+//! A group's handle is its place in a table in the program's heap, and that place's generation.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use alloc::vec::Vec;
+use core::ffi::c_int;
+
+use spin::Mutex;
+
+use super::args;
+use super::communicators::{check_room, enter, own_number};
+use super::constants::*;
+use super::{on_comm, on_process};
+use crate::comm::Communicator;
+use crate::envelope::Rank;
+use crate::error::Error;
+use crate::group::{self, Comparison, Members};
+
+/// Groups that a program can have at one time; the heap may end sooner.
+pub const GROUPS: usize = 1 << INDEX_BITS;
+
+const HANDLES: c_int = 0x8800_0000_u32 as c_int;
+const INDEX_BITS: u32 = 12;
+const GENERATIONS: u16 = 0x7fff;
+
+struct Entry {
+    generation: u16,
+    members: Option<Vec<Rank>>,
+}
+
+/// No call holds the lock while it waits, and interrupts do not come here.
+static TABLE: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+
+fn handle(index: usize, generation: u16) -> c_int {
+    HANDLES | c_int::from(generation) << INDEX_BITS | index as c_int
+}
+
+fn index(handle: c_int) -> usize {
+    (handle & ((1 << INDEX_BITS) - 1)) as usize
+}
+
+impl Entry {
+    fn is(&self, at: usize, named: c_int) -> bool {
+        handle(at, self.generation) == named && self.members.is_some()
+    }
+}
+
+/// The members of the group that `named` names.
+fn members(table: &[Entry], named: c_int) -> Result<&[Rank], Error> {
+    if named == MPI_GROUP_EMPTY {
+        return Ok(&[]);
+    }
+    let at = index(named);
+    table
+        .get(at)
+        .filter(|entry| entry.is(at, named))
+        .and_then(|entry| entry.members.as_deref())
+        .ok_or(Error::Group { handle: named })
+}
+
+/// Enters a group; its handle. An empty one is MPI_GROUP_EMPTY.
+fn enter_group(table: &mut Vec<Entry>, members: Vec<Rank>) -> Result<c_int, Error> {
+    if members.is_empty() {
+        return Ok(MPI_GROUP_EMPTY);
+    }
+    let free = table.iter().position(|entry| entry.members.is_none());
+    let at = match free {
+        Some(at) => at,
+        None if table.len() == GROUPS => {
+            return Err(Error::Limit {
+                what: "groups",
+                limit: GROUPS,
+            });
+        }
+        None => {
+            let bytes = size_of::<Entry>();
+            table.try_reserve(1).map_err(|_| Error::NoRoom { bytes })?;
+            table.push(Entry {
+                generation: 0,
+                members: None,
+            });
+            table.len() - 1
+        }
+    };
+    table[at].members = Some(members);
+    Ok(handle(at, table[at].generation))
+}
+
+/// A call that makes a group.
+///
+/// # Safety
+/// `result` is as for [`args::out`].
+unsafe fn making(
+    function: &'static str,
+    result: *mut c_int,
+    make: impl FnOnce(&[Entry]) -> Result<Vec<Rank>, Error>,
+) -> c_int {
+    on_process(function, |_| {
+        // SAFETY: the caller's promise.
+        let result = unsafe { args::out(result, "newgroup") }?;
+        let mut table = TABLE.lock();
+        let made = make(&table)?;
+        *result = enter_group(&mut table, made)?;
+        Ok(())
+    })
+}
+
+fn members_of(comm: &Communicator<'_>) -> Result<Vec<Rank>, Error> {
+    let mut members = Members::with_room(comm.size() as usize)?;
+    members.append((0..comm.size()).map(|rank| comm.seat().to_world(rank)));
+    Ok(members.done())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_group(comm: c_int, group: *mut c_int) -> c_int {
+    on_comm("MPI_Comm_group", comm, |comm| {
+        // SAFETY: the standard's promise about `group`.
+        let group = unsafe { args::out(group, "group") }?;
+        *group = enter_group(&mut TABLE.lock(), members_of(&comm)?)?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Group_size(group: c_int, size: *mut c_int) -> c_int {
+    on_process("MPI_Group_size", |_| {
+        // SAFETY: the standard's promise about `size`.
+        *unsafe { args::out(size, "size") }? = members(&TABLE.lock(), group)?.len() as c_int;
+        Ok(())
+    })
+}
+
+/// The rank of a process in a group, or MPI_UNDEFINED.
+fn rank_in(members: &[Rank], process: Rank) -> c_int {
+    members
+        .iter()
+        .position(|member| *member == process)
+        .map_or(MPI_UNDEFINED, |rank| rank as c_int)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Group_rank(group: c_int, rank: *mut c_int) -> c_int {
+    on_process("MPI_Group_rank", |_| {
+        // SAFETY: the standard's promise about `rank`.
+        *unsafe { args::out(rank, "rank") }? =
+            rank_in(members(&TABLE.lock(), group)?, own_number());
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Group_translate_ranks(
+    group1: c_int,
+    n: c_int,
+    ranks1: *const c_int,
+    group2: c_int,
+    ranks2: *mut c_int,
+) -> c_int {
+    on_process("MPI_Group_translate_ranks", |_| {
+        let n = args::count(n)?;
+        // SAFETY: the standard's promise about both arrays.
+        let (given, results) = unsafe {
+            (
+                args::array(ranks1, n, "ranks1")?,
+                args::array_mut(ranks2, n, "ranks2")?,
+            )
+        };
+        let table = TABLE.lock();
+        let (first, second) = (members(&table, group1)?, members(&table, group2)?);
+        for (rank, result) in given.iter().zip(results) {
+            *result = if *rank == MPI_PROC_NULL {
+                MPI_PROC_NULL
+            } else {
+                let process = usize::try_from(*rank).ok().and_then(|rank| first.get(rank));
+                rank_in(
+                    second,
+                    *process.ok_or(Error::Rank {
+                        rank: i64::from(*rank),
+                        size: first.len() as Rank,
+                    })?,
+                )
+            };
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Group_compare(
+    group1: c_int,
+    group2: c_int,
+    result: *mut c_int,
+) -> c_int {
+    on_process("MPI_Group_compare", |_| {
+        let table = TABLE.lock();
+        let comparison = group::compare(members(&table, group1)?, members(&table, group2)?);
+        // SAFETY: the standard's promise about `result`.
+        *unsafe { args::out(result, "result") }? = match comparison {
+            Comparison::Identical => MPI_IDENT,
+            Comparison::Similar => MPI_SIMILAR,
+            Comparison::Unequal => MPI_UNEQUAL,
+        };
+        Ok(())
+    })
+}
+
+macro_rules! set_operations {
+    ($($name:ident: $operation:expr),*) => {$(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
+            // SAFETY: the standard's promise about `newgroup`.
+            unsafe {
+                making(stringify!($name), newgroup, |table| {
+                    $operation(members(table, group1)?, members(table, group2)?)
+                })
+            }
+        }
+    )*};
+}
+
+set_operations! {
+    MPI_Group_union: group::union,
+    MPI_Group_intersection: |a, b| group::select(a, b, true),
+    MPI_Group_difference: |a, b| group::select(a, b, false)
+}
+
+/// The members with these ranks, in their order; or the others, in the group's.
+fn pick(members: &[Rank], ranks: &[Rank], wanted: bool) -> Result<Vec<Rank>, Error> {
+    let mut picked = Members::with_room(members.len())?;
+    if wanted {
+        picked.append(ranks.iter().map(|rank| members[*rank as usize]));
+    } else {
+        let others = (0..).zip(members).filter(|(rank, _)| !ranks.contains(rank));
+        picked.append(others.map(|(_, member)| *member));
+    }
+    Ok(picked.done())
+}
+
+macro_rules! picks {
+    ($($listed:ident, $ranges:ident: $wanted:expr);*) => {$(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $listed(
+            group: c_int,
+            n: c_int,
+            ranks: *const c_int,
+            newgroup: *mut c_int,
+        ) -> c_int {
+            // SAFETY: the standard's promise about `newgroup`.
+            unsafe {
+                making(stringify!($listed), newgroup, |table| {
+                    let members = members(table, group)?;
+                    // SAFETY: the standard's promise about `ranks`.
+                    let ranks = args::array(ranks, args::count(n)?, "ranks")?;
+                    pick(members, &group::listed(members.len(), ranks)?, $wanted)
+                })
+            }
+        }
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $ranges(
+            group: c_int,
+            n: c_int,
+            ranges: *const [c_int; 3],
+            newgroup: *mut c_int,
+        ) -> c_int {
+            // SAFETY: the standard's promise about `newgroup`.
+            unsafe {
+                making(stringify!($ranges), newgroup, |table| {
+                    let members = members(table, group)?;
+                    // SAFETY: the standard's promise about `ranges`.
+                    let ranges = args::array(ranges, args::count(n)?, "ranges")?;
+                    pick(members, &group::ranges(members.len(), ranges)?, $wanted)
+                })
+            }
+        }
+    )*};
+}
+
+picks! {
+    MPI_Group_incl, MPI_Group_range_incl: true;
+    MPI_Group_excl, MPI_Group_range_excl: false
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Group_free(group: *mut c_int) -> c_int {
+    on_process("MPI_Group_free", |_| {
+        // SAFETY: the standard's promise about `group`.
+        let group = unsafe { args::out(group, "group") }?;
+        if *group != MPI_GROUP_EMPTY {
+            let mut table = TABLE.lock();
+            members(&table, *group)?;
+            let entry = &mut table[index(*group)];
+            entry.members = None;
+            entry.generation = entry.generation.wrapping_add(1) & GENERATIONS;
+        }
+        *group = MPI_GROUP_NULL;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) -> c_int {
+    let parent = comm;
+    on_comm("MPI_Comm_create", comm, |comm| {
+        // SAFETY: the standard's promise about `newcomm`.
+        let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
+        let list = {
+            let table = TABLE.lock();
+            group::union(members(&table, group)?, &[])?
+        };
+        let is_member =
+            |process: &Rank| (0..comm.size()).any(|rank| comm.seat().to_world(rank) == *process);
+        if !list.iter().all(is_member) {
+            return Err(Error::Group { handle: group });
+        }
+        check_room()?;
+        *newcomm = match comm.make_of(list)? {
+            Some(made) => enter(made, parent)?,
+            None => MPI_COMM_NULL,
+        };
+        Ok(())
+    })
+}

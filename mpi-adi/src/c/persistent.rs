@@ -1,0 +1,277 @@
+//! Section 3.9: persistent requests.
+//!
+//! A persistent request is a line of a table in the program's heap: the call's arguments, checked, and the
+//! handle of the request that it is at the moment, if it has been started. It keeps its communicator.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use alloc::vec::Vec;
+use core::ffi::{c_int, c_void};
+
+use spin::Mutex;
+
+use super::args::{self, Peer};
+use super::completion::{RECEIVED_FROM_NOBODY, SENT_TO_NOBODY, started_in};
+use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
+use super::point_to_point::{Receive, Send, recv_args, send_args};
+use super::{buffered, communicators, end, end_under, env, on_comm, on_process};
+use crate::comm::{Communicator, Seat};
+use crate::error::Error;
+use crate::kernel::Env;
+use crate::request::Mode;
+
+/// Persistent requests that a program can have at one time; the heap may end sooner.
+pub const PERSISTENT_REQUESTS: usize = 1 << INDEX_BITS;
+
+const HANDLES: c_int = 0x3000_0000;
+const INDEX_BITS: u32 = 16;
+const GENERATIONS: u16 = 0x0fff;
+const MASK: c_int = (GENERATIONS as c_int) << INDEX_BITS | ((1 << INDEX_BITS) - 1);
+
+/// What is to be started.
+#[derive(Clone, Copy)]
+enum Call {
+    Send(Send, Mode),
+    Buffered(Send),
+    Receive(Receive),
+}
+
+#[derive(Clone, Copy)]
+struct Body {
+    call: Call,
+    seat: Seat<'static>,
+    /// The handle of the request under way, or MPI_REQUEST_NULL.
+    active: c_int,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    generation: u16,
+    body: Option<Body>,
+}
+
+/// No call holds the lock while it waits, and interrupts do not come here.
+static TABLE: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+
+fn handle(index: usize, generation: u16) -> c_int {
+    HANDLES | c_int::from(generation) << INDEX_BITS | index as c_int
+}
+
+fn index(handle: c_int) -> usize {
+    (handle & ((1 << INDEX_BITS) - 1)) as usize
+}
+
+/// Runs `f` on the persistent request that `named` names, if it names one.
+fn with_body<R>(named: c_int, f: impl FnOnce(&mut Body) -> R) -> Option<R> {
+    // Most handles are of other requests, which need no look at the table.
+    if named & !MASK != HANDLES {
+        return None;
+    }
+    let index = index(named);
+    let mut table = TABLE.lock();
+    let entry = table.get_mut(index)?;
+    if handle(index, entry.generation) != named {
+        return None;
+    }
+    entry.body.as_mut().map(f)
+}
+
+/// The handle of the request that a persistent one is at the moment; `None` when `handle` names no
+/// persistent request.
+pub(super) fn active(handle: c_int) -> Option<c_int> {
+    with_body(handle, |body| body.active)
+}
+
+/// What was started has completed; false when `handle` names no persistent request.
+pub(super) fn deactivate(handle: c_int) -> bool {
+    with_body(handle, |body| body.active = MPI_REQUEST_NULL).is_some()
+}
+
+/// Frees the persistent request, if `handle` names one.
+pub(super) fn free(handle: c_int) {
+    if let Some(seat) = with_body(handle, |body| body.seat) {
+        if let Some(entry) = TABLE.lock().get_mut(index(handle)) {
+            entry.body = None;
+            entry.generation = entry.generation.wrapping_add(1) & GENERATIONS;
+        }
+        communicators::request_completed(seat.context);
+    }
+}
+
+/// Enters a persistent request; its handle.
+fn enter(comm: Communicator<'static>, call: Call) -> Result<c_int, Error> {
+    let body = Some(Body {
+        call,
+        seat: comm.seat(),
+        active: MPI_REQUEST_NULL,
+    });
+    let mut table = TABLE.lock();
+    let index = match table.iter().position(|entry| entry.body.is_none()) {
+        Some(index) => index,
+        None if table.len() == PERSISTENT_REQUESTS => {
+            return Err(Error::Limit {
+                what: "persistent requests",
+                limit: PERSISTENT_REQUESTS,
+            });
+        }
+        None => {
+            let bytes = size_of::<Entry>();
+            table.try_reserve(1).map_err(|_| Error::NoRoom { bytes })?;
+            table.push(Entry {
+                generation: 0,
+                body: None,
+            });
+            table.len() - 1
+        }
+    };
+    table[index].body = body;
+    communicators::request_started_in(comm.seat().context);
+    Ok(handle(index, table[index].generation))
+}
+
+/// Starts what the persistent request `named` stands for.
+fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<(), Error> {
+    let wrong = Error::Request { handle: named };
+    let body = with_body(named, |body| *body).ok_or(wrong)?;
+    if body.active != MPI_REQUEST_NULL {
+        return Err(Error::Argument {
+            what: "a persistent request that is active already; complete it before it is started again",
+        });
+    }
+    let comm = Communicator::at(env, body.seat);
+    let active = match body.call {
+        Call::Send(
+            Send {
+                span,
+                dest: Peer::Somebody(dest),
+                tag,
+            },
+            mode,
+        ) => started_in(
+            body.seat.context,
+            comm.start_send(function, span, dest, tag, mode)?,
+        ),
+        Call::Buffered(Send {
+            span,
+            dest: Peer::Somebody(dest),
+            tag,
+        }) => {
+            buffered::send(comm, function, span, dest, tag)?;
+            SENT_TO_NOBODY
+        }
+        Call::Receive(Receive {
+            span,
+            source: Peer::Somebody(source),
+            tag,
+        }) => started_in(
+            body.seat.context,
+            comm.start_recv(function, span, source, tag)?,
+        ),
+        Call::Send(..) | Call::Buffered(_) => SENT_TO_NOBODY,
+        Call::Receive(_) => RECEIVED_FROM_NOBODY,
+    };
+    with_body(named, |body| body.active = active);
+    Ok(())
+}
+
+macro_rules! send_inits {
+    ($($name:ident: $call:expr),*) => {$(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            buf: *const c_void,
+            count: c_int,
+            datatype: c_int,
+            dest: c_int,
+            tag: c_int,
+            comm: c_int,
+            request: *mut c_int,
+        ) -> c_int {
+            on_comm(stringify!($name), comm, |comm| {
+                // SAFETY: the standard's promise about `buf`, while the request is active (section 3.9),
+                // and `request`.
+                let (send, request) = unsafe {
+                    (send_args(&comm, buf, count, datatype, dest, tag)?, args::out(request, "request")?)
+                };
+                *request = enter(comm, $call(send))?;
+                Ok(())
+            })
+        }
+    )*};
+}
+
+// A ready send may do what a standard one does (section 3.4).
+send_inits! {
+    MPI_Send_init: |send| Call::Send(send, Mode::Standard),
+    MPI_Ssend_init: |send| Call::Send(send, Mode::Synchronous),
+    MPI_Rsend_init: |send| Call::Send(send, Mode::Standard),
+    MPI_Bsend_init: Call::Buffered
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Recv_init(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    source: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Recv_init", comm, |comm| {
+        // SAFETY: the standard's promise about `buf`, while the request is active (section 3.9), and
+        // `request`.
+        let (receive, request) = unsafe {
+            (
+                recv_args(&comm, buf, count, datatype, source, tag)?,
+                args::out(request, "request")?,
+            )
+        };
+        *request = enter(comm, Call::Receive(receive))?;
+        Ok(())
+    })
+}
+
+/// Ends a call that starts `handle`, an error by way of its communicator's handler.
+fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -> c_int {
+    match with_body(handle, |body| body.seat.context) {
+        Some(context) => end_under(function, communicators::home(context).blame, result),
+        None => end(function, MPI_COMM_WORLD, result),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Start(request: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `request`.
+    let handle = match unsafe { args::out(request, "request") } {
+        Ok(handle) => *handle,
+        Err(error) => return on_process("MPI_Start", |_| Err(error)),
+    };
+    end_start(
+        "MPI_Start",
+        handle,
+        env().and_then(|env| start(env, "MPI_Start", handle)),
+    )
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Startall(count: c_int, array_of_requests: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about the array.
+    let requests = args::count(count)
+        .and_then(|count| unsafe { args::array(array_of_requests, count, "array_of_requests") });
+    let requests = match requests {
+        Ok(requests) => requests,
+        Err(error) => return on_process("MPI_Startall", |_| Err(error)),
+    };
+    for &handle in requests {
+        let result = env().and_then(|env| start(env, "MPI_Startall", handle));
+        if result.is_err() {
+            return end_start("MPI_Startall", handle, result);
+        }
+    }
+    on_process("MPI_Startall", |_| Ok(()))
+}
