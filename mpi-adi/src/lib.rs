@@ -405,6 +405,8 @@ impl Adi {
         port: &mut P,
         memory: &mut M,
     ) -> bool {
+        // Debts first: a flood of offers, each answered at once, must not use up all the room.
+        let owed = self.send_owed(port, memory);
         let here = self.here;
         let handlers = Handlers::new()
             .request(wire::RTS, recv::on_rts::<M>)
@@ -428,7 +430,7 @@ impl Adi {
         self.stats.layer = layer;
         let answered = self.send_owed(port, memory);
         let sent = self.send_pending(port, memory);
-        taken + answered + sent > 0
+        owed + taken + answered + sent > 0
     }
 
     /// If the request has finished, frees it and says how it ended. `None`: not finished.

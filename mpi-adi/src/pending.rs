@@ -57,6 +57,8 @@ impl Destination {
 enum Notice {
     /// There is none, or it has been closed.
     Closed,
+    /// An offer was not judged, so a notice is on its way: it would be no use to offer anything before it.
+    Expected,
     /// It has come: nothing is offered before every offer under way has its answer.
     Waiting {
         /// Messages from the head of the queue that there is room for.
@@ -211,6 +213,9 @@ impl Pending {
         let destination = requests.destination_mut(at);
         destination.unanswered -= 1;
         destination.throttled = scarce;
+        if answered == Answered::Stale && destination.notice == Notice::Closed {
+            destination.notice = Notice::Expected;
+        }
         let asked = requests.at(slot).asked;
         let told = asked.is_none_or(|asked| asked.told);
         match answered {
@@ -414,6 +419,7 @@ impl Pending {
         match destination.notice {
             Notice::Waiting { .. } => destination.unanswered == 0 || !rules.waits,
             Notice::Closing => true,
+            Notice::Expected => false,
             Notice::Closed => {
                 let open = destination.refused == 0 || destination.unanswered < WINDOW;
                 !destination.offers.is_empty() && open

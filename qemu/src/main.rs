@@ -7,6 +7,7 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod bench;
 mod capacity;
 mod decode;
 mod image;
@@ -61,6 +62,9 @@ enum Sub {
     Run(run::Options),
     /// Simulate the nodes' routers alone, under synthetic traffic
     Sim(sim::SimArgs),
+    /// Measure the memory protocol
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Run random jobs and long explorations of the memory protocol until the time is up
     Soak(soak::SoakArgs),
     /// Run all tests of this repository: host, cluster and QEMU
@@ -84,6 +88,7 @@ fn main() -> ExitCode {
     let status = match cli.command {
         Sub::Run(options) => run::run(&options),
         Sub::Sim(options) => sim::run(&options),
+        Sub::Bench(bench) => bench::run(&bench),
         Sub::Soak(options) => soak::run(&options),
         Sub::Test => suite::run(),
         Sub::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
