@@ -31,19 +31,34 @@ pub enum Standing {
     Open,
     /// As `Open`, and receives that it could match have been posted since.
     OpenAgain,
+    /// Offers under its current age are coming one after the other, and all were accepted so far: it does
+    /// not wait for memory.
+    Served,
+    /// Some of its messages stand refused, and receives from any source have been posted since: it gets a
+    /// notice when it has its turn.
+    Wanted,
 }
 
 impl Standing {
-    const ALL: [Standing; 6] = {
+    const ALL: [Standing; 8] = {
         use Standing::*;
-        [Calm, Hungry, Failed, Owed, Open, OpenAgain]
+        [Calm, Hungry, Failed, Owed, Open, OpenAgain, Served, Wanted]
     };
+
+    fn of(nibble: u8) -> Standing {
+        Self::ALL[(nibble & STANDING) as usize]
+    }
 
     /// Its messages stand refused, and no notice is on its way.
     pub fn waits(self) -> bool {
-        restarts(matches!(self, Standing::Hungry | Standing::Failed))
+        use Standing::*;
+        restarts(matches!(self, Hungry | Failed | Wanted))
     }
 }
+
+/// Notices that may be on their way at once for receives from any source: each such receive takes only one
+/// message, so not everybody is asked at the same time.
+pub const WILD_NOTICES: u32 = 8;
 
 const STANDING: u8 = 7;
 /// As a sender, we owe the peer a DONE.
@@ -55,19 +70,20 @@ pub struct Peers {
     ages: Box<[Ages]>,
     /// Four bits a peer.
     bits: Box<[u8]>,
-    waiting: u32,
-    owed: u32,
-    open: u32,
+    /// Peers by standing.
+    count: [u32; Standing::ALL.len()],
     done: u32,
     /// Where the search for the next source to serve goes on, so that sources take turns.
     turn: u32,
+    /// Where the search for the next notice to send goes on.
+    pay_turn: u32,
     steps: u64,
 }
 
 /// Without the measure; the counts say no more than the bits.
 impl Hash for Peers {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.ages, &self.bits, self.turn).hash(state);
+        (&self.ages, &self.bits, self.turn, self.pay_turn).hash(state);
     }
 }
 
@@ -80,14 +96,15 @@ impl Peers {
         assert!(bits.len() >= Self::bit_bytes(ages.len()));
         ages.fill(Ages::default());
         bits.fill(0);
+        let mut count = [0; Standing::ALL.len()];
+        count[Standing::Calm as usize] = ages.len() as u32;
         Peers {
             ages,
             bits,
-            waiting: 0,
-            owed: 0,
-            open: 0,
+            count,
             done: 0,
             turn: 0,
+            pay_turn: 0,
             steps: 0,
         }
     }
@@ -113,21 +130,13 @@ impl Peers {
 
     /// How `source` stands.
     pub fn standing(&self, source: Rank) -> Standing {
-        Standing::ALL[(self.nibble(source) & STANDING) as usize]
+        Standing::of(self.nibble(source))
     }
 
     /// The one place where a source's standing changes.
     fn set(&mut self, source: Rank, standing: Standing) {
-        let old = self.standing(source);
-        for (standing, change) in [(old, u32::MAX), (standing, 1)] {
-            let count = match standing {
-                Standing::Calm => continue,
-                Standing::Hungry | Standing::Failed => &mut self.waiting,
-                Standing::Owed => &mut self.owed,
-                Standing::Open | Standing::OpenAgain => &mut self.open,
-            };
-            *count = count.wrapping_add(change);
-        }
+        self.count[self.standing(source) as usize] -= 1;
+        self.count[standing as usize] += 1;
         self.set_nibble(source, self.nibble(source) & DONE | standing as u8);
     }
 
@@ -141,9 +150,43 @@ impl Peers {
         self.ages[peer as usize].to = age;
     }
 
+    fn counts<const N: usize>(&self, standings: [Standing; N]) -> u32 {
+        let counts = standings.map(|standing| self.count[standing as usize]);
+        counts.into_iter().sum()
+    }
+
     /// Notices still to be sent.
     pub fn owed(&self) -> u32 {
-        self.owed + self.done
+        self.counts([Standing::Owed]) + self.done
+    }
+
+    /// Sources whose messages stand refused and to which no notice is on its way.
+    pub fn waiting(&self) -> u32 {
+        use Standing::*;
+        self.counts([Hungry, Failed, Wanted])
+    }
+
+    /// Sources that have been restarted and have not answered yet.
+    pub fn under_way(&self) -> u32 {
+        use Standing::*;
+        self.counts([Owed, Open, OpenAgain])
+    }
+
+    /// Sources that have still to be asked for messages for receives from any source.
+    pub fn wanted(&self) -> u32 {
+        self.counts([Standing::Wanted])
+    }
+
+    /// The first peer from `from` on of whom `is` is true, once around.
+    fn find(&mut self, from: u32, is: impl Fn(u8) -> bool) -> Option<Rank> {
+        let peers = self.ages.len() as u32;
+        let mut steps = 0;
+        let found = (from..peers)
+            .chain(0..from)
+            .inspect(|_| steps += 1)
+            .find(|&peer| is(self.nibble(peer)));
+        self.steps += steps;
+        found
     }
 
     /// Peers looked at by all searches.
@@ -151,22 +194,8 @@ impl Peers {
         self.steps
     }
 
-    /// Sources whose messages stand refused and to which no notice is on its way.
-    pub fn waiting(&self) -> u32 {
-        self.waiting
-    }
-
-    /// The first peer from `from` on of whom `is` is true, once around; what `from` is left at is for the
-    /// next search.
-    fn find(&mut self, is: impl Fn(u8) -> bool) -> Option<Rank> {
-        let peers = self.ages.len() as u32;
-        let mut steps = 0;
-        let found = (self.turn..peers)
-            .chain(0..self.turn)
-            .inspect(|_| steps += 1)
-            .find(|&peer| is(self.nibble(peer)));
-        self.steps += steps;
-        found
+    fn after(&self, peer: Rank) -> u32 {
+        (peer + 1) % self.ages.len() as u32
     }
 
     /// Gives `source` a new age and owes it the notice.
@@ -178,66 +207,97 @@ impl Peers {
 
     /// Restarts up to `count` sources that wait, by turns.
     pub fn restart_next(&mut self, count: u32, rules: Rules) {
-        for _ in 0..count.min(self.waiting) {
-            let waits = |nibble: u8| Standing::ALL[(nibble & STANDING) as usize].waits();
-            let Some(source) = self.find(waits) else {
-                return;
-            };
-            self.turn = (source + 1) % self.ages.len() as u32;
+        for _ in 0..count.min(self.waiting()) {
+            self.restart_one(|standing| standing.waits(), rules);
+        }
+    }
+
+    /// Restarts sources that have still to be asked, by turns, as many as may be asked at once.
+    pub fn restart_wanted(&mut self, rules: Rules) {
+        use Standing::*;
+        let under_way = self.under_way();
+        for _ in under_way..WILD_NOTICES.min(under_way + self.wanted()) {
+            self.restart_one(|standing| standing == Wanted, rules);
+        }
+    }
+
+    fn restart_one(&mut self, which: impl Fn(Standing) -> bool, rules: Rules) {
+        if let Some(source) = self.find(self.turn, |nibble| which(Standing::of(nibble))) {
+            self.turn = self.after(source);
             self.restart(source, rules);
         }
     }
 
-    /// A receive has been posted that `source` (any source when `None`) could match: restarts who waits.
-    /// True when a notice must name the receive.
+    /// A receive has been posted that `source` (any source when `None`) could match: restarts who waits, if
+    /// that may be any source by turns. True when a notice must name the receive.
     pub fn posted(&mut self, source: Option<Rank>, rules: Rules) -> bool {
-        if self.waiting + self.owed + self.open == 0 {
+        if self.count[Standing::Calm as usize] as usize == self.ages.len() {
             return false;
         }
         match source {
             Some(source) => self.posted_for(source, rules),
-            None => (0..self.ages.len() as Rank).fold(false, |named, source| {
-                self.posted_for(source, rules) | named
-            }),
+            None => {
+                self.posted_for_any(rules);
+                true
+            }
         }
     }
 
     fn posted_for(&mut self, source: Rank, rules: Rules) -> bool {
+        use Standing::*;
         match self.standing(source) {
-            Standing::Calm => return false,
-            Standing::Hungry | Standing::Failed => self.restart(source, rules),
-            Standing::Open => self.set(source, Standing::OpenAgain),
-            Standing::Owed | Standing::OpenAgain => {}
+            Calm => return false,
+            Hungry | Failed | Served | Wanted => self.restart(source, rules),
+            Open => self.set(source, OpenAgain),
+            Owed | OpenAgain => {}
         }
         true
     }
 
+    fn posted_for_any(&mut self, rules: Rules) {
+        use Standing::*;
+        if self.counts([Hungry, Failed, Served, Open]) > 0 {
+            self.steps += self.ages.len() as u64;
+            for source in 0..self.ages.len() as Rank {
+                match self.standing(source) {
+                    Hungry | Failed | Served => self.set(source, Wanted),
+                    Open => self.set(source, OpenAgain),
+                    Calm | Owed | OpenAgain | Wanted => {}
+                }
+            }
+        }
+        self.restart_wanted(rules);
+    }
+
     /// A message of `source` has been refused under the current age.
     pub fn refused(&mut self, source: Rank) {
-        self.set(source, Standing::Failed);
+        if self.standing(source) != Standing::Wanted {
+            self.set(source, Standing::Failed);
+        }
     }
 
     /// A message of `source` has been accepted under the current age, or DONE has come; `more` of its
-    /// messages stand refused.
-    pub fn accepted(&mut self, source: Rank, more: bool) {
-        if self.standing(source) != Standing::Failed {
-            self.set(
-                source,
-                if more {
-                    Standing::Hungry
-                } else {
-                    Standing::Calm
-                },
-            );
+    /// messages stand refused, and another offer `follows`.
+    pub fn accepted(&mut self, source: Rank, more: bool, follows: bool) {
+        // One that failed still waits, whatever else of it is accepted.
+        if !matches!(self.standing(source), Standing::Failed | Standing::Wanted) {
+            let standing = match (more, follows) {
+                (false, _) => Standing::Calm,
+                (true, true) => Standing::Served,
+                (true, false) => Standing::Hungry,
+            };
+            self.set(source, standing);
         }
     }
 
     /// A source that is owed a notice, and the age to send; the debt is paid with this call.
     pub fn pay(&mut self) -> Option<(Rank, Age)> {
-        if self.owed == 0 {
+        if self.counts([Standing::Owed]) == 0 {
             return None;
         }
-        let source = self.find(|nibble| nibble & STANDING == Standing::Owed as u8)?;
+        let owed = |nibble| Standing::of(nibble) == Standing::Owed;
+        let source = self.find(self.pay_turn, owed)?;
+        self.pay_turn = self.after(source);
         self.set(source, Standing::Open);
         Some((source, self.ages[source as usize].from))
     }
@@ -255,7 +315,7 @@ impl Peers {
         if self.done == 0 {
             return None;
         }
-        let peer = self.find(|nibble| nibble & DONE != 0)?;
+        let peer = self.find(self.pay_turn, |nibble| nibble & DONE != 0)?;
         self.set_nibble(peer, self.nibble(peer) & !DONE);
         self.done -= 1;
         Some((peer, self.ages[peer as usize].to))

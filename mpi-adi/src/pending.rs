@@ -95,6 +95,8 @@ pub struct Standing {
     pub in_order: bool,
     /// Other messages stand refused.
     pub more: bool,
+    /// Another message is to be offered.
+    pub follows: bool,
     /// Its data may follow without waiting for the answer, as far as the receiver's memory goes.
     pub eager: bool,
 }
@@ -419,8 +421,8 @@ impl Pending {
         match destination.notice {
             Notice::Waiting { .. } => destination.unanswered == 0 || !rules.waits,
             Notice::Closing => true,
-            Notice::Expected => false,
-            Notice::Closed => {
+            Notice::Expected if rules.waits => false,
+            Notice::Expected | Notice::Closed => {
                 let open = destination.refused == 0 || destination.unanswered < WINDOW;
                 !destination.offers.is_empty() && open
             }
@@ -472,6 +474,7 @@ impl Pending {
         Standing {
             in_order,
             more,
+            follows: requests.next_in::<OFFERS>(slot) != NONE,
             eager: in_order && !more && !destination.throttled,
         }
     }

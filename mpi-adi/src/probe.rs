@@ -54,6 +54,11 @@ impl Probes {
             .map(|armed| armed.pattern)
     }
 
+    /// A probe for messages from any source has found nothing yet.
+    pub fn ask_anybody(&self) -> bool {
+        self.unanswered().any(|pattern| pattern.source.is_none())
+    }
+
     /// Arms `pattern`; false when it is armed already.
     pub fn arm(&mut self, pattern: Pattern) -> Result<bool, Full> {
         if self.armed.iter().any(|armed| armed.pattern == pattern) {

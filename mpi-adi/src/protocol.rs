@@ -42,6 +42,11 @@
 //!    |                  |                                                  +-------- OpenAgain
 //!    +-- RTS or DONE under the new age; "more stand refused" leads to Hungry, which waits like Failed
 //! ```
+//! While an offer says that another follows, its source is *Served*: it does not wait for memory, since what
+//! comes next would only become stale. A receive from any source makes who waits *Wanted*: such a receive
+//! takes one message only, so these get their notices by turns,
+//! [`WILD_NOTICES`](crate::peers::WILD_NOTICES) at a time, until it is matched.
+//!
 //! At most one notice is under way to a source. The first RTS under its age closes it, or DONE when the
 //! sender has nothing to offer. When memory is freed, as many waiting sources get a notice as there are
 //! records freed, by turns; each that is closed while there is memory passes the turn on. So a receiver with
@@ -78,7 +83,8 @@
 //! the same age. It says, too, for which receive it was asked, and whether other messages stand refused.
 //!
 //! * (a) An offer under an old age is *stale*: refused without being judged. The sender makes it again by
-//!   itself, so a notice that crosses an offer on its way loses nobody.
+//!   itself, so a notice that crosses an offer on its way loses nobody. It does so once the notice has come
+//!   that a stale refusal announces; before that it would be stale again, and again.
 //! * (b) A notice is carried out when every offer under the old age has its answer, and nothing leaves
 //!   before that, new messages included. So all offers under an age are younger than all under the one
 //!   before, and leave in the order of the queue.
@@ -88,8 +94,8 @@
 //!   same age. So what is recorded has nothing refused before it, and a receive may take the first record
 //!   that it matches. (Where (c) or (d) is kept, a later message cannot take released memory past a refused
 //!   one of the same source; from two sources on, that takes (d).)
-//! * (e) A receive posted while a notice is under way is not matched by what closes the notice, unless that
-//!   was asked for in its name; the next notice names it.
+//! * (e) A receive posted while a notice is under way, or while the source is Wanted, is not matched by what
+//!   comes until the next notice, unless that was asked for in its name; the next notice names it.
 //!
 //! # Why a receive gets the right message
 //! A message that was refused under the current age matches no receive posted before that. Every receive

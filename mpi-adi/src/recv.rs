@@ -260,11 +260,14 @@ impl Adi {
     }
 
     /// The program has freed memory of its heap, which may now have something to lend: restarts sources
-    /// whose messages stand refused.
+    /// whose messages stand refused. When some have been restarted already and have yet to answer, those go
+    /// first, and others follow as long as there is memory.
     pub fn heap_freed<M: UserMemory + ?Sized>(&mut self, memory: &M) {
         let rules = self.rules();
-        self.peers
-            .restart_next(self.region.free_blocks(memory), rules);
+        if self.peers.under_way() == 0 {
+            self.peers
+                .restart_next(self.region.free_blocks(memory), rules);
+        }
     }
 
     /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
@@ -454,10 +457,12 @@ impl Adi {
         // Receives have been posted since the notice that this offer answers: an earlier message may
         // match those. Only the receive for which the message was asked can take it.
         let rules = self.rules();
+        let posted_since = matches!(standing, Standing::OpenAgain | Standing::Wanted);
         let early = rules.guards_posts
-            && standing == Standing::OpenAgain
+            && posted_since
             && posted.is_some_and(|slot| rts.asked != Some(self.requests.id(slot).0));
-        let recordable = rts.in_order && standing != Standing::Failed || !rules.records_in_order;
+        let refused_before = matches!(standing, Standing::Failed | Standing::Wanted);
+        let recordable = rts.in_order && !refused_before || !rules.records_in_order;
         let mut record = 0;
         let verdict = decide(ages_equal && !early, posted.is_some(), || {
             let (room, index) = if recordable {
@@ -494,7 +499,7 @@ impl Adi {
             }
             (Verdict::Refuse { set_failed, .. }, _) => {
                 // After a receive was posted in the meantime, an earlier message may be asked for first.
-                if set_failed && standing != Standing::OpenAgain {
+                if set_failed && !posted_since {
                     self.probes.refused(Probed {
                         envelope,
                         length: rts.length,
@@ -509,8 +514,8 @@ impl Adi {
                 Verdict::Refuse {
                     set_failed: true, ..
                 } => self.peers.refused(source),
-                Verdict::Refuse { .. } => self.peers.accepted(source, true),
-                _ => self.peers.accepted(source, rts.more),
+                Verdict::Refuse { .. } => self.peers.accepted(source, true, rts.follows),
+                _ => self.peers.accepted(source, rts.more, rts.follows),
             }
             self.go_on(memory, source, standing);
         }
@@ -522,8 +527,14 @@ impl Adi {
     /// was on the way, is closed. Sees to it that nobody waits for what is there.
     fn go_on<M: UserMemory + ?Sized>(&mut self, memory: &M, source: Rank, before: Standing) {
         let rules = self.rules();
-        if before == Standing::OpenAgain && self.peers.standing(source).waits() {
+        let posted_since = matches!(before, Standing::OpenAgain | Standing::Wanted);
+        if posted_since && self.peers.standing(source) != Standing::Calm {
             self.peers.restart(source, rules);
+        }
+        // Whoever was asked for a receive from any source has answered: if it is still posted, or a probe
+        // has still found nothing, the next source is asked.
+        if self.peers.wanted() > 0 && (!self.wild.is_empty() || self.probes.ask_anybody()) {
+            self.peers.restart_wanted(rules);
         }
         if self.peers.waiting() > 0 && self.region.free_blocks(memory) > 0 {
             self.peers.restart_next(1, rules);
@@ -541,7 +552,7 @@ impl Adi {
         if !open || self.peers.ages(source).from != done.age {
             return None;
         }
-        self.peers.accepted(source, done.more);
+        self.peers.accepted(source, done.more, false);
         self.go_on(memory, source, standing);
         Some(())
     }

@@ -31,6 +31,8 @@ pub const MAX_BLOCKS: usize = 1 << 23;
 pub const MAX_LOANS: usize = 16;
 /// Greatest number of blocks of a loan (16 MiB).
 pub const MAX_LOAN_BLOCKS: u32 = (MAX_BLOCKS / MAX_LOANS) as u32;
+/// A further loan is worth a place when it is at least this part, as a divisor, of all that is lent.
+const LEAST_GROWTH: u32 = 4;
 /// The part of the reserve, as a divisor, below which the region is low: sources that hear of it stop
 /// sending eagerly.
 pub const LOW_WATERMARK: u32 = 4;
@@ -305,7 +307,12 @@ impl Region {
 
     fn borrowable<M: UserMemory + ?Sized>(&self, memory: &M) -> u32 {
         let spare = memory.spare_blocks();
-        let none = self.refused_at == Some(spare) || self.loans.iter().all(Option::is_some);
+        if spare == 0 || self.refused_at == Some(spare) {
+            return 0;
+        }
+        // However small the pieces are in which memory becomes free, a few loans are to hold it all.
+        let too_little = spare < self.lent() / LEAST_GROWTH;
+        let none = too_little || self.loans.iter().all(Option::is_some);
         if none { 0 } else { spare }
     }
 

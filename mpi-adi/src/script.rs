@@ -937,3 +937,46 @@ fn below_the_low_watermark_sources_that_send_are_told_and_stop_sending_eagerly()
     }
     assert!(!rig.adis[1].region.is_low(&rig.buffers));
 }
+
+#[test]
+fn a_receive_from_anybody_asks_a_few_of_those_who_wait_at_a_time() {
+    const SOURCES: usize = 40;
+    let few = u64::from(crate::peers::WILD_NOTICES);
+    let mut rig = Rig::new(SOURCES as u16 + 1, 0);
+    for source in 0..SOURCES {
+        // Only every fourth has what will be asked for.
+        rig.send(
+            source,
+            if source % 4 == 3 { 7 } else { 8 },
+            10,
+            Mode::Standard,
+        );
+    }
+    rig.settle();
+    let anybody = |tag| Pattern {
+        source: None,
+        tag: Some(tag),
+        context: 0,
+    };
+    let sent = |rig: &Rig| rig.adis[SOURCES].stats.resend_all_sent;
+    for _ in 0..SOURCES / 4 {
+        let before = sent(&rig);
+        let (receive, key) = rig.post(anybody(7), 10);
+        assert!(sent(&rig) - before <= few);
+        rig.settle();
+        assert!(rig.outcome(SOURCES, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [7; 10]);
+        assert!(
+            sent(&rig) - before <= 2 * few,
+            "no more than were under way"
+        );
+    }
+    for _ in 0..SOURCES - SOURCES / 4 {
+        let (receive, key) = rig.post(anybody(8), 10);
+        rig.settle();
+        assert!(rig.outcome(SOURCES, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [8; 10]);
+    }
+    assert_eq!(rig.adis[SOURCES].region.peak_records(), 0);
+    assert!(rig.adis.iter().all(Adi::is_quiet));
+}

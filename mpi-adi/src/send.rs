@@ -208,6 +208,7 @@ impl Adi {
             eager,
             in_order: standing.in_order,
             more: standing.more,
+            follows: standing.follows,
             asked: request.asked.map(|asked| asked.receive),
         };
         let bytes = rts.bytes() + if rts.inline { length } else { 0 };

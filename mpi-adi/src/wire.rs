@@ -50,6 +50,7 @@ const FLAG_IN_ORDER: u8 = 4;
 const FLAG_MORE: u8 = 8;
 const FLAG_ASKED: u8 = 16;
 const FLAG_EAGER: u8 = 32;
+const FLAG_FOLLOWS: u8 = 64;
 const FLAG_COMPLETE: u8 = 1;
 const FLAG_STALE: u8 = 2;
 const FLAG_STREAM: u8 = 4;
@@ -78,6 +79,8 @@ pub struct Rts {
     pub in_order: bool,
     /// Other messages to the same receiver stand refused.
     pub more: bool,
+    /// Another offer to the same receiver comes next.
+    pub follows: bool,
     /// The posted receive (the receiver's name) for which a notice asked for it.
     pub asked: Option<u32>,
 }
@@ -97,6 +100,7 @@ impl Rts {
             (self.eager, FLAG_EAGER),
             (self.in_order, FLAG_IN_ORDER),
             (self.more, FLAG_MORE),
+            (self.follows, FLAG_FOLLOWS),
             (self.asked.is_some(), FLAG_ASKED),
         ];
         head[0..2].copy_from_slice(&self.context.to_le_bytes());
@@ -138,6 +142,7 @@ impl Rts {
             eager: flag(FLAG_EAGER),
             in_order: flag(FLAG_IN_ORDER),
             more: flag(FLAG_MORE),
+            follows: flag(FLAG_FOLLOWS),
             asked,
         };
         let expected = if rts.inline { rts.length as usize } else { 0 };
@@ -329,6 +334,7 @@ mod tests {
                     eager: bits & 1 != 0,
                     in_order: bits & 4 != 0,
                     more: bits & 8 != 0,
+                    follows: bits & 4 != 0,
                     asked,
                 };
                 let len = rts.bytes() + if rts.inline { 2 } else { 0 };

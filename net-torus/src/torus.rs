@@ -52,8 +52,10 @@ impl<'m, L: Link> Torus<'m, L> {
                 moved = true;
             }
         }
-        for (d, link) in Direction::ALL.into_iter().zip(links.iter_mut()) {
-            let Some(link) = link else { continue };
+        for d in router.links_in_turn() {
+            let Some(link) = &mut links[d as usize] else {
+                continue;
+            };
             for _ in 0..FRAMES_PER_STEP {
                 if !router.has_output(d) || !link.transmit(|buffer| router.fill_frame(d, buffer)) {
                     break;

@@ -68,6 +68,15 @@ impl Vc {
     }
 }
 
+/// Tokens in chunks that must be there before an injected packet of `chunks` may enter a dynamic channel
+/// whose buffer holds `capacity`: three quarters of it stay free. So injection stops before the dynamic
+/// channels, in which nothing else forbids a circle of full buffers, fill up and only the escape moves
+/// ("Adaptive bubble router", Puente et al. 2001, limits injection for the same reason).
+pub(crate) const fn needed_to_inject(chunks: usize, capacity: u16) -> u16 {
+    let needed = chunks as u16 + capacity / 4 * 3;
+    if needed < capacity { needed } else { capacity }
+}
+
 /// The sender's view of one channel's buffer behind a link.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Tokens {
@@ -75,11 +84,16 @@ pub(crate) struct Tokens {
     granted: u16,
     /// Chunks spent so far, modulo 65,536.
     spent: u16,
+    /// Most that were ever available: the buffer's capacity, once the first grant has come.
+    most: u16,
 }
 
 impl Tokens {
     pub fn available(&self) -> u16 {
         self.granted.wrapping_sub(self.spent)
+    }
+    pub fn most(&self) -> u16 {
+        self.most
     }
     pub fn spend(&mut self, chunks: u16) {
         debug_assert!(self.available() >= chunks);
@@ -96,6 +110,7 @@ impl Tokens {
         let fits = self.available() as usize + more as usize <= crate::router::MAX_QUEUE_CHUNKS;
         if fits {
             self.granted = granted;
+            self.most = self.most.max(self.available());
         }
         fits
     }
@@ -131,14 +146,17 @@ impl Grant {
         self.told
     }
     /// Whether the sender must be told even if that takes a frame of its own: always when it may be
-    /// waiting, that is, when what it knows of leaves it fewer tokens than the bubble rule can ask for.
-    /// Otherwise only when half the buffer has been freed since, because a frame costs far more than the
-    /// packets in it.
-    pub fn is_due(&self, capacity: u16) -> bool {
+    /// waiting, that is, when what it knows of leaves it fewer tokens than it can need on this channel with
+    /// a buffer of `capacity`. Otherwise only when half the buffer has been freed since, because a frame
+    /// costs far more than the packets in it.
+    pub fn is_due(&self, vc: Vc, capacity: u16) -> bool {
         let untold = self.free.wrapping_sub(self.told);
-        untold > 0
-            && (self.told.wrapping_sub(self.received) < 2 * PACKET_CHUNKS as u16
-                || untold >= capacity / 2)
+        let needed = if vc.is_bubble() {
+            vc.needed(PACKET_CHUNKS, false)
+        } else {
+            needed_to_inject(PACKET_CHUNKS, capacity)
+        };
+        untold > 0 && (self.told.wrapping_sub(self.received) < needed || untold >= capacity / 2)
     }
 }
 
@@ -184,17 +202,35 @@ mod tests {
     #[test]
     fn credit_is_due_when_the_sender_may_wait() {
         let mut grant = Grant::new(64);
-        assert!(grant.is_due(64), "the first grant");
+        assert!(grant.is_due(Vc::Bn, 64), "the first grant");
         grant.tell();
         for _ in 0..6 {
             grant.receive(8);
         }
         grant.release(8);
-        assert!(!grant.is_due(64), "the sender still sees room for two");
+        assert!(
+            !grant.is_due(Vc::Bn, 64),
+            "the sender still sees room for two"
+        );
         grant.receive(8);
-        assert!(grant.is_due(64), "the sender sees room for one");
+        assert!(grant.is_due(Vc::Bn, 64), "the sender sees room for one");
         grant.tell();
         grant.release(32);
-        assert!(grant.is_due(64), "half of the buffer");
+        assert!(grant.is_due(Vc::Bn, 64), "half of the buffer");
+    }
+
+    #[test]
+    fn credit_is_due_when_an_injected_packet_may_wait_for_most_of_a_buffer() {
+        for capacity in [8, 16, 32, 128] {
+            let mut grant = Grant::new(capacity);
+            grant.tell();
+            let needed = needed_to_inject(PACKET_CHUNKS, capacity);
+            assert!(needed <= capacity && needed > capacity / 4 * 3);
+            while grant.told.wrapping_sub(grant.received) >= needed {
+                grant.receive(8);
+            }
+            grant.release(1);
+            assert!(grant.is_due(Vc::D0, capacity), "{capacity}");
+        }
     }
 }

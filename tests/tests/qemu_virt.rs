@@ -345,6 +345,22 @@ fn ample_mpi_memory_refuses_nobody() {
     }
 }
 
+#[test]
+fn memory_that_the_program_frees_is_lent_to_messages_that_wait() {
+    let counted = |options: &[&str]| {
+        let (ended, report) = run_with_report(options, "borrow.c", &[]);
+        let ended = ended.expect(0);
+        assert!(ended.stdout.contains(" 0 errors"), "{ended}");
+        let zero = &report["ranks"][0];
+        let value = |name: &str| zero[name].as_u64().unwrap();
+        (value("peak_unexpected_bytes"), value("peak_borrowed_bytes"))
+    };
+    assert_eq!(counted(&["--mpi-memory", "4K"]), (4096, 0));
+    // Rank 0 receives only after it has freed its heap: what is there by then was borrowed.
+    let (unexpected, borrowed) = counted(&["--mpi-memory", "4K", "--mpi-borrow"]);
+    assert!(borrowed > 0 && unexpected > 4096, "{unexpected} {borrowed}");
+}
+
 /// Processor time in seconds of a job in which all ranks but rank 0 sleep in MPI_Recv, and rank 0 in
 /// sleep(), for `seconds`.
 fn processor_seconds_of_idling(seconds: &str) -> f64 {

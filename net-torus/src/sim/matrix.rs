@@ -198,17 +198,17 @@ mod tests {
             (escape, Channels::Dynamic),
         ] {
             let jams = |case: &Case| {
-                let config = case.config(24, 1);
+                let config = case.config(100, 1);
                 let mut memory = vec![[0; 32]; Network::chunks(&config.shape, &config.sizes)];
                 let mut network = Network::new(config, &mut memory).unwrap();
                 network.set_rules(rules);
                 matches!(
-                    case.finish(network, 24),
+                    case.finish(network, 100),
                     Err(SimError::Stuck { packets, .. }) if packets > 0
                 )
             };
             let mut few =
-                cases().filter(|case| case.channels == channels && case.shape.nodes() <= 20);
+                cases().filter(|case| case.channels == channels && case.shape.nodes() <= 32);
             assert!(few.any(|case| jams(&case)), "{rules:?} {channels:?}");
         }
     }

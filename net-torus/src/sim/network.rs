@@ -508,13 +508,13 @@ impl<'m> Network<'m> {
     /// Injection and all idle links of one node.
     fn run_node(&mut self, node: usize) -> Result<(), SimError> {
         self.inject(node);
-        let mut idle = self.idle[node];
-        while idle != 0 {
-            let d = idle.trailing_zeros() as usize;
-            idle &= idle - 1;
+        let idle = Directions::from_bits(self.idle[node]);
+        let in_turn = self.routers[node].links_in_turn();
+        for direction in in_turn.filter(|&d| idle.has(d)) {
+            let d = direction as usize;
             let mut packet = [0; PACKET_BYTES];
-            let Some(size) = self.routers[node].take(Direction::ALL[d], &mut packet) else {
-                if self.routers[node].is_holding(Direction::ALL[d]) {
+            let Some(size) = self.routers[node].take(direction, &mut packet) else {
+                if self.routers[node].is_holding(direction) {
                     self.touch(node);
                 }
                 continue;
