@@ -41,26 +41,47 @@ define!(
     gettimeofday,
     clock_gettime,
     clock,
+    times,
+    getrusage,
     nanosleep,
     usleep,
     sleep,
+    sched_yield,
     write,
     read,
     open,
     close,
     lseek,
+    fsync,
     unlink,
+    rename,
+    mkdir,
+    rmdir,
+    chdir,
+    getcwd,
+    access,
+    stat,
+    lstat,
     fstat,
     isatty,
     getpid,
+    getppid,
+    getuid,
+    geteuid,
+    getgid,
+    getegid,
     gethostname,
+    sysconf,
     kill,
 );
 
 // errno.h of picolibc.
+const ENOENT: c_int = 2;
 const EBADF: c_int = 9;
 const ENOMEM: c_int = 12;
 const EINVAL: c_int = 22;
+const EROFS: c_int = 30;
+const ERANGE: c_int = 34;
 const ENOSYS: c_int = 88;
 
 /// Sets C's `errno`, a thread-local variable of the one thread there is.
@@ -283,14 +304,16 @@ unsafe extern "C" fn gettimeofday(out: *mut Timeval, _: *mut c_void) -> c_int {
     let now = node::wall_clock_ns();
     if !out.is_null() {
         // SAFETY: C's promise.
-        unsafe {
-            out.write(Timeval {
-                seconds: (now / 1_000_000_000) as i64,
-                microseconds: (now % 1_000_000_000 / 1000) as c_long,
-            });
-        }
+        unsafe { out.write(timeval(now)) };
     }
     0
+}
+
+fn timeval(ns: u64) -> Timeval {
+    Timeval {
+        seconds: (ns / 1_000_000_000) as i64,
+        microseconds: (ns % 1_000_000_000 / 1000) as c_long,
+    }
 }
 
 unsafe extern "C" fn clock_gettime(clock: c_int, out: *mut Timespec) -> c_int {
@@ -313,9 +336,41 @@ unsafe extern "C" fn clock_gettime(clock: c_int, out: *mut Timespec) -> c_int {
     0
 }
 
-/// Processor time: the program has the processor to itself. In units of CLOCKS_PER_SEC, 1000000.
+/// Units of `clock` and `times` in a second: CLOCKS_PER_SEC of picolibc's time.h.
+const CLOCKS_PER_SECOND: c_long = 1_000_000;
+
+/// Processor time: the program has the processor to itself.
 extern "C" fn clock() -> c_long {
-    (node::now_ns() / 1000) as c_long
+    (node::now_ns() / (1_000_000_000 / CLOCKS_PER_SECOND as u64)) as c_long
+}
+
+/// `struct tms`: user and system time, the program's and its children's.
+unsafe extern "C" fn times(out: *mut [c_long; 4]) -> c_long {
+    let now = clock();
+    if !out.is_null() {
+        // SAFETY: C's promise.
+        unsafe { out.write([now, 0, 0, 0]) };
+    }
+    now
+}
+
+/// `struct rusage` of picolibc: user and system time. All time is the program's own.
+unsafe extern "C" fn getrusage(who: c_int, out: *mut [Timeval; 2]) -> c_int {
+    const RUSAGE_SELF: c_int = 0;
+    const NONE: Timeval = Timeval {
+        seconds: 0,
+        microseconds: 0,
+    };
+    if out.is_null() {
+        return fail(EINVAL);
+    }
+    let now = match who {
+        RUSAGE_SELF => timeval(node::now_ns()),
+        _ => NONE,
+    };
+    // SAFETY: C's promise.
+    unsafe { out.write([now, NONE]) };
+    0
 }
 
 unsafe extern "C" fn nanosleep(duration: *const Timespec, left: *mut Timespec) -> c_int {
@@ -356,6 +411,11 @@ extern "C" fn sleep(seconds: u32) -> u32 {
     0
 }
 
+/// There is nobody to yield to.
+extern "C" fn sched_yield() -> c_int {
+    0
+}
+
 // Descriptors: 1 and 2 are the streams, 0 is at its end, there are no others.
 
 fn stream(descriptor: c_int) -> Option<Stream> {
@@ -388,8 +448,10 @@ extern "C" fn read(descriptor: c_int, _: *mut c_void, _: usize) -> isize {
     }
 }
 
-extern "C" fn open(_: *const c_char, _: c_int) -> c_int {
-    fail(ENOSYS)
+/// There are no files and no place for new ones.
+extern "C" fn open(_: *const c_char, flags: c_int) -> c_int {
+    const O_CREAT: c_int = 0x40; // fcntl.h of picolibc
+    fail(if flags & O_CREAT == 0 { ENOENT } else { EROFS })
 }
 
 extern "C" fn close(_: c_int) -> c_int {
@@ -400,8 +462,59 @@ extern "C" fn lseek(_: c_int, _: i64, _: c_int) -> i64 {
     fail(EBADF) as i64
 }
 
+/// What was written leaves as it comes.
+extern "C" fn fsync(descriptor: c_int) -> c_int {
+    match stream(descriptor) {
+        Some(_) => {
+            console::flush();
+            0
+        }
+        None => fail(EBADF),
+    }
+}
+
 extern "C" fn unlink(_: *const c_char) -> c_int {
-    fail(ENOSYS)
+    fail(ENOENT)
+}
+
+extern "C" fn rename(_: *const c_char, _: *const c_char) -> c_int {
+    fail(ENOENT)
+}
+
+extern "C" fn mkdir(_: *const c_char, _: u32) -> c_int {
+    fail(EROFS)
+}
+
+extern "C" fn rmdir(_: *const c_char) -> c_int {
+    fail(ENOENT)
+}
+
+extern "C" fn chdir(_: *const c_char) -> c_int {
+    fail(ENOENT)
+}
+
+/// The root of the files that there are not.
+unsafe extern "C" fn getcwd(out: *mut c_char, room: usize) -> *mut c_char {
+    let place = c"/".to_bytes_with_nul();
+    if out.is_null() || room < place.len() {
+        set_errno(if room == 0 { EINVAL } else { ERANGE });
+        return ptr::null_mut();
+    }
+    // SAFETY: C's promise that there are `room` bytes.
+    unsafe { out.copy_from_nonoverlapping(place.as_ptr().cast(), place.len()) };
+    out
+}
+
+extern "C" fn access(_: *const c_char, _: c_int) -> c_int {
+    fail(ENOENT)
+}
+
+extern "C" fn stat(_: *const c_char, _: *mut c_void) -> c_int {
+    fail(ENOENT)
+}
+
+extern "C" fn lstat(_: *const c_char, _: *mut c_void) -> c_int {
+    fail(ENOENT)
 }
 
 extern "C" fn fstat(_: c_int, _: *mut c_void) -> c_int {
@@ -414,6 +527,48 @@ extern "C" fn isatty(_: c_int) -> c_int {
 
 extern "C" fn getpid() -> c_int {
     1
+}
+
+extern "C" fn getppid() -> c_int {
+    0
+}
+
+extern "C" fn getuid() -> u32 {
+    0
+}
+
+extern "C" fn geteuid() -> u32 {
+    0
+}
+
+extern "C" fn getgid() -> u32 {
+    0
+}
+
+extern "C" fn getegid() -> u32 {
+    0
+}
+
+/// What there is to know of a node (POSIX sysconf); -1 for what has no limit, or is not known.
+extern "C" fn sysconf(name: c_int) -> c_long {
+    const PAGE: u64 = 4096;
+    // sys/unistd.h of picolibc.
+    match name {
+        2 => CLOCKS_PER_SECOND,
+        4 => 3, // descriptors
+        8 => PAGE as c_long,
+        9 | 10 => 1, // processors
+        11 => node::personality().map_or(-1, |p| (p.memory / PAGE) as c_long),
+        12 => {
+            let heap = heap::fill();
+            (heap.bytes.saturating_sub(heap.used) as u64 / PAGE) as c_long
+        }
+        65 => 63, // a host name's bytes
+        _ => {
+            set_errno(EINVAL);
+            -1
+        }
+    }
 }
 
 /// A name for this node, from its coordinates; cut, with its ending zero, to the room there is (POSIX).

@@ -294,7 +294,7 @@ impl<'e> Communicator<'e> {
     ) -> Result<(), Error> {
         let to = self.send_to(span, dest, tag, mode)?;
         let note = self.note(function, Some(dest), Some(tag));
-        run(self.env, note, |adi, _| Ok(adi.isend(to, span)?)).map(|_| ())
+        run(self.env, note, |adi, _| Ok(adi.send_within_call(to, span)?)).map(|_| ())
     }
 
     /// Receives; blocks until the message is there. Fails as [`Communicator::start_recv`], and with
@@ -309,7 +309,7 @@ impl<'e> Communicator<'e> {
         let pattern = self.pattern(source, tag)?;
         let note = self.note(function, source, tag);
         let outcome = run(self.env, note, |adi, kernel| {
-            Ok(adi.irecv(kernel.memory(), pattern, span)?)
+            Ok(adi.recv_within_call(kernel.memory(), pattern, span)?)
         })?;
         self.received(outcome)
     }
@@ -327,9 +327,9 @@ impl<'e> Communicator<'e> {
         let pattern = self.pattern(source, recv_tag)?;
         let note = self.note(function, source, recv_tag);
         let receive = immediate(self.env, note, |adi, kernel| {
-            adi.irecv(kernel.memory(), pattern, recv)
+            adi.recv_within_call(kernel.memory(), pattern, recv)
         })?;
-        if let Err(error) = run(self.env, note, |adi, _| Ok(adi.isend(to, send)?)) {
+        if let Err(error) = run(self.env, note, |adi, _| Ok(adi.send_within_call(to, send)?)) {
             // The span must not stay with the device: what cannot be cancelled has matched, and arrives.
             wait_cancelled(self.env, note, receive);
             return Err(error);

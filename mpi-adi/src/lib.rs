@@ -80,7 +80,7 @@ use crate::pending::Pending;
 use crate::probe::Probes;
 use crate::protocol::Rules;
 use crate::region::{BLOCK_BYTES, Blocks, Region};
-use crate::request::{MAX_SLOTS, RequestId, RequestPool, State};
+use crate::request::{KEPT_SLOTS, MAX_SLOTS, RequestId, RequestPool, State};
 
 pub use crate::api::{Mpi, Source, TagSelector};
 pub use crate::comm::{Communicator, Status};
@@ -296,7 +296,7 @@ impl Adi {
         if memory.ages.len() != config.shape.nodes() as usize {
             return None;
         }
-        Some(Adi {
+        let mut adi = Adi {
             shape: config.shape,
             here,
             rank: config.rank,
@@ -318,7 +318,12 @@ impl Adi {
             stats: Stats::default(),
             #[cfg(feature = "variants")]
             rules: Rules::SOUND,
-        })
+        };
+        // For calls that block, from the first one on. Without it they fail sooner; that is all.
+        let _ = adi.requests.grow(KEPT_SLOTS);
+        let _ = adi.pending.reserve(KEPT_SLOTS as usize);
+        let _ = adi.probes.reserve();
+        Some(adi)
     }
 
     /// Sets the greatest message in bytes that is sent eagerly, at most [`GREATEST_EAGER_LIMIT`]; what fits

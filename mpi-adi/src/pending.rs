@@ -135,15 +135,27 @@ fn key(requests: &RequestPool, dest: Rank, slot: u32) -> Key {
 
 impl Pending {
     /// Prepares for one more message to `dest`, out of the heap: afterwards [`Pending::push`] cannot fail.
-    pub fn prepare(&mut self, requests: &mut RequestPool, dest: Rank) -> Result<(), Full> {
+    /// So many slots besides, and room for as many messages, are kept for others.
+    pub fn prepare(
+        &mut self,
+        requests: &mut RequestPool,
+        dest: Rank,
+        keep: u32,
+    ) -> Result<(), Full> {
         // One slot for the message and one for the destination, should it be new.
-        requests.grow(if self.by_rank.contains_key(&dest) {
+        let needed = if self.by_rank.contains_key(&dest) {
             1
         } else {
             2
-        })?;
-        self.chains.try_reserve(1).map_err(|_| Full)?;
-        self.by_rank.try_reserve(1).map_err(|_| Full)
+        };
+        requests.grow(needed + keep)?;
+        self.reserve(1 + keep as usize)
+    }
+
+    /// Makes sure that so many messages can be entered.
+    pub fn reserve(&mut self, messages: usize) -> Result<(), Full> {
+        self.chains.try_reserve(messages).map_err(|_| Full)?;
+        self.by_rank.try_reserve(messages).map_err(|_| Full)
     }
 
     /// Destinations with pending messages.

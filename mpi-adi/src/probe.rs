@@ -17,7 +17,7 @@ use alloc::collections::VecDeque;
 use crate::envelope::{Envelope, Pattern};
 use crate::recv::Probed;
 
-/// Armed probes that are kept; beyond that the oldest gives way and, when it is repeated, begins anew. So
+/// Armed probes that are kept; beyond that, or when the heap is used up, the oldest gives way and, when it is repeated, begins anew. So
 /// a program that asks for more than these in turn, while MPI memory is used up, may ask for long.
 pub const ARMED_PROBES: usize = 1024;
 
@@ -59,15 +59,20 @@ impl Probes {
         self.unanswered().any(|pattern| pattern.source.is_none())
     }
 
+    /// Makes sure that one more can be armed.
+    pub fn reserve(&mut self) -> Result<(), Full> {
+        self.armed.try_reserve(1).map_err(|_| Full)
+    }
+
     /// Arms `pattern`; false when it is armed already.
     pub fn arm(&mut self, pattern: Pattern) -> Result<bool, Full> {
         if self.armed.iter().any(|armed| armed.pattern == pattern) {
             return Ok(false);
         }
-        if self.armed.len() == ARMED_PROBES {
-            self.armed.pop_front();
+        let is_full = self.armed.len() == ARMED_PROBES || self.reserve().is_err();
+        if is_full && self.armed.pop_front().is_none() {
+            return Err(Full);
         }
-        self.armed.try_reserve(1).map_err(|_| Full)?;
         self.armed.push_back(Armed {
             pattern,
             noted: None,

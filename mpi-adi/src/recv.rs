@@ -10,7 +10,7 @@ use crate::memory::{Span, UserMemory};
 use crate::peers::Standing;
 use crate::protocol::{Age, Room, Verdict, on_rts as decide};
 use crate::region::{BLOCK_BYTES, Holding, RecordId};
-use crate::request::{Asked, CHAIN, Mode, Request, RequestId, State};
+use crate::request::{Asked, CHAIN, KEPT_SLOTS, Mode, Request, RequestId, State};
 use crate::wire::{self, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory};
 
@@ -50,10 +50,31 @@ impl Adi {
         pattern: Pattern,
         span: Span,
     ) -> Result<RequestId, NoMemory> {
+        self.start_recv(memory, pattern, span, KEPT_SLOTS)
+    }
+
+    /// As [`Adi::irecv`], for a call that blocks until the request has finished: it takes what is kept for
+    /// such calls, and so goes on when the heap is used up.
+    pub fn recv_within_call<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        pattern: Pattern,
+        span: Span,
+    ) -> Result<RequestId, NoMemory> {
+        self.start_recv(memory, pattern, span, 0)
+    }
+
+    fn start_recv<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        pattern: Pattern,
+        span: Span,
+        keep: u32,
+    ) -> Result<RequestId, NoMemory> {
         let none = NoMemory::Requests {
             live: self.requests.live(),
         };
-        self.requests.grow(1).map_err(|_| none)?;
+        self.requests.grow(1 + keep).map_err(|_| none)?;
         let request = Request {
             state: State::Posted,
             peer: pattern.source,

@@ -18,6 +18,9 @@ use crate::pending::Destination;
 
 /// Slots that the pool grows by at a time; few for the model checker, which copies devices all the time.
 pub const CHUNK_SLOTS: usize = if cfg!(feature = "variants") { 4 } else { 32 };
+/// Slots that are kept for calls that block, so that these go on when the heap is used up. There is one at
+/// a time; the greediest sends and receives, and takes a slot for its destination, too.
+pub const KEPT_SLOTS: u32 = 3;
 const INDEX_BITS: u32 = 22;
 const GENERATION_MASK: u32 = (1 << (31 - INDEX_BITS)) - 1;
 /// Greatest number of slots.

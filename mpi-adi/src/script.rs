@@ -9,7 +9,7 @@ use net_torus::{Coord, Shape};
 use crate::envelope::Pattern;
 use crate::memory::{Span, UserMemory};
 use crate::region::{BLOCK_BYTES, Blocks};
-use crate::request::{Mode, RequestId};
+use crate::request::{KEPT_SLOTS, Mode, RequestId};
 use crate::send::SendTo;
 use crate::wire::{self, Fields};
 use crate::{Adi, Config, Memory, Outcome};
@@ -724,7 +724,12 @@ fn when_the_heap_is_used_up_a_send_says_so_and_loses_nothing() {
         }
     };
     assert_eq!(error, crate::NoMemory::Requests { live: started });
-    assert_eq!(started, 63, "one slot of 64 is the destination's");
+    // One slot of 64 is the destination's.
+    assert_eq!(started, 63 - KEPT_SLOTS);
+    for _ in 0..KEPT_SLOTS {
+        assert!(adi.send_within_call(to, Span::EMPTY).is_ok(), "kept for it");
+    }
+    assert!(adi.send_within_call(to, Span::EMPTY).is_err());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::envelope::{Context, Rank, Tag};
 use crate::memory::{Span, UserMemory};
 use crate::pending::{Answered, Next};
 use crate::protocol::{Reply, Step, on_answer};
-use crate::request::{Mode, Offer, Request, RequestId, State};
+use crate::request::{KEPT_SLOTS, Mode, Offer, Request, RequestId, State};
 use crate::wire::{self, Done, Fields, INLINE_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory, STEP_PACKETS, TURN_PACKETS};
 
@@ -43,13 +43,26 @@ impl Adi {
     /// When there is no process `to.dest`, the tag is negative or the message is 4 GiB or longer: the
     /// bindings check their arguments.
     pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, NoMemory> {
+        self.start_send(to, span, KEPT_SLOTS)
+    }
+
+    /// As [`Adi::isend`], for a call that blocks until the request has finished: it takes what is kept for
+    /// such calls, and so goes on when the heap is used up.
+    ///
+    /// # Panics
+    /// As [`Adi::isend`].
+    pub fn send_within_call(&mut self, to: SendTo, span: Span) -> Result<RequestId, NoMemory> {
+        self.start_send(to, span, 0)
+    }
+
+    fn start_send(&mut self, to: SendTo, span: Span, keep: u32) -> Result<RequestId, NoMemory> {
         assert!(to.dest < self.size() && to.tag >= 0);
         let length = u32::try_from(span.len()).expect("a message below 4 GiB");
         let none = NoMemory::Requests {
             live: self.requests.live(),
         };
         self.pending
-            .prepare(&mut self.requests, to.dest)
+            .prepare(&mut self.requests, to.dest, keep)
             .map_err(|_| none)?;
         let request = Request {
             state: State::Pending(Offer::Unsent),

@@ -139,7 +139,10 @@ impl Program {
         link.args(MACHINE)
             .args(["-nostartfiles", "-static", "-T"])
             .arg(crate::root().join("kernel-rt/ld/virt.ld"))
-            .arg("-Wl,--gc-sections,--no-warn-rwx-segments");
+            .args([
+                "-Wl,--gc-sections,--no-warn-rwx-segments",
+                "-Wl,--wrap=vfprintf",
+            ]);
         if let Some(bytes) = flags.stack {
             link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));
         }

@@ -28,6 +28,10 @@ pub struct Options {
     #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents)]
     torus: [u16; 3],
 
+    /// Number of nodes instead, arranged as nearly as a cube as they can be
+    #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes)]
+    nodes: Option<[u16; 3]>,
+
     /// Dimensions that do not wrap around, for example z or xyz
     #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
     mesh: Mesh,
@@ -176,7 +180,8 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
 
 /// Does it all; the result is the exit status.
 pub fn run(options: &Options) -> Result<u8, Stop> {
-    let shape = Shape::new(options.torus, options.mesh.map(|mesh| !mesh))
+    let extents = options.nodes.unwrap_or(options.torus);
+    let shape = Shape::new(extents, options.mesh.map(|mesh| !mesh))
         .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
     let node_memory = options.node_memory();
     let mpi_memory = options.mpi_memory_of(node_memory);

@@ -23,6 +23,30 @@ pub fn parse_extents(text: &str) -> Result<[u16; 3], String> {
     }
 }
 
+/// The extents of `nodes` nodes that come nearest to a cube, the greatest first: links are few where an
+/// extent is 1, and ways are long where one is great.
+pub fn parse_nodes(text: &str) -> Result<[u16; 3], String> {
+    let nodes: u32 = text
+        .parse()
+        .ok()
+        .filter(|n| (1..=1 << 24).contains(n))
+        .ok_or_else(|| format!("`{text}` is not a number of nodes, which is 1 to 16777216"))?;
+    let mut best = None;
+    for z in (1..=256).filter(|z| nodes.is_multiple_of(*z)) {
+        let rest = nodes / z;
+        for y in (z..=256).filter(|y| rest.is_multiple_of(*y)) {
+            let x = rest / y;
+            let (ways, extents) = (x + y + z, [x as u16, y as u16, z as u16]);
+            if x >= y && x <= 256 && best.is_none_or(|(least, _)| ways < least) {
+                best = Some((ways, extents));
+            }
+        }
+    }
+    best.map(|(_, extents)| extents).ok_or_else(|| {
+        format!("{nodes} nodes make no torus: each of its three extents is at most 256")
+    })
+}
+
 fn shape_help(text: &str) -> String {
     format!("`{text}` is not of the form XxYxZ, for example 2x2x2")
 }
@@ -121,6 +145,26 @@ mod tests {
                 !error.contains('\n') && !error.is_empty(),
                 "{text}: {error}"
             );
+        }
+    }
+
+    #[test]
+    fn a_number_of_nodes_is_arranged_nearly_as_a_cube() {
+        for (nodes, extents) in [
+            ("1", [1, 1, 1]),
+            ("2", [2, 1, 1]),
+            ("8", [2, 2, 2]),
+            ("12", [3, 2, 2]),
+            ("32", [4, 4, 2]),
+            ("7", [7, 1, 1]),
+            ("30", [5, 3, 2]),
+            ("1024", [16, 8, 8]),
+            ("16777216", [256, 256, 256]),
+        ] {
+            assert_eq!(parse_nodes(nodes), Ok(extents));
+        }
+        for text in ["0", "-1", "x", "", "257", "16777217"] {
+            assert!(parse_nodes(text).is_err(), "{text}");
         }
     }
 

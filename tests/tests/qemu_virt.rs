@@ -549,6 +549,9 @@ fn bad_input_is_refused_with_one_line() {
         ),
         (&["run", "--mesh", "w", killer], "--mesh"),
         (&["run", killer, "5", "1024"], "--"),
+        (&["run", "-n", "0", killer], "-n"),
+        (&["run", "-n", "8", "--torus", "2x2x2", killer], "--torus"),
+        (&["run", "--cflags", "-D'x", killer], "quote"),
         (&["run"], "PROGRAM"),
         (&["fly"], "fly"),
     ] {
@@ -568,6 +571,40 @@ fn a_program_that_does_not_compile_shows_the_compilers_words() {
         "does not compile",
     ]);
     assert!(!ended.stderr.contains("backtrace"), "{ended}");
+}
+
+#[test]
+fn a_function_of_mpi_that_is_not_there_is_named() {
+    let ended = run(&[], "fail_missing.c", &[]).expect(2);
+    let last = ended.stderr.lines().last().unwrap_or_default();
+    assert!(
+        last.contains("MPI_Type_vector") && last.contains("does not have yet"),
+        "{ended}"
+    );
+    assert!(!ended.stderr.contains("undefined reference"), "{ended}");
+}
+
+#[test]
+fn a_program_of_several_files_takes_the_compilers_options() {
+    let include = program("parts/include");
+    let (main, area) = (program("parts/main.c"), program("parts/area.c"));
+    for options in [
+        &["-I", &include, "-D", "TIMES=3"][..],
+        &[
+            "--cflags",
+            &format!("-I '{include}' -DTIMES=3 -std=c99 -O3"),
+        ],
+    ] {
+        let mut arguments = vec!["run", "-n", "3", "--timeout", LIMIT];
+        arguments.extend(options);
+        arguments.extend([main.as_str(), area.as_str()]);
+        let ended = midplane(&arguments).expect(0);
+        assert_eq!(ended.stdout, "[0] parts: 131.946891\n", "{ended}");
+    }
+    // What it lacks is named.
+    midplane(&["run", "-I", &include, "-D", "TIMES=3", &main])
+        .expect(2)
+        .says(&["does not link", "area (main.c:"]);
 }
 
 #[test]
@@ -706,6 +743,7 @@ conformance! {
     groups: "conf_group";
     collectives: "conf_coll";
     reductions: "conf_reduce";
+    memory_used_up: "conf_exhaust";
     random_traffic: "soak";
 }
 

@@ -1,0 +1,234 @@
+//! `long double` in printf's family.
+//!
+//! Debian's picolibc is built without it: `%Lf` takes the wrong argument and prints a wrong number. So the
+//! image is linked with `--wrap=vfprintf`, which all of the family ends in, and a format with such a
+//! conversion is printed here piece by piece, the value rounded to a double (which gives 15 right digits).
+
+/// A conversion specification (C17 section 7.21.6.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spec {
+    /// Its bytes, from the percent sign on.
+    pub len: usize,
+    /// Asterisks, each of which takes an int.
+    pub stars: usize,
+    /// The letter that ends it; 0 when the format ends before.
+    pub letter: u8,
+    /// It has the modifier `L`.
+    pub long: bool,
+}
+
+impl Spec {
+    /// The specification at the beginning of `format`, which is a percent sign.
+    pub fn at(format: &[u8]) -> Spec {
+        let mut spec = Spec {
+            len: 1,
+            stars: 0,
+            letter: 0,
+            long: false,
+        };
+        for &byte in format.iter().skip(1) {
+            spec.len += 1;
+            match byte {
+                b'*' => spec.stars += 1,
+                b'L' => spec.long = true,
+                b'-' | b'+' | b' ' | b'#' | b'0'..=b'9' | b'.' | b'\'' => {}
+                b'h' | b'l' | b'j' | b'z' | b't' | b'q' => {}
+                letter => {
+                    spec.letter = letter;
+                    break;
+                }
+            }
+        }
+        spec
+    }
+
+    /// It takes a `long double`.
+    pub fn is_long_double(&self) -> bool {
+        self.long && matches!(self.letter.to_ascii_lowercase(), b'f' | b'e' | b'g' | b'a')
+    }
+
+    /// Arguments that it takes besides its asterisks'.
+    pub fn takes(&self) -> usize {
+        usize::from(!matches!(self.letter, b'%' | b'm' | 0))
+    }
+}
+
+/// Whether a format has a conversion of a `long double`.
+pub fn has_long_double(format: &[u8]) -> bool {
+    let mut rest = format;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'%') {
+        let spec = Spec::at(&rest[at..]);
+        if spec.is_long_double() {
+            return true;
+        }
+        rest = &rest[at + spec.len..];
+    }
+    false
+}
+
+#[cfg(target_os = "none")]
+mod wrap {
+    use core::ffi::{CStr, c_char, c_int, c_void};
+
+    use super::{Spec, has_long_double};
+
+    /// Longest specification that is looked at; longer ones go on as they are.
+    const SPEC_BYTES: usize = 48;
+
+    unsafe extern "C" {
+        fn __real_vfprintf(
+            file: *mut c_void,
+            format: *const c_char,
+            arguments: *const u64,
+        ) -> c_int;
+        /// libgcc's: a `long double`, its lower half first, to a double.
+        fn __trunctfdf2(low: u64, high: u64) -> f64;
+    }
+
+    /// `va_list` of this machine: where the next argument lies, each in eight bytes, or sixteen at a
+    /// multiple of sixteen (RISC-V calling convention, variadic arguments).
+    struct Arguments(*const u64);
+
+    impl Arguments {
+        /// # Safety
+        /// There is one more argument of eight bytes or less.
+        unsafe fn next(&mut self) -> u64 {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let value = self.0.read();
+                self.0 = self.0.add(1);
+                value
+            }
+        }
+
+        /// # Safety
+        /// The next argument is a `long double`.
+        unsafe fn next_long_double(&mut self) -> f64 {
+            let skip = self.0.addr() / 8 % 2;
+            // SAFETY: the caller's promise.
+            unsafe {
+                let at = self.0.add(skip);
+                self.0 = at.add(2);
+                __trunctfdf2(at.read(), at.add(1).read())
+            }
+        }
+    }
+
+    /// What calls of `vfprintf` come to.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn __wrap_vfprintf(
+        file: *mut c_void,
+        format: *const c_char,
+        arguments: *const u64,
+    ) -> c_int {
+        // SAFETY: C's promise about the format and the arguments that it calls for, from here on.
+        let mut rest = unsafe { CStr::from_ptr(format) }.to_bytes();
+        if !has_long_double(rest) {
+            // SAFETY: as above.
+            return unsafe { __real_vfprintf(file, format, arguments) };
+        }
+        let mut arguments = Arguments(arguments);
+        let mut written: c_int = 0;
+        while !rest.is_empty() {
+            let text = rest
+                .iter()
+                .position(|byte| *byte == b'%')
+                .unwrap_or(rest.len());
+            let (piece, after) = match text {
+                0 => rest.split_at(Spec::at(rest).len),
+                _ => rest.split_at(text),
+            };
+            rest = after;
+            // SAFETY: as above.
+            let result = unsafe {
+                match text {
+                    0 => converted(file, piece, &mut arguments, written),
+                    _ => {
+                        let text = [piece.len() as u64, piece.as_ptr().addr() as u64];
+                        __real_vfprintf(file, c"%.*s".as_ptr(), text.as_ptr())
+                    }
+                }
+            };
+            if result < 0 {
+                return result;
+            }
+            written = written.saturating_add(result);
+        }
+        written
+    }
+
+    /// Prints one specification.
+    ///
+    /// # Safety
+    /// The arguments are those that the specification calls for.
+    unsafe fn converted(
+        file: *mut c_void,
+        piece: &[u8],
+        arguments: &mut Arguments,
+        written: c_int,
+    ) -> c_int {
+        let spec = Spec::at(piece);
+        let mut text = [0; SPEC_BYTES];
+        let mut values = [0; 4];
+        if piece.len() >= SPEC_BYTES || spec.stars > 2 {
+            return -1;
+        }
+        let (long, mut len) = (spec.is_long_double(), 0);
+        for &byte in piece.iter().filter(|byte| !(long && **byte == b'L')) {
+            text[len] = byte as c_char;
+            len += 1;
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            for value in values.iter_mut().take(spec.stars) {
+                *value = arguments.next();
+            }
+            if long {
+                values[spec.stars] = arguments.next_long_double().to_bits();
+            } else if spec.takes() == 1 {
+                values[spec.stars] = arguments.next();
+            }
+            if spec.letter == b'n' {
+                // It counts the whole output, of which a piece knows nothing.
+                core::ptr::with_exposed_provenance_mut::<c_int>(values[spec.stars] as usize)
+                    .write_unaligned(written);
+                return 0;
+            }
+            __real_vfprintf(file, text.as_ptr(), values.as_ptr())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specifications_are_read_to_their_letter() {
+        for (format, len, stars, letter, long) in [
+            ("%d", 2, 0, b'd', false),
+            ("%-*.*Lf|", 7, 2, b'f', true),
+            ("%08.3Lgx", 7, 0, b'g', true),
+            ("%llu", 4, 0, b'u', false),
+            ("%%d", 2, 0, b'%', false),
+            ("%", 1, 0, 0, false),
+            ("%5", 2, 0, 0, false),
+        ] {
+            let spec = Spec {
+                len,
+                stars,
+                letter,
+                long,
+            };
+            assert_eq!(Spec::at(format.as_bytes()), spec, "{format}");
+        }
+    }
+
+    #[test]
+    fn formats_with_long_doubles_are_told_from_others() {
+        assert!(has_long_double(b"a %d b %Lf"));
+        assert!(has_long_double(b"%%%LG"));
+        assert!(!has_long_double(b"%%Lf %f %ld %Ld %"));
+        assert!(!has_long_double(b""));
+    }
+}
