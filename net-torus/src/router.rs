@@ -54,6 +54,10 @@ fn through_burst(shape: &Shape) -> u8 {
 /// middle of such traffic does not send.
 const THROUGH_LIMIT: u8 = u8::MAX;
 
+/// Injected packets in a row without through traffic after which a link's dynamic channels are all
+/// theirs.
+const ALONE: u8 = 8;
+
 /// Straight packets that a bubble channel takes in a row while others, which need room for two, wait.
 const STRAIGHT_BURST: u8 = 8;
 /// Attempts to send for which the straight ones are then held back, so that the second room can come
@@ -192,6 +196,8 @@ pub struct Router<'m> {
     through_most: u8,
     /// By direction: normal packets from other links sent in a row while injected ones waited.
     through_burst: [u8; 6],
+    /// By direction: injected normal packets sent since the last from another link.
+    injected_run: [u8; 6],
     /// By direction and bubble channel: straight packets sent in a row while others waited.
     straight_burst: [[u8; 2]; 6],
     /// By direction and bubble channel: attempts for which straight packets have been held back.
@@ -293,6 +299,7 @@ impl<'m> Router<'m> {
             priority_burst: [0; 6],
             through_most: through_burst(&shape),
             through_burst: [0; 6],
+            injected_run: [0; 6],
             straight_burst: [[0; 2]; 6],
             held: [[0; 2]; 6],
             tokens: Default::default(),
@@ -529,7 +536,9 @@ impl<'m> Router<'m> {
             } else {
                 Vc::D1
             };
-            let waits = source >= INJECT && self.through_burst[d as usize] < THROUGH_LIMIT;
+            let waits = source >= INJECT
+                && self.injected_run[d as usize] < ALONE
+                && self.through_burst[d as usize] < THROUGH_LIMIT;
             let tokens = &tokens[vc as usize];
             let needed = match waits {
                 true => needed_to_inject(chunks, tokens.most()),
@@ -721,6 +730,12 @@ impl<'m> Router<'m> {
             return;
         }
         *priority = 0;
+        let run = &mut self.injected_run[d as usize];
+        *run = if source < INJECT {
+            0
+        } else {
+            run.saturating_add(1)
+        };
         let burst = source < INJECT && injected_wait != 0;
         *through = if burst { through.saturating_add(1) } else { 0 };
     }
