@@ -132,18 +132,56 @@ pub struct Memory {
     bits: Box<[u8]>,
 }
 
+/// What [`Memory::allocate`] takes from the heap, term by term, in bytes. Nothing else that the device has
+/// grows with incoming messages or with the job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Budget {
+    /// The region for unexpected messages, in whole blocks.
+    pub region: usize,
+    /// The bit map of its blocks.
+    pub map: usize,
+    /// The table of peers.
+    pub peers: usize,
+}
+
+impl Budget {
+    /// The budget of a device with `mpi_memory` bytes of MPI memory in a job of `peers` processes.
+    pub const fn of(mpi_memory: usize, peers: usize) -> Budget {
+        let blocks = Self::blocks(mpi_memory);
+        Budget {
+            region: blocks * BLOCK_BYTES,
+            map: Blocks::map_words(blocks) * size_of::<usize>(),
+            peers: Peers::bytes(peers),
+        }
+    }
+
+    const fn blocks(mpi_memory: usize) -> usize {
+        let blocks = mpi_memory / BLOCK_BYTES;
+        if blocks < region::MAX_BLOCKS {
+            blocks
+        } else {
+            region::MAX_BLOCKS
+        }
+    }
+
+    /// The sum.
+    pub const fn total(&self) -> usize {
+        self.region + self.map + self.peers
+    }
+}
+
 impl Memory {
     /// Takes `mpi_memory` bytes (rounded down to whole blocks of 32) and the table of `peers` peers from
-    /// the heap.
+    /// the heap: the sum is [`Budget::total`].
     pub fn allocate(mpi_memory: usize, peers: usize) -> Result<Memory, NoMemory> {
-        let blocks = (mpi_memory / BLOCK_BYTES).min(region::MAX_BLOCKS);
-        let words = Blocks::map_words(blocks);
-        let bytes = blocks * BLOCK_BYTES + words * size_of::<usize>() + Peers::bytes(peers);
-        let none = NoMemory::Start { bytes };
+        let blocks = Budget::blocks(mpi_memory);
+        let none = NoMemory::Start {
+            bytes: Budget::of(mpi_memory, peers).total(),
+        };
         Ok(Memory {
             reserve: Blocks::new(
                 boxed([0; BLOCK_BYTES], blocks).ok_or(none)?,
-                boxed(0, words).ok_or(none)?,
+                boxed(0, Blocks::map_words(blocks)).ok_or(none)?,
             ),
             ages: boxed(Ages::default(), peers).ok_or(none)?,
             bits: boxed(0, Peers::bit_bytes(peers)).ok_or(none)?,

@@ -27,6 +27,10 @@ use crate::wire::Entry;
 /// notice makes stale and has to be offered again is bounded by this.
 pub const WINDOW: u32 = 16;
 
+/// Bytes of the greater of the two index entries that lead to pending messages; the index is at least 7/16
+/// full once it has grown.
+pub const INDEX_BYTES: usize = size_of::<(Key, List)>() + 1;
+
 /// One destination's pending send queue.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Destination {

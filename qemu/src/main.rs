@@ -13,6 +13,7 @@ mod decode;
 mod image;
 mod instance;
 mod job;
+mod memory;
 mod output;
 mod program;
 mod report;
@@ -62,6 +63,8 @@ enum Sub {
     Run(run::Options),
     /// Simulate the nodes' routers alone, under synthetic traffic
     Sim(sim::SimArgs),
+    /// Show what a node's memory is used for, term by term
+    Memory(memory::MemoryArgs),
     /// Measure the memory protocol
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
     let status = match cli.command {
         Sub::Run(options) => run::run(&options),
         Sub::Sim(options) => sim::run(&options),
+        Sub::Memory(options) => memory::run(&options),
         Sub::Bench(bench) => bench::run(&bench),
         Sub::Soak(options) => soak::run(&options),
         Sub::Test => suite::run(),
