@@ -390,6 +390,12 @@ fn fetch(missing: &Missing) -> Result<(), Stop> {
     let installer = Installer::find()
         .ok_or_else(|| refuse("; fetching it needs root, or sudo without a password"))?;
     say(&format!("missing: {missing}; fetching"));
+    install(&installer, missing)
+        .map_err(|stop| Stop::usage(format!("{stop}; still missing: {missing}")))
+}
+
+/// Installs Debian's packages for what is missing.
+fn install(installer: &Installer, missing: &Missing) -> Result<(), Stop> {
     let mut packages = missing.packages(is_available);
     if !packages.iter().all(|package| is_available(package)) {
         installer.apt(&["update"])?;
