@@ -33,6 +33,8 @@
 extern crate alloc;
 
 pub mod api;
+#[cfg(feature = "bare")]
+pub mod bare;
 pub mod barrier;
 pub mod buffered;
 #[allow(unsafe_code)]

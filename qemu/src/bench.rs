@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
+use midplane_tests::exchange::{self, Kind};
 use midplane_tests::flood::Flood;
 use midplane_tests::timed::{Costs, Killer, Measured};
 use mpi_adi::LEAST_MPI_MEMORY;
@@ -32,6 +33,30 @@ pub enum Bench {
     /// Every rank but 0 sends many short messages, rank 0 receives them in the reverse order of their tags:
     /// what the device does for each, counted
     Flood(FloodArgs),
+    /// Instructions that a message of 8 bytes takes whose receive is posted, with the protocol and with it
+    /// left out
+    ///
+    /// Counted by valgrind's callgrind, both sides together, for this host's processor.
+    Message,
+    /// What `message` counts
+    #[command(hide = true)]
+    MessageLoop(LoopArgs),
+}
+
+/// Options of `midplane bench message-loop`.
+#[derive(Args, Debug)]
+pub struct LoopArgs {
+    /// With the protocol left out
+    #[arg(long)]
+    bare: bool,
+
+    /// Messages
+    #[arg(long)]
+    messages: u32,
+
+    /// Messages under way at once
+    #[arg(long)]
+    batch: u32,
 }
 
 /// Options of `midplane bench killer`.
@@ -137,6 +162,17 @@ pub fn run(bench: &Bench) -> Result<u8, Stop> {
     match bench {
         Bench::Killer(options) => killer(options),
         Bench::Flood(options) => flood(options),
+        Bench::Message => message(),
+        Bench::MessageLoop(options) => {
+            let kind = match options.bare {
+                true => Kind::Bare,
+                false => Kind::Protocol,
+            };
+            match exchange::run(kind, options.messages, options.batch) {
+                true => Ok(0),
+                false => Err(Stop::failure("a message did not arrive")),
+            }
+        }
     }
 }
 
@@ -173,6 +209,57 @@ fn flood(options: &FloodArgs) -> Result<u8, Stop> {
         start.elapsed().as_secs_f64()
     ));
     Ok(0)
+}
+
+/// Messages of the shorter and of the longer run, whose difference is counted.
+const MESSAGES: [u32; 2] = [1600, 4800];
+/// Messages under way at once.
+const BATCHES: [u32; 3] = [1, 4, 16];
+
+fn message() -> Result<u8, Stop> {
+    if crate::setup::in_path("valgrind").is_none() {
+        return Err(Stop::usage(
+            "bench message: valgrind is not installed; it counts the instructions",
+        ));
+    }
+    say("instructions for a message of 8 bytes, receive posted, sender and receiver together");
+    say("at once  with the protocol  without  ratio");
+    for batch in BATCHES {
+        let [with, without] = [false, true].map(|bare| -> Result<f64, Stop> {
+            let [few, many] = MESSAGES.map(|messages| instructions(bare, messages, batch));
+            Ok((many? - few?) as f64 / f64::from(MESSAGES[1] - MESSAGES[0]))
+        });
+        let (with, without) = (with?, without?);
+        say(format_args!(
+            "{batch:>7} {with:>18.1} {without:>8.1} {:>6.3}",
+            with / without
+        ));
+    }
+    Ok(0)
+}
+
+/// Instructions of a whole run, by callgrind.
+fn instructions(bare: bool, messages: u32, batch: u32) -> Result<u64, Stop> {
+    let exe = std::env::current_exe().doing("find this command")?;
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(exe)
+        .args(["bench", "message-loop"])
+        .args(["--messages", &messages.to_string()])
+        .args(["--batch", &batch.to_string()])
+        .args(bare.then_some("--bare"))
+        .stdin(Stdio::null());
+    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    let output = command.output().doing("run valgrind")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let collected = said.lines().find_map(|line| {
+        let (_, number) = line.split_once("Collected :")?;
+        number.trim().parse().ok()
+    });
+    collected
+        .filter(|_| output.status.success())
+        .ok_or_else(|| Stop::failure(format!("valgrind did not count:\n{said}")))
 }
 
 fn killer(options: &KillerArgs) -> Result<u8, Stop> {

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod cluster;
+pub mod exchange;
 pub mod flood;
 pub mod program;
 pub mod sim;
