@@ -10,6 +10,7 @@
 mod capacity;
 mod decode;
 mod image;
+mod input;
 mod instance;
 mod job;
 mod output;
