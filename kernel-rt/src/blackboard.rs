@@ -12,6 +12,7 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
+use net_torus::{Direction, Stats, Vc};
 
 /// The image's symbol at which the blackboard stands.
 pub const SYMBOL: &str = "MIDPLANE_BLACKBOARD";
@@ -47,8 +48,11 @@ const AT_CALL_BEGUN: usize = AT_CALL_NAME + CALL_BYTES / 4;
 const AT_MESSAGE_BYTES: usize = AT_CALL_BEGUN + 1;
 const AT_MESSAGE: usize = AT_MESSAGE_BYTES + 2;
 const AT_COUNTERS: usize = AT_MESSAGE + MESSAGE_BYTES / 4;
+const AT_LINKS: usize = AT_COUNTERS + 2 * COUNTERS.len();
+/// Counters of one link.
+const LINK_VALUES: usize = FRAME_COUNTERS.len() + Vc::COUNT * CHANNEL_COUNTERS.len();
 /// Size of a blackboard in 32-bit words.
-pub const WORDS: usize = AT_COUNTERS + 2 * COUNTERS.len();
+pub const WORDS: usize = AT_LINKS + 2 * LINKS * LINK_VALUES;
 /// Size of a blackboard in bytes.
 pub const BYTES: usize = 4 * WORDS;
 
@@ -126,6 +130,54 @@ pub const COUNTERS: [&str; 27] = [
     "run_ticks",
     "heap_peak_bytes",
 ];
+
+/// Links of a node, one for each direction.
+pub const LINKS: usize = Direction::ALL.len();
+
+/// What is counted for each link, under the names that the JSON report uses.
+pub const FRAME_COUNTERS: [&str; 3] = ["frames_sent", "token_frames_sent", "frames_received"];
+
+/// What is counted for each virtual channel of a link, under the names that the JSON report uses. The
+/// peak is that of the buffer behind the link, in chunks of 32 bytes.
+pub const CHANNEL_COUNTERS: [&str; 5] = [
+    "packets_sent",
+    "chunks_sent",
+    "packets_forwarded",
+    "packets_received",
+    "peak_chunks",
+];
+
+/// Counters of one link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinkCounters {
+    /// By [`FRAME_COUNTERS`].
+    pub frames: [u64; FRAME_COUNTERS.len()],
+    /// By virtual channel, in the order of [`Vc::ALL`], then by [`CHANNEL_COUNTERS`].
+    pub channels: [[u64; CHANNEL_COUNTERS.len()]; Vc::COUNT],
+}
+
+impl LinkCounters {
+    /// What a router has counted for the link in direction `d`.
+    pub fn of(stats: &Stats, d: Direction) -> Self {
+        let link = &stats.links[d as usize];
+        Self {
+            frames: [
+                link.frames_sent,
+                link.token_frames_sent,
+                link.frames_received,
+            ],
+            channels: stats.channels[d as usize].map(|channel| {
+                [
+                    channel.sent.packets,
+                    channel.sent.chunks,
+                    channel.forwarded.packets,
+                    channel.received.packets,
+                    channel.high_water.into(),
+                ]
+            }),
+        }
+    }
+}
 
 /// A counter's place in [`COUNTERS`], so that the node need not spell names out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -317,6 +369,17 @@ impl Blackboard {
     pub fn set_counter(&self, counter: Counter, value: u64) {
         self.set_long(AT_COUNTERS + 2 * counter.0, value);
     }
+
+    /// Sets all counters of the link in direction `d`.
+    pub fn set_link(&self, d: Direction, counters: &LinkCounters) {
+        let values = counters
+            .frames
+            .iter()
+            .chain(counters.channels.as_flattened());
+        for (i, value) in values.enumerate() {
+            self.set_long(AT_LINKS + 2 * (d as usize * LINK_VALUES + i), *value);
+        }
+    }
 }
 
 /// `text`, at most `bytes` long, cut between two characters.
@@ -381,6 +444,8 @@ pub struct Snapshot {
     pub message: heapless::String<MESSAGE_BYTES>,
     /// The counters, in the order of [`COUNTERS`].
     pub counters: [u64; COUNTERS.len()],
+    /// The links' counters, by direction.
+    pub links: [LinkCounters; LINKS],
 }
 
 /// Why bytes are not a blackboard. A node that has not come up yet reads as [`State::Off`] instead.
@@ -452,6 +517,16 @@ impl Snapshot {
             calls_entered: long(AT_CALL_ENTERED),
             message: text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES)),
             counters: core::array::from_fn(|i| long(AT_COUNTERS + 2 * i)),
+            links: core::array::from_fn(|d| {
+                let value = |i: usize| long(AT_LINKS + 2 * (d * LINK_VALUES + i));
+                LinkCounters {
+                    frames: core::array::from_fn(value),
+                    channels: core::array::from_fn(|vc| {
+                        let first = FRAME_COUNTERS.len() + vc * CHANNEL_COUNTERS.len();
+                        core::array::from_fn(|i| value(first + i))
+                    }),
+                }
+            }),
         })
     }
 
@@ -523,6 +598,29 @@ mod tests {
         assert_eq!(seen.counter("idle_ticks"), Some(u64::MAX - 1));
         assert_eq!(seen.counter("run_ticks"), Some(0));
         assert_eq!(seen.counter("nonsense"), None);
+    }
+
+    #[test]
+    fn every_link_has_its_own_counters() {
+        let board = Blackboard::new();
+        board.begin();
+        let counters = |d: Direction| {
+            let mut stats = Stats::default();
+            stats.links[d as usize].frames_received = u64::MAX - d as u64;
+            stats.channels[d as usize][Vc::Bn as usize].sent.chunks = 100 + d as u64;
+            stats.channels[d as usize][Vc::Bp as usize].high_water = 7;
+            LinkCounters::of(&stats, d)
+        };
+        for d in Direction::ALL {
+            board.set_link(d, &counters(d));
+        }
+        let seen = read(&board);
+        for d in Direction::ALL {
+            assert_eq!(seen.links[d as usize], counters(d));
+            assert_eq!(seen.links[d as usize].frames[2], u64::MAX - d as u64);
+            assert_eq!(seen.links[d as usize].channels[3][4], 7);
+        }
+        assert_eq!(seen.counters, [0; COUNTERS.len()]);
     }
 
     #[test]

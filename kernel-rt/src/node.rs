@@ -31,7 +31,7 @@ use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
 
 use crate::arch;
-use crate::blackboard::{Blackboard, Call, Counter, End, MESSAGE_BYTES, cut};
+use crate::blackboard::{Blackboard, Call, Counter, End, LinkCounters, MESSAGE_BYTES, cut};
 use crate::board::{self, plic, timer};
 use crate::console::{self, Stream};
 use crate::dev::virtio_console::ConsoleDevice;
@@ -583,6 +583,9 @@ impl Board {
             (const { named("heap_peak_bytes") }, heap::peak() as u64),
         ] {
             board.set_counter(counter, value);
+        }
+        for d in self.torus.router().links().iter() {
+            board.set_link(d, &LinkCounters::of(torus, d));
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! | collective | algorithm | messages of one rank, n processes |
 //! |---|---|---|
-//! | barrier | dissemination | log2 n, empty |
+//! | barrier | of all processes: along the torus ([`crate::barrier`]) | none |
+//! | | of others: dissemination | log2 n, empty |
 //! | bcast | binomial tree from the root | at most log2 n |
 //! | reduce, allreduce | binomial tree to rank 0, by segments; then to the root, or a bcast | log2 n a segment |
 //! | reduce_scatter | a reduce to each rank in turn | n log2 n a segment |
@@ -17,10 +18,12 @@
 //! implementors of section 5.9.1).
 #![forbid(unsafe_code)]
 
+use crate::call::block_on;
 use crate::comm::Communicator;
 use crate::datatype::Basic;
 use crate::envelope::{Rank, Tag};
 use crate::error::Error;
+use crate::kernel::CallNote;
 use crate::memory::Span;
 use crate::op::Op;
 use crate::request::Mode;
@@ -60,8 +63,12 @@ pub(crate) fn predefined(op: Op, basic: Basic) -> Result<impl FnMut(&[u8], &mut 
     })
 }
 
-/// Every process has called it before any leaves.
+/// Every process has called it before any leaves. That of all processes goes along the lines of the torus
+/// where the network has them ([`crate::barrier`]), others by dissemination.
 pub(crate) fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<(), Error> {
+    if comm.is_world() && along_lines(comm, function) {
+        return Ok(());
+    }
     let comm = comm.for_collectives();
     let (rank, size) = (comm.rank(), comm.size());
     let mut distance = 1;
@@ -76,6 +83,29 @@ pub(crate) fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<
         distance *= 2;
     }
     Ok(())
+}
+
+/// The barrier of all processes; false, and nothing done, when the network does not offer it: to all of them
+/// or to none.
+fn along_lines(comm: Communicator<'_>, function: &'static str) -> bool {
+    let mut entered = false;
+    let note = CallNote {
+        function,
+        peer: None,
+        tag: None,
+    };
+    block_on(comm.env(), note, |adi, kernel| {
+        if !entered {
+            // The first step of a job tells what the network offers.
+            kernel.poll(adi);
+            if !adi.has_barrier() {
+                return Some(false);
+            }
+            adi.enter_barrier();
+            entered = true;
+        }
+        adi.leave_barrier().then_some(true)
+    })
 }
 
 /// The root's span to everybody's.

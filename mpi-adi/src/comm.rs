@@ -145,6 +145,15 @@ impl<'e> Communicator<'e> {
         self.seat.size
     }
 
+    /// This is the communicator of all processes (MPI_COMM_WORLD) itself, not one made of it.
+    pub(crate) fn is_world(&self) -> bool {
+        self.seat.context == WORLD_CONTEXT
+    }
+
+    pub(crate) fn env(&self) -> &'e dyn Env {
+        self.env
+    }
+
     /// The same processes in the context of collectives.
     pub(crate) fn for_collectives(mut self) -> Self {
         self.seat.context |= COLLECTIVE;

@@ -33,6 +33,7 @@
 extern crate alloc;
 
 pub mod api;
+pub mod barrier;
 pub mod buffered;
 #[allow(unsafe_code)]
 pub mod c;
@@ -239,6 +240,9 @@ pub struct Adi {
     /// Serial number of the next posted receive.
     posts: u32,
     probes: Probes,
+    barrier: barrier::Barrier,
+    /// The network can send along lines.
+    has_lines: bool,
     /// The context of the next communicator that the program makes.
     next_context: Context,
     stats: Stats,
@@ -262,6 +266,7 @@ impl Hash for Adi {
         self.unnamed.hash(state);
         self.wild.hash(state);
         self.probes.hash(state);
+        self.barrier.hash(state);
     }
 }
 
@@ -312,6 +317,8 @@ impl Adi {
             wild: List::default(),
             posts: 0,
             probes: Probes::default(),
+            barrier: barrier::Barrier::default(),
+            has_lines: false,
             next_context: comm::FIRST_MADE_CONTEXT,
             stats: Stats::default(),
             #[cfg(feature = "variants")]
@@ -411,7 +418,9 @@ impl Adi {
             .answer(wire::CTS, send::on_cts::<M>)
             .answer(wire::NCTSD, send::on_nctsd::<M>)
             .answer(wire::NCTS, send::on_ncts::<M>)
-            .answer(wire::RESEND_ALL, send::on_resend_all::<M>);
+            .answer(wire::RESEND_ALL, send::on_resend_all::<M>)
+            .answer(wire::ARRIVE, barrier::on_arrive::<M>)
+            .answer(wire::RELEASE, barrier::on_release::<M>);
         let mut layer = self.stats.layer;
         let mut context = Handling { adi: self, memory };
         let taken = msg_layer::progress(
@@ -423,7 +432,7 @@ impl Adi {
             STEP_PACKETS,
         );
         self.stats.layer = layer;
-        let answered = self.send_owed(port, memory);
+        let answered = self.send_owed(port, memory) + self.send_barrier(port);
         let sent = self.send_pending(port, memory);
         taken + answered + sent > 0
     }

@@ -8,6 +8,7 @@
 //!   resendAll  0 age   1 number of entries   2..4 room   then entries of 10 bytes:
 //!              0..2 context   2..6 tag (-1: any)   6..10 receive
 //!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
+//!   ARRIVE, RELEASE   no data; the dimension is the header's argument
 //!   EAGER    as DATA, but the place is the sender's request, since the answer has not come yet
 //! ```
 //! With the network's and the message layer's headers of 8 bytes each an RTS without data is one 32-byte
@@ -36,6 +37,10 @@ pub const NCTSD: u8 = 2;
 pub const NCTS: u8 = 3;
 /// Handler number of resendAll (answer).
 pub const RESEND_ALL: u8 = 4;
+/// Handler number of the barrier's arrivals (priority; no data, the argument is the dimension).
+pub const ARRIVE: u8 = 5;
+/// Handler number of the barrier's release along a line (priority; likewise).
+pub const RELEASE: u8 = 6;
 
 /// Bytes of an RTS before its data, when it was not asked for.
 pub const RTS_BYTES: usize = 16;

@@ -1,6 +1,6 @@
 //! The port: all that the message layer needs from the network below it.
 
-use net_torus::{Coord, Fifo, InjectError, Router, Routing};
+use net_torus::{Coord, Direction, Fifo, InjectError, Router, Routing};
 
 /// Which injection FIFO a packet leaves by and which reception FIFO it arrives in.
 ///
@@ -47,6 +47,26 @@ pub trait Port {
         self.inject(Class::Normal, dest, len, fill)
     }
 
+    /// Whether the network has [`Port::inject_line`].
+    const LINES: bool = false;
+
+    /// Injects a packet of [`Class::Priority`] that leaves a copy at each of the `hops` nodes in `direction`
+    /// from here (Blue Gene/L's deposit bit). False, without calling `fill`, when there is no room or no such
+    /// packet.
+    ///
+    /// # Panics
+    /// May panic when there are not so many nodes in that direction.
+    fn inject_line(
+        &mut self,
+        direction: Direction,
+        hops: u16,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let _ = (direction, hops, len, fill);
+        false
+    }
+
     /// Body of the oldest packet in the reception FIFO of `class`; at least as many bytes as were
     /// injected (the rest up to the chunk's end is zero or garbage).
     fn head(&self, class: Class) -> Option<&[u8]>;
@@ -73,6 +93,22 @@ fn injected(result: Result<(), InjectError>, len: usize, dest: Coord) -> bool {
 }
 
 impl Port for Router<'_> {
+    const LINES: bool = true;
+
+    fn inject_line(
+        &mut self,
+        direction: Direction,
+        hops: u16,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        match Router::inject_line(self, Fifo::Priority, direction, hops, len, fill) {
+            Ok(()) => true,
+            Err(InjectError::Full) => false,
+            Err(wrong) => panic!("{len} bytes along {hops} nodes: {wrong}"),
+        }
+    }
+
     fn can_inject(&self, class: Class) -> bool {
         Router::can_inject(self, class.into())
     }

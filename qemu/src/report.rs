@@ -3,10 +3,11 @@
 use crate::job::JobEnd;
 use crate::stop::{Doing, Stop};
 use crate::verdict::Seen;
-use kernel_rt::blackboard::{COUNTERS, State};
-use net_torus::coord::Shape;
+use kernel_rt::blackboard::{CHANNEL_COUNTERS, COUNTERS, FRAME_COUNTERS, LinkCounters, State};
+use net_torus::{Direction, Shape, Vc};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// With more nodes than this the table shows totals and the busiest nodes.
@@ -88,6 +89,51 @@ struct RankReport {
     status: Option<i32>,
     #[serde(flatten)]
     counters: Counters,
+    links: Vec<LinkReport>,
+}
+
+/// One link, seen from one of its ends.
+#[derive(Serialize)]
+struct LinkReport {
+    direction: &'static str,
+    /// The rank at the other end.
+    to: u32,
+    #[serde(flatten)]
+    frames: BTreeMap<&'static str, u64>,
+    channels: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
+}
+
+impl LinkReport {
+    fn new(d: Direction, to: u32, counters: &LinkCounters) -> Self {
+        Self {
+            direction: d.name(),
+            to,
+            frames: FRAME_COUNTERS.into_iter().zip(counters.frames).collect(),
+            channels: Vc::ALL
+                .into_iter()
+                .zip(&counters.channels)
+                .map(|(vc, counts)| {
+                    let counts = CHANNEL_COUNTERS.into_iter().zip(counts.iter().copied());
+                    (vc.name(), counts.collect())
+                })
+                .collect(),
+        }
+    }
+}
+
+/// A node's links: direction, the rank at the other end, counters.
+fn links_of<'a>(shape: &Shape, node: &'a Seen) -> Vec<(Direction, u32, &'a LinkCounters)> {
+    let Ok(account) = &node.account else {
+        return Vec::new();
+    };
+    let links = shape.links(node.coord);
+    links
+        .iter()
+        .filter_map(|d| {
+            let to = shape.rank(shape.neighbour(node.coord, d)?)?;
+            Some((d, to, &account.links[d as usize]))
+        })
+        .collect()
 }
 
 /// Counters of one node or of all, by [`COUNTERS`].
@@ -190,12 +236,62 @@ pub fn table(end: &JobEnd) -> Vec<String> {
     row("all".into(), String::new(), &Counters::total(&all));
     let mut lines = align(&rows);
     if all.len() > WHOLE_TABLE {
-        lines.push(format!(
-            "(the {BUSIEST} busiest of {} ranks; --report FILE has them all)",
-            all.len()
-        ));
+        lines.push(busiest(all.len()));
     }
     lines
+}
+
+/// The table of the links, line by line: what each end has sent by channel, forwarded, received, and the
+/// fullest its buffers were.
+pub fn link_table(shape: &Shape, end: &JobEnd) -> Vec<String> {
+    let all: Vec<Counters> = end.nodes.iter().map(Counters::of).collect();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for line in [
+        [
+            "", "", "to", "packets", "sent", "on", "", "packets", "packets", "peak", "frames",
+            "of these", "frames",
+        ],
+        [
+            "rank",
+            "link",
+            "rank",
+            "D0",
+            "D1",
+            "BN",
+            "BP",
+            "forwarded",
+            "received",
+            "chunks",
+            "sent",
+            "tokens",
+            "received",
+        ],
+    ] {
+        rows.push(line.map(String::from).to_vec());
+    }
+    for at in shown(&all) {
+        let node = &end.nodes[at];
+        for (d, to, counters) in links_of(shape, node) {
+            let sum = |counter: usize| counters.channels.iter().map(|c| c[counter]).sum::<u64>();
+            let peak = counters.channels.iter().map(|c| c[4]).max().unwrap_or(0);
+            let sent = counters.channels.map(|c| c[0].to_string());
+            let [frames, tokens, frames_received] = counters.frames.map(|n| n.to_string());
+            let mut row = vec![node.rank.to_string(), d.name().into(), to.to_string()];
+            row.extend(sent);
+            row.extend([sum(2), sum(3), peak].map(|n| n.to_string()));
+            row.extend([frames, tokens, frames_received]);
+            rows.push(row);
+        }
+    }
+    let mut lines = align(&rows);
+    if all.len() > WHOLE_TABLE {
+        lines.push(busiest(all.len()));
+    }
+    lines
+}
+
+fn busiest(of: usize) -> String {
+    format!("(the {BUSIEST} busiest of {of} ranks; --report FILE has them all)")
 }
 
 /// Which nodes the table shows: all, or the busiest by packets, in the order of their ranks.
@@ -258,6 +354,7 @@ pub fn write(path: &Path, job: &JobFacts, end: &JobEnd) -> Result<(), Stop> {
 
 fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
     let all: Vec<Counters> = end.nodes.iter().map(Counters::of).collect();
+    let shape = Shape::new(job.torus, job.wraps);
     Report {
         job,
         outcome: end.outcome,
@@ -287,6 +384,11 @@ fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
                     .filter(|account| matches!(account.state, State::Done | State::Failed))
                     .map(|account| account.status),
                 counters,
+                links: shape
+                    .iter()
+                    .flat_map(|shape| links_of(shape, node))
+                    .map(|(d, to, counters)| LinkReport::new(d, to, counters))
+                    .collect(),
             })
             .collect(),
     }
@@ -345,6 +447,31 @@ mod tests {
         assert_eq!(all[..2], ["all", "33"]);
         assert!(all.contains(&"200") && all.contains(&"25.0"), "{all:?}");
         assert!(lines.iter().all(|line| line.len() == lines[0].len()));
+    }
+
+    #[test]
+    fn links_are_shown_and_written_by_direction_and_channel() {
+        let shape = Shape::new([3, 1, 1], [false, true, true]).unwrap();
+        let mut end = end(3);
+        for node in &mut end.nodes {
+            let links = &mut node.account.as_mut().unwrap().links;
+            links[Direction::XPlus as usize].channels[Vc::Bn as usize] = [70, 560, 20, 30, 16];
+            links[Direction::XPlus as usize].frames = [9, 4, 8];
+        }
+        // A mesh of three: one link at each end, two in the middle.
+        let lines = link_table(&shape, &end);
+        assert_eq!(lines.len(), 2 + 4, "{lines:?}");
+        let cells: Vec<&str> = lines[3].split_whitespace().collect();
+        let expected = "1 X+ 2 0 0 70 0 20 30 16 9 4 8";
+        assert_eq!(cells.join(" "), expected);
+        assert!(lines.iter().all(|line| line.len() == lines[0].len()));
+        let json = serde_json::to_value(report(&JobFacts::of_shape(&shape), &end)).unwrap();
+        let links = &json["ranks"][1]["links"];
+        assert_eq!(links.as_array().unwrap().len(), 2);
+        assert_eq!(links[0]["direction"], "X+");
+        assert_eq!((&links[0]["to"], &links[1]["to"]), (&2.into(), &0.into()));
+        assert_eq!(links[0]["channels"]["BN"]["packets_forwarded"], 20);
+        assert_eq!(links[0]["token_frames_sent"], 4);
     }
 
     #[test]

@@ -71,6 +71,10 @@ pub struct Options {
     #[arg(short, long)]
     quiet: bool,
 
+    /// Print a table of the links, too: packets and frames by direction and virtual channel
+    #[arg(long, conflicts_with = "quiet")]
+    links: bool,
+
     /// Show the kernels' logs on stderr
     #[arg(short, long, visible_alias = "log")]
     verbose: bool,
@@ -221,8 +225,9 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
 
     let mut status = end.status;
     if !options.quiet && end.outcome != "interrupted" {
-        for line in report::table(&end) {
-            err.lines.note(&line);
+        let links = options.links.then(|| report::link_table(&shape, &end));
+        for line in report::table(&end).iter().chain(links.iter().flatten()) {
+            err.lines.note(line);
         }
     }
     if let Some(message) = &end.message {

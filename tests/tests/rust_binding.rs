@@ -1,6 +1,8 @@
 //! The Rust binding and the collectives over the whole stack, on clusters of every small shape, with MPI
 //! memory from one record to plenty.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use midplane_tests::{Cluster, Job, Node};
 use mpi_adi::{Communicator, Error, Mpi, Op, Source, TagSelector};
 
@@ -288,4 +290,49 @@ fn processes_that_disagree_on_a_length_are_told_so() {
         }
     });
     assert_eq!(job, Ok(vec![0, 1]));
+}
+
+/// Nobody leaves the n-th barrier before everybody has entered it, on tori and meshes, however unequal the
+/// processes are, and it takes no messages: of all processes along the torus, of a duplicate by messages.
+#[test]
+fn nobody_leaves_a_barrier_before_all_have_entered_it() {
+    const ROUNDS: usize = 12;
+    let shapes = [
+        ([1, 1, 1], [true; 3]),
+        ([2, 1, 1], [false; 3]),
+        ([3, 2, 1], [true, false, true]),
+        ([2, 3, 4], [true; 3]),
+        ([5, 1, 3], [false, true, true]),
+        ([1, 4, 2], [true; 3]),
+    ];
+    for (seed, (shape, wraps)) in shapes.into_iter().enumerate() {
+        let mut without = 0;
+        for duplicate in [false, true] {
+            let entered = AtomicUsize::new(0);
+            let nodes: usize = shape.iter().map(|extent| usize::from(*extent)).product();
+            let run = |node: &Node<'_, '_>| {
+                let mpi = Mpi::new(node);
+                let world = mpi.world();
+                let twin = world.duplicate().expect("a duplicate");
+                let of = if duplicate { twin.get() } else { world };
+                for round in 0..ROUNDS {
+                    node.compute((node.rank() as usize * 7 + round * 5) % 11);
+                    entered.fetch_add(1, Ordering::Relaxed);
+                    of.barrier().expect("a barrier");
+                    assert!(entered.load(Ordering::Relaxed) >= (round + 1) * nodes);
+                }
+                0
+            };
+            let cluster = Cluster::new(shape).wraps(wraps).seed(seed as u64);
+            let (job, report) = cluster.mpi_memory(32).run_and_report(run);
+            assert_eq!(job, Ok(vec![0; nodes]), "{shape:?} {duplicate}");
+            // Making the duplicate takes messages, and so do the barriers on it alone.
+            let messages: u64 = report.iter().map(|node| node.stats.messages_sent).sum();
+            let barriers = ROUNDS as u64 * nodes as u64 * nodes.next_power_of_two().ilog2() as u64;
+            match duplicate {
+                false => without = messages,
+                true => assert_eq!(messages - without, barriers),
+            }
+        }
+    }
 }
