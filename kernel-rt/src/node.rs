@@ -40,6 +40,7 @@ use crate::dev::{self, DeviceError};
 use crate::device_tree::{Machine, Slot};
 use crate::fault::{Fault, Map, Place, Report};
 use crate::heap;
+use crate::inbox::{Inbox, Taken};
 use crate::lend::NodeMemory;
 use crate::libc;
 use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT_FRAMES};
@@ -48,6 +49,9 @@ use crate::personality::{self, BootArgs, Exit, Personality};
 /// Found by the host tool through this name.
 #[unsafe(no_mangle)]
 static MIDPLANE_BLACKBOARD: Blackboard = Blackboard::new();
+/// Found by its symbol, as the blackboard is.
+#[unsafe(no_mangle)]
+static MIDPLANE_INBOX: Inbox = Inbox::new();
 
 /// Steps that an interrupt makes at most before the program has the processor back.
 const STEPS_PER_INTERRUPT: u32 = 64;
@@ -686,6 +690,45 @@ pub fn sleep(ns: u64) {
         if slept {
             return;
         }
+    }
+}
+
+/// How often the inbox is looked at while the program waits for input, in nanoseconds.
+const INPUT_EVERY_NS: u64 = 5_000_000;
+
+/// The program's standard input, as the host has it. Blocks until there is at least 1 byte and takes at
+/// most as many as `out` holds, which is at least 1; 0 at the end. Only rank 0 has input, and only where a
+/// host tool looks after the node.
+pub fn input(out: &mut [u8]) -> usize {
+    let is_served = console::is_attached(Stream::Out);
+    if !is_served || personality().is_none_or(|p| p.rank != 0) {
+        return 0;
+    }
+    let waiting = Call {
+        function: "a read of standard input",
+        peer: None,
+        tag: None,
+    };
+    let mut has_said = false;
+    let taken = loop {
+        match MIDPLANE_INBOX.take(out) {
+            Taken::Nothing => {
+                if !has_said {
+                    MIDPLANE_BLACKBOARD.call(Some(waiting));
+                    has_said = true;
+                }
+                // Shows the prompt, too.
+                sleep(INPUT_EVERY_NS);
+            }
+            taken => break taken,
+        }
+    };
+    if has_said {
+        MIDPLANE_BLACKBOARD.call(None);
+    }
+    match taken {
+        Taken::Bytes(count) => count,
+        Taken::Nothing | Taken::End => 0,
     }
 }
 

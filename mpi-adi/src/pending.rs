@@ -368,6 +368,7 @@ impl Pending {
             let asked = Asked {
                 receive: entry.receive,
                 any_tag: entry.tag.is_none(),
+                exact: entry.exact,
                 told: false,
             };
             let first = match entry.tag {

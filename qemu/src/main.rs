@@ -11,6 +11,7 @@ mod bench;
 mod capacity;
 mod decode;
 mod image;
+mod input;
 mod instance;
 mod job;
 mod memory;
