@@ -25,7 +25,7 @@ use mpi_adi::kernel::{AbortReason, CallNote, Env, Heap, Kernel};
 use mpi_adi::memory::UserMemory;
 use mpi_adi::{Adi, Config, Memory};
 use net_torus::coord::Direction;
-use net_torus::router::{Router, Sizes};
+use net_torus::router::Router;
 use net_torus::torus::Torus;
 use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
@@ -43,7 +43,7 @@ use crate::heap;
 use crate::inbox::{Inbox, Taken};
 use crate::lend::NodeMemory;
 use crate::libc;
-use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, TRANSMIT_FRAMES};
+use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT_FRAMES};
 use crate::personality::{self, BootArgs, Exit, Personality};
 
 /// Found by the host tool through this name.
@@ -52,18 +52,6 @@ static MIDPLANE_BLACKBOARD: Blackboard = Blackboard::new();
 /// Found by its symbol, as the blackboard is.
 #[unsafe(no_mangle)]
 static MIDPLANE_INBOX: Inbox = Inbox::new();
-
-/// Packets that fit the router's buffers. A link carries frames of up to 15 packets and takes tens of
-/// microseconds to answer, so its buffers hold several frames.
-const ROUTER: Sizes = Sizes {
-    dynamic: 16,
-    normal: 48,
-    priority: 16,
-    inject_normal: 16,
-    inject_priority: 16,
-    receive_normal: 64,
-    receive_priority: 32,
-};
 
 /// Steps that an interrupt makes at most before the program has the processor back.
 const STEPS_PER_INTERRUPT: u32 = 64;
@@ -186,7 +174,9 @@ pub fn boot(tree_bytes: usize) -> ! {
     let links = devices.links.iter().flatten().count();
     let consoles = devices.consoles.iter().flatten().count();
     let peers = who.shape.nodes() as usize;
-    let tables = ROUTER.bytes() + 64 * peers;
+    let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
+    let budget = mpi_adi::Budget::of(mpi_bytes, peers);
+    let tables = ROUTER.bytes() + budget.map + budget.peers;
     let needs = Needs {
         links,
         consoles,
