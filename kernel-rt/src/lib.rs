@@ -1,7 +1,7 @@
 //! The compute-node kernel: what stands between a bare machine and an MPI program.
 //!
 //! What can be thought through without a machine is portable and tested on the host: [`blackboard`],
-//! [`personality`], [`device_tree`], [`fault`], [`mem`], [`printf`]. The rest exists on boards only; [`node`] is the
+//! [`personality`], [`device_tree`], [`fault`], [`inbox`], [`mem`], [`printf`]. The rest exists on boards only; [`node`] is the
 //! composition root, where types become concrete and from which one reads how a node boots, runs and ends.
 //! How an image is compiled and linked is written at the top of `ld/virt.ld`.
 #![cfg_attr(target_os = "none", no_std)]
@@ -12,6 +12,7 @@ extern crate alloc;
 pub mod blackboard;
 pub mod device_tree;
 pub mod fault;
+pub mod inbox;
 pub mod mem;
 pub mod personality;
 pub mod printf;

@@ -136,8 +136,12 @@ unsafe extern "C" fn put_err(c: c_char, _: *mut File) -> c_int {
     c as c_int
 }
 
-unsafe extern "C" fn get_nothing(_: *mut File) -> c_int {
-    EOF
+unsafe extern "C" fn get_in(_: *mut File) -> c_int {
+    let mut byte = [0];
+    match node::input(&mut byte) {
+        0 => EOF,
+        _ => c_int::from(byte[0]),
+    }
 }
 
 unsafe extern "C" fn flush_stream(_: *mut File) -> c_int {
@@ -159,7 +163,7 @@ const fn file(
     }))
 }
 
-static IN: FileCell = file(READABLE, None, Some(get_nothing));
+static IN: FileCell = file(READABLE, None, Some(get_in));
 static OUT: FileCell = file(WRITABLE, Some(put_out), None);
 static ERR: FileCell = file(WRITABLE, Some(put_err), None);
 
@@ -416,7 +420,7 @@ extern "C" fn sched_yield() -> c_int {
     0
 }
 
-// Descriptors: 1 and 2 are the streams, 0 is at its end, there are no others.
+// Descriptors: 1 and 2 are the streams, 0 is the input, there are no others.
 
 fn stream(descriptor: c_int) -> Option<Stream> {
     match descriptor {
@@ -440,12 +444,15 @@ unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, count: usize
     count as isize
 }
 
-extern "C" fn read(descriptor: c_int, _: *mut c_void, _: usize) -> isize {
-    if descriptor == 0 {
-        0
-    } else {
-        fail(EBADF) as isize
+unsafe extern "C" fn read(descriptor: c_int, out: *mut c_void, count: usize) -> isize {
+    if descriptor != 0 {
+        return fail(EBADF) as isize;
     }
+    if count == 0 {
+        return 0;
+    }
+    // SAFETY: C's promise that there are `count` bytes.
+    node::input(unsafe { core::slice::from_raw_parts_mut(out.cast(), count) }) as isize
 }
 
 /// There are no files and no place for new ones.

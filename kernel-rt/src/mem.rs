@@ -17,6 +17,8 @@
 
 use core::fmt;
 
+use net_torus::router::Sizes;
+
 /// Unit in which memory is divided, in bytes.
 pub const PAGE: u64 = 4096;
 /// Size of one link frame's buffer in bytes, device header included: 15 of the greatest packets and more.
@@ -34,6 +36,22 @@ pub const MIN_HEAP: u64 = 64 * 1024;
 pub const MIN_MEMORY: u64 = 4 << 20;
 /// The region for incoming MPI traffic, where the boot arguments do not say: this share of the memory.
 pub const MPI_SHARE: u64 = 8;
+
+/// Packets that fit the router's buffers. A link carries frames of up to 15 packets and takes tens of
+/// microseconds to answer, so its buffers hold several frames.
+pub const ROUTER: Sizes = Sizes {
+    dynamic: 16,
+    normal: 48,
+    priority: 16,
+    inject_normal: 16,
+    inject_priority: 16,
+    receive_normal: 64,
+    receive_priority: 32,
+};
+const _: () = assert!(
+    ROUTER.bytes() <= 256 * 1024,
+    "a node's router is meant to take a small part of its memory"
+);
 
 /// Memory of one link in bytes: its frames and two queues.
 pub const LINK_BYTES: u64 =

@@ -25,7 +25,7 @@ use mpi_adi::kernel::{AbortReason, CallNote, Env, Heap, Kernel};
 use mpi_adi::memory::UserMemory;
 use mpi_adi::{Adi, Config, Memory};
 use net_torus::coord::Direction;
-use net_torus::router::{Router, Sizes};
+use net_torus::router::Router;
 use net_torus::torus::Torus;
 use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
@@ -40,30 +40,18 @@ use crate::dev::{self, DeviceError};
 use crate::device_tree::{Machine, Slot};
 use crate::fault::{Fault, Map, Place, Report};
 use crate::heap;
+use crate::inbox::{Inbox, Taken};
 use crate::lend::NodeMemory;
 use crate::libc;
-use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, TRANSMIT_FRAMES};
+use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT_FRAMES};
 use crate::personality::{self, BootArgs, Exit, Personality};
 
 /// Found by the host tool through this name.
 #[unsafe(no_mangle)]
 static MIDPLANE_BLACKBOARD: Blackboard = Blackboard::new();
-
-/// Packets that fit the router's buffers. A link carries frames of up to 15 packets and takes tens of
-/// microseconds to answer, so its buffers hold several frames.
-const ROUTER: Sizes = Sizes {
-    dynamic: 16,
-    normal: 48,
-    priority: 16,
-    inject_normal: 16,
-    inject_priority: 16,
-    receive_normal: 64,
-    receive_priority: 32,
-};
-const _: () = assert!(
-    ROUTER.bytes() <= 256 * 1024,
-    "a node's router is meant to take a small part of its memory"
-);
+/// Found by its symbol, as the blackboard is.
+#[unsafe(no_mangle)]
+static MIDPLANE_INBOX: Inbox = Inbox::new();
 
 /// Steps that an interrupt makes at most before the program has the processor back.
 const STEPS_PER_INTERRUPT: u32 = 64;
@@ -126,7 +114,7 @@ fn set_clock(hz: u64) {
 /// Without a division, because every step asks. A frequency that does not divide a thousand million is
 /// off by less than one part in a thousand million.
 fn ns(ticks: u64) -> u64 {
-    (ticks as u128 * NS_PER_TICK.load(Ordering::Relaxed) as u128 >> 32) as u64
+    ((ticks as u128 * NS_PER_TICK.load(Ordering::Relaxed) as u128) >> 32) as u64
 }
 
 fn ticks_of(ns: u64) -> u64 {
@@ -186,7 +174,9 @@ pub fn boot(tree_bytes: usize) -> ! {
     let links = devices.links.iter().flatten().count();
     let consoles = devices.consoles.iter().flatten().count();
     let peers = who.shape.nodes() as usize;
-    let tables = ROUTER.bytes() + 64 * peers;
+    let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
+    let budget = mpi_adi::Budget::of(mpi_bytes, peers);
+    let tables = ROUTER.bytes() + budget.map + budget.peers;
     let needs = Needs {
         links,
         consoles,
@@ -700,6 +690,45 @@ pub fn sleep(ns: u64) {
         if slept {
             return;
         }
+    }
+}
+
+/// How often the inbox is looked at while the program waits for input, in nanoseconds.
+const INPUT_EVERY_NS: u64 = 5_000_000;
+
+/// The program's standard input, as the host has it. Blocks until there is at least 1 byte and takes at
+/// most as many as `out` holds, which is at least 1; 0 at the end. Only rank 0 has input, and only where a
+/// host tool looks after the node.
+pub fn input(out: &mut [u8]) -> usize {
+    let is_served = console::is_attached(Stream::Out);
+    if !is_served || personality().is_none_or(|p| p.rank != 0) {
+        return 0;
+    }
+    let waiting = Call {
+        function: "a read of standard input",
+        peer: None,
+        tag: None,
+    };
+    let mut has_said = false;
+    let taken = loop {
+        match MIDPLANE_INBOX.take(out) {
+            Taken::Nothing => {
+                if !has_said {
+                    MIDPLANE_BLACKBOARD.call(Some(waiting));
+                    has_said = true;
+                }
+                // Shows the prompt, too.
+                sleep(INPUT_EVERY_NS);
+            }
+            taken => break taken,
+        }
+    };
+    if has_said {
+        MIDPLANE_BLACKBOARD.call(None);
+    }
+    match taken {
+        Taken::Bytes(count) => count,
+        Taken::Nothing | Taken::End => 0,
     }
 }
 

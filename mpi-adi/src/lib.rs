@@ -33,11 +33,14 @@
 extern crate alloc;
 
 pub mod api;
+#[cfg(feature = "bare")]
+pub mod bare;
 pub mod barrier;
 pub mod buffered;
 #[allow(unsafe_code)]
 pub mod c;
 pub mod call;
+mod cart;
 pub mod coll;
 pub mod comm;
 pub mod datatype;
@@ -133,18 +136,56 @@ pub struct Memory {
     bits: Box<[u8]>,
 }
 
+/// What [`Memory::allocate`] takes from the heap, term by term, in bytes. Nothing else that the device has
+/// grows with incoming messages or with the job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Budget {
+    /// The region for unexpected messages, in whole blocks.
+    pub region: usize,
+    /// The bit map of its blocks.
+    pub map: usize,
+    /// The table of peers.
+    pub peers: usize,
+}
+
+impl Budget {
+    /// The budget of a device with `mpi_memory` bytes of MPI memory in a job of `peers` processes.
+    pub const fn of(mpi_memory: usize, peers: usize) -> Budget {
+        let blocks = Self::blocks(mpi_memory);
+        Budget {
+            region: blocks * BLOCK_BYTES,
+            map: Blocks::map_words(blocks) * size_of::<usize>(),
+            peers: Peers::bytes(peers),
+        }
+    }
+
+    const fn blocks(mpi_memory: usize) -> usize {
+        let blocks = mpi_memory / BLOCK_BYTES;
+        if blocks < region::MAX_BLOCKS {
+            blocks
+        } else {
+            region::MAX_BLOCKS
+        }
+    }
+
+    /// The sum.
+    pub const fn total(&self) -> usize {
+        self.region + self.map + self.peers
+    }
+}
+
 impl Memory {
     /// Takes `mpi_memory` bytes (rounded down to whole blocks of 32) and the table of `peers` peers from
-    /// the heap.
+    /// the heap: the sum is [`Budget::total`].
     pub fn allocate(mpi_memory: usize, peers: usize) -> Result<Memory, NoMemory> {
-        let blocks = (mpi_memory / BLOCK_BYTES).min(region::MAX_BLOCKS);
-        let words = Blocks::map_words(blocks);
-        let bytes = blocks * BLOCK_BYTES + words * size_of::<usize>() + Peers::bytes(peers);
-        let none = NoMemory::Start { bytes };
+        let blocks = Budget::blocks(mpi_memory);
+        let none = NoMemory::Start {
+            bytes: Budget::of(mpi_memory, peers).total(),
+        };
         Ok(Memory {
             reserve: Blocks::new(
                 boxed([0; BLOCK_BYTES], blocks).ok_or(none)?,
-                boxed(0, words).ok_or(none)?,
+                boxed(0, Blocks::map_words(blocks)).ok_or(none)?,
             ),
             ages: boxed(Ages::default(), peers).ok_or(none)?,
             bits: boxed(0, Peers::bit_bytes(peers)).ok_or(none)?,
@@ -200,6 +241,8 @@ pub struct Stats {
     pub resend_all_received: u64,
     /// DONE sent: notices that asked for nothing that was there.
     pub done_sent: u64,
+    /// Posted receives looked at for notices.
+    pub named: u64,
     /// Packets that contradict themselves or the device's state; discarded.
     pub malformed: u64,
     /// Messages whose data was sent eagerly, right behind their RTS.
@@ -383,6 +426,12 @@ impl Adi {
         &self.region
     }
 
+    /// Entries of queues and tables that have been looked at one after the other, by everything that has to
+    /// search: what the device's work grows with beside messages and packets.
+    pub fn searched(&self) -> u64 {
+        self.matching.traversals() + self.pending.steps() + self.peers.steps() + self.stats.named
+    }
+
     /// The request pool, for its measures.
     pub fn requests(&self) -> &RequestPool {
         &self.requests
@@ -409,6 +458,8 @@ impl Adi {
         port: &mut P,
         memory: &mut M,
     ) -> bool {
+        // Debts first: a flood of offers, each answered at once, must not use up all the room.
+        let owed = self.send_owed(port, memory);
         let here = self.here;
         let handlers = Handlers::new()
             .request(wire::RTS, recv::on_rts::<M>)
@@ -434,7 +485,7 @@ impl Adi {
         self.stats.layer = layer;
         let answered = self.send_owed(port, memory) + self.send_barrier(port);
         let sent = self.send_pending(port, memory);
-        taken + answered + sent > 0
+        owed + taken + answered + sent > 0
     }
 
     /// If the request has finished, frees it and says how it ended. `None`: not finished.

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
+use core::hash::{Hash, Hasher};
 
 use crate::envelope::Rank;
 use crate::protocol::{Age, Rules, restarts};
@@ -64,7 +65,7 @@ const STANDING: u8 = 7;
 const DONE: u8 = 8;
 
 /// The peer table.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peers {
     ages: Box<[Ages]>,
     /// Four bits a peer.
@@ -76,6 +77,14 @@ pub struct Peers {
     turn: u32,
     /// Where the search for the next notice to send goes on.
     pay_turn: u32,
+    steps: u64,
+}
+
+/// Without the measure; the counts say no more than the bits.
+impl Hash for Peers {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.ages, &self.bits, self.turn, self.pay_turn).hash(state);
+    }
 }
 
 impl Peers {
@@ -96,6 +105,7 @@ impl Peers {
             done: 0,
             turn: 0,
             pay_turn: 0,
+            steps: 0,
         }
     }
 
@@ -168,11 +178,20 @@ impl Peers {
     }
 
     /// The first peer from `from` on of whom `is` is true, once around.
-    fn find(&self, from: u32, is: impl Fn(u8) -> bool) -> Option<Rank> {
+    fn find(&mut self, from: u32, is: impl Fn(u8) -> bool) -> Option<Rank> {
         let peers = self.ages.len() as u32;
-        (from..peers)
+        let mut steps = 0;
+        let found = (from..peers)
             .chain(0..from)
-            .find(|&peer| is(self.nibble(peer)))
+            .inspect(|_| steps += 1)
+            .find(|&peer| is(self.nibble(peer)));
+        self.steps += steps;
+        found
+    }
+
+    /// Peers looked at by all searches.
+    pub fn steps(&self) -> u64 {
+        self.steps
     }
 
     fn after(&self, peer: Rank) -> u32 {
@@ -238,6 +257,7 @@ impl Peers {
     fn posted_for_any(&mut self, rules: Rules) {
         use Standing::*;
         if self.counts([Hungry, Failed, Served, Open]) > 0 {
+            self.steps += self.ages.len() as u64;
             for source in 0..self.ages.len() as Rank {
                 match self.standing(source) {
                     Hungry | Failed | Served => self.set(source, Wanted),

@@ -27,6 +27,10 @@ use crate::wire::Entry;
 /// notice makes stale and has to be offered again is bounded by this.
 pub const WINDOW: u32 = 16;
 
+/// Bytes of the greater of the two index entries that lead to pending messages; the index is at least 7/16
+/// full once it has grown.
+pub const INDEX_BYTES: usize = size_of::<(Key, List)>() + 1;
+
 /// One destination's pending send queue.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Destination {
@@ -57,6 +61,8 @@ impl Destination {
 enum Notice {
     /// There is none, or it has been closed.
     Closed,
+    /// An offer was not judged, so a notice is on its way: it would be no use to offer anything before it.
+    Expected,
     /// It has come: nothing is offered before every offer under way has its answer.
     Waiting {
         /// Messages from the head of the queue that there is room for.
@@ -225,6 +231,9 @@ impl Pending {
         let destination = requests.destination_mut(at);
         destination.unanswered -= 1;
         destination.throttled = scarce;
+        if answered == Answered::Stale && destination.notice == Notice::Closed {
+            destination.notice = Notice::Expected;
+        }
         let asked = requests.at(slot).asked;
         let told = asked.is_none_or(|asked| asked.told);
         match answered {
@@ -359,6 +368,7 @@ impl Pending {
             let asked = Asked {
                 receive: entry.receive,
                 any_tag: entry.tag.is_none(),
+                exact: entry.exact,
                 told: false,
             };
             let first = match entry.tag {
@@ -428,7 +438,8 @@ impl Pending {
         match destination.notice {
             Notice::Waiting { .. } => destination.unanswered == 0 || !rules.waits,
             Notice::Closing => true,
-            Notice::Closed => {
+            Notice::Expected if rules.waits => false,
+            Notice::Expected | Notice::Closed => {
                 let open = destination.refused == 0 || destination.unanswered < WINDOW;
                 !destination.offers.is_empty() && open
             }

@@ -69,9 +69,11 @@
 //! is off the critical path. Up to the eager limit the data follows its RTS at once, in order on the same
 //! channel; a receiver that takes it as it comes says so in the CTS, and one that refuses, or records
 //! without a buffer, or has [`EAGER_SOURCES`](crate::EAGER_SOURCES) such messages coming already, drops it
-//! and gets it again by rendezvous. A message is sent eagerly once, in order, one at a time, and never while
-//! others to the same receiver stand refused; synchronous sends are not, since they are not buffered.
-//! Everything else is sent by rendezvous, with the CTS, in any order straight into its place.
+//! and gets it again later. Eager messages go in order, one at a time, and none while others to the same
+//! receiver stand refused; synchronous sends do not, since they are not buffered. But what a notice has asked
+//! for in the name of a receive from this source alone is sure of its place, and goes eagerly up to twice the
+//! limit: so a refused message costs one trip more than a rendezvous, not two. Everything else is sent by
+//! rendezvous, after the CTS, in any order straight into its place.
 //!
 //! When the region falls below its low watermark, every answer says *scarce*, and who hears it sends
 //! nothing eagerly until an answer says otherwise. So only those who send are told, with packets that leave
@@ -83,7 +85,8 @@
 //! the same age. It says, too, for which receive it was asked, and whether other messages stand refused.
 //!
 //! * (a) An offer under an old age is *stale*: refused without being judged. The sender makes it again by
-//!   itself, so a notice that crosses an offer on its way loses nobody.
+//!   itself, so a notice that crosses an offer on its way loses nobody. It does so once the notice has come
+//!   that a stale refusal announces; before that it would be stale again, and again.
 //! * (b) A notice is carried out when every offer under the old age has its answer, and nothing leaves
 //!   before that, new messages included. So all offers under an age are younger than all under the one
 //!   before, and leave in the order of the queue.

@@ -16,10 +16,13 @@ use crate::{Adi, Handling, NoMemory};
 
 /// Most messages that one notice has room for, so that sources share what is free.
 const NOTICE_ROOM: u16 = 8;
+/// In a notice, the name of what is no receive but a probe: no slot has it.
+const PROBE: u32 = NONE & !(1 << 31);
 /// Marks a posted receive as one that a notice has still to name.
 const TO_NAME: Asked = Asked {
     receive: NONE,
     any_tag: false,
+    exact: false,
     told: false,
 };
 
@@ -150,6 +153,7 @@ impl Adi {
         let mut slot = self.unnamed.head();
         while slot != NONE {
             let next = self.requests.next_in::<CHAIN>(slot);
+            self.stats.named += 1;
             if self.requests.at(slot).peer == Some(source) {
                 fits = self.name(&mut notice, slot) && fits;
                 self.requests.at_mut(slot).asked = None;
@@ -160,6 +164,7 @@ impl Adi {
         }
         let mut slot = self.wild.head();
         while slot != NONE && fits {
+            self.stats.named += 1;
             fits = self.name(&mut notice, slot);
             slot = self.requests.next_in::<CHAIN>(slot);
         }
@@ -171,7 +176,8 @@ impl Adi {
             let entry = Entry {
                 context: probe.context,
                 tag: probe.tag,
-                receive: NONE,
+                receive: PROBE,
+                exact: false,
             };
             fits = fits && notice.entries.push(entry).is_ok();
         }
@@ -201,6 +207,7 @@ impl Adi {
                 context: request.context,
                 tag: request.tag,
                 receive,
+                exact: request.peer.is_some(),
             })
             .is_ok()
     }

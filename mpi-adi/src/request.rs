@@ -23,8 +23,8 @@ pub const CHUNK_SLOTS: usize = if cfg!(feature = "variants") { 4 } else { 32 };
 pub const KEPT_SLOTS: u32 = 3;
 const INDEX_BITS: u32 = 22;
 const GENERATION_MASK: u32 = (1 << (31 - INDEX_BITS)) - 1;
-/// Greatest number of slots.
-pub const MAX_SLOTS: usize = 1 << INDEX_BITS;
+/// Greatest number of slots: all but the last names, which notices use for what is no receive.
+pub const MAX_SLOTS: usize = (1 << INDEX_BITS) - 32;
 
 /// A request's name: index and generation, top bit clear.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -127,7 +127,7 @@ pub struct Request {
     pub asked: Option<Asked>,
     /// Send: it was last offered with everything before it accepted or offered so, too.
     pub in_order: bool,
-    /// Send: it was offered with its data following at once; that is not done twice.
+    /// Send: it was last offered with its data following at once.
     pub eager: bool,
 }
 
@@ -138,6 +138,8 @@ pub struct Asked {
     pub receive: u32,
     /// The receive takes any tag.
     pub any_tag: bool,
+    /// The receive takes no other source's messages, so that what is asked for is sure to be taken.
+    pub exact: bool,
     /// The offer under way says so.
     pub told: bool,
 }

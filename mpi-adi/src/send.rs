@@ -9,7 +9,7 @@ use crate::envelope::{Context, Rank, Tag};
 use crate::memory::{Span, UserMemory};
 use crate::pending::{Answered, Next};
 use crate::protocol::{Reply, Step, on_answer};
-use crate::request::{KEPT_SLOTS, Mode, Offer, Request, RequestId, State};
+use crate::request::{Asked, KEPT_SLOTS, Mode, Offer, Request, RequestId, State};
 use crate::wire::{self, Done, Fields, INLINE_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory, STEP_PACKETS, TURN_PACKETS};
 
@@ -205,11 +205,14 @@ impl Adi {
         let id = self.requests.id(slot);
         let request = self.requests.at(slot);
         let (span, length) = (request.span, request.length as usize);
-        let eager = length > INLINE_BYTES
-            && length <= self.eager_limit
-            && request.mode == Mode::Standard
-            && standing.eager
-            && !request.eager;
+        // A posted receive that takes no other source's messages is sure to take what it has asked for; and
+        // two trips have been spent already.
+        let limit = match request.asked {
+            Some(Asked { exact: true, .. }) => 2 * self.eager_limit,
+            _ if standing.eager && request.mode == Mode::Standard => self.eager_limit,
+            _ => 0,
+        };
+        let eager = length > INLINE_BYTES && length <= limit;
         let rts = Rts {
             context: request.context,
             tag: request.tag.unwrap_or(0),
@@ -238,8 +241,8 @@ impl Adi {
         assert!(sent, "room was there before the offer was chosen");
         self.pending.offered(&mut self.requests, slot, standing);
         self.stats.rts_sent += 1;
+        self.requests.at_mut(slot).eager = eager;
         if eager {
-            self.requests.at_mut(slot).eager = true;
             self.stream = Some(Stream {
                 slot,
                 transfer: Transfer {

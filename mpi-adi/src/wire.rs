@@ -6,7 +6,7 @@
 //!   DONE       0 age   1 flags
 //!   answers    0..4 sender's request   4..8 receiver's handle   8..12 bytes wanted   12 flags
 //!   resendAll  0 age   1 number of entries   2..4 room   then entries of 10 bytes:
-//!              0..2 context   2..6 tag (-1: any)   6..10 receive
+//!              0..2 context   2..6 tag (-1: any)   6..10 receive, the top bit set if from this source only
 //!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
 //!   ARRIVE, RELEASE   no data; the dimension is the header's argument
 //!   EAGER    as DATA, but the place is the sender's request, since the answer has not come yet
@@ -196,6 +196,8 @@ pub struct Entry {
     pub tag: Option<Tag>,
     /// The receiver's name for the receive.
     pub receive: u32,
+    /// It takes messages of this source only.
+    pub exact: bool,
 }
 
 /// Most receives that one notice names; for more, everything is asked for.
@@ -204,6 +206,8 @@ pub const NOTICE_ENTRIES: usize = 20;
 pub const ROOM_FOR_ALL: u16 = u16::MAX;
 const NOTICE_BYTES: usize = 4;
 const ENTRY_BYTES: usize = 10;
+/// A request's name leaves the top bit clear.
+const EXACT: u32 = 1 << 31;
 
 /// resendAll: what may be offered again, under a new age.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -234,7 +238,8 @@ impl ResendAll {
         {
             out[0..2].copy_from_slice(&entry.context.to_le_bytes());
             out[2..6].copy_from_slice(&entry.tag.unwrap_or(-1).to_le_bytes());
-            out[6..10].copy_from_slice(&entry.receive.to_le_bytes());
+            let exact = if entry.exact { EXACT } else { 0 };
+            out[6..10].copy_from_slice(&(entry.receive & !EXACT | exact).to_le_bytes());
         }
     }
 
@@ -247,7 +252,8 @@ impl ResendAll {
         let entry = |bytes: &[u8]| Entry {
             context: u16::from_le_bytes([bytes[0], bytes[1]]),
             tag: Some(word(bytes, 2) as i32).filter(|&tag| tag >= 0),
-            receive: word(bytes, 6),
+            receive: word(bytes, 6) & !EXACT,
+            exact: word(bytes, 6) & EXACT != 0,
         };
         let mut entries = heapless::Vec::new();
         for bytes in rest.chunks_exact(ENTRY_BYTES) {
@@ -403,6 +409,7 @@ mod tests {
                 context: 1,
                 tag,
                 receive: 5,
+                exact: tag.is_none(),
             });
         }
         assert_eq!(

@@ -3,8 +3,8 @@
 
 use crate::size;
 use crate::stop::{Doing, Stop};
-use kernel_rt::blackboard;
 use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
+use kernel_rt::{blackboard, inbox};
 use object::elf::{EM_RISCV, PT_LOAD};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};
@@ -28,6 +28,8 @@ pub struct Image {
     pub bytes: Vec<u8>,
     /// Offset of the blackboard in RAM.
     pub blackboard: u64,
+    /// Offset of the inbox in RAM, if the program reads its input.
+    pub inbox: Option<u64>,
     /// Bytes of RAM that the image takes from the start of RAM on, everything static included.
     pub footprint: u64,
     /// Bytes of RAM from the start on that are loaded from the file.
@@ -63,6 +65,7 @@ impl Image {
                 })
         };
         let blackboard = symbol(blackboard::SYMBOL)?;
+        let inbox = symbol(inbox::SYMBOL).ok();
         let footprint = symbol(IMAGE_END)?;
         let mut loaded = 0;
         for segment in elf.elf_program_headers() {
@@ -78,6 +81,7 @@ impl Image {
         Ok(Self {
             path: path.into(),
             blackboard,
+            inbox,
             footprint: footprint
                 .max(loaded)
                 .max(blackboard + kernel_rt::blackboard::BYTES as u64),
@@ -173,6 +177,7 @@ mod tests {
 
     fn image(footprint: u64, loaded: u64) -> Image {
         Image {
+            inbox: None,
             path: "x".into(),
             bytes: Vec::new(),
             blackboard: 0,

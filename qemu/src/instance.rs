@@ -6,6 +6,7 @@ use crate::sys;
 use crate::topology::{self, End};
 use crate::wiring::Wiring;
 use kernel_rt::blackboard::{self, ReadError, Snapshot};
+use kernel_rt::inbox::{self, Head};
 use kernel_rt::personality::BootArgs;
 use net_torus::coord::{Coord, Direction, Shape};
 use rustix::fs::MemfdFlags;
@@ -69,6 +70,7 @@ pub struct Instance {
     child: Child,
     ram: File,
     blackboard: u64,
+    inbox: Option<u64>,
 }
 
 impl Instance {
@@ -78,6 +80,37 @@ impl Instance {
         match self.ram.read_exact_at(&mut bytes, self.blackboard) {
             Ok(()) => Snapshot::read(&bytes),
             Err(_) => Err(ReadError::TooShort(0)),
+        }
+    }
+
+    /// What the program's inbox has room for; `None` while it has not asked for input.
+    pub fn inbox(&self) -> Option<Head> {
+        let mut head = [0; inbox::HEAD_BYTES];
+        self.ram.read_exact_at(&mut head, self.inbox?).ok()?;
+        Head::read(&head)
+    }
+
+    /// Puts input into the program's inbox, no more than it has room for. The file is the node's memory:
+    /// nothing can go wrong but that it has no inbox.
+    pub fn give(&self, head: Head, bytes: &[u8]) {
+        let Some(inbox) = self.inbox else { return };
+        let (at, first) = head.place(bytes.len());
+        let (first, rest) = bytes.split_at(first);
+        let ring = inbox + inbox::AT_RING;
+        let written = head.written.wrapping_add(bytes.len() as u32);
+        // The count last: what it counts is there.
+        let _ = self.ram.write_all_at(first, ring + at);
+        let _ = self.ram.write_all_at(rest, ring);
+        let _ = self
+            .ram
+            .write_all_at(&written.to_le_bytes(), inbox + inbox::AT_WRITTEN);
+    }
+
+    /// Tells the program that no more input comes.
+    pub fn close_inbox(&self) {
+        if let Some(inbox) = self.inbox {
+            let closed = 1u32.to_le_bytes();
+            let _ = self.ram.write_all_at(&closed, inbox + inbox::AT_CLOSED);
         }
     }
 
@@ -243,6 +276,7 @@ fn start(
         child: child.claim(),
         ram,
         blackboard: plan.image.blackboard,
+        inbox: plan.image.inbox,
     })
 }
 

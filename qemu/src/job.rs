@@ -1,6 +1,7 @@
 //! A job from boot to end: one loop over everything that can happen.
 
 use crate::decode::{Decoder, Dictionary};
+use crate::input::Input;
 use crate::instance::{Fleet, Instance, Plan};
 use crate::output::Sink;
 use crate::signals::Signals;
@@ -67,6 +68,7 @@ pub fn run<'a>(
         err,
         begun,
         shown: 0,
+        input: Input::default(),
         buffer: vec![0; CHUNK],
     };
     let (mut end, lost) = job.until_end(plan, timeout, signals);
@@ -122,6 +124,7 @@ struct Job<'a, 'b, 'd> {
     begun: Instant,
     /// How many nodes the boot progress last said were up.
     shown: usize,
+    input: Input,
     buffer: Vec<u8>,
 }
 
@@ -152,6 +155,9 @@ impl Job<'_, '_, '_> {
             next_look = now + TICK;
             for node in &mut self.fleet.nodes {
                 node.reap();
+            }
+            if let Some(first) = self.fleet.nodes.first() {
+                self.input.look(first);
             }
             let nodes: Vec<Seen> = self.fleet.nodes.iter().map(Seen::at).collect();
             let up = nodes.iter().filter(|n| is_up(n)).count();
@@ -205,6 +211,10 @@ impl Job<'_, '_, '_> {
                 owners.push(at);
             }
         }
+        let (stdin, asks) = (std::io::stdin(), fds.len());
+        if self.input.is_wanted() {
+            fds.push(PollFd::new(&stdin, PollFlags::IN));
+        }
         let timeout = Timespec {
             tv_sec: wait.as_secs() as i64,
             tv_nsec: wait.subsec_nanos() as i64,
@@ -214,13 +224,17 @@ impl Job<'_, '_, '_> {
         if ready == 0 {
             return;
         }
-        let mut due: Vec<usize> = fds[first..]
+        let has_input = fds.get(asks).is_some_and(|fd| !fd.revents().is_empty());
+        let mut due: Vec<usize> = fds[first..asks]
             .iter()
             .zip(owners)
             .filter(|(fd, _)| !fd.revents().is_empty())
             .map(|(_, at)| at)
             .collect();
         due.dedup();
+        if has_input && let Some(first) = self.fleet.nodes.first() {
+            self.input.pass_on(first, &stdin);
+        }
         for at in due {
             self.fleet.nodes[at].reap();
             self.pass_on(at, out_open, err_open);

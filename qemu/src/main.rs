@@ -7,11 +7,14 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod bench;
 mod capacity;
 mod decode;
 mod image;
+mod input;
 mod instance;
 mod job;
+mod memory;
 mod output;
 mod program;
 mod report;
@@ -61,6 +64,11 @@ enum Sub {
     Run(run::Options),
     /// Simulate the nodes' routers alone, under synthetic traffic
     Sim(sim::SimArgs),
+    /// Show what a node's memory is used for, term by term
+    Memory(memory::MemoryArgs),
+    /// Measure the memory protocol
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Run random jobs and long explorations of the memory protocol until the time is up
     Soak(soak::SoakArgs),
     /// Run all tests of this repository: host, cluster and QEMU
@@ -84,6 +92,8 @@ fn main() -> ExitCode {
     let status = match cli.command {
         Sub::Run(options) => run::run(&options),
         Sub::Sim(options) => sim::run(&options),
+        Sub::Memory(options) => memory::run(&options),
+        Sub::Bench(bench) => bench::run(&bench),
         Sub::Soak(options) => soak::run(&options),
         Sub::Test => suite::run(),
         Sub::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),

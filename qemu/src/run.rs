@@ -20,9 +20,8 @@ use std::time::Duration;
 
 /// Options of `midplane run`.
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example: cargo midplane run --torus 2x2x2 tests/programs/killer.c -- 5 1024"
-)]
+#[command(after_help = "Standard input goes to rank 0.\n\n\
+                  Example: cargo midplane run --torus 2x2x2 tests/programs/killer.c -- 5 1024")]
 pub struct Options {
     /// Extents of the machine along X, Y and Z, each 1 to 256; one node, one MPI rank, at each place
     #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents)]

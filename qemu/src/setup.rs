@@ -197,6 +197,11 @@ impl Choice {
     }
 }
 
+/// Whether there is a QEMU at all.
+pub fn has_qemu() -> bool {
+    in_path(QEMU).is_some()
+}
+
 /// What is on the machine.
 #[derive(Default, Debug)]
 struct Found {

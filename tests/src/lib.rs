@@ -13,7 +13,10 @@
 #![forbid(unsafe_code)]
 
 mod cluster;
+pub mod exchange;
+pub mod flood;
 pub mod program;
 pub mod sim;
+pub mod timed;
 
 pub use cluster::{Cluster, Failure, Job, Node, NodeReport};

@@ -79,6 +79,10 @@ struct Ended {
 
 impl Job {
     fn start(arguments: &[&str]) -> Self {
+        Self::start_with(arguments, Stdio::null())
+    }
+
+    fn start_with(arguments: &[&str], stdin: Stdio) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let turn = Turn::take();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -86,7 +90,7 @@ impl Job {
         let child = Command::new(command())
             .args(arguments)
             .env(MARK, &mark)
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -447,6 +451,40 @@ fn a_panic_of_a_rust_program_is_named_with_its_place() {
 #[test]
 fn a_rust_program_runs_with_the_same_command() {
     run(&["--torus", "2x2x1"], "ring.rs", &[]).expect(0);
+}
+
+#[test]
+fn standard_input_goes_to_rank_zero_when_it_is_asked_for() {
+    use std::io::Write;
+    let path = program("input.c");
+    let run_with = |options: &[&str], give: &dyn Fn(&mut dyn Write)| {
+        let mut all = vec!["run", "-n", "3", "--quiet"];
+        all.extend(options);
+        all.push(path.as_str());
+        let mut job = Job::start_with(&all, Stdio::piped());
+        // Closed at the end of this block, unless the program has ended before.
+        give(&mut job.child.stdin.take().unwrap());
+        job.end()
+    };
+    let more_than_the_ring_holds = run_with(&["--timeout", LIMIT], &|stdin| {
+        for number in 1..=3000 {
+            let _ = writeln!(stdin, "{number}");
+        }
+    });
+    let wanted = "[0] 1: 6\n[0] 2: 9\n[0] 3: 12\n[0] input: 3000 numbers, 4501500 in all\n";
+    assert_eq!(more_than_the_ring_holds.expect(0).stdout, wanted);
+    let none = run_with(&["--timeout", LIMIT], &|_| ());
+    assert_eq!(none.expect(0).stdout, "[0] input: 0 numbers, 0 in all\n");
+    // Nobody types anything.
+    let mut job = Job::start_with(
+        &["run", "-n", "3", "--timeout", "10", &path],
+        Stdio::piped(),
+    );
+    let open = job.child.stdin.take();
+    job.end()
+        .expect(1)
+        .says(&["rank 0 at (0,0,0): in a read of standard input"]);
+    drop(open);
 }
 
 #[test]
@@ -851,6 +889,7 @@ conformance! {
     errors: "conf_errors";
     communicators: "conf_comm";
     groups: "conf_group";
+    cartesian_topologies: "conf_cart";
     collectives: "conf_coll";
     reductions: "conf_reduce";
     memory_used_up: "conf_exhaust";

@@ -24,6 +24,8 @@ pub struct Setup {
     pub request_slots: usize,
     /// The programs' heaps lend MPI up to so many blocks, now more and now less.
     pub lends: u32,
+    /// Greatest message that is sent eagerly, in bytes.
+    pub eager: usize,
     /// The network's FIFOs.
     pub capacity: Capacity,
     /// The network's order.
@@ -457,10 +459,12 @@ impl Job<'_> {
                 };
                 let memory =
                     Memory::allocate(setup.mpi_memory, ranks.into()).expect("the host's memory");
+                let mut adi = Adi::new(config, memory).expect("a rank of the machine");
+                adi.set_eager_limit(setup.eager);
                 Process {
                     rank,
                     program,
-                    adi: Adi::new(config, memory).expect("a rank of the machine"),
+                    adi,
                     buffers: Buffers::default(),
                     at: 0,
                     begun: false,

@@ -85,6 +85,11 @@ impl Net {
         self.active.is_empty() && self.arrived.iter().flatten().all(VecDeque::is_empty)
     }
 
+    /// Something waits to be taken by `node`.
+    pub fn has_arrived(&self, node: usize) -> bool {
+        self.arrived.iter().any(|class| !class[node].is_empty())
+    }
+
     /// One packet arrives, drawn by `random`; false when there is none or no room for the one drawn.
     pub fn deliver(&mut self, random: &mut SmallRng, paused: u64) -> bool {
         if self.active.is_empty() {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use mpi_adi::{DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -58,6 +59,9 @@ impl Seeded {
                 usize::MAX
             },
             lends: *[0, 0, 0, 1, 4, 100, 1000].choose(r).expect("sizes"),
+            eager: *[0, 300, 600, DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT]
+                .choose(r)
+                .expect("sizes"),
             capacity: Capacity {
                 injection: fifo(r),
                 reception: fifo(r),

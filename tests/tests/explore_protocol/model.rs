@@ -11,6 +11,7 @@
 //! when a notice asks for it, or when its offer crossed one), so a cycle would pass through all 256 ages
 //! and take as many notices: [`ENOUGH`].
 
+use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -242,6 +243,8 @@ struct Hand<'a> {
     shape: Shape,
     /// The packet to take.
     packet: Option<(Class, &'a [u8])>,
+    /// The device looks for packets to take: what it sends by itself it has sent.
+    taking: Cell<bool>,
     /// A taken packet may be answered.
     answer: bool,
     /// Room for one packet of this class.
@@ -252,7 +255,8 @@ struct Hand<'a> {
 impl Port for Hand<'_> {
     fn can_inject(&self, class: Class) -> bool {
         // Whoever takes a request finds room for the answer, and for nothing else.
-        self.room == Some(class) || (class == Class::Priority && self.packet.is_some())
+        let answers = class == Class::Priority && self.taking.get() && self.packet.is_some();
+        self.room == Some(class) || answers
     }
 
     fn has_node(&self, node: Coord) -> bool {
@@ -281,6 +285,7 @@ impl Port for Hand<'_> {
     }
 
     fn head(&self, class: Class) -> Option<&[u8]> {
+        self.taking.set(true);
         self.packet
             .filter(|&(of, _)| of == class)
             .map(|(_, body)| body)
@@ -413,6 +418,7 @@ impl Case {
         let hand = Hand {
             shape: self.shape(),
             packet: None,
+            taking: Cell::new(false),
             answer: false,
             room: None,
             out: None,
@@ -452,6 +458,7 @@ impl Case {
         let hand = Hand {
             shape: self.shape(),
             packet,
+            taking: Cell::new(false),
             answer: false,
             room: None,
             out: None,
@@ -470,6 +477,7 @@ impl Case {
         let hand = Hand {
             shape: self.shape(),
             packet: None,
+            taking: Cell::new(false),
             answer: false,
             room: Some(class(priority)),
             out: None,

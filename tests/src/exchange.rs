@@ -1,0 +1,285 @@
+//! Eight bytes from one device to another that has posted the receive, over and over: what is to be
+//! counted, with the protocol and without it.
+#![forbid(unsafe_code)]
+
+use std::cell::RefCell;
+
+use mpi_adi::bare::Bare;
+use mpi_adi::envelope::Pattern;
+use mpi_adi::memory::{Span, UserMemory};
+use mpi_adi::request::Mode;
+use mpi_adi::send::SendTo;
+use mpi_adi::{Adi, Config, Memory};
+use msg_layer::port::BODY_BYTES;
+use msg_layer::{Class, Port};
+use net_torus::{Coord, Shape};
+
+/// Bytes of a message.
+pub const BYTES: usize = 8;
+const TAG: i32 = 7;
+/// Packets that one class's queue holds, a power of two.
+const ROOM: usize = 32;
+const MPI_MEMORY: usize = 64 << 10;
+
+/// A queue of packets that costs as little as one can.
+struct Queue {
+    packets: [[u8; BODY_BYTES]; ROOM],
+    lengths: [u8; ROOM],
+    first: usize,
+    len: usize,
+}
+
+impl Queue {
+    fn new() -> Self {
+        Queue {
+            packets: [[0; BODY_BYTES]; ROOM],
+            lengths: [0; ROOM],
+            first: 0,
+            len: 0,
+        }
+    }
+}
+
+/// The network of two nodes: by destination and class.
+struct Pipes([[RefCell<Queue>; 2]; 2]);
+
+/// It as one node sees it.
+struct End<'a> {
+    pipes: &'a Pipes,
+    shape: Shape,
+    here: usize,
+    head: [u8; BODY_BYTES],
+    shown: bool,
+}
+
+fn index(class: Class) -> usize {
+    match class {
+        Class::Normal => 0,
+        Class::Priority => 1,
+    }
+}
+
+impl End<'_> {
+    /// Packets that have arrived, of both classes.
+    fn arrived(&self) -> usize {
+        self.pipes.0[self.here].iter().map(|q| q.borrow().len).sum()
+    }
+
+    /// What `head` is to show, if anything has arrived.
+    fn look(&mut self) {
+        self.shown = self.arrived() > 0;
+        for class in [Class::Priority, Class::Normal] {
+            let queue = self.pipes.0[self.here][index(class)].borrow();
+            if queue.len > 0 {
+                self.head = queue.packets[queue.first];
+                return;
+            }
+        }
+    }
+}
+
+impl Port for End<'_> {
+    fn can_inject(&self, class: Class) -> bool {
+        self.pipes.0[1 - self.here][index(class)].borrow().len < ROOM
+    }
+
+    fn has_node(&self, node: Coord) -> bool {
+        self.shape.rank(node).is_some()
+    }
+
+    fn inject(&mut self, class: Class, _: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        let mut queue = self.pipes.0[1 - self.here][index(class)].borrow_mut();
+        if queue.len == ROOM {
+            return false;
+        }
+        let at = (queue.first + queue.len) % ROOM;
+        fill(&mut queue.packets[at][..len]);
+        queue.lengths[at] = len as u8;
+        queue.len += 1;
+        true
+    }
+
+    fn head(&self, class: Class) -> Option<&[u8]> {
+        let queue = self.pipes.0[self.here][index(class)].borrow();
+        (self.shown && queue.len > 0).then(|| &self.head[..usize::from(queue.lengths[queue.first])])
+    }
+
+    fn pop(&mut self, class: Class) {
+        let mut queue = self.pipes.0[self.here][index(class)].borrow_mut();
+        queue.first = (queue.first + 1) % ROOM;
+        queue.len -= 1;
+        drop(queue);
+        self.look();
+    }
+}
+
+/// The two buffers.
+struct Words([[u8; BYTES]; 2]);
+
+impl UserMemory for Words {
+    fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
+        out.copy_from_slice(&self.0[span.address()][offset..offset + out.len()]);
+    }
+
+    fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
+        self.0[span.address()][offset..offset + bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+/// The part of a device that is counted.
+trait Device {
+    type Id: Copy;
+    fn isend(&mut self, span: Span) -> Self::Id;
+    fn irecv(&mut self, memory: &mut Words, span: Span) -> Self::Id;
+    fn progress(&mut self, end: &mut End<'_>, memory: &mut Words);
+    fn is_done(&mut self, id: Self::Id) -> bool;
+}
+
+const TO: SendTo = SendTo {
+    dest: 1,
+    tag: TAG,
+    context: 0,
+    mode: Mode::Standard,
+};
+
+impl Device for Adi {
+    type Id = mpi_adi::request::RequestId;
+
+    fn isend(&mut self, span: Span) -> Self::Id {
+        Adi::isend(self, TO, span).expect("the host's memory")
+    }
+
+    fn irecv(&mut self, memory: &mut Words, span: Span) -> Self::Id {
+        let pattern = Pattern {
+            source: Some(0),
+            tag: Some(TAG),
+            context: 0,
+        };
+        Adi::irecv(self, memory, pattern, span).expect("the host's memory")
+    }
+
+    fn progress(&mut self, end: &mut End<'_>, memory: &mut Words) {
+        Adi::progress(self, end, memory);
+    }
+
+    fn is_done(&mut self, id: Self::Id) -> bool {
+        self.test(id).is_some()
+    }
+}
+
+impl Device for Bare {
+    type Id = mpi_adi::request::RequestId;
+
+    fn isend(&mut self, span: Span) -> Self::Id {
+        Bare::isend(self, TO, span).expect("the host's memory")
+    }
+
+    fn irecv(&mut self, _: &mut Words, span: Span) -> Self::Id {
+        Bare::irecv(self, 0, TAG, span).expect("the host's memory")
+    }
+
+    fn progress(&mut self, end: &mut End<'_>, memory: &mut Words) {
+        Bare::progress(self, end, memory);
+    }
+
+    fn is_done(&mut self, id: Self::Id) -> bool {
+        self.test(id).is_some()
+    }
+}
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The device.
+    Protocol,
+    /// The device with the protocol left out.
+    Bare,
+}
+
+/// Sends `messages` messages, each posted before it comes; true when all arrived. `batch` of them are under
+/// way at once, at most [`ROOM`]: the steps that look for packets are shared among those.
+pub fn run(kind: Kind, messages: u32, batch: u32) -> bool {
+    let shape = Shape::new([2, 1, 1], [true; 3]).expect("two nodes");
+    match kind {
+        Kind::Protocol => {
+            let device = |rank| {
+                let config = Config {
+                    shape,
+                    rank,
+                    request_slots: usize::MAX,
+                };
+                let memory = Memory::allocate(MPI_MEMORY, 2).expect("the host's memory");
+                Adi::new(config, memory).expect("a rank of the machine")
+            };
+            exchange(shape, [device(0), device(1)], messages, batch)
+        }
+        Kind::Bare => {
+            let device = |rank| {
+                let here = shape.coord(rank).expect("a rank of the machine");
+                Bare::new(shape, here).expect("a place of the machine")
+            };
+            exchange(shape, [device(0), device(1)], messages, batch)
+        }
+    }
+}
+
+fn exchange<D: Device>(shape: Shape, devices: [D; 2], messages: u32, batch: u32) -> bool {
+    let batch = (batch as usize).clamp(1, ROOM);
+    let pipes = Pipes(Default::default());
+    let end = |here| End {
+        pipes: &pipes,
+        shape,
+        here,
+        head: [0; BODY_BYTES],
+        shown: false,
+    };
+    let mut ends = [end(0), end(1)];
+    let [mut sender, mut receiver] = devices;
+    let mut words = Words([[0; BYTES]; 2]);
+    let mut ids = Vec::with_capacity(2 * batch);
+    for number in 0..u64::from(messages) / batch as u64 {
+        words.0[0] = number.to_le_bytes();
+        ids.clear();
+        for _ in 0..batch {
+            ids.push(receiver.irecv(&mut words, Span::model(1, BYTES)));
+        }
+        for _ in 0..batch {
+            ids.push(sender.isend(Span::model(0, BYTES)));
+        }
+        sender.progress(&mut ends[0], &mut words);
+        ends[1].look();
+        receiver.progress(&mut ends[1], &mut words);
+        let (received, sent) = ids.split_at(batch);
+        // One trip: the receives are complete before anything has come back.
+        if words.0[1] != words.0[0] || !received.iter().all(|&id| receiver.is_done(id)) {
+            return false;
+        }
+        ends[0].look();
+        sender.progress(&mut ends[0], &mut words);
+        if !sent.iter().all(|&id| sender.is_done(id)) {
+            return false;
+        }
+    }
+    true
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Queue::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message of one packet whose receive is posted takes one trip, with the protocol as without.
+    #[test]
+    fn a_posted_message_of_one_packet_takes_one_trip() {
+        for batch in [1, 16] {
+            for kind in [Kind::Protocol, Kind::Bare] {
+                assert!(run(kind, 64, batch), "{kind:?}, {batch} at once");
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Many short messages from many senders, received in the reverse order of their tags: what the device
+//! does for each, counted.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+
+use mpi_adi::envelope::Pattern;
+use mpi_adi::memory::{MODEL_KEYS, Span, UserMemory};
+use mpi_adi::request::{Mode, RequestId};
+use mpi_adi::send::SendTo;
+use mpi_adi::{Adi, Config, Memory};
+use net_torus::Shape;
+
+use crate::sim::net::{Capacity, Net, Order};
+
+/// Every rank but 0 sends by MPI_Isend, all before anything is received, messages of tags 1 to N; rank 0
+/// receives them one by one, by source, in the reverse order of their tags.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flood {
+    /// Senders, at least 1.
+    pub senders: u32,
+    /// Messages of each sender.
+    pub messages: u32,
+    /// Bytes of each message, at least 4.
+    pub bytes: usize,
+    /// Bytes of rank 0's MPI memory.
+    pub mpi_memory: usize,
+}
+
+/// What was done, by all devices together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Work {
+    /// Messages received.
+    pub messages: u64,
+    /// Packets taken out of the network.
+    pub packets: u64,
+    /// RTS sent.
+    pub rts: u64,
+    /// NCTS sent.
+    pub ncts: u64,
+    /// resendAll sent.
+    pub notices: u64,
+    /// Entries of queues and tables looked at one after the other ([`Adi::searched`]).
+    pub searched: u64,
+    /// The most bytes of MPI memory that rank 0 used.
+    pub peak_bytes: usize,
+}
+
+impl Work {
+    /// All steps: packets handled and entries looked at.
+    pub fn steps(&self) -> u64 {
+        self.packets + self.searched
+    }
+}
+
+/// Why a flood did not end well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FloodError {
+    /// The machine is too large, or a message too short.
+    Size,
+    /// Nothing moves any more.
+    Stuck {
+        /// Messages received by then.
+        received: u64,
+    },
+    /// The wrong bytes, from whom and of which tag.
+    Wrong {
+        /// From whom.
+        source: u32,
+        /// Of which tag.
+        tag: i32,
+    },
+    /// More MPI memory was used than there is.
+    Budget {
+        /// Bytes.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for FloodError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FloodError::Size => f.write_str("at most 65535 senders, messages of at least 4 bytes"),
+            FloodError::Stuck { received } => {
+                write!(f, "nothing moves any more after {received} messages")
+            }
+            FloodError::Wrong { source, tag } => {
+                write!(f, "wrong bytes from rank {source} with tag {tag}")
+            }
+            FloodError::Budget { bytes } => write!(f, "{bytes} bytes of MPI memory were used"),
+        }
+    }
+}
+
+impl std::error::Error for FloodError {}
+
+/// A sender's messages hold their tags, as far as a model's keys tell them; the receiver has one buffer.
+struct Words {
+    received: [u8; 4],
+}
+
+impl UserMemory for Words {
+    fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
+        let word = (span.address() as u32).to_le_bytes();
+        for (at, out) in (offset..).zip(out) {
+            *out = word[at % 4];
+        }
+    }
+
+    fn write(&mut self, _: Span, offset: usize, bytes: &[u8]) {
+        for (at, &byte) in (offset..).zip(bytes) {
+            self.received[at % 4] = byte;
+        }
+    }
+}
+
+fn key(tag: i32) -> usize {
+    tag as usize % MODEL_KEYS
+}
+
+/// Packets that a node takes and injects in one step.
+const BURST: usize = 8;
+
+impl Flood {
+    /// Runs it.
+    pub fn run(&self) -> Result<Work, FloodError> {
+        let nodes = self.senders as usize + 1;
+        let extent = u16::try_from(nodes).map_err(|_| FloodError::Size)?;
+        // Any shape will do for the network, which only needs to know who there is.
+        let extents = (1..=256)
+            .rev()
+            .find(|&x| extent.is_multiple_of(x) && extent / x <= 256)
+            .map(|x| [x, extent / x, 1]);
+        let shape = extents
+            .and_then(|extents| Shape::new(extents, [true; 3]))
+            .filter(|_| self.bytes >= 4)
+            .ok_or(FloodError::Size)?;
+        let capacity = Capacity {
+            injection: 2 * BURST,
+            reception: 2 * BURST,
+        };
+        let mut net = Net::new(shape, capacity, Order { data: true });
+        let mut devices: Vec<Adi> = (0..shape.nodes())
+            .map(|rank| {
+                let config = Config {
+                    shape,
+                    rank,
+                    request_slots: usize::MAX,
+                };
+                let mpi_memory = if rank == 0 { self.mpi_memory } else { 0 };
+                let memory = Memory::allocate(mpi_memory, nodes).expect("the host's memory");
+                Adi::new(config, memory).expect("a rank of the machine")
+            })
+            .collect();
+        let mut words = Words { received: [0; 4] };
+        for adi in &mut devices[1..] {
+            for tag in 1..=self.messages as i32 {
+                let to = SendTo {
+                    dest: 0,
+                    tag,
+                    context: 0,
+                    mode: Mode::Standard,
+                };
+                adi.isend(to, Span::model(key(tag), self.bytes))
+                    .expect("the host's memory");
+            }
+        }
+        let mut busy = vec![true; nodes];
+        let mut received = 0;
+        for tag in (1..=self.messages as i32).rev() {
+            for source in 1..=self.senders {
+                let pattern = Pattern {
+                    source: Some(source),
+                    tag: Some(tag),
+                    context: 0,
+                };
+                let span = Span::model(0, self.bytes);
+                let id = devices[0]
+                    .irecv(&mut words, pattern, span)
+                    .expect("the host's memory");
+                busy[0] = true;
+                self.wait(&mut devices, &mut net, &mut words, &mut busy, id)
+                    .map_err(|()| FloodError::Stuck { received })?;
+                received += 1;
+                if words.received != (key(tag) as u32).to_le_bytes() {
+                    return Err(FloodError::Wrong { source, tag });
+                }
+            }
+        }
+        let mut work = Work {
+            messages: received,
+            peak_bytes: devices[0].region().peak_bytes(),
+            ..Work::default()
+        };
+        if work.peak_bytes > self.mpi_memory {
+            return Err(FloodError::Budget {
+                bytes: work.peak_bytes,
+            });
+        }
+        for adi in &devices {
+            let stats = adi.stats();
+            work.packets += stats.layer.requests + stats.layer.answers;
+            work.rts += stats.rts_sent;
+            work.ncts += stats.ncts_sent;
+            work.notices += stats.resend_all_sent;
+            work.searched += adi.searched();
+        }
+        Ok(work)
+    }
+
+    /// Goes on until `id`, a receive, is complete. `busy`: nodes that may have something to do.
+    fn wait(
+        &self,
+        devices: &mut [Adi],
+        net: &mut Net,
+        words: &mut Words,
+        busy: &mut [bool],
+        id: RequestId,
+    ) -> Result<(), ()> {
+        loop {
+            if devices[0].test(id).is_some() {
+                return Ok(());
+            }
+            let mut moved = false;
+            for (node, adi) in devices.iter_mut().enumerate() {
+                if busy[node] || net.has_arrived(node) {
+                    let mut face = net.face(node, BURST, BURST);
+                    busy[node] = adi.progress(&mut face, words);
+                    moved |= busy[node];
+                }
+            }
+            // A node that could not inject can when its packets have arrived.
+            if net.deliver_all() {
+                moved = true;
+            } else if !moved {
+                return Err(());
+            }
+            if !net.is_empty() {
+                continue;
+            }
+            if !moved {
+                return Err(());
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The device takes from the heap what its constants say, to the byte.
+#![forbid(unsafe_code)]
+
+use std::alloc::System;
+
+use cap::Cap;
+use mpi_adi::envelope::Pattern;
+use mpi_adi::memory::{RawMemory, Span};
+use mpi_adi::pending::INDEX_BYTES;
+use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
+use mpi_adi::{Adi, Budget, Config, Memory};
+use net_torus::wire::CHUNK_BYTES;
+use net_torus::{Router, Shape, Sizes};
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+/// What a short list of the standard library takes at most, in bytes.
+const LEAST_LIST: usize = 256;
+
+/// What `f` leaves allocated, in bytes: the least of several times, since the test harness has a thread of
+/// its own.
+fn taken<T>(f: impl Fn() -> T) -> usize {
+    let once = || {
+        let before = ALLOCATOR.allocated();
+        let value = f();
+        let bytes = ALLOCATOR.allocated() - before;
+        drop(value);
+        bytes
+    };
+    (0..5).map(|_| once()).min().expect("five times")
+}
+
+#[test]
+fn what_is_taken_is_what_is_said() {
+    for (extents, mpi_memory) in [
+        ([1, 1, 1], 0),
+        ([2, 2, 2], 32),
+        ([3, 5, 7], 1000),
+        ([64, 32, 32], 64 << 10),
+        ([16, 16, 16], 3 << 20),
+    ] {
+        let shape = Shape::new(extents, [true; 3]).expect("a machine");
+        let peers = shape.nodes() as usize;
+        let budget = Budget::of(mpi_memory, peers);
+        let allocate = || Memory::allocate(mpi_memory, peers).expect("memory");
+        assert_eq!(taken(allocate), budget.total(), "{extents:?}, {mpi_memory}");
+        assert_eq!(budget.peers, (peers * 5).div_ceil(2), "2.5 bytes a peer");
+
+        let config = Config {
+            shape,
+            rank: 0,
+            request_slots: usize::MAX,
+        };
+        let device = || Adi::new(config, allocate()).expect("a rank of the machine");
+        let bytes = taken(device) - budget.total();
+        let chunk = CHUNK_SLOTS * RequestPool::SLOT_BYTES;
+        let kept = KEPT_SLOTS as usize;
+        let slots = kept.div_ceil(CHUNK_SLOTS) * chunk;
+        let index = 4 * kept * INDEX_BYTES;
+        assert!(
+            (slots..=slots + index + 2 * LEAST_LIST).contains(&bytes),
+            "the kept requests: {slots} and an index: {bytes}"
+        );
+
+        // Further requests come in chunks, for the program's own calls only.
+        let pattern = Pattern {
+            source: Some(0),
+            tag: Some(1),
+            context: 0,
+        };
+        let busy = || {
+            let mut adi = device();
+            for _ in 0..3 * CHUNK_SLOTS {
+                let id = adi.irecv(&mut RawMemory, pattern, Span::EMPTY);
+                assert!(id.is_ok());
+            }
+            adi
+        };
+        let more = taken(busy) - budget.total() - bytes;
+        assert!(
+            (3 * chunk..3 * chunk + LEAST_LIST).contains(&more),
+            "three chunks of {chunk}: {more}"
+        );
+    }
+
+    let shape = Shape::new([4, 4, 4], [true; 3]).expect("a machine");
+    let sizes = Sizes::BLUE_GENE;
+    let here = shape.coord(0).expect("a rank of the machine");
+    let router = || {
+        let mut chunks = vec![[0; CHUNK_BYTES]; sizes.chunks()];
+        assert!(Router::new(shape, here, sizes, &mut chunks).is_ok());
+        chunks
+    };
+    assert_eq!(
+        taken(router),
+        sizes.chunks() * CHUNK_BYTES,
+        "a router takes nothing but its buffers"
+    );
+}

@@ -1,0 +1,52 @@
+//! The device's work grows with the number of messages, not with its square.
+#![forbid(unsafe_code)]
+
+use midplane_tests::flood::{Flood, Work};
+use midplane_tests::timed::{Costs, Killer};
+
+fn flood(senders: u32, messages: u32, mpi_memory: usize) -> Work {
+    let flood = Flood {
+        senders,
+        messages,
+        bytes: 16,
+        mpi_memory,
+    };
+    flood.run().expect("a flood that ends well")
+}
+
+/// Steps for each message do not grow with their number, however far it is beyond the memory.
+#[test]
+fn twice_the_messages_take_twice_the_steps() {
+    for (senders, mpi_memory) in [(64, 64 << 10), (64, 0), (4, 1 << 10)] {
+        let messages = 40_000 / senders;
+        let once = flood(senders, messages, mpi_memory);
+        let twice = flood(senders, 2 * messages, mpi_memory);
+        let growth = twice.steps() as f64 / once.steps() as f64;
+        assert!(once.ncts > 0, "{once:?}");
+        assert!(
+            (1.8..2.2).contains(&growth),
+            "{growth:.2} times: {once:?}, {twice:?}"
+        );
+    }
+}
+
+/// What scarce memory costs in the least case of the paper's mesh, where it costs most.
+#[test]
+fn the_killer_takes_at_most_1_6_times_as_long_with_one_record() {
+    let run = |mpi_memory| {
+        let killer = Killer {
+            extents: [4, 2, 2],
+            messages: 3,
+            bytes: 1 << 10,
+            mpi_memory,
+            costs: Costs::BLUE_GENE,
+        };
+        killer.run().expect("a run that ends well")
+    };
+    let (scarce, ample) = (run(32), run(1 << 20));
+    let overhead = scarce.ns as f64 / ample.ns as f64;
+    assert!(scarce.notices > 0 && ample.notices == 0);
+    assert!((1.0..1.6).contains(&overhead), "{overhead:.2}");
+    // One seed-free machine: the same every time.
+    assert_eq!(run(32), scarce);
+}
