@@ -320,8 +320,7 @@ int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, in
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status);
 /* What is under way goes on, and is freed when it has finished. */
 int MPI_Request_free(MPI_Request *request);
-/* Takes back a receive that no message has matched; a send is never taken back and completes as if it had
- * not been cancelled. */
+/* Takes back a receive that no message has matched, and a send whose data has not left this rank. */
 int MPI_Cancel(MPI_Request *request);
 int MPI_Test_cancelled(const MPI_Status *status, int *flag);
 

@@ -275,6 +275,8 @@ pub struct Adi {
     eager_limit: usize,
     /// Receives whose CTS is still to be sent.
     owing: List,
+    /// Sends that were cancelled while held: CANCEL is still to be sent.
+    cancels: List,
     /// Posted receives from one source that a notice has still to name.
     unnamed: List,
     /// Posted receives from any source that every notice names, since some source waited when they were
@@ -306,6 +308,7 @@ impl Hash for Adi {
         self.stream.hash(state);
         self.coming.hash(state);
         self.owing.hash(state);
+        self.cancels.hash(state);
         self.unnamed.hash(state);
         self.wild.hash(state);
         self.probes.hash(state);
@@ -356,6 +359,7 @@ impl Adi {
             coming: heapless::Vec::new(),
             eager_limit: DEFAULT_EAGER_LIMIT,
             owing: List::default(),
+            cancels: List::default(),
             unnamed: List::default(),
             wild: List::default(),
             posts: 0,
@@ -448,6 +452,7 @@ impl Adi {
             && self.transfers.is_empty()
             && self.stream.is_none()
             && self.owing.is_empty()
+            && self.cancels.is_empty()
             && self.peers.owed() == 0
     }
 
@@ -466,6 +471,7 @@ impl Adi {
             .request(wire::DATA, recv::on_data::<M>)
             .request(wire::EAGER, recv::on_eager::<M>)
             .request(wire::DONE, recv::on_done::<M>)
+            .request(wire::CANCEL, recv::on_cancel::<M>)
             .answer(wire::CTS, send::on_cts::<M>)
             .answer(wire::NCTSD, send::on_nctsd::<M>)
             .answer(wire::NCTS, send::on_ncts::<M>)

@@ -8,9 +8,9 @@
 
 use core::hash::{Hash, Hasher};
 
-use crate::envelope::{Envelope, Pattern};
+use crate::envelope::{Envelope, Pattern, Rank};
 use crate::list::{Links, List, NONE};
-use crate::region::Region;
+use crate::region::{Holding, Region};
 use crate::request::RequestPool;
 
 /// The two queues and what searching them has cost.
@@ -77,6 +77,23 @@ impl Matching {
         let index = self.probe(region, pattern)?;
         self.unexpected.remove(region, index);
         Some(index)
+    }
+
+    /// Takes the unexpected message without a buffer that `source` calls `sender` out of its queue.
+    pub fn withdraw(&mut self, region: &mut Region, source: Rank, sender: u32) -> Option<u32> {
+        let mut at = self.unexpected.head();
+        while at != NONE {
+            self.traversals += 1;
+            let is_it = region.record(at).is_some_and(|record| {
+                record.envelope.source == source && record.holding == Holding::Nothing { sender }
+            });
+            if is_it {
+                self.unexpected.remove(region, at);
+                return Some(at);
+            }
+            at = region.next(at);
+        }
+        None
     }
 
     /// Posted receives.

@@ -248,6 +248,30 @@ impl Pending {
         }
     }
 
+    /// Takes a refused message back, which nobody but its sender knows; false when it does not stand
+    /// refused. (One that is to be offered stays: what was offered before it may have said that it follows.)
+    #[must_use]
+    pub fn withdraw(
+        &mut self,
+        requests: &mut RequestPool,
+        dest: Rank,
+        slot: u32,
+        rules: Rules,
+    ) -> bool {
+        let Some(&at) = self.by_rank.get(&dest) else {
+            return false;
+        };
+        if requests.at(slot).state != State::Pending(Offer::Refused) {
+            return false;
+        }
+        requests.destination_mut(at).refused -= 1;
+        self.take_out(requests, at, slot);
+        if self.by_rank.contains_key(&dest) {
+            self.list_if_ready(requests, at, rules);
+        }
+        true
+    }
+
     /// A message stands refused until a notice asks for it or has room for it.
     fn settle(&self, requests: &mut RequestPool, at: u32, slot: u32) {
         let request = requests.at_mut(slot);

@@ -11,7 +11,7 @@ use crate::peers::Standing;
 use crate::protocol::{Age, Room, Verdict, on_rts as decide};
 use crate::region::{BLOCK_BYTES, Holding, RecordId};
 use crate::request::{Asked, CHAIN, KEPT_SLOTS, Mode, Request, RequestId, State};
-use crate::wire::{self, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
+use crate::wire::{self, Cancel, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory};
 
 /// Most messages that one notice has room for, so that sources share what is free.
@@ -325,20 +325,22 @@ impl Adi {
         Ok(None)
     }
 
-    /// Cancels a receive that has not matched (MPI-3.1 section 3.8.4): true when it will end cancelled.
+    /// Cancels a request (MPI-3.1 section 3.8.4): true when it has ended cancelled, which a receive does
+    /// that has not matched. A send ends so later, if no receive has matched it and its data is still here;
+    /// whichever way it ends, no call of the receiver's program is needed for it.
     pub fn cancel(&mut self, id: RequestId) -> bool {
-        let posted = matches!(
-            self.requests.get(id),
-            Some(Request {
-                state: State::Posted,
-                ..
-            })
-        );
-        if posted {
-            self.unpost(id.index());
-            self.finish(id.index(), true);
+        match self.requests.get(id).map(|request| request.state) {
+            Some(State::Posted) => {
+                self.unpost(id.index());
+                self.finish(id.index(), true);
+                true
+            }
+            Some(State::Pending(_) | State::Held) => {
+                self.cancel_send(id.index());
+                false
+            }
+            _ => false,
         }
-        posted
     }
 
     /// The next receive that owes its sender a CTS: whom, and what the CTS says.
@@ -737,4 +739,35 @@ pub(crate) fn on_done<M: UserMemory + ?Sized>(
         adi.stats.malformed += 1;
     }
     None
+}
+
+/// What is known of the message goes, and the sender is told that nobody but itself knows the message. When there is none, a
+/// receive has matched it, and the CTS says so.
+pub(crate) fn on_cancel<M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, M>,
+    arrival: &Arrival<'_>,
+) -> Option<Answer> {
+    let adi = &mut *on.adi;
+    let Some((source, cancel)) = adi
+        .shape
+        .rank(arrival.source)
+        .zip(Cancel::parse(arrival.bytes))
+    else {
+        adi.stats.malformed += 1;
+        return None;
+    };
+    if cancel.refused {
+        adi.probes.withdrawn(source);
+    } else {
+        let record = adi
+            .matching
+            .withdraw(&mut adi.region, source, cancel.request)?;
+        adi.release(on.memory, record);
+    }
+    adi.stats.ncts_sent += 1;
+    let fields = Fields {
+        request: cancel.request,
+        ..Fields::default()
+    };
+    Some(fields.emit(wire::NCTS))
 }

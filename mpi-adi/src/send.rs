@@ -9,8 +9,8 @@ use crate::envelope::{Context, Rank, Tag};
 use crate::memory::{Span, UserMemory};
 use crate::pending::{Answered, Next};
 use crate::protocol::{Reply, Step, on_answer};
-use crate::request::{Asked, KEPT_SLOTS, Mode, Offer, Request, RequestId, State};
-use crate::wire::{self, Done, Fields, INLINE_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
+use crate::request::{Asked, KEPT_SLOTS, Mode, Offer, Request, RequestId, State, Withdrawal};
+use crate::wire::{self, Cancel, Done, Fields, INLINE_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory, STEP_PACKETS, TURN_PACKETS};
 
 /// Where a message goes and under which name.
@@ -181,6 +181,9 @@ impl Adi {
         }
         if let Some((dest, age)) = self.peers.pay_done() {
             self.send_done(port, dest, Done { age, more: false });
+            return true;
+        }
+        if self.cancel_next(port) {
             return true;
         }
         let rules = self.rules();
@@ -360,7 +363,12 @@ impl Adi {
     fn step(&mut self, slot: u32, reply: Reply) -> Option<Step> {
         let step = match (self.requests.at(slot).state, reply) {
             (State::Pending(offer), reply) => on_answer(offer, reply),
-            (State::Held, Reply::Cts) => Some(Step::Send),
+            (State::Held, reply) => match (self.requests.withdrawal(slot), reply) {
+                (Withdrawal::Refused, _) => None,
+                (Withdrawal::Asked, Reply::Ncts) => Some(Step::Stay),
+                (_, Reply::Cts) => Some(Step::Send),
+                _ => None,
+            },
             _ => None,
         };
         if step.is_none() {
@@ -376,6 +384,16 @@ impl Adi {
         let Some(step) = self.step(slot, reply) else {
             return;
         };
+        if self.requests.at(slot).state == State::Held {
+            if self.requests.withdrawal(slot) == Withdrawal::Recorded {
+                // It is too late: a receive has matched it.
+                self.cancels.remove(&mut self.requests, slot);
+            }
+            if step == Step::Stay {
+                self.finish(slot, true);
+                return;
+            }
+        }
         if matches!(self.requests.at(slot).state, State::Pending(_)) {
             let answered = match step {
                 Step::Send | Step::Hold => Answered::Taken,
@@ -406,9 +424,79 @@ impl Adi {
         }
         match step {
             Step::Send => self.begin_transfer(slot, &fields),
-            Step::Hold => self.requests.at_mut(slot).state = State::Held,
+            Step::Hold => {
+                self.requests.at_mut(slot).state = State::Held;
+                if self.requests.withdrawal(slot) == Withdrawal::Wanted {
+                    self.ask_to_forget(slot, Withdrawal::Recorded);
+                }
+            }
+            Step::Stay if self.requests.withdrawal(slot) == Withdrawal::Wanted => {
+                self.withdraw(slot);
+            }
             Step::Stay => {}
         }
+    }
+
+    /// Takes a send back, now or when its receiver has said how it stands there.
+    pub(crate) fn cancel_send(&mut self, slot: u32) {
+        if self.requests.withdrawal(slot) != Withdrawal::None {
+            return;
+        }
+        self.requests.set_withdrawal(slot, Withdrawal::Wanted);
+        match self.requests.at(slot).state {
+            State::Held => self.ask_to_forget(slot, Withdrawal::Recorded),
+            _ => self.withdraw(slot),
+        }
+    }
+
+    /// Takes a cancelled send out of the pending send queue, if it stands refused.
+    fn withdraw(&mut self, slot: u32) {
+        let rules = self.rules();
+        let dest = self.requests.at(slot).peer;
+        let is_out =
+            dest.is_some_and(|dest| self.pending.withdraw(&mut self.requests, dest, slot, rules));
+        if is_out {
+            self.requests.at_mut(slot).state = State::Held;
+            self.ask_to_forget(slot, Withdrawal::Refused);
+        }
+    }
+
+    fn ask_to_forget(&mut self, slot: u32, withdrawal: Withdrawal) {
+        self.requests.set_withdrawal(slot, withdrawal);
+        self.cancels.push(&mut self.requests, slot);
+    }
+
+    /// Asks a receiver to forget a message; true when there was one to ask.
+    fn cancel_next<P: Port>(&mut self, port: &mut P) -> bool {
+        if self.cancels.is_empty() {
+            return false;
+        }
+        let slot = self.cancels.head();
+        let dest = self
+            .requests
+            .at(slot)
+            .peer
+            .expect("a send has a destination");
+        let cancel = Cancel {
+            request: self.requests.id(slot).0,
+            refused: self.requests.withdrawal(slot) == Withdrawal::Refused,
+        };
+        let header = self.header(wire::CANCEL);
+        let sent = tx::short(
+            port,
+            Class::Normal,
+            self.coord(dest),
+            header,
+            Cancel::BYTES,
+            |out| out.copy_from_slice(&cancel.emit()),
+        );
+        assert!(
+            sent,
+            "room was there before the debt was taken off the list"
+        );
+        self.cancels.remove(&mut self.requests, slot);
+        self.requests.set_withdrawal(slot, Withdrawal::Asked);
+        true
     }
 
     fn begin_transfer(&mut self, slot: u32, fields: &Fields) {

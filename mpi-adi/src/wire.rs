@@ -29,6 +29,8 @@ pub const DATA: u8 = 2;
 pub const DONE: u8 = 3;
 /// Handler number of eager data packets (request; never answered).
 pub const EAGER: u8 = 4;
+/// Handler number of CANCEL (request; answered by NCTS, unless a receive has matched the message).
+pub const CANCEL: u8 = 5;
 /// Handler number of CTS (answer).
 pub const CTS: u8 = 1;
 /// Handler number of NCTSD (answer).
@@ -183,6 +185,35 @@ impl Done {
         Some(Done {
             age,
             more: flags != 0,
+        })
+    }
+}
+
+/// The sender takes back a message that was refused, or recorded without a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cancel {
+    /// The sender's name for its request.
+    pub request: u32,
+    /// It was refused.
+    pub refused: bool,
+}
+
+impl Cancel {
+    /// Bytes on the wire.
+    pub const BYTES: usize = 5;
+
+    /// The message's bytes.
+    pub fn emit(&self) -> [u8; Self::BYTES] {
+        let [a, b, c, d] = self.request.to_le_bytes();
+        [a, b, c, d, u8::from(self.refused)]
+    }
+
+    /// Reads the message; `None` when it is cut short.
+    pub fn parse(bytes: &[u8]) -> Option<Cancel> {
+        let [a, b, c, d, refused] = *bytes.first_chunk::<{ Self::BYTES }>()?;
+        Some(Cancel {
+            request: u32::from_le_bytes([a, b, c, d]),
+            refused: refused != 0,
         })
     }
 }
