@@ -393,6 +393,20 @@ impl SendRequest<'_, '_> {
         self.scope.open.borrow_mut().remove(self.at);
     }
 
+    /// Takes the message back if no receive has matched it and its data has not left (MPI_Cancel); true: it
+    /// was taken back. Blocks until that is known or, if it is too late, until the data may be changed
+    /// again; neither takes a call of the receiver's.
+    pub fn cancel(self) -> bool {
+        let note = CallNote {
+            function: "MPI_Cancel",
+            peer: None,
+            tag: None,
+        };
+        let outcome = wait_cancelled(self.scope.comm.env, note, self.id);
+        self.scope.open.borrow_mut().remove(self.at);
+        outcome.cancelled
+    }
+
     /// Makes progress and says whether [`SendRequest::wait`] would return at once (MPI_Test). Does not
     /// block.
     pub fn is_done(&self) -> bool {

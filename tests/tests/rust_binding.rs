@@ -123,6 +123,49 @@ fn a_receive_in_a_scope_can_be_taken_back() {
 }
 
 #[test]
+fn a_cancelled_send_is_received_or_not_and_its_sender_knows() {
+    const LENGTHS: [usize; 6] = [0, 3, 200, 600, 5000, 20_000];
+    const COUNT: usize = 30;
+    everywhere(|mpi| {
+        let world = mpi.world();
+        let (right, left) = neighbours(&world);
+        let length = |i: usize| LENGTHS[i * 5 % LENGTHS.len()];
+        let of = |rank: u32, i: usize| vec![(rank as usize * 31 + i) as u8; length(i)];
+        let out: Vec<Vec<u8>> = (0..COUNT).map(|i| of(world.rank(), i)).collect();
+        let mut kept = [1u8; COUNT];
+        world.scope(|scope| {
+            let mut cancelled = Vec::new();
+            for (i, data) in out.iter().enumerate() {
+                // Several of a tag, so that those taken back lie between others.
+                let tag = i as i32 % 4;
+                let request = match i % 5 {
+                    0 => scope.issend(data, right, tag)?,
+                    _ => scope.isend(data, right, tag)?,
+                };
+                if i % 3 != 1 {
+                    cancelled.push((i, request));
+                }
+            }
+            for (i, request) in cancelled.into_iter().rev() {
+                kept[i] = u8::from(!request.cancel());
+            }
+            let mut expected = [0u8; COUNT];
+            world.sendrecv(&kept, right, 9, &mut expected, left, 9)?;
+            for tag in [2, 0, 3, 1] {
+                let wanted = (0..COUNT).filter(|i| i % 4 == tag && expected[*i] == 1);
+                for i in wanted {
+                    let mut data = vec![0; 20_000];
+                    let status = world.recv(&mut data, left, tag as i32)?;
+                    assert_eq!(&data[..status.bytes], of(left, i), "{i}");
+                }
+                assert_eq!(world.iprobe(left, tag as i32)?, None);
+            }
+            Ok::<_, Error>(())
+        })?
+    });
+}
+
+#[test]
 fn a_truncated_message_is_an_error_wherever_it_is_waited_for() {
     everywhere(|mpi| {
         let own = mpi.own();
