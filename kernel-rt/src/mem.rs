@@ -48,6 +48,10 @@ pub const ROUTER: Sizes = Sizes {
     receive_normal: 64,
     receive_priority: 32,
 };
+const _: () = assert!(
+    ROUTER.bytes() <= 256 * 1024,
+    "a node's router is meant to take a small part of its memory"
+);
 
 /// Memory of one link in bytes: its frames and two queues.
 pub const LINK_BYTES: u64 =

@@ -114,7 +114,7 @@ fn set_clock(hz: u64) {
 /// Without a division, because every step asks. A frequency that does not divide a thousand million is
 /// off by less than one part in a thousand million.
 fn ns(ticks: u64) -> u64 {
-    (ticks as u128 * NS_PER_TICK.load(Ordering::Relaxed) as u128 >> 32) as u64
+    ((ticks as u128 * NS_PER_TICK.load(Ordering::Relaxed) as u128) >> 32) as u64
 }
 
 fn ticks_of(ns: u64) -> u64 {

@@ -32,6 +32,7 @@ typedef int       MPI_Datatype;
 typedef int       MPI_Op;
 typedef int       MPI_Request;
 typedef int       MPI_Errhandler;
+typedef int       MPI_Info;
 typedef ptrdiff_t MPI_Aint;
 typedef long long MPI_Offset;
 typedef long long MPI_Count;
@@ -87,6 +88,13 @@ typedef struct MPI_Status {
 #define MPI_CONGRUENT 1
 #define MPI_SIMILAR   2
 #define MPI_UNEQUAL   3
+
+/* Kinds of topologies (section 7.5.5), of which there is one. */
+#define MPI_CART 2
+
+/* What MPI_Comm_split_type divides by (section 6.4.2), and no hints. */
+#define MPI_COMM_TYPE_SHARED 1
+#define MPI_INFO_NULL        ((MPI_Info)0x1c000000)
 
 /* Levels of thread support (section 12.4.3). */
 #define MPI_THREAD_SINGLE     0
@@ -225,6 +233,8 @@ int MPI_Comm_size(MPI_Comm comm, int *size);
  * used again, so that a message left over from a communicator that is gone matches nothing. */
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm);
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm);
+/* Every rank has a node, and so memory, of its own. */
+int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm);
 int MPI_Comm_free(MPI_Comm *comm);
 int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result);
 /* A name has at most 63 bytes; what is longer is cut. */
@@ -248,6 +258,19 @@ int MPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgrou
 int MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup);
 int MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup);
 int MPI_Group_free(MPI_Group *group);
+
+/* ---- Cartesian topologies (chapter 7), of at most 16 dimensions. Ranks are never reordered. ---- */
+
+int MPI_Dims_create(int nnodes, int ndims, int dims[]);
+int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder,
+                    MPI_Comm *comm_cart);
+int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm);
+int MPI_Cartdim_get(MPI_Comm comm, int *ndims);
+int MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]);
+int MPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank);
+int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]);
+int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest);
+int MPI_Topo_test(MPI_Comm comm, int *status);
 
 /* ---- Datatypes (chapter 4) ---- */
 

@@ -208,6 +208,13 @@ pub enum Error {
         /// The handle.
         handle: i32,
     },
+    /// Extents of a grid that cannot be.
+    Dims {
+        /// What is wrong with them.
+        what: &'static str,
+    },
+    /// A communicator without a Cartesian topology.
+    NotCartesian,
     /// A handle that names no operation.
     Operation {
         /// The handle.
@@ -270,6 +277,8 @@ impl Error {
             Error::NullArgument { .. } | Error::Argument { .. } => Class::Arg,
             Error::Datatype { .. } => Class::Type,
             Error::Communicator { .. } => Class::Comm,
+            Error::Dims { .. } => Class::Dims,
+            Error::NotCartesian => Class::Topology,
             Error::Group { .. } => Class::Group,
             Error::Request { .. } => Class::Request,
             Error::InStatus { .. } => Class::InStatus,
@@ -342,7 +351,8 @@ impl fmt::Display for Error {
             Error::Request { handle } => {
                 write!(f, "{handle:#010x} is no request, or one that has completed already")
             }
-            Error::Argument { what } | Error::Buffer { what } => f.write_str(what),
+            Error::NotCartesian => f.write_str("the communicator has no Cartesian topology; MPI_Cart_create makes one that has"),
+            Error::Argument { what } | Error::Buffer { what } | Error::Dims { what } => f.write_str(what),
             Error::InPlace => f.write_str("MPI_IN_PLACE is not allowed here (MPI-3.1 section 5.2.1)"),
             Error::InStatus { failed, first } => {
                 write!(f, "{failed} of the requests failed, the first with {}", first.words())

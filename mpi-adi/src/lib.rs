@@ -40,6 +40,7 @@ pub mod buffered;
 #[allow(unsafe_code)]
 pub mod c;
 pub mod call;
+mod cart;
 pub mod coll;
 pub mod comm;
 pub mod datatype;

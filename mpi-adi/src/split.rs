@@ -50,6 +50,11 @@ impl Made {
         }
     }
 
+    /// Its context.
+    pub(crate) fn context(&self) -> Context {
+        self.seat.context
+    }
+
     /// The seat for ever; its list, if it has one, is not freed.
     pub(crate) fn leak(self) -> Seat<'static> {
         match self.list {

@@ -10,7 +10,8 @@
 //!  byte 2-3   sequence number, little-endian
 //!  byte 4-5   acknowledgement: the sequence number expected next
 //!  byte 6-7   size of the data in bytes
-//!  byte 8-11  CRC-32 of bytes 0..8 and the data
+//!  byte 8-11  running CRC of all that was received before the acknowledged frame, little-endian
+//!  byte 12-15 CRC-32 of bytes 0..12 and the data, little-endian
 //!  then       the data
 //! ```
 //!
@@ -18,6 +19,11 @@
 //! the oldest frame is not acknowledged in time, or the receiver says that a frame is missing, all frames
 //! from the oldest on are sent again. The time-out doubles with each repetition, up to 16 times; after
 //! [`Config::retries`] repetitions without an answer the link is dead, which [`Link::is_dead`] tells.
+//!
+//! Both ends keep a CRC over all that has passed in each direction. The receiver's comes with every
+//! acknowledgement and is compared with the sender's: damage that a frame's own CRC has missed is noticed
+//! with the next acknowledgement, at the job's end at the latest, as on Blue Gene/L. The link then counts a
+//! mismatch and is dead, because what was delivered is wrong.
 //!
 //! Limits: no frame may be delayed by the time of 65,536 - 256 frames or more, or its sequence number
 //! might be taken for a new one; CRC-32 misses one damaged frame in four thousand million. Both ends
@@ -27,7 +33,7 @@ use crate::link::Link;
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 
 /// Bytes that the layer adds to each frame.
-pub const OVERHEAD: usize = 12;
+pub const OVERHEAD: usize = 16;
 /// Greatest window in frames; the sequence numbers have 16 bits.
 pub const MAX_WINDOW: usize = 256;
 /// Frames of the link below looked at in one [`Link::receive`].
@@ -89,6 +95,9 @@ pub struct ReliableStats {
     pub early: u64,
     /// Good frames with an acknowledgement of something that was never sent.
     pub bad_acks: u64,
+    /// Acknowledgements whose running CRC is not that of what was sent: the neighbour has received
+    /// something else. The link is dead then.
+    pub mismatches: u64,
 }
 
 /// What passed a link in one direction, to be compared with what the other end says: a count and a CRC
@@ -119,6 +128,10 @@ pub struct Reliable<'m, L> {
     memory: &'m mut [u8],
     window: u16,
     sizes: [u16; MAX_WINDOW],
+    /// By slot: the running CRC after the frame.
+    crcs: [u32; MAX_WINDOW],
+    /// The running CRC before the oldest frame not acknowledged.
+    base_crc: u32,
     now: u64,
     /// Oldest frame not acknowledged.
     base: u16,
@@ -148,22 +161,34 @@ pub struct Reliable<'m, L> {
 struct Frame<'a> {
     flags: u8,
     sequence: u16,
-    ack: u16,
+    ack: Ack,
     data: &'a [u8],
+}
+
+/// What the receiver has: everything before `expected`, with this running CRC.
+#[derive(Clone, Copy)]
+struct Ack {
+    expected: u16,
+    crc: u32,
 }
 
 fn parse(bytes: &[u8]) -> Option<Frame<'_>> {
     let (header, rest) = bytes.split_first_chunk::<OVERHEAD>()?;
     let word = |i: usize| u16::from_le_bytes([header[i], header[i + 1]]);
     let data = rest.get(..word(6) as usize)?;
-    let crc = u32::from_le_bytes([header[8], header[9], header[10], header[11]]);
+    let long =
+        |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
     let flags = header[1];
-    let good =
-        header[0] == MAGIC && flags & !(DATA | MISSING) == 0 && checksum(&header[..8], data) == crc;
+    let good = header[0] == MAGIC
+        && flags & !(DATA | MISSING) == 0
+        && checksum(&header[..12], data) == long(12);
     good.then_some(Frame {
         flags,
         sequence: word(2),
-        ack: word(4),
+        ack: Ack {
+            expected: word(4),
+            crc: long(8),
+        },
         data,
     })
 }
@@ -175,14 +200,15 @@ fn checksum(header: &[u8], data: &[u8]) -> u32 {
     digest.finalize()
 }
 
-fn emit(flags: u8, sequence: u16, ack: u16, frame: &mut [u8], size: usize) {
+fn emit(flags: u8, sequence: u16, ack: Ack, frame: &mut [u8], size: usize) {
     frame[0] = MAGIC;
     frame[1] = flags;
     frame[2..4].copy_from_slice(&sequence.to_le_bytes());
-    frame[4..6].copy_from_slice(&ack.to_le_bytes());
+    frame[4..6].copy_from_slice(&ack.expected.to_le_bytes());
     frame[6..8].copy_from_slice(&(size as u16).to_le_bytes());
-    let crc = checksum(&frame[..8], &frame[OVERHEAD..OVERHEAD + size]);
-    frame[8..12].copy_from_slice(&crc.to_le_bytes());
+    frame[8..12].copy_from_slice(&ack.crc.to_le_bytes());
+    let crc = checksum(&frame[..12], &frame[OVERHEAD..OVERHEAD + size]);
+    frame[12..16].copy_from_slice(&crc.to_le_bytes());
 }
 
 impl<'m, L: Link> Reliable<'m, L> {
@@ -203,6 +229,8 @@ impl<'m, L: Link> Reliable<'m, L> {
             memory,
             window,
             sizes: [0; MAX_WINDOW],
+            crcs: [0; MAX_WINDOW],
+            base_crc: 0,
             now: 0,
             base: 0,
             next: 0,
@@ -266,8 +294,19 @@ impl<'m, L: Link> Reliable<'m, L> {
         self.config.timeout_ns << self.repetitions.min(4)
     }
 
-    /// Takes over an acknowledgement; everything before `ack` has arrived.
-    fn acknowledge(&mut self, ack: u16, missing: bool) {
+    /// What has been received, for the neighbour.
+    fn ack(&self) -> Ack {
+        Ack {
+            expected: self.expected,
+            crc: self.running_in.crc,
+        }
+    }
+
+    /// Takes over an acknowledgement; everything before it has arrived.
+    fn acknowledge(&mut self, Ack { expected: ack, crc }: Ack, missing: bool) {
+        if self.dead {
+            return;
+        }
         let news = ack.wrapping_sub(self.base);
         if news > self.in_flight() {
             // Older than the window's start: an old frame. Otherwise nobody has ever sent that.
@@ -276,6 +315,17 @@ impl<'m, L: Link> Reliable<'m, L> {
             }
             return;
         }
+        let sent_crc = if news > 0 {
+            self.crcs[self.slot(ack.wrapping_sub(1)).0]
+        } else {
+            self.base_crc
+        };
+        if crc != sent_crc {
+            self.stats.mismatches += 1;
+            self.dead = true;
+            return;
+        }
+        self.base_crc = crc;
         if news > 0 {
             // What was about to be sent again and has arrived meanwhile need not be.
             if self.next.wrapping_sub(self.base) < news {
@@ -298,8 +348,9 @@ impl<'m, L: Link> Reliable<'m, L> {
             let (index, range) = self.slot(self.next);
             let size = self.sizes[index] as usize;
             let flags = DATA | if self.missing { MISSING } else { 0 };
+            let ack = self.ack();
             let slot = &mut self.memory[range];
-            emit(flags, self.next, self.expected, slot, size);
+            emit(flags, self.next, ack, slot, size);
             let frame = &slot[..OVERHEAD + size];
             let taken = self.link.transmit(|buffer| {
                 buffer[..frame.len()].copy_from_slice(frame);
@@ -386,6 +437,7 @@ impl<L: Link> Link for Reliable<'_, L> {
         if size > 0 {
             self.running_out.add(&data[..size]);
             self.sizes[index] = size as u16;
+            self.crcs[index] = self.running_out.crc;
             if self.in_flight() == 0 {
                 self.since = self.now;
             }
@@ -412,7 +464,7 @@ impl<L: Link> Link for Reliable<'_, L> {
         self.pump();
         if self.ack_due && !self.dead {
             let flags = if self.missing { MISSING } else { 0 };
-            let (sequence, ack) = (self.sent, self.expected);
+            let (sequence, ack) = (self.sent, self.ack());
             let taken = self.link.transmit(|buffer| {
                 emit(flags, sequence, ack, buffer, 0);
                 OVERHEAD
@@ -507,7 +559,7 @@ mod tests {
         exchange(&mut a, &mut b, 70_000, 1);
         let stats = a.stats();
         assert!(stats.resent > 0 && stats.damaged > 0 && stats.repeated > 0 && stats.early > 0);
-        assert_eq!(stats.bad_acks, 0);
+        assert_eq!((stats.bad_acks, stats.mismatches), (0, 0));
     }
 
     #[test]
@@ -589,6 +641,33 @@ mod tests {
     }
 
     #[test]
+    fn damage_that_no_frame_has_shown_is_noticed_with_the_next_acknowledgement() {
+        for direction in 0..2 {
+            let (mut a, mut b) = ends(Faults::default(), 0, 4);
+            exchange(&mut a, &mut b, 100, 0);
+            let (from, to) = match direction {
+                0 => (&mut a, &mut b),
+                _ => (&mut b, &mut a),
+            };
+            // As if the last frame had been another, with the same CRC-32.
+            to.running_in.crc ^= 0x10;
+            from.transmit(|buffer| {
+                buffer[0] = 1;
+                1
+            });
+            for now in 1_000_000..1_000_003 {
+                to.poll(now);
+                to.receive(|_| ());
+                to.poll(now);
+                from.poll(now);
+                from.receive(|_| ());
+            }
+            assert_eq!((from.stats().mismatches, to.stats().mismatches), (1, 0));
+            assert!(from.is_dead() && !to.is_dead());
+        }
+    }
+
+    #[test]
     fn garbage_is_counted_and_changes_nothing() {
         let (mut raw, lower) = pair();
         let memory = vec![0; 4 * lower.mtu()].leak();
@@ -608,7 +687,11 @@ mod tests {
         assert_eq!(end.stats().damaged, 2000);
         // A good frame that acknowledges what was never sent.
         raw.transmit(|buffer| {
-            emit(0, 0, 7, buffer, 0);
+            let ack = Ack {
+                expected: 7,
+                crc: 0,
+            };
+            emit(0, 0, ack, buffer, 0);
             OVERHEAD
         });
         end.receive(|_| unreachable!());

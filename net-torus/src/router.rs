@@ -139,6 +139,10 @@ impl Sizes {
     }
 }
 
+// The sums are known to the build.
+const _: () = assert!(Sizes::SMALLEST.bytes() <= 24 * 1024);
+const _: () = assert!(Sizes::BLUE_GENE.bytes() <= 48 * 1024);
+
 /// Why a router cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -621,27 +625,28 @@ impl<'m> Router<'m> {
         } else {
             [normal[0], normal[1], priority]
         };
-        // Of each kind first those for whom no other way is freer; the others rather than none.
-        turns.into_iter().find_map(|sources| {
-            self.first_of(sources, d, true)
-                .or_else(|| self.first_of(sources, d, false))
-        })
+        turns
+            .into_iter()
+            .find_map(|sources| self.first_of(sources, d))
     }
 
-    /// The first of `sources` in turn whose oldest packet can leave in direction `d` now; `freest`: and has
-    /// no freer way.
-    fn first_of(&self, sources: u32, d: Direction, freest: bool) -> Option<Choice> {
-        let mut left = sources;
+    /// The first of `sources` in turn whose oldest packet can leave in direction `d` now and has no freer
+    /// way; the first that has one rather than none.
+    fn first_of(&self, sources: u32, d: Direction) -> Option<Choice> {
+        let (mut left, mut other) = (sources, None);
         while let Some(source) = next_after(left, self.last[d as usize]) {
             if let Some(vc) = self.channel(source, d)
                 && !self.must_hold(source, d, vc)
-                && !(freest && self.has_freer_way(source, d))
             {
-                return Some(Choice { source, vc });
+                let choice = Choice { source, vc };
+                if !self.has_freer_way(source, d) {
+                    return Some(choice);
+                }
+                other = other.or(Some(choice));
             }
             left &= !(1 << source);
         }
-        None
+        other
     }
 
     /// Whether the dynamic channels of another direction have more room for this dynamic packet.

@@ -9,8 +9,9 @@ use net_torus::sim::matrix::{self, Case, Channels};
 use net_torus::sim::{Config, HOT_FRACTION, Limit, Network, Traffic};
 use net_torus::{Direction, Routing, Shape, Sizes};
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -224,6 +225,9 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
             size::about(available)
         )));
     }
+    // Before the simulation, which may take long.
+    let csv_file = create(&options.csv)?;
+    let svg_file = create(&options.svg)?;
     let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
     let mut out = io::stdout().lock();
     let heading = heading(options, &shape, &traffic, limit, bytes);
@@ -285,14 +289,24 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
         hops as f64 / 1e6,
         hops as f64 / 1e6 / seconds
     );
-    if let Some(path) = &options.csv {
-        std::fs::write(path, csv(&points, limit)).doing(format!("write {}", path.display()))?;
+    if let Some((path, file)) = csv_file {
+        write(path, file, &csv(&points, limit))?;
     }
-    if let Some(path) = &options.svg {
-        let drawing = svg(&heading, &shape, &points, &by_link);
-        std::fs::write(path, drawing).doing(format!("write {}", path.display()))?;
+    if let Some((path, file)) = svg_file {
+        write(path, file, &svg(&heading, &shape, &points, &by_link))?;
     }
     Ok(0)
+}
+
+fn create(path: &Option<PathBuf>) -> Result<Option<(&Path, File)>, Stop> {
+    let Some(path) = path else { return Ok(None) };
+    let file = File::create(path).doing(format!("write {}", path.display()))?;
+    Ok(Some((path, file)))
+}
+
+fn write(path: &Path, mut file: File, text: &str) -> Result<(), Stop> {
+    file.write_all(text.as_bytes())
+        .doing(format!("write {}", path.display()))
 }
 
 /// The check for deadlock on all processors; says what it has seen, or where it failed.
@@ -467,8 +481,8 @@ fn heat(value: f64) -> String {
     )
 }
 
-/// Latency against load, below it the use of the links: one square per node, in it three stripes, the mean
-/// use of its outgoing X, Y and Z links.
+/// Latency against load, below it the use of the links: one square per node, in it three stripes, the use
+/// of the busier of its two outgoing X, Y and Z links.
 fn svg(heading: &str, shape: &Shape, points: &[Point], by_link: &[[f64; 6]]) -> String {
     const CHART: (f64, f64) = (560.0, 300.0);
     const LEFT: f64 = 70.0;
@@ -562,8 +576,8 @@ fn svg(heading: &str, shape: &Shape, points: &[Point], by_link: &[[f64; 6]]) -> 
     let load = points.last().map_or(0.0, |p| p.load);
     let _ = writeln!(
         s,
-        "<text x=\"20\" y=\"{:.1}\">use of the links at load {load}: per node three stripes, its outgoing X, \
-         Y and Z links; white 0, black 100 %{}</text>",
+        "<text x=\"20\" y=\"{:.1}\">use of the links at load {load}: per node three stripes, the busier of its two \
+         outgoing X, Y and Z links; white 0, black 100 %{}</text>",
         map_top - 24.0,
         if planes < ez { "; mean over all z" } else { "" }
     );
@@ -591,7 +605,7 @@ fn svg(heading: &str, shape: &Shape, points: &[Point], by_link: &[[f64; 6]]) -> 
                     let use_at = |z: usize| {
                         let node = by_link[column + ex * (row + ey * z)];
                         let links = Direction::ALL.into_iter().filter(|d| d.dimension() == dim);
-                        links.map(|d| node[d as usize]).sum::<f64>() / 2.0
+                        links.map(|d| node[d as usize]).fold(0.0, f64::max)
                     };
                     let mean = depth.iter().map(|&z| use_at(z)).sum::<f64>() / depth.len() as f64;
                     let _ = writeln!(

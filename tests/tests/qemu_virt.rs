@@ -889,6 +889,7 @@ conformance! {
     errors: "conf_errors";
     communicators: "conf_comm";
     groups: "conf_group";
+    cartesian_topologies: "conf_cart";
     collectives: "conf_coll";
     reductions: "conf_reduce";
     memory_used_up: "conf_exhaust";

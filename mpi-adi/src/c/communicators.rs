@@ -22,7 +22,7 @@ use spin::Mutex;
 use super::args;
 use super::constants::*;
 use super::environment::put_text;
-use super::{Blame, PROCESS, env, on_comm};
+use super::{Blame, PROCESS, env, on_comm, topologies};
 use crate::comm::{Communicator, Group, Seat, base};
 use crate::envelope::{Context, Rank, Tag};
 use crate::error::Error;
@@ -75,6 +75,7 @@ impl Entry {
             && body.requests == 0
         {
             unname(body.seat.context);
+            topologies::forget(body.seat.context);
             self.body = None;
             self.generation = self.generation.wrapping_add(1) & GENERATIONS;
             if let Group::List(list) = body.seat.group {
@@ -293,7 +294,9 @@ pub unsafe extern "C" fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         check_room()?;
-        *newcomm = enter(comm.make_duplicate()?, parent)?;
+        let made = comm.make_duplicate()?;
+        topologies::copy(comm.seat().context, made.context())?;
+        *newcomm = enter(made, parent)?;
         Ok(())
     })
 }
@@ -317,6 +320,37 @@ pub unsafe extern "C" fn MPI_Comm_split(
         };
         check_room()?;
         *newcomm = match comm.make_split(color, key)? {
+            Some(made) => enter(made, parent)?,
+            None => MPI_COMM_NULL,
+        };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_split_type(
+    comm: c_int,
+    split_type: c_int,
+    _key: c_int,
+    _info: c_int,
+    newcomm: *mut c_int,
+) -> c_int {
+    let parent = comm;
+    on_comm("MPI_Comm_split_type", comm, |comm| {
+        // SAFETY: the standard's promise about `newcomm`.
+        let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
+        let color = match split_type {
+            // Nobody shares memory with anybody.
+            MPI_COMM_TYPE_SHARED => Some(comm.rank()),
+            MPI_UNDEFINED => None,
+            _ => {
+                return Err(Error::Argument {
+                    what: "split_type is neither MPI_COMM_TYPE_SHARED nor MPI_UNDEFINED",
+                });
+            }
+        };
+        check_room()?;
+        *newcomm = match comm.make_split(color, 0)? {
             Some(made) => enter(made, parent)?,
             None => MPI_COMM_NULL,
         };

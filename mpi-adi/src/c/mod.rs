@@ -20,6 +20,7 @@ mod errors;
 mod groups;
 mod persistent;
 mod point_to_point;
+mod topologies;
 
 use core::ffi::{c_int, c_longlong};
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
@@ -37,6 +38,7 @@ pub use errors::*;
 pub use groups::*;
 pub use persistent::*;
 pub use point_to_point::*;
+pub use topologies::*;
 
 /// `MPI_Status`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +88,8 @@ pub mod constants {
     pub const MPI_CONGRUENT: c_int = 1;
     pub const MPI_SIMILAR: c_int = 2;
     pub const MPI_UNEQUAL: c_int = 3;
+    pub const MPI_CART: c_int = 2;
+    pub const MPI_COMM_TYPE_SHARED: c_int = 1;
     pub const MPI_TAG_UB: c_int = 0x6440_0001;
     pub const MPI_HOST: c_int = 0x6440_0003;
     pub const MPI_IO: c_int = 0x6440_0005;

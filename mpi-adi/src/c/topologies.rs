@@ -1,0 +1,305 @@
+//! Chapter 7: Cartesian topologies.
+//!
+//! The grid of a communicator is kept beside it, in the program's heap, under its context.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use alloc::vec::Vec;
+use core::ffi::c_int;
+
+use spin::Mutex;
+
+use super::args;
+use super::communicators::{check_room, enter};
+use super::constants::*;
+use super::{on_comm, on_process};
+use crate::cart::{self, DIMENSIONS, Grid};
+use crate::comm::Communicator;
+use crate::envelope::{Context, Rank};
+use crate::error::Error;
+
+/// No call holds the lock while it waits, and interrupts do not come here.
+static GRIDS: Mutex<Vec<(Context, Grid)>> = Mutex::new(Vec::new());
+
+/// The grid of a communicator.
+fn grid(comm: &Communicator<'_>) -> Result<Grid, Error> {
+    find(comm.seat().context).ok_or(Error::NotCartesian)
+}
+
+fn find(context: Context) -> Option<Grid> {
+    let grids = GRIDS.lock();
+    let found = grids.iter().find(|(of, _)| *of == context);
+    found.map(|(_, grid)| grid.clone())
+}
+
+/// Makes room for one more grid.
+fn reserve() -> Result<(), Error> {
+    GRIDS.lock().try_reserve(1).map_err(|_| Error::NoRoom {
+        bytes: size_of::<(Context, Grid)>(),
+    })
+}
+
+/// A duplicate has the grid of its original (section 6.4.2).
+pub(super) fn copy(from: Context, to: Context) -> Result<(), Error> {
+    if let Some(grid) = find(from) {
+        reserve()?;
+        GRIDS.lock().push((to, grid));
+    }
+    Ok(())
+}
+
+/// The communicator with this context is gone.
+pub(super) fn forget(context: Context) {
+    GRIDS.lock().retain(|(of, _)| *of != context);
+}
+
+/// Makes the communicator of the processes that choose `color`, with this grid; its handle.
+fn make(
+    comm: Communicator<'static>,
+    parent: c_int,
+    color: Option<u32>,
+    grid: Grid,
+) -> Result<c_int, Error> {
+    check_room()?;
+    reserve()?;
+    let Some(made) = comm.make_split(color, comm.rank() as i32)? else {
+        return Ok(MPI_COMM_NULL);
+    };
+    let context = made.context();
+    let handle = enter(made, parent)?;
+    GRIDS.lock().push((context, grid));
+    Ok(handle)
+}
+
+/// An array of the program's with an item for each dimension.
+///
+/// # Safety
+/// As for [`args::array`].
+unsafe fn dimensions<'a>(
+    pointer: *const c_int,
+    ndims: c_int,
+    name: &'static str,
+) -> Result<&'a [c_int], Error> {
+    let count = usize::try_from(ndims).map_err(|_| Error::Dims {
+        what: "a negative number of dimensions",
+    })?;
+    // SAFETY: the caller's promise.
+    unsafe { args::array(pointer, count, name) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
+    on_process("MPI_Dims_create", |_| {
+        let count = usize::try_from(ndims)
+            .ok()
+            .filter(|count| *count <= DIMENSIONS)
+            .ok_or(Error::Limit {
+                what: "dimensions of a grid",
+                limit: DIMENSIONS,
+            })?;
+        // SAFETY: the standard's promise about `dims`.
+        cart::balance(nnodes, unsafe { args::array_mut(dims, count, "dims") }?)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_create(
+    comm_old: c_int,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    _reorder: c_int,
+    comm_cart: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Cart_create", comm_old, |comm| {
+        // SAFETY: the standard's promise about the arrays and `comm_cart`.
+        let (dims, periods, comm_cart) = unsafe {
+            (
+                dimensions(dims, ndims, "dims")?,
+                dimensions(periods, ndims, "periods")?,
+                args::out(comm_cart, "comm_cart")?,
+            )
+        };
+        let each = dims.iter().zip(periods);
+        let grid = Grid::new(each.map(|(extent, periodic)| (*extent, *periodic != 0)))?;
+        if grid.places() > comm.size() {
+            return Err(Error::Dims {
+                what: "a grid of more places than the communicator has ranks",
+            });
+        }
+        // Ranks stay as they are, which `reorder` leaves open.
+        let color = (comm.rank() < grid.places()).then_some(0);
+        *comm_cart = make(comm, comm_old, color, grid)?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_sub(
+    comm: c_int,
+    remain_dims: *const c_int,
+    newcomm: *mut c_int,
+) -> c_int {
+    let parent = comm;
+    on_comm("MPI_Cart_sub", comm, |comm| {
+        let grid = grid(&comm)?;
+        // SAFETY: the standard's promise about both.
+        let (remain, newcomm) = unsafe {
+            (
+                args::array(remain_dims, grid.dimensions().len(), "remain_dims")?,
+                args::out(newcomm, "newcomm")?,
+            )
+        };
+        let keep: heapless::Vec<bool, DIMENSIONS> = remain.iter().map(|keep| *keep != 0).collect();
+        let (part, number) = grid.part(comm.rank(), &keep);
+        *newcomm = make(comm, parent, Some(number), part)?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int {
+    on_comm("MPI_Topo_test", comm, |comm| {
+        // SAFETY: the standard's promise about `status`.
+        *unsafe { args::out(status, "status") }? = match grid(&comm) {
+            Ok(_) => MPI_CART,
+            Err(_) => MPI_UNDEFINED,
+        };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cartdim_get(comm: c_int, ndims: *mut c_int) -> c_int {
+    on_comm("MPI_Cartdim_get", comm, |comm| {
+        // SAFETY: the standard's promise about `ndims`.
+        *unsafe { args::out(ndims, "ndims") }? = grid(&comm)?.dimensions().len() as c_int;
+        Ok(())
+    })
+}
+
+/// The first `count` of the program's array, which has room for `most`.
+///
+/// # Safety
+/// As for [`args::array_mut`], for `most` items.
+unsafe fn room<'a>(
+    pointer: *mut c_int,
+    most: c_int,
+    count: usize,
+    name: &'static str,
+) -> Result<&'a mut [c_int], Error> {
+    if usize::try_from(most).is_ok_and(|most| most >= count) {
+        // SAFETY: the caller's promise.
+        unsafe { args::array_mut(pointer, count, name) }
+    } else {
+        Err(Error::Argument {
+            what: "maxdims is less than the grid's dimensions",
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_get(
+    comm: c_int,
+    maxdims: c_int,
+    dims: *mut c_int,
+    periods: *mut c_int,
+    coords: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Cart_get", comm, |comm| {
+        let grid = grid(&comm)?;
+        let count = grid.dimensions().len();
+        // SAFETY: the standard's promise about the arrays.
+        let (dims, periods, coords) = unsafe {
+            (
+                room(dims, maxdims, count, "dims")?,
+                room(periods, maxdims, count, "periods")?,
+                room(coords, maxdims, count, "coords")?,
+            )
+        };
+        let here = grid.coords(comm.rank());
+        for (at, dimension) in grid.dimensions().iter().enumerate() {
+            dims[at] = dimension.extent as c_int;
+            periods[at] = dimension.periodic.into();
+            coords[at] = here[at];
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_rank(
+    comm: c_int,
+    coords: *const c_int,
+    rank: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Cart_rank", comm, |comm| {
+        let grid = grid(&comm)?;
+        // SAFETY: the standard's promise about both.
+        let (coords, rank) = unsafe {
+            (
+                args::array(coords, grid.dimensions().len(), "coords")?,
+                args::out(rank, "rank")?,
+            )
+        };
+        *rank = grid.rank(coords).ok_or(Error::Argument {
+            what: "coordinates outside of the grid, in a dimension that does not wrap around",
+        })? as c_int;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_coords(
+    comm: c_int,
+    rank: c_int,
+    maxdims: c_int,
+    coords: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Cart_coords", comm, |comm| {
+        let grid = grid(&comm)?;
+        let known = Rank::try_from(rank).ok().filter(|rank| *rank < comm.size());
+        let of = known.ok_or(Error::Rank {
+            rank: rank.into(),
+            size: comm.size(),
+        })?;
+        // SAFETY: the standard's promise about `coords`.
+        unsafe { room(coords, maxdims, grid.dimensions().len(), "coords") }?
+            .copy_from_slice(&grid.coords(of));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_shift(
+    comm: c_int,
+    direction: c_int,
+    disp: c_int,
+    rank_source: *mut c_int,
+    rank_dest: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Cart_shift", comm, |comm| {
+        let grid = grid(&comm)?;
+        let dimension = usize::try_from(direction)
+            .ok()
+            .filter(|dimension| *dimension < grid.dimensions().len())
+            .ok_or(Error::Argument {
+                what: "direction is no dimension of the grid",
+            })?;
+        let rank = |steps: i64| {
+            grid.neighbour(comm.rank(), dimension, steps)
+                .map_or(MPI_PROC_NULL, |rank| rank as c_int)
+        };
+        // SAFETY: the standard's promise about both.
+        unsafe {
+            *args::out(rank_source, "rank_source")? = rank(-i64::from(disp));
+            *args::out(rank_dest, "rank_dest")? = rank(disp.into());
+        }
+        Ok(())
+    })
+}
