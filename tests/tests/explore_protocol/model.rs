@@ -54,6 +54,9 @@ pub struct Case {
     /// The senders' calls are made before everything else. Fewer states; what new messages do during a
     /// restart is then left to the cases in which they are not.
     pub sent_early: bool,
+    /// Answers are taken as soon as they are sent. Far fewer states; what crosses an answer on its way is
+    /// then left to the cases in which it is not so.
+    pub prompt: bool,
     /// The protocol's rules.
     pub rules: Rules,
     /// RTSs of a pair may overtake one another.
@@ -80,6 +83,7 @@ impl Case {
             mpi_memory,
             answers: usize::MAX,
             sent_early: false,
+            prompt: false,
             rules: Rules::SOUND,
             rts_overtake: false,
             answers_overtake: false,
@@ -531,6 +535,15 @@ impl Model for Case {
     }
 
     fn actions(&self, state: &Global, actions: &mut Vec<Step>) {
+        if let Some(channel) = state.channels.iter().find(|c| c.priority && self.prompt) {
+            actions.push(Step::Take {
+                priority: true,
+                source: channel.source,
+                dest: channel.dest,
+                place: 0,
+            });
+            return;
+        }
         for rank in 0..self.nodes() as u8 {
             let at = state.nodes[usize::from(rank)].1.calls.len();
             let calls = match rank {
