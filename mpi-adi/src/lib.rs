@@ -273,6 +273,8 @@ pub struct Adi {
     coming: heapless::Vec<recv::Coming, EAGER_SOURCES>,
     /// Greatest message in bytes that is sent eagerly.
     eager_limit: usize,
+    /// Held sends that the program wants back, whose receivers are still to be asked.
+    cancels: List,
     /// Receives whose CTS is still to be sent.
     owing: List,
     /// Posted receives from one source that a notice has still to name.
@@ -306,6 +308,7 @@ impl Hash for Adi {
         self.stream.hash(state);
         self.coming.hash(state);
         self.owing.hash(state);
+        self.cancels.hash(state);
         self.unnamed.hash(state);
         self.wild.hash(state);
         self.probes.hash(state);
@@ -355,6 +358,7 @@ impl Adi {
             stream: None,
             coming: heapless::Vec::new(),
             eager_limit: DEFAULT_EAGER_LIMIT,
+            cancels: List::default(),
             owing: List::default(),
             unnamed: List::default(),
             wild: List::default(),
@@ -448,6 +452,7 @@ impl Adi {
             && self.transfers.is_empty()
             && self.stream.is_none()
             && self.owing.is_empty()
+            && self.cancels.is_empty()
             && self.peers.owed() == 0
     }
 
@@ -470,6 +475,8 @@ impl Adi {
             .answer(wire::NCTSD, send::on_nctsd::<M>)
             .answer(wire::NCTS, send::on_ncts::<M>)
             .answer(wire::RESEND_ALL, send::on_resend_all::<M>)
+            .request(wire::CANCEL, recv::on_cancel::<M>)
+            .answer(wire::CANCELLED, send::on_cancelled::<M>)
             .answer(wire::ARRIVE, barrier::on_arrive::<M>)
             .answer(wire::RELEASE, barrier::on_release::<M>);
         let mut layer = self.stats.layer;

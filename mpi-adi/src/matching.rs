@@ -10,7 +10,7 @@ use core::hash::{Hash, Hasher};
 
 use crate::envelope::{Envelope, Pattern};
 use crate::list::{Links, List, NONE};
-use crate::region::Region;
+use crate::region::{Record, Region};
 use crate::request::RequestPool;
 
 /// The two queues and what searching them has cost.
@@ -77,6 +77,20 @@ impl Matching {
         let index = self.probe(region, pattern)?;
         self.unexpected.remove(region, index);
         Some(index)
+    }
+
+    /// Takes the unexpected message out of its queue that `is` the one.
+    pub fn take_where(&mut self, region: &mut Region, is: impl Fn(&Record) -> bool) -> Option<u32> {
+        let mut at = self.unexpected.head();
+        while at != NONE {
+            self.traversals += 1;
+            if region.record(at).is_some_and(|record| is(&record)) {
+                self.unexpected.remove(region, at);
+                return Some(at);
+            }
+            at = region.next(at);
+        }
+        None
     }
 
     /// Posted receives.

@@ -248,6 +248,29 @@ impl Pending {
         }
     }
 
+    /// The message in `slot` to `dest`, which is not under way, is withdrawn by its sender.
+    pub fn withdraw(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
+        let Some(&at) = self.by_rank.get(&dest) else {
+            return;
+        };
+        let is_refused = requests.at(slot).state == State::Pending(Offer::Refused);
+        let destination = requests.destination_mut(at);
+        if is_refused {
+            destination.refused -= 1;
+        } else {
+            if destination.finger == slot {
+                destination.finger = NONE;
+            }
+            let mut offers = destination.offers;
+            offers.remove(&mut requests.links::<OFFERS>(), slot);
+            requests.destination_mut(at).offers = offers;
+        }
+        self.take_out(requests, at, slot);
+        if self.by_rank.contains_key(&dest) {
+            self.list_if_ready(requests, at, rules);
+        }
+    }
+
     /// A message stands refused until a notice asks for it or has room for it.
     fn settle(&self, requests: &mut RequestPool, at: u32, slot: u32) {
         let request = requests.at_mut(slot);
@@ -256,7 +279,7 @@ impl Pending {
         requests.destination_mut(at).refused += 1;
     }
 
-    /// Takes a message that has been accepted out of everything.
+    /// Takes a message that has been accepted, or withdrawn, out of everything.
     fn take_out(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
         let destination = requests.destination(at);
         let (dest, mut queue) = (destination.rank, destination.queue);

@@ -10,7 +10,7 @@ use crate::memory::{Span, UserMemory};
 use crate::peers::Standing;
 use crate::protocol::{Age, Room, Verdict, on_rts as decide};
 use crate::region::{BLOCK_BYTES, Holding, RecordId};
-use crate::request::{Asked, CHAIN, KEPT_SLOTS, Mode, Request, RequestId, State};
+use crate::request::{Asked, CHAIN, KEPT_SLOTS, Mode, Request, RequestId, State, Withdrawal};
 use crate::wire::{self, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory};
 
@@ -89,6 +89,7 @@ impl Adi {
             serial: 0,
             asked: None,
             in_order: false,
+            withdrawal: Withdrawal::None,
             eager: false,
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
@@ -325,20 +326,42 @@ impl Adi {
         Ok(None)
     }
 
-    /// Cancels a receive that has not matched (MPI-3.1 section 3.8.4): true when it will end cancelled.
+    /// Cancels a receive that has not matched, or a send that no receive has matched (MPI-3.1 section 3.8.4).
+    /// The request ends soon, whatever the other process does: its outcome tells whether it was cancelled or
+    /// has been completed after all. True when it is known already that it was cancelled.
     pub fn cancel(&mut self, id: RequestId) -> bool {
-        let posted = matches!(
-            self.requests.get(id),
+        match self.requests.get(id) {
             Some(Request {
                 state: State::Posted,
                 ..
-            })
-        );
-        if posted {
-            self.unpost(id.index());
-            self.finish(id.index(), true);
+            }) => {
+                self.unpost(id.index());
+                self.finish(id.index(), true);
+                true
+            }
+            Some(_) => self.withdraw(id.index()),
+            None => false,
         }
-        posted
+    }
+
+    /// A sender takes a message back. If it has a record here and no receive has matched it, it is forgotten;
+    /// otherwise its CTS is on the way, and the sender takes that for the answer.
+    fn take_cancel<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        request: u32,
+    ) -> Option<Answer> {
+        let index = self.matching.take_where(&mut self.region, |record| {
+            record.envelope.source == source
+                && record.holding == Holding::Nothing { sender: request }
+        })?;
+        self.release(memory, index);
+        let fields = Fields {
+            request,
+            ..Fields::default()
+        };
+        Some(fields.emit(wire::CANCELLED))
     }
 
     /// The next receive that owes its sender a CTS: whom, and what the CTS says.
@@ -706,6 +729,18 @@ pub(crate) fn on_data<M: UserMemory + ?Sized>(
         on.adi.stats.malformed += 1;
     }
     None
+}
+
+pub(crate) fn on_cancel<M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, M>,
+    arrival: &Arrival<'_>,
+) -> Option<Answer> {
+    let request = arrival.bytes.first_chunk().copied().map(u32::from_le_bytes);
+    let Some((source, request)) = on.adi.shape.rank(arrival.source).zip(request) else {
+        on.adi.stats.malformed += 1;
+        return None;
+    };
+    on.adi.take_cancel(on.memory, source, request)
 }
 
 pub(crate) fn on_eager<M: UserMemory + ?Sized>(

@@ -61,6 +61,19 @@ pub enum Offer {
     Refused,
 }
 
+/// How far a send is that the program has cancelled (MPI-3.1 section 3.8.4).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Withdrawal {
+    /// It has not been cancelled.
+    None,
+    /// It is cancelled as soon as the answer under way says that the receiver has not taken it.
+    Wanted,
+    /// The receiver, who has recorded it, is still to be asked to forget it.
+    Unasked,
+    /// The receiver has been asked.
+    Asked,
+}
+
 /// Where a request stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
@@ -127,6 +140,8 @@ pub struct Request {
     pub asked: Option<Asked>,
     /// Send: it was last offered with everything before it accepted or offered so, too.
     pub in_order: bool,
+    /// Send: the program wants it back.
+    pub withdrawal: Withdrawal,
     /// Send: it was last offered with its data following at once.
     pub eager: bool,
 }

@@ -19,6 +19,8 @@ use crate::{Adi, Config, Memory, Outcome};
 enum Seen {
     Rts { tag: i32, age: u8 },
     Done,
+    Cancel,
+    Cancelled,
     Data { offset: u32, len: usize },
     Eager { offset: u32, len: usize },
     Cts { complete: bool },
@@ -265,6 +267,8 @@ fn look(class: Class, body: &[u8]) -> Seen {
             }
         }
         (Class::Normal, wire::DONE) => Done,
+        (Class::Normal, wire::CANCEL) => Cancel,
+        (Class::Priority, wire::CANCELLED) => Cancelled,
         (Class::Normal, wire::DATA) => Data {
             offset: header.place.unwrap().offset,
             len: bytes.len(),
@@ -987,4 +991,67 @@ fn a_receive_from_anybody_asks_a_few_of_those_who_wait_at_a_time() {
     }
     assert_eq!(rig.adis[SOURCES].region.peak_records(), 0);
     assert!(rig.adis.iter().all(Adi::is_quiet));
+}
+
+/// Whatever the receiver knows of it: nothing, a refusal, a record without a buffer, all of it, a receive.
+#[test]
+fn a_cancelled_send_ends_without_the_receivers_help_and_is_received_or_not() {
+    // (blocks at the receiver, mode, moved before the cancel, cancelled in the end)
+    for (blocks, mode, moved, cancelled) in [
+        (0, Mode::Standard, 0, true),
+        (0, Mode::Standard, 1, true),
+        (0, Mode::Standard, 2, true),
+        (1, Mode::Standard, 0, true),
+        (1, Mode::Standard, 1, true),
+        (1, Mode::Standard, 2, true),
+        (99, Mode::Standard, 1, false),
+        (99, Mode::Standard, 2, false),
+        (99, Mode::Synchronous, 1, true),
+        (99, Mode::Synchronous, 2, true),
+    ] {
+        let case = (blocks, mode, moved);
+        let mut rig = Rig::new(2, blocks);
+        let first = rig.send(0, 7, 300, mode);
+        let second = rig.send(0, 7, 400, mode);
+        for from in 0..moved {
+            rig.moved(from);
+        }
+        rig.adis[0].cancel(first);
+        rig.step(0);
+        rig.settle();
+        let outcome = rig.outcome(0, first).unwrap_or_else(|| panic!("{case:?}"));
+        assert_eq!(outcome.cancelled, cancelled, "{case:?}");
+        let lengths: &[usize] = if cancelled { &[400] } else { &[300, 400] };
+        for &length in lengths {
+            let (receive, key) = rig.post(pattern(7), length);
+            rig.settle();
+            let bytes = rig.outcome(1, receive).map(|outcome| outcome.bytes);
+            assert_eq!(bytes, Some(length), "{case:?}");
+            assert_eq!(rig.buffers.0[key], vec![7; length]);
+        }
+        assert!(
+            rig.outcome(0, second).is_some_and(|o| !o.cancelled),
+            "{case:?}"
+        );
+        rig.assert_clean();
+    }
+}
+
+#[test]
+fn a_send_that_a_receive_has_matched_is_not_cancelled() {
+    let mut rig = Rig::new(2, 1);
+    let send = rig.send(0, 7, 300, Mode::Standard);
+    rig.settle();
+    // The receive's CTS and the wish to cancel cross.
+    let (receive, key) = rig.post(pattern(7), 300);
+    rig.adis[0].cancel(send);
+    rig.step(0);
+    rig.settle();
+    assert!(
+        rig.outcome(0, send)
+            .is_some_and(|outcome| !outcome.cancelled)
+    );
+    assert!(rig.outcome(1, receive).is_some());
+    assert_eq!(rig.buffers.0[key], [7; 300]);
+    rig.assert_clean();
 }

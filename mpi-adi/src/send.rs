@@ -9,7 +9,7 @@ use crate::envelope::{Context, Rank, Tag};
 use crate::memory::{Span, UserMemory};
 use crate::pending::{Answered, Next};
 use crate::protocol::{Reply, Step, on_answer};
-use crate::request::{Asked, KEPT_SLOTS, Mode, Offer, Request, RequestId, State};
+use crate::request::{Asked, KEPT_SLOTS, Mode, Offer, Request, RequestId, State, Withdrawal};
 use crate::wire::{self, Done, Fields, INLINE_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory, STEP_PACKETS, TURN_PACKETS};
 
@@ -75,6 +75,7 @@ impl Adi {
             serial: 0,
             asked: None,
             in_order: false,
+            withdrawal: Withdrawal::None,
             eager: false,
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
@@ -183,6 +184,9 @@ impl Adi {
             self.send_done(port, dest, Done { age, more: false });
             return true;
         }
+        if self.send_cancel(port) {
+            return true;
+        }
         let rules = self.rules();
         let (dest, slot) = match self.pending.next(&mut self.requests, rules) {
             None => return false,
@@ -279,6 +283,60 @@ impl Adi {
             self.finish(slot, false);
         }
         sent
+    }
+
+    /// The program cancels the send in `slot`: true when that ends it at once.
+    pub(crate) fn withdraw(&mut self, slot: u32) -> bool {
+        let request = self.requests.at_mut(slot);
+        match (request.state, request.withdrawal) {
+            (State::Pending(Offer::Unanswered), _) => request.withdrawal = Withdrawal::Wanted,
+            (State::Pending(_), _) => {
+                let dest = request.peer.expect("a send has a destination");
+                let rules = self.rules();
+                self.pending.withdraw(&mut self.requests, dest, slot, rules);
+                self.finish(slot, true);
+                return true;
+            }
+            (State::Held, Withdrawal::None | Withdrawal::Wanted) => {
+                request.withdrawal = Withdrawal::Unasked;
+                self.cancels.push(&mut self.requests, slot);
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Asks the receiver of one message that it has recorded, and whose sender wants it back, to forget it.
+    fn send_cancel<P: Port>(&mut self, port: &mut P) -> bool {
+        if self.cancels.is_empty() {
+            return false;
+        }
+        let slot = self.cancels.head();
+        self.cancels.remove(&mut self.requests, slot);
+        self.requests.at_mut(slot).withdrawal = Withdrawal::Asked;
+        let dest = self.requests.at(slot).peer;
+        let dest = self.coord(dest.expect("a send has a destination"));
+        let id = self.requests.id(slot).0.to_le_bytes();
+        let header = self.header(wire::CANCEL);
+        let emit = |out: &mut [u8]| out.copy_from_slice(&id);
+        let sent = tx::short(port, Class::Normal, dest, header, id.len(), emit);
+        assert!(
+            sent,
+            "room was there before the debt was taken off the list"
+        );
+        true
+    }
+
+    fn take_cancelled(&mut self, arrival: &Arrival<'_>) {
+        let Some((_, slot, _)) = self.answered(arrival) else {
+            return;
+        };
+        let request = self.requests.at(slot);
+        if (request.state, request.withdrawal) == (State::Held, Withdrawal::Asked) {
+            self.finish(slot, true);
+        } else {
+            self.stats.malformed += 1;
+        }
     }
 
     fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
@@ -393,6 +451,11 @@ impl Adi {
             );
         }
         let streams = self.stream.is_some_and(|stream| stream.slot == slot);
+        if self.requests.at(slot).withdrawal == Withdrawal::Unasked {
+            // A receive has matched it before its receiver could be asked.
+            self.cancels.remove(&mut self.requests, slot);
+            self.requests.at_mut(slot).withdrawal = Withdrawal::Asked;
+        }
         if step == Step::Send && fields.stream && self.requests.at(slot).eager {
             match streams {
                 true => self.requests.at_mut(slot).state = State::Streaming,
@@ -404,10 +467,14 @@ impl Adi {
             // The receiver had no place for it.
             self.stream = None;
         }
+        let withdrawal = self.requests.at(slot).withdrawal;
         match step {
             Step::Send => self.begin_transfer(slot, &fields),
             Step::Hold => self.requests.at_mut(slot).state = State::Held,
             Step::Stay => {}
+        }
+        if withdrawal == Withdrawal::Wanted {
+            self.withdraw(slot);
         }
     }
 
@@ -433,6 +500,10 @@ impl Adi {
 pub(crate) fn on_cts<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {
     on.adi.stats.cts_received += 1;
     on.adi.take_reply(arrival, Reply::Cts);
+}
+
+pub(crate) fn on_cancelled<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {
+    on.adi.take_cancelled(arrival);
 }
 
 pub(crate) fn on_nctsd<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {

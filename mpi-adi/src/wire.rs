@@ -8,6 +8,7 @@
 //!   resendAll  0 age   1 number of entries   2..4 room   then entries of 10 bytes:
 //!              0..2 context   2..6 tag (-1: any)   6..10 receive, the top bit set if from this source only
 //!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
+//!   CANCEL     0..4 sender's request
 //!   ARRIVE, RELEASE   no data; the dimension is the header's argument
 //!   EAGER    as DATA, but the place is the sender's request, since the answer has not come yet
 //! ```
@@ -29,6 +30,8 @@ pub const DATA: u8 = 2;
 pub const DONE: u8 = 3;
 /// Handler number of eager data packets (request; never answered).
 pub const EAGER: u8 = 4;
+/// Handler number of CANCEL (request).
+pub const CANCEL: u8 = 5;
 /// Handler number of CTS (answer).
 pub const CTS: u8 = 1;
 /// Handler number of NCTSD (answer).
@@ -37,6 +40,8 @@ pub const NCTSD: u8 = 2;
 pub const NCTS: u8 = 3;
 /// Handler number of resendAll (answer).
 pub const RESEND_ALL: u8 = 4;
+/// Handler number of CANCELLED (answer; as the other answers).
+pub const CANCELLED: u8 = 7;
 /// Handler number of the barrier's arrivals (priority; no data, the argument is the dimension).
 pub const ARRIVE: u8 = 5;
 /// Handler number of the barrier's release along a line (priority; likewise).

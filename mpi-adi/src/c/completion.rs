@@ -619,8 +619,6 @@ pub unsafe extern "C" fn MPI_Cancel(request: *mut c_int) -> c_int {
         // SAFETY: the standard's promise about `request`.
         let handle = *unsafe { args::out(request, "request") }?;
         look(env, "MPI_Cancel", |adi| match named(adi, handle)? {
-            // A send is not taken back: it completes as if it had not been cancelled, which the standard
-            // leaves open (section 3.8.4).
             Named::Live(id) => {
                 adi.cancel(id);
                 Ok(())
