@@ -211,6 +211,22 @@ fn long_messages_and_synchronous_ones() {
     }
 }
 
+/// A message that nobody receives is cancelled at any moment, wherever it is by then; it is synchronous, so
+/// that it ends in no other way.
+#[test]
+fn a_cancelled_message_leaves_nothing_behind() {
+    for memory in [NONE, ONE, TWO] {
+        for (cancel, tags) in [(0, [2, 1, 1]), (1, [1, 2, 1]), (2, [1, 1, 2])] {
+            let case = Case {
+                cancel: Some(cancel),
+                mode: Mode::Synchronous,
+                ..Case::new(&[&tags], &from_one(&[1, 1]), memory)
+            };
+            holds(&format!("1 x 3, {cancel} cancelled, {memory} bytes"), case);
+        }
+    }
+}
+
 /// With RTSs and answers in order, one bit tells the ages apart that are in use at once.
 #[test]
 fn one_bit_of_age_is_enough() {
