@@ -14,7 +14,7 @@ use crate::envelope::Envelope;
 use crate::list::List;
 use crate::matching::Matching;
 use crate::memory::{Span, UserMemory};
-use crate::request::{Full, Mode, Offer, Request, RequestId, RequestPool, State};
+use crate::request::{Full, Mode, Offer, Request, RequestId, RequestPool, State, Withdrawal};
 use crate::send::SendTo;
 use crate::wire::{self, INLINE_BYTES, Rts};
 use crate::{Outcome, STEP_PACKETS};
@@ -48,6 +48,7 @@ fn request(state: State, peer: u32, tag: i32, context: u16, span: Span, length: 
         serial: 0,
         asked: None,
         in_order: false,
+        withdrawal: Withdrawal::None,
         eager: false,
     }
 }

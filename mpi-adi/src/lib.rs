@@ -273,10 +273,10 @@ pub struct Adi {
     coming: heapless::Vec<recv::Coming, EAGER_SOURCES>,
     /// Greatest message in bytes that is sent eagerly.
     eager_limit: usize,
+    /// Held sends that the program wants back, whose receivers are still to be asked.
+    cancels: List,
     /// Receives whose CTS is still to be sent.
     owing: List,
-    /// Sends that were cancelled while held: CANCEL is still to be sent.
-    cancels: List,
     /// Posted receives from one source that a notice has still to name.
     unnamed: List,
     /// Posted receives from any source that every notice names, since some source waited when they were
@@ -358,8 +358,8 @@ impl Adi {
             stream: None,
             coming: heapless::Vec::new(),
             eager_limit: DEFAULT_EAGER_LIMIT,
-            owing: List::default(),
             cancels: List::default(),
+            owing: List::default(),
             unnamed: List::default(),
             wild: List::default(),
             posts: 0,
@@ -471,11 +471,12 @@ impl Adi {
             .request(wire::DATA, recv::on_data::<M>)
             .request(wire::EAGER, recv::on_eager::<M>)
             .request(wire::DONE, recv::on_done::<M>)
-            .request(wire::CANCEL, recv::on_cancel::<M>)
             .answer(wire::CTS, send::on_cts::<M>)
             .answer(wire::NCTSD, send::on_nctsd::<M>)
             .answer(wire::NCTS, send::on_ncts::<M>)
             .answer(wire::RESEND_ALL, send::on_resend_all::<M>)
+            .request(wire::CANCEL, recv::on_cancel::<M>)
+            .answer(wire::CANCELLED, send::on_cancelled::<M>)
             .answer(wire::ARRIVE, barrier::on_arrive::<M>)
             .answer(wire::RELEASE, barrier::on_release::<M>);
         let mut layer = self.stats.layer;

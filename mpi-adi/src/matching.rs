@@ -8,9 +8,9 @@
 
 use core::hash::{Hash, Hasher};
 
-use crate::envelope::{Envelope, Pattern, Rank};
+use crate::envelope::{Envelope, Pattern};
 use crate::list::{Links, List, NONE};
-use crate::region::{Holding, Region};
+use crate::region::{Record, Region};
 use crate::request::RequestPool;
 
 /// The two queues and what searching them has cost.
@@ -79,15 +79,12 @@ impl Matching {
         Some(index)
     }
 
-    /// Takes the unexpected message without a buffer that `source` calls `sender` out of its queue.
-    pub fn withdraw(&mut self, region: &mut Region, source: Rank, sender: u32) -> Option<u32> {
+    /// Takes the unexpected message out of its queue that `is` the one.
+    pub fn take_where(&mut self, region: &mut Region, is: impl Fn(&Record) -> bool) -> Option<u32> {
         let mut at = self.unexpected.head();
         while at != NONE {
             self.traversals += 1;
-            let is_it = region.record(at).is_some_and(|record| {
-                record.envelope.source == source && record.holding == Holding::Nothing { sender }
-            });
-            if is_it {
+            if region.record(at).is_some_and(|record| is(&record)) {
                 self.unexpected.remove(region, at);
                 return Some(at);
             }

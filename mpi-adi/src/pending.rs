@@ -248,28 +248,27 @@ impl Pending {
         }
     }
 
-    /// Takes a refused message back, which nobody but its sender knows; false when it does not stand
-    /// refused. (One that is to be offered stays: what was offered before it may have said that it follows.)
-    #[must_use]
-    pub fn withdraw(
-        &mut self,
-        requests: &mut RequestPool,
-        dest: Rank,
-        slot: u32,
-        rules: Rules,
-    ) -> bool {
+    /// The message in `slot` to `dest`, which is not under way, is withdrawn by its sender.
+    pub fn withdraw(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
         let Some(&at) = self.by_rank.get(&dest) else {
-            return false;
+            return;
         };
-        if requests.at(slot).state != State::Pending(Offer::Refused) {
-            return false;
+        let is_refused = requests.at(slot).state == State::Pending(Offer::Refused);
+        let destination = requests.destination_mut(at);
+        if is_refused {
+            destination.refused -= 1;
+        } else {
+            if destination.finger == slot {
+                destination.finger = NONE;
+            }
+            let mut offers = destination.offers;
+            offers.remove(&mut requests.links::<OFFERS>(), slot);
+            requests.destination_mut(at).offers = offers;
         }
-        requests.destination_mut(at).refused -= 1;
         self.take_out(requests, at, slot);
         if self.by_rank.contains_key(&dest) {
             self.list_if_ready(requests, at, rules);
         }
-        true
     }
 
     /// A message stands refused until a notice asks for it or has room for it.
@@ -280,7 +279,7 @@ impl Pending {
         requests.destination_mut(at).refused += 1;
     }
 
-    /// Takes a message that has been accepted out of everything.
+    /// Takes a message that has been accepted, or withdrawn, out of everything.
     fn take_out(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
         let destination = requests.destination(at);
         let (dest, mut queue) = (destination.rank, destination.queue);

@@ -80,6 +80,12 @@
 //! anyway (paper 003: one pool for all, throttled before it is exhausted); and since the word is kept with
 //! the pending send queue, which lasts as long as a burst, it takes no memory per peer.
 //!
+//! # Cancelled sends
+//! A send that is not under way leaves the pending send queue at once. For one that is, the answer decides:
+//! refused, it leaves then; accepted, it completes. For one that the receiver holds a record of, CANCEL asks
+//! to forget that: CANCELLED says so, and otherwise the CTS that has crossed it is the answer. So
+//! MPI_Wait on a cancelled send never depends on what the receiving program does (MPI-3.1, section 3.8.4).
+//!
 //! # Rules
 //! An RTS says whether it was offered *in order*: everything before it accepted, or offered in order under
 //! the same age. It says, too, for which receive it was asked, and whether other messages stand refused.

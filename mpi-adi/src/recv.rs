@@ -10,8 +10,8 @@ use crate::memory::{Span, UserMemory};
 use crate::peers::Standing;
 use crate::protocol::{Age, Room, Verdict, on_rts as decide};
 use crate::region::{BLOCK_BYTES, Holding, RecordId};
-use crate::request::{Asked, CHAIN, KEPT_SLOTS, Mode, Request, RequestId, State};
-use crate::wire::{self, Cancel, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
+use crate::request::{Asked, CHAIN, KEPT_SLOTS, Mode, Request, RequestId, State, Withdrawal};
+use crate::wire::{self, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory};
 
 /// Most messages that one notice has room for, so that sources share what is free.
@@ -89,6 +89,7 @@ impl Adi {
             serial: 0,
             asked: None,
             in_order: false,
+            withdrawal: Withdrawal::None,
             eager: false,
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
@@ -325,22 +326,42 @@ impl Adi {
         Ok(None)
     }
 
-    /// Cancels a request (MPI-3.1 section 3.8.4): true when it has ended cancelled, which a receive does
-    /// that has not matched. A send ends so later, if no receive has matched it and its data is still here;
-    /// whichever way it ends, no call of the receiver's program is needed for it.
+    /// Cancels a receive that has not matched, or a send that no receive has matched (MPI-3.1 section 3.8.4).
+    /// The request ends soon, whatever the other process does: its outcome tells whether it was cancelled or
+    /// has been completed after all. True when it is known already that it was cancelled.
     pub fn cancel(&mut self, id: RequestId) -> bool {
-        match self.requests.get(id).map(|request| request.state) {
-            Some(State::Posted) => {
+        match self.requests.get(id) {
+            Some(Request {
+                state: State::Posted,
+                ..
+            }) => {
                 self.unpost(id.index());
                 self.finish(id.index(), true);
                 true
             }
-            Some(State::Pending(_) | State::Held) => {
-                self.cancel_send(id.index());
-                false
-            }
-            _ => false,
+            Some(_) => self.withdraw(id.index()),
+            None => false,
         }
+    }
+
+    /// A sender takes a message back. If it has a record here and no receive has matched it, it is forgotten;
+    /// otherwise its CTS is on the way, and the sender takes that for the answer.
+    fn take_cancel<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        request: u32,
+    ) -> Option<Answer> {
+        let index = self.matching.take_where(&mut self.region, |record| {
+            record.envelope.source == source
+                && record.holding == Holding::Nothing { sender: request }
+        })?;
+        self.release(memory, index);
+        let fields = Fields {
+            request,
+            ..Fields::default()
+        };
+        Some(fields.emit(wire::CANCELLED))
     }
 
     /// The next receive that owes its sender a CTS: whom, and what the CTS says.
@@ -710,6 +731,18 @@ pub(crate) fn on_data<M: UserMemory + ?Sized>(
     None
 }
 
+pub(crate) fn on_cancel<M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, M>,
+    arrival: &Arrival<'_>,
+) -> Option<Answer> {
+    let request = arrival.bytes.first_chunk().copied().map(u32::from_le_bytes);
+    let Some((source, request)) = on.adi.shape.rank(arrival.source).zip(request) else {
+        on.adi.stats.malformed += 1;
+        return None;
+    };
+    on.adi.take_cancel(on.memory, source, request)
+}
+
 pub(crate) fn on_eager<M: UserMemory + ?Sized>(
     on: &mut Handling<'_, M>,
     arrival: &Arrival<'_>,
@@ -739,35 +772,4 @@ pub(crate) fn on_done<M: UserMemory + ?Sized>(
         adi.stats.malformed += 1;
     }
     None
-}
-
-/// What is known of the message goes, and the sender is told that nobody but itself knows the message. When there is none, a
-/// receive has matched it, and the CTS says so.
-pub(crate) fn on_cancel<M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, M>,
-    arrival: &Arrival<'_>,
-) -> Option<Answer> {
-    let adi = &mut *on.adi;
-    let Some((source, cancel)) = adi
-        .shape
-        .rank(arrival.source)
-        .zip(Cancel::parse(arrival.bytes))
-    else {
-        adi.stats.malformed += 1;
-        return None;
-    };
-    if cancel.refused {
-        adi.probes.withdrawn(source);
-    } else {
-        let record = adi
-            .matching
-            .withdraw(&mut adi.region, source, cancel.request)?;
-        adi.release(on.memory, record);
-    }
-    adi.stats.ncts_sent += 1;
-    let fields = Fields {
-        request: cancel.request,
-        ..Fields::default()
-    };
-    Some(fields.emit(wire::NCTS))
 }

@@ -61,6 +61,19 @@ pub enum Offer {
     Refused,
 }
 
+/// How far a send is that the program has cancelled (MPI-3.1 section 3.8.4).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Withdrawal {
+    /// It has not been cancelled.
+    None,
+    /// It is cancelled as soon as the answer under way says that the receiver has not taken it.
+    Wanted,
+    /// The receiver, who has recorded it, is still to be asked to forget it.
+    Unasked,
+    /// The receiver has been asked.
+    Asked,
+}
+
 /// Where a request stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
@@ -127,6 +140,8 @@ pub struct Request {
     pub asked: Option<Asked>,
     /// Send: it was last offered with everything before it accepted or offered so, too.
     pub in_order: bool,
+    /// Send: the program wants it back.
+    pub withdrawal: Withdrawal,
     /// Send: it was last offered with its data following at once.
     pub eager: bool,
 }
@@ -189,22 +204,6 @@ pub(crate) const CHAIN: usize = 1;
 pub(crate) const OFFERS: usize = 2;
 const LISTS: usize = 3;
 
-/// How far the withdrawal of a send that was cancelled has come.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Withdrawal {
-    /// It was not cancelled.
-    None,
-    /// It was, and what its receiver has to say of it comes first.
-    Wanted,
-    /// Held, and in the list of CANCELs to be sent: the receiver has recorded it.
-    Recorded,
-    /// Held, and in the list of CANCELs to be sent: the receiver has refused it, but a probe there may know
-    /// of it.
-    Refused,
-    /// Held, and CANCEL has been sent: NCTS, or CTS if that crossed it, comes back.
-    Asked,
-}
-
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Slot {
     generation: u32,
@@ -212,7 +211,6 @@ struct Slot {
     prev: [u32; LISTS],
     /// Nobody will ask how the request ended: it is freed when it has finished.
     forgotten: bool,
-    withdrawal: Withdrawal,
     body: Body,
 }
 
@@ -284,7 +282,6 @@ impl RequestPool {
                     next: [NONE; LISTS],
                     prev: [NONE; LISTS],
                     forgotten: false,
-                    withdrawal: Withdrawal::None,
                     body: Body::Free { next },
                 });
             }
@@ -323,7 +320,6 @@ impl RequestPool {
         let slot = self.slot_mut(index).expect("a live slot");
         slot.body = Body::Free { next };
         slot.forgotten = false;
-        slot.withdrawal = Withdrawal::None;
         slot.generation = slot.generation.wrapping_add(1) & GENERATION_MASK;
         self.free = index;
         self.free_slots += 1;
@@ -380,19 +376,6 @@ impl RequestPool {
             && let Some(slot) = self.slot_mut(id.index())
         {
             slot.forgotten = true;
-        }
-    }
-
-    /// How far the withdrawal of the send in slot `index` has come.
-    pub(crate) fn withdrawal(&self, index: u32) -> Withdrawal {
-        self.slot(index)
-            .map_or(Withdrawal::None, |slot| slot.withdrawal)
-    }
-
-    /// Notes how far the withdrawal of the send in slot `index` has come.
-    pub(crate) fn set_withdrawal(&mut self, index: u32, withdrawal: Withdrawal) {
-        if let Some(slot) = self.slot_mut(index) {
-            slot.withdrawal = withdrawal;
         }
     }
 
@@ -460,8 +443,7 @@ impl Hash for RequestPool {
             let is_listed = match &slot.body {
                 Body::Free { .. } => continue,
                 Body::Request(request) => {
-                    let marks = (slot.forgotten, slot.withdrawal);
-                    (index, slot.generation, marks, request).hash(state);
+                    (index, slot.generation, slot.forgotten, request).hash(state);
                     request.state.is_listed()
                 }
                 Body::Destination(destination) => {

@@ -19,7 +19,8 @@ use crate::{Adi, Config, Memory, Outcome};
 enum Seen {
     Rts { tag: i32, age: u8 },
     Done,
-    Cancel { refused: bool },
+    Cancel,
+    Cancelled,
     Data { offset: u32, len: usize },
     Eager { offset: u32, len: usize },
     Cts { complete: bool },
@@ -266,9 +267,8 @@ fn look(class: Class, body: &[u8]) -> Seen {
             }
         }
         (Class::Normal, wire::DONE) => Done,
-        (Class::Normal, wire::CANCEL) => Cancel {
-            refused: wire::Cancel::parse(bytes).unwrap().refused,
-        },
+        (Class::Normal, wire::CANCEL) => Cancel,
+        (Class::Priority, wire::CANCELLED) => Cancelled,
         (Class::Normal, wire::DATA) => Data {
             offset: header.place.unwrap().offset,
             len: bytes.len(),
@@ -993,92 +993,65 @@ fn a_receive_from_anybody_asks_a_few_of_those_who_wait_at_a_time() {
     assert!(rig.adis.iter().all(Adi::is_quiet));
 }
 
-/// The rig after node 0 has cancelled `send` and everything has come to rest; how the send ended.
-fn cancelled(rig: &mut Rig, send: RequestId) -> Option<bool> {
-    assert!(!rig.adis[0].cancel(send));
-    rig.step(0);
-    rig.settle();
-    rig.outcome(0, send).map(|outcome| outcome.cancelled)
-}
-
+/// Whatever the receiver knows of it: nothing, a refusal, a record without a buffer, all of it, a receive.
 #[test]
-fn a_cancelled_send_that_was_refused_ends_without_the_receiver() {
-    let mut rig = Rig::new(2, 0);
-    let sends: Vec<RequestId> = (0..3)
-        .map(|tag| rig.send(0, tag, 300, Mode::Standard))
-        .collect();
-    // A probe knows of the first.
-    assert_eq!(rig.adis[1].iprobe(pattern(0)), Ok(None));
-    rig.step(1);
-    rig.settle();
-    assert!(matches!(rig.adis[1].iprobe(pattern(0)), Ok(Some(_))));
-    assert_eq!(cancelled(&mut rig, sends[0]), Some(true));
-    assert_eq!(rig.adis[1].iprobe(pattern(0)), Ok(None), "it is gone");
-    rig.step(1);
-    rig.settle();
-    // The others are received as if nothing had been.
-    for tag in [2, 1] {
-        let (receive, key) = rig.post(pattern(tag), 300);
-        rig.settle();
-        assert!(rig.outcome(1, receive).is_some());
-        assert_eq!(rig.buffers.0[key], [tag as u8; 300]);
-        assert!(rig.outcome(0, sends[tag as usize]).is_some());
-    }
-    rig.assert_clean();
-}
-
-#[test]
-fn a_cancelled_send_that_is_only_recorded_gives_the_record_back() {
-    let mut rig = Rig::new(2, 1);
-    let send = rig.send(0, 7, 5, Mode::Synchronous);
-    rig.settle();
-    assert_eq!(rig.adis[1].matching.unexpected(), 1);
-    assert!(!rig.adis[0].cancel(send));
-    rig.step(0);
-    assert_eq!(rig.moved(0), [Cancel { refused: false }]);
-    assert_eq!(rig.moved(1), [Ncts]);
-    assert!(rig.outcome(0, send).unwrap().cancelled);
-    rig.assert_clean();
-}
-
-#[test]
-fn a_cancelled_send_that_has_been_matched_is_received() {
-    // Matched before CANCEL leaves, and while it is on its way.
-    for leaves_first in [false, true] {
-        let mut rig = Rig::new(2, 1);
-        let send = rig.send(0, 7, 500, Mode::Standard);
-        rig.settle();
-        assert_eq!(rig.adis[1].matching.unexpected(), 1);
-        if leaves_first {
-            assert!(!rig.adis[0].cancel(send));
-            rig.step(0);
+fn a_cancelled_send_ends_without_the_receivers_help_and_is_received_or_not() {
+    // (blocks at the receiver, mode, moved before the cancel, cancelled in the end)
+    for (blocks, mode, moved, cancelled) in [
+        (0, Mode::Standard, 0, true),
+        (0, Mode::Standard, 1, true),
+        (0, Mode::Standard, 2, true),
+        (1, Mode::Standard, 0, true),
+        (1, Mode::Standard, 1, true),
+        (1, Mode::Standard, 2, true),
+        (99, Mode::Standard, 1, false),
+        (99, Mode::Standard, 2, false),
+        (99, Mode::Synchronous, 1, true),
+        (99, Mode::Synchronous, 2, true),
+    ] {
+        let case = (blocks, mode, moved);
+        let mut rig = Rig::new(2, blocks);
+        let first = rig.send(0, 7, 300, mode);
+        let second = rig.send(0, 7, 400, mode);
+        for from in 0..moved {
+            rig.moved(from);
         }
-        let (receive, key) = rig.post(pattern(7), 500);
-        if !leaves_first {
-            assert!(!rig.adis[0].cancel(send));
-        }
+        rig.adis[0].cancel(first);
+        rig.step(0);
         rig.settle();
-        assert_eq!(rig.buffers.0[key], [7; 500]);
-        assert!(!rig.outcome(1, receive).unwrap().cancelled);
-        assert!(!rig.outcome(0, send).unwrap().cancelled);
+        let outcome = rig.outcome(0, first).unwrap_or_else(|| panic!("{case:?}"));
+        assert_eq!(outcome.cancelled, cancelled, "{case:?}");
+        let lengths: &[usize] = if cancelled { &[400] } else { &[300, 400] };
+        for &length in lengths {
+            let (receive, key) = rig.post(pattern(7), length);
+            rig.settle();
+            let bytes = rig.outcome(1, receive).map(|outcome| outcome.bytes);
+            assert_eq!(bytes, Some(length), "{case:?}");
+            assert_eq!(rig.buffers.0[key], vec![7; length]);
+        }
+        assert!(
+            rig.outcome(0, second).is_some_and(|o| !o.cancelled),
+            "{case:?}"
+        );
         rig.assert_clean();
     }
 }
 
 #[test]
-fn a_send_that_is_cancelled_before_its_answer_ends_by_the_answer() {
-    for blocks in [0, 1, 40] {
-        for mode in [Mode::Standard, Mode::Synchronous] {
-            let mut rig = Rig::new(2, blocks);
-            let send = rig.send(0, 7, 300, mode);
-            let outcome = cancelled(&mut rig, send);
-            let is_buffered = blocks == 40 && mode == Mode::Standard;
-            assert_eq!(outcome, Some(!is_buffered), "{blocks} blocks, {mode:?}");
-            if is_buffered {
-                let (receive, _) = rig.post(pattern(7), 300);
-                assert!(rig.outcome(1, receive).is_some());
-            }
-            rig.assert_clean();
-        }
-    }
+fn a_send_that_a_receive_has_matched_is_not_cancelled() {
+    let mut rig = Rig::new(2, 1);
+    let send = rig.send(0, 7, 300, Mode::Standard);
+    rig.settle();
+    // The receive's CTS and the wish to cancel cross.
+    let (receive, key) = rig.post(pattern(7), 300);
+    rig.adis[0].cancel(send);
+    rig.step(0);
+    rig.settle();
+    assert!(
+        rig.outcome(0, send)
+            .is_some_and(|outcome| !outcome.cancelled)
+    );
+    assert!(rig.outcome(1, receive).is_some());
+    assert_eq!(rig.buffers.0[key], [7; 300]);
+    rig.assert_clean();
 }

@@ -10,7 +10,7 @@ use crate::memory::{Span, UserMemory};
 use crate::pending::{Answered, Next};
 use crate::protocol::{Reply, Step, on_answer};
 use crate::request::{Asked, KEPT_SLOTS, Mode, Offer, Request, RequestId, State, Withdrawal};
-use crate::wire::{self, Cancel, Done, Fields, INLINE_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
+use crate::wire::{self, Done, Fields, INLINE_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory, STEP_PACKETS, TURN_PACKETS};
 
 /// Where a message goes and under which name.
@@ -75,6 +75,7 @@ impl Adi {
             serial: 0,
             asked: None,
             in_order: false,
+            withdrawal: Withdrawal::None,
             eager: false,
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
@@ -183,7 +184,7 @@ impl Adi {
             self.send_done(port, dest, Done { age, more: false });
             return true;
         }
-        if self.cancel_next(port) {
+        if self.send_cancel(port) {
             return true;
         }
         let rules = self.rules();
@@ -284,6 +285,60 @@ impl Adi {
         sent
     }
 
+    /// The program cancels the send in `slot`: true when that ends it at once.
+    pub(crate) fn withdraw(&mut self, slot: u32) -> bool {
+        let request = self.requests.at_mut(slot);
+        match (request.state, request.withdrawal) {
+            (State::Pending(Offer::Unanswered), _) => request.withdrawal = Withdrawal::Wanted,
+            (State::Pending(_), _) => {
+                let dest = request.peer.expect("a send has a destination");
+                let rules = self.rules();
+                self.pending.withdraw(&mut self.requests, dest, slot, rules);
+                self.finish(slot, true);
+                return true;
+            }
+            (State::Held, Withdrawal::None | Withdrawal::Wanted) => {
+                request.withdrawal = Withdrawal::Unasked;
+                self.cancels.push(&mut self.requests, slot);
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Asks the receiver of one message that it has recorded, and whose sender wants it back, to forget it.
+    fn send_cancel<P: Port>(&mut self, port: &mut P) -> bool {
+        if self.cancels.is_empty() {
+            return false;
+        }
+        let slot = self.cancels.head();
+        self.cancels.remove(&mut self.requests, slot);
+        self.requests.at_mut(slot).withdrawal = Withdrawal::Asked;
+        let dest = self.requests.at(slot).peer;
+        let dest = self.coord(dest.expect("a send has a destination"));
+        let id = self.requests.id(slot).0.to_le_bytes();
+        let header = self.header(wire::CANCEL);
+        let emit = |out: &mut [u8]| out.copy_from_slice(&id);
+        let sent = tx::short(port, Class::Normal, dest, header, id.len(), emit);
+        assert!(
+            sent,
+            "room was there before the debt was taken off the list"
+        );
+        true
+    }
+
+    fn take_cancelled(&mut self, arrival: &Arrival<'_>) {
+        let Some((_, slot, _)) = self.answered(arrival) else {
+            return;
+        };
+        let request = self.requests.at(slot);
+        if (request.state, request.withdrawal) == (State::Held, Withdrawal::Asked) {
+            self.finish(slot, true);
+        } else {
+            self.stats.malformed += 1;
+        }
+    }
+
     fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
         let header = self.header(wire::DONE);
         let sent = tx::short(
@@ -363,12 +418,7 @@ impl Adi {
     fn step(&mut self, slot: u32, reply: Reply) -> Option<Step> {
         let step = match (self.requests.at(slot).state, reply) {
             (State::Pending(offer), reply) => on_answer(offer, reply),
-            (State::Held, reply) => match (self.requests.withdrawal(slot), reply) {
-                (Withdrawal::Refused, _) => None,
-                (Withdrawal::Asked, Reply::Ncts) => Some(Step::Stay),
-                (_, Reply::Cts) => Some(Step::Send),
-                _ => None,
-            },
+            (State::Held, Reply::Cts) => Some(Step::Send),
             _ => None,
         };
         if step.is_none() {
@@ -384,16 +434,6 @@ impl Adi {
         let Some(step) = self.step(slot, reply) else {
             return;
         };
-        if self.requests.at(slot).state == State::Held {
-            if self.requests.withdrawal(slot) == Withdrawal::Recorded {
-                // It is too late: a receive has matched it.
-                self.cancels.remove(&mut self.requests, slot);
-            }
-            if step == Step::Stay {
-                self.finish(slot, true);
-                return;
-            }
-        }
         if matches!(self.requests.at(slot).state, State::Pending(_)) {
             let answered = match step {
                 Step::Send | Step::Hold => Answered::Taken,
@@ -411,6 +451,11 @@ impl Adi {
             );
         }
         let streams = self.stream.is_some_and(|stream| stream.slot == slot);
+        if self.requests.at(slot).withdrawal == Withdrawal::Unasked {
+            // A receive has matched it before its receiver could be asked.
+            self.cancels.remove(&mut self.requests, slot);
+            self.requests.at_mut(slot).withdrawal = Withdrawal::Asked;
+        }
         if step == Step::Send && fields.stream && self.requests.at(slot).eager {
             match streams {
                 true => self.requests.at_mut(slot).state = State::Streaming,
@@ -422,81 +467,15 @@ impl Adi {
             // The receiver had no place for it.
             self.stream = None;
         }
+        let withdrawal = self.requests.at(slot).withdrawal;
         match step {
             Step::Send => self.begin_transfer(slot, &fields),
-            Step::Hold => {
-                self.requests.at_mut(slot).state = State::Held;
-                if self.requests.withdrawal(slot) == Withdrawal::Wanted {
-                    self.ask_to_forget(slot, Withdrawal::Recorded);
-                }
-            }
-            Step::Stay if self.requests.withdrawal(slot) == Withdrawal::Wanted => {
-                self.withdraw(slot);
-            }
+            Step::Hold => self.requests.at_mut(slot).state = State::Held,
             Step::Stay => {}
         }
-    }
-
-    /// Takes a send back, now or when its receiver has said how it stands there.
-    pub(crate) fn cancel_send(&mut self, slot: u32) {
-        if self.requests.withdrawal(slot) != Withdrawal::None {
-            return;
+        if withdrawal == Withdrawal::Wanted {
+            self.withdraw(slot);
         }
-        self.requests.set_withdrawal(slot, Withdrawal::Wanted);
-        match self.requests.at(slot).state {
-            State::Held => self.ask_to_forget(slot, Withdrawal::Recorded),
-            _ => self.withdraw(slot),
-        }
-    }
-
-    /// Takes a cancelled send out of the pending send queue, if it stands refused.
-    fn withdraw(&mut self, slot: u32) {
-        let rules = self.rules();
-        let dest = self.requests.at(slot).peer;
-        let is_out =
-            dest.is_some_and(|dest| self.pending.withdraw(&mut self.requests, dest, slot, rules));
-        if is_out {
-            self.requests.at_mut(slot).state = State::Held;
-            self.ask_to_forget(slot, Withdrawal::Refused);
-        }
-    }
-
-    fn ask_to_forget(&mut self, slot: u32, withdrawal: Withdrawal) {
-        self.requests.set_withdrawal(slot, withdrawal);
-        self.cancels.push(&mut self.requests, slot);
-    }
-
-    /// Asks a receiver to forget a message; true when there was one to ask.
-    fn cancel_next<P: Port>(&mut self, port: &mut P) -> bool {
-        if self.cancels.is_empty() {
-            return false;
-        }
-        let slot = self.cancels.head();
-        let dest = self
-            .requests
-            .at(slot)
-            .peer
-            .expect("a send has a destination");
-        let cancel = Cancel {
-            request: self.requests.id(slot).0,
-            refused: self.requests.withdrawal(slot) == Withdrawal::Refused,
-        };
-        let header = self.header(wire::CANCEL);
-        let sent = tx::short(
-            port,
-            Class::Normal,
-            self.coord(dest),
-            header,
-            Cancel::BYTES,
-            |out| out.copy_from_slice(&cancel.emit()),
-        );
-        assert!(
-            sent,
-            "room was there before the debt was taken off the list"
-        );
-        self.cancels.remove(&mut self.requests, slot);
-        self.requests.set_withdrawal(slot, Withdrawal::Asked);
-        true
     }
 
     fn begin_transfer(&mut self, slot: u32, fields: &Fields) {
@@ -521,6 +500,10 @@ impl Adi {
 pub(crate) fn on_cts<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {
     on.adi.stats.cts_received += 1;
     on.adi.take_reply(arrival, Reply::Cts);
+}
+
+pub(crate) fn on_cancelled<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {
+    on.adi.take_cancelled(arrival);
 }
 
 pub(crate) fn on_nctsd<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {

@@ -8,6 +8,7 @@
 //!   resendAll  0 age   1 number of entries   2..4 room   then entries of 10 bytes:
 //!              0..2 context   2..6 tag (-1: any)   6..10 receive, the top bit set if from this source only
 //!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
+//!   CANCEL     0..4 sender's request
 //!   ARRIVE, RELEASE   no data; the dimension is the header's argument
 //!   EAGER    as DATA, but the place is the sender's request, since the answer has not come yet
 //! ```
@@ -29,7 +30,7 @@ pub const DATA: u8 = 2;
 pub const DONE: u8 = 3;
 /// Handler number of eager data packets (request; never answered).
 pub const EAGER: u8 = 4;
-/// Handler number of CANCEL (request; answered by NCTS, unless a receive has matched the message).
+/// Handler number of CANCEL (request).
 pub const CANCEL: u8 = 5;
 /// Handler number of CTS (answer).
 pub const CTS: u8 = 1;
@@ -39,6 +40,8 @@ pub const NCTSD: u8 = 2;
 pub const NCTS: u8 = 3;
 /// Handler number of resendAll (answer).
 pub const RESEND_ALL: u8 = 4;
+/// Handler number of CANCELLED (answer; as the other answers).
+pub const CANCELLED: u8 = 7;
 /// Handler number of the barrier's arrivals (priority; no data, the argument is the dimension).
 pub const ARRIVE: u8 = 5;
 /// Handler number of the barrier's release along a line (priority; likewise).
@@ -185,35 +188,6 @@ impl Done {
         Some(Done {
             age,
             more: flags != 0,
-        })
-    }
-}
-
-/// The sender takes back a message that was refused, or recorded without a buffer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cancel {
-    /// The sender's name for its request.
-    pub request: u32,
-    /// It was refused.
-    pub refused: bool,
-}
-
-impl Cancel {
-    /// Bytes on the wire.
-    pub const BYTES: usize = 5;
-
-    /// The message's bytes.
-    pub fn emit(&self) -> [u8; Self::BYTES] {
-        let [a, b, c, d] = self.request.to_le_bytes();
-        [a, b, c, d, u8::from(self.refused)]
-    }
-
-    /// Reads the message; `None` when it is cut short.
-    pub fn parse(bytes: &[u8]) -> Option<Cancel> {
-        let [a, b, c, d, refused] = *bytes.first_chunk::<{ Self::BYTES }>()?;
-        Some(Cancel {
-            request: u32::from_le_bytes([a, b, c, d]),
-            refused: refused != 0,
         })
     }
 }

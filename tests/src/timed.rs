@@ -22,13 +22,13 @@ use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::request::{Mode, RequestId};
 use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Config, Memory, Stats};
-use msg_layer::{Class, Port};
 use net_torus::link::Link;
 use net_torus::router::Sizes;
 use net_torus::wire::{Chunk, MIN_MTU};
-use net_torus::{BODY_BYTES, Coord, Direction, Router, Shape, Torus};
+use net_torus::{BODY_BYTES, Direction, Router, Shape, Torus};
 
 use crate::sim::memory::{Buffers, is_message};
+use crate::sim::torus::Hands;
 
 /// What things cost, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -128,54 +128,6 @@ impl Link for TimedLink {
 
     fn poll(&mut self, now_ns: u64) {
         self.now = now_ns;
-    }
-}
-
-/// What the processor may do in one go, counted.
-struct Hands<'a, 'm> {
-    router: &'a mut Router<'m>,
-    take: usize,
-    inject: usize,
-    packets: u64,
-}
-
-impl Port for Hands<'_, '_> {
-    fn can_inject(&self, class: Class) -> bool {
-        self.inject > 0 && Port::can_inject(self.router, class)
-    }
-
-    fn has_node(&self, node: Coord) -> bool {
-        self.router.has_node(node)
-    }
-
-    fn inject(
-        &mut self,
-        class: Class,
-        dest: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
-        let sent = self.inject > 0 && Port::inject(self.router, class, dest, len, fill);
-        self.inject -= usize::from(sent);
-        self.packets += u64::from(sent);
-        sent
-    }
-
-    fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        let sent = self.inject > 0 && self.router.inject_unordered(dest, len, fill);
-        self.inject -= usize::from(sent);
-        self.packets += u64::from(sent);
-        sent
-    }
-
-    fn head(&self, class: Class) -> Option<&[u8]> {
-        Port::head(self.router, class).filter(|_| self.take > 0)
-    }
-
-    fn pop(&mut self, class: Class) {
-        self.take -= 1;
-        self.packets += 1;
-        Port::pop(self.router, class);
     }
 }
 

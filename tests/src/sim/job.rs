@@ -6,14 +6,15 @@ use mpi_adi::recv::Probed;
 use mpi_adi::request::RequestId;
 use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Config, Memory, NoMemory, Outcome, Stats};
-use net_torus::Shape;
+use net_torus::{Shape, Sizes};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 use super::check::{self, Violation};
 use super::memory::Buffers;
-use super::net::{Capacity, Net, Order};
+use super::net::{Capacity, Carrier, Net, Order};
 use super::program::{Op, Program};
+use super::torus::{Machine, Room};
 
 /// How a job is run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +27,8 @@ pub struct Setup {
     pub lends: u32,
     /// Greatest message that is sent eagerly, in bytes.
     pub eager: usize,
+    /// Real routers and bad links in place of the network that the next two describe.
+    pub bad_links: bool,
     /// The network's FIFOs.
     pub capacity: Capacity,
     /// The network's order.
@@ -154,6 +157,14 @@ impl Process<'_> {
         self.short = None;
         let done = match *op {
             Op::Send(message) => self.send(message, records)?,
+            Op::CancelSend(message) if !self.begun => {
+                self.begun = self.send(message, records)?;
+                if let (true, Some(&(_, live))) = (self.begun, self.sends.last()) {
+                    self.adi.cancel(live.id);
+                }
+                return Ok(self.begun);
+            }
+            Op::CancelSend(message) => self.wait_cancelled(message, records)?,
             Op::Receive(receive) => {
                 let pattern = self.program.receives[receive as usize].pattern;
                 self.receive(receive, pattern, None, records)?
@@ -260,6 +271,26 @@ impl Process<'_> {
         self.calls += 1;
         records.sent[number as usize] = self.calls;
         self.sends.push((number, Live { id, span }));
+        Ok(true)
+    }
+
+    /// Waits for the send just cancelled; if that succeeded, sends it again.
+    fn wait_cancelled(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
+        // When it has been sent again without success, it is no more among the sends.
+        let cancelled = match self.sends.last() {
+            Some(&(last, Live { id, span })) if last == number => {
+                let Some(outcome) = self.adi.test(id) else {
+                    return Ok(false);
+                };
+                self.sends.pop();
+                self.buffers.give_back(span);
+                outcome.cancelled
+            }
+            _ => true,
+        };
+        if cancelled {
+            return self.send(number, records);
+        }
         Ok(true)
     }
 
@@ -432,6 +463,8 @@ impl Tempo {
 const LEAST_LIMIT: u64 = 200_000;
 const LIMIT_PER_MESSAGE: u64 = 20_000;
 const BYTES_PER_STEP: u64 = 4;
+/// How many times as many with bad links.
+const BAD_LINKS: u64 = 20;
 
 impl Job<'_> {
     /// Runs the job to its end and checks all that it left behind. Only the setup's request slots bound what
@@ -445,7 +478,6 @@ impl Job<'_> {
         let Job { program, setup } = self;
         let ranks = u16::try_from(program.ops.len()).expect("at most 256 ranks");
         let shape = Shape::new([ranks, 1, 1], [true; 3]).expect("at most 256 ranks");
-        let mut net = Net::new(shape, setup.capacity, setup.order);
         let mut records = Records {
             got: vec![None; program.receives.len()],
             sent: vec![0; program.messages.len()],
@@ -481,7 +513,15 @@ impl Job<'_> {
         let limit = LEAST_LIMIT
             + LIMIT_PER_MESSAGE * program.messages.len() as u64
             + bytes as u64 / BYTES_PER_STEP;
-        let (steps, short) = schedule(&mut processes, &mut net, &mut records, setup, limit)?;
+        let (steps, short) = if setup.bad_links {
+            let mut room = Room::new(ranks.into(), Sizes::BLUE_GENE);
+            let mut machine = Machine::new(shape, &mut room, setup.seed);
+            let limit = BAD_LINKS * limit;
+            schedule(&mut processes, &mut machine, &mut records, setup, limit)?
+        } else {
+            let mut net = Net::new(shape, setup.capacity, setup.order);
+            schedule(&mut processes, &mut net, &mut records, setup, limit)?
+        };
         let completed = short.is_none();
         let devices = processes.iter().map(|p| (&p.adi, p.buffers.lent()));
         check::at_rest(devices, setup.mpi_memory, completed)?;
@@ -503,18 +543,18 @@ impl Job<'_> {
     }
 }
 
-fn poll(process: &mut Process<'_>, net: &mut Net, take: usize, inject: usize) -> bool {
+fn poll(process: &mut Process<'_>, net: &mut impl Carrier, take: usize, inject: usize) -> bool {
     let Process {
         rank, adi, buffers, ..
     } = process;
-    adi.progress(&mut net.face(*rank as usize, take, inject), buffers)
+    net.poll(*rank as usize, take, inject, adi, buffers)
 }
 
 /// Runs until every program has ended and nothing moves any more: the number of choices made, and the call
 /// that could not be made when nothing could move without the memory for it.
 fn schedule(
     processes: &mut [Process<'_>],
-    net: &mut Net,
+    net: &mut impl Carrier,
     records: &mut Records,
     setup: &Setup,
     limit: u64,

@@ -7,8 +7,8 @@
 //!        |
 //!   job.rs       runs it: draws from the seed which node computes, which one is polled, which packet arrives
 //!      |    \
-//!   net.rs   memory.rs   the network between the devices, the programs' buffers
-//!      |
+//!   net.rs   memory.rs   the network between the devices (or torus.rs: routers and bad links), the programs'
+//!      |                  buffers
 //!   check.rs     judges what was recorded; knows nothing of the device
 //! ```
 //! The devices are the production ones, `mpi_adi::Adi`. Everything below them is replaced by a network that
@@ -22,6 +22,7 @@ pub mod memory;
 pub mod net;
 pub mod program;
 pub mod seed;
+pub mod torus;
 
 pub use check::Violation;
 pub use job::{Heap, Job, Report, Setup, Short};

@@ -2,11 +2,33 @@
 
 use std::collections::VecDeque;
 
+use mpi_adi::Adi;
 use msg_layer::port::BODY_BYTES;
 use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
 use rand::Rng;
 use rand::rngs::SmallRng;
+
+use super::memory::Buffers;
+
+/// What is between the devices of a job.
+pub trait Carrier {
+    /// Moves something, drawn by `random`, unless it belongs to what is `paused` now; false when nothing moved.
+    fn deliver(&mut self, random: &mut SmallRng, paused: u64) -> bool;
+
+    /// Moves what can be moved; false when there is nothing.
+    fn deliver_all(&mut self) -> bool;
+
+    /// One step of a node's device, which takes and injects so many packets at most.
+    fn poll(
+        &mut self,
+        node: usize,
+        take: usize,
+        inject: usize,
+        adi: &mut Adi,
+        memory: &mut Buffers,
+    ) -> bool;
+}
 
 /// A packet's body.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -167,6 +189,27 @@ impl Net {
             take,
             inject,
         }
+    }
+}
+
+impl Carrier for Net {
+    fn deliver(&mut self, random: &mut SmallRng, paused: u64) -> bool {
+        Net::deliver(self, random, paused)
+    }
+
+    fn deliver_all(&mut self) -> bool {
+        Net::deliver_all(self)
+    }
+
+    fn poll(
+        &mut self,
+        node: usize,
+        take: usize,
+        inject: usize,
+        adi: &mut Adi,
+        memory: &mut Buffers,
+    ) -> bool {
+        adi.progress(&mut self.face(node, take, inject), memory)
     }
 }
 

@@ -62,6 +62,7 @@ impl Seeded {
             eager: *[0, 300, 600, DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT]
                 .choose(r)
                 .expect("sizes"),
+            bad_links: r.random_bool(0.1),
             capacity: Capacity {
                 injection: fifo(r),
                 reception: fifo(r),

@@ -1,0 +1,169 @@
+//! Real routers between the devices, over bad links: the other network of a simulated job.
+#![forbid(unsafe_code)]
+
+use mpi_adi::Adi;
+use msg_layer::{Class, Port};
+use net_torus::reliable::{self, Reliable};
+use net_torus::sim::{Faults, Faulty, SimLink, wire_torus};
+use net_torus::{Chunk, Coord, Router, Shape, Sizes, Torus};
+use rand::Rng;
+use rand::rngs::SmallRng;
+
+use super::memory::Buffers;
+use super::net::Carrier;
+
+/// Times of the reliable links, in the machine's nanoseconds; a link that loses one frame in a hundred is
+/// never given up.
+const RELIABLE: reliable::Config = reliable::Config {
+    timeout_ns: 100_000,
+    retries: 1000,
+};
+/// Frames that a reliable link keeps until they are acknowledged.
+const WINDOW: usize = 4;
+/// Greatest frame of a link in memory, in bytes.
+const FRAME_BYTES: usize = 1514;
+const WINDOW_BYTES: usize = WINDOW * FRAME_BYTES;
+const LINKS: usize = 6;
+/// From one step to the next.
+const STEP_NS: u64 = 1000;
+
+/// Memory that a [`Machine`] works in.
+pub struct Room {
+    sizes: Sizes,
+    chunks: Vec<Chunk>,
+    windows: Vec<u8>,
+}
+
+impl Room {
+    /// For a machine of so many nodes with these buffers.
+    pub fn new(nodes: usize, sizes: Sizes) -> Room {
+        Room {
+            sizes,
+            chunks: vec![[0; 32]; nodes * sizes.chunks()],
+            windows: vec![0; nodes * LINKS * WINDOW_BYTES],
+        }
+    }
+}
+
+type BadLink<'m> = Reliable<'m, Faulty<SimLink>>;
+
+/// Nodes with routers, and links of which each loses, damages, repeats, reorders, cuts short and holds up one
+/// frame in a hundred.
+pub struct Machine<'m> {
+    nodes: Vec<Torus<'m, BadLink<'m>>>,
+    now: u64,
+}
+
+impl<'m> Machine<'m> {
+    /// A machine in `room`, whose faults are drawn from `seed`.
+    pub fn new(shape: Shape, room: &'m mut Room, seed: u64) -> Machine<'m> {
+        let sizes = room.sizes;
+        let mut windows = room.windows.chunks_exact_mut(WINDOW_BYTES);
+        let mut serial = seed << 8;
+        let nodes = wire_torus(&shape)
+            .into_iter()
+            .zip(room.chunks.chunks_exact_mut(sizes.chunks()))
+            .zip(0..)
+            .map(|((links, chunks), rank)| {
+                let here = shape.coord(rank).expect("a rank of the machine");
+                let router = Router::new(shape, here, sizes, chunks).expect("legal buffer sizes");
+                let links = links.map(|link| {
+                    serial += 1;
+                    let bad = Faulty::new(link?, Faults::PERCENT, serial);
+                    let window = windows.next().expect("a window for each link");
+                    Some(Reliable::new(bad, RELIABLE, window).expect("room for a few frames"))
+                });
+                Torus::new(router, links).expect("links as the machine is wired")
+            })
+            .collect();
+        Machine { nodes, now: 0 }
+    }
+
+    fn step(&mut self, node: usize) -> bool {
+        self.now += STEP_NS;
+        self.nodes[node].step(self.now)
+    }
+}
+
+impl Carrier for Machine<'_> {
+    fn deliver(&mut self, random: &mut SmallRng, paused: u64) -> bool {
+        let node = random.random_range(0..self.nodes.len());
+        paused >> (node % 64) & 1 == 0 && self.step(node)
+    }
+
+    fn deliver_all(&mut self) -> bool {
+        let moved = (0..self.nodes.len()).fold(false, |moved, node| self.step(node) | moved);
+        // What was lost is sent again when its time has come.
+        let due = self.nodes.iter().filter_map(Torus::poll_at).min();
+        if let (false, Some(due)) = (moved, due) {
+            self.now = self.now.max(due);
+        }
+        moved || due.is_some()
+    }
+
+    fn poll(
+        &mut self,
+        node: usize,
+        take: usize,
+        inject: usize,
+        adi: &mut Adi,
+        memory: &mut Buffers,
+    ) -> bool {
+        let mut hands = Hands {
+            router: self.nodes[node].router_mut(),
+            take,
+            inject,
+            packets: 0,
+        };
+        adi.progress(&mut hands, memory)
+    }
+}
+
+/// A router as its processor sees it in one go, in which it takes and injects so many packets at most.
+pub(crate) struct Hands<'a, 'm> {
+    pub(crate) router: &'a mut Router<'m>,
+    pub(crate) take: usize,
+    pub(crate) inject: usize,
+    /// Packets taken and injected.
+    pub(crate) packets: u64,
+}
+
+impl Port for Hands<'_, '_> {
+    fn can_inject(&self, class: Class) -> bool {
+        self.inject > 0 && Port::can_inject(self.router, class)
+    }
+
+    fn has_node(&self, node: Coord) -> bool {
+        self.router.has_node(node)
+    }
+
+    fn inject(
+        &mut self,
+        class: Class,
+        dest: Coord,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let sent = self.inject > 0 && Port::inject(self.router, class, dest, len, fill);
+        self.inject -= usize::from(sent);
+        self.packets += u64::from(sent);
+        sent
+    }
+
+    fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        let sent = self.inject > 0 && self.router.inject_unordered(dest, len, fill);
+        self.inject -= usize::from(sent);
+        self.packets += u64::from(sent);
+        sent
+    }
+
+    fn head(&self, class: Class) -> Option<&[u8]> {
+        Port::head(self.router, class).filter(|_| self.take > 0)
+    }
+
+    fn pop(&mut self, class: Class) {
+        self.take -= 1;
+        self.packets += 1;
+        Port::pop(self.router, class);
+    }
+}
