@@ -14,7 +14,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::envelope::{Envelope, Pattern};
+use crate::envelope::{Envelope, Pattern, Rank};
 use crate::recv::Probed;
 
 /// Armed probes that are kept; beyond that, or when the heap is used up, the oldest gives way and, when it is repeated, begins anew. So
@@ -94,6 +94,16 @@ impl Probes {
     /// the probe asks for have still to be asked for, when the probe is repeated.
     pub fn taken(&mut self, envelope: &Envelope) {
         self.armed.retain(|armed| !armed.pattern.matches(envelope));
+    }
+
+    /// A refused message of `source` has been taken back: no probe notes it.
+    pub fn withdrawn(&mut self, source: Rank) {
+        // Disarmed altogether, as in `posted`.
+        self.armed.retain(|armed| {
+            armed
+                .noted
+                .is_none_or(|noted| noted.envelope.source != source)
+        });
     }
 
     /// A receive was posted: no probe notes a message that it may match.

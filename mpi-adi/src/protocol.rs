@@ -83,7 +83,8 @@
 //! # Cancelled sends
 //! A send that is not under way leaves the pending send queue at once. For one that is, the answer decides:
 //! refused, it leaves then; accepted, it completes. For one that the receiver holds a record of, CANCEL asks
-//! to forget that: CANCELLED says so, and otherwise the CTS that has crossed it is the answer. So
+//! to forget that: CANCELLED says so, and otherwise the CTS that has crossed it is the answer. CANCEL goes
+//! for one that was refused, too, of which a probe may know; it is always answered by CANCELLED. So
 //! MPI_Wait on a cancelled send never depends on what the receiving program does (MPI-3.1, section 3.8.4).
 //!
 //! # Rules

@@ -344,19 +344,24 @@ impl Adi {
         }
     }
 
-    /// A sender takes a message back. If it has a record here and no receive has matched it, it is forgotten;
-    /// otherwise its CTS is on the way, and the sender takes that for the answer.
+    /// A sender takes a message back. If it has a record here and no receive has matched it, or if it was
+    /// refused, it is forgotten; otherwise its CTS is on the way, and the sender takes that for the answer.
     fn take_cancel<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         source: Rank,
         request: u32,
+        refused: bool,
     ) -> Option<Answer> {
-        let index = self.matching.take_where(&mut self.region, |record| {
-            record.envelope.source == source
-                && record.holding == Holding::Nothing { sender: request }
-        })?;
-        self.release(memory, index);
+        if refused {
+            self.probes.withdrawn(source);
+        } else {
+            let index = self.matching.take_where(&mut self.region, |record| {
+                record.envelope.source == source
+                    && record.holding == Holding::Nothing { sender: request }
+            })?;
+            self.release(memory, index);
+        }
         let fields = Fields {
             request,
             ..Fields::default()
@@ -735,12 +740,15 @@ pub(crate) fn on_cancel<M: UserMemory + ?Sized>(
     on: &mut Handling<'_, M>,
     arrival: &Arrival<'_>,
 ) -> Option<Answer> {
-    let request = arrival.bytes.first_chunk().copied().map(u32::from_le_bytes);
-    let Some((source, request)) = on.adi.shape.rank(arrival.source).zip(request) else {
+    let cancel = arrival.bytes.first_chunk::<{ wire::CANCEL_BYTES }>();
+    let Some((source, [a, b, c, d, refused])) = on.adi.shape.rank(arrival.source).zip(cancel)
+    else {
         on.adi.stats.malformed += 1;
         return None;
     };
-    on.adi.take_cancel(on.memory, source, request)
+    let request = u32::from_le_bytes([*a, *b, *c, *d]);
+    on.adi
+        .take_cancel(on.memory, source, request, *refused != 0)
 }
 
 pub(crate) fn on_eager<M: UserMemory + ?Sized>(

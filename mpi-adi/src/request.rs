@@ -70,6 +70,8 @@ pub enum Withdrawal {
     Wanted,
     /// The receiver, who has recorded it, is still to be asked to forget it.
     Unasked,
+    /// The receiver, who has refused it but may have noted it for a probe, is still to be asked to forget it.
+    Refused,
     /// The receiver has been asked.
     Asked,
 }

@@ -1055,3 +1055,57 @@ fn a_send_that_a_receive_has_matched_is_not_cancelled() {
     assert_eq!(rig.buffers.0[key], [7; 300]);
     rig.assert_clean();
 }
+
+#[test]
+fn a_probe_does_not_see_a_refused_message_that_was_taken_back() {
+    let mut rig = Rig::new(2, 0);
+    let sends: Vec<RequestId> = (0..3)
+        .map(|tag| rig.send(0, tag, 300, Mode::Standard))
+        .collect();
+    assert_eq!(rig.adis[1].iprobe(pattern(0)), Ok(None));
+    rig.step(1);
+    rig.settle();
+    assert!(matches!(rig.adis[1].iprobe(pattern(0)), Ok(Some(_))));
+    rig.adis[0].cancel(sends[0]);
+    rig.step(0);
+    rig.settle();
+    assert!(rig.outcome(0, sends[0]).is_some_and(|o| o.cancelled));
+    assert_eq!(rig.adis[1].iprobe(pattern(0)), Ok(None), "it is gone");
+    rig.step(1);
+    rig.settle();
+    // The others are received as if nothing had been.
+    for tag in [2, 1] {
+        let (receive, key) = rig.post(pattern(tag), 300);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [tag as u8; 300]);
+        assert!(rig.outcome(0, sends[tag as usize]).is_some());
+    }
+    rig.assert_clean();
+}
+
+#[test]
+fn a_cancelled_send_that_nobody_waits_for_is_freed_however_it_ends() {
+    for blocks in [0, 1, 40] {
+        let mut rig = Rig::new(2, blocks);
+        let send = rig.send(0, 7, 300, Mode::Standard);
+        rig.adis[0].cancel(send);
+        rig.adis[0].forget(send);
+        rig.step(0);
+        rig.settle();
+        if blocks == 40 {
+            let (receive, _) = rig.post(pattern(7), 300);
+            assert!(rig.outcome(1, receive).is_some());
+        }
+        rig.assert_clean();
+    }
+    // The message that is matched while its sender wants it back.
+    let mut rig = Rig::new(2, 0);
+    let (receive, _) = rig.post(pattern(7), 5);
+    let send = rig.send(0, 7, 5, Mode::Standard);
+    rig.adis[0].cancel(send);
+    rig.adis[0].forget(send);
+    rig.settle();
+    assert!(rig.outcome(1, receive).is_some());
+    rig.assert_clean();
+}

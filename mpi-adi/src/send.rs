@@ -290,12 +290,21 @@ impl Adi {
         let request = self.requests.at_mut(slot);
         match (request.state, request.withdrawal) {
             (State::Pending(Offer::Unanswered), _) => request.withdrawal = Withdrawal::Wanted,
-            (State::Pending(_), _) => {
+            (State::Pending(offer), _) => {
                 let dest = request.peer.expect("a send has a destination");
+                // A notice asks for what has been refused.
+                let is_known = offer == Offer::Refused || request.asked.is_some();
                 let rules = self.rules();
                 self.pending.withdraw(&mut self.requests, dest, slot, rules);
-                self.finish(slot, true);
-                return true;
+                if !is_known {
+                    self.finish(slot, true);
+                    return true;
+                }
+                // A probe there may have seen it, and must not see it any more.
+                let request = self.requests.at_mut(slot);
+                request.state = State::Held;
+                request.withdrawal = Withdrawal::Refused;
+                self.cancels.push(&mut self.requests, slot);
             }
             (State::Held, Withdrawal::None | Withdrawal::Wanted) => {
                 request.withdrawal = Withdrawal::Unasked;
@@ -306,20 +315,23 @@ impl Adi {
         false
     }
 
-    /// Asks the receiver of one message that it has recorded, and whose sender wants it back, to forget it.
+    /// Asks the receiver of one message that it knows of, and whose sender wants it back, to forget it.
     fn send_cancel<P: Port>(&mut self, port: &mut P) -> bool {
         if self.cancels.is_empty() {
             return false;
         }
         let slot = self.cancels.head();
         self.cancels.remove(&mut self.requests, slot);
-        self.requests.at_mut(slot).withdrawal = Withdrawal::Asked;
+        let request = self.requests.at_mut(slot);
+        let refused = request.withdrawal == Withdrawal::Refused;
+        request.withdrawal = Withdrawal::Asked;
         let dest = self.requests.at(slot).peer;
         let dest = self.coord(dest.expect("a send has a destination"));
-        let id = self.requests.id(slot).0.to_le_bytes();
+        let [a, b, c, d] = self.requests.id(slot).0.to_le_bytes();
         let header = self.header(wire::CANCEL);
-        let emit = |out: &mut [u8]| out.copy_from_slice(&id);
-        let sent = tx::short(port, Class::Normal, dest, header, id.len(), emit);
+        let emit = |out: &mut [u8]| out.copy_from_slice(&[a, b, c, d, refused.into()]);
+        let bytes = wire::CANCEL_BYTES;
+        let sent = tx::short(port, Class::Normal, dest, header, bytes, emit);
         assert!(
             sent,
             "room was there before the debt was taken off the list"
@@ -451,7 +463,8 @@ impl Adi {
             );
         }
         let streams = self.stream.is_some_and(|stream| stream.slot == slot);
-        if self.requests.at(slot).withdrawal == Withdrawal::Unasked {
+        let withdrawal = self.requests.at(slot).withdrawal;
+        if matches!(withdrawal, Withdrawal::Unasked | Withdrawal::Refused) {
             // A receive has matched it before its receiver could be asked.
             self.cancels.remove(&mut self.requests, slot);
             self.requests.at_mut(slot).withdrawal = Withdrawal::Asked;
@@ -467,13 +480,16 @@ impl Adi {
             // The receiver had no place for it.
             self.stream = None;
         }
-        let withdrawal = self.requests.at(slot).withdrawal;
         match step {
-            Step::Send => self.begin_transfer(slot, &fields),
+            Step::Send => {
+                // It is not taken back any more; and when it has finished, nobody may be asking for it.
+                self.begin_transfer(slot, &fields);
+                return;
+            }
             Step::Hold => self.requests.at_mut(slot).state = State::Held,
             Step::Stay => {}
         }
-        if withdrawal == Withdrawal::Wanted {
+        if self.requests.at(slot).withdrawal == Withdrawal::Wanted {
             self.withdraw(slot);
         }
     }

@@ -8,7 +8,7 @@
 //!   resendAll  0 age   1 number of entries   2..4 room   then entries of 10 bytes:
 //!              0..2 context   2..6 tag (-1: any)   6..10 receive, the top bit set if from this source only
 //!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
-//!   CANCEL     0..4 sender's request
+//!   CANCEL     0..4 sender's request, 4 not 0: it was refused
 //!   ARRIVE, RELEASE   no data; the dimension is the header's argument
 //!   EAGER    as DATA, but the place is the sender's request, since the answer has not come yet
 //! ```
@@ -30,6 +30,8 @@ pub const DATA: u8 = 2;
 pub const DONE: u8 = 3;
 /// Handler number of eager data packets (request; never answered).
 pub const EAGER: u8 = 4;
+/// Bytes of CANCEL.
+pub const CANCEL_BYTES: usize = 5;
 /// Handler number of CANCEL (request).
 pub const CANCEL: u8 = 5;
 /// Handler number of CTS (answer).
