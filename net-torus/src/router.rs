@@ -52,7 +52,7 @@ fn through_burst(shape: &Shape) -> u8 {
 
 /// As [`through_burst`], before an injected packet goes as soon as it fits: not never, or a node in the
 /// middle of such traffic does not send.
-const THROUGH_LIMIT: u8 = u8::MAX;
+pub(crate) const THROUGH_LIMIT: u8 = u8::MAX;
 
 /// Injected packets in a row without through traffic after which a link's dynamic channels are all
 /// theirs.

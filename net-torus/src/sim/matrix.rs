@@ -9,7 +9,8 @@ use super::network::{Config, Network, SimError};
 use super::traffic::Traffic;
 use crate::coord::Shape;
 use crate::inject::Routing;
-use crate::router::Sizes;
+use crate::router::{Sizes, THROUGH_LIMIT};
+use crate::wire::PACKET_CHUNKS;
 
 /// Extents of the machines.
 pub const EXTENTS: [u16; 6] = [1, 2, 3, 4, 5, 8];
@@ -97,9 +98,9 @@ impl Case {
         }
     }
 
-    /// Ticks within which `packets` packets of each node must have arrived: [`SLOWEST`] times what the
-    /// wires need for them, and the time in which one packet crosses the machine with a full buffer
-    /// before it at each node.
+    /// Ticks within which `packets` packets of each node must have arrived: [`SLOWEST`] times what the wires
+    /// need for them; the time in which a node that always has to let through traffic go first sends them; and
+    /// that in which one packet crosses the machine with a full buffer before it at each node.
     pub fn bound(&self, packets: u32) -> u64 {
         let limit = self.traffic.limit(&self.shape).load;
         // The mean packet has four and a half chunks.
@@ -109,7 +110,9 @@ impl Case {
             0.0
         };
         let hops: u64 = self.shape.extents().iter().map(|&e| e as u64).sum();
-        (SLOWEST * wires) as u64 + hops * 6 * 4 * 8 + 1000
+        let largest = PACKET_CHUNKS as u64;
+        let last = packets as u64 * (THROUGH_LIMIT as u64 + 1) * largest;
+        (SLOWEST * wires) as u64 + last + hops * 6 * 4 * largest + 1000
     }
 
     /// Lets each node send `packets` packets and waits for all of them.
@@ -136,9 +139,9 @@ impl Case {
     }
 }
 
-/// How many times longer than the wires need a machine with the smallest buffers may take. A ring of
-/// bubble buffers of two packets each moves one packet at a time past each node.
-pub const SLOWEST: f64 = 30.0;
+/// How many times longer than the wires need a machine with the smallest buffers may take: a full ring of
+/// bubble buffers, with one hole, moves one packet at a time.
+pub const SLOWEST: f64 = 8.0;
 
 #[cfg(test)]
 mod tests {
