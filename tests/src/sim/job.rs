@@ -157,6 +157,14 @@ impl Process<'_> {
         self.short = None;
         let done = match *op {
             Op::Send(message) => self.send(message, records)?,
+            Op::CancelSend(message) if !self.begun => {
+                self.begun = self.send(message, records)?;
+                if let (true, Some(&(_, live))) = (self.begun, self.sends.last()) {
+                    self.adi.cancel(live.id);
+                }
+                return Ok(self.begun);
+            }
+            Op::CancelSend(message) => self.wait_cancelled(message, records)?,
             Op::Receive(receive) => {
                 let pattern = self.program.receives[receive as usize].pattern;
                 self.receive(receive, pattern, None, records)?
@@ -263,6 +271,26 @@ impl Process<'_> {
         self.calls += 1;
         records.sent[number as usize] = self.calls;
         self.sends.push((number, Live { id, span }));
+        Ok(true)
+    }
+
+    /// Waits for the send just cancelled; if that succeeded, sends it again.
+    fn wait_cancelled(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
+        // When it has been sent again without success, it is no more among the sends.
+        let cancelled = match self.sends.last() {
+            Some(&(last, Live { id, span })) if last == number => {
+                let Some(outcome) = self.adi.test(id) else {
+                    return Ok(false);
+                };
+                self.sends.pop();
+                self.buffers.give_back(span);
+                outcome.cancelled
+            }
+            _ => true,
+        };
+        if cancelled {
+            return self.send(number, records);
+        }
         Ok(true)
     }
 

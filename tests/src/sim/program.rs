@@ -49,6 +49,8 @@ pub struct Receive {
 pub enum Op {
     /// MPI_Isend or MPI_Issend of a message.
     Send(u32),
+    /// MPI_Isend or MPI_Issend, MPI_Cancel, MPI_Wait; if it was cancelled, sent again.
+    CancelSend(u32),
     /// MPI_Irecv.
     Receive(u32),
     /// MPI_Probe with the receive's pattern, then MPI_Irecv of exactly what was found.
@@ -90,6 +92,8 @@ pub struct Plan {
     pub synchronous: f64,
     /// Part of the receives that probe first, and part that are cancelled and repeated.
     pub probing: f64,
+    /// Part of the sends that are cancelled and repeated.
+    pub cancelling: f64,
     /// Whether operations that need nothing (probes, cancelled receives, tests) are mixed in.
     pub noise: bool,
     /// Part of the waits that follow their start at once, where that is legal.
@@ -149,6 +153,7 @@ impl Plan {
             any_tag: *some.choose(r).expect("parts"),
             synchronous: *[0.0, 0.0, 0.2, 1.0].choose(r).expect("parts"),
             probing: *[0.0, 0.0, 0.0, 0.3, 1.0].choose(r).expect("parts"),
+            cancelling: *[0.0, 0.0, 0.0, 0.3, 1.0].choose(r).expect("parts"),
             noise: r.random_bool(0.3),
             blocking: *some.choose(r).expect("parts"),
             shape: *[
@@ -420,10 +425,15 @@ impl<'a> Draw<'a> {
 
     fn add_send(&mut self, message: usize, earliest: f64) {
         let (rank, start) = (self.messages[message].envelope.source, self.sent[message]);
+        let op = if self.random.random_bool(self.plan.cancelling) {
+            Op::CancelSend(message as u32)
+        } else {
+            Op::Send(message as u32)
+        };
         self.events.push(Event {
             time: start,
             rank,
-            op: Op::Send(message as u32),
+            op,
         });
         self.wait(
             start,

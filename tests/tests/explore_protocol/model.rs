@@ -54,6 +54,11 @@ pub struct Case {
     /// The senders' calls are made before everything else. Fewer states; what new messages do during a
     /// restart is then left to the cases in which they are not.
     pub sent_early: bool,
+    /// The message of sender 1 with this number is cancelled at some moment after its call.
+    pub cancel: Option<usize>,
+    /// Answers are taken as soon as they are sent. Far fewer states; what crosses an answer on its way is
+    /// then left to the cases in which it is not so.
+    pub prompt: bool,
     /// The protocol's rules.
     pub rules: Rules,
     /// RTSs of a pair may overtake one another.
@@ -80,6 +85,8 @@ impl Case {
             mpi_memory,
             answers: usize::MAX,
             sent_early: false,
+            cancel: None,
+            prompt: false,
             rules: Rules::SOUND,
             rts_overtake: false,
             answers_overtake: false,
@@ -123,6 +130,8 @@ impl Case {
 const PER_SENDER: u8 = 16;
 /// Notices without which there is no cycle.
 const CYCLE: u64 = Age::MAX as u64;
+/// The sender that cancels.
+const CANCELLER: u32 = 1;
 /// In a receive's buffer before a message.
 const EMPTY: u8 = u8::MAX;
 
@@ -153,6 +162,8 @@ struct Node {
     bytes: Bytes,
     /// Requests of the calls made so far, in order.
     calls: Vec<RequestId>,
+    /// The call that is to be cancelled has been.
+    cancelled: bool,
 }
 
 impl Node {
@@ -162,6 +173,7 @@ impl Node {
         self.adi.stats().malformed.hash(&mut hasher);
         self.bytes.hash(&mut hasher);
         self.calls.hash(&mut hasher);
+        self.cancelled.hash(&mut hasher);
         hasher.finish()
     }
 }
@@ -210,6 +222,8 @@ impl Hash for Global {
 pub enum Step {
     /// The next call of a rank's program.
     Call(u8),
+    /// Sender 1 cancels a message.
+    Cancel,
     /// The packet at this place of this channel is taken by its destination.
     Take {
         /// Its class.
@@ -367,6 +381,7 @@ impl Global {
             && self.nodes.iter().enumerate().all(|(rank, (_, node))| {
                 let adi = &node.adi;
                 node.calls.len() == calls(rank)
+                    && node.cancelled
                     && node.calls.iter().all(|&id| adi.is_done(id))
                     && adi.is_quiet()
                     && adi.region().used_bytes() == 0
@@ -425,7 +440,9 @@ impl Case {
         };
         global.with(rank, hand, |node, _| {
             let at = node.calls.len();
-            let Node { adi, bytes, calls } = node;
+            let Node {
+                adi, bytes, calls, ..
+            } = node;
             let id = if rank == 0 {
                 bytes.0.push(EMPTY);
                 adi.irecv(bytes, self.pattern(at), Span::model(at, self.len))
@@ -442,6 +459,23 @@ impl Case {
                 adi.isend(to, Span::model(at, self.len))
             };
             calls.push(id.expect("the host's memory"));
+            true
+        });
+    }
+
+    fn cancel(&self, global: &mut Global) {
+        let hand = Hand {
+            shape: self.shape(),
+            packet: None,
+            taking: Cell::new(false),
+            answer: false,
+            room: None,
+            out: None,
+        };
+        global.with(CANCELLER as u8, hand, |node, _| {
+            let id = node.calls[self.cancel.expect("a message to cancel")];
+            node.adi.cancel(id);
+            node.cancelled = true;
             true
         });
     }
@@ -514,6 +548,7 @@ impl Model for Case {
                     adi,
                     bytes: Bytes(Vec::new()),
                     calls: Vec::new(),
+                    cancelled: self.cancel.is_none() || rank != CANCELLER,
                 };
                 (node.fingerprint(), Arc::new(node))
             })
@@ -531,6 +566,15 @@ impl Model for Case {
     }
 
     fn actions(&self, state: &Global, actions: &mut Vec<Step>) {
+        if let Some(channel) = state.channels.iter().find(|c| c.priority && self.prompt) {
+            actions.push(Step::Take {
+                priority: true,
+                source: channel.source,
+                dest: channel.dest,
+                place: 0,
+            });
+            return;
+        }
         for rank in 0..self.nodes() as u8 {
             let at = state.nodes[usize::from(rank)].1.calls.len();
             let calls = match rank {
@@ -550,6 +594,10 @@ impl Model for Case {
                     priority: true,
                 });
             }
+        }
+        let canceller = &state.nodes[CANCELLER as usize].1;
+        if !canceller.cancelled && self.cancel < Some(canceller.calls.len()) {
+            actions.push(Step::Cancel);
         }
         for &Channel {
             priority,
@@ -582,6 +630,7 @@ impl Model for Case {
         let mut next = last.clone();
         match step {
             Step::Call(rank) => self.call(&mut next, rank),
+            Step::Cancel => self.cancel(&mut next),
             Step::Take {
                 priority,
                 source,
