@@ -3,6 +3,7 @@
 
 use alloc::boxed::Box;
 use core::hash::{Hash, Hasher};
+use core::ops::Range;
 
 use crate::envelope::Rank;
 use crate::protocol::{Age, Rules, restarts};
@@ -60,6 +61,8 @@ impl Standing {
 /// message, so not everybody is asked at the same time.
 pub const WILD_NOTICES: u32 = 8;
 
+/// Peers whose bits make up a 64-bit word.
+const WORD: u32 = 16;
 const STANDING: u8 = 7;
 /// As a sender, we owe the peer a DONE.
 const DONE: u8 = 8;
@@ -177,19 +180,38 @@ impl Peers {
         self.counts([Standing::Wanted])
     }
 
-    /// The first peer from `from` on of whom `is` is true, once around.
+    /// The first peer from `from` on of whom `is` is true, once around. It is true of no peer that is calm
+    /// and owed nothing, so that those are passed by sixteen at a time.
     fn find(&mut self, from: u32, is: impl Fn(u8) -> bool) -> Option<Rank> {
         let peers = self.ages.len() as u32;
-        let mut steps = 0;
-        let found = (from..peers)
-            .chain(0..from)
-            .inspect(|_| steps += 1)
-            .find(|&peer| is(self.nibble(peer)));
-        self.steps += steps;
-        found
+        self.find_in(from..peers, &is)
+            .or_else(|| self.find_in(0..from, &is))
     }
 
-    /// Peers looked at by all searches.
+    fn find_in(&mut self, range: Range<u32>, is: &impl Fn(u8) -> bool) -> Option<Rank> {
+        let mut peer = range.start;
+        while peer < range.end {
+            self.steps += 1;
+            if is(self.nibble(peer)) {
+                return Some(peer);
+            }
+            peer += 1;
+            while self.are_calm(peer) && peer + WORD <= range.end {
+                self.steps += 1;
+                peer += WORD;
+            }
+        }
+        None
+    }
+
+    /// A word of peers begins with `peer`, and all of them are calm and owed nothing.
+    fn are_calm(&self, peer: Rank) -> bool {
+        let first = peer as usize / 2;
+        peer.is_multiple_of(WORD)
+            && self.bits[first..].first_chunk::<{ WORD as usize / 2 }>() == Some(&[0; _])
+    }
+
+    /// Peers, or words of peers, looked at by all searches.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -319,5 +341,49 @@ impl Peers {
         self.set_nibble(peer, self.nibble(peer) & !DONE);
         self.done -= 1;
         Some((peer, self.ages[peer as usize].to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(peers: usize) -> Peers {
+        let ages = vec![Ages::default(); peers].into_boxed_slice();
+        Peers::new(ages, vec![0; Peers::bit_bytes(peers)].into_boxed_slice())
+    }
+
+    fn notices(peers: &mut Peers) -> Vec<Rank> {
+        core::iter::from_fn(|| peers.pay())
+            .map(|(source, _)| source)
+            .collect()
+    }
+
+    #[test]
+    fn sources_that_wait_are_found_by_turns_wherever_they_are() {
+        for size in [1, 2, 15, 16, 17, 31, 32, 33, 200] {
+            let mut peers = table(size);
+            let waiting: Vec<Rank> = (0..size as Rank)
+                .filter(|peer| peer % 7 == 3 || peer % 16 == 15 || *peer == 0)
+                .collect();
+            for _ in 0..2 {
+                waiting.iter().for_each(|&peer| peers.refused(peer));
+                // One by one they are restarted in order, and told in order.
+                for &source in &waiting {
+                    peers.restart_next(1, Rules::SOUND);
+                    assert_eq!(notices(&mut peers), [source], "of {size}");
+                }
+                assert_eq!(peers.waiting(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_search_passes_calm_peers_by_the_word() {
+        let mut peers = table(65_536);
+        peers.refused(65_535);
+        peers.restart_next(1, Rules::SOUND);
+        assert_eq!(notices(&mut peers), [65_535]);
+        assert!(peers.steps() <= 2 * 65_536 / u64::from(WORD) + 64);
     }
 }
