@@ -446,7 +446,7 @@ fn two_senders_of_three_messages() {
     }
 }
 
-/// With answers that are taken at once: what they may cross is left to fewer senders.
+/// With senders that are always prompt: what may cross on its way is left to fewer senders.
 #[test]
 #[ignore = "takes minutes"]
 fn three_senders_of_two_messages() {
@@ -455,6 +455,6 @@ fn three_senders_of_two_messages() {
             prompt: true,
             ..many(3, 2, memory)
         };
-        holds_at_length(&format!("3 x 2, {memory} bytes, prompt answers"), case);
+        holds_at_length(&format!("3 x 2, {memory} bytes, prompt senders"), case);
     }
 }

@@ -56,8 +56,8 @@ pub struct Case {
     pub sent_early: bool,
     /// The message of sender 1 with this number is cancelled at some moment after its call.
     pub cancel: Option<usize>,
-    /// Answers are taken as soon as they are sent. Far fewer states; what crosses an answer on its way is
-    /// then left to the cases in which it is not so.
+    /// Senders take answers as soon as they are sent, and offer as soon as they can. Far fewer states; what
+    /// crosses on its way is then left to the cases in which it is not so.
     pub prompt: bool,
     /// The protocol's rules.
     pub rules: Rules,
@@ -574,6 +574,17 @@ impl Model for Case {
                 place: 0,
             });
             return;
+        }
+        if self.prompt {
+            let senders = 1..self.nodes() as u8;
+            let offers = |&rank: &u8| self.inject(&mut state.clone(), rank, false);
+            if let Some(rank) = senders.into_iter().find(offers) {
+                actions.push(Step::Inject {
+                    rank,
+                    priority: false,
+                });
+                return;
+            }
         }
         for rank in 0..self.nodes() as u8 {
             let at = state.nodes[usize::from(rank)].1.calls.len();
