@@ -243,7 +243,6 @@ pub fn boot(tree_bytes: usize) -> ! {
         },
     };
     critical_section::with(|cs| *NODE.borrow_ref_mut(cs) = Some(node));
-    mpi_adi::c::install(&NodeEnv);
     let argv = arguments(&args);
     defmt::info!(
         "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, heap {=u64} KiB, MPI memory {=u64} bytes",

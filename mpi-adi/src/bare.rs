@@ -10,11 +10,11 @@ use msg_layer::header::Header;
 use msg_layer::{Answer, Arrival, Class, Handlers, Port, tx};
 use net_torus::coord::{Coord, Shape};
 
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, Pattern};
 use crate::list::List;
 use crate::matching::Matching;
 use crate::memory::{Span, UserMemory};
-use crate::request::{Full, Mode, Offer, Request, RequestId, RequestPool, State, Withdrawal};
+use crate::request::{Full, Offer, Request, RequestId, RequestPool, State};
 use crate::send::SendTo;
 use crate::wire::{self, INLINE_BYTES, Rts};
 use crate::{Outcome, STEP_PACKETS};
@@ -34,23 +34,6 @@ pub struct Bare {
 struct Handling<'a, M: ?Sized> {
     bare: &'a mut Bare,
     memory: &'a mut M,
-}
-
-fn request(state: State, peer: u32, tag: i32, context: u16, span: Span, length: u32) -> Request {
-    Request {
-        state,
-        peer: Some(peer),
-        tag: Some(tag),
-        context,
-        mode: Mode::Standard,
-        span,
-        length,
-        serial: 0,
-        asked: None,
-        in_order: false,
-        withdrawal: Withdrawal::None,
-        eager: false,
-    }
 }
 
 impl Bare {
@@ -80,11 +63,11 @@ impl Bare {
     pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, Full> {
         assert!(span.len() <= INLINE_BYTES && to.dest < self.shape.nodes() && to.tag >= 0);
         self.requests.grow(1)?;
-        let state = State::Pending(Offer::Unsent);
-        let length = span.len() as u32;
-        let id = self
-            .requests
-            .insert(request(state, to.dest, to.tag, to.context, span, length))?;
+        let request = Request {
+            length: span.len() as u32,
+            ..Request::new(State::Pending(Offer::Unsent), to.pattern(), span)
+        };
+        let id = self.requests.insert(request)?;
         self.unsent.push(&mut self.requests, id.index());
         Ok(id)
     }
@@ -92,9 +75,14 @@ impl Bare {
     /// As [`crate::Adi::irecv`], from one source with one tag.
     pub fn irecv(&mut self, source: u32, tag: i32, span: Span) -> Result<RequestId, Full> {
         self.requests.grow(1)?;
+        let pattern = Pattern {
+            source: Some(source),
+            tag: Some(tag),
+            context: 0,
+        };
         let id = self
             .requests
-            .insert(request(State::Posted, source, tag, 0, span, 0))?;
+            .insert(Request::new(State::Posted, pattern, span))?;
         self.matching.post(&mut self.requests, id.index());
         Ok(id)
     }
@@ -104,17 +92,7 @@ impl Bare {
     /// # Panics
     /// When `id` names no request.
     pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
-        let request = self.requests.get(id).expect("a live request");
-        let State::Done { cancelled } = request.state else {
-            return None;
-        };
-        let outcome = Outcome {
-            source: request.peer.unwrap_or(0),
-            tag: request.tag.unwrap_or(0),
-            bytes: request.wanted() as usize,
-            truncated: request.length as usize > request.span.len(),
-            cancelled,
-        };
+        let outcome = self.requests.get(id).expect("a live request").outcome()?;
         self.requests.remove(id);
         Some(outcome)
     }

@@ -135,10 +135,8 @@ impl Adi {
 
     fn barrier_header(&self, handler: u8, dimension: usize) -> Header {
         Header {
-            handler,
-            source: self.here,
             argument: dimension as u16,
-            place: None,
+            ..self.header(handler)
         }
     }
 

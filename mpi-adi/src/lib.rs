@@ -510,17 +510,7 @@ impl Adi {
     /// # Panics
     /// As [`Adi::test`].
     pub fn peek(&self, id: RequestId) -> Option<Outcome> {
-        let request = self.requests.get(id).expect("a live request");
-        let State::Done { cancelled } = request.state else {
-            return None;
-        };
-        Some(Outcome {
-            source: request.peer.unwrap_or(0),
-            tag: request.tag.unwrap_or(0),
-            bytes: request.wanted() as usize,
-            truncated: request.length as usize > request.span.len(),
-            cancelled,
-        })
+        self.requests.get(id).expect("a live request").outcome()
     }
 
     /// Nobody will ask how the request ended: frees it, now or when it has finished. One that is not there

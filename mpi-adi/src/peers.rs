@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 use core::ops::Range;
 
 use crate::envelope::Rank;
-use crate::protocol::{Age, Rules, restarts};
+use crate::protocol::{Age, Rules};
 
 /// A peer's ages.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
@@ -53,7 +53,7 @@ impl Standing {
     /// Its messages stand refused, and no notice is on its way.
     pub fn waits(self) -> bool {
         use Standing::*;
-        restarts(matches!(self, Hungry | Failed | Wanted))
+        matches!(self, Hungry | Failed | Wanted)
     }
 }
 

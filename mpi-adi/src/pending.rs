@@ -19,7 +19,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::envelope::{Context, Rank, Tag};
 use crate::list::{List, NONE};
-use crate::protocol::Rules;
+use crate::protocol::{Rules, may_offer};
 use crate::request::{Asked, CHAIN, Full, OFFERS, Offer, QUEUE, RequestPool, State, is_before};
 use crate::wire::Entry;
 
@@ -532,6 +532,7 @@ impl Pending {
             destination.finger = NONE;
         }
         let request = requests.at_mut(slot);
+        debug_assert!(matches!(request.state, State::Pending(offer) if may_offer(offer)));
         request.state = State::Pending(Offer::Unanswered);
         request.in_order = standing.in_order;
         if let Some(asked) = &mut request.asked {

@@ -228,12 +228,7 @@ pub fn on_rts(ages_equal: bool, posted_match: bool, room: impl FnOnce() -> Room)
     }
 }
 
-/// Whether a source is restarted when a receive that it could match is posted, or memory freed.
-pub fn restarts(failed: bool) -> bool {
-    failed
-}
-
-/// Whether the message at the cursor may be offered: rule (a).
+/// Whether a message may be offered: an unanswered one never is again.
 pub fn may_offer(offer: Offer) -> bool {
     match offer {
         Offer::Unsent | Offer::Refused => true,

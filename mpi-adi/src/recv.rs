@@ -10,7 +10,7 @@ use crate::memory::{Span, UserMemory};
 use crate::peers::Standing;
 use crate::protocol::{Age, Room, Verdict, on_rts as decide};
 use crate::region::{BLOCK_BYTES, Holding, RecordId};
-use crate::request::{Asked, CHAIN, KEPT_SLOTS, Mode, Request, RequestId, State, Withdrawal};
+use crate::request::{Asked, CHAIN, KEPT_SLOTS, Request, RequestId, State};
 use crate::wire::{self, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory};
 
@@ -78,20 +78,7 @@ impl Adi {
             live: self.requests.live(),
         };
         self.requests.grow(1 + keep).map_err(|_| none)?;
-        let request = Request {
-            state: State::Posted,
-            peer: pattern.source,
-            tag: pattern.tag,
-            context: pattern.context,
-            mode: Mode::Standard,
-            span,
-            length: 0,
-            serial: 0,
-            asked: None,
-            in_order: false,
-            withdrawal: Withdrawal::None,
-            eager: false,
-        };
+        let request = Request::new(State::Posted, pattern, span);
         let id = self.requests.insert(request).map_err(|_| none)?;
         match self.matching.take(&mut self.region, &pattern) {
             Some(record) => self.match_record(memory, id, record),

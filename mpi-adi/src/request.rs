@@ -11,6 +11,7 @@ use core::hash::{Hash, Hasher};
 
 use msg_layer::{Landing, Transfer};
 
+use crate::Outcome;
 use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::list::{Links, NONE};
 use crate::memory::Span;
@@ -167,6 +168,38 @@ pub fn is_before(a: u32, b: u32) -> bool {
 }
 
 impl Request {
+    /// A request that nothing has happened to yet, in standard mode.
+    pub fn new(state: State, pattern: Pattern, span: Span) -> Request {
+        Request {
+            state,
+            peer: pattern.source,
+            tag: pattern.tag,
+            context: pattern.context,
+            mode: Mode::Standard,
+            span,
+            length: 0,
+            serial: 0,
+            asked: None,
+            in_order: false,
+            withdrawal: Withdrawal::None,
+            eager: false,
+        }
+    }
+
+    /// How it ended; `None`: it has not finished.
+    pub fn outcome(&self) -> Option<Outcome> {
+        let State::Done { cancelled } = self.state else {
+            return None;
+        };
+        Some(Outcome {
+            source: self.peer.unwrap_or(0),
+            tag: self.tag.unwrap_or(0),
+            bytes: self.wanted() as usize,
+            truncated: self.length as usize > self.span.len(),
+            cancelled,
+        })
+    }
+
     /// What a receive asks for.
     pub fn pattern(&self) -> Pattern {
         Pattern {

@@ -5,7 +5,7 @@ use msg_layer::header::Header;
 use msg_layer::{Arrival, Class, Port, Transfer, tx};
 use net_torus::coord::Coord;
 
-use crate::envelope::{Context, Rank, Tag};
+use crate::envelope::{Context, Pattern, Rank, Tag};
 use crate::memory::{Span, UserMemory};
 use crate::pending::{Answered, Next};
 use crate::protocol::{Reply, Step, on_answer};
@@ -24,6 +24,17 @@ pub struct SendTo {
     pub context: Context,
     /// Standard or synchronous.
     pub mode: Mode,
+}
+
+impl SendTo {
+    /// Peer, tag and context, as a request holds them: for a send the peer is the destination.
+    pub(crate) fn pattern(&self) -> Pattern {
+        Pattern {
+            source: Some(self.dest),
+            tag: Some(self.tag),
+            context: self.context,
+        }
+    }
 }
 
 /// A message whose data leaves right behind its RTS.
@@ -65,18 +76,9 @@ impl Adi {
             .prepare(&mut self.requests, to.dest, keep)
             .map_err(|_| none)?;
         let request = Request {
-            state: State::Pending(Offer::Unsent),
-            peer: Some(to.dest),
-            tag: Some(to.tag),
-            context: to.context,
             mode: to.mode,
-            span,
             length,
-            serial: 0,
-            asked: None,
-            in_order: false,
-            withdrawal: Withdrawal::None,
-            eager: false,
+            ..Request::new(State::Pending(Offer::Unsent), to.pattern(), span)
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
         let rules = self.rules();
@@ -97,18 +99,16 @@ impl Adi {
         while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
             if let Some((source, age)) = self.peers.pay() {
                 let notice = self.notice(memory, source, age);
-                let header = self.header(wire::RESEND_ALL);
-                let dest = self.coord(source);
-                let sent = tx::short(port, Class::Priority, dest, header, notice.bytes(), |out| {
+                let (class, bytes) = (Class::Priority, notice.bytes());
+                self.send_now(port, class, source, wire::RESEND_ALL, bytes, |out| {
                     notice.emit(out)
                 });
-                assert!(
-                    sent,
-                    "room was there before the debt was taken off the list"
-                );
                 self.stats.resend_all_sent += 1;
             } else if let Some((dest, fields)) = self.next_owed_cts() {
-                self.answer(port, dest, wire::CTS, fields);
+                let cts = fields.emit(wire::CTS).bytes;
+                self.send_now(port, Class::Priority, dest, wire::CTS, cts.len(), |out| {
+                    out.copy_from_slice(&cts)
+                });
                 self.stats.cts_sent += 1;
             } else {
                 break;
@@ -118,7 +118,7 @@ impl Adi {
         sent
     }
 
-    fn header(&self, handler: u8) -> Header {
+    pub(crate) fn header(&self, handler: u8) -> Header {
         Header {
             handler,
             source: self.here,
@@ -127,28 +127,20 @@ impl Adi {
         }
     }
 
-    fn answer<P: Port>(&mut self, port: &mut P, dest: Rank, handler: u8, fields: Fields) {
-        let answer = fields.emit(handler);
-        let header = Header {
-            handler,
-            source: self.here,
-            argument: answer.argument,
-            place: None,
-        };
-        let sent = tx::short(
-            port,
-            Class::Priority,
-            self.coord(dest),
-            header,
-            answer.bytes.len(),
-            |out| {
-                out.copy_from_slice(&answer.bytes);
-            },
-        );
-        assert!(
-            sent,
-            "room was there before the debt was taken off the list"
-        );
+    /// Sends a packet that there is room for: whoever takes a debt off its list, or chooses an offer, has
+    /// looked before.
+    fn send_now<P: Port>(
+        &self,
+        port: &mut P,
+        class: Class,
+        dest: Rank,
+        handler: u8,
+        bytes: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
+        let (dest, header) = (self.coord(dest), self.header(handler));
+        let sent = tx::short(port, class, dest, header, bytes, fill);
+        assert!(sent, "room was there before it was chosen");
     }
 
     fn coord(&self, rank: Rank) -> Coord {
@@ -232,17 +224,9 @@ impl Adi {
             asked: request.asked.map(|asked| asked.receive),
         };
         let bytes = rts.bytes() + if rts.inline { length } else { 0 };
-        let sent = tx::short(
-            port,
-            Class::Normal,
-            self.coord(dest),
-            self.header(wire::RTS),
-            bytes,
-            |out| {
-                memory.read(span, 0, rts.emit(out));
-            },
-        );
-        assert!(sent, "room was there before the offer was chosen");
+        self.send_now(port, Class::Normal, dest, wire::RTS, bytes, |out| {
+            memory.read(span, 0, rts.emit(out));
+        });
         self.pending.offered(&mut self.requests, slot, standing);
         self.stats.rts_sent += 1;
         self.requests.at_mut(slot).eager = eager;
@@ -325,17 +309,12 @@ impl Adi {
         let request = self.requests.at_mut(slot);
         let refused = request.withdrawal == Withdrawal::Refused;
         request.withdrawal = Withdrawal::Asked;
-        let dest = self.requests.at(slot).peer;
-        let dest = self.coord(dest.expect("a send has a destination"));
+        let dest = request.peer.expect("a send has a destination");
         let [a, b, c, d] = self.requests.id(slot).0.to_le_bytes();
-        let header = self.header(wire::CANCEL);
-        let emit = |out: &mut [u8]| out.copy_from_slice(&[a, b, c, d, refused.into()]);
         let bytes = wire::CANCEL_BYTES;
-        let sent = tx::short(port, Class::Normal, dest, header, bytes, emit);
-        assert!(
-            sent,
-            "room was there before the debt was taken off the list"
-        );
+        self.send_now(port, Class::Normal, dest, wire::CANCEL, bytes, |out| {
+            out.copy_from_slice(&[a, b, c, d, refused.into()])
+        });
         true
     }
 
@@ -352,21 +331,9 @@ impl Adi {
     }
 
     fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
-        let header = self.header(wire::DONE);
-        let sent = tx::short(
-            port,
-            Class::Normal,
-            self.coord(dest),
-            header,
-            Done::BYTES,
-            |out| {
-                out.copy_from_slice(&done.emit());
-            },
-        );
-        assert!(
-            sent,
-            "room was there before the debt was taken off the list"
-        );
+        self.send_now(port, Class::Normal, dest, wire::DONE, Done::BYTES, |out| {
+            out.copy_from_slice(&done.emit());
+        });
         self.stats.done_sent += 1;
     }
 

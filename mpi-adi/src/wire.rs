@@ -106,7 +106,7 @@ impl Rts {
     /// Writes the RTS and returns where the data goes, if it travels along.
     pub fn emit<'o>(&self, out: &'o mut [u8]) -> &'o mut [u8] {
         let (head, data) = out.split_at_mut(self.bytes());
-        let flags = [
+        let flags = flags([
             (self.synchronous, FLAG_SYNCHRONOUS),
             (self.inline, FLAG_INLINE),
             (self.eager, FLAG_EAGER),
@@ -114,13 +114,9 @@ impl Rts {
             (self.more, FLAG_MORE),
             (self.follows, FLAG_FOLLOWS),
             (self.asked.is_some(), FLAG_ASKED),
-        ];
+        ]);
         head[0..2].copy_from_slice(&self.context.to_le_bytes());
-        head[2] = flags
-            .iter()
-            .filter(|(set, _)| *set)
-            .map(|(_, flag)| flag)
-            .sum();
+        head[2] = flags;
         head[3] = self.age;
         head[4..8].copy_from_slice(&self.tag.to_le_bytes());
         head[8..12].copy_from_slice(&self.length.to_le_bytes());
@@ -160,6 +156,12 @@ impl Rts {
         let expected = if rts.inline { rts.length as usize } else { 0 };
         (data.len() == expected && rts.tag >= 0).then_some((rts, data))
     }
+}
+
+/// A byte with the flags that are set.
+fn flags<const N: usize>(all: [(bool, u8); N]) -> u8 {
+    let set = all.into_iter().filter(|(set, _)| *set);
+    set.map(|(_, flag)| flag).sum()
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
@@ -300,17 +302,12 @@ impl Fields {
         bytes[0..4].copy_from_slice(&self.request.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.target.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.wanted.to_le_bytes());
-        let flags = [
+        bytes[12] = flags([
             (self.complete, FLAG_COMPLETE),
             (self.stale, FLAG_STALE),
             (self.stream, FLAG_STREAM),
             (self.scarce, FLAG_SCARCE),
-        ];
-        bytes[12] = flags
-            .iter()
-            .filter(|(set, _)| *set)
-            .map(|(_, flag)| flag)
-            .sum();
+        ]);
         Answer {
             handler,
             argument: 0,

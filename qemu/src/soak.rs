@@ -3,8 +3,7 @@
 
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
@@ -12,9 +11,9 @@ use midplane_tests::sim::{Report, Seeded};
 use rustix::process::{Signal, kill_process_group};
 
 use crate::capacity;
-use crate::setup;
 use crate::signals::Signals;
 use crate::stop::{self, Doing, Stop};
+use crate::suite;
 use crate::sys;
 
 /// Options of `midplane soak`.
@@ -200,21 +199,10 @@ impl Exploration {
             ));
             return Ok(None);
         }
-        let mut command = Command::new(setup::own_cargo());
-        command
-            .args(["test", "--quiet", "--package", "midplane-tests"])
-            .args(["--test", "explore_protocol", "--"])
-            .args(["--ignored", "--nocapture", "--test-threads", "1"])
-            .current_dir(crate::root())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .process_group(0);
-        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
-        let mut child = command.spawn().doing("run cargo test")?;
-        let output = child
-            .stdout
-            .take()
-            .ok_or_else(|| Stop::failure("cargo test has no output"))?;
+        let which = ["--quiet", "--package", "midplane-tests"];
+        let cases = ["--test", "explore_protocol", "--", "--ignored"];
+        let how = ["--nocapture", "--test-threads", "1"];
+        let (child, output) = suite::cargo_test(&[&which[..], &cases, &how].concat())?;
         rustix::io::ioctl_fionbio(&output, true).doing("read without waiting")?;
         say("explorations beside them, until they or the time end");
         Ok(Some(Self {

@@ -9,7 +9,7 @@ use rustix::process::{Signal, kill_process_group};
 use std::fmt;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// Sums of what the test programs report.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -52,13 +52,13 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Runs everything; the exit status is 0 when all passed.
-pub fn run() -> Result<u8, Stop> {
-    setup::ensure()?;
-    let signals = Signals::catch()?;
+/// Starts `cargo test` with these arguments in this workspace: the process and what it prints. It does not
+/// outlive us.
+pub fn cargo_test(arguments: &[&str]) -> Result<(Child, ChildStdout), Stop> {
     let mut command = Command::new(setup::own_cargo());
     command
-        .args(["test", "--workspace", "--no-fail-fast"])
+        .arg("test")
+        .args(arguments)
         .current_dir(crate::root())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -66,11 +66,19 @@ pub fn run() -> Result<u8, Stop> {
         .process_group(0);
     sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
     let mut child = command.spawn().doing("run cargo test")?;
-    let group = sys::pid_of(&child);
-    let mut output = child
+    let output = child
         .stdout
         .take()
         .ok_or_else(|| Stop::failure("cargo test has no output"))?;
+    Ok((child, output))
+}
+
+/// Runs everything; the exit status is 0 when all passed.
+pub fn run() -> Result<u8, Stop> {
+    setup::ensure()?;
+    let signals = Signals::catch()?;
+    let (mut child, mut output) = cargo_test(&["--workspace", "--no-fail-fast"])?;
+    let group = sys::pid_of(&child);
     let mut counts = Counts::default();
     let mut line = Vec::new();
     let mut buffer = [0; 8192];
