@@ -136,7 +136,8 @@ impl NetLink {
     ///
     /// A device that may put off sending (QEMU: `tx=timer`) takes one notification as a hint that there will
     /// be more, asks not to be notified, and sends on the next one, on this processor's thread. Without that
-    /// mode sending is left to QEMU's other thread, and waking that takes a fifth of a hop. So: notify
+    /// mode sending is left to QEMU's other thread, and waking that takes about a fifth
+    /// of a hop (ping-pong of neighbours: 95 us without, 73 us with it, at the tenth percentile). So: notify
     /// until it has been said twice; the device's request tells whether it was said once already. Where the
     /// device sends at once, the second notification finds an empty queue. Where the neighbour's link is
     /// full, the frame follows when it no longer is.
