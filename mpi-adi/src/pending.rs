@@ -4,12 +4,15 @@
 //! ```text
 //!   queue     m1 ---- m2 ---- m3 ---- m4 ---- m5 ---- m6       all, in the order of sending
 //!             refused refused asked   unans-  unsent  unsent
-//!                             for     wered
-//!   offers                    m3 -------------m5 ---- m6       to be offered, in the same order
+//!                             for     wered   |
+//!   offers                    m3              |                to be offered again, in the same order
+//!   fresh                                     m5               the first that was never offered
 //! ```
-//! A destination's queue exists only while a message to it is pending, so nothing here grows with the
-//! job. Adding, offering, answering and removing a message take constant time, however long the queue; a
-//! notice takes constant time for each receive that it names and each record that it has room for.
+//! A destination's queue exists only while a message to it is pending (but for the one that has last become
+//! empty), so nothing here grows with the job. Adding, offering, answering and removing a message take
+//! constant time, however long the queue; a notice takes constant time for each receive that it names and
+//! each record that it has room for. The first notice that names a tag enters the queue's messages into
+//! chains by context and tag, each message once: what is never refused pays nothing for being found.
 //!
 //! The rules by which messages are offered are in [`crate::protocol`].
 #![forbid(unsafe_code)]
@@ -36,7 +39,12 @@ pub const INDEX_BYTES: usize = size_of::<(Key, List)>() + 1;
 pub struct Destination {
     rank: Rank,
     queue: List,
+    /// Messages to be offered again.
     offers: List,
+    /// The first message that was never offered; none behind it was.
+    fresh: u32,
+    /// Every message of the queue is in the chain of its context and tag.
+    chained: bool,
     /// Where the last message was put back among the offers: the next one usually goes behind it.
     finger: u32,
     unanswered: u32,
@@ -50,6 +58,31 @@ pub struct Destination {
 }
 
 impl Destination {
+    fn new(rank: Rank) -> Destination {
+        Destination {
+            rank,
+            queue: List::default(),
+            offers: List::default(),
+            fresh: NONE,
+            chained: false,
+            finger: NONE,
+            unanswered: 0,
+            refused: 0,
+            serial: 0,
+            throttled: false,
+            notice: Notice::Closed,
+            listed: false,
+        }
+    }
+
+    /// The next message to be offered: what has been offered before comes first, as in the queue.
+    fn next_offer(&self) -> u32 {
+        match self.offers.head() {
+            NONE => self.fresh,
+            again => again,
+        }
+    }
+
     /// In the list of destinations that may have something to offer.
     pub(crate) fn is_listed(&self) -> bool {
         self.listed
@@ -108,12 +141,32 @@ pub struct Standing {
 type Key = (Rank, Context, Tag);
 
 /// All destinations with pending messages.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub struct Pending {
     by_rank: HashMap<Rank, u32, FxBuildHasher>,
     chains: HashMap<Key, List, FxBuildHasher>,
+    /// Messages that are in no chain, each of which may need a new one.
+    unchained: usize,
+    /// The destination that was last looked for: most often it is the next one, too.
+    last: u32,
+    /// The destination whose queue has last become empty, kept for the next message to it.
+    idle: u32,
     ready: List,
     steps: u64,
+}
+
+impl Default for Pending {
+    fn default() -> Self {
+        Pending {
+            by_rank: HashMap::default(),
+            chains: HashMap::default(),
+            unchained: 0,
+            last: NONE,
+            idle: NONE,
+            ready: List::default(),
+            steps: 0,
+        }
+    }
 }
 
 impl PartialEq for Pending {
@@ -127,7 +180,7 @@ impl Eq for Pending {}
 impl core::hash::Hash for Pending {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
         // The maps say no more than the destinations and requests that they lead to, which are hashed with
-        // the pool.
+        // the pool; and which destination was last looked for changes nothing but the work.
         self.ready.hash(state);
     }
 }
@@ -147,10 +200,12 @@ impl Pending {
         keep: u32,
     ) -> Result<(), Full> {
         // One slot for the message and one for the destination, should it be new.
-        let needed = if self.by_rank.contains_key(&dest) {
-            1
-        } else {
-            2
+        let needed = match self.find(requests, dest) {
+            Some(_) => 1,
+            None => {
+                self.drop_idle(requests);
+                2
+            }
         };
         requests.grow(needed + keep)?;
         self.reserve(1 + keep as usize)
@@ -158,13 +213,42 @@ impl Pending {
 
     /// Makes sure that so many messages can be entered.
     pub fn reserve(&mut self, messages: usize) -> Result<(), Full> {
-        self.chains.try_reserve(messages).map_err(|_| Full)?;
+        let chains = self.unchained + messages;
+        self.chains.try_reserve(chains).map_err(|_| Full)?;
         self.by_rank.try_reserve(messages).map_err(|_| Full)
     }
 
-    /// Destinations with pending messages.
+    /// Destinations with pending messages, or whose notice has still to be carried out.
     pub fn destinations(&self) -> usize {
-        self.by_rank.len()
+        self.by_rank.len() - usize::from(self.idle != NONE)
+    }
+
+    /// The slot of the destination `dest`.
+    fn find(&mut self, requests: &RequestPool, dest: Rank) -> Option<u32> {
+        if self.last == NONE || requests.destination(self.last).rank != dest {
+            self.last = *self.by_rank.get(&dest)?;
+        }
+        Some(self.last)
+    }
+
+    /// Forgets the destination that is kept though nothing is pending to it.
+    fn drop_idle(&mut self, requests: &mut RequestPool) {
+        if self.idle != NONE {
+            self.by_rank.remove(&requests.destination(self.idle).rank);
+            requests.remove_destination(self.idle);
+            if self.last == self.idle {
+                self.last = NONE;
+            }
+            self.idle = NONE;
+        }
+    }
+
+    /// Nothing is pending any more to the destination at `at`, which is in no list.
+    fn set_idle(&mut self, requests: &mut RequestPool, at: u32) {
+        self.drop_idle(requests);
+        let rank = requests.destination(at).rank;
+        *requests.destination_mut(at) = Destination::new(rank);
+        self.idle = at;
     }
 
     /// Messages looked at one after the other, by everything that has to search.
@@ -177,41 +261,55 @@ impl Pending {
     /// # Panics
     /// When [`Pending::prepare`] was not called before.
     pub fn push(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
-        let at = match self.by_rank.get(&dest) {
-            Some(&at) => at,
+        let at = match self.find(requests, dest) {
+            Some(at) => at,
             None => {
-                let new = Destination {
-                    rank: dest,
-                    queue: List::default(),
-                    offers: List::default(),
-                    finger: NONE,
-                    unanswered: 0,
-                    refused: 0,
-                    serial: 0,
-                    throttled: false,
-                    notice: Notice::Closed,
-                    listed: false,
-                };
+                let new = Destination::new(dest);
                 let at = requests.insert_destination(new).expect("prepared for");
                 self.by_rank.insert(dest, at);
+                self.last = at;
                 at
             }
         };
+        if self.idle == at {
+            self.idle = NONE;
+        }
         let destination = requests.destination_mut(at);
-        let (mut queue, mut offers) = (destination.queue, destination.offers);
+        let (mut queue, chained) = (destination.queue, destination.chained);
         let serial = destination.serial;
         destination.serial = serial.wrapping_add(1);
+        if destination.fresh == NONE {
+            destination.fresh = slot;
+        }
         requests.at_mut(slot).serial = serial;
         queue.push(requests, slot);
-        offers.push(&mut requests.links::<OFFERS>(), slot);
+        requests.destination_mut(at).queue = queue;
+        self.unchained += 1;
+        if chained {
+            self.enter(requests, dest, slot);
+        }
+        self.list_if_ready(requests, at, rules);
+    }
+
+    /// Enters a message into the chain of its context and tag.
+    fn enter(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32) {
         let key = key(requests, dest, slot);
         self.chains
             .entry(key)
             .or_default()
             .push(&mut requests.links::<CHAIN>(), slot);
+        self.unchained -= 1;
+    }
+
+    /// A notice names a tag: from now on the destination's messages are in chains.
+    fn enter_all(&mut self, requests: &mut RequestPool, at: u32) {
         let destination = requests.destination_mut(at);
-        (destination.queue, destination.offers) = (queue, offers);
-        self.list_if_ready(requests, at, rules);
+        let (dest, mut slot) = (destination.rank, destination.queue.head());
+        destination.chained = true;
+        while slot != NONE {
+            self.enter(requests, dest, slot);
+            slot = requests.next_in::<QUEUE>(slot);
+        }
     }
 
     /// The message in `slot` to `dest`, which was offered, has been answered, and whether the receiver's
@@ -225,7 +323,7 @@ impl Pending {
         scarce: bool,
         rules: Rules,
     ) {
-        let Some(&at) = self.by_rank.get(&dest) else {
+        let Some(at) = self.find(requests, dest) else {
             return;
         };
         let destination = requests.destination_mut(at);
@@ -243,21 +341,25 @@ impl Pending {
             // Refused, but asked for while its answer was on the way; or never judged.
             Answered::Refused | Answered::Stale => self.put_back(requests, at, slot),
         }
-        if self.by_rank.contains_key(&dest) {
-            self.list_if_ready(requests, at, rules);
-        }
+        self.list_if_ready(requests, at, rules);
     }
 
     /// The message in `slot` to `dest`, which is not under way, is withdrawn by its sender.
     pub fn withdraw(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
-        let Some(&at) = self.by_rank.get(&dest) else {
+        let Some(at) = self.find(requests, dest) else {
             return;
         };
         let is_refused = requests.at(slot).state == State::Pending(Offer::Refused);
         let destination = requests.destination_mut(at);
+        let fresh = destination.fresh;
         if is_refused {
             destination.refused -= 1;
+        } else if fresh != NONE && !is_before(requests.at(slot).serial, requests.at(fresh).serial) {
+            if fresh == slot {
+                requests.destination_mut(at).fresh = requests.next_in::<QUEUE>(slot);
+            }
         } else {
+            let destination = requests.destination_mut(at);
             if destination.finger == slot {
                 destination.finger = NONE;
             }
@@ -266,9 +368,7 @@ impl Pending {
             requests.destination_mut(at).offers = offers;
         }
         self.take_out(requests, at, slot);
-        if self.by_rank.contains_key(&dest) {
-            self.list_if_ready(requests, at, rules);
-        }
+        self.list_if_ready(requests, at, rules);
     }
 
     /// A message stands refused until a notice asks for it or has room for it.
@@ -282,7 +382,8 @@ impl Pending {
     /// Takes a message that has been accepted, or withdrawn, out of everything.
     fn take_out(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
         let destination = requests.destination(at);
-        let (dest, mut queue) = (destination.rank, destination.queue);
+        let (dest, mut queue, chained) =
+            (destination.rank, destination.queue, destination.chained);
         if let Some(asked) = requests
             .at_mut(slot)
             .asked
@@ -302,12 +403,16 @@ impl Pending {
                 self.ask(requests, at, next, asked);
             }
         }
-        let key = key(requests, dest, slot);
-        if let Some(chain) = self.chains.get_mut(&key) {
-            chain.remove(&mut requests.links::<CHAIN>(), slot);
-            if chain.is_empty() {
-                self.chains.remove(&key);
+        if chained {
+            let key = key(requests, dest, slot);
+            if let Some(chain) = self.chains.get_mut(&key) {
+                chain.remove(&mut requests.links::<CHAIN>(), slot);
+                if chain.is_empty() {
+                    self.chains.remove(&key);
+                }
             }
+        } else {
+            self.unchained -= 1;
         }
         queue.remove(requests, slot);
         let destination = requests.destination_mut(at);
@@ -316,8 +421,7 @@ impl Pending {
             if destination.listed {
                 self.ready.remove(requests, at);
             }
-            self.by_rank.remove(&dest);
-            requests.remove_destination(at);
+            self.set_idle(requests, at);
         }
     }
 
@@ -383,7 +487,7 @@ impl Pending {
         room: u32,
         rules: Rules,
     ) -> bool {
-        let Some(&at) = self.by_rank.get(&dest) else {
+        let Some(at) = self.find(requests, dest).filter(|&at| at != self.idle) else {
             return false;
         };
         requests.destination_mut(at).notice = Notice::Waiting { room };
@@ -395,10 +499,13 @@ impl Pending {
                 told: false,
             };
             let first = match entry.tag {
-                Some(tag) => self
-                    .chains
-                    .get(&(dest, entry.context, tag))
-                    .map_or(NONE, List::head),
+                Some(tag) => {
+                    if !requests.destination(at).chained {
+                        self.enter_all(requests, at);
+                    }
+                    let chain = self.chains.get(&(dest, entry.context, tag));
+                    chain.map_or(NONE, List::head)
+                }
                 None => requests.destination(at).queue.head(),
             };
             let fits = |requests: &RequestPool, slot: u32| {
@@ -464,7 +571,7 @@ impl Pending {
             Notice::Expected if rules.waits => false,
             Notice::Expected | Notice::Closed => {
                 let open = destination.refused == 0 || destination.unanswered < WINDOW;
-                !destination.offers.is_empty() && open
+                destination.next_offer() != NONE && open
             }
         }
     }
@@ -489,7 +596,7 @@ impl Pending {
                     self.begin_pass(requests, at, room);
                 }
                 let destination = requests.destination(at);
-                let next = match destination.offers.head() {
+                let next = match destination.next_offer() {
                     NONE => Next::Done,
                     slot => Next::Offer(slot),
                 };
@@ -511,10 +618,16 @@ impl Pending {
         };
         let destination = requests.destination(self.ready.head());
         let more = destination.refused > 0;
+        let follows = match destination.fresh == slot {
+            true => requests.next_in::<QUEUE>(slot) != NONE,
+            false => {
+                destination.fresh != NONE || requests.next_in::<OFFERS>(slot) != NONE
+            }
+        };
         Standing {
             in_order,
             more,
-            follows: requests.next_in::<OFFERS>(slot) != NONE,
+            follows,
             eager: in_order && !more && !destination.throttled,
         }
     }
@@ -522,10 +635,15 @@ impl Pending {
     /// The offer that [`Pending::next`] named has left; the next destination has its turn.
     pub fn offered(&mut self, requests: &mut RequestPool, slot: u32, standing: Standing) {
         let at = self.ready.head();
-        let mut offers = requests.destination(at).offers;
-        offers.remove(&mut requests.links::<OFFERS>(), slot);
+        let destination = requests.destination(at);
+        if destination.fresh == slot {
+            requests.destination_mut(at).fresh = requests.next_in::<QUEUE>(slot);
+        } else {
+            let mut offers = destination.offers;
+            offers.remove(&mut requests.links::<OFFERS>(), slot);
+            requests.destination_mut(at).offers = offers;
+        }
         let destination = requests.destination_mut(at);
-        destination.offers = offers;
         destination.notice = Notice::Closed;
         destination.unanswered += 1;
         if destination.finger == slot {
@@ -550,9 +668,7 @@ impl Pending {
         destination.listed = false;
         destination.notice = Notice::Closed;
         if destination.queue.is_empty() {
-            let rank = destination.rank;
-            self.by_rank.remove(&rank);
-            requests.remove_destination(at);
+            self.set_idle(requests, at);
         }
     }
 

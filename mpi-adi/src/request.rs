@@ -256,7 +256,7 @@ pub struct Full;
 /// The pool.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestPool {
-    chunks: Vec<Box<[Slot]>>,
+    chunks: Vec<Box<[Slot; CHUNK_SLOTS]>>,
     free: u32,
     free_slots: u32,
     live: u32,
@@ -320,7 +320,10 @@ impl RequestPool {
                     body: Body::Free { next },
                 });
             }
-            self.chunks.push(chunk.into_boxed_slice());
+            let Ok(chunk) = chunk.into_boxed_slice().try_into() else {
+                unreachable!("as many slots as a chunk has")
+            };
+            self.chunks.push(chunk);
             self.free = first as u32;
             self.free_slots += CHUNK_SLOTS as u32;
         }
@@ -474,7 +477,7 @@ impl RequestPool {
 /// neither measures nor the order of the free list are hashed.
 impl Hash for RequestPool {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        for (slot, index) in self.chunks.iter().flatten().zip(0u32..) {
+        for (slot, index) in self.chunks.iter().flat_map(|chunk| chunk.iter()).zip(0u32..) {
             let is_listed = match &slot.body {
                 Body::Free { .. } => continue,
                 Body::Request(request) => {
@@ -526,6 +529,14 @@ impl<const LIST: usize> Links for ListLinks<'_, LIST> {
     fn set_prev(&mut self, index: u32, prev: u32) {
         self.0.slot_mut(index).expect("a listed slot").prev[LIST] = prev;
     }
+    fn neighbours(&self, index: u32) -> (u32, u32) {
+        let slot = self.0.slot(index).expect("a listed slot");
+        (slot.prev[LIST], slot.next[LIST])
+    }
+    fn set_neighbours(&mut self, index: u32, prev: u32, next: u32) {
+        let slot = self.0.slot_mut(index).expect("a listed slot");
+        (slot.prev[LIST], slot.next[LIST]) = (prev, next);
+    }
 }
 
 impl Links for RequestPool {
@@ -536,9 +547,16 @@ impl Links for RequestPool {
         self.prev_in::<QUEUE>(index)
     }
     fn set_next(&mut self, index: u32, next: u32) {
-        self.slot_mut(index).expect("a listed slot").next[QUEUE] = next;
+        self.links::<QUEUE>().set_next(index, next);
     }
     fn set_prev(&mut self, index: u32, prev: u32) {
-        self.slot_mut(index).expect("a listed slot").prev[QUEUE] = prev;
+        self.links::<QUEUE>().set_prev(index, prev);
+    }
+    fn neighbours(&self, index: u32) -> (u32, u32) {
+        let slot = self.slot(index).expect("a listed slot");
+        (slot.prev[QUEUE], slot.next[QUEUE])
+    }
+    fn set_neighbours(&mut self, index: u32, prev: u32, next: u32) {
+        self.links::<QUEUE>().set_neighbours(index, prev, next);
     }
 }
