@@ -141,6 +141,7 @@ impl Bare {
             in_order: true,
             more: false,
             follows: false,
+            patient: false,
             eager: false,
             asked: None,
         };

@@ -22,6 +22,7 @@
 //! | answers | incoming traffic | the network's priority FIFO; the peer table for resendAll | constant |
 //! | peer table | the job | 2.5 bytes a process, at start | constant |
 //! | requests, pending send queues | the program's own calls | the program's heap | the node's RAM; an error when used up |
+//! | copies of short messages without an answer | nothing | the device itself | [`copies::COPIES`] of [`copies::COPY_BYTES`] bytes |
 //! | armed probes | the program's own probes, at most [`probe::ARMED_PROBES`] | the program's heap | as above |
 //!
 //! The core ([`protocol`], [`pending`], [`matching`], [`region`], [`peers`], [`send`], [`recv`]) does no I/O, reads no
@@ -43,6 +44,7 @@ pub mod call;
 mod cart;
 pub mod coll;
 pub mod comm;
+pub mod copies;
 pub mod datatype;
 pub mod envelope;
 pub mod error;
@@ -75,6 +77,7 @@ use core::hash::{Hash, Hasher};
 use msg_layer::{Handlers, Port};
 use net_torus::coord::{Coord, Shape};
 
+use crate::copies::Copies;
 use crate::envelope::Rank;
 use crate::list::List;
 use crate::matching::Matching;
@@ -84,7 +87,7 @@ use crate::pending::Pending;
 use crate::probe::Probes;
 use crate::protocol::Rules;
 use crate::region::{BLOCK_BYTES, Blocks, Region};
-use crate::request::{KEPT_SLOTS, MAX_SLOTS, RequestId, RequestPool, State};
+use crate::request::{KEPT_SLOTS, MAX_SLOTS, Request, RequestId, RequestPool, State};
 
 pub use crate::api::{Mpi, Source, TagSelector};
 pub use crate::comm::{Communicator, Status};
@@ -106,6 +109,12 @@ pub const STEP_PACKETS: usize = 32;
 pub const DEFAULT_EAGER_LIMIT: usize = 8192;
 /// The highest such limit: a message that leaves eagerly holds up the offers behind it.
 pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
+/// Sources to which an answer may be late at the same time.
+pub const LATE_SOURCES: usize = 4;
+/// Messages of one source that share an answer, at most; fewer than there are copies at the sender, so that
+/// it never waits for an answer that is late.
+pub const SHARED_ANSWER: u8 = 8;
+const _: () = assert!((SHARED_ANSWER as usize) < copies::COPIES);
 /// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
 pub const EAGER_SOURCES: usize = 16;
 /// Data packets that one transfer sends before the next one has its turn.
@@ -223,10 +232,12 @@ pub struct Stats {
     pub rts_sent: u64,
     /// RTS received.
     pub rts_received: u64,
-    /// CTS sent.
+    /// CTS sent, those that share a packet counted each.
     pub cts_sent: u64,
-    /// CTS received.
+    /// CTS received, those that share a packet counted each.
     pub cts_received: u64,
+    /// Of the CTS sent, those that have left with another answer or with an RTS.
+    pub cts_merged: u64,
     /// NCTSD sent.
     pub nctsd_sent: u64,
     /// NCTSD received.
@@ -273,6 +284,10 @@ pub struct Adi {
     coming: heapless::Vec<recv::Coming, EAGER_SOURCES>,
     /// Greatest message in bytes that is sent eagerly.
     eager_limit: usize,
+    /// Short messages that are complete for the program before they have an answer.
+    copies: Copies,
+    /// Answers for which nobody waits.
+    late: heapless::Vec<recv::Late, LATE_SOURCES>,
     /// Held sends that the program wants back, whose receivers are still to be asked.
     cancels: List,
     /// Receives whose CTS is still to be sent.
@@ -307,6 +322,8 @@ impl Hash for Adi {
         self.transfers.hash(state);
         self.stream.hash(state);
         self.coming.hash(state);
+        self.copies.hash(state);
+        self.late.hash(state);
         self.owing.hash(state);
         self.cancels.hash(state);
         self.unnamed.hash(state);
@@ -358,6 +375,8 @@ impl Adi {
             stream: None,
             coming: heapless::Vec::new(),
             eager_limit: DEFAULT_EAGER_LIMIT,
+            copies: Copies::new(),
+            late: heapless::Vec::new(),
             cancels: List::default(),
             owing: List::default(),
             unnamed: List::default(),
@@ -453,6 +472,7 @@ impl Adi {
             && self.stream.is_none()
             && self.owing.is_empty()
             && self.cancels.is_empty()
+            && self.late.is_empty()
             && self.peers.owed() == 0
     }
 
@@ -491,8 +511,9 @@ impl Adi {
         );
         self.stats.layer = layer;
         let answered = self.send_owed(port, memory) + self.send_barrier(port);
+        let late = if taken == 0 { self.send_late(port) } else { 0 };
         let sent = self.send_pending(port, memory);
-        owed + taken + answered + sent > 0
+        owed + taken + answered + late + sent > 0
     }
 
     /// If the request has finished, frees it and says how it ended. `None`: not finished.
@@ -501,7 +522,7 @@ impl Adi {
     /// When `id` names no request: the bindings check that first ([`Adi::knows`]).
     pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
         let outcome = self.peek(id)?;
-        self.requests.remove(id);
+        self.forget(id);
         Some(outcome)
     }
 
@@ -516,28 +537,34 @@ impl Adi {
     /// Nobody will ask how the request ended: frees it, now or when it has finished. One that is not there
     /// any more is left at that.
     pub fn forget(&mut self, id: RequestId) {
-        if self.is_done(id) {
-            self.requests.remove(id);
-        } else {
-            self.requests.forget(id);
+        match self.requests.get(id) {
+            Some(Request {
+                state: State::Done { .. },
+                ..
+            }) => {
+                self.requests.remove(id);
+            }
+            _ => self.requests.forget(id),
         }
     }
 
-    /// The request has finished, or there is none of that name.
+    /// The request is complete, or there is none of that name.
     pub fn is_done(&self, id: RequestId) -> bool {
-        self.requests
-            .get(id)
-            .is_none_or(|request| matches!(request.state, State::Done { .. }))
+        self.requests.get(id).is_none_or(Request::is_complete)
     }
 
-    /// There is a request of that name.
+    /// There is a request of that name, which has not been given up.
     pub fn knows(&self, id: RequestId) -> bool {
-        self.requests.get(id).is_some()
+        self.requests.get(id).is_some() && !self.requests.is_forgotten(id.index())
     }
 
     /// The request in `slot` has finished; the caller names the slot no more after that.
     fn finish(&mut self, slot: u32, cancelled: bool) {
-        self.requests.at_mut(slot).state = State::Done { cancelled };
+        let request = self.requests.at_mut(slot);
+        request.state = State::Done { cancelled };
+        if let Some(copy) = request.copy.take() {
+            self.copies.free(copy);
+        }
         if self.requests.is_forgotten(slot) {
             self.requests.remove(self.requests.id(slot));
         }

@@ -11,8 +11,8 @@ use crate::peers::Standing;
 use crate::protocol::{Age, Room, Verdict, on_rts as decide};
 use crate::region::{BLOCK_BYTES, Holding, RecordId};
 use crate::request::{Asked, CHAIN, KEPT_SLOTS, Request, RequestId, State};
-use crate::wire::{self, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
-use crate::{Adi, Handling, NoMemory};
+use crate::wire::{self, Done, Entry, Fields, MERGED_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
+use crate::{Adi, Handling, NoMemory, SHARED_ANSWER};
 
 /// Most messages that one notice has room for, so that sources share what is free.
 const NOTICE_ROOM: u16 = 8;
@@ -34,6 +34,27 @@ pub(crate) struct Coming {
     request: u32,
     /// Our name for its place.
     target: u32,
+}
+
+/// An answer for which nobody waits: a source's messages that have been taken with their data.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Late {
+    pub(crate) source: Rank,
+    /// The sender's name for the last of them.
+    pub(crate) request: u32,
+    /// How many there are: it and those offered directly before it.
+    pub(crate) count: u8,
+}
+
+impl Late {
+    pub(crate) fn fields(&self) -> Fields {
+        Fields {
+            request: self.request,
+            complete: true,
+            before: self.count - 1,
+            ..Fields::default()
+        }
+    }
 }
 
 /// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
@@ -75,7 +96,7 @@ impl Adi {
         keep: u32,
     ) -> Result<RequestId, NoMemory> {
         let none = NoMemory::Requests {
-            live: self.requests.live(),
+            live: self.requests.named(),
         };
         self.requests.grow(1 + keep).map_err(|_| none)?;
         let request = Request::new(State::Posted, pattern, span);
@@ -476,13 +497,20 @@ impl Adi {
         (Room::Nothing, 0)
     }
 
+    /// Takes the answer to `source` that is late, if there is one, to send it with something else.
+    pub(crate) fn take_late(&mut self, source: Rank) -> Option<Late> {
+        let at = self.late.iter().position(|late| late.source == source)?;
+        Some(self.late.swap_remove(at))
+    }
+
+    /// Decides upon an offer. `None`: the answer is late.
     fn take_rts<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         source: Rank,
         rts: &Rts,
         data: &[u8],
-    ) -> Answer {
+    ) -> Option<Answer> {
         let envelope = Envelope {
             source,
             tag: rts.tag,
@@ -561,7 +589,28 @@ impl Adi {
             self.go_on(memory, source, standing);
         }
         let scarce = self.region.is_low(memory);
-        Fields { scarce, ..fields }.emit(handler)
+        let before = self.take_late(source).map_or(0, |late| late.count);
+        let late = Late {
+            source,
+            request: rts.request,
+            count: before + 1,
+        };
+        // A source in whose queue nothing stands refused, so that no notice waits for the answer either.
+        let may_wait = rts.patient
+            && fields.complete
+            && !scarce
+            && late.count < SHARED_ANSWER
+            && self.peers.standing(source) == Standing::Calm;
+        if may_wait && self.late.push(late).is_ok() {
+            return None;
+        }
+        self.stats.cts_merged += u64::from(before);
+        let fields = Fields {
+            scarce,
+            before,
+            ..fields
+        };
+        Some(fields.emit(handler))
     }
 
     /// Something has come of `source`, which stood as `before`, under the current age: its notice, if one
@@ -697,17 +746,29 @@ pub(crate) fn on_rts<M: UserMemory + ?Sized>(
     on: &mut Handling<'_, M>,
     arrival: &Arrival<'_>,
 ) -> Option<Answer> {
-    let Some((source, (rts, data))) = on
-        .adi
+    let offer = match arrival.argument {
+        0 => Some((arrival.bytes, None)),
+        _ => arrival
+            .bytes
+            .split_last_chunk::<MERGED_BYTES>()
+            .map(|(offer, merged)| (offer, Some(u32::from_le_bytes(*merged)))),
+    };
+    let adi = &mut *on.adi;
+    let Some((source, ((rts, data), merged))) = adi
         .shape
         .rank(arrival.source)
-        .zip(Rts::parse(arrival.bytes))
+        .zip(offer.and_then(|(offer, merged)| Some((Rts::parse(offer)?, merged))))
     else {
-        on.adi.stats.malformed += 1;
+        adi.stats.malformed += 1;
         return None;
     };
-    on.adi.stats.rts_received += 1;
-    Some(on.adi.take_rts(on.memory, source, &rts, data))
+    if let Some(request) = merged
+        && adi.take_merged(source, request, arrival.argument).is_none()
+    {
+        adi.stats.malformed += 1;
+    }
+    adi.stats.rts_received += 1;
+    adi.take_rts(on.memory, source, &rts, data)
 }
 
 pub(crate) fn on_data<M: UserMemory + ?Sized>(

@@ -12,6 +12,7 @@ use core::hash::{Hash, Hasher};
 use msg_layer::{Landing, Transfer};
 
 use crate::Outcome;
+use crate::copies::CopyId;
 use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::list::{Links, NONE};
 use crate::memory::Span;
@@ -147,6 +148,8 @@ pub struct Request {
     pub withdrawal: Withdrawal,
     /// Send: it was last offered with its data following at once.
     pub eager: bool,
+    /// Send: where its data is, when it is complete for the program before its answer has come.
+    pub copy: Option<CopyId>,
 }
 
 /// A posted receive for which a receiver asks to be offered a message.
@@ -183,13 +186,21 @@ impl Request {
             in_order: false,
             withdrawal: Withdrawal::None,
             eager: false,
+            copy: None,
         }
     }
 
-    /// How it ended; `None`: it has not finished.
+    /// It is complete for the program.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.state, State::Done { .. }) || self.copy.is_some()
+    }
+
+    /// How it ended; `None`: it is not complete.
     pub fn outcome(&self) -> Option<Outcome> {
-        let State::Done { cancelled } = self.state else {
-            return None;
+        let cancelled = match self.state {
+            State::Done { cancelled } => cancelled,
+            _ if self.copy.is_some() => false,
+            _ => return None,
         };
         Some(Outcome {
             source: self.peer.unwrap_or(0),
@@ -260,6 +271,8 @@ pub struct RequestPool {
     free: u32,
     free_slots: u32,
     live: u32,
+    /// Of these, those for whose end nobody will ask.
+    forgotten: u32,
     peak: u32,
     limit: u32,
 }
@@ -273,6 +286,7 @@ impl RequestPool {
             free: NONE,
             free_slots: 0,
             live: 0,
+            forgotten: 0,
             peak: 0,
             limit,
         }
@@ -284,6 +298,11 @@ impl RequestPool {
     /// Live requests.
     pub fn live(&self) -> u32 {
         self.live
+    }
+
+    /// Live requests that the program has not given up.
+    pub fn named(&self) -> u32 {
+        self.live - self.forgotten
     }
 
     /// The most requests ever live at once.
@@ -403,6 +422,7 @@ impl RequestPool {
     /// Frees the request that `id` names; `None` when it names none (any more).
     pub fn remove(&mut self, id: RequestId) -> Option<Request> {
         let request = self.get(id)?.clone();
+        self.forgotten -= u32::from(self.is_forgotten(id.index()));
         self.give_back(id.index());
         self.live -= 1;
         Some(request)
@@ -413,8 +433,14 @@ impl RequestPool {
         if self.get(id).is_some()
             && let Some(slot) = self.slot_mut(id.index())
         {
-            slot.forgotten = true;
+            let first = !core::mem::replace(&mut slot.forgotten, true);
+            self.forgotten += u32::from(first);
         }
+    }
+
+    /// Slots that are free without growing.
+    pub(crate) fn free_slots(&self) -> u32 {
+        self.free_slots
     }
 
     /// Nobody will ask how the request in slot `index` ended.

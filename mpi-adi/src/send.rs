@@ -1,16 +1,20 @@
 //! The sending side: the program's sends, offers to receivers, and what comes of the answers.
 #![forbid(unsafe_code)]
 
-use msg_layer::header::Header;
+use msg_layer::header::{Header, SHORT_BYTES};
 use msg_layer::{Arrival, Class, Port, Transfer, tx};
 use net_torus::coord::Coord;
 
+use crate::copies::{COPY_BYTES, CopyId};
 use crate::envelope::{Context, Pattern, Rank, Tag};
+use crate::list::NONE;
 use crate::memory::{Span, UserMemory};
 use crate::pending::{Answered, Next};
 use crate::protocol::{Reply, Step, on_answer};
-use crate::request::{Asked, KEPT_SLOTS, Mode, Offer, Request, RequestId, State, Withdrawal};
-use crate::wire::{self, Done, Fields, INLINE_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
+use crate::request::{
+    Asked, KEPT_SLOTS, Mode, Offer, QUEUE, Request, RequestId, State, Withdrawal,
+};
+use crate::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory, STEP_PACKETS, TURN_PACKETS};
 
 /// Where a message goes and under which name.
@@ -70,7 +74,7 @@ impl Adi {
         assert!(to.dest < self.size() && to.tag >= 0);
         let length = u32::try_from(span.len()).expect("a message below 4 GiB");
         let none = NoMemory::Requests {
-            live: self.requests.live(),
+            live: self.requests.named(),
         };
         self.pending
             .prepare(&mut self.requests, to.dest, keep)
@@ -100,15 +104,11 @@ impl Adi {
             if let Some((source, age)) = self.peers.pay() {
                 let notice = self.notice(memory, source, age);
                 let (class, bytes) = (Class::Priority, notice.bytes());
-                self.send_now(port, class, source, wire::RESEND_ALL, bytes, |out| {
-                    notice.emit(out)
-                });
+                let header = self.header(wire::RESEND_ALL);
+                self.send_now(port, class, source, header, bytes, |out| notice.emit(out));
                 self.stats.resend_all_sent += 1;
             } else if let Some((dest, fields)) = self.next_owed_cts() {
-                let cts = fields.emit(wire::CTS).bytes;
-                self.send_now(port, Class::Priority, dest, wire::CTS, cts.len(), |out| {
-                    out.copy_from_slice(&cts)
-                });
+                self.send_cts(port, dest, &fields);
                 self.stats.cts_sent += 1;
             } else {
                 break;
@@ -116,6 +116,27 @@ impl Adi {
             sent += 1;
         }
         sent
+    }
+
+    /// Answers for which nobody waits: called when nothing comes that they could leave with. Returns how
+    /// many were sent.
+    pub(crate) fn send_late<P: Port>(&mut self, port: &mut P) -> usize {
+        let mut sent = 0;
+        while port.can_inject(Class::Priority)
+            && let Some(late) = self.late.pop()
+        {
+            self.send_cts(port, late.source, &late.fields());
+            sent += 1;
+        }
+        sent
+    }
+
+    fn send_cts<P: Port>(&self, port: &mut P, dest: Rank, fields: &Fields) {
+        let cts = fields.emit(wire::CTS).bytes;
+        let header = self.header(wire::CTS);
+        self.send_now(port, Class::Priority, dest, header, cts.len(), |out| {
+            out.copy_from_slice(&cts)
+        });
     }
 
     pub(crate) fn header(&self, handler: u8) -> Header {
@@ -134,11 +155,11 @@ impl Adi {
         port: &mut P,
         class: Class,
         dest: Rank,
-        handler: u8,
+        header: Header,
         bytes: usize,
         fill: impl FnOnce(&mut [u8]),
     ) {
-        let (dest, header) = (self.coord(dest), self.header(handler));
+        let dest = self.coord(dest);
         let sent = tx::short(port, class, dest, header, bytes, fill);
         assert!(sent, "room was there before it was chosen");
     }
@@ -209,6 +230,17 @@ impl Adi {
             _ => 0,
         };
         let eager = length > INLINE_BYTES && length <= limit;
+        let may_copy = request.copy.is_none()
+            && request.mode == Mode::Standard
+            && length <= COPY_BYTES
+            // Blocking calls go on when the heap is used up: theirs is the slot then, and the wait.
+            && self.requests.free_slots() >= KEPT_SLOTS;
+        if may_copy {
+            let copy = self.copies.make(length, |out| memory.read(span, 0, out));
+            self.requests.at_mut(slot).copy = copy;
+        }
+        let request = self.requests.at(slot);
+        let copy = request.copy;
         let rts = Rts {
             context: request.context,
             tag: request.tag.unwrap_or(0),
@@ -221,12 +253,28 @@ impl Adi {
             in_order: standing.in_order,
             more: standing.more,
             follows: standing.follows,
+            patient: copy.is_some(),
             asked: request.asked.map(|asked| asked.receive),
         };
         let bytes = rts.bytes() + if rts.inline { length } else { 0 };
-        self.send_now(port, Class::Normal, dest, wire::RTS, bytes, |out| {
-            memory.read(span, 0, rts.emit(out));
+        let late = match bytes + MERGED_BYTES <= SHORT_BYTES {
+            true => self.take_late(dest),
+            false => None,
+        };
+        let header = Header {
+            argument: late.map_or(0, |late| late.count.into()),
+            ..self.header(wire::RTS)
+        };
+        let merged = late.map(|late| late.request.to_le_bytes());
+        let bytes = bytes + if late.is_some() { MERGED_BYTES } else { 0 };
+        self.send_now(port, Class::Normal, dest, header, bytes, |out| {
+            let (out, tail) = out.split_at_mut(bytes - merged.map_or(0, |m| m.len()));
+            self.read(memory, copy, span, 0, rts.emit(out));
+            if let Some(merged) = merged {
+                tail.copy_from_slice(&merged);
+            }
         });
+        self.stats.cts_merged += u64::from(header.argument);
         self.pending.offered(&mut self.requests, slot, standing);
         self.stats.rts_sent += 1;
         self.requests.at_mut(slot).eager = eager;
@@ -243,6 +291,21 @@ impl Adi {
             self.stats.eager_sent += 1;
         }
         true
+    }
+
+    /// Reads a message's data: out of its copy, or of the program's buffer.
+    fn read<M: UserMemory + ?Sized>(
+        &self,
+        memory: &M,
+        copy: Option<CopyId>,
+        span: Span,
+        offset: usize,
+        out: &mut [u8],
+    ) {
+        match copy {
+            Some(copy) => out.copy_from_slice(&self.copies.bytes(copy)[offset..][..out.len()]),
+            None => memory.read(span, offset, out),
+        }
     }
 
     /// Goes on with the message whose data follows its RTS. It goes out before anything else is offered, so
@@ -272,6 +335,10 @@ impl Adi {
     /// The program cancels the send in `slot`: true when that ends it at once.
     pub(crate) fn withdraw(&mut self, slot: u32) -> bool {
         let request = self.requests.at_mut(slot);
+        if request.copy.is_some() {
+            // It is complete.
+            return false;
+        }
         match (request.state, request.withdrawal) {
             (State::Pending(Offer::Unanswered), _) => request.withdrawal = Withdrawal::Wanted,
             (State::Pending(offer), _) => {
@@ -311,8 +378,8 @@ impl Adi {
         request.withdrawal = Withdrawal::Asked;
         let dest = request.peer.expect("a send has a destination");
         let [a, b, c, d] = self.requests.id(slot).0.to_le_bytes();
-        let bytes = wire::CANCEL_BYTES;
-        self.send_now(port, Class::Normal, dest, wire::CANCEL, bytes, |out| {
+        let (bytes, header) = (wire::CANCEL_BYTES, self.header(wire::CANCEL));
+        self.send_now(port, Class::Normal, dest, header, bytes, |out| {
             out.copy_from_slice(&[a, b, c, d, refused.into()])
         });
         true
@@ -331,7 +398,8 @@ impl Adi {
     }
 
     fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
-        self.send_now(port, Class::Normal, dest, wire::DONE, Done::BYTES, |out| {
+        let header = self.header(wire::DONE);
+        self.send_now(port, Class::Normal, dest, header, Done::BYTES, |out| {
             out.copy_from_slice(&done.emit());
         });
         self.stats.done_sent += 1;
@@ -347,8 +415,8 @@ impl Adi {
             return 0;
         }
         let request = self.requests.at(slot);
-        let (State::Sending(mut transfer), span, Some(dest)) =
-            (request.state, request.span, request.peer)
+        let (State::Sending(mut transfer), span, copy, Some(dest)) =
+            (request.state, request.span, request.copy, request.peer)
         else {
             unreachable!("the list of transfers holds sends under way")
         };
@@ -360,7 +428,7 @@ impl Adi {
             wire::DATA,
             TURN_PACKETS,
             |offset, out| {
-                memory.read(span, offset as usize, out);
+                self.read(memory, copy, span, offset as usize, out);
             },
         );
         if transfer.is_out() {
@@ -410,6 +478,7 @@ impl Adi {
         let Some((dest, slot, fields)) = self.answered(arrival) else {
             return;
         };
+        self.taken_before(dest, slot, fields.before);
         let Some(step) = self.step(slot, reply) else {
             return;
         };
@@ -459,6 +528,52 @@ impl Adi {
         if self.requests.at(slot).withdrawal == Withdrawal::Wanted {
             self.withdraw(slot);
         }
+    }
+
+    /// The message in `slot` to `dest`, or one behind it, has been answered, and with it the `count` offers
+    /// directly before `slot`: they have been taken, data and all.
+    fn taken_before(&mut self, dest: Rank, slot: u32, count: u8) {
+        let rules = self.rules();
+        for _ in 0..count {
+            let before = match self.requests.at(slot).state {
+                State::Pending(_) => self.requests.prev_in::<QUEUE>(slot),
+                _ => NONE,
+            };
+            if before == NONE
+                || self.requests.at(before).state != State::Pending(Offer::Unanswered)
+            {
+                self.stats.malformed += 1;
+                return;
+            }
+            self.stats.cts_received += 1;
+            self.pending.answered(
+                &mut self.requests,
+                dest,
+                before,
+                Answered::Taken,
+                false,
+                rules,
+            );
+            self.finish(before, false);
+        }
+    }
+
+    /// An RTS of `dest` says that our message `request` and those offered directly before it, `count` in all,
+    /// have been taken. `None` when there is no such message.
+    pub(crate) fn take_merged(&mut self, dest: Rank, request: u32, count: u16) -> Option<()> {
+        let id = RequestId(request);
+        let request = self.requests.get(id)?;
+        if request.state != State::Pending(Offer::Unanswered) || request.peer != Some(dest) {
+            return None;
+        }
+        let before = u8::try_from(count.checked_sub(1)?).ok()?;
+        self.taken_before(dest, id.index(), before);
+        self.stats.cts_received += 1;
+        let (taken, rules) = (Answered::Taken, self.rules());
+        self.pending
+            .answered(&mut self.requests, dest, id.index(), taken, false, rules);
+        self.finish(id.index(), false);
+        Some(())
     }
 
     fn begin_transfer(&mut self, slot: u32, fields: &Fields) {
