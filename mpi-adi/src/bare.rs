@@ -92,9 +92,7 @@ impl Bare {
     /// # Panics
     /// When `id` names no request.
     pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
-        let outcome = self.requests.get(id).expect("a live request").outcome()?;
-        self.requests.remove(id);
-        Some(outcome)
+        self.requests.conclude(id)
     }
 
     /// As [`crate::Adi::progress`].

@@ -10,9 +10,9 @@
 use core::hash::{Hash, Hasher};
 
 /// Messages that can be copied at the same time.
-pub const COPIES: usize = 16;
+pub const COPIES: usize = 32;
 /// The greatest message in bytes that is copied.
-pub const COPY_BYTES: usize = 64;
+pub const COPY_BYTES: usize = 32;
 
 /// The name of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -24,10 +24,10 @@ pub struct Copies {
     bytes: [[u8; COPY_BYTES]; COPIES],
     lengths: [u8; COPIES],
     /// A bit for each copy that is in use.
-    used: u16,
+    used: u32,
 }
 
-const _: () = assert!(COPIES == u16::BITS as usize && COPY_BYTES <= u8::MAX as usize);
+const _: () = assert!(COPIES == u32::BITS as usize && COPY_BYTES <= u8::MAX as usize);
 
 impl Copies {
     /// All free.

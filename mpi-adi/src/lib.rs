@@ -87,7 +87,7 @@ use crate::pending::Pending;
 use crate::probe::Probes;
 use crate::protocol::Rules;
 use crate::region::{BLOCK_BYTES, Blocks, Region};
-use crate::request::{KEPT_SLOTS, MAX_SLOTS, Request, RequestId, RequestPool, State};
+use crate::request::{KEPT_SLOTS, MAX_SLOTS, Request, RequestId, RequestPool};
 
 pub use crate::api::{Mpi, Source, TagSelector};
 pub use crate::comm::{Communicator, Status};
@@ -113,7 +113,7 @@ pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
 pub const LATE_SOURCES: usize = 4;
 /// Messages of one source that share an answer, at most; fewer than there are copies at the sender, so that
 /// it never waits for an answer that is late.
-pub const SHARED_ANSWER: u8 = 8;
+pub const SHARED_ANSWER: u8 = 16;
 const _: () = assert!((SHARED_ANSWER as usize) < copies::COPIES);
 /// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
 pub const EAGER_SOURCES: usize = 16;
@@ -521,9 +521,7 @@ impl Adi {
     /// # Panics
     /// When `id` names no request: the bindings check that first ([`Adi::knows`]).
     pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
-        let outcome = self.peek(id)?;
-        self.forget(id);
-        Some(outcome)
+        self.requests.conclude(id)
     }
 
     /// As [`Adi::test`], but leaves the request as it is.
@@ -537,15 +535,7 @@ impl Adi {
     /// Nobody will ask how the request ended: frees it, now or when it has finished. One that is not there
     /// any more is left at that.
     pub fn forget(&mut self, id: RequestId) {
-        match self.requests.get(id) {
-            Some(Request {
-                state: State::Done { .. },
-                ..
-            }) => {
-                self.requests.remove(id);
-            }
-            _ => self.requests.forget(id),
-        }
+        self.requests.forget(id);
     }
 
     /// The request is complete, or there is none of that name.
@@ -560,13 +550,8 @@ impl Adi {
 
     /// The request in `slot` has finished; the caller names the slot no more after that.
     fn finish(&mut self, slot: u32, cancelled: bool) {
-        let request = self.requests.at_mut(slot);
-        request.state = State::Done { cancelled };
-        if let Some(copy) = request.copy.take() {
+        if let Some(copy) = self.requests.finish(slot, cancelled) {
             self.copies.free(copy);
-        }
-        if self.requests.is_forgotten(slot) {
-            self.requests.remove(self.requests.id(slot));
         }
     }
 }

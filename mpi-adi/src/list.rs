@@ -104,6 +104,21 @@ impl List {
         self.len -= 1;
     }
 
+    /// Takes out the `len` slots from `first` to `last`, which stand in this list one behind the other. Their
+    /// own links stay as they are.
+    pub fn remove_run(&mut self, slots: &mut impl Links, first: u32, last: u32, len: u32) {
+        let (prev, next) = (slots.prev(first), slots.next(last));
+        match prev {
+            NONE => self.head = next,
+            prev => slots.set_next(prev, next),
+        }
+        match next {
+            NONE => self.tail = prev,
+            next => slots.set_prev(next, prev),
+        }
+        self.len -= len;
+    }
+
     /// Moves the first slot to the end.
     pub fn rotate(&mut self, slots: &mut impl Links) {
         let head = self.head;

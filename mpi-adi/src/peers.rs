@@ -153,6 +153,12 @@ impl Peers {
         self.ages[peer as usize].to = age;
     }
 
+    /// Nothing stands refused here, as far as we know.
+    #[inline]
+    pub fn are_all_calm(&self) -> bool {
+        self.count[Standing::Calm as usize] as usize == self.ages.len()
+    }
+
     fn counts<const N: usize>(&self, standings: [Standing; N]) -> u32 {
         let counts = standings.map(|standing| self.count[standing as usize]);
         counts.into_iter().sum()
@@ -253,7 +259,7 @@ impl Peers {
     /// A receive has been posted that `source` (any source when `None`) could match: restarts who waits, if
     /// that may be any source by turns. True when a notice must name the receive.
     pub fn posted(&mut self, source: Option<Rank>, rules: Rules) -> bool {
-        if self.count[Standing::Calm as usize] as usize == self.ages.len() {
+        if self.are_all_calm() {
             return false;
         }
         match source {
@@ -301,6 +307,9 @@ impl Peers {
     /// A message of `source` has been accepted under the current age, or DONE has come; `more` of its
     /// messages stand refused, and another offer `follows`.
     pub fn accepted(&mut self, source: Rank, more: bool, follows: bool) {
+        if !more && self.are_all_calm() {
+            return;
+        }
         // One that failed still waits, whatever else of it is accepted.
         if !matches!(self.standing(source), Standing::Failed | Standing::Wanted) {
             let standing = match (more, follows) {

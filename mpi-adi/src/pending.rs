@@ -21,9 +21,11 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::envelope::{Context, Rank, Tag};
-use crate::list::{List, NONE};
+use crate::list::{Links, List, NONE};
 use crate::protocol::{Rules, may_offer};
-use crate::request::{Asked, CHAIN, Full, OFFERS, Offer, QUEUE, RequestPool, State, is_before};
+use crate::request::{
+    Asked, CHAIN, Full, OFFERS, Offer, QUEUE, Request, RequestId, RequestPool, State, is_before,
+};
 use crate::wire::Entry;
 
 /// Messages to one destination that may be unanswered at once while others to it stand refused: what each
@@ -83,6 +85,18 @@ impl Destination {
         }
     }
 
+    fn is_ready(&self, rules: Rules) -> bool {
+        match self.notice {
+            Notice::Waiting { .. } => self.unanswered == 0 || !rules.waits,
+            Notice::Closing => true,
+            Notice::Expected if rules.waits => false,
+            Notice::Expected | Notice::Closed => {
+                let open = self.refused == 0 || self.unanswered < WINDOW;
+                self.next_offer() != NONE && open
+            }
+        }
+    }
+
     /// In the list of destinations that may have something to offer.
     pub(crate) fn is_listed(&self) -> bool {
         self.listed
@@ -119,10 +133,13 @@ pub enum Answered {
 /// What a destination has to say next.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Next {
-    /// Offer the message in this slot.
-    Offer(u32),
+    /// Offer the message in this slot, and say this of the queue.
+    Offer(u32, Standing),
     /// The notice has been carried out and asks for nothing that is here.
-    Done,
+    Done {
+        /// Messages to the destination stand refused.
+        more: bool,
+    },
 }
 
 /// What an offer says of the queue it comes from.
@@ -147,8 +164,8 @@ pub struct Pending {
     chains: HashMap<Key, List, FxBuildHasher>,
     /// Messages that are in no chain, each of which may need a new one.
     unchained: usize,
-    /// The destination that was last looked for: most often it is the next one, too.
-    last: u32,
+    /// The destination that was last looked for, and its slot: most often it is the next one, too.
+    last: (Rank, u32),
     /// The destination whose queue has last become empty, kept for the next message to it.
     idle: u32,
     ready: List,
@@ -161,7 +178,7 @@ impl Default for Pending {
             by_rank: HashMap::default(),
             chains: HashMap::default(),
             unchained: 0,
-            last: NONE,
+            last: (0, NONE),
             idle: NONE,
             ready: List::default(),
             steps: 0,
@@ -191,26 +208,6 @@ fn key(requests: &RequestPool, dest: Rank, slot: u32) -> Key {
 }
 
 impl Pending {
-    /// Prepares for one more message to `dest`, out of the heap: afterwards [`Pending::push`] cannot fail.
-    /// So many slots besides, and room for as many messages, are kept for others.
-    pub fn prepare(
-        &mut self,
-        requests: &mut RequestPool,
-        dest: Rank,
-        keep: u32,
-    ) -> Result<(), Full> {
-        // One slot for the message and one for the destination, should it be new.
-        let needed = match self.find(requests, dest) {
-            Some(_) => 1,
-            None => {
-                self.drop_idle(requests);
-                2
-            }
-        };
-        requests.grow(needed + keep)?;
-        self.reserve(1 + keep as usize)
-    }
-
     /// Makes sure that so many messages can be entered.
     pub fn reserve(&mut self, messages: usize) -> Result<(), Full> {
         let chains = self.unchained + messages;
@@ -224,11 +221,12 @@ impl Pending {
     }
 
     /// The slot of the destination `dest`.
-    fn find(&mut self, requests: &RequestPool, dest: Rank) -> Option<u32> {
-        if self.last == NONE || requests.destination(self.last).rank != dest {
-            self.last = *self.by_rank.get(&dest)?;
+    #[inline]
+    fn find(&mut self, dest: Rank) -> Option<u32> {
+        if self.last.0 != dest || self.last.1 == NONE {
+            self.last = (dest, *self.by_rank.get(&dest)?);
         }
-        Some(self.last)
+        Some(self.last.1)
     }
 
     /// Forgets the destination that is kept though nothing is pending to it.
@@ -236,8 +234,8 @@ impl Pending {
         if self.idle != NONE {
             self.by_rank.remove(&requests.destination(self.idle).rank);
             requests.remove_destination(self.idle);
-            if self.last == self.idle {
-                self.last = NONE;
+            if self.last.1 == self.idle {
+                self.last.1 = NONE;
             }
             self.idle = NONE;
         }
@@ -256,18 +254,30 @@ impl Pending {
         self.steps
     }
 
-    /// Appends the unsent message in `slot` to the queue of `dest`.
-    ///
-    /// # Panics
-    /// When [`Pending::prepare`] was not called before.
-    pub fn push(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
-        let at = match self.find(requests, dest) {
-            Some(at) => at,
+    /// Appends an unsent message to the queue of `dest`, out of the heap: the only call here that allocates.
+    /// So many slots besides, and room for as many messages, are kept for others; when there is not so
+    /// much, nothing has changed.
+    pub fn push(
+        &mut self,
+        requests: &mut RequestPool,
+        dest: Rank,
+        mut request: Request,
+        keep: u32,
+        rules: Rules,
+    ) -> Result<RequestId, Full> {
+        let at = match self.find(dest) {
+            Some(at) => {
+                requests.grow(1 + keep)?;
+                self.reserve(1 + keep as usize)?;
+                at
+            }
             None => {
-                let new = Destination::new(dest);
-                let at = requests.insert_destination(new).expect("prepared for");
+                self.drop_idle(requests);
+                requests.grow(2 + keep)?;
+                self.reserve(1 + keep as usize)?;
+                let at = requests.insert_destination(Destination::new(dest))?;
                 self.by_rank.insert(dest, at);
-                self.last = at;
+                self.last = (dest, at);
                 at
             }
         };
@@ -275,20 +285,27 @@ impl Pending {
             self.idle = NONE;
         }
         let destination = requests.destination_mut(at);
-        let (mut queue, chained) = (destination.queue, destination.chained);
-        let serial = destination.serial;
+        let (mut queue, serial) = (destination.queue, destination.serial);
         destination.serial = serial.wrapping_add(1);
+        request.serial = serial;
+        let id = requests.insert(request).expect("there is a free slot");
+        let slot = id.index();
+        queue.push(requests, slot);
+        let destination = requests.destination_mut(at);
+        destination.queue = queue;
         if destination.fresh == NONE {
             destination.fresh = slot;
         }
-        requests.at_mut(slot).serial = serial;
-        queue.push(requests, slot);
-        requests.destination_mut(at).queue = queue;
+        let is_new = !destination.listed && destination.is_ready(rules);
+        destination.listed |= is_new;
         self.unchained += 1;
-        if chained {
+        if destination.chained {
             self.enter(requests, dest, slot);
         }
-        self.list_if_ready(requests, at, rules);
+        if is_new {
+            self.ready.push(requests, at);
+        }
+        Ok(id)
     }
 
     /// Enters a message into the chain of its context and tag.
@@ -323,7 +340,7 @@ impl Pending {
         scarce: bool,
         rules: Rules,
     ) {
-        let Some(at) = self.find(requests, dest) else {
+        let Some(at) = self.find(dest) else {
             return;
         };
         let destination = requests.destination_mut(at);
@@ -344,9 +361,71 @@ impl Pending {
         self.list_if_ready(requests, at, rules);
     }
 
+    /// The `count` messages before `slot` in the queue of `dest`, and that in `slot` itself if it is
+    /// `included`, all of them offered, have been taken with their data. Calls `taken` for each. False when
+    /// there are not so many: then nothing is changed.
+    #[must_use]
+    pub fn all_taken(
+        &mut self,
+        requests: &mut RequestPool,
+        dest: Rank,
+        slot: u32,
+        count: u8,
+        included: bool,
+        rules: Rules,
+        mut taken: impl FnMut(&mut RequestPool, u32),
+    ) -> bool {
+        let last = match included {
+            true => slot,
+            false => requests.prev_in::<QUEUE>(slot),
+        };
+        let total = u32::from(count) + u32::from(included);
+        let Some(at) = self.find(dest).filter(|_| total > 0) else {
+            return total == 0;
+        };
+        // Nothing but the queue leads to messages that no notice has ever asked for: they leave it together.
+        let mut plain = !requests.destination(at).chained;
+        let (mut first, mut before) = (NONE, last);
+        for _ in 0..total {
+            if before == NONE {
+                return false;
+            }
+            let (request, prev) = requests.at_and_before(before);
+            if request.state != State::Pending(Offer::Unanswered) {
+                return false;
+            }
+            plain &= request.asked.is_none();
+            (first, before) = (before, prev);
+        }
+        if plain {
+            let destination = requests.destination_mut(at);
+            destination.unanswered -= total;
+            let mut queue = destination.queue;
+            queue.remove_run(requests, first, last, total);
+            requests.destination_mut(at).queue = queue;
+            self.unchained -= total as usize;
+            for _ in 0..total {
+                let next = requests.next_in::<QUEUE>(first);
+                taken(requests, first);
+                first = next;
+            }
+            self.after_removal(requests, at);
+        } else {
+            for _ in 0..total {
+                let next = requests.next_in::<QUEUE>(first);
+                requests.destination_mut(at).unanswered -= 1;
+                self.take_out(requests, at, first);
+                taken(requests, first);
+                first = next;
+            }
+        }
+        self.list_if_ready(requests, at, rules);
+        true
+    }
+
     /// The message in `slot` to `dest`, which is not under way, is withdrawn by its sender.
     pub fn withdraw(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
-        let Some(at) = self.find(requests, dest) else {
+        let Some(at) = self.find(dest) else {
             return;
         };
         let is_refused = requests.at(slot).state == State::Pending(Offer::Refused);
@@ -415,9 +494,14 @@ impl Pending {
             self.unchained -= 1;
         }
         queue.remove(requests, slot);
-        let destination = requests.destination_mut(at);
-        destination.queue = queue;
-        if queue.is_empty() && destination.notice == Notice::Closed {
+        requests.destination_mut(at).queue = queue;
+        self.after_removal(requests, at);
+    }
+
+    /// Messages have left the queue of the destination at `at`, perhaps the last ones.
+    fn after_removal(&mut self, requests: &mut RequestPool, at: u32) {
+        let destination = requests.destination(at);
+        if destination.queue.is_empty() && destination.notice == Notice::Closed {
             if destination.listed {
                 self.ready.remove(requests, at);
             }
@@ -487,7 +571,7 @@ impl Pending {
         room: u32,
         rules: Rules,
     ) -> bool {
-        let Some(at) = self.find(requests, dest).filter(|&at| at != self.idle) else {
+        let Some(at) = self.find(dest).filter(|&at| at != self.idle) else {
             return false;
         };
         requests.destination_mut(at).notice = Notice::Waiting { room };
@@ -563,117 +647,82 @@ impl Pending {
         }
     }
 
-    fn is_ready(&self, requests: &RequestPool, at: u32, rules: Rules) -> bool {
-        let destination = requests.destination(at);
-        match destination.notice {
-            Notice::Waiting { .. } => destination.unanswered == 0 || !rules.waits,
-            Notice::Closing => true,
-            Notice::Expected if rules.waits => false,
-            Notice::Expected | Notice::Closed => {
-                let open = destination.refused == 0 || destination.unanswered < WINDOW;
-                destination.next_offer() != NONE && open
-            }
-        }
-    }
-
     fn list_if_ready(&mut self, requests: &mut RequestPool, at: u32, rules: Rules) {
-        if !requests.destination(at).listed && self.is_ready(requests, at, rules) {
-            requests.destination_mut(at).listed = true;
+        let destination = requests.destination_mut(at);
+        if !destination.listed && destination.is_ready(rules) {
+            destination.listed = true;
             self.ready.push(requests, at);
         }
     }
 
-    /// What there is to say next, and to whom: destinations take turns. `None` when nothing may be said.
-    /// The caller says it and tells with [`Pending::offered`] or [`Pending::done`].
+    /// What is to be said next, and to whom: destinations take turns. `None` when nothing may be said. The
+    /// caller says it at once.
     pub fn next(&mut self, requests: &mut RequestPool, rules: Rules) -> Option<(Rank, Next)> {
         loop {
             let at = self.ready.head();
             if at == NONE {
                 return None;
             }
-            if self.is_ready(requests, at, rules) {
-                if let Notice::Waiting { room } = requests.destination(at).notice {
+            let destination = requests.destination_mut(at);
+            if destination.is_ready(rules) {
+                if let Notice::Waiting { room } = destination.notice {
                     self.begin_pass(requests, at, room);
                 }
-                let destination = requests.destination(at);
-                let next = match destination.next_offer() {
-                    NONE => Next::Done,
-                    slot => Next::Offer(slot),
-                };
-                return Some((destination.rank, next));
+                return Some(self.take_turn(requests, at));
             }
+            destination.listed = false;
             self.ready.remove(requests, at);
-            requests.destination_mut(at).listed = false;
         }
     }
 
-    /// What the offer that [`Pending::next`] named is to say of the queue.
-    pub fn standing(&self, requests: &RequestPool, slot: u32) -> Standing {
-        let in_order = match requests.prev_in::<QUEUE>(slot) {
-            NONE => true,
-            prev => {
-                let prev = requests.at(prev);
-                prev.in_order && prev.state == State::Pending(Offer::Unanswered)
-            }
-        };
-        let destination = requests.destination(self.ready.head());
-        let more = destination.refused > 0;
-        let follows = match destination.fresh == slot {
-            true => requests.next_in::<QUEUE>(slot) != NONE,
-            false => {
-                destination.fresh != NONE || requests.next_in::<OFFERS>(slot) != NONE
-            }
-        };
-        Standing {
-            in_order,
-            more,
-            follows,
-            eager: in_order && !more && !destination.throttled,
-        }
-    }
-
-    /// The offer that [`Pending::next`] named has left; the next destination has its turn.
-    pub fn offered(&mut self, requests: &mut RequestPool, slot: u32, standing: Standing) {
-        let at = self.ready.head();
-        let destination = requests.destination(at);
-        if destination.fresh == slot {
-            requests.destination_mut(at).fresh = requests.next_in::<QUEUE>(slot);
-        } else {
-            let mut offers = destination.offers;
-            offers.remove(&mut requests.links::<OFFERS>(), slot);
-            requests.destination_mut(at).offers = offers;
-        }
+    fn take_turn(&mut self, requests: &mut RequestPool, at: u32) -> (Rank, Next) {
         let destination = requests.destination_mut(at);
+        let (rank, throttled, fresh) =
+            (destination.rank, destination.throttled, destination.fresh);
+        let more = destination.refused > 0;
         destination.notice = Notice::Closed;
+        let slot = destination.next_offer();
+        if slot == NONE {
+            destination.listed = false;
+            let is_empty = destination.queue.is_empty();
+            self.ready.remove(requests, at);
+            if is_empty {
+                self.set_idle(requests, at);
+            }
+            return (rank, Next::Done { more });
+        }
         destination.unanswered += 1;
         if destination.finger == slot {
             destination.finger = NONE;
         }
+        let mut offers = destination.offers;
+        let (prev, next) = requests.neighbours(slot);
+        let follows = if slot == fresh {
+            requests.destination_mut(at).fresh = next;
+            next != NONE
+        } else {
+            offers.remove(&mut requests.links::<OFFERS>(), slot);
+            requests.destination_mut(at).offers = offers;
+            !offers.is_empty() || fresh != NONE
+        };
+        let in_order = prev == NONE || {
+            let prev = requests.at(prev);
+            prev.in_order && prev.state == State::Pending(Offer::Unanswered)
+        };
         let request = requests.at_mut(slot);
         debug_assert!(matches!(request.state, State::Pending(offer) if may_offer(offer)));
         request.state = State::Pending(Offer::Unanswered);
-        request.in_order = standing.in_order;
+        request.in_order = in_order;
         if let Some(asked) = &mut request.asked {
             asked.told = true;
         }
         self.ready.rotate(requests);
-    }
-
-    /// The receiver has been told that its notice is done; whether messages stand refused was
-    /// [`Pending::more`].
-    pub fn done(&mut self, requests: &mut RequestPool) {
-        let at = self.ready.head();
-        self.ready.remove(requests, at);
-        let destination = requests.destination_mut(at);
-        destination.listed = false;
-        destination.notice = Notice::Closed;
-        if destination.queue.is_empty() {
-            self.set_idle(requests, at);
-        }
-    }
-
-    /// Whether messages to the destination whose turn it is stand refused.
-    pub fn more(&self, requests: &RequestPool) -> bool {
-        requests.destination(self.ready.head()).refused > 0
+        let standing = Standing {
+            in_order,
+            more,
+            follows,
+            eager: in_order && !more && !throttled,
+        };
+        (rank, Next::Offer(slot, standing))
     }
 }

@@ -99,11 +99,15 @@ impl Adi {
             live: self.requests.named(),
         };
         self.requests.grow(1 + keep).map_err(|_| none)?;
-        let request = Request::new(State::Posted, pattern, span);
+        let request = Request {
+            serial: self.posts,
+            ..Request::new(State::Posted, pattern, span)
+        };
         let id = self.requests.insert(request).map_err(|_| none)?;
         match self.matching.take(&mut self.region, &pattern) {
             Some(record) => self.match_record(memory, id, record),
             None => {
+                self.posts = self.posts.wrapping_add(1);
                 self.probes.posted(&pattern);
                 self.post(id.index(), &pattern);
             }
@@ -113,8 +117,6 @@ impl Adi {
 
     /// Posts a receive, and asks sources that wait for a message for it.
     fn post(&mut self, slot: u32, pattern: &Pattern) {
-        self.requests.at_mut(slot).serial = self.posts;
-        self.posts = self.posts.wrapping_add(1);
         self.matching.post(&mut self.requests, slot);
         let rules = self.rules();
         if self.peers.posted(pattern.source, rules) {
@@ -499,6 +501,9 @@ impl Adi {
 
     /// Takes the answer to `source` that is late, if there is one, to send it with something else.
     pub(crate) fn take_late(&mut self, source: Rank) -> Option<Late> {
+        if self.late.is_empty() {
+            return None;
+        }
         let at = self.late.iter().position(|late| late.source == source)?;
         Some(self.late.swap_remove(at))
     }
@@ -616,6 +621,9 @@ impl Adi {
     /// Something has come of `source`, which stood as `before`, under the current age: its notice, if one
     /// was on the way, is closed. Sees to it that nobody waits for what is there.
     fn go_on<M: UserMemory + ?Sized>(&mut self, memory: &M, source: Rank, before: Standing) {
+        if self.peers.are_all_calm() {
+            return;
+        }
         let rules = self.rules();
         let posted_since = matches!(before, Standing::OpenAgain | Standing::Wanted);
         if posted_since && self.peers.standing(source) != Standing::Calm {
@@ -763,7 +771,7 @@ pub(crate) fn on_rts<M: UserMemory + ?Sized>(
         return None;
     };
     if let Some(request) = merged
-        && adi.take_merged(source, request, arrival.argument).is_none()
+        && !adi.take_merged(source, request, arrival.argument)
     {
         adi.stats.malformed += 1;
     }

@@ -195,6 +195,11 @@ impl Request {
         matches!(self.state, State::Done { .. }) || self.copy.is_some()
     }
 
+    /// A send to `dest` that has been offered and has no answer.
+    pub(crate) fn is_offered_to(&self, dest: Rank) -> bool {
+        self.state == State::Pending(Offer::Unanswered) && self.peer == Some(dest)
+    }
+
     /// How it ended; `None`: it is not complete.
     pub fn outcome(&self) -> Option<Outcome> {
         let cancelled = match self.state {
@@ -316,7 +321,16 @@ impl RequestPool {
     }
 
     /// Makes sure that `slots` slots are free, out of the heap; [`Full`] when heap or limit do not allow it.
+    #[inline]
     pub fn grow(&mut self, slots: u32) -> Result<(), Full> {
+        match self.free_slots >= slots {
+            true => Ok(()),
+            false => self.add_chunks(slots),
+        }
+    }
+
+    #[cold]
+    fn add_chunks(&mut self, slots: u32) -> Result<(), Full> {
         while self.free_slots < slots {
             let first = self.slots();
             if first + CHUNK_SLOTS > self.limit as usize {
@@ -361,15 +375,18 @@ impl RequestPool {
             .map(|chunk| &mut chunk[index as usize % CHUNK_SLOTS])
     }
 
-    fn take(&mut self, body: Body) -> Result<u32, Full> {
+    /// Takes a free slot: its index and generation.
+    fn take(&mut self, body: Body) -> Result<(u32, u32), Full> {
         let index = self.free;
         let slot = self.slot_mut(index).ok_or(Full)?;
-        let Body::Free { next } = core::mem::replace(&mut slot.body, body) else {
+        let Body::Free { next } = slot.body else {
             unreachable!("the free list holds free slots")
         };
+        slot.body = body;
+        let generation = slot.generation;
         self.free = next;
         self.free_slots -= 1;
-        Ok(index)
+        Ok((index, generation))
     }
 
     fn give_back(&mut self, index: u32) {
@@ -384,10 +401,10 @@ impl RequestPool {
 
     /// Takes a free slot for `request`.
     pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
-        let index = self.take(Body::Request(request))?;
+        let (index, generation) = self.take(Body::Request(request))?;
         self.live += 1;
         self.peak = self.peak.max(self.live);
-        Ok(self.id(index))
+        Ok(RequestId::new(index, generation))
     }
 
     /// The name of the request in slot `index`.
@@ -419,23 +436,56 @@ impl RequestPool {
         }
     }
 
-    /// Frees the request that `id` names; `None` when it names none (any more).
-    pub fn remove(&mut self, id: RequestId) -> Option<Request> {
-        let request = self.get(id)?.clone();
-        self.forgotten -= u32::from(self.is_forgotten(id.index()));
-        self.give_back(id.index());
-        self.live -= 1;
-        Some(request)
+    /// If the request that `id` names is complete, gives it up and says how it ended. A copy that waits for
+    /// its answer keeps the slot until then.
+    ///
+    /// # Panics
+    /// When `id` names none (any more).
+    pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
+        let request = self.get(id).expect("a live request");
+        let outcome = request.outcome()?;
+        match request.state {
+            State::Done { .. } => self.free_request(id.index()),
+            _ => self.give_up(id.index()),
+        }
+        Some(outcome)
     }
 
-    /// Nobody will ask how the request ended that `id` names.
+    /// Nobody will ask how the request ended that `id` names: frees it, now or when it has finished. One that
+    /// is not there any more is left at that.
     pub fn forget(&mut self, id: RequestId) {
-        if self.get(id).is_some()
-            && let Some(slot) = self.slot_mut(id.index())
-        {
-            let first = !core::mem::replace(&mut slot.forgotten, true);
-            self.forgotten += u32::from(first);
+        match self.get(id).map(|request| request.state) {
+            Some(State::Done { .. }) => self.free_request(id.index()),
+            Some(_) => self.give_up(id.index()),
+            None => {}
         }
+    }
+
+    fn give_up(&mut self, index: u32) {
+        let slot = self.slot_mut(index).expect("a live slot");
+        let first = !core::mem::replace(&mut slot.forgotten, true);
+        self.forgotten += u32::from(first);
+    }
+
+    fn free_request(&mut self, index: u32) {
+        self.give_back(index);
+        self.live -= 1;
+    }
+
+    /// The request in slot `index` has finished; frees it if nobody will ask how it ended. Returns the copy
+    /// that it had.
+    pub(crate) fn finish(&mut self, index: u32, cancelled: bool) -> Option<CopyId> {
+        let slot = self.slot_mut(index).expect("a live slot");
+        let Body::Request(request) = &mut slot.body else {
+            unreachable!("a queue names a slot that holds no request")
+        };
+        request.state = State::Done { cancelled };
+        let copy = request.copy.take();
+        if slot.forgotten {
+            self.forgotten -= 1;
+            self.free_request(index);
+        }
+        copy
     }
 
     /// Slots that are free without growing.
@@ -446,6 +496,30 @@ impl RequestPool {
     /// Nobody will ask how the request in slot `index` ended.
     pub(crate) fn is_forgotten(&self, index: u32) -> bool {
         self.slot(index).is_some_and(|slot| slot.forgotten)
+    }
+
+    /// The request in slot `index`, to change it, and its name.
+    pub(crate) fn named_mut(&mut self, index: u32) -> (RequestId, &mut Request) {
+        match self.slot_mut(index) {
+            Some(Slot {
+                body: Body::Request(request),
+                generation,
+                ..
+            }) => (RequestId::new(index, *generation), request),
+            _ => unreachable!("a queue names a slot that holds no request"),
+        }
+    }
+
+    /// The request in slot `index` and the slot before it in its queue.
+    pub(crate) fn at_and_before(&self, index: u32) -> (&Request, u32) {
+        match self.slot(index) {
+            Some(Slot {
+                body: Body::Request(request),
+                prev,
+                ..
+            }) => (request, prev[QUEUE]),
+            _ => unreachable!("a queue names a slot that holds no request"),
+        }
     }
 
     /// The request in slot `index`, which one of the device's own queues names.
@@ -472,6 +546,7 @@ impl RequestPool {
 
     pub(crate) fn insert_destination(&mut self, destination: Destination) -> Result<u32, Full> {
         self.take(Body::Destination(destination))
+            .map(|(index, _)| index)
     }
 
     pub(crate) fn remove_destination(&mut self, index: u32) {

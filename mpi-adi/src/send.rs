@@ -7,12 +7,11 @@ use net_torus::coord::Coord;
 
 use crate::copies::{COPY_BYTES, CopyId};
 use crate::envelope::{Context, Pattern, Rank, Tag};
-use crate::list::NONE;
 use crate::memory::{Span, UserMemory};
 use crate::pending::{Answered, Next};
 use crate::protocol::{Reply, Step, on_answer};
 use crate::request::{
-    Asked, KEPT_SLOTS, Mode, Offer, QUEUE, Request, RequestId, State, Withdrawal,
+    Asked, KEPT_SLOTS, Mode, Offer, Request, RequestId, RequestPool, State, Withdrawal,
 };
 use crate::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory, STEP_PACKETS, TURN_PACKETS};
@@ -76,18 +75,16 @@ impl Adi {
         let none = NoMemory::Requests {
             live: self.requests.named(),
         };
-        self.pending
-            .prepare(&mut self.requests, to.dest, keep)
-            .map_err(|_| none)?;
         let request = Request {
             mode: to.mode,
             length,
             ..Request::new(State::Pending(Offer::Unsent), to.pattern(), span)
         };
-        let id = self.requests.insert(request).map_err(|_| none)?;
         let rules = self.rules();
-        self.pending
-            .push(&mut self.requests, to.dest, id.index(), rules);
+        let id = self
+            .pending
+            .push(&mut self.requests, to.dest, request, keep, rules)
+            .map_err(|_| none)?;
         self.stats.messages_sent += 1;
         Ok(id)
     }
@@ -177,11 +174,15 @@ impl Adi {
         let mut sent = 0;
         while sent < STEP_PACKETS {
             let before = sent;
-            sent += self.push_stream(port, memory);
+            if self.stream.is_some() {
+                sent += self.push_stream(port, memory);
+            }
             if self.stream.is_none() {
                 sent += usize::from(self.offer_next(port, memory));
             }
-            sent += self.push_next_transfer(port, memory);
+            if !self.transfers.is_empty() {
+                sent += self.push_next_transfer(port, memory);
+            }
             if sent == before {
                 break;
             }
@@ -201,12 +202,10 @@ impl Adi {
             return true;
         }
         let rules = self.rules();
-        let (dest, slot) = match self.pending.next(&mut self.requests, rules) {
+        let (dest, slot, standing) = match self.pending.next(&mut self.requests, rules) {
             None => return false,
-            Some((dest, Next::Offer(slot))) => (dest, slot),
-            Some((dest, Next::Done)) => {
-                let more = self.pending.more(&self.requests);
-                self.pending.done(&mut self.requests);
+            Some((dest, Next::Offer(slot, standing))) => (dest, slot, standing),
+            Some((dest, Next::Done { more })) => {
                 self.send_done(
                     port,
                     dest,
@@ -218,28 +217,25 @@ impl Adi {
                 return true;
             }
         };
-        let standing = self.pending.standing(&self.requests, slot);
-        let id = self.requests.id(slot);
-        let request = self.requests.at(slot);
+        // Blocking calls go on when the heap is used up: theirs is the slot then, and the wait.
+        let may_keep_slot = self.requests.free_slots() >= KEPT_SLOTS;
+        let (id, request) = self.requests.named_mut(slot);
         let (span, length) = (request.span, request.length as usize);
+        let is_standard = request.mode == Mode::Standard;
         // A posted receive that takes no other source's messages is sure to take what it has asked for; and
         // two trips have been spent already.
         let limit = match request.asked {
             Some(Asked { exact: true, .. }) => 2 * self.eager_limit,
-            _ if standing.eager && request.mode == Mode::Standard => self.eager_limit,
+            _ if standing.eager && is_standard => self.eager_limit,
             _ => 0,
         };
         let eager = length > INLINE_BYTES && length <= limit;
-        let may_copy = request.copy.is_none()
-            && request.mode == Mode::Standard
-            && length <= COPY_BYTES
-            // Blocking calls go on when the heap is used up: theirs is the slot then, and the wait.
-            && self.requests.free_slots() >= KEPT_SLOTS;
-        if may_copy {
-            let copy = self.copies.make(length, |out| memory.read(span, 0, out));
-            self.requests.at_mut(slot).copy = copy;
+        request.eager = eager;
+        if is_standard && length <= COPY_BYTES && may_keep_slot && request.copy.is_none() {
+            request.copy = self
+                .copies
+                .make(length, |out| memory.read(span, 0, out));
         }
-        let request = self.requests.at(slot);
         let copy = request.copy;
         let rts = Rts {
             context: request.context,
@@ -247,7 +243,7 @@ impl Adi {
             length: request.length,
             request: id.0,
             age: self.peers.ages(dest).to,
-            synchronous: request.mode == Mode::Synchronous,
+            synchronous: !is_standard,
             inline: length <= INLINE_BYTES,
             eager,
             in_order: standing.in_order,
@@ -275,9 +271,7 @@ impl Adi {
             }
         });
         self.stats.cts_merged += u64::from(header.argument);
-        self.pending.offered(&mut self.requests, slot, standing);
         self.stats.rts_sent += 1;
-        self.requests.at_mut(slot).eager = eager;
         if eager {
             self.stream = Some(Stream {
                 slot,
@@ -411,9 +405,6 @@ impl Adi {
         memory: &M,
     ) -> usize {
         let slot = self.transfers.head();
-        if self.transfers.is_empty() {
-            return 0;
-        }
         let request = self.requests.at(slot);
         let (State::Sending(mut transfer), span, copy, Some(dest)) =
             (request.state, request.span, request.copy, request.peer)
@@ -478,7 +469,12 @@ impl Adi {
         let Some((dest, slot, fields)) = self.answered(arrival) else {
             return;
         };
-        self.taken_before(dest, slot, fields.before);
+        if fields.before > 0 {
+            let is_offered = self.requests.at(slot).is_offered_to(dest);
+            if !is_offered || !self.all_taken(dest, slot, fields.before, false) {
+                self.stats.malformed += 1;
+            }
+        }
         let Some(step) = self.step(slot, reply) else {
             return;
         };
@@ -531,49 +527,37 @@ impl Adi {
     }
 
     /// The message in `slot` to `dest`, or one behind it, has been answered, and with it the `count` offers
-    /// directly before `slot`: they have been taken, data and all.
-    fn taken_before(&mut self, dest: Rank, slot: u32, count: u8) {
+    /// directly before `slot`, and `slot` if it is `included`: they have been taken, data and all. False when
+    /// there are no such offers.
+    fn all_taken(&mut self, dest: Rank, slot: u32, count: u8, included: bool) -> bool {
         let rules = self.rules();
-        for _ in 0..count {
-            let before = match self.requests.at(slot).state {
-                State::Pending(_) => self.requests.prev_in::<QUEUE>(slot),
-                _ => NONE,
-            };
-            if before == NONE
-                || self.requests.at(before).state != State::Pending(Offer::Unanswered)
-            {
-                self.stats.malformed += 1;
-                return;
+        let Adi {
+            pending,
+            requests,
+            copies,
+            ..
+        } = self;
+        let finish = |requests: &mut RequestPool, slot| {
+            if let Some(copy) = requests.finish(slot, false) {
+                copies.free(copy);
             }
-            self.stats.cts_received += 1;
-            self.pending.answered(
-                &mut self.requests,
-                dest,
-                before,
-                Answered::Taken,
-                false,
-                rules,
-            );
-            self.finish(before, false);
+        };
+        let all = pending.all_taken(requests, dest, slot, count, included, rules, finish);
+        if all {
+            self.stats.cts_received += u64::from(count) + u64::from(included);
         }
+        all
     }
 
     /// An RTS of `dest` says that our message `request` and those offered directly before it, `count` in all,
-    /// have been taken. `None` when there is no such message.
-    pub(crate) fn take_merged(&mut self, dest: Rank, request: u32, count: u16) -> Option<()> {
+    /// have been taken. False when there are no such messages.
+    pub(crate) fn take_merged(&mut self, dest: Rank, request: u32, count: u16) -> bool {
+        let Ok(before) = u8::try_from(count.saturating_sub(1)) else {
+            return false;
+        };
         let id = RequestId(request);
-        let request = self.requests.get(id)?;
-        if request.state != State::Pending(Offer::Unanswered) || request.peer != Some(dest) {
-            return None;
-        }
-        let before = u8::try_from(count.checked_sub(1)?).ok()?;
-        self.taken_before(dest, id.index(), before);
-        self.stats.cts_received += 1;
-        let (taken, rules) = (Answered::Taken, self.rules());
-        self.pending
-            .answered(&mut self.requests, dest, id.index(), taken, false, rules);
-        self.finish(id.index(), false);
-        Some(())
+        let ours = self.requests.get(id).is_some_and(|r| r.is_offered_to(dest));
+        ours && self.all_taken(dest, id.index(), before, true)
     }
 
     fn begin_transfer(&mut self, slot: u32, fields: &Fields) {

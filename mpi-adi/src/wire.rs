@@ -170,8 +170,8 @@ impl Rts {
 
 /// A byte with the flags that are set.
 fn flags<const N: usize>(all: [(bool, u8); N]) -> u8 {
-    let set = all.into_iter().filter(|(set, _)| *set);
-    set.map(|(_, flag)| flag).sum()
+    all.iter()
+        .fold(0, |flags, &(set, flag)| flags | if set { flag } else { 0 })
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
