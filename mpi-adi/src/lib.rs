@@ -22,7 +22,7 @@
 //! | answers | incoming traffic | the network's priority FIFO; the peer table for resendAll | constant |
 //! | peer table | the job | 2.5 bytes a process, at start | constant |
 //! | requests, pending send queues | the program's own calls | the program's heap | the node's RAM; an error when used up |
-//! | copies of short messages without an answer | nothing | the device itself | [`copies::COPIES`] of [`copies::COPY_BYTES`] bytes |
+//! | light sends | nothing | the device itself | [`light::LIGHTS`] of [`light::LIGHT_BYTES`] bytes |
 //! | armed probes | the program's own probes, at most [`probe::ARMED_PROBES`] | the program's heap | as above |
 //!
 //! The core ([`protocol`], [`pending`], [`matching`], [`region`], [`peers`], [`send`], [`recv`]) does no I/O, reads no
@@ -44,7 +44,6 @@ pub mod call;
 mod cart;
 pub mod coll;
 pub mod comm;
-pub mod copies;
 pub mod datatype;
 pub mod envelope;
 pub mod error;
@@ -52,6 +51,7 @@ mod group;
 pub mod kernel;
 #[allow(unsafe_code)]
 pub mod lend;
+pub mod light;
 pub mod list;
 pub mod matching;
 #[allow(unsafe_code)]
@@ -77,8 +77,8 @@ use core::hash::{Hash, Hasher};
 use msg_layer::{Handlers, Port};
 use net_torus::coord::{Coord, Shape};
 
-use crate::copies::Copies;
 use crate::envelope::Rank;
+use crate::light::Lights;
 use crate::list::List;
 use crate::matching::Matching;
 use crate::memory::UserMemory;
@@ -87,7 +87,7 @@ use crate::pending::Pending;
 use crate::probe::Probes;
 use crate::protocol::Rules;
 use crate::region::{BLOCK_BYTES, Blocks, Region};
-use crate::request::{KEPT_SLOTS, MAX_SLOTS, Request, RequestId, RequestPool};
+use crate::request::{KEPT_SLOTS, MAX_SLOTS, RequestId, RequestPool, State};
 
 pub use crate::api::{Mpi, Source, TagSelector};
 pub use crate::comm::{Communicator, Status};
@@ -111,10 +111,10 @@ pub const DEFAULT_EAGER_LIMIT: usize = 8192;
 pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
 /// Sources to which an answer may be late at the same time.
 pub const LATE_SOURCES: usize = 4;
-/// Messages of one source that share an answer, at most; fewer than there are copies at the sender, so that
-/// it never waits for an answer that is late.
+/// Messages of one source that share an answer, at most; fewer than there are light sends, so that the sender
+/// need not wait for an answer that is late.
 pub const SHARED_ANSWER: u8 = 16;
-const _: () = assert!((SHARED_ANSWER as usize) < copies::COPIES);
+const _: () = assert!((SHARED_ANSWER as usize) < light::LIGHTS);
 /// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
 pub const EAGER_SOURCES: usize = 16;
 /// Data packets that one transfer sends before the next one has its turn.
@@ -284,8 +284,8 @@ pub struct Adi {
     coming: heapless::Vec<recv::Coming, EAGER_SOURCES>,
     /// Greatest message in bytes that is sent eagerly.
     eager_limit: usize,
-    /// Short messages that are complete for the program before they have an answer.
-    copies: Copies,
+    /// Short messages that do not wait for their answers.
+    lights: Lights,
     /// Answers for which nobody waits.
     late: heapless::Vec<recv::Late, LATE_SOURCES>,
     /// Held sends that the program wants back, whose receivers are still to be asked.
@@ -322,7 +322,7 @@ impl Hash for Adi {
         self.transfers.hash(state);
         self.stream.hash(state);
         self.coming.hash(state);
-        self.copies.hash(state);
+        self.lights.hash(state);
         self.late.hash(state);
         self.owing.hash(state);
         self.cancels.hash(state);
@@ -375,7 +375,7 @@ impl Adi {
             stream: None,
             coming: heapless::Vec::new(),
             eager_limit: DEFAULT_EAGER_LIMIT,
-            copies: Copies::new(),
+            lights: Lights::new(),
             late: heapless::Vec::new(),
             cancels: List::default(),
             owing: List::default(),
@@ -472,6 +472,7 @@ impl Adi {
             && self.stream.is_none()
             && self.owing.is_empty()
             && self.cancels.is_empty()
+            && self.lights.is_empty()
             && self.late.is_empty()
             && self.peers.owed() == 0
     }
@@ -538,20 +539,22 @@ impl Adi {
         self.requests.forget(id);
     }
 
-    /// The request is complete, or there is none of that name.
+    /// The request has finished, or there is none of that name.
     pub fn is_done(&self, id: RequestId) -> bool {
-        self.requests.get(id).is_none_or(Request::is_complete)
+        self.requests
+            .get(id)
+            .is_none_or(|request| matches!(request.state, State::Done { .. }))
     }
 
-    /// There is a request of that name, which has not been given up.
+    /// There is a request of that name.
     pub fn knows(&self, id: RequestId) -> bool {
-        self.requests.get(id).is_some() && !self.requests.is_forgotten(id.index())
+        self.requests.get(id).is_some()
     }
 
     /// The request in `slot` has finished; the caller names the slot no more after that.
     fn finish(&mut self, slot: u32, cancelled: bool) {
-        if let Some(copy) = self.requests.finish(slot, cancelled) {
-            self.copies.free(copy);
+        if let Some(light) = self.requests.finish(slot, cancelled) {
+            self.lights.free(light);
         }
     }
 }

@@ -164,6 +164,8 @@ pub struct Pending {
     chains: HashMap<Key, List, FxBuildHasher>,
     /// Messages that are in no chain, each of which may need a new one.
     unchained: usize,
+    /// Messages that may enter at any moment, for which there is room.
+    expected: usize,
     /// The destination that was last looked for, and its slot: most often it is the next one, too.
     last: (Rank, u32),
     /// The destination whose queue has last become empty, kept for the next message to it.
@@ -178,6 +180,7 @@ impl Default for Pending {
             by_rank: HashMap::default(),
             chains: HashMap::default(),
             unchained: 0,
+            expected: 0,
             last: (0, NONE),
             idle: NONE,
             ready: List::default(),
@@ -208,11 +211,27 @@ fn key(requests: &RequestPool, dest: Rank, slot: u32) -> Key {
 }
 
 impl Pending {
-    /// Makes sure that so many messages can be entered.
+    /// Makes sure that so many messages can be entered, out of the heap, beside those that are expected.
     pub fn reserve(&mut self, messages: usize) -> Result<(), Full> {
+        let messages = messages + self.expected;
         let chains = self.unchained + messages;
         self.chains.try_reserve(chains).map_err(|_| Full)?;
         self.by_rank.try_reserve(messages).map_err(|_| Full)
+    }
+
+    /// `count` messages more may enter, for which [`Pending::reserve`] has made room.
+    pub(crate) fn expect(&mut self, count: usize) {
+        self.expected += count;
+    }
+
+    /// `count` messages that were expected will not enter, or are about to.
+    pub(crate) fn expect_no_more(&mut self, count: usize) {
+        self.expected -= count;
+    }
+
+    /// The destination has a queue.
+    pub(crate) fn has(&self, dest: Rank) -> bool {
+        self.destinations() > 0 && self.by_rank.get(&dest).is_some_and(|&at| at != self.idle)
     }
 
     /// Destinations with pending messages, or whose notice has still to be carried out.
@@ -265,17 +284,44 @@ impl Pending {
         keep: u32,
         rules: Rules,
     ) -> Result<RequestId, Full> {
+        let is_new = self.find(dest).is_none();
+        if is_new {
+            self.drop_idle(requests);
+        }
+        requests.grow(1 + u32::from(is_new) + keep)?;
+        self.reserve(1 + keep as usize)?;
+        let at = self.queue_of(requests, dest);
+        request.serial = requests.destination(at).serial;
+        let id = requests.insert(request).expect("there is a free slot");
+        self.append(requests, at, id.index());
+        self.list_if_ready(requests, at, rules);
+        Ok(id)
+    }
+
+    /// A light send, whose request is in `slot`, enters the queue of its destination `dest`: it has been
+    /// offered or is unsent. There is a free slot for the destination.
+    pub fn enter_light(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
+        let at = self.queue_of(requests, dest);
+        let destination = requests.destination(at);
+        let (serial, fresh) = (destination.serial, destination.fresh);
+        requests.at_mut(slot).serial = serial;
+        self.append(requests, at, slot);
+        if requests.at(slot).state == State::Pending(Offer::Unanswered) {
+            let destination = requests.destination_mut(at);
+            destination.unanswered += 1;
+            destination.fresh = fresh;
+        }
+        self.list_if_ready(requests, at, rules);
+    }
+
+    /// The destination's slot; it takes a free one when the destination is new.
+    fn queue_of(&mut self, requests: &mut RequestPool, dest: Rank) -> u32 {
         let at = match self.find(dest) {
-            Some(at) => {
-                requests.grow(1 + keep)?;
-                self.reserve(1 + keep as usize)?;
-                at
-            }
+            Some(at) => at,
             None => {
-                self.drop_idle(requests);
-                requests.grow(2 + keep)?;
-                self.reserve(1 + keep as usize)?;
-                let at = requests.insert_destination(Destination::new(dest))?;
+                let at = requests
+                    .insert_destination(Destination::new(dest))
+                    .expect("there is a free slot");
                 self.by_rank.insert(dest, at);
                 self.last = (dest, at);
                 at
@@ -284,28 +330,23 @@ impl Pending {
         if self.idle == at {
             self.idle = NONE;
         }
-        let destination = requests.destination_mut(at);
-        let (mut queue, serial) = (destination.queue, destination.serial);
-        destination.serial = serial.wrapping_add(1);
-        request.serial = serial;
-        let id = requests.insert(request).expect("there is a free slot");
-        let slot = id.index();
+        at
+    }
+
+    fn append(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
+        let mut queue = requests.destination(at).queue;
         queue.push(requests, slot);
         let destination = requests.destination_mut(at);
         destination.queue = queue;
+        destination.serial = destination.serial.wrapping_add(1);
         if destination.fresh == NONE {
             destination.fresh = slot;
         }
-        let is_new = !destination.listed && destination.is_ready(rules);
-        destination.listed |= is_new;
         self.unchained += 1;
-        if destination.chained {
+        let (dest, chained) = (destination.rank, destination.chained);
+        if chained {
             self.enter(requests, dest, slot);
         }
-        if is_new {
-            self.ready.push(requests, at);
-        }
-        Ok(id)
     }
 
     /// Enters a message into the chain of its context and tag.
@@ -461,8 +502,7 @@ impl Pending {
     /// Takes a message that has been accepted, or withdrawn, out of everything.
     fn take_out(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
         let destination = requests.destination(at);
-        let (dest, mut queue, chained) =
-            (destination.rank, destination.queue, destination.chained);
+        let (dest, mut queue, chained) = (destination.rank, destination.queue, destination.chained);
         if let Some(asked) = requests
             .at_mut(slot)
             .asked
@@ -677,8 +717,7 @@ impl Pending {
 
     fn take_turn(&mut self, requests: &mut RequestPool, at: u32) -> (Rank, Next) {
         let destination = requests.destination_mut(at);
-        let (rank, throttled, fresh) =
-            (destination.rank, destination.throttled, destination.fresh);
+        let (rank, throttled, fresh) = (destination.rank, destination.throttled, destination.fresh);
         let more = destination.refused > 0;
         destination.notice = Notice::Closed;
         let slot = destination.next_offer();

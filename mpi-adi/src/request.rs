@@ -12,8 +12,8 @@ use core::hash::{Hash, Hasher};
 use msg_layer::{Landing, Transfer};
 
 use crate::Outcome;
-use crate::copies::CopyId;
 use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
+use crate::light::LightId;
 use crate::list::{Links, NONE};
 use crate::memory::Span;
 use crate::pending::Destination;
@@ -25,14 +25,25 @@ pub const CHUNK_SLOTS: usize = if cfg!(feature = "variants") { 4 } else { 32 };
 pub const KEPT_SLOTS: u32 = 3;
 const INDEX_BITS: u32 = 22;
 const GENERATION_MASK: u32 = (1 << (31 - INDEX_BITS)) - 1;
-/// Greatest number of slots: all but the last names, which notices use for what is no receive.
-pub const MAX_SLOTS: usize = (1 << INDEX_BITS) - 32;
+/// Greatest number of slots: all but the last names, which light sends have on the wire, and notices use for
+/// what is no receive.
+pub const MAX_SLOTS: usize = (1 << INDEX_BITS) - 64;
 
 /// A request's name: index and generation, top bit clear.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RequestId(pub u32);
 
 impl RequestId {
+    /// The name on the wire of the light send at `place`.
+    pub(crate) fn light(place: u32, generation: u32) -> Self {
+        Self::new(MAX_SLOTS as u32 + place, generation)
+    }
+
+    /// The place of the light send, if it is the name of one.
+    pub(crate) fn light_index(self) -> Option<u32> {
+        self.index().checked_sub(MAX_SLOTS as u32)
+    }
+
     fn new(index: u32, generation: u32) -> Self {
         RequestId((generation & GENERATION_MASK) << INDEX_BITS | index)
     }
@@ -81,6 +92,8 @@ pub enum Withdrawal {
 /// Where a request stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
+    /// Send: light, and has not left yet.
+    Light,
     /// Send: in the destination's pending send queue.
     Pending(Offer),
     /// Send: recorded at the receiver without a buffer (NCTSD); waits for CTS.
@@ -112,7 +125,8 @@ impl State {
     fn is_listed(&self) -> bool {
         match self {
             State::Pending(_) | State::Sending(_) | State::Posted | State::Owing { .. } => true,
-            State::Held
+            State::Light
+            | State::Held
             | State::Streaming
             | State::Landing(_)
             | State::Bound
@@ -148,8 +162,8 @@ pub struct Request {
     pub withdrawal: Withdrawal,
     /// Send: it was last offered with its data following at once.
     pub eager: bool,
-    /// Send: where its data is, when it is complete for the program before its answer has come.
-    pub copy: Option<CopyId>,
+    /// Send: it was a light one, whose data is there; it is complete for the program.
+    pub light: Option<LightId>,
 }
 
 /// A posted receive for which a receiver asks to be offered a message.
@@ -186,13 +200,8 @@ impl Request {
             in_order: false,
             withdrawal: Withdrawal::None,
             eager: false,
-            copy: None,
+            light: None,
         }
-    }
-
-    /// It is complete for the program.
-    pub fn is_complete(&self) -> bool {
-        matches!(self.state, State::Done { .. }) || self.copy.is_some()
     }
 
     /// A send to `dest` that has been offered and has no answer.
@@ -200,12 +209,10 @@ impl Request {
         self.state == State::Pending(Offer::Unanswered) && self.peer == Some(dest)
     }
 
-    /// How it ended; `None`: it is not complete.
+    /// How it ended; `None`: it has not finished.
     pub fn outcome(&self) -> Option<Outcome> {
-        let cancelled = match self.state {
-            State::Done { cancelled } => cancelled,
-            _ if self.copy.is_some() => false,
-            _ => return None,
+        let State::Done { cancelled } = self.state else {
+            return None;
         };
         Some(Outcome {
             source: self.peer.unwrap_or(0),
@@ -275,6 +282,8 @@ pub struct RequestPool {
     chunks: Vec<Box<[Slot; CHUNK_SLOTS]>>,
     free: u32,
     free_slots: u32,
+    /// Free slots that are set aside.
+    aside: u32,
     live: u32,
     /// Of these, those for whose end nobody will ask.
     forgotten: u32,
@@ -290,6 +299,7 @@ impl RequestPool {
             chunks: Vec::new(),
             free: NONE,
             free_slots: 0,
+            aside: 0,
             live: 0,
             forgotten: 0,
             peak: 0,
@@ -320,13 +330,25 @@ impl RequestPool {
         self.chunks.len() * CHUNK_SLOTS
     }
 
-    /// Makes sure that `slots` slots are free, out of the heap; [`Full`] when heap or limit do not allow it.
+    /// Makes sure that `slots` slots are free beside those set aside, out of the heap; [`Full`] when heap or
+    /// limit do not allow it.
     #[inline]
     pub fn grow(&mut self, slots: u32) -> Result<(), Full> {
+        let slots = slots + self.aside;
         match self.free_slots >= slots {
             true => Ok(()),
             false => self.add_chunks(slots),
         }
+    }
+
+    /// Sets `slots` free slots aside, which [`RequestPool::grow`] has found.
+    pub(crate) fn set_aside(&mut self, slots: u32) {
+        self.aside += slots;
+    }
+
+    /// Gives back slots that were set aside.
+    pub(crate) fn put_back(&mut self, slots: u32) {
+        self.aside -= slots;
     }
 
     #[cold]
@@ -436,18 +458,13 @@ impl RequestPool {
         }
     }
 
-    /// If the request that `id` names is complete, gives it up and says how it ended. A copy that waits for
-    /// its answer keeps the slot until then.
+    /// If the request that `id` names has finished, frees it and says how it ended.
     ///
     /// # Panics
     /// When `id` names none (any more).
     pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
-        let request = self.get(id).expect("a live request");
-        let outcome = request.outcome()?;
-        match request.state {
-            State::Done { .. } => self.free_request(id.index()),
-            _ => self.give_up(id.index()),
-        }
+        let outcome = self.get(id).expect("a live request").outcome()?;
+        self.free_request(id.index());
         Some(outcome)
     }
 
@@ -472,30 +489,20 @@ impl RequestPool {
         self.live -= 1;
     }
 
-    /// The request in slot `index` has finished; frees it if nobody will ask how it ended. Returns the copy
-    /// that it had.
-    pub(crate) fn finish(&mut self, index: u32, cancelled: bool) -> Option<CopyId> {
+    /// The request in slot `index` has finished; frees it if nobody will ask how it ended. Returns the light
+    /// send that it was.
+    pub(crate) fn finish(&mut self, index: u32, cancelled: bool) -> Option<LightId> {
         let slot = self.slot_mut(index).expect("a live slot");
         let Body::Request(request) = &mut slot.body else {
             unreachable!("a queue names a slot that holds no request")
         };
         request.state = State::Done { cancelled };
-        let copy = request.copy.take();
+        let light = request.light.take();
         if slot.forgotten {
             self.forgotten -= 1;
             self.free_request(index);
         }
-        copy
-    }
-
-    /// Slots that are free without growing.
-    pub(crate) fn free_slots(&self) -> u32 {
-        self.free_slots
-    }
-
-    /// Nobody will ask how the request in slot `index` ended.
-    pub(crate) fn is_forgotten(&self, index: u32) -> bool {
-        self.slot(index).is_some_and(|slot| slot.forgotten)
+        light
     }
 
     /// The request in slot `index`, to change it, and its name.
@@ -578,7 +585,12 @@ impl RequestPool {
 /// neither measures nor the order of the free list are hashed.
 impl Hash for RequestPool {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        for (slot, index) in self.chunks.iter().flat_map(|chunk| chunk.iter()).zip(0u32..) {
+        for (slot, index) in self
+            .chunks
+            .iter()
+            .flat_map(|chunk| chunk.iter())
+            .zip(0u32..)
+        {
             let is_listed = match &slot.body {
                 Body::Free { .. } => continue,
                 Body::Request(request) => {

@@ -5,13 +5,13 @@ use msg_layer::header::{Header, SHORT_BYTES};
 use msg_layer::{Arrival, Class, Port, Transfer, tx};
 use net_torus::coord::Coord;
 
-use crate::copies::{COPY_BYTES, CopyId};
 use crate::envelope::{Context, Pattern, Rank, Tag};
+use crate::light::{LIGHT_BYTES, LIGHT_SLOTS, LightId, Stage};
 use crate::memory::{Span, UserMemory};
 use crate::pending::{Answered, Next};
 use crate::protocol::{Reply, Step, on_answer};
 use crate::request::{
-    Asked, KEPT_SLOTS, Mode, Offer, Request, RequestId, RequestPool, State, Withdrawal,
+    Asked, Full, KEPT_SLOTS, Mode, Offer, Request, RequestId, RequestPool, State, Withdrawal,
 };
 use crate::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory, STEP_PACKETS, TURN_PACKETS};
@@ -75,11 +75,22 @@ impl Adi {
         let none = NoMemory::Requests {
             live: self.requests.named(),
         };
-        let request = Request {
-            mode: to.mode,
-            length,
-            ..Request::new(State::Pending(Offer::Unsent), to.pattern(), span)
-        };
+        let mut request = Request::new(State::Pending(Offer::Unsent), to.pattern(), span);
+        (request.mode, request.length) = (to.mode, length);
+        let can_be_light = to.mode == Mode::Standard && span.len() <= LIGHT_BYTES;
+        if can_be_light
+            && !self.lights.is_full()
+            && !self.pending.has(to.dest)
+            && self.set_aside(keep).is_ok()
+        {
+            request.state = State::Light;
+            let id = self.requests.insert(request).map_err(|_| none)?;
+            self.lights
+                .start(to.dest, to.tag, to.context, id.index(), span);
+            self.stats.messages_sent += 1;
+            return Ok(id);
+        }
+        self.enter_lights(to.dest);
         let rules = self.rules();
         let id = self
             .pending
@@ -87,6 +98,66 @@ impl Adi {
             .map_err(|_| none)?;
         self.stats.messages_sent += 1;
         Ok(id)
+    }
+
+    /// Sees to it that there is a slot for a light send, and sets aside what it needs should it not stay light.
+    fn set_aside(&mut self, keep: u32) -> Result<(), Full> {
+        self.requests.grow(1 + LIGHT_SLOTS + keep)?;
+        self.pending.reserve(1 + keep as usize)?;
+        self.requests.set_aside(LIGHT_SLOTS);
+        self.pending.expect(1);
+        Ok(())
+    }
+
+    /// What was set aside for `count` light sends is not needed any more, or is to be used.
+    fn use_aside(&mut self, count: u32) {
+        self.requests.put_back(count * LIGHT_SLOTS);
+        self.pending.expect_no_more(count as usize);
+    }
+
+    /// The light sends to `dest` enter its pending send queue, as if they had been there from the start.
+    fn enter_lights(&mut self, dest: Rank) {
+        if self.lights.is_empty() {
+            return;
+        }
+        let rules = self.rules();
+        for light in self.lights.to(dest) {
+            let slot = match self.lights.at(light).stage {
+                Stage::Unsent { slot, .. } => {
+                    self.requests.at_mut(slot).state = State::Pending(Offer::Unsent);
+                    self.lights.free(light);
+                    slot
+                }
+                _ => {
+                    let slot = self.insert_offered(light);
+                    self.lights.queued(light, slot);
+                    slot
+                }
+            };
+            self.use_aside(1);
+            self.pending
+                .enter_light(&mut self.requests, dest, slot, rules);
+        }
+    }
+
+    /// The request of a light send that has left, which the program has been told is complete.
+    fn insert_offered(&mut self, light: LightId) -> u32 {
+        let from = self.lights.at(light);
+        let pattern = Pattern {
+            source: Some(from.dest),
+            tag: Some(from.tag),
+            context: from.context,
+        };
+        let offered = State::Pending(Offer::Unanswered);
+        let request = Request {
+            length: from.length.into(),
+            in_order: true,
+            light: Some(light),
+            ..Request::new(offered, pattern, Span::EMPTY)
+        };
+        let id = self.requests.insert(request).expect("set aside for it");
+        self.requests.forget(id);
+        id.index()
     }
 
     /// Priority packets that are owed: notices, and CTSs for receives that matched a record without a
@@ -198,6 +269,10 @@ impl Adi {
             self.send_done(port, dest, Done { age, more: false });
             return true;
         }
+        if self.lights.next_unsent().is_some() {
+            self.send_light(port, memory);
+            return true;
+        }
         if self.send_cancel(port) {
             return true;
         }
@@ -217,8 +292,6 @@ impl Adi {
                 return true;
             }
         };
-        // Blocking calls go on when the heap is used up: theirs is the slot then, and the wait.
-        let may_keep_slot = self.requests.free_slots() >= KEPT_SLOTS;
         let (id, request) = self.requests.named_mut(slot);
         let (span, length) = (request.span, request.length as usize);
         let is_standard = request.mode == Mode::Standard;
@@ -231,12 +304,7 @@ impl Adi {
         };
         let eager = length > INLINE_BYTES && length <= limit;
         request.eager = eager;
-        if is_standard && length <= COPY_BYTES && may_keep_slot && request.copy.is_none() {
-            request.copy = self
-                .copies
-                .make(length, |out| memory.read(span, 0, out));
-        }
-        let copy = request.copy;
+        let light = request.light;
         let rts = Rts {
             context: request.context,
             tag: request.tag.unwrap_or(0),
@@ -249,29 +317,13 @@ impl Adi {
             in_order: standing.in_order,
             more: standing.more,
             follows: standing.follows,
-            patient: copy.is_some(),
+            patient: light.is_some(),
             asked: request.asked.map(|asked| asked.receive),
         };
-        let bytes = rts.bytes() + if rts.inline { length } else { 0 };
-        let late = match bytes + MERGED_BYTES <= SHORT_BYTES {
-            true => self.take_late(dest),
-            false => None,
-        };
-        let header = Header {
-            argument: late.map_or(0, |late| late.count.into()),
-            ..self.header(wire::RTS)
-        };
-        let merged = late.map(|late| late.request.to_le_bytes());
-        let bytes = bytes + if late.is_some() { MERGED_BYTES } else { 0 };
-        self.send_now(port, Class::Normal, dest, header, bytes, |out| {
-            let (out, tail) = out.split_at_mut(bytes - merged.map_or(0, |m| m.len()));
-            self.read(memory, copy, span, 0, rts.emit(out));
-            if let Some(merged) = merged {
-                tail.copy_from_slice(&merged);
-            }
+        let data = if rts.inline { length } else { 0 };
+        self.send_rts(port, dest, &rts, data, |adi, out| {
+            adi.read(memory, light, span, 0, out)
         });
-        self.stats.cts_merged += u64::from(header.argument);
-        self.stats.rts_sent += 1;
         if eager {
             self.stream = Some(Stream {
                 slot,
@@ -287,17 +339,82 @@ impl Adi {
         true
     }
 
-    /// Reads a message's data: out of its copy, or of the program's buffer.
+    /// The next light send leaves, and its request is complete.
+    fn send_light<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) {
+        let Some(id) = self.lights.next_unsent() else {
+            return;
+        };
+        let light = *self.lights.at(id);
+        let Stage::Unsent { slot, .. } = light.stage else {
+            unreachable!("it is still to leave")
+        };
+        self.lights.leave(|span, out| memory.read(span, 0, out));
+        let rts = Rts {
+            context: light.context,
+            tag: light.tag,
+            length: light.length.into(),
+            request: self.lights.name(id).0,
+            age: self.peers.ages(light.dest).to,
+            synchronous: false,
+            inline: true,
+            eager: false,
+            // There is no queue: everything before it has been accepted, or is light too.
+            in_order: true,
+            more: false,
+            follows: false,
+            patient: true,
+            asked: None,
+        };
+        let bytes = light.length.into();
+        self.send_rts(port, light.dest, &rts, bytes, |adi, out| {
+            out.copy_from_slice(adi.lights.bytes(id))
+        });
+        self.finish(slot, false);
+    }
+
+    /// Sends an RTS with so many bytes of data, which `read` writes; and with it an answer that is late.
+    fn send_rts<P: Port>(
+        &mut self,
+        port: &mut P,
+        dest: Rank,
+        rts: &Rts,
+        data: usize,
+        read: impl FnOnce(&Adi, &mut [u8]),
+    ) {
+        let mut bytes = rts.bytes() + data;
+        let late = match bytes + MERGED_BYTES <= SHORT_BYTES {
+            true => self.take_late(dest),
+            false => None,
+        };
+        let mut header = self.header(wire::RTS);
+        if let Some(late) = late {
+            header.argument = late.count.into();
+            bytes += MERGED_BYTES;
+            self.stats.cts_merged += u64::from(late.count);
+        }
+        self.stats.rts_sent += 1;
+        self.send_now(port, Class::Normal, dest, header, bytes, |out| {
+            let rest = rts.emit(out);
+            let Some(late) = late else {
+                return read(self, rest);
+            };
+            let (data, merged) = rest.split_at_mut(data);
+            read(self, data);
+            merged.copy_from_slice(&late.request.to_le_bytes());
+        });
+    }
+
+    /// Reads a message's data: out of the light send that it was, or of the program's buffer.
     fn read<M: UserMemory + ?Sized>(
         &self,
         memory: &M,
-        copy: Option<CopyId>,
+        light: Option<LightId>,
         span: Span,
         offset: usize,
         out: &mut [u8],
     ) {
-        match copy {
-            Some(copy) => out.copy_from_slice(&self.copies.bytes(copy)[offset..][..out.len()]),
+        match light {
+            Some(light) => out.copy_from_slice(&self.lights.bytes(light)[offset..][..out.len()]),
             None => memory.read(span, offset, out),
         }
     }
@@ -328,11 +445,12 @@ impl Adi {
 
     /// The program cancels the send in `slot`: true when that ends it at once.
     pub(crate) fn withdraw(&mut self, slot: u32) -> bool {
-        let request = self.requests.at_mut(slot);
-        if request.copy.is_some() {
-            // It is complete.
-            return false;
+        if self.requests.at(slot).state == State::Light
+            && let Some(dest) = self.requests.at(slot).peer
+        {
+            self.enter_lights(dest);
         }
+        let request = self.requests.at_mut(slot);
         match (request.state, request.withdrawal) {
             (State::Pending(Offer::Unanswered), _) => request.withdrawal = Withdrawal::Wanted,
             (State::Pending(offer), _) => {
@@ -406,8 +524,8 @@ impl Adi {
     ) -> usize {
         let slot = self.transfers.head();
         let request = self.requests.at(slot);
-        let (State::Sending(mut transfer), span, copy, Some(dest)) =
-            (request.state, request.span, request.copy, request.peer)
+        let (State::Sending(mut transfer), span, light, Some(dest)) =
+            (request.state, request.span, request.light, request.peer)
         else {
             unreachable!("the list of transfers holds sends under way")
         };
@@ -419,7 +537,7 @@ impl Adi {
             wire::DATA,
             TURN_PACKETS,
             |offset, out| {
-                self.read(memory, copy, span, offset as usize, out);
+                self.read(memory, light, span, offset as usize, out);
             },
         );
         if transfer.is_out() {
@@ -439,16 +557,40 @@ impl Adi {
     fn answered(&mut self, arrival: &Arrival<'_>) -> Option<(Rank, u32, Fields)> {
         let named = Fields::parse(arrival.bytes).and_then(|fields| {
             let source = self.shape.rank(arrival.source)?;
-            let id = RequestId(fields.request);
-            let request = self.requests.get(id)?;
-            let ours = matches!(request.state, State::Pending(_) | State::Held)
-                && request.peer == Some(source);
-            ours.then_some((source, id.index(), fields))
+            Some((source, self.named_by(source, fields.request)?, fields))
         });
         if named.is_none() {
             self.stats.malformed += 1;
         }
         named
+    }
+
+    /// The slot of the pending or held send that `dest` names so, one that was light included.
+    fn named_by(&self, dest: Rank, name: u32) -> Option<u32> {
+        let id = RequestId(name);
+        if let Some(light) = self.lights.find(id, dest) {
+            let Stage::Queued { slot } = self.lights.at(light).stage else {
+                return None;
+            };
+            return Some(slot);
+        }
+        let request = self.requests.get(id)?;
+        let ours =
+            matches!(request.state, State::Pending(_) | State::Held) && request.peer == Some(dest);
+        ours.then_some(id.index())
+    }
+
+    /// A light send to `dest` that has left and has no other answer has been taken, with the `before` ones
+    /// before it. `None` when it is none, or not so many have left.
+    fn light_taken(&mut self, dest: Rank, name: u32, before: u8) -> Option<()> {
+        let light = self.lights.find(RequestId(name), dest)?;
+        if !self.lights.taken(light, before) {
+            return None;
+        }
+        let count = u32::from(before) + 1;
+        self.use_aside(count);
+        self.stats.cts_received += u64::from(count);
+        Some(())
     }
 
     /// Takes the protocol's step for the pending send in `slot`; `None`, and counted, when no such answer
@@ -466,9 +608,26 @@ impl Adi {
     }
 
     fn take_reply(&mut self, arrival: &Arrival<'_>, reply: Reply) {
+        if let Some(dest) = self.shape.rank(arrival.source)
+            && let Some(fields) = Fields::parse(arrival.bytes)
+            && self.lights.find(RequestId(fields.request), dest).is_some()
+        {
+            let taken = reply == Reply::Cts && fields.complete;
+            if taken
+                && self
+                    .light_taken(dest, fields.request, fields.before)
+                    .is_some()
+            {
+                return;
+            }
+            self.enter_lights(dest);
+        }
         let Some((dest, slot, fields)) = self.answered(arrival) else {
             return;
         };
+        if reply == Reply::Cts {
+            self.stats.cts_received += 1;
+        }
         if fields.before > 0 {
             let is_offered = self.requests.at(slot).is_offered_to(dest);
             if !is_offered || !self.all_taken(dest, slot, fields.before, false) {
@@ -534,12 +693,12 @@ impl Adi {
         let Adi {
             pending,
             requests,
-            copies,
+            lights,
             ..
         } = self;
         let finish = |requests: &mut RequestPool, slot| {
-            if let Some(copy) = requests.finish(slot, false) {
-                copies.free(copy);
+            if let Some(light) = requests.finish(slot, false) {
+                lights.free(light);
             }
         };
         let all = pending.all_taken(requests, dest, slot, count, included, rules, finish);
@@ -555,9 +714,12 @@ impl Adi {
         let Ok(before) = u8::try_from(count.saturating_sub(1)) else {
             return false;
         };
-        let id = RequestId(request);
-        let ours = self.requests.get(id).is_some_and(|r| r.is_offered_to(dest));
-        ours && self.all_taken(dest, id.index(), before, true)
+        if self.light_taken(dest, request, before).is_some() {
+            return true;
+        }
+        let slot = self.named_by(dest, request);
+        let slot = slot.filter(|&slot| self.requests.at(slot).is_offered_to(dest));
+        slot.is_some_and(|slot| self.all_taken(dest, slot, before, true))
     }
 
     fn begin_transfer(&mut self, slot: u32, fields: &Fields) {
@@ -580,7 +742,6 @@ impl Adi {
 }
 
 pub(crate) fn on_cts<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {
-    on.adi.stats.cts_received += 1;
     on.adi.take_reply(arrival, Reply::Cts);
 }
 
@@ -610,6 +771,7 @@ pub(crate) fn on_resend_all<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arriv
     };
     adi.stats.resend_all_received += 1;
     let rules = adi.rules();
+    adi.enter_lights(source);
     adi.peers.take_age(source, notice.age);
     let room = if notice.room == ROOM_FOR_ALL {
         u32::MAX
