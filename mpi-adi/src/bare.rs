@@ -10,7 +10,7 @@ use msg_layer::header::Header;
 use msg_layer::{Answer, Arrival, Class, Handlers, Port, tx};
 use net_torus::coord::{Coord, Shape};
 
-use crate::envelope::{Envelope, Pattern};
+use crate::envelope::Pattern;
 use crate::list::List;
 use crate::matching::Matching;
 use crate::memory::{Span, UserMemory};
@@ -168,11 +168,7 @@ fn on_rts<M: UserMemory + ?Sized>(
         .shape
         .rank(arrival.source)
         .zip(Rts::parse(arrival.bytes))?;
-    let envelope = Envelope {
-        source,
-        tag: rts.tag,
-        context: rts.context,
-    };
+    let envelope = rts.envelope(source);
     let Some(slot) = bare.matching.arrive(&bare.requests, &envelope) else {
         bare.lost += 1;
         return None;

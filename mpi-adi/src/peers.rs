@@ -164,7 +164,13 @@ impl Peers {
         counts.into_iter().sum()
     }
 
-    /// Notices still to be sent.
+    /// Notices are still to be sent.
+    #[inline]
+    pub fn owes_notices(&self) -> bool {
+        self.count[Standing::Owed as usize] > 0
+    }
+
+    /// Notices and DONEs still to be sent.
     pub fn owed(&self) -> u32 {
         self.counts([Standing::Owed]) + self.done
     }
@@ -342,10 +348,15 @@ impl Peers {
     }
 
     /// A peer that is owed a DONE, and the age to send; the debt is paid with this call.
+    #[inline]
     pub fn pay_done(&mut self) -> Option<(Rank, Age)> {
-        if self.done == 0 {
-            return None;
+        match self.done {
+            0 => None,
+            _ => self.pay_first_done(),
         }
+    }
+
+    fn pay_first_done(&mut self) -> Option<(Rank, Age)> {
         let peer = self.find(self.pay_turn, |nibble| nibble & DONE != 0)?;
         self.set_nibble(peer, self.nibble(peer) & !DONE);
         self.done -= 1;

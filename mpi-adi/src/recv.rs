@@ -118,6 +118,9 @@ impl Adi {
     /// Posts a receive, and asks sources that wait for a message for it.
     fn post(&mut self, slot: u32, pattern: &Pattern) {
         self.matching.post(&mut self.requests, slot);
+        if self.peers.are_all_calm() {
+            return;
+        }
         let rules = self.rules();
         if self.peers.posted(pattern.source, rules) {
             let list = if pattern.source.is_some() {
@@ -134,7 +137,8 @@ impl Adi {
     fn unpost(&mut self, slot: u32) {
         self.matching.unpost(&mut self.requests, slot);
         let request = self.requests.at_mut(slot);
-        if request.asked.take().is_some() {
+        if request.asked.is_some() {
+            request.asked = None;
             let list = if request.peer.is_some() {
                 &mut self.unnamed
             } else {
@@ -500,12 +504,34 @@ impl Adi {
     }
 
     /// Takes the answer to `source` that is late, if there is one, to send it with something else.
+    #[inline]
     pub(crate) fn take_late(&mut self, source: Rank) -> Option<Late> {
-        if self.late.is_empty() {
-            return None;
-        }
         let at = self.late.iter().position(|late| late.source == source)?;
         Some(self.late.swap_remove(at))
+    }
+
+    /// Takes an offer whose data has come along into the posted receive that it matches, where nothing of
+    /// anybody stands refused: the first row of [`decide`]'s table, with nothing else to look at. `None`:
+    /// this is not such an offer. Otherwise as [`Adi::take_rts`].
+    #[inline]
+    fn take_at_once<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Option<Option<Answer>> {
+        let plain = self.peers.are_all_calm() && rts.inline && !rts.more;
+        if !plain || self.peers.ages(source).from != rts.age {
+            return None;
+        }
+        let envelope = rts.envelope(source);
+        let slot = self.matching.arrive(&self.requests, &envelope)?;
+        self.unpost(slot);
+        self.probes.taken(&envelope);
+        self.stats.cts_sent += 1;
+        let fields = self.accept(memory, slot, &envelope, rts, data);
+        Some(self.answer(memory, source, rts, wire::CTS, fields))
     }
 
     /// Decides upon an offer. `None`: the answer is late.
@@ -516,11 +542,7 @@ impl Adi {
         rts: &Rts,
         data: &[u8],
     ) -> Option<Answer> {
-        let envelope = Envelope {
-            source,
-            tag: rts.tag,
-            context: rts.context,
-        };
+        let envelope = rts.envelope(source);
         let standing = self.peers.standing(source);
         let ages_equal = self.peers.ages(source).from == rts.age;
         let posted = if ages_equal {
@@ -593,6 +615,19 @@ impl Adi {
             }
             self.go_on(memory, source, standing);
         }
+        self.answer(memory, source, rts, handler, fields)
+    }
+
+    /// Answers an offer; `None`: later, since nobody waits for it.
+    #[inline]
+    fn answer<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        rts: &Rts,
+        handler: u8,
+        fields: Fields,
+    ) -> Option<Answer> {
         let scarce = self.region.is_low(memory);
         let before = self.take_late(source).map_or(0, |late| late.count);
         let late = Late {
@@ -776,7 +811,10 @@ pub(crate) fn on_rts<M: UserMemory + ?Sized>(
         adi.stats.malformed += 1;
     }
     adi.stats.rts_received += 1;
-    adi.take_rts(on.memory, source, &rts, data)
+    match adi.take_at_once(on.memory, source, &rts, data) {
+        Some(answer) => answer,
+        None => adi.take_rts(on.memory, source, &rts, data),
+    }
 }
 
 pub(crate) fn on_data<M: UserMemory + ?Sized>(

@@ -168,7 +168,8 @@ impl Adi {
         memory: &M,
     ) -> usize {
         let mut sent = 0;
-        while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
+        let owes = |adi: &Adi| adi.peers.owes_notices() || !adi.owing.is_empty();
+        while sent < STEP_PACKETS && owes(self) && port.can_inject(Class::Priority) {
             if let Some((source, age)) = self.peers.pay() {
                 let notice = self.notice(memory, source, age);
                 let (class, bytes) = (Class::Priority, notice.bytes());
@@ -190,7 +191,8 @@ impl Adi {
     /// many were sent.
     pub(crate) fn send_late<P: Port>(&mut self, port: &mut P) -> usize {
         let mut sent = 0;
-        while port.can_inject(Class::Priority)
+        while !self.late.is_empty()
+            && port.can_inject(Class::Priority)
             && let Some(late) = self.late.pop()
         {
             self.send_cts(port, late.source, &late.fields());

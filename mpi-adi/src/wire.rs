@@ -22,7 +22,7 @@
 use msg_layer::handler::{ANSWER_BYTES, Answer};
 use msg_layer::header::SHORT_BYTES;
 
-use crate::envelope::{Context, Tag};
+use crate::envelope::{Context, Envelope, Rank, Tag};
 use crate::protocol::Age;
 
 /// Handler number of RTS (request).
@@ -106,6 +106,15 @@ pub struct Rts {
 }
 
 impl Rts {
+    /// The envelope of the message, which `source` offers.
+    pub fn envelope(&self, source: Rank) -> Envelope {
+        Envelope {
+            source,
+            tag: self.tag,
+            context: self.context,
+        }
+    }
+
     /// Bytes of the RTS before its data.
     pub fn bytes(&self) -> usize {
         RTS_BYTES + if self.asked.is_some() { ASKED_BYTES } else { 0 }
