@@ -512,8 +512,9 @@ impl Adi {
         );
         self.stats.layer = layer;
         let answered = self.send_owed(port, memory) + self.send_barrier(port);
-        let late = if taken == 0 { self.send_late(port) } else { 0 };
         let sent = self.send_pending(port, memory);
+        // What has just come is likely to be followed by more, or by something of ours that they can go with.
+        let late = if taken == 0 { self.send_late(port) } else { 0 };
         owed + taken + answered + late + sent > 0
     }
 

@@ -160,6 +160,9 @@ pub struct Rules {
     pub guards_posts: bool,
     /// Width of the age in bits, 0 to 8.
     pub age_bits: u32,
+    /// No rule: short messages may be light sends ([`crate::light`]). Without them there are far fewer states
+    /// to explore.
+    pub light: bool,
 }
 
 impl Rules {
@@ -171,6 +174,7 @@ impl Rules {
         records_in_order: true,
         guards_posts: true,
         age_bits: Age::BITS,
+        light: true,
     };
 
     /// The age after `age`.

@@ -77,7 +77,8 @@ impl Adi {
         };
         let mut request = Request::new(State::Pending(Offer::Unsent), to.pattern(), span);
         (request.mode, request.length) = (to.mode, length);
-        let can_be_light = to.mode == Mode::Standard && span.len() <= LIGHT_BYTES;
+        let rules = self.rules();
+        let can_be_light = rules.light && to.mode == Mode::Standard && span.len() <= LIGHT_BYTES;
         if can_be_light
             && !self.lights.is_full()
             && !self.pending.has(to.dest)
@@ -91,7 +92,6 @@ impl Adi {
             return Ok(id);
         }
         self.enter_lights(to.dest);
-        let rules = self.rules();
         let id = self
             .pending
             .push(&mut self.requests, to.dest, request, keep, rules)
@@ -196,6 +196,7 @@ impl Adi {
             && let Some(late) = self.late.pop()
         {
             self.send_cts(port, late.source, &late.fields());
+            self.stats.cts_merged += u64::from(late.count) - 1;
             sent += 1;
         }
         sent
