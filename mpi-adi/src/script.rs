@@ -278,7 +278,11 @@ fn look(class: Class, body: &[u8]) -> Seen {
     let (header, bytes) = msg_layer::header::Header::parse(body).unwrap();
     match (class, header.handler) {
         (Class::Normal, wire::RTS) => {
-            let (rts, _) = wire::Rts::parse(bytes).unwrap();
+            let merged = match header.argument {
+                0 => 0,
+                _ => wire::MERGED_BYTES,
+            };
+            let (rts, _) = wire::Rts::parse(&bytes[..bytes.len() - merged]).unwrap();
             Rts {
                 tag: rts.tag,
                 age: rts.age,
