@@ -11,6 +11,7 @@ pub mod virtio_net;
 use core::cell::Cell;
 use core::fmt;
 use core::ptr::NonNull;
+use core::sync::atomic::{Ordering, fence};
 
 use critical_section::Mutex;
 use virtio_drivers::transport::mmio::{MmioError, MmioTransport};
@@ -74,6 +75,15 @@ unsafe impl Hal for BoardHal {
     }
 
     unsafe fn unshare(_: PhysAddr, _: NonNull<[u8]>, _: BufferDirection) {}
+}
+
+/// To be called between a change to a queue and a look at what the device has written there, its request
+/// not to be notified or what it has used (sections 2.7.7 and 2.7.13.4). The crate leaves it out. Without it
+/// the processor may look first, the device does the same, and each believes that the other will notice:
+/// a frame stays where it is and the node sleeps. The emulator has to be told to honour it; the host's
+/// processors reorder just this.
+fn settle_queue() {
+    fence(Ordering::SeqCst);
 }
 
 /// Why a device could not be brought up.

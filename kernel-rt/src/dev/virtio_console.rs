@@ -78,6 +78,7 @@ impl ConsoleDevice {
         match unsafe { self.queue.add(&[&buffer[..bytes]], &mut []) } {
             Ok(token) => {
                 self.writing = Some((token, buffer, bytes));
+                super::settle_queue();
                 if self.queue.should_notify() {
                     self.transport.notify(QUEUE_TRANSMIT);
                 }

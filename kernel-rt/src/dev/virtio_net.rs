@@ -101,6 +101,7 @@ impl NetLink {
         match token {
             Ok(token) => {
                 self.filling[token as usize] = Some(frame);
+                super::settle_queue();
                 if self.receive.should_notify() {
                     self.transport.notify(QUEUE_RECEIVE);
                 }
@@ -146,6 +147,7 @@ impl NetLink {
         // Asked for first, looked at then: what happens in between is seen or interrupts.
         self.receive.set_dev_notify(true);
         self.transmit.set_dev_notify(self.full);
+        super::settle_queue();
         !(self.receive.can_pop() || self.full && self.transmit.can_pop())
     }
 
@@ -234,6 +236,7 @@ impl Link for NetLink {
         match token {
             Ok(token) => {
                 self.sending[token as usize] = Some(frame);
+                super::settle_queue();
                 if self.transmit.should_notify() {
                     self.transport.notify(QUEUE_TRANSMIT);
                 }
