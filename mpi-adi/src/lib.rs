@@ -12,7 +12,7 @@
 //! ```
 //! * [`protocol`]: the decisions, pure, with the table; read it first.
 //! * [`send`] and [`recv`]: the two sides, each with the program's calls and the packets' handlers.
-//! * [`pending`], [`matching`], [`request`], [`region`], [`peers`], [`probe`]: what they work on.
+//! * [`light`], [`pending`], [`matching`], [`request`], [`region`], [`peers`], [`probe`]: what they work on.
 //! * [`call`]: blocking calls over all this, for the bindings.
 //!
 //! # Memory
