@@ -36,6 +36,10 @@ struct Handling<'a, M: ?Sized> {
     memory: &'a mut M,
 }
 
+impl<M: UserMemory + ?Sized> Handling<'_, M> {
+    const HANDLERS: Handlers<Self> = Handlers::new().request(wire::RTS, on_rts::<M>);
+}
+
 impl Bare {
     /// The device of the process at `here`; `None` when there is no such place.
     pub fn new(shape: Shape, here: Coord) -> Option<Bare> {
@@ -102,13 +106,12 @@ impl Bare {
         memory: &mut M,
     ) -> bool {
         let here = self.here;
-        let handlers = Handlers::new().request(wire::RTS, on_rts::<M>);
         let mut layer = self.layer;
         let mut context = Handling { bare: self, memory };
         let taken = msg_layer::progress(
             port,
             here,
-            &handlers,
+            &Handling::HANDLERS,
             &mut context,
             &mut layer,
             STEP_PACKETS,

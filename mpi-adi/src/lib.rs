@@ -339,6 +339,22 @@ struct Handling<'a, M: ?Sized> {
     memory: &'a mut M,
 }
 
+impl<M: UserMemory + ?Sized> Handling<'_, M> {
+    const HANDLERS: Handlers<Self> = Handlers::new()
+        .request(wire::RTS, recv::on_rts::<M>)
+        .request(wire::DATA, recv::on_data::<M>)
+        .request(wire::EAGER, recv::on_eager::<M>)
+        .request(wire::DONE, recv::on_done::<M>)
+        .answer(wire::CTS, send::on_cts::<M>)
+        .answer(wire::NCTSD, send::on_nctsd::<M>)
+        .answer(wire::NCTS, send::on_ncts::<M>)
+        .answer(wire::RESEND_ALL, send::on_resend_all::<M>)
+        .request(wire::CANCEL, recv::on_cancel::<M>)
+        .answer(wire::CANCELLED, send::on_cancelled::<M>)
+        .answer(wire::ARRIVE, barrier::on_arrive::<M>)
+        .answer(wire::RELEASE, barrier::on_release::<M>);
+}
+
 /// How a finished request ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
@@ -487,25 +503,12 @@ impl Adi {
         // Debts first: a flood of offers, each answered at once, must not use up all the room.
         let owed = self.send_owed(port, memory);
         let here = self.here;
-        let handlers = Handlers::new()
-            .request(wire::RTS, recv::on_rts::<M>)
-            .request(wire::DATA, recv::on_data::<M>)
-            .request(wire::EAGER, recv::on_eager::<M>)
-            .request(wire::DONE, recv::on_done::<M>)
-            .answer(wire::CTS, send::on_cts::<M>)
-            .answer(wire::NCTSD, send::on_nctsd::<M>)
-            .answer(wire::NCTS, send::on_ncts::<M>)
-            .answer(wire::RESEND_ALL, send::on_resend_all::<M>)
-            .request(wire::CANCEL, recv::on_cancel::<M>)
-            .answer(wire::CANCELLED, send::on_cancelled::<M>)
-            .answer(wire::ARRIVE, barrier::on_arrive::<M>)
-            .answer(wire::RELEASE, barrier::on_release::<M>);
         let mut layer = self.stats.layer;
         let mut context = Handling { adi: self, memory };
         let taken = msg_layer::progress(
             port,
             here,
-            &handlers,
+            &Handling::HANDLERS,
             &mut context,
             &mut layer,
             STEP_PACKETS,
@@ -553,6 +556,7 @@ impl Adi {
     }
 
     /// The request in `slot` has finished; the caller names the slot no more after that.
+    #[inline]
     fn finish(&mut self, slot: u32, cancelled: bool) {
         if let Some(light) = self.requests.finish(slot, cancelled) {
             self.lights.free(light);

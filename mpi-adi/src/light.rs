@@ -129,11 +129,13 @@ impl Lights {
     }
 
     /// There is none under way.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.used == 0
     }
 
     /// None more can be started.
+    #[inline]
     pub fn is_full(&self) -> bool {
         self.used == u32::MAX
     }
@@ -146,6 +148,7 @@ impl Lights {
     ///
     /// # Panics
     /// When [`Lights::is_full`].
+    #[inline]
     pub fn start(&mut self, dest: Rank, tag: Tag, context: Context, slot: u32, span: Span) {
         let free = (!self.used).rotate_right(self.turn.into());
         let at = (self.turn + free.trailing_zeros() as u8) % LIGHTS as u8;
@@ -197,16 +200,19 @@ impl Lights {
     }
 
     /// A light send.
+    #[inline]
     pub fn at(&self, id: LightId) -> &Light {
         &self.lights[usize::from(id.0)]
     }
 
     /// Its data, once it has left.
+    #[inline]
     pub fn bytes(&self, id: LightId) -> &[u8] {
         &self.bytes[usize::from(id.0)][..usize::from(self.at(id).length)]
     }
 
     /// Its name on the wire.
+    #[inline]
     pub fn name(&self, id: LightId) -> RequestId {
         RequestId::light(id.0.into(), self.at(id).generation.into())
     }
@@ -228,6 +234,7 @@ impl Lights {
     }
 
     /// The next one leaves: its place, and where `read` is to copy it.
+    #[inline]
     pub fn leave(&mut self, read: impl FnOnce(Span, &mut [u8])) {
         let at = usize::from(self.first_unsent);
         let light = &mut self.lights[at];

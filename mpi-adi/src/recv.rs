@@ -116,6 +116,7 @@ impl Adi {
     }
 
     /// Posts a receive, and asks sources that wait for a message for it.
+    #[inline]
     fn post(&mut self, slot: u32, pattern: &Pattern) {
         self.matching.post(&mut self.requests, slot);
         if self.peers.are_all_calm() {
@@ -134,6 +135,7 @@ impl Adi {
     }
 
     /// Takes a receive out of the posted receive queue, and of what notices have still to name.
+    #[inline]
     fn unpost(&mut self, slot: u32) {
         self.matching.unpost(&mut self.requests, slot);
         let request = self.requests.at_mut(slot);
@@ -278,6 +280,7 @@ impl Adi {
         self.release(memory, index);
     }
 
+    #[inline]
     fn received(&mut self, slot: u32) {
         self.stats.messages_received += 1;
         self.finish(slot, false);
@@ -416,6 +419,7 @@ impl Adi {
     }
 
     /// An RTS has matched the posted receive in `slot`.
+    #[inline]
     fn accept<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,

@@ -422,6 +422,7 @@ impl RequestPool {
     }
 
     /// Takes a free slot for `request`.
+    #[inline]
     pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
         let (index, generation) = self.take(Body::Request(request))?;
         self.live += 1;
@@ -462,6 +463,7 @@ impl RequestPool {
     ///
     /// # Panics
     /// When `id` names none (any more).
+    #[inline]
     pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
         let outcome = self.get(id).expect("a live request").outcome()?;
         self.free_request(id.index());
@@ -491,6 +493,7 @@ impl RequestPool {
 
     /// The request in slot `index` has finished; frees it if nobody will ask how it ended. Returns the light
     /// send that it was.
+    #[inline]
     pub(crate) fn finish(&mut self, index: u32, cancelled: bool) -> Option<LightId> {
         let slot = self.slot_mut(index).expect("a live slot");
         let Body::Request(request) = &mut slot.body else {

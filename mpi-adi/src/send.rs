@@ -69,6 +69,7 @@ impl Adi {
         self.start_send(to, span, 0)
     }
 
+    #[inline]
     fn start_send(&mut self, to: SendTo, span: Span, keep: u32) -> Result<RequestId, NoMemory> {
         assert!(to.dest < self.size() && to.tag >= 0);
         let length = u32::try_from(span.len()).expect("a message below 4 GiB");
@@ -101,6 +102,7 @@ impl Adi {
     }
 
     /// Sees to it that there is a slot for a light send, and sets aside what it needs should it not stay light.
+    #[inline]
     fn set_aside(&mut self, keep: u32) -> Result<(), Full> {
         self.requests.grow(1 + LIGHT_SLOTS + keep)?;
         self.pending.reserve(1 + keep as usize)?;
@@ -162,14 +164,22 @@ impl Adi {
 
     /// Priority packets that are owed: notices, and CTSs for receives that matched a record without a
     /// buffer. Returns how many were sent.
+    #[inline]
     pub(crate) fn send_owed<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &M,
     ) -> usize {
+        match self.peers.owes_notices() || !self.owing.is_empty() {
+            true => self.pay_owed(port, memory),
+            false => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn pay_owed<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
         let mut sent = 0;
-        let owes = |adi: &Adi| adi.peers.owes_notices() || !adi.owing.is_empty();
-        while sent < STEP_PACKETS && owes(self) && port.can_inject(Class::Priority) {
+        while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
             if let Some((source, age)) = self.peers.pay() {
                 let notice = self.notice(memory, source, age);
                 let (class, bytes) = (Class::Priority, notice.bytes());
@@ -210,6 +220,7 @@ impl Adi {
         });
     }
 
+    #[inline]
     pub(crate) fn header(&self, handler: u8) -> Header {
         Header {
             handler,
@@ -343,6 +354,7 @@ impl Adi {
     }
 
     /// The next light send leaves, and its request is complete.
+    #[inline]
     fn send_light<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) {
         let Some(id) = self.lights.next_unsent() else {
             return;
