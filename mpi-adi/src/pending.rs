@@ -402,25 +402,19 @@ impl Pending {
         self.list_if_ready(requests, at, rules);
     }
 
-    /// The `count` messages before `slot` in the queue of `dest`, and that in `slot` itself if it is
-    /// `included`, all of them offered, have been taken with their data. Calls `taken` for each. False when
-    /// there are not so many: then nothing is changed.
+    /// The `total` messages in the queue of `dest` that end with that in the slot `last`, all of them offered,
+    /// have been taken with their data. Calls `taken` for each. False when there are not so many: then
+    /// nothing is changed.
     #[must_use]
     pub fn all_taken(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
-        slot: u32,
-        count: u8,
-        included: bool,
+        last: u32,
+        total: u32,
         rules: Rules,
         mut taken: impl FnMut(&mut RequestPool, u32),
     ) -> bool {
-        let last = match included {
-            true => slot,
-            false => requests.prev_in::<QUEUE>(slot),
-        };
-        let total = u32::from(count) + u32::from(included);
         let Some(at) = self.find(dest).filter(|_| total > 0) else {
             return total == 0;
         };

@@ -279,6 +279,10 @@ pub struct Full;
 /// The pool.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestPool {
+    #[expect(
+        clippy::vec_box,
+        reason = "when the list grows, the slots stay where they are"
+    )]
     chunks: Vec<Box<[Slot; CHUNK_SLOTS]>>,
     free: u32,
     free_slots: u32,

@@ -11,7 +11,7 @@ use crate::memory::{Span, UserMemory};
 use crate::pending::{Answered, Next};
 use crate::protocol::{Reply, Step, on_answer};
 use crate::request::{
-    Asked, Full, KEPT_SLOTS, Mode, Offer, Request, RequestId, RequestPool, State, Withdrawal,
+    Asked, Full, KEPT_SLOTS, Mode, Offer, QUEUE, Request, RequestId, RequestPool, State, Withdrawal,
 };
 use crate::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory, STEP_PACKETS, TURN_PACKETS};
@@ -645,7 +645,8 @@ impl Adi {
         }
         if fields.before > 0 {
             let is_offered = self.requests.at(slot).is_offered_to(dest);
-            if !is_offered || !self.all_taken(dest, slot, fields.before, false) {
+            let before = self.requests.prev_in::<QUEUE>(slot);
+            if !is_offered || !self.all_taken(dest, before, fields.before.into()) {
                 self.stats.malformed += 1;
             }
         }
@@ -700,10 +701,9 @@ impl Adi {
         }
     }
 
-    /// The message in `slot` to `dest`, or one behind it, has been answered, and with it the `count` offers
-    /// directly before `slot`, and `slot` if it is `included`: they have been taken, data and all. False when
-    /// there are no such offers.
-    fn all_taken(&mut self, dest: Rank, slot: u32, count: u8, included: bool) -> bool {
+    /// The `total` offers to `dest` that end with that in the slot `last` have been taken, data and all. False
+    /// when there are no such offers.
+    fn all_taken(&mut self, dest: Rank, last: u32, total: u32) -> bool {
         let rules = self.rules();
         let Adi {
             pending,
@@ -716,9 +716,9 @@ impl Adi {
                 lights.free(light);
             }
         };
-        let all = pending.all_taken(requests, dest, slot, count, included, rules, finish);
+        let all = pending.all_taken(requests, dest, last, total, rules, finish);
         if all {
-            self.stats.cts_received += u64::from(count) + u64::from(included);
+            self.stats.cts_received += u64::from(total);
         }
         all
     }
@@ -734,7 +734,7 @@ impl Adi {
         }
         let slot = self.named_by(dest, request);
         let slot = slot.filter(|&slot| self.requests.at(slot).is_offered_to(dest));
-        slot.is_some_and(|slot| self.all_taken(dest, slot, before, true))
+        slot.is_some_and(|slot| self.all_taken(dest, slot, count.into()))
     }
 
     fn begin_transfer(&mut self, slot: u32, fields: &Fields) {
