@@ -10,7 +10,7 @@ use msg_layer::header::Header;
 use msg_layer::{Answer, Arrival, Class, Handlers, Port, tx};
 use net_torus::coord::{Coord, Shape};
 
-use crate::envelope::{Envelope, Pattern};
+use crate::envelope::Pattern;
 use crate::list::List;
 use crate::matching::Matching;
 use crate::memory::{Span, UserMemory};
@@ -34,6 +34,10 @@ pub struct Bare {
 struct Handling<'a, M: ?Sized> {
     bare: &'a mut Bare,
     memory: &'a mut M,
+}
+
+impl<M: UserMemory + ?Sized> Handling<'_, M> {
+    const HANDLERS: Handlers<Self> = Handlers::new().request(wire::RTS, on_rts::<M>);
 }
 
 impl Bare {
@@ -92,9 +96,7 @@ impl Bare {
     /// # Panics
     /// When `id` names no request.
     pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
-        let outcome = self.requests.get(id).expect("a live request").outcome()?;
-        self.requests.remove(id);
-        Some(outcome)
+        self.requests.conclude(id)
     }
 
     /// As [`crate::Adi::progress`].
@@ -104,13 +106,12 @@ impl Bare {
         memory: &mut M,
     ) -> bool {
         let here = self.here;
-        let handlers = Handlers::new().request(wire::RTS, on_rts::<M>);
         let mut layer = self.layer;
         let mut context = Handling { bare: self, memory };
         let taken = msg_layer::progress(
             port,
             here,
-            &handlers,
+            &Handling::HANDLERS,
             &mut context,
             &mut layer,
             STEP_PACKETS,
@@ -141,6 +142,7 @@ impl Bare {
             in_order: true,
             more: false,
             follows: false,
+            patient: false,
             eager: false,
             asked: None,
         };
@@ -169,11 +171,7 @@ fn on_rts<M: UserMemory + ?Sized>(
         .shape
         .rank(arrival.source)
         .zip(Rts::parse(arrival.bytes))?;
-    let envelope = Envelope {
-        source,
-        tag: rts.tag,
-        context: rts.context,
-    };
+    let envelope = rts.envelope(source);
     let Some(slot) = bare.matching.arrive(&bare.requests, &envelope) else {
         bare.lost += 1;
         return None;

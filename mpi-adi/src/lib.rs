@@ -12,7 +12,7 @@
 //! ```
 //! * [`protocol`]: the decisions, pure, with the table; read it first.
 //! * [`send`] and [`recv`]: the two sides, each with the program's calls and the packets' handlers.
-//! * [`pending`], [`matching`], [`request`], [`region`], [`peers`], [`probe`]: what they work on.
+//! * [`light`], [`pending`], [`matching`], [`request`], [`region`], [`peers`], [`probe`]: what they work on.
 //! * [`call`]: blocking calls over all this, for the bindings.
 //!
 //! # Memory
@@ -22,6 +22,7 @@
 //! | answers | incoming traffic | the network's priority FIFO; the peer table for resendAll | constant |
 //! | peer table | the job | 2.5 bytes a process, at start | constant |
 //! | requests, pending send queues | the program's own calls | the program's heap | the node's RAM; an error when used up |
+//! | light sends | nothing | the device itself | [`light::LIGHTS`] of [`light::LIGHT_BYTES`] bytes |
 //! | armed probes | the program's own probes, at most [`probe::ARMED_PROBES`] | the program's heap | as above |
 //!
 //! The core ([`protocol`], [`pending`], [`matching`], [`region`], [`peers`], [`send`], [`recv`]) does no I/O, reads no
@@ -50,6 +51,7 @@ mod group;
 pub mod kernel;
 #[allow(unsafe_code)]
 pub mod lend;
+pub mod light;
 pub mod list;
 pub mod matching;
 #[allow(unsafe_code)]
@@ -76,6 +78,7 @@ use msg_layer::{Handlers, Port};
 use net_torus::coord::{Coord, Shape};
 
 use crate::envelope::Rank;
+use crate::light::Lights;
 use crate::list::List;
 use crate::matching::Matching;
 use crate::memory::UserMemory;
@@ -106,6 +109,12 @@ pub const STEP_PACKETS: usize = 32;
 pub const DEFAULT_EAGER_LIMIT: usize = 8192;
 /// The highest such limit: a message that leaves eagerly holds up the offers behind it.
 pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
+/// Sources to which an answer may be late at the same time.
+pub const LATE_SOURCES: usize = 4;
+/// Messages of one source that share an answer, at most; fewer than there are light sends, so that the sender
+/// need not wait for an answer that is late.
+pub const SHARED_ANSWER: u8 = 16;
+const _: () = assert!((SHARED_ANSWER as usize) < light::LIGHTS);
 /// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
 pub const EAGER_SOURCES: usize = 16;
 /// Data packets that one transfer sends before the next one has its turn.
@@ -223,10 +232,12 @@ pub struct Stats {
     pub rts_sent: u64,
     /// RTS received.
     pub rts_received: u64,
-    /// CTS sent.
+    /// CTS sent, those that share a packet counted each.
     pub cts_sent: u64,
-    /// CTS received.
+    /// CTS received, those that share a packet counted each.
     pub cts_received: u64,
+    /// Of the CTS sent, those that have left with another answer or with an RTS.
+    pub cts_merged: u64,
     /// NCTSD sent.
     pub nctsd_sent: u64,
     /// NCTSD received.
@@ -273,6 +284,10 @@ pub struct Adi {
     coming: heapless::Vec<recv::Coming, EAGER_SOURCES>,
     /// Greatest message in bytes that is sent eagerly.
     eager_limit: usize,
+    /// Short messages that do not wait for their answers.
+    lights: Lights,
+    /// Answers for which nobody waits.
+    late: heapless::Vec<recv::Late, LATE_SOURCES>,
     /// Held sends that the program wants back, whose receivers are still to be asked.
     cancels: List,
     /// Receives whose CTS is still to be sent.
@@ -307,6 +322,8 @@ impl Hash for Adi {
         self.transfers.hash(state);
         self.stream.hash(state);
         self.coming.hash(state);
+        self.lights.hash(state);
+        self.late.hash(state);
         self.owing.hash(state);
         self.cancels.hash(state);
         self.unnamed.hash(state);
@@ -320,6 +337,22 @@ impl Hash for Adi {
 struct Handling<'a, M: ?Sized> {
     adi: &'a mut Adi,
     memory: &'a mut M,
+}
+
+impl<M: UserMemory + ?Sized> Handling<'_, M> {
+    const HANDLERS: Handlers<Self> = Handlers::new()
+        .request(wire::RTS, recv::on_rts::<M>)
+        .request(wire::DATA, recv::on_data::<M>)
+        .request(wire::EAGER, recv::on_eager::<M>)
+        .request(wire::DONE, recv::on_done::<M>)
+        .answer(wire::CTS, send::on_cts::<M>)
+        .answer(wire::NCTSD, send::on_nctsd::<M>)
+        .answer(wire::NCTS, send::on_ncts::<M>)
+        .answer(wire::RESEND_ALL, send::on_resend_all::<M>)
+        .request(wire::CANCEL, recv::on_cancel::<M>)
+        .answer(wire::CANCELLED, send::on_cancelled::<M>)
+        .answer(wire::ARRIVE, barrier::on_arrive::<M>)
+        .answer(wire::RELEASE, barrier::on_release::<M>);
 }
 
 /// How a finished request ended.
@@ -358,6 +391,8 @@ impl Adi {
             stream: None,
             coming: heapless::Vec::new(),
             eager_limit: DEFAULT_EAGER_LIMIT,
+            lights: Lights::new(),
+            late: heapless::Vec::new(),
             cancels: List::default(),
             owing: List::default(),
             unnamed: List::default(),
@@ -453,6 +488,8 @@ impl Adi {
             && self.stream.is_none()
             && self.owing.is_empty()
             && self.cancels.is_empty()
+            && self.lights.is_empty()
+            && self.late.is_empty()
             && self.peers.owed() == 0
     }
 
@@ -466,25 +503,12 @@ impl Adi {
         // Debts first: a flood of offers, each answered at once, must not use up all the room.
         let owed = self.send_owed(port, memory);
         let here = self.here;
-        let handlers = Handlers::new()
-            .request(wire::RTS, recv::on_rts::<M>)
-            .request(wire::DATA, recv::on_data::<M>)
-            .request(wire::EAGER, recv::on_eager::<M>)
-            .request(wire::DONE, recv::on_done::<M>)
-            .answer(wire::CTS, send::on_cts::<M>)
-            .answer(wire::NCTSD, send::on_nctsd::<M>)
-            .answer(wire::NCTS, send::on_ncts::<M>)
-            .answer(wire::RESEND_ALL, send::on_resend_all::<M>)
-            .request(wire::CANCEL, recv::on_cancel::<M>)
-            .answer(wire::CANCELLED, send::on_cancelled::<M>)
-            .answer(wire::ARRIVE, barrier::on_arrive::<M>)
-            .answer(wire::RELEASE, barrier::on_release::<M>);
         let mut layer = self.stats.layer;
         let mut context = Handling { adi: self, memory };
         let taken = msg_layer::progress(
             port,
             here,
-            &handlers,
+            &Handling::HANDLERS,
             &mut context,
             &mut layer,
             STEP_PACKETS,
@@ -492,7 +516,9 @@ impl Adi {
         self.stats.layer = layer;
         let answered = self.send_owed(port, memory) + self.send_barrier(port);
         let sent = self.send_pending(port, memory);
-        owed + taken + answered + sent > 0
+        // What has just come is likely to be followed by more, or by something of ours that they can go with.
+        let late = if taken == 0 { self.send_late(port) } else { 0 };
+        owed + taken + answered + late + sent > 0
     }
 
     /// If the request has finished, frees it and says how it ended. `None`: not finished.
@@ -500,9 +526,7 @@ impl Adi {
     /// # Panics
     /// When `id` names no request: the bindings check that first ([`Adi::knows`]).
     pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
-        let outcome = self.peek(id)?;
-        self.requests.remove(id);
-        Some(outcome)
+        self.requests.conclude(id)
     }
 
     /// As [`Adi::test`], but leaves the request as it is.
@@ -516,11 +540,7 @@ impl Adi {
     /// Nobody will ask how the request ended: frees it, now or when it has finished. One that is not there
     /// any more is left at that.
     pub fn forget(&mut self, id: RequestId) {
-        if self.is_done(id) {
-            self.requests.remove(id);
-        } else {
-            self.requests.forget(id);
-        }
+        self.requests.forget(id);
     }
 
     /// The request has finished, or there is none of that name.
@@ -536,10 +556,10 @@ impl Adi {
     }
 
     /// The request in `slot` has finished; the caller names the slot no more after that.
+    #[inline]
     fn finish(&mut self, slot: u32, cancelled: bool) {
-        self.requests.at_mut(slot).state = State::Done { cancelled };
-        if self.requests.is_forgotten(slot) {
-            self.requests.remove(self.requests.id(slot));
+        if let Some(light) = self.requests.finish(slot, cancelled) {
+            self.lights.free(light);
         }
     }
 }

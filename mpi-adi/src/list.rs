@@ -14,6 +14,10 @@ pub trait Links {
     fn set_next(&mut self, index: u32, next: u32);
     /// Sets the slot before `index`.
     fn set_prev(&mut self, index: u32, prev: u32);
+    /// The slots before and after `index`.
+    fn neighbours(&self, index: u32) -> (u32, u32);
+    /// Sets the slots before and after `index`.
+    fn set_neighbours(&mut self, index: u32, prev: u32, next: u32);
 }
 
 /// A list's two ends and its length.
@@ -52,8 +56,7 @@ impl List {
 
     /// Appends `index`, which is in no list.
     pub fn push(&mut self, slots: &mut impl Links, index: u32) {
-        slots.set_next(index, NONE);
-        slots.set_prev(index, self.tail);
+        slots.set_neighbours(index, self.tail, NONE);
         match self.tail {
             NONE => self.head = index,
             tail => slots.set_next(tail, index),
@@ -74,8 +77,7 @@ impl List {
         } else {
             slots.next(after)
         };
-        slots.set_prev(index, after);
-        slots.set_next(index, next);
+        slots.set_neighbours(index, after, next);
         match after {
             NONE => self.head = index,
             after => slots.set_next(after, index),
@@ -89,7 +91,7 @@ impl List {
 
     /// Takes `index` out, which is in this list.
     pub fn remove(&mut self, slots: &mut impl Links, index: u32) {
-        let (prev, next) = (slots.prev(index), slots.next(index));
+        let (prev, next) = slots.neighbours(index);
         match prev {
             NONE => self.head = next,
             prev => slots.set_next(prev, next),
@@ -98,9 +100,23 @@ impl List {
             NONE => self.tail = prev,
             next => slots.set_prev(next, prev),
         }
-        slots.set_next(index, NONE);
-        slots.set_prev(index, NONE);
+        slots.set_neighbours(index, NONE, NONE);
         self.len -= 1;
+    }
+
+    /// Takes out the `len` slots from `first` to `last`, which stand in this list one behind the other. Their
+    /// own links stay as they are.
+    pub fn remove_run(&mut self, slots: &mut impl Links, first: u32, last: u32, len: u32) {
+        let (prev, next) = (slots.prev(first), slots.next(last));
+        match prev {
+            NONE => self.head = next,
+            prev => slots.set_next(prev, next),
+        }
+        match next {
+            NONE => self.tail = prev,
+            next => slots.set_prev(next, prev),
+        }
+        self.len -= len;
     }
 
     /// Moves the first slot to the end.

@@ -31,6 +31,7 @@ impl Hash for Matching {
 
 impl Matching {
     /// The first posted receive that matches `envelope`, leaving it where it is: its slot, or `None`.
+    #[inline]
     pub fn arrive(&mut self, requests: &RequestPool, envelope: &Envelope) -> Option<u32> {
         let mut at = self.posted.head();
         while at != NONE {
@@ -44,12 +45,14 @@ impl Matching {
     }
 
     /// Appends a receive to the posted receive queue.
+    #[inline]
     pub fn post(&mut self, requests: &mut RequestPool, slot: u32) {
         self.posted.push(requests, slot);
         self.peak_posted = self.peak_posted.max(self.posted.len());
     }
 
     /// Takes a posted receive out: it has matched, or is cancelled.
+    #[inline]
     pub fn unpost(&mut self, requests: &mut RequestPool, slot: u32) {
         self.posted.remove(requests, slot);
     }
@@ -60,6 +63,7 @@ impl Matching {
     }
 
     /// The first unexpected message that `pattern` asks for, leaving it where it is.
+    #[inline]
     pub fn probe(&mut self, region: &Region, pattern: &Pattern) -> Option<u32> {
         let mut at = self.unexpected.head();
         while at != NONE {
@@ -73,6 +77,7 @@ impl Matching {
     }
 
     /// Takes the first unexpected message that `pattern` asks for out of its queue.
+    #[inline]
     pub fn take(&mut self, region: &mut Region, pattern: &Pattern) -> Option<u32> {
         let index = self.probe(region, pattern)?;
         self.unexpected.remove(region, index);

@@ -153,12 +153,24 @@ impl Peers {
         self.ages[peer as usize].to = age;
     }
 
+    /// Nothing stands refused here, as far as we know.
+    #[inline]
+    pub fn are_all_calm(&self) -> bool {
+        self.count[Standing::Calm as usize] as usize == self.ages.len()
+    }
+
     fn counts<const N: usize>(&self, standings: [Standing; N]) -> u32 {
         let counts = standings.map(|standing| self.count[standing as usize]);
         counts.into_iter().sum()
     }
 
-    /// Notices still to be sent.
+    /// Notices are still to be sent.
+    #[inline]
+    pub fn owes_notices(&self) -> bool {
+        self.count[Standing::Owed as usize] > 0
+    }
+
+    /// Notices and DONEs still to be sent.
     pub fn owed(&self) -> u32 {
         self.counts([Standing::Owed]) + self.done
     }
@@ -253,7 +265,7 @@ impl Peers {
     /// A receive has been posted that `source` (any source when `None`) could match: restarts who waits, if
     /// that may be any source by turns. True when a notice must name the receive.
     pub fn posted(&mut self, source: Option<Rank>, rules: Rules) -> bool {
-        if self.count[Standing::Calm as usize] as usize == self.ages.len() {
+        if self.are_all_calm() {
             return false;
         }
         match source {
@@ -301,6 +313,9 @@ impl Peers {
     /// A message of `source` has been accepted under the current age, or DONE has come; `more` of its
     /// messages stand refused, and another offer `follows`.
     pub fn accepted(&mut self, source: Rank, more: bool, follows: bool) {
+        if !more && self.are_all_calm() {
+            return;
+        }
         // One that failed still waits, whatever else of it is accepted.
         if !matches!(self.standing(source), Standing::Failed | Standing::Wanted) {
             let standing = match (more, follows) {
@@ -333,10 +348,15 @@ impl Peers {
     }
 
     /// A peer that is owed a DONE, and the age to send; the debt is paid with this call.
+    #[inline]
     pub fn pay_done(&mut self) -> Option<(Rank, Age)> {
-        if self.done == 0 {
-            return None;
+        match self.done {
+            0 => None,
+            _ => self.pay_first_done(),
         }
+    }
+
+    fn pay_first_done(&mut self) -> Option<(Rank, Age)> {
         let peer = self.find(self.pay_turn, |nibble| nibble & DONE != 0)?;
         self.set_nibble(peer, self.nibble(peer) & !DONE);
         self.done -= 1;

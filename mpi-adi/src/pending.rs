@@ -4,12 +4,15 @@
 //! ```text
 //!   queue     m1 ---- m2 ---- m3 ---- m4 ---- m5 ---- m6       all, in the order of sending
 //!             refused refused asked   unans-  unsent  unsent
-//!                             for     wered
-//!   offers                    m3 -------------m5 ---- m6       to be offered, in the same order
+//!                             for     wered   |
+//!   offers                    m3              |                to be offered again, in the same order
+//!   fresh                                     m5               the first that was never offered
 //! ```
-//! A destination's queue exists only while a message to it is pending, so nothing here grows with the
-//! job. Adding, offering, answering and removing a message take constant time, however long the queue; a
-//! notice takes constant time for each receive that it names and each record that it has room for.
+//! A destination's queue exists only while a message to it is pending (but for the one that has last become
+//! empty), so nothing here grows with the job. Adding, offering, answering and removing a message take
+//! constant time, however long the queue; a notice takes constant time for each receive that it names and
+//! each record that it has room for. The first notice that names a tag enters the queue's messages into
+//! chains by context and tag, each message once: what is never refused pays nothing for being found.
 //!
 //! The rules by which messages are offered are in [`crate::protocol`].
 #![forbid(unsafe_code)]
@@ -18,9 +21,11 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::envelope::{Context, Rank, Tag};
-use crate::list::{List, NONE};
+use crate::list::{Links, List, NONE};
 use crate::protocol::{Rules, may_offer};
-use crate::request::{Asked, CHAIN, Full, OFFERS, Offer, QUEUE, RequestPool, State, is_before};
+use crate::request::{
+    Asked, CHAIN, Full, OFFERS, Offer, QUEUE, Request, RequestId, RequestPool, State, is_before,
+};
 use crate::wire::Entry;
 
 /// Messages to one destination that may be unanswered at once while others to it stand refused: what each
@@ -36,7 +41,12 @@ pub const INDEX_BYTES: usize = size_of::<(Key, List)>() + 1;
 pub struct Destination {
     rank: Rank,
     queue: List,
+    /// Messages to be offered again.
     offers: List,
+    /// The first message that was never offered; none behind it was.
+    fresh: u32,
+    /// Every message of the queue is in the chain of its context and tag.
+    chained: bool,
     /// Where the last message was put back among the offers: the next one usually goes behind it.
     finger: u32,
     unanswered: u32,
@@ -50,6 +60,43 @@ pub struct Destination {
 }
 
 impl Destination {
+    fn new(rank: Rank) -> Destination {
+        Destination {
+            rank,
+            queue: List::default(),
+            offers: List::default(),
+            fresh: NONE,
+            chained: false,
+            finger: NONE,
+            unanswered: 0,
+            refused: 0,
+            serial: 0,
+            throttled: false,
+            notice: Notice::Closed,
+            listed: false,
+        }
+    }
+
+    /// The next message to be offered: what has been offered before comes first, as in the queue.
+    fn next_offer(&self) -> u32 {
+        match self.offers.head() {
+            NONE => self.fresh,
+            again => again,
+        }
+    }
+
+    fn is_ready(&self, rules: Rules) -> bool {
+        match self.notice {
+            Notice::Waiting { .. } => self.unanswered == 0 || !rules.waits,
+            Notice::Closing => true,
+            Notice::Expected if rules.waits => false,
+            Notice::Expected | Notice::Closed => {
+                let open = self.refused == 0 || self.unanswered < WINDOW;
+                self.next_offer() != NONE && open
+            }
+        }
+    }
+
     /// In the list of destinations that may have something to offer.
     pub(crate) fn is_listed(&self) -> bool {
         self.listed
@@ -86,10 +133,13 @@ pub enum Answered {
 /// What a destination has to say next.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Next {
-    /// Offer the message in this slot.
-    Offer(u32),
+    /// Offer the message in this slot, and say this of the queue.
+    Offer(u32, Standing),
     /// The notice has been carried out and asks for nothing that is here.
-    Done,
+    Done {
+        /// Messages to the destination stand refused.
+        more: bool,
+    },
 }
 
 /// What an offer says of the queue it comes from.
@@ -108,12 +158,35 @@ pub struct Standing {
 type Key = (Rank, Context, Tag);
 
 /// All destinations with pending messages.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub struct Pending {
     by_rank: HashMap<Rank, u32, FxBuildHasher>,
     chains: HashMap<Key, List, FxBuildHasher>,
+    /// Messages that are in no chain, each of which may need a new one.
+    unchained: usize,
+    /// Messages that may enter at any moment, for which there is room.
+    expected: usize,
+    /// The destination that was last looked for, and its slot: most often it is the next one, too.
+    last: (Rank, u32),
+    /// The destination whose queue has last become empty, kept for the next message to it.
+    idle: u32,
     ready: List,
     steps: u64,
+}
+
+impl Default for Pending {
+    fn default() -> Self {
+        Pending {
+            by_rank: HashMap::default(),
+            chains: HashMap::default(),
+            unchained: 0,
+            expected: 0,
+            last: (0, NONE),
+            idle: NONE,
+            ready: List::default(),
+            steps: 0,
+        }
+    }
 }
 
 impl PartialEq for Pending {
@@ -127,7 +200,7 @@ impl Eq for Pending {}
 impl core::hash::Hash for Pending {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
         // The maps say no more than the destinations and requests that they lead to, which are hashed with
-        // the pool.
+        // the pool; and which destination was last looked for changes nothing but the work.
         self.ready.hash(state);
     }
 }
@@ -138,33 +211,61 @@ fn key(requests: &RequestPool, dest: Rank, slot: u32) -> Key {
 }
 
 impl Pending {
-    /// Prepares for one more message to `dest`, out of the heap: afterwards [`Pending::push`] cannot fail.
-    /// So many slots besides, and room for as many messages, are kept for others.
-    pub fn prepare(
-        &mut self,
-        requests: &mut RequestPool,
-        dest: Rank,
-        keep: u32,
-    ) -> Result<(), Full> {
-        // One slot for the message and one for the destination, should it be new.
-        let needed = if self.by_rank.contains_key(&dest) {
-            1
-        } else {
-            2
-        };
-        requests.grow(needed + keep)?;
-        self.reserve(1 + keep as usize)
-    }
-
-    /// Makes sure that so many messages can be entered.
+    /// Makes sure that so many messages can be entered, out of the heap, beside those that are expected.
     pub fn reserve(&mut self, messages: usize) -> Result<(), Full> {
-        self.chains.try_reserve(messages).map_err(|_| Full)?;
+        let messages = messages + self.expected;
+        let chains = self.unchained + messages;
+        self.chains.try_reserve(chains).map_err(|_| Full)?;
         self.by_rank.try_reserve(messages).map_err(|_| Full)
     }
 
-    /// Destinations with pending messages.
+    /// `count` messages more may enter, for which [`Pending::reserve`] has made room.
+    pub(crate) fn expect(&mut self, count: usize) {
+        self.expected += count;
+    }
+
+    /// `count` messages that were expected will not enter, or are about to.
+    pub(crate) fn expect_no_more(&mut self, count: usize) {
+        self.expected -= count;
+    }
+
+    /// The destination has a queue.
+    pub(crate) fn has(&self, dest: Rank) -> bool {
+        self.destinations() > 0 && self.by_rank.get(&dest).is_some_and(|&at| at != self.idle)
+    }
+
+    /// Destinations with pending messages, or whose notice has still to be carried out.
     pub fn destinations(&self) -> usize {
-        self.by_rank.len()
+        self.by_rank.len() - usize::from(self.idle != NONE)
+    }
+
+    /// The slot of the destination `dest`.
+    #[inline]
+    fn find(&mut self, dest: Rank) -> Option<u32> {
+        if self.last.0 != dest || self.last.1 == NONE {
+            self.last = (dest, *self.by_rank.get(&dest)?);
+        }
+        Some(self.last.1)
+    }
+
+    /// Forgets the destination that is kept though nothing is pending to it.
+    fn drop_idle(&mut self, requests: &mut RequestPool) {
+        if self.idle != NONE {
+            self.by_rank.remove(&requests.destination(self.idle).rank);
+            requests.remove_destination(self.idle);
+            if self.last.1 == self.idle {
+                self.last.1 = NONE;
+            }
+            self.idle = NONE;
+        }
+    }
+
+    /// Nothing is pending any more to the destination at `at`, which is in no list.
+    fn set_idle(&mut self, requests: &mut RequestPool, at: u32) {
+        self.drop_idle(requests);
+        let rank = requests.destination(at).rank;
+        *requests.destination_mut(at) = Destination::new(rank);
+        self.idle = at;
     }
 
     /// Messages looked at one after the other, by everything that has to search.
@@ -172,46 +273,101 @@ impl Pending {
         self.steps
     }
 
-    /// Appends the unsent message in `slot` to the queue of `dest`.
-    ///
-    /// # Panics
-    /// When [`Pending::prepare`] was not called before.
-    pub fn push(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
-        let at = match self.by_rank.get(&dest) {
-            Some(&at) => at,
+    /// Appends an unsent message to the queue of `dest`, out of the heap: the only call here that allocates.
+    /// So many slots besides, and room for as many messages, are kept for others; when there is not so
+    /// much, nothing has changed.
+    pub fn push(
+        &mut self,
+        requests: &mut RequestPool,
+        dest: Rank,
+        mut request: Request,
+        keep: u32,
+        rules: Rules,
+    ) -> Result<RequestId, Full> {
+        let is_new = self.find(dest).is_none();
+        if is_new {
+            self.drop_idle(requests);
+        }
+        requests.grow(1 + u32::from(is_new) + keep)?;
+        self.reserve(1 + keep as usize)?;
+        let at = self.queue_of(requests, dest);
+        request.serial = requests.destination(at).serial;
+        let id = requests.insert(request).expect("there is a free slot");
+        self.append(requests, at, id.index());
+        self.list_if_ready(requests, at, rules);
+        Ok(id)
+    }
+
+    /// A light send, whose request is in `slot`, enters the queue of its destination `dest`: it has been
+    /// offered or is unsent. There is a free slot for the destination.
+    pub fn enter_light(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
+        let at = self.queue_of(requests, dest);
+        let destination = requests.destination(at);
+        let (serial, fresh) = (destination.serial, destination.fresh);
+        requests.at_mut(slot).serial = serial;
+        self.append(requests, at, slot);
+        if requests.at(slot).state == State::Pending(Offer::Unanswered) {
+            let destination = requests.destination_mut(at);
+            destination.unanswered += 1;
+            destination.fresh = fresh;
+        }
+        self.list_if_ready(requests, at, rules);
+    }
+
+    /// The destination's slot; it takes a free one when the destination is new.
+    fn queue_of(&mut self, requests: &mut RequestPool, dest: Rank) -> u32 {
+        let at = match self.find(dest) {
+            Some(at) => at,
             None => {
-                let new = Destination {
-                    rank: dest,
-                    queue: List::default(),
-                    offers: List::default(),
-                    finger: NONE,
-                    unanswered: 0,
-                    refused: 0,
-                    serial: 0,
-                    throttled: false,
-                    notice: Notice::Closed,
-                    listed: false,
-                };
-                let at = requests.insert_destination(new).expect("prepared for");
+                let at = requests
+                    .insert_destination(Destination::new(dest))
+                    .expect("there is a free slot");
                 self.by_rank.insert(dest, at);
+                self.last = (dest, at);
                 at
             }
         };
-        let destination = requests.destination_mut(at);
-        let (mut queue, mut offers) = (destination.queue, destination.offers);
-        let serial = destination.serial;
-        destination.serial = serial.wrapping_add(1);
-        requests.at_mut(slot).serial = serial;
+        if self.idle == at {
+            self.idle = NONE;
+        }
+        at
+    }
+
+    fn append(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
+        let mut queue = requests.destination(at).queue;
         queue.push(requests, slot);
-        offers.push(&mut requests.links::<OFFERS>(), slot);
+        let destination = requests.destination_mut(at);
+        destination.queue = queue;
+        destination.serial = destination.serial.wrapping_add(1);
+        if destination.fresh == NONE {
+            destination.fresh = slot;
+        }
+        self.unchained += 1;
+        let (dest, chained) = (destination.rank, destination.chained);
+        if chained {
+            self.enter(requests, dest, slot);
+        }
+    }
+
+    /// Enters a message into the chain of its context and tag.
+    fn enter(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32) {
         let key = key(requests, dest, slot);
         self.chains
             .entry(key)
             .or_default()
             .push(&mut requests.links::<CHAIN>(), slot);
+        self.unchained -= 1;
+    }
+
+    /// A notice names a tag: from now on the destination's messages are in chains.
+    fn enter_all(&mut self, requests: &mut RequestPool, at: u32) {
         let destination = requests.destination_mut(at);
-        (destination.queue, destination.offers) = (queue, offers);
-        self.list_if_ready(requests, at, rules);
+        let (dest, mut slot) = (destination.rank, destination.queue.head());
+        destination.chained = true;
+        while slot != NONE {
+            self.enter(requests, dest, slot);
+            slot = requests.next_in::<QUEUE>(slot);
+        }
     }
 
     /// The message in `slot` to `dest`, which was offered, has been answered, and whether the receiver's
@@ -225,7 +381,7 @@ impl Pending {
         scarce: bool,
         rules: Rules,
     ) {
-        let Some(&at) = self.by_rank.get(&dest) else {
+        let Some(at) = self.find(dest) else {
             return;
         };
         let destination = requests.destination_mut(at);
@@ -243,21 +399,81 @@ impl Pending {
             // Refused, but asked for while its answer was on the way; or never judged.
             Answered::Refused | Answered::Stale => self.put_back(requests, at, slot),
         }
-        if self.by_rank.contains_key(&dest) {
-            self.list_if_ready(requests, at, rules);
+        self.list_if_ready(requests, at, rules);
+    }
+
+    /// The `total` messages in the queue of `dest` that end with that in the slot `last`, all of them offered,
+    /// have been taken with their data. Calls `taken` for each. False when there are not so many: then
+    /// nothing is changed.
+    #[must_use]
+    pub fn all_taken(
+        &mut self,
+        requests: &mut RequestPool,
+        dest: Rank,
+        last: u32,
+        total: u32,
+        rules: Rules,
+        mut taken: impl FnMut(&mut RequestPool, u32),
+    ) -> bool {
+        let Some(at) = self.find(dest).filter(|_| total > 0) else {
+            return total == 0;
+        };
+        // Nothing but the queue leads to messages that no notice has ever asked for: they leave it together.
+        let mut plain = !requests.destination(at).chained;
+        let (mut first, mut before) = (NONE, last);
+        for _ in 0..total {
+            if before == NONE {
+                return false;
+            }
+            let (request, prev) = requests.at_and_before(before);
+            if request.state != State::Pending(Offer::Unanswered) {
+                return false;
+            }
+            plain &= request.asked.is_none();
+            (first, before) = (before, prev);
         }
+        if plain {
+            let destination = requests.destination_mut(at);
+            destination.unanswered -= total;
+            let mut queue = destination.queue;
+            queue.remove_run(requests, first, last, total);
+            requests.destination_mut(at).queue = queue;
+            self.unchained -= total as usize;
+            for _ in 0..total {
+                let next = requests.next_in::<QUEUE>(first);
+                taken(requests, first);
+                first = next;
+            }
+            self.after_removal(requests, at);
+        } else {
+            for _ in 0..total {
+                let next = requests.next_in::<QUEUE>(first);
+                requests.destination_mut(at).unanswered -= 1;
+                self.take_out(requests, at, first);
+                taken(requests, first);
+                first = next;
+            }
+        }
+        self.list_if_ready(requests, at, rules);
+        true
     }
 
     /// The message in `slot` to `dest`, which is not under way, is withdrawn by its sender.
     pub fn withdraw(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
-        let Some(&at) = self.by_rank.get(&dest) else {
+        let Some(at) = self.find(dest) else {
             return;
         };
         let is_refused = requests.at(slot).state == State::Pending(Offer::Refused);
         let destination = requests.destination_mut(at);
+        let fresh = destination.fresh;
         if is_refused {
             destination.refused -= 1;
+        } else if fresh != NONE && !is_before(requests.at(slot).serial, requests.at(fresh).serial) {
+            if fresh == slot {
+                requests.destination_mut(at).fresh = requests.next_in::<QUEUE>(slot);
+            }
         } else {
+            let destination = requests.destination_mut(at);
             if destination.finger == slot {
                 destination.finger = NONE;
             }
@@ -266,9 +482,7 @@ impl Pending {
             requests.destination_mut(at).offers = offers;
         }
         self.take_out(requests, at, slot);
-        if self.by_rank.contains_key(&dest) {
-            self.list_if_ready(requests, at, rules);
-        }
+        self.list_if_ready(requests, at, rules);
     }
 
     /// A message stands refused until a notice asks for it or has room for it.
@@ -282,7 +496,7 @@ impl Pending {
     /// Takes a message that has been accepted, or withdrawn, out of everything.
     fn take_out(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
         let destination = requests.destination(at);
-        let (dest, mut queue) = (destination.rank, destination.queue);
+        let (dest, mut queue, chained) = (destination.rank, destination.queue, destination.chained);
         if let Some(asked) = requests
             .at_mut(slot)
             .asked
@@ -302,22 +516,30 @@ impl Pending {
                 self.ask(requests, at, next, asked);
             }
         }
-        let key = key(requests, dest, slot);
-        if let Some(chain) = self.chains.get_mut(&key) {
-            chain.remove(&mut requests.links::<CHAIN>(), slot);
-            if chain.is_empty() {
-                self.chains.remove(&key);
+        if chained {
+            let key = key(requests, dest, slot);
+            if let Some(chain) = self.chains.get_mut(&key) {
+                chain.remove(&mut requests.links::<CHAIN>(), slot);
+                if chain.is_empty() {
+                    self.chains.remove(&key);
+                }
             }
+        } else {
+            self.unchained -= 1;
         }
         queue.remove(requests, slot);
-        let destination = requests.destination_mut(at);
-        destination.queue = queue;
-        if queue.is_empty() && destination.notice == Notice::Closed {
+        requests.destination_mut(at).queue = queue;
+        self.after_removal(requests, at);
+    }
+
+    /// Messages have left the queue of the destination at `at`, perhaps the last ones.
+    fn after_removal(&mut self, requests: &mut RequestPool, at: u32) {
+        let destination = requests.destination(at);
+        if destination.queue.is_empty() && destination.notice == Notice::Closed {
             if destination.listed {
                 self.ready.remove(requests, at);
             }
-            self.by_rank.remove(&dest);
-            requests.remove_destination(at);
+            self.set_idle(requests, at);
         }
     }
 
@@ -383,7 +605,7 @@ impl Pending {
         room: u32,
         rules: Rules,
     ) -> bool {
-        let Some(&at) = self.by_rank.get(&dest) else {
+        let Some(at) = self.find(dest).filter(|&at| at != self.idle) else {
             return false;
         };
         requests.destination_mut(at).notice = Notice::Waiting { room };
@@ -395,10 +617,13 @@ impl Pending {
                 told: false,
             };
             let first = match entry.tag {
-                Some(tag) => self
-                    .chains
-                    .get(&(dest, entry.context, tag))
-                    .map_or(NONE, List::head),
+                Some(tag) => {
+                    if !requests.destination(at).chained {
+                        self.enter_all(requests, at);
+                    }
+                    let chain = self.chains.get(&(dest, entry.context, tag));
+                    chain.map_or(NONE, List::head)
+                }
                 None => requests.destination(at).queue.head(),
             };
             let fits = |requests: &RequestPool, slot: u32| {
@@ -456,108 +681,81 @@ impl Pending {
         }
     }
 
-    fn is_ready(&self, requests: &RequestPool, at: u32, rules: Rules) -> bool {
-        let destination = requests.destination(at);
-        match destination.notice {
-            Notice::Waiting { .. } => destination.unanswered == 0 || !rules.waits,
-            Notice::Closing => true,
-            Notice::Expected if rules.waits => false,
-            Notice::Expected | Notice::Closed => {
-                let open = destination.refused == 0 || destination.unanswered < WINDOW;
-                !destination.offers.is_empty() && open
-            }
-        }
-    }
-
     fn list_if_ready(&mut self, requests: &mut RequestPool, at: u32, rules: Rules) {
-        if !requests.destination(at).listed && self.is_ready(requests, at, rules) {
-            requests.destination_mut(at).listed = true;
+        let destination = requests.destination_mut(at);
+        if !destination.listed && destination.is_ready(rules) {
+            destination.listed = true;
             self.ready.push(requests, at);
         }
     }
 
-    /// What there is to say next, and to whom: destinations take turns. `None` when nothing may be said.
-    /// The caller says it and tells with [`Pending::offered`] or [`Pending::done`].
+    /// What is to be said next, and to whom: destinations take turns. `None` when nothing may be said. The
+    /// caller says it at once.
     pub fn next(&mut self, requests: &mut RequestPool, rules: Rules) -> Option<(Rank, Next)> {
         loop {
             let at = self.ready.head();
             if at == NONE {
                 return None;
             }
-            if self.is_ready(requests, at, rules) {
-                if let Notice::Waiting { room } = requests.destination(at).notice {
+            let destination = requests.destination_mut(at);
+            if destination.is_ready(rules) {
+                if let Notice::Waiting { room } = destination.notice {
                     self.begin_pass(requests, at, room);
                 }
-                let destination = requests.destination(at);
-                let next = match destination.offers.head() {
-                    NONE => Next::Done,
-                    slot => Next::Offer(slot),
-                };
-                return Some((destination.rank, next));
+                return Some(self.take_turn(requests, at));
             }
+            destination.listed = false;
             self.ready.remove(requests, at);
-            requests.destination_mut(at).listed = false;
         }
     }
 
-    /// What the offer that [`Pending::next`] named is to say of the queue.
-    pub fn standing(&self, requests: &RequestPool, slot: u32) -> Standing {
-        let in_order = match requests.prev_in::<QUEUE>(slot) {
-            NONE => true,
-            prev => {
-                let prev = requests.at(prev);
-                prev.in_order && prev.state == State::Pending(Offer::Unanswered)
-            }
-        };
-        let destination = requests.destination(self.ready.head());
-        let more = destination.refused > 0;
-        Standing {
-            in_order,
-            more,
-            follows: requests.next_in::<OFFERS>(slot) != NONE,
-            eager: in_order && !more && !destination.throttled,
-        }
-    }
-
-    /// The offer that [`Pending::next`] named has left; the next destination has its turn.
-    pub fn offered(&mut self, requests: &mut RequestPool, slot: u32, standing: Standing) {
-        let at = self.ready.head();
-        let mut offers = requests.destination(at).offers;
-        offers.remove(&mut requests.links::<OFFERS>(), slot);
+    fn take_turn(&mut self, requests: &mut RequestPool, at: u32) -> (Rank, Next) {
         let destination = requests.destination_mut(at);
-        destination.offers = offers;
+        let (rank, throttled, fresh) = (destination.rank, destination.throttled, destination.fresh);
+        let more = destination.refused > 0;
         destination.notice = Notice::Closed;
+        let slot = destination.next_offer();
+        if slot == NONE {
+            destination.listed = false;
+            let is_empty = destination.queue.is_empty();
+            self.ready.remove(requests, at);
+            if is_empty {
+                self.set_idle(requests, at);
+            }
+            return (rank, Next::Done { more });
+        }
         destination.unanswered += 1;
         if destination.finger == slot {
             destination.finger = NONE;
         }
+        let mut offers = destination.offers;
+        let (prev, next) = requests.neighbours(slot);
+        let follows = if slot == fresh {
+            requests.destination_mut(at).fresh = next;
+            next != NONE
+        } else {
+            offers.remove(&mut requests.links::<OFFERS>(), slot);
+            requests.destination_mut(at).offers = offers;
+            !offers.is_empty() || fresh != NONE
+        };
+        let in_order = prev == NONE || {
+            let prev = requests.at(prev);
+            prev.in_order && prev.state == State::Pending(Offer::Unanswered)
+        };
         let request = requests.at_mut(slot);
         debug_assert!(matches!(request.state, State::Pending(offer) if may_offer(offer)));
         request.state = State::Pending(Offer::Unanswered);
-        request.in_order = standing.in_order;
+        request.in_order = in_order;
         if let Some(asked) = &mut request.asked {
             asked.told = true;
         }
         self.ready.rotate(requests);
-    }
-
-    /// The receiver has been told that its notice is done; whether messages stand refused was
-    /// [`Pending::more`].
-    pub fn done(&mut self, requests: &mut RequestPool) {
-        let at = self.ready.head();
-        self.ready.remove(requests, at);
-        let destination = requests.destination_mut(at);
-        destination.listed = false;
-        destination.notice = Notice::Closed;
-        if destination.queue.is_empty() {
-            let rank = destination.rank;
-            self.by_rank.remove(&rank);
-            requests.remove_destination(at);
-        }
-    }
-
-    /// Whether messages to the destination whose turn it is stand refused.
-    pub fn more(&self, requests: &RequestPool) -> bool {
-        requests.destination(self.ready.head()).refused > 0
+        let standing = Standing {
+            in_order,
+            more,
+            follows,
+            eager: in_order && !more && !throttled,
+        };
+        (rank, Next::Offer(slot, standing))
     }
 }

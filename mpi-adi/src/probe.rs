@@ -93,7 +93,9 @@ impl Probes {
     /// noted; and where it is not, it may be the one that a notice was answered with, so that others that
     /// the probe asks for have still to be asked for, when the probe is repeated.
     pub fn taken(&mut self, envelope: &Envelope) {
-        self.armed.retain(|armed| !armed.pattern.matches(envelope));
+        if !self.armed.is_empty() {
+            self.armed.retain(|armed| !armed.pattern.matches(envelope));
+        }
     }
 
     /// A refused message of `source` has been taken back: no probe notes it.
@@ -109,11 +111,13 @@ impl Probes {
     /// A receive was posted: no probe notes a message that it may match.
     pub fn posted(&mut self, pattern: &Pattern) {
         // Disarmed altogether, because other messages may have been refused while this one was noted.
-        self.armed.retain(|armed| {
-            armed
-                .noted
-                .is_none_or(|noted| !pattern.matches(&noted.envelope))
-        });
+        if !self.armed.is_empty() {
+            self.armed.retain(|armed| {
+                armed
+                    .noted
+                    .is_none_or(|noted| !pattern.matches(&noted.envelope))
+            });
+        }
     }
 }
 

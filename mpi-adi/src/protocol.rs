@@ -64,9 +64,12 @@
 //! A refused message is offered again only when a notice asks for it or has room for it. An unanswered one
 //! is never offered again.
 //!
-//! # Short, eager, rendezvous
+//! # Light, short, eager, rendezvous
 //! What fits an RTS ([`INLINE_BYTES`](crate::wire::INLINE_BYTES)) travels in it: one trip, and the answer
-//! is off the critical path. Up to the eager limit the data follows its RTS at once, in order on the same
+//! is off the critical path. The shortest are *light* ([`crate::light`]): copied when they leave, complete
+//! then, and in no queue as long as all goes well. At the first thing that does not (a refusal, a record
+//! without data, a notice, a message that cannot be light) those of that destination enter its pending send
+//! queue as if they had been there from the start, so all that is said here holds for them too. Up to the eager limit the data follows its RTS at once, in order on the same
 //! channel; a receiver that takes it as it comes says so in the CTS, and one that refuses, or records
 //! without a buffer, or has [`EAGER_SOURCES`](crate::EAGER_SOURCES) such messages coming already, drops it
 //! and gets it again later. Eager messages go in order, one at a time, and none while others to the same
@@ -79,6 +82,17 @@
 //! nothing eagerly until an answer says otherwise. So only those who send are told, with packets that leave
 //! anyway (paper 003: one pool for all, throttled before it is exhausted); and since the word is kept with
 //! the pending send queue, which lasts as long as a burst, it takes no memory per peer.
+//!
+//! # Answers that share a packet
+//! Nobody waits for the answer to a light send that has been taken, data and all. It may be late: the
+//! receiver notes the sender's name for the last such message of a source and how many there are, and says
+//! so in the next packet to that source (an answer, which then covers the offers directly before the one that
+//! it names; or an RTS of the other direction), after [`SHARED_ANSWER`](crate::SHARED_ANSWER) messages at the
+//! latest, or when a step finds nothing to take. Late are only answers to a source of which nothing stands
+//! refused, so no notice can pass them; every other answer to that source takes the late one along, so
+//! answers keep their order. One that goes with an RTS may pass, or be passed by, an answer on its own
+//! channel; it says how many offers it covers, so it means the same whenever it comes, and a sender that a
+//! notice makes wait for every answer under an age waits for this one too.
 //!
 //! # Cancelled sends
 //! A send that is not under way leaves the pending send queue at once. For one that is, the answer decides:
@@ -132,8 +146,9 @@
 //! than it promises.
 //!
 //! # Emergency memory
-//! NCTS needs one priority packet, which the message layer holds ready before it hands over an RTS. A
-//! notice is three bits per source until it is sent, then one priority packet; DONE is one bit per peer.
+//! NCTS needs one priority packet, which the message layer holds ready before it hands over an RTS. Late
+//! answers are noted for [`LATE_SOURCES`](crate::LATE_SOURCES) sources, and when those are taken an answer
+//! is not late. A notice is three bits per source until it is sent, then one priority packet; DONE is one bit per peer.
 //! All are constant.
 #![forbid(unsafe_code)]
 
@@ -160,6 +175,9 @@ pub struct Rules {
     pub guards_posts: bool,
     /// Width of the age in bits, 0 to 8.
     pub age_bits: u32,
+    /// No rule: short messages may be light sends ([`crate::light`]). Without them there are far fewer states
+    /// to explore.
+    pub light: bool,
 }
 
 impl Rules {
@@ -171,6 +189,7 @@ impl Rules {
         records_in_order: true,
         guards_posts: true,
         age_bits: Age::BITS,
+        light: true,
     };
 
     /// The age after `age`.

@@ -11,8 +11,8 @@ use crate::peers::Standing;
 use crate::protocol::{Age, Room, Verdict, on_rts as decide};
 use crate::region::{BLOCK_BYTES, Holding, RecordId};
 use crate::request::{Asked, CHAIN, KEPT_SLOTS, Request, RequestId, State};
-use crate::wire::{self, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
-use crate::{Adi, Handling, NoMemory};
+use crate::wire::{self, Done, Entry, Fields, MERGED_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
+use crate::{Adi, Handling, NoMemory, SHARED_ANSWER};
 
 /// Most messages that one notice has room for, so that sources share what is free.
 const NOTICE_ROOM: u16 = 8;
@@ -34,6 +34,27 @@ pub(crate) struct Coming {
     request: u32,
     /// Our name for its place.
     target: u32,
+}
+
+/// An answer for which nobody waits: a source's messages that have been taken with their data.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Late {
+    pub(crate) source: Rank,
+    /// The sender's name for the last of them.
+    pub(crate) request: u32,
+    /// How many there are: it and those offered directly before it.
+    pub(crate) count: u8,
+}
+
+impl Late {
+    pub(crate) fn fields(&self) -> Fields {
+        Fields {
+            request: self.request,
+            complete: true,
+            before: self.count - 1,
+            ..Fields::default()
+        }
+    }
 }
 
 /// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
@@ -75,14 +96,18 @@ impl Adi {
         keep: u32,
     ) -> Result<RequestId, NoMemory> {
         let none = NoMemory::Requests {
-            live: self.requests.live(),
+            live: self.requests.named(),
         };
         self.requests.grow(1 + keep).map_err(|_| none)?;
-        let request = Request::new(State::Posted, pattern, span);
+        let request = Request {
+            serial: self.posts,
+            ..Request::new(State::Posted, pattern, span)
+        };
         let id = self.requests.insert(request).map_err(|_| none)?;
         match self.matching.take(&mut self.region, &pattern) {
             Some(record) => self.match_record(memory, id, record),
             None => {
+                self.posts = self.posts.wrapping_add(1);
                 self.probes.posted(&pattern);
                 self.post(id.index(), &pattern);
             }
@@ -91,10 +116,12 @@ impl Adi {
     }
 
     /// Posts a receive, and asks sources that wait for a message for it.
+    #[inline]
     fn post(&mut self, slot: u32, pattern: &Pattern) {
-        self.requests.at_mut(slot).serial = self.posts;
-        self.posts = self.posts.wrapping_add(1);
         self.matching.post(&mut self.requests, slot);
+        if self.peers.are_all_calm() {
+            return;
+        }
         let rules = self.rules();
         if self.peers.posted(pattern.source, rules) {
             let list = if pattern.source.is_some() {
@@ -108,10 +135,12 @@ impl Adi {
     }
 
     /// Takes a receive out of the posted receive queue, and of what notices have still to name.
+    #[inline]
     fn unpost(&mut self, slot: u32) {
         self.matching.unpost(&mut self.requests, slot);
         let request = self.requests.at_mut(slot);
-        if request.asked.take().is_some() {
+        if request.asked.is_some() {
+            request.asked = None;
             let list = if request.peer.is_some() {
                 &mut self.unnamed
             } else {
@@ -251,6 +280,7 @@ impl Adi {
         self.release(memory, index);
     }
 
+    #[inline]
     fn received(&mut self, slot: u32) {
         self.stats.messages_received += 1;
         self.finish(slot, false);
@@ -389,6 +419,7 @@ impl Adi {
     }
 
     /// An RTS has matched the posted receive in `slot`.
+    #[inline]
     fn accept<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -476,18 +507,46 @@ impl Adi {
         (Room::Nothing, 0)
     }
 
+    /// Takes the answer to `source` that is late, if there is one, to send it with something else.
+    #[inline]
+    pub(crate) fn take_late(&mut self, source: Rank) -> Option<Late> {
+        let at = self.late.iter().position(|late| late.source == source)?;
+        Some(self.late.swap_remove(at))
+    }
+
+    /// Takes an offer whose data has come along into the posted receive that it matches, where nothing of
+    /// anybody stands refused: the first row of [`decide`]'s table, with nothing else to look at. `None`:
+    /// this is not such an offer. Otherwise as [`Adi::take_rts`].
+    #[inline]
+    fn take_at_once<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Option<Option<Answer>> {
+        let plain = self.peers.are_all_calm() && rts.inline && !rts.more;
+        if !plain || self.peers.ages(source).from != rts.age {
+            return None;
+        }
+        let envelope = rts.envelope(source);
+        let slot = self.matching.arrive(&self.requests, &envelope)?;
+        self.unpost(slot);
+        self.probes.taken(&envelope);
+        self.stats.cts_sent += 1;
+        let fields = self.accept(memory, slot, &envelope, rts, data);
+        Some(self.answer(memory, source, rts, wire::CTS, fields))
+    }
+
+    /// Decides upon an offer. `None`: the answer is late.
     fn take_rts<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         source: Rank,
         rts: &Rts,
         data: &[u8],
-    ) -> Answer {
-        let envelope = Envelope {
-            source,
-            tag: rts.tag,
-            context: rts.context,
-        };
+    ) -> Option<Answer> {
+        let envelope = rts.envelope(source);
         let standing = self.peers.standing(source);
         let ages_equal = self.peers.ages(source).from == rts.age;
         let posted = if ages_equal {
@@ -560,13 +619,50 @@ impl Adi {
             }
             self.go_on(memory, source, standing);
         }
+        self.answer(memory, source, rts, handler, fields)
+    }
+
+    /// Answers an offer; `None`: later, since nobody waits for it.
+    #[inline]
+    fn answer<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        rts: &Rts,
+        handler: u8,
+        fields: Fields,
+    ) -> Option<Answer> {
         let scarce = self.region.is_low(memory);
-        Fields { scarce, ..fields }.emit(handler)
+        let before = self.take_late(source).map_or(0, |late| late.count);
+        let late = Late {
+            source,
+            request: rts.request,
+            count: before + 1,
+        };
+        // A source in whose queue nothing stands refused, so that no notice waits for the answer either.
+        let may_wait = rts.patient
+            && fields.complete
+            && !scarce
+            && late.count < SHARED_ANSWER
+            && self.peers.standing(source) == Standing::Calm;
+        if may_wait && self.late.push(late).is_ok() {
+            return None;
+        }
+        self.stats.cts_merged += u64::from(before);
+        let fields = Fields {
+            scarce,
+            before,
+            ..fields
+        };
+        Some(fields.emit(handler))
     }
 
     /// Something has come of `source`, which stood as `before`, under the current age: its notice, if one
     /// was on the way, is closed. Sees to it that nobody waits for what is there.
     fn go_on<M: UserMemory + ?Sized>(&mut self, memory: &M, source: Rank, before: Standing) {
+        if self.peers.are_all_calm() {
+            return;
+        }
         let rules = self.rules();
         let posted_since = matches!(before, Standing::OpenAgain | Standing::Wanted);
         if posted_since && self.peers.standing(source) != Standing::Calm {
@@ -697,17 +793,32 @@ pub(crate) fn on_rts<M: UserMemory + ?Sized>(
     on: &mut Handling<'_, M>,
     arrival: &Arrival<'_>,
 ) -> Option<Answer> {
-    let Some((source, (rts, data))) = on
-        .adi
+    let offer = match arrival.argument {
+        0 => Some((arrival.bytes, None)),
+        _ => arrival
+            .bytes
+            .split_last_chunk::<MERGED_BYTES>()
+            .map(|(offer, merged)| (offer, Some(u32::from_le_bytes(*merged)))),
+    };
+    let adi = &mut *on.adi;
+    let Some((source, ((rts, data), merged))) = adi
         .shape
         .rank(arrival.source)
-        .zip(Rts::parse(arrival.bytes))
+        .zip(offer.and_then(|(offer, merged)| Some((Rts::parse(offer)?, merged))))
     else {
-        on.adi.stats.malformed += 1;
+        adi.stats.malformed += 1;
         return None;
     };
-    on.adi.stats.rts_received += 1;
-    Some(on.adi.take_rts(on.memory, source, &rts, data))
+    if let Some(request) = merged
+        && !adi.take_merged(source, request, arrival.argument)
+    {
+        adi.stats.malformed += 1;
+    }
+    adi.stats.rts_received += 1;
+    match adi.take_at_once(on.memory, source, &rts, data) {
+        Some(answer) => answer,
+        None => adi.take_rts(on.memory, source, &rts, data),
+    }
 }
 
 pub(crate) fn on_data<M: UserMemory + ?Sized>(

@@ -632,6 +632,13 @@ impl Links for Region {
     fn set_prev(&mut self, index: u32, prev: u32) {
         put(self.block_mut(index), field::PREV_OR_RECEIVE, prev);
     }
+    fn neighbours(&self, index: u32) -> (u32, u32) {
+        (self.prev(index), self.next(index))
+    }
+    fn set_neighbours(&mut self, index: u32, prev: u32, next: u32) {
+        self.set_prev(index, prev);
+        self.set_next(index, next);
+    }
 }
 
 #[cfg(test)]

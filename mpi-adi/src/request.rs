@@ -13,6 +13,7 @@ use msg_layer::{Landing, Transfer};
 
 use crate::Outcome;
 use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
+use crate::light::LightId;
 use crate::list::{Links, NONE};
 use crate::memory::Span;
 use crate::pending::Destination;
@@ -24,14 +25,25 @@ pub const CHUNK_SLOTS: usize = if cfg!(feature = "variants") { 4 } else { 32 };
 pub const KEPT_SLOTS: u32 = 3;
 const INDEX_BITS: u32 = 22;
 const GENERATION_MASK: u32 = (1 << (31 - INDEX_BITS)) - 1;
-/// Greatest number of slots: all but the last names, which notices use for what is no receive.
-pub const MAX_SLOTS: usize = (1 << INDEX_BITS) - 32;
+/// Greatest number of slots: all but the last names, which light sends have on the wire, and notices use for
+/// what is no receive.
+pub const MAX_SLOTS: usize = (1 << INDEX_BITS) - 64;
 
 /// A request's name: index and generation, top bit clear.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RequestId(pub u32);
 
 impl RequestId {
+    /// The name on the wire of the light send at `place`.
+    pub(crate) fn light(place: u32, generation: u32) -> Self {
+        Self::new(MAX_SLOTS as u32 + place, generation)
+    }
+
+    /// The place of the light send, if it is the name of one.
+    pub(crate) fn light_index(self) -> Option<u32> {
+        self.index().checked_sub(MAX_SLOTS as u32)
+    }
+
     fn new(index: u32, generation: u32) -> Self {
         RequestId((generation & GENERATION_MASK) << INDEX_BITS | index)
     }
@@ -80,6 +92,8 @@ pub enum Withdrawal {
 /// Where a request stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
+    /// Send: light, and has not left yet.
+    Light,
     /// Send: in the destination's pending send queue.
     Pending(Offer),
     /// Send: recorded at the receiver without a buffer (NCTSD); waits for CTS.
@@ -111,7 +125,8 @@ impl State {
     fn is_listed(&self) -> bool {
         match self {
             State::Pending(_) | State::Sending(_) | State::Posted | State::Owing { .. } => true,
-            State::Held
+            State::Light
+            | State::Held
             | State::Streaming
             | State::Landing(_)
             | State::Bound
@@ -147,6 +162,8 @@ pub struct Request {
     pub withdrawal: Withdrawal,
     /// Send: it was last offered with its data following at once.
     pub eager: bool,
+    /// Send: it was a light one, whose data is there; it is complete for the program.
+    pub light: Option<LightId>,
 }
 
 /// A posted receive for which a receiver asks to be offered a message.
@@ -183,7 +200,13 @@ impl Request {
             in_order: false,
             withdrawal: Withdrawal::None,
             eager: false,
+            light: None,
         }
+    }
+
+    /// A send to `dest` that has been offered and has no answer.
+    pub(crate) fn is_offered_to(&self, dest: Rank) -> bool {
+        self.state == State::Pending(Offer::Unanswered) && self.peer == Some(dest)
     }
 
     /// How it ended; `None`: it has not finished.
@@ -256,10 +279,18 @@ pub struct Full;
 /// The pool.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestPool {
-    chunks: Vec<Box<[Slot]>>,
+    #[expect(
+        clippy::vec_box,
+        reason = "when the list grows, the slots stay where they are"
+    )]
+    chunks: Vec<Box<[Slot; CHUNK_SLOTS]>>,
     free: u32,
     free_slots: u32,
+    /// Free slots that are set aside.
+    aside: u32,
     live: u32,
+    /// Of these, those for whose end nobody will ask.
+    forgotten: u32,
     peak: u32,
     limit: u32,
 }
@@ -272,7 +303,9 @@ impl RequestPool {
             chunks: Vec::new(),
             free: NONE,
             free_slots: 0,
+            aside: 0,
             live: 0,
+            forgotten: 0,
             peak: 0,
             limit,
         }
@@ -286,6 +319,11 @@ impl RequestPool {
         self.live
     }
 
+    /// Live requests that the program has not given up.
+    pub fn named(&self) -> u32 {
+        self.live - self.forgotten
+    }
+
     /// The most requests ever live at once.
     pub fn peak(&self) -> u32 {
         self.peak
@@ -296,8 +334,29 @@ impl RequestPool {
         self.chunks.len() * CHUNK_SLOTS
     }
 
-    /// Makes sure that `slots` slots are free, out of the heap; [`Full`] when heap or limit do not allow it.
+    /// Makes sure that `slots` slots are free beside those set aside, out of the heap; [`Full`] when heap or
+    /// limit do not allow it.
+    #[inline]
     pub fn grow(&mut self, slots: u32) -> Result<(), Full> {
+        let slots = slots + self.aside;
+        match self.free_slots >= slots {
+            true => Ok(()),
+            false => self.add_chunks(slots),
+        }
+    }
+
+    /// Sets `slots` free slots aside, which [`RequestPool::grow`] has found.
+    pub(crate) fn set_aside(&mut self, slots: u32) {
+        self.aside += slots;
+    }
+
+    /// Gives back slots that were set aside.
+    pub(crate) fn put_back(&mut self, slots: u32) {
+        self.aside -= slots;
+    }
+
+    #[cold]
+    fn add_chunks(&mut self, slots: u32) -> Result<(), Full> {
         while self.free_slots < slots {
             let first = self.slots();
             if first + CHUNK_SLOTS > self.limit as usize {
@@ -320,7 +379,10 @@ impl RequestPool {
                     body: Body::Free { next },
                 });
             }
-            self.chunks.push(chunk.into_boxed_slice());
+            let Ok(chunk) = chunk.into_boxed_slice().try_into() else {
+                unreachable!("as many slots as a chunk has")
+            };
+            self.chunks.push(chunk);
             self.free = first as u32;
             self.free_slots += CHUNK_SLOTS as u32;
         }
@@ -339,15 +401,18 @@ impl RequestPool {
             .map(|chunk| &mut chunk[index as usize % CHUNK_SLOTS])
     }
 
-    fn take(&mut self, body: Body) -> Result<u32, Full> {
+    /// Takes a free slot: its index and generation.
+    fn take(&mut self, body: Body) -> Result<(u32, u32), Full> {
         let index = self.free;
         let slot = self.slot_mut(index).ok_or(Full)?;
-        let Body::Free { next } = core::mem::replace(&mut slot.body, body) else {
+        let Body::Free { next } = slot.body else {
             unreachable!("the free list holds free slots")
         };
+        slot.body = body;
+        let generation = slot.generation;
         self.free = next;
         self.free_slots -= 1;
-        Ok(index)
+        Ok((index, generation))
     }
 
     fn give_back(&mut self, index: u32) {
@@ -361,11 +426,12 @@ impl RequestPool {
     }
 
     /// Takes a free slot for `request`.
+    #[inline]
     pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
-        let index = self.take(Body::Request(request))?;
+        let (index, generation) = self.take(Body::Request(request))?;
         self.live += 1;
         self.peak = self.peak.max(self.live);
-        Ok(self.id(index))
+        Ok(RequestId::new(index, generation))
     }
 
     /// The name of the request in slot `index`.
@@ -397,26 +463,77 @@ impl RequestPool {
         }
     }
 
-    /// Frees the request that `id` names; `None` when it names none (any more).
-    pub fn remove(&mut self, id: RequestId) -> Option<Request> {
-        let request = self.get(id)?.clone();
-        self.give_back(id.index());
-        self.live -= 1;
-        Some(request)
+    /// If the request that `id` names has finished, frees it and says how it ended.
+    ///
+    /// # Panics
+    /// When `id` names none (any more).
+    #[inline]
+    pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
+        let outcome = self.get(id).expect("a live request").outcome()?;
+        self.free_request(id.index());
+        Some(outcome)
     }
 
-    /// Nobody will ask how the request ended that `id` names.
+    /// Nobody will ask how the request ended that `id` names: frees it, now or when it has finished. One that
+    /// is not there any more is left at that.
     pub fn forget(&mut self, id: RequestId) {
-        if self.get(id).is_some()
-            && let Some(slot) = self.slot_mut(id.index())
-        {
-            slot.forgotten = true;
+        match self.get(id).map(|request| request.state) {
+            Some(State::Done { .. }) => self.free_request(id.index()),
+            Some(_) => self.give_up(id.index()),
+            None => {}
         }
     }
 
-    /// Nobody will ask how the request in slot `index` ended.
-    pub(crate) fn is_forgotten(&self, index: u32) -> bool {
-        self.slot(index).is_some_and(|slot| slot.forgotten)
+    fn give_up(&mut self, index: u32) {
+        let slot = self.slot_mut(index).expect("a live slot");
+        let first = !core::mem::replace(&mut slot.forgotten, true);
+        self.forgotten += u32::from(first);
+    }
+
+    fn free_request(&mut self, index: u32) {
+        self.give_back(index);
+        self.live -= 1;
+    }
+
+    /// The request in slot `index` has finished; frees it if nobody will ask how it ended. Returns the light
+    /// send that it was.
+    #[inline]
+    pub(crate) fn finish(&mut self, index: u32, cancelled: bool) -> Option<LightId> {
+        let slot = self.slot_mut(index).expect("a live slot");
+        let Body::Request(request) = &mut slot.body else {
+            unreachable!("a queue names a slot that holds no request")
+        };
+        request.state = State::Done { cancelled };
+        let light = request.light.take();
+        if slot.forgotten {
+            self.forgotten -= 1;
+            self.free_request(index);
+        }
+        light
+    }
+
+    /// The request in slot `index`, to change it, and its name.
+    pub(crate) fn named_mut(&mut self, index: u32) -> (RequestId, &mut Request) {
+        match self.slot_mut(index) {
+            Some(Slot {
+                body: Body::Request(request),
+                generation,
+                ..
+            }) => (RequestId::new(index, *generation), request),
+            _ => unreachable!("a queue names a slot that holds no request"),
+        }
+    }
+
+    /// The request in slot `index` and the slot before it in its queue.
+    pub(crate) fn at_and_before(&self, index: u32) -> (&Request, u32) {
+        match self.slot(index) {
+            Some(Slot {
+                body: Body::Request(request),
+                prev,
+                ..
+            }) => (request, prev[QUEUE]),
+            _ => unreachable!("a queue names a slot that holds no request"),
+        }
     }
 
     /// The request in slot `index`, which one of the device's own queues names.
@@ -443,6 +560,7 @@ impl RequestPool {
 
     pub(crate) fn insert_destination(&mut self, destination: Destination) -> Result<u32, Full> {
         self.take(Body::Destination(destination))
+            .map(|(index, _)| index)
     }
 
     pub(crate) fn remove_destination(&mut self, index: u32) {
@@ -474,7 +592,12 @@ impl RequestPool {
 /// neither measures nor the order of the free list are hashed.
 impl Hash for RequestPool {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        for (slot, index) in self.chunks.iter().flatten().zip(0u32..) {
+        for (slot, index) in self
+            .chunks
+            .iter()
+            .flat_map(|chunk| chunk.iter())
+            .zip(0u32..)
+        {
             let is_listed = match &slot.body {
                 Body::Free { .. } => continue,
                 Body::Request(request) => {
@@ -526,6 +649,14 @@ impl<const LIST: usize> Links for ListLinks<'_, LIST> {
     fn set_prev(&mut self, index: u32, prev: u32) {
         self.0.slot_mut(index).expect("a listed slot").prev[LIST] = prev;
     }
+    fn neighbours(&self, index: u32) -> (u32, u32) {
+        let slot = self.0.slot(index).expect("a listed slot");
+        (slot.prev[LIST], slot.next[LIST])
+    }
+    fn set_neighbours(&mut self, index: u32, prev: u32, next: u32) {
+        let slot = self.0.slot_mut(index).expect("a listed slot");
+        (slot.prev[LIST], slot.next[LIST]) = (prev, next);
+    }
 }
 
 impl Links for RequestPool {
@@ -536,9 +667,16 @@ impl Links for RequestPool {
         self.prev_in::<QUEUE>(index)
     }
     fn set_next(&mut self, index: u32, next: u32) {
-        self.slot_mut(index).expect("a listed slot").next[QUEUE] = next;
+        self.links::<QUEUE>().set_next(index, next);
     }
     fn set_prev(&mut self, index: u32, prev: u32) {
-        self.slot_mut(index).expect("a listed slot").prev[QUEUE] = prev;
+        self.links::<QUEUE>().set_prev(index, prev);
+    }
+    fn neighbours(&self, index: u32) -> (u32, u32) {
+        let slot = self.slot(index).expect("a listed slot");
+        (slot.prev[QUEUE], slot.next[QUEUE])
+    }
+    fn set_neighbours(&mut self, index: u32, prev: u32, next: u32) {
+        self.links::<QUEUE>().set_neighbours(index, prev, next);
     }
 }

@@ -7,6 +7,7 @@ use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
 
 use crate::envelope::Pattern;
+use crate::light;
 use crate::memory::{Span, UserMemory};
 use crate::region::{BLOCK_BYTES, Blocks};
 use crate::request::{KEPT_SLOTS, Mode, RequestId};
@@ -227,6 +228,23 @@ impl Rig {
         seen
     }
 
+    /// As [`Rig::moved`], but all have come before the destinations look.
+    fn moved_together(&mut self, from: usize) -> Vec<Seen> {
+        let packets: Vec<_> = self.wires[from].out.drain(..).collect();
+        let seen = packets
+            .iter()
+            .map(|(class, _, body)| look(*class, body))
+            .collect();
+        for (class, dest, body) in packets {
+            let dest = self.adis[from].shape.rank(dest).unwrap() as usize;
+            self.wires[dest].queue(class).push_back(body);
+        }
+        for node in 0..self.adis.len() {
+            self.step(node);
+        }
+        seen
+    }
+
     /// Moves everything until nothing moves.
     fn settle(&mut self) {
         while self.wires.iter().any(|wires| !wires.out.is_empty()) {
@@ -260,7 +278,11 @@ fn look(class: Class, body: &[u8]) -> Seen {
     let (header, bytes) = msg_layer::header::Header::parse(body).unwrap();
     match (class, header.handler) {
         (Class::Normal, wire::RTS) => {
-            let (rts, _) = wire::Rts::parse(bytes).unwrap();
+            let merged = match header.argument {
+                0 => 0,
+                _ => wire::MERGED_BYTES,
+            };
+            let (rts, _) = wire::Rts::parse(&bytes[..bytes.len() - merged]).unwrap();
             Rts {
                 tag: rts.tag,
                 age: rts.age,
@@ -304,11 +326,222 @@ fn a_short_message_to_a_posted_receive_takes_one_trip() {
         cancelled: false,
     };
     assert_eq!(rig.outcome(1, receive), Some(done));
-    assert_eq!(rig.outcome(0, send), None, "its answer is still on the way");
+    assert!(
+        rig.outcome(0, send).is_some(),
+        "its answer is still on the way"
+    );
+    assert!(!rig.adis[0].is_quiet());
     assert_eq!(rig.moved(1), [Cts { complete: true }]);
-    assert!(rig.outcome(0, send).is_some());
     assert_eq!(rig.adis[1].region.peak_bytes(), 0);
     rig.assert_clean();
+}
+
+#[test]
+fn what_is_not_light_completes_with_its_answer() {
+    for (len, mode) in [(33, Mode::Standard), (10, Mode::Synchronous)] {
+        let mut rig = Rig::new(2, 8);
+        let (receive, key) = rig.post(pattern(7), len);
+        let send = rig.send(0, 7, len, mode);
+        assert_eq!(rig.moved(0), [Rts { tag: 7, age: 0 }]);
+        assert_eq!(rig.buffers.0[key], vec![7; len]);
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.outcome(0, send), None, "its answer is still on the way");
+        assert_eq!(rig.moved(1), [Cts { complete: true }]);
+        assert!(rig.outcome(0, send).is_some());
+        rig.assert_clean();
+    }
+}
+
+#[test]
+fn light_sends_that_come_together_share_an_answer() {
+    let mut rig = Rig::new(2, 8);
+    let count = i32::from(crate::SHARED_ANSWER) + 3;
+    let receives: Vec<_> = (0..count).map(|tag| rig.post(pattern(tag), 4).0).collect();
+    for tag in 0..count {
+        let send = rig.send(0, tag, 4, Mode::Standard);
+        assert!(rig.outcome(0, send).is_some());
+    }
+    assert_eq!(rig.moved_together(0).len(), count as usize);
+    for receive in receives {
+        assert!(rig.outcome(1, receive).is_some());
+    }
+    assert_eq!(
+        rig.moved(1),
+        [Cts { complete: true }, Cts { complete: true }]
+    );
+    let stats = &rig.adis[1].stats;
+    assert_eq!(
+        (stats.cts_sent, stats.cts_merged),
+        (count as u64, count as u64 - 2)
+    );
+    assert_eq!(rig.adis[0].stats.cts_received, count as u64);
+    rig.assert_clean();
+}
+
+#[test]
+fn an_answer_goes_with_a_message_the_other_way() {
+    let mut rig = Rig::new(2, 8);
+    let (receive, _) = rig.post(pattern(1), 4);
+    rig.send(0, 1, 4, Mode::Standard);
+    rig.adis[0].forget(RequestId(0));
+    let (_, _, rts) = rig.wires[0].out.pop().expect("the offer");
+    rig.wires[1].normal.push_back(rts);
+    assert!(rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers));
+    assert!(rig.outcome(1, receive).is_some());
+    let span = rig.span(vec![9; 40]);
+    let to = SendTo {
+        dest: 0,
+        tag: 2,
+        context: 0,
+        mode: Mode::Standard,
+    };
+    let back = rig.adis[1].isend(to, span).unwrap();
+    rig.step(1);
+    assert_eq!(rig.moved(1), [Rts { tag: 2, age: 0 }], "and nothing else");
+    assert_eq!(rig.adis[1].stats.cts_merged, 1);
+    assert!(rig.adis[0].lights.is_empty());
+    let landing = rig.span(vec![0; 40]);
+    let pattern = Pattern {
+        source: Some(1),
+        tag: Some(2),
+        context: 0,
+    };
+    let last = rig.adis[0]
+        .irecv(&mut rig.buffers, pattern, landing)
+        .unwrap();
+    rig.settle();
+    assert!(rig.outcome(0, last).is_some() && rig.outcome(1, back).is_some());
+    assert_eq!(rig.buffers.0[landing.address()], [9; 40]);
+    rig.assert_clean();
+}
+
+/// The program has its buffers back long before anybody takes the messages.
+#[test]
+fn light_sends_that_are_refused_or_recorded_without_data_are_kept() {
+    for blocks in [0, 1, 2] {
+        let mut rig = Rig::new(2, blocks);
+        for tag in 1..=4 {
+            let send = rig.send(0, tag, 4, Mode::Standard);
+            assert!(rig.outcome(0, send).is_some());
+            rig.buffers.0.last_mut().expect("its buffer").fill(0xEE);
+        }
+        rig.settle();
+        // A long one behind them keeps its place.
+        let long = rig.send(0, 3, 100, Mode::Standard);
+        rig.settle();
+        for (tag, len) in [(4, 4), (3, 4), (1, 4), (3, 100), (2, 4)] {
+            let (receive, key) = rig.post(pattern(tag), len);
+            rig.settle();
+            assert!(
+                rig.outcome(1, receive).is_some(),
+                "{blocks} blocks, tag {tag}"
+            );
+            assert_eq!(rig.buffers.0[key], vec![tag as u8; len], "{blocks} blocks");
+        }
+        assert!(rig.outcome(0, long).is_some());
+        rig.assert_clean();
+    }
+}
+
+#[test]
+fn a_light_send_that_has_not_left_can_be_cancelled() {
+    let mut rig = Rig::new(2, 8);
+    rig.wires[0].normal_limit = Some(0);
+    let sends = [1, 2, 3].map(|tag| rig.send(0, tag, 4, Mode::Standard));
+    assert!(rig.adis[0].cancel(sends[1]));
+    assert!(
+        rig.outcome(0, sends[1])
+            .is_some_and(|outcome| outcome.cancelled)
+    );
+    rig.wires[0].normal_limit = None;
+    rig.step(0);
+    assert_eq!(rig.moved(0), [1, 3].map(|tag| Rts { tag, age: 0 }));
+    for tag in [1, 3] {
+        rig.post(pattern(tag), 4);
+    }
+    rig.settle();
+    for send in [sends[0], sends[2]] {
+        assert!(
+            rig.outcome(0, send)
+                .is_some_and(|outcome| !outcome.cancelled)
+        );
+    }
+    assert!(rig.adis[0].is_quiet());
+}
+
+#[test]
+fn there_are_so_many_light_sends_and_the_next_one_waits_for_its_answer() {
+    let mut rig = Rig::new(2, 128);
+    let sends: Vec<_> = (0..=light::LIGHTS as i32)
+        .map(|tag| rig.send(0, tag, 4, Mode::Standard))
+        .collect();
+    let (last, light) = sends.split_last().expect("some");
+    for &send in light {
+        assert!(rig.outcome(0, send).is_some());
+    }
+    assert_eq!(rig.outcome(0, *last), None);
+    rig.settle();
+    assert!(rig.outcome(0, *last).is_some());
+    for tag in 0..=light::LIGHTS as i32 {
+        let (receive, key) = rig.post(pattern(tag), 4);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [tag as u8; 4]);
+    }
+    rig.assert_clean();
+}
+
+/// Whatever answers name light sends, and in whatever number: those that are wrong are counted.
+#[test]
+fn wrong_answers_to_light_sends_move_nothing_or_end_them() {
+    let mut state = 1_u32;
+    let mut random = move |below: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) % below
+    };
+    let mut malformed = 0;
+    for round in 0..200 {
+        let mut rig = Rig::new(3, 8);
+        for _ in 0..200 {
+            let span = rig.span(vec![1; 4]);
+            let to = SendTo {
+                dest: 1 + random(2),
+                tag: 1,
+                context: 0,
+                mode: Mode::Standard,
+            };
+            let id = rig.adis[0].isend(to, span).unwrap();
+            rig.adis[0].forget(id);
+            rig.wires[0].normal_limit = Some(random(40) as usize);
+            rig.step(0);
+            rig.wires[0].out.clear();
+            let fields = Fields {
+                request: RequestId::light(random(34), random(3)).0,
+                complete: random(2) == 0,
+                stale: random(8) == 0,
+                before: [0, 1, 2, 40][random(4) as usize],
+                ..Fields::default()
+            };
+            let handler = [wire::CTS, wire::CTS, wire::NCTSD, wire::NCTS][random(4) as usize];
+            let answer = fields.emit(handler);
+            let header = msg_layer::header::Header {
+                handler,
+                source: rig.adis[0].shape.coord(1 + random(2)).unwrap(),
+                argument: 0,
+                place: None,
+            };
+            let mut body = vec![0; header.bytes() + answer.bytes.len()];
+            header
+                .emit(&mut body, answer.bytes.len())
+                .copy_from_slice(&answer.bytes);
+            rig.wires[0].priority.push_back(body);
+            rig.step(0);
+        }
+        let stats = rig.adis[0].stats;
+        assert!(stats.cts_received > 0, "round {round}");
+        malformed += stats.malformed;
+    }
+    assert!(malformed > 1000);
 }
 
 #[test]

@@ -1,16 +1,19 @@
 //! The sending side: the program's sends, offers to receivers, and what comes of the answers.
 #![forbid(unsafe_code)]
 
-use msg_layer::header::Header;
+use msg_layer::header::{Header, SHORT_BYTES};
 use msg_layer::{Arrival, Class, Port, Transfer, tx};
 use net_torus::coord::Coord;
 
 use crate::envelope::{Context, Pattern, Rank, Tag};
+use crate::light::{LIGHT_BYTES, LIGHT_SLOTS, LightId, Stage};
 use crate::memory::{Span, UserMemory};
 use crate::pending::{Answered, Next};
 use crate::protocol::{Reply, Step, on_answer};
-use crate::request::{Asked, KEPT_SLOTS, Mode, Offer, Request, RequestId, State, Withdrawal};
-use crate::wire::{self, Done, Fields, INLINE_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
+use crate::request::{
+    Asked, Full, KEPT_SLOTS, Mode, Offer, QUEUE, Request, RequestId, RequestPool, State, Withdrawal,
+};
+use crate::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, ROOM_FOR_ALL, ResendAll, Rts};
 use crate::{Adi, Handling, NoMemory, STEP_PACKETS, TURN_PACKETS};
 
 /// Where a message goes and under which name.
@@ -66,49 +69,125 @@ impl Adi {
         self.start_send(to, span, 0)
     }
 
+    #[inline]
     fn start_send(&mut self, to: SendTo, span: Span, keep: u32) -> Result<RequestId, NoMemory> {
         assert!(to.dest < self.size() && to.tag >= 0);
         let length = u32::try_from(span.len()).expect("a message below 4 GiB");
         let none = NoMemory::Requests {
-            live: self.requests.live(),
+            live: self.requests.named(),
         };
-        self.pending
-            .prepare(&mut self.requests, to.dest, keep)
-            .map_err(|_| none)?;
-        let request = Request {
-            mode: to.mode,
-            length,
-            ..Request::new(State::Pending(Offer::Unsent), to.pattern(), span)
-        };
-        let id = self.requests.insert(request).map_err(|_| none)?;
+        let mut request = Request::new(State::Pending(Offer::Unsent), to.pattern(), span);
+        (request.mode, request.length) = (to.mode, length);
         let rules = self.rules();
-        self.pending
-            .push(&mut self.requests, to.dest, id.index(), rules);
+        let can_be_light = rules.light && to.mode == Mode::Standard && span.len() <= LIGHT_BYTES;
+        if can_be_light
+            && !self.lights.is_full()
+            && !self.pending.has(to.dest)
+            && self.set_aside(keep).is_ok()
+        {
+            request.state = State::Light;
+            let id = self.requests.insert(request).map_err(|_| none)?;
+            self.lights
+                .start(to.dest, to.tag, to.context, id.index(), span);
+            self.stats.messages_sent += 1;
+            return Ok(id);
+        }
+        self.enter_lights(to.dest);
+        let id = self
+            .pending
+            .push(&mut self.requests, to.dest, request, keep, rules)
+            .map_err(|_| none)?;
         self.stats.messages_sent += 1;
         Ok(id)
     }
 
+    /// Sees to it that there is a slot for a light send, and sets aside what it needs should it not stay light.
+    #[inline]
+    fn set_aside(&mut self, keep: u32) -> Result<(), Full> {
+        self.requests.grow(1 + LIGHT_SLOTS + keep)?;
+        self.pending.reserve(1 + keep as usize)?;
+        self.requests.set_aside(LIGHT_SLOTS);
+        self.pending.expect(1);
+        Ok(())
+    }
+
+    /// What was set aside for `count` light sends is not needed any more, or is to be used.
+    fn use_aside(&mut self, count: u32) {
+        self.requests.put_back(count * LIGHT_SLOTS);
+        self.pending.expect_no_more(count as usize);
+    }
+
+    /// The light sends to `dest` enter its pending send queue, as if they had been there from the start.
+    fn enter_lights(&mut self, dest: Rank) {
+        if self.lights.is_empty() {
+            return;
+        }
+        let rules = self.rules();
+        for light in self.lights.to(dest) {
+            let slot = match self.lights.at(light).stage {
+                Stage::Unsent { slot, .. } => {
+                    self.requests.at_mut(slot).state = State::Pending(Offer::Unsent);
+                    self.lights.free(light);
+                    slot
+                }
+                _ => {
+                    let slot = self.insert_offered(light);
+                    self.lights.queued(light, slot);
+                    slot
+                }
+            };
+            self.use_aside(1);
+            self.pending
+                .enter_light(&mut self.requests, dest, slot, rules);
+        }
+    }
+
+    /// The request of a light send that has left, which the program has been told is complete.
+    fn insert_offered(&mut self, light: LightId) -> u32 {
+        let from = self.lights.at(light);
+        let pattern = Pattern {
+            source: Some(from.dest),
+            tag: Some(from.tag),
+            context: from.context,
+        };
+        let offered = State::Pending(Offer::Unanswered);
+        let request = Request {
+            length: from.length.into(),
+            in_order: true,
+            light: Some(light),
+            ..Request::new(offered, pattern, Span::EMPTY)
+        };
+        let id = self.requests.insert(request).expect("set aside for it");
+        self.requests.forget(id);
+        id.index()
+    }
+
     /// Priority packets that are owed: notices, and CTSs for receives that matched a record without a
     /// buffer. Returns how many were sent.
+    #[inline]
     pub(crate) fn send_owed<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &M,
     ) -> usize {
+        match self.peers.owes_notices() || !self.owing.is_empty() {
+            true => self.pay_owed(port, memory),
+            false => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn pay_owed<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
         let mut sent = 0;
         while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
             if let Some((source, age)) = self.peers.pay() {
                 let notice = self.notice(memory, source, age);
                 let (class, bytes) = (Class::Priority, notice.bytes());
-                self.send_now(port, class, source, wire::RESEND_ALL, bytes, |out| {
-                    notice.emit(out)
-                });
+                let header = self.header(wire::RESEND_ALL);
+                self.send_now(port, class, source, header, bytes, |out| notice.emit(out));
                 self.stats.resend_all_sent += 1;
             } else if let Some((dest, fields)) = self.next_owed_cts() {
-                let cts = fields.emit(wire::CTS).bytes;
-                self.send_now(port, Class::Priority, dest, wire::CTS, cts.len(), |out| {
-                    out.copy_from_slice(&cts)
-                });
+                self.send_cts(port, dest, &fields);
                 self.stats.cts_sent += 1;
             } else {
                 break;
@@ -118,6 +197,30 @@ impl Adi {
         sent
     }
 
+    /// Answers for which nobody waits: called when nothing comes that they could leave with. Returns how
+    /// many were sent.
+    pub(crate) fn send_late<P: Port>(&mut self, port: &mut P) -> usize {
+        let mut sent = 0;
+        while !self.late.is_empty()
+            && port.can_inject(Class::Priority)
+            && let Some(late) = self.late.pop()
+        {
+            self.send_cts(port, late.source, &late.fields());
+            self.stats.cts_merged += u64::from(late.count) - 1;
+            sent += 1;
+        }
+        sent
+    }
+
+    fn send_cts<P: Port>(&self, port: &mut P, dest: Rank, fields: &Fields) {
+        let cts = fields.emit(wire::CTS).bytes;
+        let header = self.header(wire::CTS);
+        self.send_now(port, Class::Priority, dest, header, cts.len(), |out| {
+            out.copy_from_slice(&cts)
+        });
+    }
+
+    #[inline]
     pub(crate) fn header(&self, handler: u8) -> Header {
         Header {
             handler,
@@ -134,11 +237,11 @@ impl Adi {
         port: &mut P,
         class: Class,
         dest: Rank,
-        handler: u8,
+        header: Header,
         bytes: usize,
         fill: impl FnOnce(&mut [u8]),
     ) {
-        let (dest, header) = (self.coord(dest), self.header(handler));
+        let dest = self.coord(dest);
         let sent = tx::short(port, class, dest, header, bytes, fill);
         assert!(sent, "room was there before it was chosen");
     }
@@ -156,11 +259,15 @@ impl Adi {
         let mut sent = 0;
         while sent < STEP_PACKETS {
             let before = sent;
-            sent += self.push_stream(port, memory);
+            if self.stream.is_some() {
+                sent += self.push_stream(port, memory);
+            }
             if self.stream.is_none() {
                 sent += usize::from(self.offer_next(port, memory));
             }
-            sent += self.push_next_transfer(port, memory);
+            if !self.transfers.is_empty() {
+                sent += self.push_next_transfer(port, memory);
+            }
             if sent == before {
                 break;
             }
@@ -176,16 +283,18 @@ impl Adi {
             self.send_done(port, dest, Done { age, more: false });
             return true;
         }
+        if self.lights.next_unsent().is_some() {
+            self.send_light(port, memory);
+            return true;
+        }
         if self.send_cancel(port) {
             return true;
         }
         let rules = self.rules();
-        let (dest, slot) = match self.pending.next(&mut self.requests, rules) {
+        let (dest, slot, standing) = match self.pending.next(&mut self.requests, rules) {
             None => return false,
-            Some((dest, Next::Offer(slot))) => (dest, slot),
-            Some((dest, Next::Done)) => {
-                let more = self.pending.more(&self.requests);
-                self.pending.done(&mut self.requests);
+            Some((dest, Next::Offer(slot, standing))) => (dest, slot, standing),
+            Some((dest, Next::Done { more })) => {
                 self.send_done(
                     port,
                     dest,
@@ -197,39 +306,38 @@ impl Adi {
                 return true;
             }
         };
-        let standing = self.pending.standing(&self.requests, slot);
-        let id = self.requests.id(slot);
-        let request = self.requests.at(slot);
+        let (id, request) = self.requests.named_mut(slot);
         let (span, length) = (request.span, request.length as usize);
+        let is_standard = request.mode == Mode::Standard;
         // A posted receive that takes no other source's messages is sure to take what it has asked for; and
         // two trips have been spent already.
         let limit = match request.asked {
             Some(Asked { exact: true, .. }) => 2 * self.eager_limit,
-            _ if standing.eager && request.mode == Mode::Standard => self.eager_limit,
+            _ if standing.eager && is_standard => self.eager_limit,
             _ => 0,
         };
         let eager = length > INLINE_BYTES && length <= limit;
+        request.eager = eager;
+        let light = request.light;
         let rts = Rts {
             context: request.context,
             tag: request.tag.unwrap_or(0),
             length: request.length,
             request: id.0,
             age: self.peers.ages(dest).to,
-            synchronous: request.mode == Mode::Synchronous,
+            synchronous: !is_standard,
             inline: length <= INLINE_BYTES,
             eager,
             in_order: standing.in_order,
             more: standing.more,
             follows: standing.follows,
+            patient: light.is_some(),
             asked: request.asked.map(|asked| asked.receive),
         };
-        let bytes = rts.bytes() + if rts.inline { length } else { 0 };
-        self.send_now(port, Class::Normal, dest, wire::RTS, bytes, |out| {
-            memory.read(span, 0, rts.emit(out));
+        let data = if rts.inline { length } else { 0 };
+        self.send_rts(port, dest, &rts, data, |adi, out| {
+            adi.read(memory, light, span, 0, out)
         });
-        self.pending.offered(&mut self.requests, slot, standing);
-        self.stats.rts_sent += 1;
-        self.requests.at_mut(slot).eager = eager;
         if eager {
             self.stream = Some(Stream {
                 slot,
@@ -243,6 +351,87 @@ impl Adi {
             self.stats.eager_sent += 1;
         }
         true
+    }
+
+    /// The next light send leaves, and its request is complete.
+    #[inline]
+    fn send_light<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) {
+        let Some(id) = self.lights.next_unsent() else {
+            return;
+        };
+        let light = *self.lights.at(id);
+        let Stage::Unsent { slot, .. } = light.stage else {
+            unreachable!("it is still to leave")
+        };
+        self.lights.leave(|span, out| memory.read(span, 0, out));
+        let rts = Rts {
+            context: light.context,
+            tag: light.tag,
+            length: light.length.into(),
+            request: self.lights.name(id).0,
+            age: self.peers.ages(light.dest).to,
+            synchronous: false,
+            inline: true,
+            eager: false,
+            // There is no queue: everything before it has been accepted, or is light too.
+            in_order: true,
+            more: false,
+            follows: false,
+            patient: true,
+            asked: None,
+        };
+        let bytes = light.length.into();
+        self.send_rts(port, light.dest, &rts, bytes, |adi, out| {
+            out.copy_from_slice(adi.lights.bytes(id))
+        });
+        self.finish(slot, false);
+    }
+
+    /// Sends an RTS with so many bytes of data, which `read` writes; and with it an answer that is late.
+    fn send_rts<P: Port>(
+        &mut self,
+        port: &mut P,
+        dest: Rank,
+        rts: &Rts,
+        data: usize,
+        read: impl FnOnce(&Adi, &mut [u8]),
+    ) {
+        let mut bytes = rts.bytes() + data;
+        let late = match bytes + MERGED_BYTES <= SHORT_BYTES {
+            true => self.take_late(dest),
+            false => None,
+        };
+        let mut header = self.header(wire::RTS);
+        if let Some(late) = late {
+            header.argument = late.count.into();
+            bytes += MERGED_BYTES;
+            self.stats.cts_merged += u64::from(late.count);
+        }
+        self.stats.rts_sent += 1;
+        self.send_now(port, Class::Normal, dest, header, bytes, |out| {
+            let rest = rts.emit(out);
+            let Some(late) = late else {
+                return read(self, rest);
+            };
+            let (data, merged) = rest.split_at_mut(data);
+            read(self, data);
+            merged.copy_from_slice(&late.request.to_le_bytes());
+        });
+    }
+
+    /// Reads a message's data: out of the light send that it was, or of the program's buffer.
+    fn read<M: UserMemory + ?Sized>(
+        &self,
+        memory: &M,
+        light: Option<LightId>,
+        span: Span,
+        offset: usize,
+        out: &mut [u8],
+    ) {
+        match light {
+            Some(light) => out.copy_from_slice(&self.lights.bytes(light)[offset..][..out.len()]),
+            None => memory.read(span, offset, out),
+        }
     }
 
     /// Goes on with the message whose data follows its RTS. It goes out before anything else is offered, so
@@ -271,6 +460,11 @@ impl Adi {
 
     /// The program cancels the send in `slot`: true when that ends it at once.
     pub(crate) fn withdraw(&mut self, slot: u32) -> bool {
+        if self.requests.at(slot).state == State::Light
+            && let Some(dest) = self.requests.at(slot).peer
+        {
+            self.enter_lights(dest);
+        }
         let request = self.requests.at_mut(slot);
         match (request.state, request.withdrawal) {
             (State::Pending(Offer::Unanswered), _) => request.withdrawal = Withdrawal::Wanted,
@@ -311,8 +505,8 @@ impl Adi {
         request.withdrawal = Withdrawal::Asked;
         let dest = request.peer.expect("a send has a destination");
         let [a, b, c, d] = self.requests.id(slot).0.to_le_bytes();
-        let bytes = wire::CANCEL_BYTES;
-        self.send_now(port, Class::Normal, dest, wire::CANCEL, bytes, |out| {
+        let (bytes, header) = (wire::CANCEL_BYTES, self.header(wire::CANCEL));
+        self.send_now(port, Class::Normal, dest, header, bytes, |out| {
             out.copy_from_slice(&[a, b, c, d, refused.into()])
         });
         true
@@ -331,7 +525,8 @@ impl Adi {
     }
 
     fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
-        self.send_now(port, Class::Normal, dest, wire::DONE, Done::BYTES, |out| {
+        let header = self.header(wire::DONE);
+        self.send_now(port, Class::Normal, dest, header, Done::BYTES, |out| {
             out.copy_from_slice(&done.emit());
         });
         self.stats.done_sent += 1;
@@ -343,12 +538,9 @@ impl Adi {
         memory: &M,
     ) -> usize {
         let slot = self.transfers.head();
-        if self.transfers.is_empty() {
-            return 0;
-        }
         let request = self.requests.at(slot);
-        let (State::Sending(mut transfer), span, Some(dest)) =
-            (request.state, request.span, request.peer)
+        let (State::Sending(mut transfer), span, light, Some(dest)) =
+            (request.state, request.span, request.light, request.peer)
         else {
             unreachable!("the list of transfers holds sends under way")
         };
@@ -360,7 +552,7 @@ impl Adi {
             wire::DATA,
             TURN_PACKETS,
             |offset, out| {
-                memory.read(span, offset as usize, out);
+                self.read(memory, light, span, offset as usize, out);
             },
         );
         if transfer.is_out() {
@@ -380,16 +572,40 @@ impl Adi {
     fn answered(&mut self, arrival: &Arrival<'_>) -> Option<(Rank, u32, Fields)> {
         let named = Fields::parse(arrival.bytes).and_then(|fields| {
             let source = self.shape.rank(arrival.source)?;
-            let id = RequestId(fields.request);
-            let request = self.requests.get(id)?;
-            let ours = matches!(request.state, State::Pending(_) | State::Held)
-                && request.peer == Some(source);
-            ours.then_some((source, id.index(), fields))
+            Some((source, self.named_by(source, fields.request)?, fields))
         });
         if named.is_none() {
             self.stats.malformed += 1;
         }
         named
+    }
+
+    /// The slot of the pending or held send that `dest` names so, one that was light included.
+    fn named_by(&self, dest: Rank, name: u32) -> Option<u32> {
+        let id = RequestId(name);
+        if let Some(light) = self.lights.find(id, dest) {
+            let Stage::Queued { slot } = self.lights.at(light).stage else {
+                return None;
+            };
+            return Some(slot);
+        }
+        let request = self.requests.get(id)?;
+        let ours =
+            matches!(request.state, State::Pending(_) | State::Held) && request.peer == Some(dest);
+        ours.then_some(id.index())
+    }
+
+    /// A light send to `dest` that has left and has no other answer has been taken, with the `before` ones
+    /// before it. `None` when it is none, or not so many have left.
+    fn light_taken(&mut self, dest: Rank, name: u32, before: u8) -> Option<()> {
+        let light = self.lights.find(RequestId(name), dest)?;
+        if !self.lights.taken(light, before) {
+            return None;
+        }
+        let count = u32::from(before) + 1;
+        self.use_aside(count);
+        self.stats.cts_received += u64::from(count);
+        Some(())
     }
 
     /// Takes the protocol's step for the pending send in `slot`; `None`, and counted, when no such answer
@@ -407,9 +623,33 @@ impl Adi {
     }
 
     fn take_reply(&mut self, arrival: &Arrival<'_>, reply: Reply) {
+        if let Some(dest) = self.shape.rank(arrival.source)
+            && let Some(fields) = Fields::parse(arrival.bytes)
+            && self.lights.find(RequestId(fields.request), dest).is_some()
+        {
+            let taken = reply == Reply::Cts && fields.complete;
+            if taken
+                && self
+                    .light_taken(dest, fields.request, fields.before)
+                    .is_some()
+            {
+                return;
+            }
+            self.enter_lights(dest);
+        }
         let Some((dest, slot, fields)) = self.answered(arrival) else {
             return;
         };
+        if reply == Reply::Cts {
+            self.stats.cts_received += 1;
+        }
+        if fields.before > 0 {
+            let is_offered = self.requests.at(slot).is_offered_to(dest);
+            let before = self.requests.prev_in::<QUEUE>(slot);
+            if !is_offered || !self.all_taken(dest, before, fields.before.into()) {
+                self.stats.malformed += 1;
+            }
+        }
         let Some(step) = self.step(slot, reply) else {
             return;
         };
@@ -461,6 +701,42 @@ impl Adi {
         }
     }
 
+    /// The `total` offers to `dest` that end with that in the slot `last` have been taken, data and all. False
+    /// when there are no such offers.
+    fn all_taken(&mut self, dest: Rank, last: u32, total: u32) -> bool {
+        let rules = self.rules();
+        let Adi {
+            pending,
+            requests,
+            lights,
+            ..
+        } = self;
+        let finish = |requests: &mut RequestPool, slot| {
+            if let Some(light) = requests.finish(slot, false) {
+                lights.free(light);
+            }
+        };
+        let all = pending.all_taken(requests, dest, last, total, rules, finish);
+        if all {
+            self.stats.cts_received += u64::from(total);
+        }
+        all
+    }
+
+    /// An RTS of `dest` says that our message `request` and those offered directly before it, `count` in all,
+    /// have been taken. False when there are no such messages.
+    pub(crate) fn take_merged(&mut self, dest: Rank, request: u32, count: u16) -> bool {
+        let Ok(before) = u8::try_from(count.saturating_sub(1)) else {
+            return false;
+        };
+        if self.light_taken(dest, request, before).is_some() {
+            return true;
+        }
+        let slot = self.named_by(dest, request);
+        let slot = slot.filter(|&slot| self.requests.at(slot).is_offered_to(dest));
+        slot.is_some_and(|slot| self.all_taken(dest, slot, count.into()))
+    }
+
     fn begin_transfer(&mut self, slot: u32, fields: &Fields) {
         let length = self.requests.at(slot).length;
         if fields.complete || fields.wanted == 0 {
@@ -481,7 +757,6 @@ impl Adi {
 }
 
 pub(crate) fn on_cts<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arrival<'_>) {
-    on.adi.stats.cts_received += 1;
     on.adi.take_reply(arrival, Reply::Cts);
 }
 
@@ -511,6 +786,7 @@ pub(crate) fn on_resend_all<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arriv
     };
     adi.stats.resend_all_received += 1;
     let rules = adi.rules();
+    adi.enter_lights(source);
     adi.peers.take_age(source, notice.age);
     let room = if notice.room == ROOM_FOR_ALL {
         u32::MAX

@@ -3,8 +3,11 @@
 //! ```text
 //!   RTS        0..2 context   2 flags   3 age   4..8 tag   8..12 length   12..16 sender's request
 //!              16..20 receive asked for (if the flag says so)   then the data
+//!              then, where the header's argument is not 0, the name of a message of the other direction:
+//!              it and those offered directly before it, so many in all, have been taken with their data
 //!   DONE       0 age   1 flags
 //!   answers    0..4 sender's request   4..8 receiver's handle   8..12 bytes wanted   12 flags
+//!              13 offers directly before this one that have been taken with their data
 //!   resendAll  0 age   1 number of entries   2..4 room   then entries of 10 bytes:
 //!              0..2 context   2..6 tag (-1: any)   6..10 receive, the top bit set if from this source only
 //!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
@@ -19,7 +22,7 @@
 use msg_layer::handler::{ANSWER_BYTES, Answer};
 use msg_layer::header::SHORT_BYTES;
 
-use crate::envelope::{Context, Tag};
+use crate::envelope::{Context, Envelope, Rank, Tag};
 use crate::protocol::Age;
 
 /// Handler number of RTS (request).
@@ -53,6 +56,8 @@ pub const RELEASE: u8 = 6;
 pub const RTS_BYTES: usize = 16;
 /// Bytes that naming the receive which asked for it adds to an RTS.
 pub const ASKED_BYTES: usize = 4;
+/// Bytes that answering messages of the other direction adds to an RTS.
+pub const MERGED_BYTES: usize = 4;
 /// Greatest message in bytes that travels inside its RTS.
 pub const INLINE_BYTES: usize = SHORT_BYTES - RTS_BYTES - ASKED_BYTES;
 
@@ -63,6 +68,7 @@ const FLAG_MORE: u8 = 8;
 const FLAG_ASKED: u8 = 16;
 const FLAG_EAGER: u8 = 32;
 const FLAG_FOLLOWS: u8 = 64;
+const FLAG_PATIENT: u8 = 128;
 const FLAG_COMPLETE: u8 = 1;
 const FLAG_STALE: u8 = 2;
 const FLAG_STREAM: u8 = 4;
@@ -93,11 +99,22 @@ pub struct Rts {
     pub more: bool,
     /// Another offer to the same receiver comes next.
     pub follows: bool,
+    /// The sender has completed the message: nobody waits for its answer.
+    pub patient: bool,
     /// The posted receive (the receiver's name) for which a notice asked for it.
     pub asked: Option<u32>,
 }
 
 impl Rts {
+    /// The envelope of the message, which `source` offers.
+    pub fn envelope(&self, source: Rank) -> Envelope {
+        Envelope {
+            source,
+            tag: self.tag,
+            context: self.context,
+        }
+    }
+
     /// Bytes of the RTS before its data.
     pub fn bytes(&self) -> usize {
         RTS_BYTES + if self.asked.is_some() { ASKED_BYTES } else { 0 }
@@ -113,6 +130,7 @@ impl Rts {
             (self.in_order, FLAG_IN_ORDER),
             (self.more, FLAG_MORE),
             (self.follows, FLAG_FOLLOWS),
+            (self.patient, FLAG_PATIENT),
             (self.asked.is_some(), FLAG_ASKED),
         ]);
         head[0..2].copy_from_slice(&self.context.to_le_bytes());
@@ -151,6 +169,7 @@ impl Rts {
             in_order: flag(FLAG_IN_ORDER),
             more: flag(FLAG_MORE),
             follows: flag(FLAG_FOLLOWS),
+            patient: flag(FLAG_PATIENT),
             asked,
         };
         let expected = if rts.inline { rts.length as usize } else { 0 };
@@ -160,8 +179,8 @@ impl Rts {
 
 /// A byte with the flags that are set.
 fn flags<const N: usize>(all: [(bool, u8); N]) -> u8 {
-    let set = all.into_iter().filter(|(set, _)| *set);
-    set.map(|(_, flag)| flag).sum()
+    all.iter()
+        .fold(0, |flags, &(set, flag)| flags | if set { flag } else { 0 })
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
@@ -293,6 +312,8 @@ pub struct Fields {
     pub stream: bool,
     /// The receiver's MPI memory runs low: send nothing eagerly for the time being.
     pub scarce: bool,
+    /// So many offers directly before this one have been taken, data and all, and have no other answer.
+    pub before: u8,
 }
 
 impl Fields {
@@ -308,6 +329,7 @@ impl Fields {
             (self.stream, FLAG_STREAM),
             (self.scarce, FLAG_SCARCE),
         ]);
+        bytes[13] = self.before;
         Answer {
             handler,
             argument: 0,
@@ -326,6 +348,7 @@ impl Fields {
             stale: head[12] & FLAG_STALE != 0,
             stream: head[12] & FLAG_STREAM != 0,
             scarce: head[12] & FLAG_SCARCE != 0,
+            before: head[13],
         })
     }
 }
@@ -350,6 +373,7 @@ mod tests {
                     in_order: bits & 4 != 0,
                     more: bits & 8 != 0,
                     follows: bits & 4 != 0,
+                    patient: bits & 8 != 0,
                     asked,
                 };
                 let len = rts.bytes() + if rts.inline { 2 } else { 0 };
@@ -378,6 +402,7 @@ mod tests {
             stale: false,
             stream: false,
             scarce: true,
+            before: 7,
         };
         for fields in [
             fields,

@@ -86,7 +86,9 @@ fn terms(options: &MemoryArgs) -> Vec<Term> {
             "MPI device",
             size_of::<Adi>(),
             format!(
-                "queues' ends, counters, up to {} eager messages that are coming",
+                "queues' ends, counters, {} light sends of {} bytes, up to {} eager messages that are coming",
+                mpi_adi::light::LIGHTS,
+                mpi_adi::light::LIGHT_BYTES,
                 mpi_adi::EAGER_SOURCES
             ),
         ),
