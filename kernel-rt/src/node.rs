@@ -117,7 +117,8 @@ fn ns(ticks: u64) -> u64 {
     ((ticks as u128 * NS_PER_TICK.load(Ordering::Relaxed) as u128) >> 32) as u64
 }
 
-fn ticks_of(ns: u64) -> u64 {
+/// Ticks of the clock in `ns` nanoseconds.
+pub(crate) fn ticks_of(ns: u64) -> u64 {
     let hz = CLOCK_HZ.load(Ordering::Relaxed);
     let rest = (ns % NS_PER_SECOND).saturating_mul(hz) / NS_PER_SECOND;
     (ns / NS_PER_SECOND).saturating_mul(hz).saturating_add(rest)

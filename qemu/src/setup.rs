@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 pub const TARGET: &str = "riscv64gc-unknown-none-elf";
 /// The emulator.
 const QEMU: &str = "qemu-system-riscv64";
-/// The least version of the emulator, the first with stream sockets as network back-ends.
+/// The least version of the emulator that this is tested with.
 const QEMU_LEAST: (u32, u32) = (7, 2);
 /// The C compiler of the nodes.
 const GCC: &str = "riscv64-unknown-elf-gcc";

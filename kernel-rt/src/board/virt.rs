@@ -89,6 +89,11 @@ pub mod timer {
     use super::{CLINT, write32};
 
     const MTIMECMP: usize = CLINT + 0x4000;
+    /// The timer is never further away than this, even when nobody waits. QEMU wakes its main thread, which
+    /// then contends with the processor's, whenever the earliest of its timers changes; with this one
+    /// in front, the links' timers, which lie 4 s ahead and are put off with each frame, never are. Two
+    /// seconds cost an idle node nothing that can be measured.
+    const FURTHEST_SECONDS: u64 = 2;
 
     /// What the device is set to. Changed with interrupts held off only.
     static DEADLINE: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -101,9 +106,14 @@ pub mod timer {
         write32(MTIMECMP + 4, (deadline >> 32) as u32);
     }
 
+    fn set_furthest() {
+        set(crate::arch::ticks()
+            .saturating_add(crate::node::ticks_of(FURTHEST_SECONDS * 1_000_000_000)));
+    }
+
     /// Nobody is waiting yet.
     pub fn start() {
-        set(u64::MAX);
+        set_furthest();
     }
 
     /// Asks for an interrupt once [`crate::arch::ticks`] reaches `deadline`, or earlier.
@@ -119,7 +129,7 @@ pub mod timer {
     pub fn acknowledge() {
         critical_section::with(|_| {
             if crate::arch::ticks() >= DEADLINE.load(Ordering::Relaxed) {
-                set(u64::MAX);
+                set_furthest();
             }
         });
     }

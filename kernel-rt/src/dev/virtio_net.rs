@@ -42,6 +42,8 @@ pub struct NetLink {
     sending: [Option<&'static mut Frame>; TRANSMIT_FRAMES],
     /// Frames to send from.
     free: heapless::Vec<&'static mut Frame, TRANSMIT_FRAMES>,
+    /// The device has frames that it was not told to send.
+    unsent: bool,
     /// [`Link::transmit`] found no free frame and nothing was freed since.
     full: bool,
     /// The neighbour's greeting has come.
@@ -77,6 +79,7 @@ impl NetLink {
             filling: [const { None }; RECEIVE_FRAMES],
             sending: [const { None }; TRANSMIT_FRAMES],
             free: heapless::Vec::new(),
+            unsent: false,
             full: false,
             heard: false,
             was_heard: false,
@@ -129,6 +132,26 @@ impl NetLink {
         }
     }
 
+    /// Has the device send what it was given, before this returns.
+    ///
+    /// A device that may put off sending (QEMU: `tx=timer`) takes one notification as a hint that there will
+    /// be more, asks not to be notified, and sends on the next one, on this processor's thread. Without that
+    /// mode sending is left to QEMU's other thread, and waking that takes about a fifth
+    /// of a hop (ping-pong of neighbours: 95 us without, 73 us with it, at the tenth percentile). So: notify
+    /// until it has been said twice; the device's request tells whether it was said once already. Where the
+    /// device sends at once, the second notification finds an empty queue. Where the neighbour's link is
+    /// full, the frame follows when it no longer is.
+    fn send_now(&mut self) {
+        if !core::mem::take(&mut self.unsent) {
+            return;
+        }
+        super::settle_queue();
+        if self.transmit.should_notify() {
+            self.transport.notify(QUEUE_TRANSMIT);
+        }
+        self.transport.notify(QUEUE_TRANSMIT);
+    }
+
     /// The device's interrupt has been taken.
     pub fn acknowledge(&mut self) {
         self.transport.ack_interrupt();
@@ -169,6 +192,7 @@ impl NetLink {
             frame[..HELLO_BYTES].copy_from_slice(&[HELLO, heard as u8]);
             HELLO_BYTES
         });
+        self.send_now();
         // The last greeting must be said: the neighbour waits for it.
         was_heard && said
     }
@@ -214,6 +238,11 @@ impl Link for NetLink {
         })
     }
 
+    /// What [`Link::transmit`] has taken since goes out, all at once.
+    fn poll(&mut self, _: u64) {
+        self.send_now();
+    }
+
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
         if self.free.is_empty() {
             self.reclaim();
@@ -236,10 +265,7 @@ impl Link for NetLink {
         match token {
             Ok(token) => {
                 self.sending[token as usize] = Some(frame);
-                super::settle_queue();
-                if self.transmit.should_notify() {
-                    self.transport.notify(QUEUE_TRANSMIT);
-                }
+                self.unsent = true;
             }
             // Cannot be full: there are no more frames than descriptors.
             Err(_) => self.defects += 1,
