@@ -212,16 +212,25 @@ impl Rig {
         while self.adis[node].progress(&mut self.wires[node], &mut self.buffers) {}
     }
 
-    /// Moves every packet that `from` has injected to its destination, lets the destination step, and
-    /// says what they were.
-    fn moved(&mut self, from: usize) -> Vec<Seen> {
+    /// Takes every packet that `from` has injected: where it goes, and what they were.
+    fn injected(&mut self, from: usize) -> (Vec<(usize, Class, Vec<u8>)>, Vec<Seen>) {
         let packets: Vec<_> = self.wires[from].out.drain(..).collect();
         let seen = packets
             .iter()
             .map(|(class, _, body)| look(*class, body))
             .collect();
-        for (class, dest, body) in packets {
-            let dest = self.adis[from].shape.rank(dest).unwrap() as usize;
+        let shape = self.adis[from].shape;
+        let packets = packets
+            .into_iter()
+            .map(|(class, dest, body)| (shape.rank(dest).unwrap() as usize, class, body));
+        (packets.collect(), seen)
+    }
+
+    /// Moves every packet that `from` has injected to its destination, lets the destination step, and
+    /// says what they were.
+    fn moved(&mut self, from: usize) -> Vec<Seen> {
+        let (packets, seen) = self.injected(from);
+        for (dest, class, body) in packets {
             self.wires[dest].queue(class).push_back(body);
             self.step(dest);
         }
@@ -230,13 +239,8 @@ impl Rig {
 
     /// As [`Rig::moved`], but all have come before the destinations look.
     fn moved_together(&mut self, from: usize) -> Vec<Seen> {
-        let packets: Vec<_> = self.wires[from].out.drain(..).collect();
-        let seen = packets
-            .iter()
-            .map(|(class, _, body)| look(*class, body))
-            .collect();
-        for (class, dest, body) in packets {
-            let dest = self.adis[from].shape.rank(dest).unwrap() as usize;
+        let (packets, seen) = self.injected(from);
+        for (dest, class, body) in packets {
             self.wires[dest].queue(class).push_back(body);
         }
         for node in 0..self.adis.len() {
