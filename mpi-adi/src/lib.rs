@@ -311,23 +311,28 @@ pub struct Adi {
 }
 
 /// All that the device's behaviour depends on, so that a model checker knows a state again: neither who it
-/// is nor what it has counted.
+/// is, nor what it has counted, nor how finished requests ended, nor the names of sends.
 impl Hash for Adi {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.requests.hash(state);
+        let lights = &self.lights;
+        self.requests.hash(lights, state);
         self.region.hash(state);
         self.peers.hash(state);
-        self.matching.hash(state);
-        self.pending.hash(state);
-        self.transfers.hash(state);
-        self.stream.hash(state);
+        self.matching.hash(&self.region, state);
+        self.pending.hash(&self.requests, state);
+        for sends in [&self.transfers, &self.cancels] {
+            self.requests.hash_queue(sends.head(), lights, state);
+        }
+        if let Some(stream) = &self.stream {
+            self.requests.at(stream.slot).hash(lights, state);
+            stream.transfer.offset.hash(state);
+        }
         self.coming.hash(state);
-        self.lights.hash(state);
+        lights.hash(state);
         self.late.hash(state);
-        self.owing.hash(state);
-        self.cancels.hash(state);
-        self.unnamed.hash(state);
-        self.wild.hash(state);
+        for receives in [&self.owing, &self.unnamed, &self.wild] {
+            receives.hash(state);
+        }
         self.probes.hash(state);
         self.barrier.hash(state);
     }
@@ -423,6 +428,12 @@ impl Adi {
     #[cfg(feature = "variants")]
     pub fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
+    }
+
+    /// The ages of `peer`, for the model checker, which knows that only their differences matter.
+    #[cfg(feature = "variants")]
+    pub fn ages_mut(&mut self, peer: Rank) -> &mut peers::Ages {
+        self.peers.ages_mut(peer)
     }
 
     #[cfg(feature = "variants")]

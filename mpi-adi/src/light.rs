@@ -319,17 +319,24 @@ impl Default for Lights {
     }
 }
 
-/// What is free does not count.
+/// The messages in the order in which they were started, wherever they stand; those that have entered a queue
+/// are hashed with it.
 impl Hash for Lights {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        for id in self.in_use() {
+        let mut all: heapless::Vec<LightId, LIGHTS> = self.in_use().collect();
+        all.sort_unstable_by_key(|id| self.at(*id).order.wrapping_sub(self.started));
+        for id in all {
             let light = self.at(id);
-            (id, light).hash(state);
-            if !matches!(light.stage, Stage::Unsent { .. }) {
-                self.bytes(id).hash(state);
+            match light.stage {
+                Stage::Unsent { span, .. } => Some(span).hash(state),
+                Stage::Offered => {
+                    None::<Span>.hash(state);
+                    self.bytes(id).hash(state);
+                }
+                Stage::Queued { .. } => continue,
             }
+            (light.dest, light.tag, light.context, light.length).hash(state);
         }
-        (self.turn, self.first_unsent).hash(state);
     }
 }
 

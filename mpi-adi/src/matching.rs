@@ -22,13 +22,6 @@ pub struct Matching {
     traversals: u64,
 }
 
-/// Without the measures.
-impl Hash for Matching {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.posted, self.unexpected).hash(state);
-    }
-}
-
 impl Matching {
     /// The first posted receive that matches `envelope`, leaving it where it is: its slot, or `None`.
     #[inline]
@@ -96,6 +89,18 @@ impl Matching {
             at = region.next(at);
         }
         None
+    }
+
+    /// Hashes the queues, without the measures: the posted receive queue is in the pool, the unexpected
+    /// message queue is what its records say, wherever they stand.
+    pub(crate) fn hash<H: Hasher>(&self, region: &Region, state: &mut H) {
+        self.posted.hash(state);
+        self.unexpected.len().hash(state);
+        let mut at = self.unexpected.head();
+        while at != NONE {
+            region.hash_record(at, state);
+            at = region.next(at);
+        }
     }
 
     /// Posted receives.

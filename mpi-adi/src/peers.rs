@@ -148,6 +148,12 @@ impl Peers {
         self.ages[peer as usize]
     }
 
+    /// The ages of `peer`, to change them.
+    #[cfg(feature = "variants")]
+    pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
+        &mut self.ages[peer as usize]
+    }
+
     /// Takes the age that `peer`'s notice brings.
     pub fn take_age(&mut self, peer: Rank, age: Age) {
         self.ages[peer as usize].to = age;

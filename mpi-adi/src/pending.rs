@@ -17,10 +17,13 @@
 //! The rules by which messages are offered are in [`crate::protocol`].
 #![forbid(unsafe_code)]
 
+use core::hash::{Hash, Hasher};
+
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::envelope::{Context, Rank, Tag};
+use crate::light::Lights;
 use crate::list::{Links, List, NONE};
 use crate::protocol::{Rules, may_offer};
 use crate::request::{
@@ -37,7 +40,7 @@ pub const WINDOW: u32 = 16;
 pub const INDEX_BYTES: usize = size_of::<(Key, List)>() + 1;
 
 /// One destination's pending send queue.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Destination {
     rank: Rank,
     queue: List,
@@ -97,9 +100,21 @@ impl Destination {
         }
     }
 
-    /// In the list of destinations that may have something to offer.
-    pub(crate) fn is_listed(&self) -> bool {
-        self.listed
+    /// Nothing is pending and no notice is to be carried out: it might as well not be there.
+    fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.notice == Notice::Closed
+    }
+
+    /// Hashes the queue and what becomes of it; not what only saves steps, and no serial numbers, which say no
+    /// more than its order does.
+    pub(crate) fn hash<H: Hasher>(&self, requests: &RequestPool, lights: &Lights, state: &mut H) {
+        if self.is_idle() {
+            return;
+        }
+        (self.rank, self.unanswered, self.refused).hash(state);
+        (self.throttled, self.notice, self.listed).hash(state);
+        requests.hash_queue(self.queue.head(), lights, state);
+        requests.hash_queue(self.fresh, lights, state);
     }
 }
 
@@ -197,11 +212,15 @@ impl PartialEq for Pending {
 
 impl Eq for Pending {}
 
-impl core::hash::Hash for Pending {
-    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        // The maps say no more than the destinations and requests that they lead to, which are hashed with
-        // the pool; and which destination was last looked for changes nothing but the work.
-        self.ready.hash(state);
+impl Pending {
+    /// Hashes the order of turns. The maps say no more than the destinations and requests that they lead to,
+    /// which are hashed with the pool; and which destination was last looked for changes nothing but the work.
+    pub(crate) fn hash<H: Hasher>(&self, requests: &RequestPool, state: &mut H) {
+        let mut at = self.ready.head();
+        while at != NONE {
+            requests.destination(at).rank.hash(state);
+            at = requests.next_in::<QUEUE>(at);
+        }
     }
 }
 

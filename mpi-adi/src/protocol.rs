@@ -194,7 +194,13 @@ impl Rules {
 
     /// The age after `age`.
     pub fn next_age(&self, age: Age) -> Age {
-        age.wrapping_add(1) & Age::MAX.checked_shr(Age::BITS - self.age_bits).unwrap_or(0)
+        self.age_after(age, 1)
+    }
+
+    /// The age that comes `restarts` after `age`.
+    pub fn age_after(&self, age: Age, restarts: Age) -> Age {
+        let mask = Age::MAX.checked_shr(Age::BITS - self.age_bits).unwrap_or(0);
+        age.wrapping_add(restarts) & mask
     }
 }
 

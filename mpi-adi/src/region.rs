@@ -588,8 +588,9 @@ fn write_holding(block: &mut Block, holding: Holding) {
     }
 }
 
-/// What the region does from now on depends on what is live, up to the names and places that it gives out:
-/// so neither measures nor the rests of what was freed are hashed.
+/// What the region does from now on depends on what is taken, up to the names that it gives out. Where
+/// things stand makes no difference as long as there are two blocks at most: either both are free or one
+/// piece is. What the records in the queue say is hashed with the queue.
 impl Hash for Region {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let lent = (0..MAX_LOANS as u32).map(|loan| MAX_BLOCKS as u32 + loan * MAX_LOAN_BLOCKS);
@@ -598,23 +599,56 @@ impl Hash for Region {
             let Some((blocks, _)) = self.locate(base) else {
                 continue;
             };
+            if blocks.len() > 2 {
+                (base, blocks.hint, &blocks.taken).hash(state);
+                for block in &blocks.blocks {
+                    block[field::GENERATION].hash(state);
+                }
+            }
             let bits = &blocks.taken.view_bits::<Lsb0>()[..blocks.len()];
             let mut at = 0;
             while let Some(index) = bits[at..].first_one().map(|skip| at + skip) {
                 // A run begins with its record; a buffer follows it.
-                let block = &blocks.blocks[index];
                 let index = base + index as u32;
-                (index, block).hash(state);
+                let record = self.record(index).expect("a taken run's record");
                 at = (index - base) as usize + 1;
-                if let Some(Record {
-                    length, holding, ..
-                }) = self.record(index)
-                    && let Holding::Buffer { first, .. } | Holding::Bound { first, .. } = holding
-                {
-                    self.read_buffer(first, length).hash(state);
-                    at += buffer_blocks(length) as usize;
+                if let Holding::Buffer { .. } | Holding::Bound { .. } = record.holding {
+                    at += buffer_blocks(record.length) as usize;
+                }
+                if let Holding::Bound { .. } = record.holding {
+                    self.hash_record(index, state);
                 }
             }
+        }
+    }
+}
+
+impl Region {
+    /// Hashes the record at `index`: its place where that makes a difference, and its name as long as
+    /// somebody may name it.
+    pub(crate) fn hash_record<H: Hasher>(&self, index: u32, state: &mut H) {
+        let (blocks, at) = self.locate(index).expect("a block");
+        if blocks.len() > 2 {
+            at.hash(state);
+        }
+        let record = self.record(index).expect("a live record");
+        core::mem::discriminant(&record.holding).hash(state);
+        let (first, received) = match record.holding {
+            Holding::Nothing { .. } => return record.hash(state),
+            Holding::Buffer { first, received } => (first, received),
+            Holding::Bound {
+                first,
+                received,
+                receive,
+            } => {
+                receive.hash(state);
+                (first, received)
+            }
+        };
+        (record.envelope, record.length, received).hash(state);
+        self.read_buffer(first, record.length).hash(state);
+        if received < record.length {
+            self.id(index).hash(state);
         }
     }
 }

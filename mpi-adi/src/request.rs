@@ -13,7 +13,7 @@ use msg_layer::{Landing, Transfer};
 
 use crate::Outcome;
 use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
-use crate::light::LightId;
+use crate::light::{LightId, Lights};
 use crate::list::{Links, NONE};
 use crate::memory::Span;
 use crate::pending::Destination;
@@ -120,23 +120,8 @@ pub enum State {
     },
 }
 
-impl State {
-    /// In one of the device's queues.
-    fn is_listed(&self) -> bool {
-        match self {
-            State::Pending(_) | State::Sending(_) | State::Posted | State::Owing { .. } => true,
-            State::Light
-            | State::Held
-            | State::Streaming
-            | State::Landing(_)
-            | State::Bound
-            | State::Done { .. } => false,
-        }
-    }
-}
-
 /// A request.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
     /// Where it stands.
     pub state: State,
@@ -164,6 +149,19 @@ pub struct Request {
     pub eager: bool,
     /// Send: it was a light one, whose data is there; it is complete for the program.
     pub light: Option<LightId>,
+}
+
+impl Request {
+    /// Hashes what the device does with the request from now on, up to names. Serial numbers say no more than
+    /// the order of the queue, and whether a message was offered in order is of interest to the next one as
+    /// long as its answer is under way.
+    pub(crate) fn hash<H: Hasher>(&self, lights: &Lights, state: &mut H) {
+        let in_order = self.in_order && self.state == State::Pending(Offer::Unanswered);
+        (self.state, self.peer, self.tag, self.context).hash(state);
+        (self.mode, self.span, self.length).hash(state);
+        (self.asked, in_order, self.withdrawal, self.eager).hash(state);
+        self.light.map(|light| lights.bytes(light)).hash(state);
+    }
 }
 
 /// A posted receive for which a receiver asks to be offered a message.
@@ -588,31 +586,54 @@ impl RequestPool {
     }
 }
 
-/// What the pool does from now on depends on its live slots only, up to the names that it gives out: so
-/// neither measures nor the order of the free list are hashed.
-impl Hash for RequestPool {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        for (slot, index) in self
-            .chunks
-            .iter()
-            .flat_map(|chunk| chunk.iter())
-            .zip(0u32..)
-        {
-            let is_listed = match &slot.body {
+impl RequestPool {
+    /// Hashes what the pool does from now on, up to the names that it gives to sends: that depends on its live
+    /// slots only, so neither measures nor the free list are hashed. A finished request does nothing any
+    /// more; how it ended is what the program has been told. Pending messages are hashed with their
+    /// destination, and light ones are `lights`.
+    pub(crate) fn hash<H: Hasher>(&self, lights: &Lights, state: &mut H) {
+        let slots = self.chunks.iter().flat_map(|chunk| chunk.iter());
+        // Sends that are in no queue stand anywhere.
+        let mut sends: Vec<&Request> = Vec::new();
+        for (slot, index) in slots.zip(0u32..) {
+            let request = match &slot.body {
                 Body::Free { .. } => continue,
-                Body::Request(request) => {
-                    (index, slot.generation, slot.forgotten, request).hash(state);
-                    request.state.is_listed()
-                }
                 Body::Destination(destination) => {
-                    (index, slot.generation, destination).hash(state);
-                    destination.is_listed()
+                    destination.hash(self, lights, state);
+                    continue;
                 }
+                Body::Request(request) => request,
             };
-            if is_listed {
+            let is_queued = match request.state {
+                State::Done { .. } | State::Light | State::Pending(_) => continue,
+                State::Held | State::Sending(_) | State::Streaming => {
+                    sends.push(request);
+                    continue;
+                }
+                State::Posted | State::Owing { .. } => true,
+                State::Landing(_) | State::Bound => false,
+            };
+            (index, slot.generation, slot.forgotten).hash(state);
+            request.hash(lights, state);
+            if is_queued {
                 (slot.next, slot.prev).hash(state);
             }
         }
+        let data = |request: &Request| request.light.map(|light| lights.bytes(light));
+        sends.sort_by_key(|request| (request.span.address(), data(request)));
+        for request in sends {
+            request.hash(lights, state);
+        }
+    }
+
+    /// Hashes the requests of a queue that begins with the slot `head`.
+    pub(crate) fn hash_queue<H: Hasher>(&self, head: u32, lights: &Lights, state: &mut H) {
+        let mut slot = head;
+        while slot != NONE {
+            self.at(slot).hash(lights, state);
+            slot = self.next_in::<QUEUE>(slot);
+        }
+        NONE.hash(state);
     }
 }
 

@@ -31,6 +31,9 @@ enum Seen {
 }
 use Seen::*;
 
+/// Where a packet goes, its class and its body.
+type Packet = (usize, Class, Vec<u8>);
+
 #[derive(Default)]
 struct Wires {
     shape: Option<Shape>,
@@ -213,7 +216,7 @@ impl Rig {
     }
 
     /// Takes every packet that `from` has injected: where it goes, and what they were.
-    fn injected(&mut self, from: usize) -> (Vec<(usize, Class, Vec<u8>)>, Vec<Seen>) {
+    fn injected(&mut self, from: usize) -> (Vec<Packet>, Vec<Seen>) {
         let packets: Vec<_> = self.wires[from].out.drain(..).collect();
         let seen = packets
             .iter()

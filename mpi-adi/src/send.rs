@@ -41,11 +41,11 @@ impl SendTo {
 }
 
 /// A message whose data leaves right behind its RTS.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stream {
-    slot: u32,
+    pub(crate) slot: u32,
     /// Its target is the sender's own name for the message.
-    transfer: Transfer,
+    pub(crate) transfer: Transfer,
 }
 
 impl Adi {

@@ -7,23 +7,20 @@
 //! like; packets stay under way for as long as they like.
 //!
 //! "Every run comes to its end" is decided by the states without successors, which is right as long as
-//! there are no cycles. Whatever happens again and again changes an age (a message is offered again only
-//! when a notice asks for it, or when its offer crossed one), so a cycle would pass through all 256 ages
-//! and take as many notices: [`ENOUGH`].
+//! there are no cycles: [`ENOUGH`].
 
-use std::cell::Cell;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Mutex;
 
 use mpi_adi::envelope::{Envelope, Pattern, Tag};
-use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::protocol::{Age, Rules};
-use mpi_adi::request::{Mode, RequestId};
-use mpi_adi::send::SendTo;
-use mpi_adi::{Adi, Config, Memory};
-use msg_layer::{Class, Port};
-use net_torus::{Coord, Shape};
+use mpi_adi::request::Mode;
+use net_torus::Shape;
+use rustc_hash::FxBuildHasher;
 use stateright::{Model, Property};
+
+use crate::node::{CANCELLER, Deed, Injected, Node, turn_back};
 
 /// Messages are matched as MPI-3.1 section 3.5 says, each once and whole.
 pub const ORDER: &str = "matching order";
@@ -31,8 +28,8 @@ pub const ORDER: &str = "matching order";
 pub const MEMORY: &str = "memory within its size";
 /// Every packet is one that its receiver can be sent in its state.
 pub const EXPECTED: &str = "every packet is expected";
-/// Notices do not go on without end.
-pub const ENOUGH: &str = "notices come to an end";
+/// Nothing goes on without end: no run comes back to a state that it has been through.
+pub const ENOUGH: &str = "no run goes on without end";
 /// No run gets stuck, and nothing is left when all is done.
 pub const END: &str = "every run comes to its end";
 
@@ -56,17 +53,15 @@ pub struct Case {
     pub sent_early: bool,
     /// The message of sender 1 with this number is cancelled at some moment after its call.
     pub cancel: Option<usize>,
-    /// Senders take answers as soon as they are sent, and offer as soon as they can. Far fewer states; what
-    /// crosses on its way is then left to the cases in which it is not so.
-    pub prompt: bool,
     /// The protocol's rules.
     pub rules: Rules,
     /// RTSs of a pair may overtake one another.
     pub rts_overtake: bool,
     /// Answers of a pair may overtake one another.
     pub answers_overtake: bool,
-    /// Nothing is explored beyond so many notices of the receiver.
-    pub notices: u64,
+    /// Of the orders of steps between which there is no difference only some are explored: no restriction,
+    /// see [`Memo::persistent_steps`].
+    pub reduced: bool,
 }
 
 impl Case {
@@ -86,24 +81,25 @@ impl Case {
             answers: usize::MAX,
             sent_early: false,
             cancel: None,
-            prompt: false,
             rules: Rules::SOUND,
             rts_overtake: false,
             answers_overtake: false,
-            notices: u64::MAX,
+            reduced: false,
         }
     }
 
-    fn nodes(&self) -> usize {
+    /// Nodes.
+    pub fn nodes(&self) -> usize {
         self.senders.len() + 1
     }
 
-    fn shape(&self) -> Shape {
+    /// The machine.
+    pub fn shape(&self) -> Shape {
         Shape::new([self.nodes() as u16, 1, 1], [true; 3]).expect("a few nodes")
     }
 
     /// The message with which the byte `number` travels.
-    fn message(&self, number: u8) -> Option<Envelope> {
+    pub fn message(&self, number: u8) -> Option<Envelope> {
         let (sender, at) = (
             usize::from(number / PER_SENDER),
             usize::from(number % PER_SENDER),
@@ -116,7 +112,16 @@ impl Case {
         })
     }
 
-    fn pattern(&self, receive: usize) -> Pattern {
+    /// Calls that a rank makes.
+    pub fn calls(&self, rank: u8) -> usize {
+        match rank {
+            0 => self.receives.len(),
+            sender => self.senders[usize::from(sender) - 1].len(),
+        }
+    }
+
+    /// What a receive asks for.
+    pub fn pattern(&self, receive: usize) -> Pattern {
         let (source, tag) = self.receives[receive];
         Pattern {
             source,
@@ -127,94 +132,113 @@ impl Case {
 }
 
 /// Messages of one sender at most.
-const PER_SENDER: u8 = 16;
-/// Notices without which there is no cycle.
-const CYCLE: u64 = Age::MAX as u64;
-/// The sender that cancels.
-const CANCELLER: u32 = 1;
-/// In a receive's buffer before a message.
-const EMPTY: u8 = u8::MAX;
+pub const PER_SENDER: u8 = 16;
+/// Senders at most.
+pub const SENDERS: usize = 3;
 
-/// The buffers of one node: every byte of a buffer is the same.
-#[derive(Clone, Hash, Debug)]
-struct Bytes(Vec<u8>);
+/// States of nodes that are kept themselves, some 4 KiB each.
+const KEPT_NODES: usize = 200_000;
 
-impl UserMemory for Bytes {
-    fn read(&self, span: Span, _: usize, out: &mut [u8]) {
-        out.fill(self.0[span.address()]);
-    }
-
-    fn write(&mut self, span: Span, _: usize, bytes: &[u8]) {
-        if let Some(&byte) = bytes.first() {
-            let buffer = &mut self.0[span.address()];
-            assert!(
-                *buffer == EMPTY || *buffer == byte,
-                "two messages in one buffer"
-            );
-            *buffer = byte;
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Node {
-    adi: Adi,
-    bytes: Bytes,
-    /// Requests of the calls made so far, in order.
-    calls: Vec<RequestId>,
-    /// The call that is to be cancelled has been.
-    cancelled: bool,
-}
-
-impl Node {
-    fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.adi.hash(&mut hasher);
-        self.adi.stats().malformed.hash(&mut hasher);
-        self.bytes.hash(&mut hasher);
-        self.calls.hash(&mut hasher);
-        self.cancelled.hash(&mut hasher);
-        hasher.finish()
-    }
-}
-
-type Body = Arc<[u8]>;
-
-/// One class, source and destination.
-#[derive(Clone, PartialEq, Hash, Debug)]
-struct Channel {
-    priority: bool,
-    source: u8,
-    dest: u8,
-    packets: Vec<Body>,
-}
-
-/// A state of all nodes and the network between them.
-#[derive(Clone, Debug)]
+/// A state of all nodes and the network between them. Its parts are named by number; what they are is known
+/// to the [`Machine`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Global {
-    nodes: Vec<(u64, Arc<Node>)>,
-    /// Those that hold packets, in order.
-    channels: Vec<Channel>,
+    receiver: u32,
+    sides: [u32; SENDERS],
 }
 
-/// Nodes are the same when their fingerprints are.
-impl PartialEq for Global {
-    fn eq(&self, other: &Self) -> bool {
-        self.nodes
-            .iter()
-            .map(|(f, _)| f)
-            .eq(other.nodes.iter().map(|(f, _)| f))
-            && self.channels == other.channels
+impl Global {
+    /// The state as numbers.
+    pub fn parts(&self) -> [u32; 1 + SENDERS] {
+        let [a, b, c] = self.sides;
+        [self.receiver, a, b, c]
     }
 }
 
-impl Hash for Global {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        for (fingerprint, _) in &self.nodes {
-            fingerprint.hash(state);
-        }
-        self.channels.hash(state);
-    }
+/// A sender with what is under way between it and the receiver.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Side {
+    node: u32,
+    /// To the receiver, in order.
+    requests: Vec<u16>,
+    /// To the sender, in order.
+    answers: Vec<u16>,
+}
+
+/// What is known of a node's state.
+struct Known {
+    /// Itself, unless it has been dropped to save memory.
+    node: Option<Box<Node>>,
+    origin: Origin,
+    broken: Option<&'static str>,
+    is_complete: bool,
+    may_call: bool,
+    may_cancel: bool,
+    /// By class: it has something to inject.
+    offers: [bool; 2],
+}
+
+/// How a node's state has been found, and can be found again.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    First,
+    After(u32, Local),
+    TurnedBack(u32, Age),
+}
+
+/// A step of one node, and what it depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Local {
+    Call,
+    Cancel,
+    Take { priority: bool, packet: u16 },
+    Inject { priority: bool },
+}
+
+/// What becomes of a sender and its packets under way.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum OnSide {
+    Call,
+    Cancel,
+    Inject { priority: bool },
+    TakeAnswer { place: u8 },
+    RequestTaken { place: u8 },
+    Answered { packet: u16 },
+    AgeTurnedBack { by: Age },
+}
+
+/// A node after a step.
+#[derive(Clone, Copy, Debug)]
+struct After {
+    node: u32,
+    /// The packet injected by it: its class, destination and number.
+    injected: Option<(bool, u8, u16)>,
+    /// By sender: how far the receiver's age has been turned back, which is back at 0.
+    turned: [Age; SENDERS],
+}
+
+/// A case, with all that has been found out about its nodes.
+///
+/// A step changes one node, and depends on that node's state and on the packet taken, if any, on nothing
+/// else. So the device is asked once for each of these, and the answer serves for all states of all nodes
+/// in which the same happens; what remains of a step is to look that up.
+pub struct Machine {
+    case: Case,
+    memo: Mutex<Memo>,
+}
+
+#[derive(Default)]
+struct Memo {
+    nodes: Vec<Known>,
+    node_numbers: HashMap<u128, u32, FxBuildHasher>,
+    /// Nodes that are kept themselves, longest first.
+    kept: VecDeque<u32>,
+    packets: Vec<Vec<u8>>,
+    packet_numbers: HashMap<Vec<u8>, u16, FxBuildHasher>,
+    sides: Vec<Side>,
+    side_numbers: HashMap<Side, u32, FxBuildHasher>,
+    locals: HashMap<(u32, Local), Option<After>, FxBuildHasher>,
+    on_sides: HashMap<(u32, OnSide), Option<u32>, FxBuildHasher>,
 }
 
 /// One step.
@@ -244,437 +268,491 @@ pub enum Step {
     },
 }
 
-fn class(priority: bool) -> Class {
-    if priority {
-        Class::Priority
-    } else {
-        Class::Normal
-    }
-}
-
-/// What a device sees during one step: one packet to take, or room for one to inject.
-struct Hand<'a> {
-    shape: Shape,
-    /// The packet to take.
-    packet: Option<(Class, &'a [u8])>,
-    /// The device looks for packets to take: what it sends by itself it has sent.
-    taking: Cell<bool>,
-    /// A taken packet may be answered.
-    answer: bool,
-    /// Room for one packet of this class.
-    room: Option<Class>,
-    out: Option<(Class, u32, Body)>,
-}
-
-impl Port for Hand<'_> {
-    fn can_inject(&self, class: Class) -> bool {
-        // Whoever takes a request finds room for the answer, and for nothing else.
-        let answers = class == Class::Priority && self.taking.get() && self.packet.is_some();
-        self.room == Some(class) || answers
-    }
-
-    fn has_node(&self, node: Coord) -> bool {
-        self.shape.rank(node).is_some()
-    }
-
-    fn inject(
-        &mut self,
-        class: Class,
-        dest: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
-        let answers = class == Class::Priority && std::mem::take(&mut self.answer);
-        if !answers && self.room.take() != Some(class) {
-            return false;
+impl Memo {
+    /// The number of a node's state.
+    fn number(&mut self, case: &Case, node: Node, origin: Origin) -> u32 {
+        let number = self.nodes.len() as u32;
+        match self.node_numbers.entry(node.fingerprint(case)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                new.insert(number);
+                let offers = |priority| node.after(case, Deed::Inject { priority }).is_some();
+                self.nodes.push(Known {
+                    origin,
+                    broken: node.broken(case),
+                    is_complete: node.is_complete(case),
+                    may_call: node.may_call(case),
+                    may_cancel: node.may_cancel(case),
+                    offers: [offers(false), offers(true)],
+                    node: None,
+                });
+                self.keep(number, node);
+                number
+            }
         }
-        let mut body = vec![0; len];
-        fill(&mut body);
-        let dest = self.shape.rank(dest).expect("a node of the machine");
-        assert!(
-            self.out.replace((class, dest, body.into())).is_none(),
-            "one packet a step"
-        );
-        true
     }
 
-    fn head(&self, class: Class) -> Option<&[u8]> {
-        self.taking.set(true);
-        self.packet
-            .filter(|&(of, _)| of == class)
-            .map(|(_, body)| body)
-    }
-
-    fn pop(&mut self, class: Class) {
-        let (of, _) = self.packet.take().expect("the packet that head showed");
-        self.answer = of == class && class == Class::Normal;
-    }
-}
-
-impl Global {
-    fn channel_mut(&mut self, priority: bool, source: u8, dest: u8) -> &mut Channel {
-        let key = (priority, source, dest);
-        let at = match self
-            .channels
-            .binary_search_by_key(&key, |c| (c.priority, c.source, c.dest))
+    fn keep(&mut self, number: u32, node: Node) {
+        let known = &mut self.nodes[number as usize];
+        known.node = Some(Box::new(node));
+        if !matches!(known.origin, Origin::First) {
+            self.kept.push_back(number);
+        }
+        if self.kept.len() > KEPT_NODES
+            && let Some(oldest) = self.kept.pop_front()
         {
-            Ok(at) => at,
-            Err(at) => {
-                self.channels.insert(
-                    at,
-                    Channel {
-                        priority,
-                        source,
-                        dest,
-                        packets: Vec::new(),
-                    },
+            self.nodes[oldest as usize].node = None;
+        }
+    }
+
+    /// A node's state itself: it is made again the way it was found, if it has been dropped.
+    fn node(&mut self, case: &Case, number: u32) -> &Node {
+        let mut missing = Vec::new();
+        let mut at = number;
+        while self.nodes[at as usize].node.is_none() {
+            missing.push(at);
+            at = match self.nodes[at as usize].origin {
+                Origin::First => unreachable!("a first node is kept"),
+                Origin::After(before, _) | Origin::TurnedBack(before, _) => before,
+            };
+        }
+        while let Some(at) = missing.pop() {
+            let node = match self.nodes[at as usize].origin {
+                Origin::First => unreachable!("a first node is kept"),
+                Origin::After(before, local) => {
+                    let (node, _, _) = self.after(case, before, local).expect("made before");
+                    node
+                }
+                Origin::TurnedBack(before, by) => {
+                    let mut node = self.kept(before).clone();
+                    node.turn_back_by(case, by);
+                    node
+                }
+            };
+            self.keep(at, node);
+        }
+        self.kept(number)
+    }
+
+    fn kept(&self, number: u32) -> &Node {
+        self.nodes[number as usize].node.as_ref().expect("kept")
+    }
+
+    /// What the device makes of a step, with the ages turned back.
+    fn after(
+        &self,
+        case: &Case,
+        number: u32,
+        local: Local,
+    ) -> Option<(Node, Option<Injected>, [Age; SENDERS])> {
+        let deed = match local {
+            Local::Call => Deed::Call,
+            Local::Cancel => Deed::Cancel,
+            Local::Take { priority, packet } => Deed::Take {
+                priority,
+                packet: &self.packets[usize::from(packet)],
+            },
+            Local::Inject { priority } => Deed::Inject { priority },
+        };
+        let (mut node, injected) = self.kept(number).after(case, deed)?;
+        let turned = node.turn_back(case);
+        Some((node, injected, turned))
+    }
+
+    fn packet(&mut self, packet: Vec<u8>) -> u16 {
+        let number = u16::try_from(self.packets.len()).expect("fewer different packets");
+        *self
+            .packet_numbers
+            .entry(packet)
+            .or_insert_with_key(|packet| {
+                self.packets.push(packet.clone());
+                number
+            })
+    }
+
+    fn side(&mut self, side: Side) -> u32 {
+        let number = self.sides.len() as u32;
+        *self.side_numbers.entry(side).or_insert_with_key(|side| {
+            self.sides.push(side.clone());
+            number
+        })
+    }
+
+    fn local(&mut self, case: &Case, node: u32, local: Local) -> Option<After> {
+        if let Some(&after) = self.locals.get(&(node, local)) {
+            return after;
+        }
+        self.node(case, node);
+        let after = self
+            .after(case, node, local)
+            .map(|(next, injected, turned)| {
+                let injected = injected.map(
+                    |Injected {
+                         priority,
+                         dest,
+                         packet,
+                     }| (priority, dest, self.packet(packet)),
                 );
-                at
-            }
-        };
-        &mut self.channels[at]
-    }
-
-    fn answers_under_way(&self, source: u8) -> usize {
-        self.channels
-            .iter()
-            .filter(|c| c.priority && c.source == source)
-            .map(|c| c.packets.len())
-            .sum()
-    }
-
-    /// Runs `f` on the node and the hand it is given, and keeps what came of it.
-    fn with(
-        &mut self,
-        rank: u8,
-        mut hand: Hand<'_>,
-        f: impl FnOnce(&mut Node, &mut Hand<'_>) -> bool,
-    ) -> bool {
-        let (fingerprint, node) = &mut self.nodes[usize::from(rank)];
-        let node = Arc::make_mut(node);
-        let moved = f(node, &mut hand);
-        *fingerprint = node.fingerprint();
-        if let Some((class, dest, body)) = hand.out {
-            self.channel_mut(class == Class::Priority, rank, dest as u8)
-                .packets
-                .push(body);
-        }
-        moved
-    }
-
-    /// By receive in order of posting: the byte it got, once it is done.
-    fn received(&self) -> impl Iterator<Item = Option<u8>> {
-        let receiver = &self.nodes[0].1;
-        receiver
-            .calls
-            .iter()
-            .zip(&receiver.bytes.0)
-            .map(|(&id, &byte)| receiver.adi.is_done(id).then_some(byte))
-    }
-
-    fn is_complete(&self, case: &Case) -> bool {
-        let calls = |rank: usize| match rank {
-            0 => case.receives.len(),
-            sender => case.senders[sender - 1].len(),
-        };
-        self.channels.is_empty()
-            && self.nodes.iter().enumerate().all(|(rank, (_, node))| {
-                let adi = &node.adi;
-                node.calls.len() == calls(rank)
-                    && node.cancelled
-                    && node.calls.iter().all(|&id| adi.is_done(id))
-                    && adi.is_quiet()
-                    && adi.region().used_bytes() == 0
-            })
-    }
-
-    /// Every receive that is done got a message that it asked for, whole and once, with its status, and none
-    /// that overtook another (MPI-3.1 section 3.5).
-    fn is_in_order(&self, case: &Case) -> bool {
-        let adi = &self.nodes[0].1.adi;
-        let done: Vec<(usize, u8, Envelope)> = self
-            .received()
-            .enumerate()
-            .filter_map(|(receive, byte)| {
-                let byte = byte?;
-                let nobody = Envelope {
-                    source: 0,
-                    tag: 0,
-                    context: 1,
-                };
-                Some((receive, byte, case.message(byte).unwrap_or(nobody)))
-            })
-            .collect();
-        done.iter().all(|&(receive, byte, envelope)| {
-            let request = adi
-                .requests()
-                .get(self.nodes[0].1.calls[receive])
-                .expect("not yet freed");
-            let said = Envelope {
-                source: request.peer.unwrap_or(0),
-                tag: request.tag.unwrap_or(0),
-                context: request.context,
-            };
-            case.pattern(receive).matches(&envelope)
-                && said == envelope
-                && request.length as usize == case.len
-                && done.iter().all(|&(later, other, of)| {
-                    let same = envelope.source == of.source;
-                    later <= receive
-                        || (other != byte
-                            && !(same && other < byte && case.pattern(receive).matches(&of)))
-                })
-        })
-    }
-}
-
-impl Case {
-    fn call(&self, global: &mut Global, rank: u8) {
-        let hand = Hand {
-            shape: self.shape(),
-            packet: None,
-            taking: Cell::new(false),
-            answer: false,
-            room: None,
-            out: None,
-        };
-        global.with(rank, hand, |node, _| {
-            let at = node.calls.len();
-            let Node {
-                adi, bytes, calls, ..
-            } = node;
-            let id = if rank == 0 {
-                bytes.0.push(EMPTY);
-                adi.irecv(bytes, self.pattern(at), Span::model(at, self.len))
-            } else {
-                let sender = rank - 1;
-                let tag = self.senders[usize::from(sender)][at];
-                bytes.0.push(sender * PER_SENDER + at as u8);
-                let to = SendTo {
-                    dest: 0,
-                    tag,
-                    context: 0,
-                    mode: self.mode,
-                };
-                adi.isend(to, Span::model(at, self.len))
-            };
-            calls.push(id.expect("the host's memory"));
-            true
-        });
-    }
-
-    fn cancel(&self, global: &mut Global) {
-        let hand = Hand {
-            shape: self.shape(),
-            packet: None,
-            taking: Cell::new(false),
-            answer: false,
-            room: None,
-            out: None,
-        };
-        global.with(CANCELLER as u8, hand, |node, _| {
-            let id = node.calls[self.cancel.expect("a message to cancel")];
-            node.adi.cancel(id);
-            node.cancelled = true;
-            true
-        });
-    }
-
-    fn take(&self, global: &mut Global, priority: bool, source: u8, dest: u8, place: u8) {
-        let packets = &mut global.channel_mut(priority, source, dest).packets;
-        let packet = packets.remove(usize::from(place));
-        if packets.is_empty() {
-            global
-                .channels
-                .retain(|channel| !channel.packets.is_empty());
-        }
-        let packet = Some((class(priority), &*packet));
-        let hand = Hand {
-            shape: self.shape(),
-            packet,
-            taking: Cell::new(false),
-            answer: false,
-            room: None,
-            out: None,
-        };
-        global.with(dest, hand, |node, hand| {
-            let moved = node.adi.progress(hand, &mut node.bytes);
-            assert!(
-                moved && hand.packet.is_none(),
-                "a packet that can be taken is taken"
-            );
-            true
-        });
-    }
-
-    fn inject(&self, global: &mut Global, rank: u8, priority: bool) -> bool {
-        let hand = Hand {
-            shape: self.shape(),
-            packet: None,
-            taking: Cell::new(false),
-            answer: false,
-            room: Some(class(priority)),
-            out: None,
-        };
-        global.with(rank, hand, |node, hand| {
-            node.adi.progress(hand, &mut node.bytes)
-        })
-    }
-
-    /// Room for one more answer of `rank`: the emergency memory.
-    fn can_answer(&self, global: &Global, rank: u8) -> bool {
-        global.answers_under_way(rank) < self.answers
-    }
-}
-
-impl Model for Case {
-    type State = Global;
-    type Action = Step;
-
-    fn init_states(&self) -> Vec<Global> {
-        let shape = self.shape();
-        let nodes = (0..shape.nodes())
-            .map(|rank| {
-                let bytes = if rank == 0 { self.mpi_memory } else { 0 };
-                let memory = Memory::allocate(bytes, self.nodes()).expect("the host's memory");
-                let config = Config {
-                    shape,
-                    rank,
-                    request_slots: usize::MAX,
-                };
-                let mut adi = Adi::new(config, memory).expect("a rank of the machine");
-                adi.set_rules(self.rules);
-                let node = Node {
-                    adi,
-                    bytes: Bytes(Vec::new()),
-                    calls: Vec::new(),
-                    cancelled: self.cancel.is_none() || rank != CANCELLER,
-                };
-                (node.fingerprint(), Arc::new(node))
-            })
-            .collect();
-        let mut global = Global {
-            nodes,
-            channels: Vec::new(),
-        };
-        if self.sent_early {
-            for (sender, tags) in (1..).zip(&self.senders) {
-                tags.iter().for_each(|_| self.call(&mut global, sender));
-            }
-        }
-        vec![global]
-    }
-
-    fn actions(&self, state: &Global, actions: &mut Vec<Step>) {
-        if let Some(channel) = state.channels.iter().find(|c| c.priority && self.prompt) {
-            actions.push(Step::Take {
-                priority: true,
-                source: channel.source,
-                dest: channel.dest,
-                place: 0,
+                After {
+                    node: self.number(case, next, Origin::After(node, local)),
+                    injected,
+                    turned,
+                }
             });
+        self.locals.insert((node, local), after);
+        after
+    }
+
+    fn on_side(&mut self, case: &Case, number: u32, what: OnSide) -> Option<u32> {
+        if let Some(&after) = self.on_sides.get(&(number, what)) {
+            return after;
+        }
+        let mut side = self.sides[number as usize].clone();
+        let local = match what {
+            OnSide::Call => Some(Local::Call),
+            OnSide::Cancel => Some(Local::Cancel),
+            OnSide::Inject { priority } => Some(Local::Inject { priority }),
+            OnSide::TakeAnswer { place } => Some(Local::Take {
+                priority: true,
+                packet: side.answers.remove(place.into()),
+            }),
+            OnSide::RequestTaken { place } => {
+                side.requests.remove(place.into());
+                None
+            }
+            OnSide::Answered { packet } => {
+                side.answers.push(packet);
+                None
+            }
+            OnSide::AgeTurnedBack { by } => {
+                let mut node = self.node(case, side.node).clone();
+                node.turn_back_by(case, by);
+                side.node = self.number(case, node, Origin::TurnedBack(side.node, by));
+                for (priority, packets) in [(false, &mut side.requests), (true, &mut side.answers)]
+                {
+                    for number in packets {
+                        let mut packet = self.packets[usize::from(*number)].clone();
+                        turn_back(case, priority, &mut packet, by);
+                        *number = self.packet(packet);
+                    }
+                }
+                None
+            }
+        };
+        let moved = match local.map(|local| self.local(case, side.node, local)) {
+            None => true,
+            Some(None) => false,
+            Some(Some(After { node, injected, .. })) => {
+                side.node = node;
+                if let Some((priority, dest, packet)) = injected {
+                    assert!(
+                        !priority && dest == 0,
+                        "senders send requests to the receiver"
+                    );
+                    side.requests.push(packet);
+                }
+                true
+            }
+        };
+        let after = moved.then(|| self.side(side));
+        self.on_sides.insert((number, what), after);
+        after
+    }
+
+    fn of_side(&self, side: u32) -> (&Side, &Known) {
+        let side = &self.sides[side as usize];
+        (side, &self.nodes[side.node as usize])
+    }
+
+    /// Steps of one sender.
+    fn side_steps(&self, case: &Case, state: &Global, rank: u8, steps: &mut Vec<Step>) {
+        let (side, known) = self.of_side(state.sides[usize::from(rank) - 1]);
+        if known.may_call {
+            steps.push(Step::Call(rank));
+        }
+        for priority in [false, true] {
+            if known.offers[usize::from(priority)] {
+                steps.push(Step::Inject { rank, priority });
+            }
+        }
+        if known.may_cancel {
+            steps.push(Step::Cancel);
+        }
+        let places = case.places(true, side.answers.len());
+        steps.extend((0..places).map(|place| Step::Take {
+            priority: true,
+            source: 0,
+            dest: rank,
+            place,
+        }));
+    }
+
+    /// Steps of the receiver.
+    fn receiver_steps(&self, case: &Case, state: &Global, steps: &mut Vec<Step>) {
+        let known = &self.nodes[state.receiver as usize];
+        if known.may_call {
+            steps.push(Step::Call(0));
+        }
+        // Room for one more answer: the emergency memory.
+        let sides = || {
+            case.ranks()
+                .map(|rank| (rank, self.of_side(state.sides[usize::from(rank) - 1]).0))
+        };
+        let under_way: usize = sides().map(|(_, side)| side.answers.len()).sum();
+        if under_way >= case.answers {
             return;
         }
-        if self.prompt {
-            let senders = 1..self.nodes() as u8;
-            let offers = |&rank: &u8| self.inject(&mut state.clone(), rank, false);
-            if let Some(rank) = senders.into_iter().find(offers) {
-                actions.push(Step::Inject {
-                    rank,
-                    priority: false,
-                });
-                return;
+        for priority in [false, true] {
+            if known.offers[usize::from(priority)] {
+                steps.push(Step::Inject { rank: 0, priority });
             }
         }
-        for rank in 0..self.nodes() as u8 {
-            let at = state.nodes[usize::from(rank)].1.calls.len();
-            let calls = match rank {
-                0 => self.receives.len(),
-                sender => self.senders[usize::from(sender) - 1].len(),
-            };
-            if at < calls {
-                actions.push(Step::Call(rank));
-            }
-            actions.push(Step::Inject {
-                rank,
+        for (source, side) in sides() {
+            let places = case.places(false, side.requests.len());
+            steps.extend((0..places).map(|place| Step::Take {
                 priority: false,
-            });
-            if self.can_answer(state, rank) {
-                actions.push(Step::Inject {
-                    rank,
-                    priority: true,
-                });
-            }
-        }
-        let canceller = &state.nodes[CANCELLER as usize].1;
-        if !canceller.cancelled && self.cancel < Some(canceller.calls.len()) {
-            actions.push(Step::Cancel);
-        }
-        for &Channel {
-            priority,
-            source,
-            dest,
-            ref packets,
-        } in &state.channels
-        {
-            if !priority && !self.can_answer(state, dest) {
-                continue;
-            }
-            let overtakes = if priority {
-                self.answers_overtake
-            } else {
-                self.rts_overtake
-            };
-            let places = if overtakes { packets.len() } else { 1 };
-            for place in 0..places as u8 {
-                actions.push(Step::Take {
-                    priority,
-                    source,
-                    dest,
-                    place,
-                });
-            }
+                source,
+                dest: 0,
+                place,
+            }));
         }
     }
 
-    fn next_state(&self, last: &Global, step: Step) -> Option<Global> {
-        let mut next = last.clone();
-        match step {
-            Step::Call(rank) => self.call(&mut next, rank),
-            Step::Cancel => self.cancel(&mut next),
+    fn steps(&self, case: &Case, state: &Global, steps: &mut Vec<Step>) {
+        if case.reduced && !case.rts_overtake && !case.answers_overtake {
+            self.persistent_steps(case, state, steps);
+            return;
+        }
+        self.receiver_steps(case, state, steps);
+        for rank in case.ranks() {
+            self.side_steps(case, state, rank, steps);
+        }
+    }
+
+    /// A persistent set of the steps that can be made (Godefroid, Partial-Order Methods for the Verification of
+    /// Concurrent Systems, chapter 4): whatever the others can do, for as long as none in the set is done, is
+    /// independent of all in the set.
+    ///
+    /// Steps of different nodes are independent, since each changes one node, takes from the head of one channel
+    /// and adds to the tail of another; unless one takes the packet that the other adds, which is when the
+    /// channel is empty, or makes room for an answer, which lets the other happen but does not change what it
+    /// does. So the set is
+    /// * all steps of one sender that has an answer to take: nobody else adds to or takes from what these
+    ///   depend on, but at the other end of a channel that is not empty or that only the sender itself fills;
+    /// * when there is no answer under way, all steps of the receiver, and all of the senders of which no
+    ///   request is under way, which could be the ones that the receiver takes next. The others can only make
+    ///   calls and add requests behind those that are there, until the receiver has made a step.
+    ///
+    /// All that is judged stays: whatever state a node comes to in some run, it comes to in a run that is
+    /// explored, and so the properties of a node's states are judged in all of them; every state in which
+    /// nothing can be done is explored; and a run without end leaves one that is explored.
+    fn persistent_steps(&self, case: &Case, state: &Global, steps: &mut Vec<Step>) {
+        let side = |rank: u8| self.of_side(state.sides[usize::from(rank) - 1]).0;
+        if let Some(rank) = case.ranks().find(|&rank| !side(rank).answers.is_empty()) {
+            self.side_steps(case, state, rank, steps);
+            return;
+        }
+        self.receiver_steps(case, state, steps);
+        for rank in case.ranks().filter(|&rank| side(rank).requests.is_empty()) {
+            self.side_steps(case, state, rank, steps);
+        }
+    }
+
+    fn next(&mut self, case: &Case, state: &Global, step: Step) -> Option<Global> {
+        let mut next = *state;
+        let (rank, what) = match step {
+            Step::Call(0) => return self.receive(case, next, Local::Call),
+            Step::Inject { rank: 0, priority } => {
+                return self.receive(case, next, Local::Inject { priority });
+            }
             Step::Take {
-                priority,
+                priority: false,
                 source,
-                dest,
                 place,
-            } => self.take(&mut next, priority, source, dest, place),
-            Step::Inject { rank, priority } => {
-                if !self.inject(&mut next, rank, priority) {
-                    return None;
-                }
+                ..
+            } => {
+                let side = &mut next.sides[usize::from(source) - 1];
+                let packet = self.sides[*side as usize].requests[usize::from(place)];
+                *side = self.on_side(case, *side, OnSide::RequestTaken { place })?;
+                return self.receive(
+                    case,
+                    next,
+                    Local::Take {
+                        priority: false,
+                        packet,
+                    },
+                );
+            }
+            Step::Take { dest, place, .. } => (dest, OnSide::TakeAnswer { place }),
+            Step::Call(rank) => (rank, OnSide::Call),
+            Step::Cancel => (CANCELLER, OnSide::Cancel),
+            Step::Inject { rank, priority } => (rank, OnSide::Inject { priority }),
+        };
+        let side = &mut next.sides[usize::from(rank) - 1];
+        *side = self.on_side(case, *side, what)?;
+        Some(next)
+    }
+
+    fn receive(&mut self, case: &Case, mut next: Global, local: Local) -> Option<Global> {
+        let after = self.local(case, next.receiver, local)?;
+        next.receiver = after.node;
+        if let Some((priority, dest, packet)) = after.injected {
+            assert!(
+                priority && dest > 0,
+                "the receiver sends answers to senders"
+            );
+            let side = &mut next.sides[usize::from(dest) - 1];
+            *side = self.on_side(case, *side, OnSide::Answered { packet })?;
+        }
+        for (side, by) in next.sides.iter_mut().zip(after.turned) {
+            if by > 0 {
+                *side = self.on_side(case, *side, OnSide::AgeTurnedBack { by })?;
             }
         }
         Some(next)
     }
 
-    fn within_boundary(&self, state: &Global) -> bool {
-        state.nodes[0].1.adi.stats().resend_all_sent <= self.notices
+    fn broken(&self, case: &Case, state: &Global) -> Option<&'static str> {
+        let receiver = &self.nodes[state.receiver as usize];
+        let sides = case
+            .ranks()
+            .zip(state.sides)
+            .map(|(_, side)| self.of_side(side).1);
+        std::iter::once(receiver)
+            .chain(sides)
+            .find_map(|known| known.broken)
+    }
+
+    fn is_complete(&self, case: &Case, state: &Global) -> bool {
+        self.nodes[state.receiver as usize].is_complete
+            && case.ranks().zip(state.sides).all(|(_, side)| {
+                let (side, known) = self.of_side(side);
+                side.requests.is_empty() && side.answers.is_empty() && known.is_complete
+            })
+    }
+}
+
+impl Case {
+    /// The senders' ranks.
+    pub fn ranks(&self) -> impl Iterator<Item = u8> + use<> {
+        1..self.nodes() as u8
+    }
+
+    /// How many of so many packets under way may be the next to arrive.
+    fn places(&self, priority: bool, packets: usize) -> u8 {
+        let overtakes = if priority {
+            self.answers_overtake
+        } else {
+            self.rts_overtake
+        };
+        if overtakes {
+            packets as u8
+        } else {
+            packets.min(1) as u8
+        }
+    }
+}
+
+impl Machine {
+    /// Before the first step.
+    pub fn new(case: Case) -> Machine {
+        assert!(case.senders.len() <= SENDERS);
+        Machine {
+            case,
+            memo: Mutex::default(),
+        }
+    }
+
+    fn memo(&self) -> std::sync::MutexGuard<'_, Memo> {
+        self.memo.lock().expect("no step has panicked")
+    }
+
+    /// The first state.
+    pub fn first(&self) -> Global {
+        let (case, memo) = (&self.case, &mut *self.memo());
+        let mut sides = [0; SENDERS];
+        for (rank, side) in case.ranks().zip(&mut sides) {
+            let node = memo.number(case, Node::new(case, rank), Origin::First);
+            *side = memo.side(Side {
+                node,
+                requests: Vec::new(),
+                answers: Vec::new(),
+            });
+            while case.sent_early
+                && let Some(next) = memo.on_side(case, *side, OnSide::Call)
+            {
+                *side = next;
+            }
+        }
+        Global {
+            receiver: memo.number(case, Node::new(case, 0), Origin::First),
+            sides,
+        }
+    }
+
+    /// Appends the steps that can be made, and the states that they lead to.
+    pub fn successors(
+        &self,
+        state: &Global,
+        steps: &mut Vec<Step>,
+        next: &mut Vec<(Step, Global)>,
+    ) {
+        let memo = &mut *self.memo();
+        steps.clear();
+        memo.steps(&self.case, state, steps);
+        for &step in &*steps {
+            next.extend(
+                memo.next(&self.case, state, step)
+                    .map(|state| (step, state)),
+            );
+        }
+    }
+
+    /// The property that a state breaks.
+    pub fn broken(&self, state: &Global) -> Option<&'static str> {
+        self.memo().broken(&self.case, state)
+    }
+
+    /// All is done and nothing is left.
+    pub fn is_complete(&self, state: &Global) -> bool {
+        self.memo().is_complete(&self.case, state)
+    }
+
+    /// States of nodes that have been found.
+    pub fn states_of_nodes(&self) -> usize {
+        self.memo().nodes.len()
+    }
+}
+
+impl Model for Machine {
+    type State = Global;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<Global> {
+        vec![self.first()]
+    }
+
+    fn actions(&self, state: &Global, steps: &mut Vec<Step>) {
+        self.memo().steps(&self.case, state, steps);
+    }
+
+    fn next_state(&self, last: &Global, step: Step) -> Option<Global> {
+        self.memo().next(&self.case, last, step)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
+        fn holds(machine: &Machine, state: &Global, property: &str) -> bool {
+            machine.broken(state) != Some(property)
+        }
         vec![
-            Property::always(ORDER, |case: &Case, state: &Global| state.is_in_order(case)),
-            Property::always(MEMORY, |case: &Case, state: &Global| {
-                state.nodes[0].1.adi.region().peak_bytes() <= case.mpi_memory
+            Property::always(ORDER, |m: &Machine, state: &Global| holds(m, state, ORDER)),
+            Property::always(MEMORY, |m: &Machine, state: &Global| {
+                holds(m, state, MEMORY)
             }),
-            Property::always(EXPECTED, |_: &Case, state: &Global| {
-                let malformed = |(_, node): &(u64, Arc<Node>)| node.adi.stats().malformed;
-                state.nodes.iter().map(malformed).sum::<u64>() == 0
+            Property::always(EXPECTED, |m: &Machine, state: &Global| {
+                holds(m, state, EXPECTED)
             }),
-            Property::always(ENOUGH, |_: &Case, state: &Global| {
-                state.nodes[0].1.adi.stats().resend_all_sent < CYCLE
-            }),
-            Property::eventually(END, |case: &Case, state: &Global| state.is_complete(case)),
+            Property::eventually(END, Machine::is_complete),
         ]
     }
 }

@@ -1,0 +1,464 @@
+//! One node of a case: a real device with its program, and the smallest steps that they make.
+
+use std::cell::Cell;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use mpi_adi::envelope::Envelope;
+use mpi_adi::memory::{Span, UserMemory};
+use mpi_adi::protocol::Age;
+use mpi_adi::request::RequestId;
+use mpi_adi::send::SendTo;
+use mpi_adi::wire::{self, Rts};
+use mpi_adi::{Adi, Config, Memory};
+use msg_layer::header::{Header, SHORT_HEADER};
+use msg_layer::{Class, Port};
+use net_torus::{Coord, Shape};
+
+use crate::model::{Case, EXPECTED, MEMORY, ORDER, PER_SENDER, SENDERS};
+
+/// The sender that cancels.
+pub const CANCELLER: u8 = 1;
+/// In a receive's buffer before a message.
+const EMPTY: u8 = u8::MAX;
+
+/// The buffers of one node: every byte of a buffer is the same.
+#[derive(Clone, Hash, Debug)]
+struct Bytes(Vec<u8>);
+
+impl UserMemory for Bytes {
+    fn read(&self, span: Span, _: usize, out: &mut [u8]) {
+        out.fill(self.0[span.address()]);
+    }
+
+    fn write(&mut self, span: Span, _: usize, bytes: &[u8]) {
+        if let Some(&byte) = bytes.first() {
+            let buffer = &mut self.0[span.address()];
+            assert!(
+                *buffer == EMPTY || *buffer == byte,
+                "two messages in one buffer"
+            );
+            *buffer = byte;
+        }
+    }
+}
+
+/// What a node can do.
+#[derive(Clone, Copy, Debug)]
+pub enum Deed<'a> {
+    /// The next call of its program.
+    Call,
+    /// Its program cancels the message that the case says.
+    Cancel,
+    /// It takes a packet, and answers it if it must.
+    Take {
+        /// The packet's class.
+        priority: bool,
+        /// Its bytes.
+        packet: &'a [u8],
+    },
+    /// It injects a packet.
+    Inject {
+        /// The packet's class.
+        priority: bool,
+    },
+}
+
+/// A packet that a step has injected.
+#[derive(Debug)]
+pub struct Injected {
+    /// Its class.
+    pub priority: bool,
+    /// Where it goes.
+    pub dest: u8,
+    /// Its bytes.
+    pub packet: Vec<u8>,
+}
+
+fn class(priority: bool) -> Class {
+    if priority {
+        Class::Priority
+    } else {
+        Class::Normal
+    }
+}
+
+/// What a device sees during one step: one packet to take, or room for one to inject.
+struct Hand<'a> {
+    shape: Shape,
+    /// The packet to take.
+    packet: Option<(Class, &'a [u8])>,
+    /// The device looks for packets to take: what it sends by itself it has sent.
+    taking: Cell<bool>,
+    /// A taken packet may be answered.
+    answer: bool,
+    /// Room for one packet of this class.
+    room: Option<Class>,
+    out: Option<Injected>,
+}
+
+impl Port for Hand<'_> {
+    fn can_inject(&self, class: Class) -> bool {
+        // Whoever takes a request finds room for the answer, and for nothing else.
+        let answers = class == Class::Priority && self.taking.get() && self.packet.is_some();
+        self.room == Some(class) || answers
+    }
+
+    fn has_node(&self, node: Coord) -> bool {
+        self.shape.rank(node).is_some()
+    }
+
+    fn inject(
+        &mut self,
+        class: Class,
+        dest: Coord,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let answers = class == Class::Priority && std::mem::take(&mut self.answer);
+        if !answers && self.room.take() != Some(class) {
+            return false;
+        }
+        let mut packet = vec![0; len];
+        fill(&mut packet);
+        let dest = self.shape.rank(dest).expect("a node of the machine");
+        let injected = Injected {
+            priority: class == Class::Priority,
+            dest: dest as u8,
+            packet,
+        };
+        assert!(self.out.replace(injected).is_none(), "one packet a step");
+        true
+    }
+
+    fn head(&self, class: Class) -> Option<&[u8]> {
+        self.taking.set(true);
+        self.packet
+            .filter(|&(of, _)| of == class)
+            .map(|(_, body)| body)
+    }
+
+    fn pop(&mut self, class: Class) {
+        let (of, _) = self.packet.take().expect("the packet that head showed");
+        self.answer = of == class && class == Class::Normal;
+    }
+}
+
+/// A device and its program.
+#[derive(Clone, Debug)]
+pub struct Node {
+    rank: u8,
+    adi: Adi,
+    bytes: Bytes,
+    /// Requests of the calls made so far, in order.
+    calls: Vec<RequestId>,
+    /// A sender's names for its messages under way, by message. What it calls them makes no difference, so
+    /// under way they have their numbers for names.
+    names: Vec<u32>,
+    /// The call that is to be cancelled has been.
+    cancelled: bool,
+}
+
+impl Node {
+    /// Before its first step.
+    pub fn new(case: &Case, rank: u8) -> Node {
+        let bytes = if rank == 0 { case.mpi_memory } else { 0 };
+        let memory = Memory::allocate(bytes, case.nodes()).expect("the host's memory");
+        let config = Config {
+            shape: case.shape(),
+            rank: rank.into(),
+            request_slots: usize::MAX,
+        };
+        let mut adi = Adi::new(config, memory).expect("a rank of the machine");
+        adi.set_rules(case.rules);
+        Node {
+            rank,
+            adi,
+            bytes: Bytes(Vec::new()),
+            calls: Vec::new(),
+            names: vec![0; case.calls(rank)],
+            cancelled: case.cancel.is_none() || rank != CANCELLER,
+        }
+    }
+
+    /// The state that follows a deed, and the packet injected by it; `None` when there is nothing of the kind
+    /// to be done.
+    pub fn after(&self, case: &Case, deed: Deed<'_>) -> Option<(Node, Option<Injected>)> {
+        let mut node = self.clone();
+        let mut taken = Vec::new();
+        let mut hand = Hand {
+            shape: case.shape(),
+            packet: None,
+            taking: Cell::new(false),
+            answer: false,
+            room: None,
+            out: None,
+        };
+        match deed {
+            Deed::Call => {
+                if !node.may_call(case) {
+                    return None;
+                }
+                node.call(case);
+            }
+            Deed::Cancel => {
+                if !node.may_cancel(case) {
+                    return None;
+                }
+                let id = node.calls[case.cancel?];
+                node.adi.cancel(id);
+                node.cancelled = true;
+            }
+            Deed::Take { priority, packet } => {
+                taken.extend_from_slice(packet);
+                if let Some(name) = node.name_in(priority, &mut taken) {
+                    let message = u32::from_le_bytes(*name);
+                    *name = node.names[message as usize].to_le_bytes();
+                }
+                hand.packet = Some((class(priority), &taken));
+                let moved = node.adi.progress(&mut hand, &mut node.bytes);
+                assert!(
+                    moved && hand.packet.is_none(),
+                    "a packet that can be taken is taken"
+                );
+            }
+            Deed::Inject { priority } => {
+                hand.room = Some(class(priority));
+                if !node.adi.progress(&mut hand, &mut node.bytes) {
+                    return None;
+                }
+            }
+        }
+        let mut injected = hand.out;
+        if let Some(Injected {
+            priority, packet, ..
+        }) = &mut injected
+        {
+            let message = node.message_of(*priority, packet);
+            if let Some((message, name)) = message.zip(node.name_in(*priority, packet)) {
+                node.names[message] = u32::from_le_bytes(*name);
+                *name = (message as u32).to_le_bytes();
+            }
+        }
+        Some((node, injected))
+    }
+
+    /// Which of a sender's messages a packet is about that it sends, if it is about one: that of which the
+    /// packet carries a byte, or that of the request which it names.
+    fn message_of(&self, priority: bool, packet: &mut [u8]) -> Option<usize> {
+        let name = u32::from_le_bytes(*self.name_in(priority, packet)?);
+        let (header, payload) = Header::parse(packet).expect("a packet of the device");
+        if header.handler == wire::RTS
+            && let Some((Rts { inline: true, .. }, [byte, ..])) = Rts::parse(payload)
+        {
+            return Some((byte % PER_SENDER).into());
+        }
+        let request = self.adi.requests().get(RequestId(name));
+        Some(request.expect("a message under way").span.address())
+    }
+
+    /// Where a packet says a sender's name for a message, which it sends or takes.
+    fn name_in<'p>(&self, priority: bool, packet: &'p mut [u8]) -> Option<&'p mut [u8; 4]> {
+        let (header, _) = Header::parse(packet).expect("a packet of the device");
+        let payload = header.bytes();
+        let at = match (priority, header.handler) {
+            _ if self.rank == 0 => return None,
+            (false, wire::RTS) => payload + 12,
+            (false, wire::EAGER) => SHORT_HEADER,
+            (false, wire::CANCEL) => payload,
+            (true, wire::CTS | wire::NCTSD | wire::NCTS | wire::CANCELLED) => payload,
+            _ => return None,
+        };
+        packet[at..].first_chunk_mut()
+    }
+
+    fn call(&mut self, case: &Case) {
+        let at = self.calls.len();
+        let span = Span::model(at, case.len);
+        let id = if self.rank == 0 {
+            self.bytes.0.push(EMPTY);
+            self.adi.irecv(&mut self.bytes, case.pattern(at), span)
+        } else {
+            let sender = self.rank - 1;
+            self.bytes.0.push(sender * PER_SENDER + at as u8);
+            let to = SendTo {
+                dest: 0,
+                tag: case.senders[usize::from(sender)][at],
+                context: 0,
+                mode: case.mode,
+            };
+            self.adi.isend(to, span)
+        };
+        self.calls.push(id.expect("the host's memory"));
+    }
+
+    /// Its program has a call to make.
+    pub fn may_call(&self, case: &Case) -> bool {
+        self.calls.len() < case.calls(self.rank)
+    }
+
+    /// Its program has a message to cancel.
+    pub fn may_cancel(&self, case: &Case) -> bool {
+        !self.cancelled && case.cancel < Some(self.calls.len())
+    }
+
+    /// Turns the ages of the receiver back to 0, and says by how much, by sender. What depends on an age depends
+    /// on whether it is equal to another one of the same pair, and the next one is the one after it: so a
+    /// state is the same as one in which all ages of a pair, at both ends and under way, are others by the
+    /// same difference.
+    pub fn turn_back(&mut self, case: &Case) -> [Age; SENDERS] {
+        let mut turned = [0; SENDERS];
+        if self.rank > 0 {
+            return turned;
+        }
+        for (rank, turned) in case.ranks().zip(&mut turned) {
+            *turned = std::mem::take(&mut self.adi.ages_mut(rank.into()).from);
+        }
+        turned
+    }
+
+    /// Turns back a sender's age, after the receiver's.
+    pub fn turn_back_by(&mut self, case: &Case, age: Age) {
+        let to = &mut self.adi.ages_mut(0).to;
+        *to = case.rules.age_after(*to, age.wrapping_neg());
+    }
+
+    /// All that its further steps depend on, and what has been seen of it that later states are judged by.
+    pub fn fingerprint(&self, case: &Case) -> u128 {
+        let mut bytes = Written(Vec::new());
+        self.rank.hash(&mut bytes);
+        self.adi.hash(&mut bytes);
+        self.broken(case).hash(&mut bytes);
+        self.received(case).hash(&mut bytes);
+        for &id in &self.calls {
+            self.adi.is_done(id).hash(&mut bytes);
+        }
+        // An answer that names a message as a light one may make others enter the queue.
+        for &name in &self.names {
+            let request = self.adi.requests().get(RequestId(name));
+            request
+                .is_some_and(|request| request.span.is_empty())
+                .hash(&mut bytes);
+        }
+        self.cancelled.hash(&mut bytes);
+        let half = |which: u8| {
+            let mut hasher = DefaultHasher::new();
+            which.hash(&mut hasher);
+            hasher.write(&bytes.0);
+            u128::from(hasher.finish())
+        };
+        half(0) << 64 | half(1)
+    }
+
+    /// The contents of the buffers, as far as they matter. Neighbouring receives that ask for the same and are
+    /// done may have got their messages in either order: whoever is judged by them later comes before
+    /// both or after both, and is judged alike.
+    fn received(&self, case: &Case) -> Vec<u8> {
+        let mut bytes = self.bytes.0.clone();
+        if self.rank == 0 {
+            let done: Vec<_> = (0..bytes.len())
+                .map(|at| self.adi.is_done(self.calls[at]).then(|| case.pattern(at)))
+                .collect();
+            let mut rest = &mut bytes[..];
+            for run in done.chunk_by(|a, b| a.is_some() && a == b) {
+                let (run, others) = rest.split_at_mut(run.len());
+                run.sort_unstable();
+                rest = others;
+            }
+        }
+        bytes
+    }
+
+    /// The property that this state breaks; all but the end are properties of one node's state.
+    pub fn broken(&self, case: &Case) -> Option<&'static str> {
+        let stats = self.adi.stats();
+        if stats.malformed > 0 {
+            return Some(EXPECTED);
+        }
+        if self.rank > 0 {
+            return None;
+        }
+        if !self.is_in_order(case) {
+            Some(ORDER)
+        } else if self.adi.region().peak_bytes() > case.mpi_memory {
+            Some(MEMORY)
+        } else {
+            None
+        }
+    }
+
+    /// All calls have been made and are done, and nothing is left.
+    pub fn is_complete(&self, case: &Case) -> bool {
+        let adi = &self.adi;
+        !self.may_call(case)
+            && self.cancelled
+            && self.calls.iter().all(|&id| adi.is_done(id))
+            && adi.is_quiet()
+            && adi.region().used_bytes() == 0
+    }
+
+    /// Every receive that is done got a message that it asked for, whole and once, with its status, and none
+    /// that overtook another (MPI-3.1 section 3.5).
+    fn is_in_order(&self, case: &Case) -> bool {
+        let done: Vec<(usize, u8, Envelope)> = self
+            .calls
+            .iter()
+            .zip(&self.bytes.0)
+            .enumerate()
+            .filter(|&(_, (&id, _))| self.adi.is_done(id))
+            .map(|(receive, (_, &byte))| {
+                let nobody = Envelope {
+                    source: 0,
+                    tag: 0,
+                    context: 1,
+                };
+                (receive, byte, case.message(byte).unwrap_or(nobody))
+            })
+            .collect();
+        done.iter().all(|&(receive, byte, envelope)| {
+            let request = self
+                .adi
+                .requests()
+                .get(self.calls[receive])
+                .expect("not yet freed");
+            let said = Envelope {
+                source: request.peer.unwrap_or(0),
+                tag: request.tag.unwrap_or(0),
+                context: request.context,
+            };
+            case.pattern(receive).matches(&envelope)
+                && said == envelope
+                && request.length as usize == case.len
+                && done.iter().all(|&(later, other, of)| {
+                    let same = envelope.source == of.source;
+                    later <= receive
+                        || (other != byte
+                            && !(same && other < byte && case.pattern(receive).matches(&of)))
+                })
+        })
+    }
+}
+
+/// Turns back the age that a packet carries, if it carries one.
+pub fn turn_back(case: &Case, priority: bool, packet: &mut [u8], age: Age) {
+    let (header, _) = Header::parse(packet).expect("a packet of the device");
+    let at = match (priority, header.handler) {
+        (false, wire::RTS) => 3,
+        (false, wire::DONE) | (true, wire::RESEND_ALL) => 0,
+        _ => return,
+    };
+    let carried = &mut packet[header.bytes() + at];
+    *carried = case.rules.age_after(*carried, age.wrapping_neg());
+}
+
+/// What a value hashes, one after the other.
+struct Written(Vec<u8>);
+
+impl Hasher for Written {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        unreachable!("only what is written counts")
+    }
+}
