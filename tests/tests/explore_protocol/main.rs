@@ -238,6 +238,47 @@ fn long_messages_and_synchronous_ones() {
     }
 }
 
+/// Without light sends short messages go by the pending send queue from the start, and every answer is given
+/// at once.
+#[test]
+fn short_messages_that_are_not_light() {
+    let rules = Rules {
+        light: false,
+        ..Rules::SOUND
+    };
+    for memory in [NONE, ONE, TWO] {
+        for (name, case) in [
+            ("1 x 4", same(4, memory)),
+            ("1 x 4 reversed", reversed(4, memory)),
+            ("2 x 2, 1 answer", answers(1, many(2, 2, memory))),
+        ] {
+            let name = format!("{name}, none light, {memory} bytes");
+            holds(&name, Case { rules, ..case });
+        }
+    }
+}
+
+/// What cannot be light sends those before it into the queue, wherever they are by then.
+#[test]
+fn light_messages_before_and_behind_others() {
+    for memory in [NONE, ONE, TWO] {
+        for synchronous in 0..4 {
+            let case = Case {
+                synchronous: Some(synchronous),
+                ..same(4, memory)
+            };
+            let name = format!("1 x 4, message {synchronous} synchronous, {memory} bytes");
+            holds(&name, case);
+        }
+        let case = Case {
+            synchronous: Some(1),
+            ..answers(1, many(2, 2, memory))
+        };
+        let name = format!("2 x 2, the second ones synchronous, {memory} bytes, 1 answer");
+        holds(&name, case);
+    }
+}
+
 /// A message that nobody receives is cancelled at any moment, wherever it is by then; it is synchronous, so
 /// that it ends in no other way.
 #[test]
@@ -461,6 +502,22 @@ fn two_senders_of_three_messages() {
 fn three_senders_of_two_messages() {
     for memory in [TWO, NONE, ONE] {
         holds_reduced(&format!("3 x 2, {memory} bytes"), many(3, 2, memory));
+    }
+}
+
+#[test]
+#[ignore = "takes many minutes and gigabytes"]
+fn three_senders_of_two_messages_that_are_not_light() {
+    let rules = Rules {
+        light: false,
+        ..Rules::SOUND
+    };
+    for memory in [NONE, ONE, TWO] {
+        let case = Case {
+            rules,
+            ..many(3, 2, memory)
+        };
+        holds_reduced(&format!("3 x 2, none light, {memory} bytes"), case);
     }
 }
 

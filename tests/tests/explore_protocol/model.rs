@@ -44,6 +44,8 @@ pub struct Case {
     pub len: usize,
     /// Synchronous or standard sends.
     pub mode: Mode,
+    /// The message of each sender with this number is synchronous, whatever the others are.
+    pub synchronous: Option<usize>,
     /// Bytes of the receiver's MPI memory.
     pub mpi_memory: usize,
     /// Answers of one node that can be under way at once, at least 1.
@@ -77,6 +79,7 @@ impl Case {
             receives: receives.to_vec(),
             len: 1,
             mode: Mode::Standard,
+            synchronous: None,
             mpi_memory,
             answers: usize::MAX,
             sent_early: false,

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use mpi_adi::envelope::Envelope;
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::protocol::Age;
-use mpi_adi::request::RequestId;
+use mpi_adi::request::{Mode, RequestId};
 use mpi_adi::send::SendTo;
 use mpi_adi::wire::{self, Rts};
 use mpi_adi::{Adi, Config, Memory};
@@ -284,7 +284,10 @@ impl Node {
                 dest: 0,
                 tag: case.senders[usize::from(sender)][at],
                 context: 0,
-                mode: case.mode,
+                mode: match case.synchronous == Some(at) {
+                    true => Mode::Synchronous,
+                    false => case.mode,
+                },
             };
             self.adi.isend(to, span)
         };
