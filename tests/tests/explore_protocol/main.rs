@@ -80,6 +80,7 @@ fn holds(name: &str, case: Case) {
     }
     let all = explored(name, case.clone());
     assert_eq!(all.states, checker.unique_state_count() as u64);
+    println!("{name}: {all}");
     holds_reduced(name, case);
 }
 
