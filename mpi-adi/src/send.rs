@@ -625,7 +625,8 @@ impl Adi {
     fn take_reply(&mut self, arrival: &Arrival<'_>, reply: Reply) {
         if let Some(dest) = self.shape.rank(arrival.source)
             && let Some(fields) = Fields::parse(arrival.bytes)
-            && self.lights.find(RequestId(fields.request), dest).is_some()
+            && let Some(light) = self.lights.find(RequestId(fields.request), dest)
+            && !matches!(self.lights.at(light).stage, Stage::Queued { .. })
         {
             let taken = reply == Reply::Cts && fields.complete;
             if taken
