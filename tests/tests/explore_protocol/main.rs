@@ -24,6 +24,12 @@ const ONE: usize = 32;
 const TWO: usize = 64;
 const THREE: usize = 96;
 
+/// Short messages go by the pending send queue, too.
+const NOT_LIGHT: Rules = Rules {
+    light: false,
+    ..Rules::SOUND
+};
+
 type Source = Option<u32>;
 
 const ANY: (Source, Option<Tag>) = (None, None);
@@ -82,12 +88,6 @@ fn holds(name: &str, case: Case) {
     assert_eq!(all.states, checker.unique_state_count() as u64);
     println!("{name}: {all}");
     holds_reduced(name, case);
-}
-
-/// As [`holds`], of the search alone.
-fn holds_in_all_orders(name: &str, case: Case) {
-    let all = explored(name, case);
-    println!("{name}: {all}");
 }
 
 /// As [`holds`], of the reduced search alone.
@@ -243,10 +243,6 @@ fn long_messages_and_synchronous_ones() {
 /// at once.
 #[test]
 fn short_messages_that_are_not_light() {
-    let rules = Rules {
-        light: false,
-        ..Rules::SOUND
-    };
     for memory in [NONE, ONE, TWO] {
         for (name, case) in [
             ("1 x 4", same(4, memory)),
@@ -254,6 +250,7 @@ fn short_messages_that_are_not_light() {
             ("2 x 2, 1 answer", answers(1, many(2, 2, memory))),
         ] {
             let name = format!("{name}, none light, {memory} bytes");
+            let rules = NOT_LIGHT;
             holds(&name, Case { rules, ..case });
         }
     }
@@ -498,10 +495,12 @@ fn two_senders_of_three_messages() {
     }
 }
 
+/// With one record there are some two thousand million states, more than a host is likely to hold; without
+/// light sends they are few enough.
 #[test]
 #[ignore = "takes many minutes and gigabytes"]
 fn three_senders_of_two_messages() {
-    for memory in [TWO, NONE, ONE] {
+    for memory in [TWO, NONE] {
         holds_reduced(&format!("3 x 2, {memory} bytes"), many(3, 2, memory));
     }
 }
@@ -509,13 +508,9 @@ fn three_senders_of_two_messages() {
 #[test]
 #[ignore = "takes many minutes and gigabytes"]
 fn three_senders_of_two_messages_that_are_not_light() {
-    let rules = Rules {
-        light: false,
-        ..Rules::SOUND
-    };
     for memory in [NONE, ONE, TWO] {
         let case = Case {
-            rules,
+            rules: NOT_LIGHT,
             ..many(3, 2, memory)
         };
         holds_reduced(&format!("3 x 2, none light, {memory} bytes"), case);
@@ -527,16 +522,18 @@ fn three_senders_of_two_messages_that_are_not_light() {
 fn senders_at_any_moment() {
     for memory in [NONE, ONE, TWO] {
         holds(&format!("1 x 5, {memory} bytes"), same(5, memory));
-        for (senders, messages) in [(2, 2), (2, 3), (3, 2)] {
-            let case = Case {
-                sent_early: false,
-                ..many(senders, messages, memory)
-            };
-            holds_reduced(
-                &format!("{senders} x {messages} at any moment, {memory} bytes"),
-                case,
-            );
-        }
+        let case = Case {
+            sent_early: false,
+            ..many(2, 2, memory)
+        };
+        holds_reduced(&format!("2 x 2 at any moment, {memory} bytes"), case);
+        let case = Case {
+            sent_early: false,
+            rules: NOT_LIGHT,
+            ..many(2, 3, memory)
+        };
+        let name = format!("2 x 3 at any moment, none light, {memory} bytes");
+        holds_reduced(&name, case);
     }
 }
 
@@ -544,14 +541,11 @@ fn senders_at_any_moment() {
 #[ignore = "takes many minutes and gigabytes"]
 fn two_senders_of_three_messages_in_all_orders_of_steps() {
     for memory in [NONE, ONE, TWO] {
-        holds_in_all_orders(&format!("2 x 3, {memory} bytes"), many(2, 3, memory));
-    }
-}
-
-#[test]
-#[ignore = "takes many minutes and gigabytes"]
-fn three_senders_of_two_messages_in_all_orders_of_steps() {
-    for memory in [NONE, ONE, TWO] {
-        holds_in_all_orders(&format!("3 x 2, {memory} bytes"), many(3, 2, memory));
+        let case = Case {
+            rules: NOT_LIGHT,
+            ..many(2, 3, memory)
+        };
+        let all = explored("2 x 3, none light", case);
+        println!("2 x 3, none light, {memory} bytes: {all}");
     }
 }
