@@ -389,8 +389,8 @@ fn light_sends_that_come_together_share_an_answer() {
 fn an_answer_goes_with_a_message_the_other_way() {
     let mut rig = Rig::new(2, 8);
     let (receive, _) = rig.post(pattern(1), 4);
-    rig.send(0, 1, 4, Mode::Standard);
-    rig.adis[0].forget(RequestId(0));
+    let send = rig.send(0, 1, 4, Mode::Standard);
+    rig.adis[0].forget(send);
     let (_, _, rts) = rig.wires[0].out.pop().expect("the offer");
     rig.wires[1].normal.push_back(rts);
     assert!(rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers));
