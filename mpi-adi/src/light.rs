@@ -188,15 +188,22 @@ impl Lights {
         if self.last != NOBODY && self.is_to(self.last, dest) {
             return self.last;
         }
-        self.to(dest).last().map_or(NOBODY, |id| id.0)
+        let to = self.in_use().filter(|id| self.is_to(id.0, dest));
+        to.max_by_key(|id| self.age_key(*id))
+            .map_or(NOBODY, |id| id.0)
     }
 
     /// Those to `dest` that are not in the queue, in order.
     pub fn to(&self, dest: Rank) -> heapless::Vec<LightId, LIGHTS> {
         let mut all: heapless::Vec<LightId, LIGHTS> =
             self.in_use().filter(|id| self.is_to(id.0, dest)).collect();
-        all.sort_unstable_by_key(|id| self.at(*id).order.wrapping_sub(self.started));
+        all.sort_unstable_by_key(|id| self.age_key(*id));
         all
+    }
+
+    /// Greater for what was started later.
+    fn age_key(&self, id: LightId) -> u32 {
+        self.at(id).order.wrapping_sub(self.started)
     }
 
     /// A light send.
@@ -307,9 +314,12 @@ impl Lights {
     }
 
     fn in_use(&self) -> impl Iterator<Item = LightId> + '_ {
-        (0..LIGHTS as u8)
-            .filter(|&at| self.is_used(at))
-            .map(LightId)
+        let mut rest = self.used;
+        core::iter::from_fn(move || {
+            let at = (rest != 0).then(|| rest.trailing_zeros() as u8)?;
+            rest &= rest - 1;
+            Some(LightId(at))
+        })
     }
 }
 
@@ -324,7 +334,7 @@ impl Default for Lights {
 impl Hash for Lights {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut all: heapless::Vec<LightId, LIGHTS> = self.in_use().collect();
-        all.sort_unstable_by_key(|id| self.at(*id).order.wrapping_sub(self.started));
+        all.sort_unstable_by_key(|id| self.age_key(*id));
         for id in all {
             let light = self.at(id);
             match light.stage {
