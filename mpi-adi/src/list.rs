@@ -92,19 +92,6 @@ impl List {
     /// Takes `index` out, which is in this list.
     pub fn remove(&mut self, slots: &mut impl Links, index: u32) {
         let (prev, next) = slots.neighbours(index);
-        self.close(slots, prev, next, 1);
-        slots.set_neighbours(index, NONE, NONE);
-    }
-
-    /// Takes out the `len` slots from `first` to `last`, which stand in this list one behind the other. Their
-    /// own links stay as they are.
-    pub fn remove_run(&mut self, slots: &mut impl Links, first: u32, last: u32, len: u32) {
-        let (prev, next) = (slots.prev(first), slots.next(last));
-        self.close(slots, prev, next, len);
-    }
-
-    /// Joins `prev` and `next`, between which `len` slots have stood.
-    fn close(&mut self, slots: &mut impl Links, prev: u32, next: u32, len: u32) {
         match prev {
             NONE => self.head = next,
             prev => slots.set_next(prev, next),
@@ -113,7 +100,8 @@ impl List {
             NONE => self.tail = prev,
             next => slots.set_prev(next, prev),
         }
-        self.len -= len;
+        slots.set_neighbours(index, NONE, NONE);
+        self.len -= 1;
     }
 
     /// Moves the first slot to the end.

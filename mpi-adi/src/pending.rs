@@ -437,41 +437,19 @@ impl Pending {
         let Some(at) = self.find(dest).filter(|_| total > 0) else {
             return total == 0;
         };
-        // Nothing but the queue leads to messages that no notice has ever asked for: they leave it together.
-        let mut plain = !requests.destination(at).chained;
-        let (mut first, mut before) = (NONE, last);
+        let (mut slot, mut before) = (NONE, last);
         for _ in 0..total {
-            if before == NONE {
+            if before == NONE || requests.at(before).state != State::Pending(Offer::Unanswered) {
                 return false;
             }
-            let (request, prev) = requests.at_and_before(before);
-            if request.state != State::Pending(Offer::Unanswered) {
-                return false;
-            }
-            plain &= request.asked.is_none();
-            (first, before) = (before, prev);
+            (slot, before) = (before, requests.prev_in::<QUEUE>(before));
         }
-        if plain {
-            let destination = requests.destination_mut(at);
-            destination.unanswered -= total;
-            let mut queue = destination.queue;
-            queue.remove_run(requests, first, last, total);
-            requests.destination_mut(at).queue = queue;
-            self.unchained -= total as usize;
-            for _ in 0..total {
-                let next = requests.next_in::<QUEUE>(first);
-                taken(requests, first);
-                first = next;
-            }
-            self.after_removal(requests, at);
-        } else {
-            for _ in 0..total {
-                let next = requests.next_in::<QUEUE>(first);
-                requests.destination_mut(at).unanswered -= 1;
-                self.take_out(requests, at, first);
-                taken(requests, first);
-                first = next;
-            }
+        for _ in 0..total {
+            let next = requests.next_in::<QUEUE>(slot);
+            requests.destination_mut(at).unanswered -= 1;
+            self.take_out(requests, at, slot);
+            taken(requests, slot);
+            slot = next;
         }
         self.list_if_ready(requests, at, rules);
         true
@@ -547,14 +525,9 @@ impl Pending {
             self.unchained -= 1;
         }
         queue.remove(requests, slot);
-        requests.destination_mut(at).queue = queue;
-        self.after_removal(requests, at);
-    }
-
-    /// Messages have left the queue of the destination at `at`, perhaps the last ones.
-    fn after_removal(&mut self, requests: &mut RequestPool, at: u32) {
-        let destination = requests.destination(at);
-        if destination.queue.is_empty() && destination.notice == Notice::Closed {
+        let destination = requests.destination_mut(at);
+        destination.queue = queue;
+        if queue.is_empty() && destination.notice == Notice::Closed {
             if destination.listed {
                 self.ready.remove(requests, at);
             }

@@ -522,18 +522,6 @@ impl RequestPool {
         }
     }
 
-    /// The request in slot `index` and the slot before it in its queue.
-    pub(crate) fn at_and_before(&self, index: u32) -> (&Request, u32) {
-        match self.slot(index) {
-            Some(Slot {
-                body: Body::Request(request),
-                prev,
-                ..
-            }) => (request, prev[QUEUE]),
-            _ => unreachable!("a queue names a slot that holds no request"),
-        }
-    }
-
     /// The request in slot `index`, which one of the device's own queues names.
     pub(crate) fn at(&self, index: u32) -> &Request {
         match self.slot(index) {

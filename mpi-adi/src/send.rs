@@ -596,16 +596,16 @@ impl Adi {
     }
 
     /// A light send to `dest` that has left and has no other answer has been taken, with the `before` ones
-    /// before it. `None` when it is none, or not so many have left.
-    fn light_taken(&mut self, dest: Rank, name: u32, before: u8) -> Option<()> {
-        let light = self.lights.find(RequestId(name), dest)?;
-        if !self.lights.taken(light, before) {
-            return None;
+    /// before it. False when it is none, or not so many have left.
+    fn light_taken(&mut self, dest: Rank, name: u32, before: u8) -> bool {
+        let light = self.lights.find(RequestId(name), dest);
+        let taken = light.is_some_and(|light| self.lights.taken(light, before));
+        if taken {
+            let count = u32::from(before) + 1;
+            self.use_aside(count);
+            self.stats.cts_received += u64::from(count);
         }
-        let count = u32::from(before) + 1;
-        self.use_aside(count);
-        self.stats.cts_received += u64::from(count);
-        Some(())
+        taken
     }
 
     /// Takes the protocol's step for the pending send in `slot`; `None`, and counted, when no such answer
@@ -629,11 +629,7 @@ impl Adi {
             && !matches!(self.lights.at(light).stage, Stage::Queued { .. })
         {
             let taken = reply == Reply::Cts && fields.complete;
-            if taken
-                && self
-                    .light_taken(dest, fields.request, fields.before)
-                    .is_some()
-            {
+            if taken && self.light_taken(dest, fields.request, fields.before) {
                 return;
             }
             self.enter_lights(dest);
@@ -730,7 +726,7 @@ impl Adi {
         let Ok(before) = u8::try_from(count.saturating_sub(1)) else {
             return false;
         };
-        if self.light_taken(dest, request, before).is_some() {
+        if self.light_taken(dest, request, before) {
             return true;
         }
         let slot = self.named_by(dest, request);
