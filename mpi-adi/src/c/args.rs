@@ -4,12 +4,12 @@ use core::ffi::{c_int, c_void};
 
 use super::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use super::{MPI_Status, PROCESS, USER_OPS};
-use crate::comm::{Communicator, Status};
-use crate::datatype::Basic;
-use crate::envelope::{Rank, Tag};
-use crate::error::Error;
-use crate::memory::{MODEL_KEYS, Span};
-use crate::op::Op;
+use crate::device::envelope::{Rank, Tag};
+use crate::device::memory::{MODEL_KEYS, Span};
+use crate::mpi::comm::{Communicator, Status};
+use crate::mpi::datatype::Basic;
+use crate::mpi::error::Error;
+use crate::mpi::op::Op;
 
 const DATATYPES: c_int = 0x4c00_0000;
 const OPS: c_int = 0x5800_0000;

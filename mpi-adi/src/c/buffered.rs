@@ -16,14 +16,14 @@ use super::args::{self, Peer};
 use super::completion::SENT_TO_NOBODY;
 use super::point_to_point::send_args;
 use super::{env, on_comm, on_process};
-use crate::buffered::Room;
-use crate::call::block_on;
-use crate::comm::Communicator;
-use crate::envelope::{Rank, Tag};
-use crate::error::Error;
-use crate::kernel::{CallNote, Env};
-use crate::memory::Span;
-use crate::request::Mode;
+use crate::device::envelope::{Rank, Tag};
+use crate::device::kernel::{CallNote, Env};
+use crate::device::memory::Span;
+use crate::device::request::Mode;
+use crate::mpi::buffered::Room;
+use crate::mpi::call::block_on;
+use crate::mpi::comm::Communicator;
+use crate::mpi::error::Error;
 
 /// The buffer that is attached.
 struct Attached {

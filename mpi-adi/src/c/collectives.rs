@@ -12,11 +12,11 @@ use core::sync::atomic::Ordering;
 
 use super::args::{self, Operation, UserFunction};
 use super::{PROCESS, USER_OPS, on_comm, on_process};
-use crate::coll::{self, Combine};
-use crate::comm::Communicator;
-use crate::envelope::Rank;
-use crate::error::Error;
-use crate::memory::Span;
+use crate::device::envelope::Rank;
+use crate::device::memory::Span;
+use crate::mpi::coll::{self, Combine};
+use crate::mpi::comm::Communicator;
+use crate::mpi::error::Error;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Barrier(comm: c_int) -> c_int {

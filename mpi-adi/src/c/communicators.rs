@@ -23,11 +23,11 @@ use super::args;
 use super::constants::*;
 use super::environment::put_text;
 use super::{Blame, PROCESS, env, on_comm, topologies};
-use crate::comm::{Communicator, Group, Seat, base};
-use crate::envelope::{Context, Rank, Tag};
-use crate::error::Error;
-use crate::kernel::Env;
-use crate::split::Made;
+use crate::device::envelope::{Context, Rank, Tag};
+use crate::device::kernel::Env;
+use crate::mpi::comm::{Communicator, Group, Seat, base};
+use crate::mpi::error::Error;
+use crate::mpi::split::Made;
 
 /// Communicators of the program's own that can exist at one time.
 pub const MADE_AT_A_TIME: usize = 64;

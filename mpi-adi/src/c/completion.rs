@@ -13,11 +13,11 @@ use super::args;
 use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_UNDEFINED};
 use super::{Blame, MPI_Status, code, communicators, end, end_under, env, on_process, persistent};
 use crate::Adi;
-use crate::call::block_on;
-use crate::envelope::Context;
-use crate::error::{Class, Error};
-use crate::kernel::{CallNote, Env};
-use crate::request::RequestId;
+use crate::device::envelope::Context;
+use crate::device::kernel::{CallNote, Env};
+use crate::device::request::RequestId;
+use crate::mpi::call::block_on;
+use crate::mpi::error::{Class, Error};
 
 /// The request of a send to MPI_PROC_NULL, or of a buffered one: complete from the start.
 pub(super) const SENT_TO_NOBODY: c_int = 0x2c00_0001;

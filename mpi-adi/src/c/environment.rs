@@ -14,9 +14,9 @@ use core::sync::atomic::Ordering;
 use super::args;
 use super::constants::*;
 use super::{PROCESS, Phase, any_env, end, on_process, phase, set_phase};
-use crate::api::Mpi;
-use crate::error::Error;
-use crate::kernel::AbortReason;
+use crate::device::kernel::AbortReason;
+use crate::mpi::error::Error;
+use crate::rust::api::Mpi;
 
 const VERSION: c_int = 3;
 const SUBVERSION: c_int = 1;

@@ -20,8 +20,8 @@ use super::communicators::{self, in_use, set_handler};
 use super::constants::*;
 use super::environment::{early, put_text};
 use super::{Phase, any_env, args, code, on_comm, on_process, phase};
-use crate::error::{CLASSES, Class, Error};
-use crate::kernel::{AbortReason, Heap};
+use crate::device::kernel::{AbortReason, Heap};
+use crate::mpi::error::{CLASSES, Class, Error};
 
 /// Greatest length in bytes of the message of a fatal error; longer ones are cut.
 const MESSAGE_BYTES: usize = 640;

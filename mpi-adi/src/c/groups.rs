@@ -18,10 +18,10 @@ use super::args;
 use super::communicators::{check_room, enter, own_number};
 use super::constants::*;
 use super::{on_comm, on_process};
-use crate::comm::Communicator;
-use crate::envelope::Rank;
-use crate::error::Error;
-use crate::group::{self, Comparison, Members};
+use crate::device::envelope::Rank;
+use crate::mpi::comm::Communicator;
+use crate::mpi::error::Error;
+use crate::mpi::group::{self, Comparison, Members};
 
 /// Groups that a program can have at one time; the heap may end sooner.
 pub const GROUPS: usize = 1 << INDEX_BITS;

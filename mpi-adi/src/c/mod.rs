@@ -25,9 +25,9 @@ mod topologies;
 use core::ffi::{c_int, c_longlong};
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
-use crate::comm::Communicator;
-use crate::error::{Class, Error};
-use crate::kernel::Env;
+use crate::device::kernel::Env;
+use crate::mpi::comm::Communicator;
+use crate::mpi::error::{Class, Error};
 
 pub use buffered::*;
 pub use collectives::*;

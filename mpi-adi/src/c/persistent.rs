@@ -20,10 +20,10 @@ use super::completion::{RECEIVED_FROM_NOBODY, SENT_TO_NOBODY, started_in};
 use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::point_to_point::{Receive, Send, recv_args, send_args};
 use super::{buffered, communicators, end, end_under, env, on_comm, on_process};
-use crate::comm::{Communicator, Seat};
-use crate::error::Error;
-use crate::kernel::Env;
-use crate::request::Mode;
+use crate::device::kernel::Env;
+use crate::device::request::Mode;
+use crate::mpi::comm::{Communicator, Seat};
+use crate::mpi::error::Error;
 
 /// Persistent requests that a program can have at one time; the heap may end sooner.
 pub const PERSISTENT_REQUESTS: usize = 1 << INDEX_BITS;

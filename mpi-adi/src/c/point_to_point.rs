@@ -14,12 +14,12 @@ use super::args::{self, Peer};
 use super::completion::{RECEIVED_FROM_NOBODY, SENT_TO_NOBODY, started};
 use super::constants::MPI_UNDEFINED;
 use super::{on_comm, on_process};
-use crate::comm::{Communicator, Status};
-use crate::datatype::Basic;
-use crate::envelope::{Rank, Tag};
-use crate::error::Error;
-use crate::memory::Span;
-use crate::request::Mode;
+use crate::device::envelope::{Rank, Tag};
+use crate::device::memory::Span;
+use crate::device::request::Mode;
+use crate::mpi::comm::{Communicator, Status};
+use crate::mpi::datatype::Basic;
+use crate::mpi::error::Error;
 
 /// The arguments of a send.
 #[derive(Clone, Copy)]

@@ -18,10 +18,10 @@ use super::args;
 use super::communicators::{check_room, enter};
 use super::constants::*;
 use super::{on_comm, on_process};
-use crate::cart::{self, DIMENSIONS, Grid};
-use crate::comm::Communicator;
-use crate::envelope::{Context, Rank};
-use crate::error::Error;
+use crate::device::envelope::{Context, Rank};
+use crate::mpi::cart::{self, DIMENSIONS, Grid};
+use crate::mpi::comm::Communicator;
+use crate::mpi::error::Error;
 
 /// No call holds the lock while it waits, and interrupts do not come here.
 static GRIDS: Mutex<Vec<(Context, Grid)>> = Mutex::new(Vec::new());

@@ -1,0 +1,269 @@
+//! The device of one process: its parts, and what the program may ask of it beside sending and receiving.
+#![forbid(unsafe_code)]
+
+use core::hash::{Hash, Hasher};
+
+use net_torus::coord::{Coord, Shape};
+
+use crate::device::barrier;
+use crate::device::config::{
+    Config, DEFAULT_EAGER_LIMIT, EAGER_SOURCES, GREATEST_EAGER_LIMIT, LATE_SOURCES, Memory,
+};
+use crate::device::envelope::{Context, Rank};
+use crate::device::list::List;
+use crate::device::matching::Matching;
+use crate::device::memory::region::Region;
+use crate::device::peers::Peers;
+use crate::device::protocol::Rules;
+use crate::device::recv;
+use crate::device::recv::probe::Probes;
+use crate::device::request::{KEPT_SLOTS, MAX_SLOTS, Outcome, RequestId, RequestPool, State};
+use crate::device::send;
+use crate::device::send::light::Lights;
+use crate::device::send::pending::Pending;
+use crate::device::stats::Stats;
+
+/// The device of one process.
+#[derive(Clone, Debug)]
+pub struct Adi {
+    pub(super) shape: Shape,
+    pub(super) here: Coord,
+    pub(super) rank: Rank,
+    pub(super) requests: RequestPool,
+    pub(super) region: Region,
+    pub(super) peers: Peers,
+    pub(super) matching: Matching,
+    pub(super) pending: Pending,
+    /// Sends whose data is leaving.
+    pub(super) transfers: List,
+    /// The send whose data is leaving eagerly.
+    pub(super) stream: Option<send::Stream>,
+    /// Messages whose data is coming eagerly.
+    pub(super) coming: heapless::Vec<recv::Coming, EAGER_SOURCES>,
+    /// Greatest message in bytes that is sent eagerly.
+    pub(super) eager_limit: usize,
+    /// Short messages that do not wait for their answers.
+    pub(super) lights: Lights,
+    /// Answers for which nobody waits.
+    pub(super) late: heapless::Vec<recv::Late, LATE_SOURCES>,
+    /// Held sends that the program wants back, whose receivers are still to be asked.
+    pub(super) cancels: List,
+    /// Receives whose CTS is still to be sent.
+    pub(super) owing: List,
+    /// Posted receives from one source that a notice has still to name.
+    pub(super) unnamed: List,
+    /// Posted receives from any source that every notice names, since some source waited when they were
+    /// posted.
+    pub(super) wild: List,
+    /// Serial number of the next posted receive.
+    pub(super) posts: u32,
+    pub(super) probes: Probes,
+    pub(super) barrier: barrier::Barrier,
+    /// The network can send along lines.
+    pub(super) has_lines: bool,
+    /// The context of the next communicator that the program makes.
+    pub(crate) next_context: Context,
+    pub(super) stats: Stats,
+    #[cfg(feature = "variants")]
+    pub(super) rules: Rules,
+}
+
+/// All that the device's behaviour depends on, so that a model checker knows a state again: neither who it
+/// is, nor what it has counted, nor how finished requests ended, nor the names of sends.
+impl Hash for Adi {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let lights = &self.lights;
+        self.requests.hash(lights, state);
+        self.region.hash(state);
+        self.peers.hash(state);
+        self.matching.hash(&self.region, state);
+        self.pending.hash(&self.requests, state);
+        for sends in [&self.transfers, &self.cancels] {
+            self.requests.hash_queue(sends.head(), lights, state);
+        }
+        if let Some(stream) = &self.stream {
+            self.requests.at(stream.slot).hash(lights, state);
+            stream.transfer.offset.hash(state);
+        }
+        self.coming.hash(state);
+        lights.hash(state);
+        self.late.hash(state);
+        for receives in [&self.owing, &self.unnamed, &self.wild] {
+            receives.hash(state);
+        }
+        self.probes.hash(state);
+        self.barrier.hash(state);
+    }
+}
+
+impl Adi {
+    /// The device of process `config.rank`, over `memory`; `None` when there is no such process or the
+    /// memory is for another number of peers.
+    pub fn new(config: Config, memory: Memory) -> Option<Adi> {
+        let here = config.shape.coord(config.rank)?;
+        if memory.ages.len() != config.shape.nodes() as usize {
+            return None;
+        }
+        let mut adi = Adi {
+            shape: config.shape,
+            here,
+            rank: config.rank,
+            requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
+            region: Region::new(memory.reserve),
+            peers: Peers::new(memory.ages, memory.bits),
+            matching: Matching::default(),
+            pending: Pending::default(),
+            transfers: List::default(),
+            stream: None,
+            coming: heapless::Vec::new(),
+            eager_limit: DEFAULT_EAGER_LIMIT,
+            lights: Lights::new(),
+            late: heapless::Vec::new(),
+            cancels: List::default(),
+            owing: List::default(),
+            unnamed: List::default(),
+            wild: List::default(),
+            posts: 0,
+            probes: Probes::default(),
+            barrier: barrier::Barrier::default(),
+            has_lines: false,
+            next_context: crate::mpi::comm::FIRST_MADE_CONTEXT,
+            stats: Stats::default(),
+            #[cfg(feature = "variants")]
+            rules: Rules::SOUND,
+        };
+        // For calls that block, from the first one on. Without it they fail sooner; that is all.
+        let _ = adi.requests.grow(KEPT_SLOTS);
+        let _ = adi.pending.reserve(KEPT_SLOTS as usize);
+        let _ = adi.probes.reserve();
+        Some(adi)
+    }
+
+    /// Sets the greatest message in bytes that is sent eagerly, at most [`GREATEST_EAGER_LIMIT`]; what fits
+    /// an RTS ([`INLINE_BYTES`](crate::device::wire::INLINE_BYTES)) always travels in it.
+    pub fn set_eager_limit(&mut self, bytes: usize) {
+        self.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
+    }
+
+    /// Breaks rules of the protocol.
+    #[cfg(feature = "variants")]
+    pub fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
+    }
+
+    /// The ages of `peer`, for the model checker, which knows that only their differences matter.
+    #[cfg(feature = "variants")]
+    pub fn ages_mut(&mut self, peer: Rank) -> &mut crate::device::peers::Ages {
+        self.peers.ages_mut(peer)
+    }
+
+    #[cfg(feature = "variants")]
+    pub(super) fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    #[cfg(not(feature = "variants"))]
+    pub(super) const fn rules(&self) -> Rules {
+        Rules::SOUND
+    }
+
+    /// This process's number.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// Number of processes.
+    pub fn size(&self) -> u32 {
+        self.shape.nodes()
+    }
+
+    /// The machine.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// This node's place.
+    pub fn here(&self) -> Coord {
+        self.here
+    }
+
+    /// What the device has done.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The MPI memory, for its measures.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// Entries of queues and tables that have been looked at one after the other, by everything that has to
+    /// search: what the device's work grows with beside messages and packets.
+    pub fn searched(&self) -> u64 {
+        self.matching.traversals() + self.pending.steps() + self.peers.steps() + self.stats.named
+    }
+
+    /// The request pool, for its measures.
+    pub fn requests(&self) -> &RequestPool {
+        &self.requests
+    }
+
+    /// The matching queues, for their measures.
+    pub fn matching(&self) -> &Matching {
+        &self.matching
+    }
+
+    /// Nothing is under way that this process has yet to send.
+    pub fn is_quiet(&self) -> bool {
+        self.pending.destinations() == 0
+            && self.transfers.is_empty()
+            && self.stream.is_none()
+            && self.owing.is_empty()
+            && self.cancels.is_empty()
+            && self.lights.is_empty()
+            && self.late.is_empty()
+            && self.peers.owed() == 0
+    }
+
+    /// If the request has finished, frees it and says how it ended. `None`: not finished.
+    ///
+    /// # Panics
+    /// When `id` names no request: the bindings check that first ([`Adi::knows`]).
+    pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
+        self.requests.conclude(id)
+    }
+
+    /// As [`Adi::test`], but leaves the request as it is.
+    ///
+    /// # Panics
+    /// As [`Adi::test`].
+    pub fn peek(&self, id: RequestId) -> Option<Outcome> {
+        self.requests.get(id).expect("a live request").outcome()
+    }
+
+    /// Nobody will ask how the request ended: frees it, now or when it has finished. One that is not there
+    /// any more is left at that.
+    pub fn forget(&mut self, id: RequestId) {
+        self.requests.forget(id);
+    }
+
+    /// The request has finished, or there is none of that name.
+    pub fn is_done(&self, id: RequestId) -> bool {
+        self.requests
+            .get(id)
+            .is_none_or(|request| matches!(request.state, State::Done { .. }))
+    }
+
+    /// There is a request of that name.
+    pub fn knows(&self, id: RequestId) -> bool {
+        self.requests.get(id).is_some()
+    }
+
+    /// The request in `slot` has finished; the caller names the slot no more after that.
+    #[inline]
+    pub(super) fn finish(&mut self, slot: u32, cancelled: bool) {
+        if let Some(light) = self.requests.finish(slot, cancelled) {
+            self.lights.free(light);
+        }
+    }
+}

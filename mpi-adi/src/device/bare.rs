@@ -1,0 +1,187 @@
+//! A device with the protocol left out, to measure what the protocol costs: every message is short, leaves
+//! with its RTS at once, is complete when it has left, and must find its receive posted. There are no
+//! answers, ages, pending send queues, records or peers; what remains (requests, matching, wire format,
+//! message layer) is the device's own.
+//!
+//! Not for programs: a message that finds no receive posted is lost, and counted.
+#![forbid(unsafe_code)]
+
+use msg_layer::header::Header;
+use msg_layer::{Answer, Arrival, Class, Handlers, Port, tx};
+use net_torus::coord::{Coord, Shape};
+
+use crate::device::config::STEP_PACKETS;
+use crate::device::envelope::Pattern;
+use crate::device::list::List;
+use crate::device::matching::Matching;
+use crate::device::memory::{Span, UserMemory};
+use crate::device::request::Outcome;
+use crate::device::request::{Full, Offer, Request, RequestId, RequestPool, State};
+use crate::device::send::SendTo;
+use crate::device::wire::{self, INLINE_BYTES, Rts};
+
+/// The device.
+#[derive(Debug)]
+pub struct Bare {
+    shape: Shape,
+    here: Coord,
+    requests: RequestPool,
+    matching: Matching,
+    unsent: List,
+    lost: u64,
+    layer: msg_layer::Stats,
+}
+
+struct Handling<'a, M: ?Sized> {
+    bare: &'a mut Bare,
+    memory: &'a mut M,
+}
+
+impl<M: UserMemory + ?Sized> Handling<'_, M> {
+    const HANDLERS: Handlers<Self> = Handlers::new().request(wire::RTS, on_rts::<M>);
+}
+
+impl Bare {
+    /// The device of the process at `here`; `None` when there is no such place.
+    pub fn new(shape: Shape, here: Coord) -> Option<Bare> {
+        shape.rank(here)?;
+        Some(Bare {
+            shape,
+            here,
+            requests: RequestPool::new(crate::device::request::MAX_SLOTS),
+            matching: Matching::default(),
+            unsent: List::default(),
+            lost: 0,
+            layer: msg_layer::Stats::default(),
+        })
+    }
+
+    /// Messages that found no receive posted.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// As [`crate::Adi::isend`].
+    ///
+    /// # Panics
+    /// When the message is longer than [`INLINE_BYTES`].
+    pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, Full> {
+        assert!(span.len() <= INLINE_BYTES && to.dest < self.shape.nodes() && to.tag >= 0);
+        self.requests.grow(1)?;
+        let request = Request {
+            length: span.len() as u32,
+            ..Request::new(State::Pending(Offer::Unsent), to.pattern(), span)
+        };
+        let id = self.requests.insert(request)?;
+        self.unsent.push(&mut self.requests, id.index());
+        Ok(id)
+    }
+
+    /// As [`crate::Adi::irecv`], from one source with one tag.
+    pub fn irecv(&mut self, source: u32, tag: i32, span: Span) -> Result<RequestId, Full> {
+        self.requests.grow(1)?;
+        let pattern = Pattern {
+            source: Some(source),
+            tag: Some(tag),
+            context: 0,
+        };
+        let id = self
+            .requests
+            .insert(Request::new(State::Posted, pattern, span))?;
+        self.matching.post(&mut self.requests, id.index());
+        Ok(id)
+    }
+
+    /// As [`crate::Adi::test`].
+    ///
+    /// # Panics
+    /// When `id` names no request.
+    pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
+        self.requests.conclude(id)
+    }
+
+    /// As [`crate::Adi::progress`].
+    pub fn progress<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> bool {
+        let here = self.here;
+        let mut layer = self.layer;
+        let mut context = Handling { bare: self, memory };
+        let taken = msg_layer::progress(
+            port,
+            here,
+            &Handling::HANDLERS,
+            &mut context,
+            &mut layer,
+            STEP_PACKETS,
+        );
+        self.layer = layer;
+        let mut sent = 0;
+        while sent < STEP_PACKETS && !self.unsent.is_empty() && port.can_inject(Class::Normal) {
+            let slot = self.unsent.head();
+            self.send(port, memory, slot);
+            self.unsent.remove(&mut self.requests, slot);
+            self.requests.at_mut(slot).state = State::Done { cancelled: false };
+            sent += 1;
+        }
+        taken + sent > 0
+    }
+
+    fn send<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M, slot: u32) {
+        let request = self.requests.at(slot);
+        let (span, length) = (request.span, request.length as usize);
+        let rts = Rts {
+            context: request.context,
+            tag: request.tag.unwrap_or(0),
+            length: request.length,
+            request: 0,
+            age: 0,
+            synchronous: false,
+            inline: true,
+            in_order: true,
+            more: false,
+            follows: false,
+            patient: false,
+            eager: false,
+            asked: None,
+        };
+        let header = Header {
+            handler: wire::RTS,
+            source: self.here,
+            argument: 0,
+            place: None,
+        };
+        let dest = request.peer.and_then(|peer| self.shape.coord(peer));
+        let dest = dest.expect("a rank of this job");
+        let bytes = rts.bytes() + length;
+        let sent = tx::short(port, Class::Normal, dest, header, bytes, |out| {
+            memory.read(span, 0, rts.emit(out));
+        });
+        assert!(sent, "room was there");
+    }
+}
+
+fn on_rts<M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, M>,
+    arrival: &Arrival<'_>,
+) -> Option<Answer> {
+    let bare = &mut *on.bare;
+    let (source, (rts, data)) = bare
+        .shape
+        .rank(arrival.source)
+        .zip(Rts::parse(arrival.bytes))?;
+    let envelope = rts.envelope(source);
+    let Some(slot) = bare.matching.arrive(&bare.requests, &envelope) else {
+        bare.lost += 1;
+        return None;
+    };
+    bare.matching.unpost(&mut bare.requests, slot);
+    let request = bare.requests.at_mut(slot);
+    request.match_with(&envelope, rts.length);
+    on.memory
+        .write(request.span, 0, &data[..request.wanted() as usize]);
+    request.state = State::Done { cancelled: false };
+    None
+}

@@ -1,0 +1,135 @@
+//! What a device is made of: its limits, who it is, and the memory that is handed in.
+#![forbid(unsafe_code)]
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use net_torus::coord::Shape;
+
+use crate::device::envelope::Rank;
+use crate::device::memory::region::{self, BLOCK_BYTES, Blocks};
+use crate::device::peers::{Ages, Peers};
+use crate::device::send::light;
+
+/// The least MPI memory in bytes with which a job runs: one unexpected record.
+pub const LEAST_MPI_MEMORY: usize = BLOCK_BYTES;
+/// The greatest MPI memory in bytes: what a record's name has room for.
+pub const GREATEST_MPI_MEMORY: usize = BLOCK_BYTES * region::MAX_BLOCKS;
+/// Packets that one step of [`Adi::progress`](crate::Adi::progress) takes out of the network, and the most it puts in.
+pub const STEP_PACKETS: usize = 32;
+/// Greatest message in bytes whose data follows its RTS without waiting for the answer, when
+/// [`Adi::set_eager_limit`](crate::Adi::set_eager_limit) does not say otherwise.
+pub const DEFAULT_EAGER_LIMIT: usize = 8192;
+/// The highest such limit: a message that leaves eagerly holds up the offers behind it.
+pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
+/// Sources to which an answer may be late at the same time.
+pub const LATE_SOURCES: usize = 4;
+/// Messages of one source that share an answer, at most; fewer than there are light sends, so that the sender
+/// need not wait for an answer that is late.
+pub const SHARED_ANSWER: u8 = 16;
+const _: () = assert!((SHARED_ANSWER as usize) < light::LIGHTS);
+/// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
+pub const EAGER_SOURCES: usize = 16;
+/// Data packets that one transfer sends before the next one has its turn.
+pub(crate) const TURN_PACKETS: usize = 8;
+
+/// Memory is used up: what for, and how much there was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoMemory {
+    /// The program's heap has no room for another request; so many were live.
+    Requests {
+        /// Live requests.
+        live: u32,
+    },
+    /// The program's heap has no room for what is kept of a probe that found nothing.
+    ProbeRecord,
+    /// The node's memory cannot hold the MPI memory and the peer table.
+    Start {
+        /// Bytes asked for.
+        bytes: usize,
+    },
+}
+
+/// What the device is built from; the caller hands it in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Memory {
+    pub(super) reserve: Blocks,
+    pub(super) ages: Box<[Ages]>,
+    pub(super) bits: Box<[u8]>,
+}
+
+/// What [`Memory::allocate`] takes from the heap, term by term, in bytes. Nothing else that the device has
+/// grows with incoming messages or with the job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Budget {
+    /// The region for unexpected messages, in whole blocks.
+    pub region: usize,
+    /// The bit map of its blocks.
+    pub map: usize,
+    /// The table of peers.
+    pub peers: usize,
+}
+
+impl Budget {
+    /// The budget of a device with `mpi_memory` bytes of MPI memory in a job of `peers` processes.
+    pub const fn of(mpi_memory: usize, peers: usize) -> Budget {
+        let blocks = Self::blocks(mpi_memory);
+        Budget {
+            region: blocks * BLOCK_BYTES,
+            map: Blocks::map_words(blocks) * size_of::<usize>(),
+            peers: Peers::bytes(peers),
+        }
+    }
+
+    const fn blocks(mpi_memory: usize) -> usize {
+        let blocks = mpi_memory / BLOCK_BYTES;
+        if blocks < region::MAX_BLOCKS {
+            blocks
+        } else {
+            region::MAX_BLOCKS
+        }
+    }
+
+    /// The sum.
+    pub const fn total(&self) -> usize {
+        self.region + self.map + self.peers
+    }
+}
+
+impl Memory {
+    /// Takes `mpi_memory` bytes (rounded down to whole blocks of 32) and the table of `peers` peers from
+    /// the heap: the sum is [`Budget::total`].
+    pub fn allocate(mpi_memory: usize, peers: usize) -> Result<Memory, NoMemory> {
+        let blocks = Budget::blocks(mpi_memory);
+        let none = NoMemory::Start {
+            bytes: Budget::of(mpi_memory, peers).total(),
+        };
+        Ok(Memory {
+            reserve: Blocks::new(
+                boxed([0; BLOCK_BYTES], blocks).ok_or(none)?,
+                boxed(0, Blocks::map_words(blocks)).ok_or(none)?,
+            ),
+            ages: boxed(Ages::default(), peers).ok_or(none)?,
+            bits: boxed(0, Peers::bit_bytes(peers)).ok_or(none)?,
+        })
+    }
+}
+
+/// `count` values from the heap; `None` when it has no room.
+pub fn boxed<T: Clone>(value: T, count: usize) -> Option<Box<[T]>> {
+    let mut items = Vec::new();
+    items.try_reserve_exact(count).ok()?;
+    items.resize(count, value);
+    Some(items.into_boxed_slice())
+}
+
+/// Who the device is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// The machine.
+    pub shape: Shape,
+    /// This process's number.
+    pub rank: Rank,
+    /// Greatest number of request slots (see [`MAX_SLOTS`](crate::device::request::MAX_SLOTS)); the heap usually ends sooner.
+    pub request_slots: usize,
+}

@@ -1,0 +1,73 @@
+//! What the device asks of whatever carries it: a node's kernel, or the in-process cluster.
+
+use crate::Adi;
+use crate::device::memory::UserMemory;
+
+/// The carrier of a device: it owns the links, the router and the clock.
+pub trait Kernel {
+    /// One bounded step: frames from the links, packets to the device's handlers, the device's own
+    /// pending work, frames to the links. Does not block. True when anything was done.
+    fn poll(&mut self, adi: &mut Adi) -> bool;
+
+    /// Sleeps until something may have happened (a link interrupt, or the kernel's own timer where it
+    /// needs one). Called only after [`Kernel::poll`] returned false. May return early.
+    fn idle(&mut self);
+
+    /// The program's memory, where the device copies messages from and to.
+    fn memory(&mut self) -> &mut dyn UserMemory;
+
+    /// Time since start in nanoseconds; never goes back.
+    fn now(&self) -> u64;
+
+    /// Nanoseconds between two values of [`Kernel::now`] that differ as little as possible, at least 1.
+    fn tick(&self) -> u64 {
+        1
+    }
+
+    /// The program's heap; `None` where the carrier does not know.
+    fn heap(&self) -> Option<Heap> {
+        None
+    }
+
+    /// Notes, for whoever explains a hang, the call the program is in (`None`: in its own code).
+    fn note(&mut self, call: Option<CallNote>);
+
+    /// Ends the whole job at once with `status`; `why` says in whose name. Does not return.
+    fn abort(&mut self, why: AbortReason<'_>, status: i32) -> !;
+}
+
+/// How full a heap is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Heap {
+    /// Its size in bytes.
+    pub bytes: usize,
+    /// Bytes in use, as they were asked for.
+    pub used: usize,
+}
+
+/// The call a program is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallNote {
+    /// The MPI name, for example `MPI_Recv`.
+    pub function: &'static str,
+    /// The peer's rank in MPI_COMM_WORLD, or a negative MPI wildcard; `None` when the call has none.
+    pub peer: Option<i32>,
+    /// The tag, or a negative MPI wildcard; `None` when the call has none.
+    pub tag: Option<i32>,
+}
+
+/// Why a program ends the job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AbortReason<'a> {
+    /// MPI_Abort was called.
+    MpiAbort,
+    /// An error under MPI_ERRORS_ARE_FATAL; the text names rank, function, class and what to do.
+    MpiError(&'a str),
+}
+
+/// Access to this process's device, for the Rust and the C binding alike.
+pub trait Env {
+    /// Runs `f` with the device and its kernel, link interrupts held off for as long as `f` runs.
+    /// Must not be called from inside `f`.
+    fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel));
+}

@@ -1,0 +1,871 @@
+//! The MPI memory: one fixed region for unexpected records and their buffers.
+//!
+//! The region is an array of 32-byte blocks. A record takes one block, a buffer a run of blocks; a bit map
+//! says which are taken. Nothing else grows with incoming traffic, so the region's size *is* the bound.
+//!
+//! That is the *reserve*, which is always there. A carrier may lend more ([`UserMemory::lend`], on a node
+//! the program's heap, with `--mpi-borrow`): up to [`MAX_LOANS`] further arrays, asked for when the reserve
+//! is full, the first small, each next one twice as large, and given back as soon as they are empty.
+//!
+//! ```text
+//!   block number   0 ....... reserve ....... 2^23 ... loan 0 ... + 2^19 ... loan 1 ... + 2^20 ... 2^24
+//! ```
+#![forbid(unsafe_code)]
+
+use alloc::boxed::Box;
+use bitvec::order::Lsb0;
+use bitvec::view::BitView;
+use core::hash::{Hash, Hasher};
+
+use crate::device::envelope::{Envelope, Pattern};
+use crate::device::list::{Links, NONE};
+use crate::device::memory::UserMemory;
+use crate::device::request::RequestId;
+
+/// Bytes of a block, as of a torus chunk.
+pub const BLOCK_BYTES: usize = 32;
+/// Greatest number of blocks of the reserve (256 MiB): half of what a record's name has room for, the other
+/// half is for loans.
+pub const MAX_BLOCKS: usize = 1 << 23;
+/// Loans at most at a time.
+pub const MAX_LOANS: usize = 16;
+/// Greatest number of blocks of a loan (16 MiB).
+pub const MAX_LOAN_BLOCKS: u32 = (MAX_BLOCKS / MAX_LOANS) as u32;
+/// A further loan is worth a place when it is at least this part, as a divisor, of all that is lent.
+const LEAST_GROWTH: u32 = 4;
+/// The part of the reserve, as a divisor, below which the region is low: sources that hear of it stop
+/// sending eagerly.
+pub const LOW_WATERMARK: u32 = 4;
+/// Blocks of the first loan, if less is needed and as much is to be had.
+const FIRST_LOAN_BLOCKS: u32 = 128;
+
+/// One block.
+pub type Block = [u8; BLOCK_BYTES];
+
+/// Name of a record on the wire: block number and generation, with the top bit set, which tells it from a
+/// request's name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RecordId(pub u32);
+
+impl RecordId {
+    const FLAG: u32 = 1 << 31;
+
+    fn new(index: u32, generation: u8) -> Self {
+        RecordId(Self::FLAG | u32::from(generation & 0x7F) << 24 | index)
+    }
+
+    /// The record that `target` names, if it names one.
+    pub fn from_target(target: u32) -> Option<Self> {
+        (target & Self::FLAG != 0).then_some(RecordId(target))
+    }
+
+    fn index(self) -> u32 {
+        self.0 & 0x00FF_FFFF
+    }
+}
+
+/// What an unexpected record says beside its envelope.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Holding {
+    /// No buffer: the sender (whose request this is) keeps the data.
+    Nothing {
+        /// The sender's name for its request.
+        sender: u32,
+    },
+    /// A buffer, of whose bytes some may still be on their way.
+    Buffer {
+        /// First block of the buffer.
+        first: u32,
+        /// Bytes that have arrived.
+        received: u32,
+    },
+    /// A buffer whose message a receive has matched already; the record is in no queue any more.
+    Bound {
+        /// First block of the buffer.
+        first: u32,
+        /// Bytes that have arrived.
+        received: u32,
+        /// The receive that waits for the rest.
+        receive: RequestId,
+    },
+}
+
+/// An unexpected message's record.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Record {
+    /// The message's envelope.
+    pub envelope: Envelope,
+    /// Length of the message in bytes.
+    pub length: u32,
+    /// Where the data is.
+    pub holding: Holding,
+}
+
+/// A record's fields in its block, in bytes: source 0..4, tag 4..8, context 8..10, kind 10, generation 11,
+/// length 12..16, sender or received 16..20, first buffer block 20..24, next 24..28, previous or receive
+/// 28..32. The sender's name is needed only until a buffer is granted, and the links only until a receive
+/// has matched, which is why they share.
+mod field {
+    pub const SOURCE: usize = 0;
+    pub const TAG: usize = 4;
+    pub const CONTEXT: usize = 8;
+    pub const KIND: usize = 10;
+    pub const GENERATION: usize = 11;
+    pub const LENGTH: usize = 12;
+    pub const SENDER_OR_RECEIVED: usize = 16;
+    pub const FIRST: usize = 20;
+    pub const NEXT: usize = 24;
+    pub const PREV_OR_RECEIVE: usize = 28;
+}
+
+const KIND_FREE: u8 = 0;
+const KIND_NOTHING: u8 = 1;
+const KIND_BUFFER: u8 = 2;
+const KIND_BOUND: u8 = 3;
+
+fn get(block: &Block, at: usize) -> u32 {
+    u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
+}
+
+fn put(block: &mut Block, at: usize, value: u32) {
+    block[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+/// Blocks that a buffer of `bytes` takes.
+pub const fn buffer_blocks(bytes: u32) -> u32 {
+    bytes.div_ceil(BLOCK_BYTES as u32)
+}
+
+/// An array of blocks, with a bit map of those that are taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blocks {
+    blocks: Box<[Block]>,
+    taken: Box<[usize]>,
+    free: u32,
+    hint: u32,
+}
+
+impl Blocks {
+    /// All of `blocks`, free, with `taken` as their bit map (at least one bit a block).
+    ///
+    /// # Panics
+    /// When the bit map is too small.
+    pub fn new(blocks: Box<[Block]>, mut taken: Box<[usize]>) -> Self {
+        assert!(taken.len() >= Self::map_words(blocks.len()));
+        taken.fill(0);
+        Blocks {
+            free: blocks.len() as u32,
+            blocks,
+            taken,
+            hint: 0,
+        }
+    }
+
+    /// Words of bit map for `blocks` blocks.
+    pub const fn map_words(blocks: usize) -> usize {
+        blocks.div_ceil(usize::BITS as usize)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// None are taken.
+    pub fn is_empty(&self) -> bool {
+        self.free as usize == self.blocks.len()
+    }
+
+    /// Takes a run of `count` blocks, at least 1; `None` when there is none. Next-fit, at most one pass
+    /// over the map.
+    fn take_run(&mut self, count: u32) -> Option<u32> {
+        if count > self.free {
+            return None;
+        }
+        let len = self.blocks.len();
+        let bits = &mut self.taken.view_bits_mut::<Lsb0>()[..len];
+        let (mut at, mut end, mut wrapped) = (self.hint as usize, len, false);
+        loop {
+            let start = bits[at..end].first_zero().map(|skip| at + skip);
+            match start {
+                Some(start) if start + count as usize <= end => {
+                    match bits[start..start + count as usize].last_one() {
+                        Some(blocked) => at = start + blocked + 1,
+                        None => {
+                            bits[start..start + count as usize].fill(true);
+                            self.free -= count;
+                            self.hint = (start + count as usize) as u32 % len as u32;
+                            return Some(start as u32);
+                        }
+                    }
+                }
+                _ if wrapped => return None,
+                _ => {
+                    // The second pass reaches beyond the first one's start, for a run that straddles it.
+                    wrapped = true;
+                    at = 0;
+                    end = (self.hint as usize + count as usize).min(len);
+                }
+            }
+        }
+    }
+
+    fn free_run(&mut self, first: u32, count: u32) {
+        let (start, end) = (first as usize, (first + count) as usize);
+        self.taken.view_bits_mut::<Lsb0>()[start..end].fill(false);
+        self.free += count;
+    }
+}
+
+/// The region.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Region {
+    reserve: Blocks,
+    loans: [Option<Blocks>; MAX_LOANS],
+    /// The lender refused a single block when it said that it had so many to spare: it has none until it
+    /// says something else.
+    refused_at: Option<u32>,
+    used: u32,
+    /// Free blocks of the reserve and of loans.
+    free: u32,
+    records: u32,
+    peak_records: u32,
+    peak_blocks: u32,
+    peak_lent: u32,
+}
+
+impl Region {
+    /// A region with `reserve` of its own.
+    ///
+    /// # Panics
+    /// When there are more than [`MAX_BLOCKS`] blocks.
+    pub fn new(reserve: Blocks) -> Self {
+        assert!(reserve.len() <= MAX_BLOCKS);
+        Region {
+            loans: [const { None }; MAX_LOANS],
+            refused_at: None,
+            used: 0,
+            free: reserve.len() as u32,
+            reserve,
+            records: 0,
+            peak_records: 0,
+            peak_blocks: 0,
+            peak_lent: 0,
+        }
+    }
+
+    /// Size of the reserve in bytes.
+    pub fn bytes(&self) -> usize {
+        self.reserve.len() * BLOCK_BYTES
+    }
+
+    /// Bytes taken now, of the reserve and of loans.
+    pub fn used_bytes(&self) -> usize {
+        self.used as usize * BLOCK_BYTES
+    }
+
+    /// The most bytes ever taken at once.
+    pub fn peak_bytes(&self) -> usize {
+        self.peak_blocks as usize * BLOCK_BYTES
+    }
+
+    /// Bytes of all loans now, taken or not.
+    pub fn lent_bytes(&self) -> usize {
+        self.lent() as usize * BLOCK_BYTES
+    }
+
+    /// The most bytes ever lent at once.
+    pub fn peak_lent_bytes(&self) -> usize {
+        self.peak_lent as usize * BLOCK_BYTES
+    }
+
+    fn lent(&self) -> u32 {
+        let loans = self.loans.iter().flatten();
+        loans.map(|loan| loan.len() as u32).sum()
+    }
+
+    /// Records now.
+    pub fn records(&self) -> u32 {
+        self.records
+    }
+
+    /// The most records ever held at once.
+    pub fn peak_records(&self) -> u32 {
+        self.peak_records
+    }
+
+    /// Blocks that are free, or could be borrowed: as many records would have room.
+    pub fn free_blocks<M: UserMemory + ?Sized>(&self, memory: &M) -> u32 {
+        self.free + self.borrowable(memory)
+    }
+
+    /// Below the low watermark: less than a [`LOW_WATERMARK`]th of the reserve is free, and nothing is to be
+    /// borrowed (paper 003: one pool for all peers, who are throttled before it is used up).
+    pub fn is_low<M: UserMemory + ?Sized>(&self, memory: &M) -> bool {
+        self.free < self.reserve.len() as u32 / LOW_WATERMARK && self.borrowable(memory) == 0
+    }
+
+    fn borrowable<M: UserMemory + ?Sized>(&self, memory: &M) -> u32 {
+        let spare = memory.spare_blocks();
+        if spare == 0 || self.refused_at == Some(spare) {
+            return 0;
+        }
+        // However small the pieces are in which memory becomes free, a few loans are to hold it all.
+        let too_little = spare < self.lent() / LEAST_GROWTH;
+        let none = too_little || self.loans.iter().all(Option::is_some);
+        if none { 0 } else { spare }
+    }
+
+    /// Takes a run of `count` blocks, at least 1, wherever there is one.
+    fn take_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, count: u32) -> Option<u32> {
+        let run = match self.reserve.take_run(count) {
+            Some(start) => start,
+            None => self.take_lent_run(memory, count)?,
+        };
+        self.used += count;
+        self.free -= count;
+        self.peak_blocks = self.peak_blocks.max(self.used);
+        Some(run)
+    }
+
+    fn take_lent_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, count: u32) -> Option<u32> {
+        let first = |at: usize| MAX_BLOCKS as u32 + at as u32 * MAX_LOAN_BLOCKS;
+        let lent = self.loans.iter_mut().enumerate();
+        for (at, loan) in lent.filter_map(|(at, loan)| Some((at, loan.as_mut()?))) {
+            if let Some(start) = loan.take_run(count) {
+                return Some(first(at) + start);
+            }
+        }
+        let at = self.loans.iter().position(Option::is_none)?;
+        let spare = self.borrowable(memory);
+        if count > spare.min(MAX_LOAN_BLOCKS) {
+            return None;
+        }
+        let others = self.loans.iter().flatten().count();
+        let mut wanted = (FIRST_LOAN_BLOCKS << others).clamp(count, MAX_LOAN_BLOCKS.min(spare));
+        let mut loan = loop {
+            match memory.lend(wanted) {
+                Some(loan) => break loan,
+                None if wanted > count => wanted = count.max(wanted / 2),
+                None => {
+                    self.refused_at = (count == 1).then_some(spare);
+                    return None;
+                }
+            }
+        };
+        let start = loan.take_run(count);
+        self.free += loan.len() as u32;
+        self.loans[at] = Some(loan);
+        self.peak_lent = self.peak_lent.max(self.lent());
+        start.map(|start| first(at) + start)
+    }
+
+    fn free_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, first: u32, count: u32) {
+        self.used -= count;
+        self.free += count;
+        let Some(at) = first.checked_sub(MAX_BLOCKS as u32) else {
+            self.reserve.free_run(first, count);
+            return;
+        };
+        let slot = &mut self.loans[(at / MAX_LOAN_BLOCKS) as usize];
+        let loan = slot.as_mut().expect("a taken block's loan");
+        loan.free_run(at % MAX_LOAN_BLOCKS, count);
+        if loan.is_empty()
+            && let Some(loan) = slot.take()
+        {
+            self.free -= loan.len() as u32;
+            memory.take_back(loan);
+        }
+    }
+
+    /// The array that block `index` is in, and its place there; `None` when there is no such block.
+    fn locate(&self, index: u32) -> Option<(&Blocks, usize)> {
+        let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
+            None => (&self.reserve, index),
+            Some(at) => (
+                self.loans.get((at / MAX_LOAN_BLOCKS) as usize)?.as_ref()?,
+                at % MAX_LOAN_BLOCKS,
+            ),
+        };
+        ((at as usize) < blocks.len()).then_some((blocks, at as usize))
+    }
+
+    fn locate_mut(&mut self, index: u32) -> Option<(&mut Blocks, usize)> {
+        let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
+            None => (&mut self.reserve, index),
+            Some(at) => (
+                self.loans
+                    .get_mut((at / MAX_LOAN_BLOCKS) as usize)?
+                    .as_mut()?,
+                at % MAX_LOAN_BLOCKS,
+            ),
+        };
+        ((at as usize) < blocks.len()).then_some((blocks, at as usize))
+    }
+
+    fn block(&self, index: u32) -> &Block {
+        let (blocks, at) = self.locate(index).expect("a block");
+        &blocks.blocks[at]
+    }
+
+    fn block_mut(&mut self, index: u32) -> &mut Block {
+        let (blocks, at) = self.locate_mut(index).expect("a block");
+        &mut blocks.blocks[at]
+    }
+
+    /// Makes a record with a buffer for all of `length` bytes; `None` when either has no room.
+    pub fn record_with_buffer<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: Envelope,
+        length: u32,
+    ) -> Option<u32> {
+        // One run holds both, the record first.
+        let first = self.take_run(memory, 1 + buffer_blocks(length))?;
+        let holding = Holding::Buffer {
+            first: first + 1,
+            received: 0,
+        };
+        self.write_record(
+            first,
+            Record {
+                envelope,
+                length,
+                holding,
+            },
+        );
+        Some(first)
+    }
+
+    /// Makes a record without a buffer; `None` when there is no room.
+    pub fn record_only<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: Envelope,
+        length: u32,
+        sender: u32,
+    ) -> Option<u32> {
+        let index = self.take_run(memory, 1)?;
+        self.write_record(
+            index,
+            Record {
+                envelope,
+                length,
+                holding: Holding::Nothing { sender },
+            },
+        );
+        Some(index)
+    }
+
+    fn write_record(&mut self, index: u32, record: Record) {
+        let generation = self.block(index)[field::GENERATION].wrapping_add(1);
+        let block = self.block_mut(index);
+        *block = [0; BLOCK_BYTES];
+        block[field::GENERATION] = generation;
+        put(block, field::SOURCE, record.envelope.source);
+        put(block, field::TAG, record.envelope.tag as u32);
+        block[field::CONTEXT..field::CONTEXT + 2]
+            .copy_from_slice(&record.envelope.context.to_le_bytes());
+        put(block, field::LENGTH, record.length);
+        put(block, field::NEXT, NONE);
+        put(block, field::PREV_OR_RECEIVE, NONE);
+        write_holding(block, record.holding);
+        self.records += 1;
+        self.peak_records = self.peak_records.max(self.records);
+    }
+
+    /// The record in block `index`; `None` when none is there.
+    pub fn record(&self, index: u32) -> Option<Record> {
+        let block = self.block(index);
+        let word = get(block, field::SENDER_OR_RECEIVED);
+        let first = get(block, field::FIRST);
+        let holding = match block[field::KIND] {
+            KIND_NOTHING => Holding::Nothing { sender: word },
+            KIND_BUFFER => Holding::Buffer {
+                first,
+                received: word,
+            },
+            KIND_BOUND => Holding::Bound {
+                first,
+                received: word,
+                receive: RequestId(get(block, field::PREV_OR_RECEIVE)),
+            },
+            _ => return None,
+        };
+        Some(Record {
+            envelope: envelope(block),
+            length: get(block, field::LENGTH),
+            holding,
+        })
+    }
+
+    /// Changes where the data of the record at `index` is.
+    pub fn set_holding(&mut self, index: u32, holding: Holding) {
+        write_holding(self.block_mut(index), holding);
+    }
+
+    /// The wire name of the record at `index`.
+    pub fn id(&self, index: u32) -> RecordId {
+        RecordId::new(index, self.block(index)[field::GENERATION])
+    }
+
+    /// The block of the live record that `id` names; `None` when it names none.
+    pub fn find(&self, id: RecordId) -> Option<u32> {
+        let index = id.index();
+        let (blocks, at) = self.locate(index)?;
+        (blocks.blocks[at][field::KIND] != KIND_FREE && self.id(index) == id).then_some(index)
+    }
+
+    /// Frees the record at `index` and its buffer.
+    pub fn release<M: UserMemory + ?Sized>(&mut self, memory: &mut M, index: u32) {
+        let Some(record) = self.record(index) else {
+            return;
+        };
+        self.block_mut(index)[field::KIND] = KIND_FREE;
+        self.records -= 1;
+        let buffer = match record.holding {
+            Holding::Buffer { .. } | Holding::Bound { .. } => buffer_blocks(record.length),
+            Holding::Nothing { .. } => 0,
+        };
+        self.free_run(memory, index, 1 + buffer);
+    }
+
+    /// Copies `bytes` into the buffer that begins at block `first`, at `offset`.
+    pub fn write_buffer(&mut self, first: u32, offset: u32, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let (blocks, at) = self.locate_mut(first).expect("a buffer's first block");
+        let start = at * BLOCK_BYTES + offset as usize;
+        blocks.blocks.as_flattened_mut()[start..start + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// The first `len` bytes of the buffer that begins at block `first`.
+    pub fn read_buffer(&self, first: u32, len: u32) -> &[u8] {
+        // A buffer of no bytes may stand behind the last block.
+        let Some((blocks, at)) = self.locate(first).filter(|_| len > 0) else {
+            return &[];
+        };
+        let start = at * BLOCK_BYTES;
+        &blocks.blocks.as_flattened()[start..start + len as usize]
+    }
+
+    /// Whether the record at `index` matches `pattern`.
+    pub fn matches(&self, index: u32, pattern: &Pattern) -> bool {
+        pattern.matches(&envelope(self.block(index)))
+    }
+}
+
+fn envelope(block: &Block) -> Envelope {
+    Envelope {
+        source: get(block, field::SOURCE),
+        tag: get(block, field::TAG) as i32,
+        context: u16::from_le_bytes([block[field::CONTEXT], block[field::CONTEXT + 1]]),
+    }
+}
+
+fn write_holding(block: &mut Block, holding: Holding) {
+    match holding {
+        Holding::Nothing { sender } => {
+            block[field::KIND] = KIND_NOTHING;
+            put(block, field::SENDER_OR_RECEIVED, sender);
+        }
+        Holding::Buffer { first, received } => {
+            block[field::KIND] = KIND_BUFFER;
+            put(block, field::FIRST, first);
+            put(block, field::SENDER_OR_RECEIVED, received);
+        }
+        Holding::Bound {
+            first,
+            received,
+            receive,
+        } => {
+            block[field::KIND] = KIND_BOUND;
+            put(block, field::FIRST, first);
+            put(block, field::SENDER_OR_RECEIVED, received);
+            put(block, field::PREV_OR_RECEIVE, receive.0);
+        }
+    }
+}
+
+/// What the region does from now on depends on what is taken, up to the names that it gives out. Where
+/// things stand makes no difference as long as there are two blocks at most: either both are free or one
+/// piece is. What the records in the queue say is hashed with the queue.
+impl Hash for Region {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let lent = (0..MAX_LOANS as u32).map(|loan| MAX_BLOCKS as u32 + loan * MAX_LOAN_BLOCKS);
+        self.refused_at.hash(state);
+        for base in core::iter::once(0).chain(lent) {
+            let Some((blocks, _)) = self.locate(base) else {
+                continue;
+            };
+            if blocks.len() > 2 {
+                (base, blocks.hint, &blocks.taken).hash(state);
+                for block in &blocks.blocks {
+                    block[field::GENERATION].hash(state);
+                }
+            }
+            let bits = &blocks.taken.view_bits::<Lsb0>()[..blocks.len()];
+            let mut at = 0;
+            while let Some(index) = bits[at..].first_one().map(|skip| at + skip) {
+                // A run begins with its record; a buffer follows it.
+                let index = base + index as u32;
+                let record = self.record(index).expect("a taken run's record");
+                at = (index - base) as usize + 1;
+                if let Holding::Buffer { .. } | Holding::Bound { .. } = record.holding {
+                    at += buffer_blocks(record.length) as usize;
+                }
+                if let Holding::Bound { .. } = record.holding {
+                    self.hash_record(index, state);
+                }
+            }
+        }
+    }
+}
+
+impl Region {
+    /// Hashes the record at `index`: its place where that makes a difference, and its name as long as
+    /// somebody may name it.
+    pub(crate) fn hash_record<H: Hasher>(&self, index: u32, state: &mut H) {
+        let (blocks, at) = self.locate(index).expect("a block");
+        if blocks.len() > 2 {
+            at.hash(state);
+        }
+        let record = self.record(index).expect("a live record");
+        core::mem::discriminant(&record.holding).hash(state);
+        let (first, received) = match record.holding {
+            Holding::Nothing { .. } => return record.hash(state),
+            Holding::Buffer { first, received } => (first, received),
+            Holding::Bound {
+                first,
+                received,
+                receive,
+            } => {
+                receive.hash(state);
+                (first, received)
+            }
+        };
+        (record.envelope, record.length, received).hash(state);
+        self.read_buffer(first, record.length).hash(state);
+        if received < record.length {
+            self.id(index).hash(state);
+        }
+    }
+}
+
+impl Links for Region {
+    fn next(&self, index: u32) -> u32 {
+        get(self.block(index), field::NEXT)
+    }
+    fn prev(&self, index: u32) -> u32 {
+        get(self.block(index), field::PREV_OR_RECEIVE)
+    }
+    fn set_next(&mut self, index: u32, next: u32) {
+        put(self.block_mut(index), field::NEXT, next);
+    }
+    fn set_prev(&mut self, index: u32, prev: u32) {
+        put(self.block_mut(index), field::PREV_OR_RECEIVE, prev);
+    }
+    fn neighbours(&self, index: u32) -> (u32, u32) {
+        (self.prev(index), self.next(index))
+    }
+    fn set_neighbours(&mut self, index: u32, prev: u32, next: u32) {
+        self.set_prev(index, prev);
+        self.set_next(index, next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::memory::{RawMemory, Span};
+
+    fn blocks(count: usize) -> Blocks {
+        let words = vec![usize::MAX; Blocks::map_words(count)].into_boxed_slice();
+        Blocks::new(vec![[0; BLOCK_BYTES]; count].into_boxed_slice(), words)
+    }
+
+    fn region(count: usize) -> Region {
+        Region::new(blocks(count))
+    }
+
+    /// Lends so many blocks at most.
+    struct Lender {
+        spare: u32,
+    }
+
+    impl UserMemory for Lender {
+        fn read(&self, _: Span, _: usize, _: &mut [u8]) {}
+        fn write(&mut self, _: Span, _: usize, _: &[u8]) {}
+        fn spare_blocks(&self) -> u32 {
+            self.spare
+        }
+        fn lend(&mut self, count: u32) -> Option<Blocks> {
+            self.spare = self.spare.checked_sub(count)?;
+            Some(blocks(count as usize))
+        }
+        fn take_back(&mut self, loan: Blocks) {
+            assert!(loan.is_empty());
+            self.spare += loan.len() as u32;
+        }
+    }
+
+    fn envelope(tag: i32) -> Envelope {
+        Envelope {
+            source: 3,
+            tag,
+            context: 9,
+        }
+    }
+
+    #[test]
+    fn a_record_reads_back_as_it_was_written_in_every_state() {
+        let mut region = region(8);
+        let index = region
+            .record_with_buffer(&mut RawMemory, envelope(5), 40)
+            .unwrap();
+        let id = region.id(index);
+        let record = region.record(index).unwrap();
+        assert_eq!((record.envelope, record.length), (envelope(5), 40));
+        let Holding::Buffer { first, received: 0 } = record.holding else {
+            panic!("{record:?}")
+        };
+        for holding in [
+            Holding::Nothing { sender: 77 },
+            Holding::Bound {
+                first,
+                received: 12,
+                receive: RequestId(4),
+            },
+            Holding::Buffer {
+                first,
+                received: 40,
+            },
+        ] {
+            region.set_holding(index, holding);
+            assert_eq!(region.record(index).unwrap().holding, holding);
+        }
+        assert_eq!(region.find(id), Some(index));
+        region.release(&mut RawMemory, index);
+        assert_eq!(
+            (region.find(id), region.used_bytes(), region.records()),
+            (None, 0, 0)
+        );
+        let again = region
+            .record_only(&mut RawMemory, envelope(6), 0, 1)
+            .unwrap();
+        assert_eq!(region.find(id), None, "block {again} has a new generation");
+    }
+
+    #[test]
+    fn names_that_name_nothing_find_nothing() {
+        let mut region = region(2);
+        region
+            .record_only(&mut RawMemory, envelope(1), 0, 0)
+            .unwrap();
+        for target in 0..1 << 16 {
+            let id = RecordId(RecordId::FLAG | target << 15 | target & 0xFF);
+            if let Some(index) = region.find(id) {
+                assert_eq!(region.id(index), id);
+            }
+        }
+        assert_eq!(RecordId::from_target(5), None);
+    }
+
+    /// Against a map of booleans: what is handed out never overlaps, a request fails only when no run of
+    /// that length is free, and the measures are right.
+    #[test]
+    fn runs_never_overlap_and_are_found_wherever_they_are() {
+        const BLOCKS: usize = 70;
+        let mut state = 1u32;
+        let mut random = move |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % below
+        };
+        let mut region = region(BLOCKS);
+        let mut live: Vec<(u32, u32)> = Vec::new();
+        let mut taken = [false; BLOCKS];
+        let (mut peak, mut failures) = (0, 0);
+        for _ in 0..50_000 {
+            if random(5) < 3 {
+                let bytes = random(400);
+                let blocks = 1 + buffer_blocks(bytes);
+                match region.record_with_buffer(&mut RawMemory, envelope(0), bytes) {
+                    Some(at) => {
+                        let run = &mut taken[at as usize..(at + blocks) as usize];
+                        assert!(run.iter().all(|taken| !taken));
+                        run.fill(true);
+                        live.push((at, blocks));
+                    }
+                    None => {
+                        failures += 1;
+                        let free = taken
+                            .windows(blocks as usize)
+                            .any(|run| run.iter().all(|taken| !taken));
+                        assert!(!free, "a run of {blocks} blocks is free in {taken:?}");
+                    }
+                }
+            } else if !live.is_empty() {
+                let (at, blocks) = live.swap_remove(random(live.len() as u32) as usize);
+                region.release(&mut RawMemory, at);
+                taken[at as usize..(at + blocks) as usize].fill(false);
+            }
+            let used = taken.iter().filter(|&&taken| taken).count() * BLOCK_BYTES;
+            peak = peak.max(used);
+            assert_eq!((region.used_bytes(), region.peak_bytes()), (used, peak));
+        }
+        assert!(failures > 1000, "the region was full now and then");
+    }
+
+    #[test]
+    fn what_the_reserve_has_no_room_for_is_borrowed_and_given_back() {
+        let mut lender = Lender { spare: 200 };
+        let mut region = region(2);
+        let mut records = Vec::new();
+        while let Some(at) = region.record_with_buffer(&mut lender, envelope(1), 33) {
+            let first = at + 1;
+            region.write_buffer(first, 0, &[records.len() as u8; 33]);
+            records.push(at);
+        }
+        // Runs of 3: none in the reserve of 2, 42 in the first loan of 128, 24 in what is left of 72.
+        assert_eq!((records.len(), lender.spare), (42 + 24, 0));
+        assert_eq!(region.free_blocks(&lender), 2 + 2);
+        assert_eq!(region.peak_lent_bytes(), 200 * BLOCK_BYTES);
+        for (n, &at) in records.iter().enumerate() {
+            assert_eq!(region.find(region.id(at)), Some(at));
+            assert_eq!(region.read_buffer(at + 1, 33), [n as u8; 33]);
+        }
+        let named: Vec<RecordId> = records.iter().map(|&at| region.id(at)).collect();
+        for &at in &records {
+            region.release(&mut lender, at);
+        }
+        assert_eq!(
+            (lender.spare, region.lent_bytes(), region.used_bytes()),
+            (200, 0, 0)
+        );
+        assert!(named.iter().all(|&id| region.find(id).is_none()));
+    }
+
+    #[test]
+    fn a_lender_that_refuses_what_it_offers_is_not_counted_on() {
+        struct Liar(u32);
+        impl UserMemory for Liar {
+            fn read(&self, _: Span, _: usize, _: &mut [u8]) {}
+            fn write(&mut self, _: Span, _: usize, _: &[u8]) {}
+            fn spare_blocks(&self) -> u32 {
+                self.0
+            }
+        }
+        let mut region = region(1);
+        let mut liar = Liar(9);
+        assert_eq!(region.free_blocks(&liar), 10);
+        region.record_only(&mut liar, envelope(0), 0, 0).unwrap();
+        assert_eq!(region.record_only(&mut liar, envelope(0), 0, 0), None);
+        assert_eq!(region.free_blocks(&liar), 0);
+        assert_eq!(
+            region.free_blocks(&Liar(8)),
+            8,
+            "it has said something else"
+        );
+    }
+}

@@ -1,0 +1,34 @@
+//! The device (ADI).
+//!
+//! ```text
+//!   adi        the device of one process: its parts          config, stats   limits, memory handed in, counts
+//!   progress   one bounded step: packets -> handlers -> send/, recv/ -> packets
+//!   protocol   the decisions, pure, with the table; read it first
+//!   send/      the program's sends, offers, answers to them      recv/   receives, probes, offers that come
+//!   matching/  the two queues      request/   requests      memory/   MPI memory, and the program's buffers
+//! ```
+
+mod adi;
+#[cfg(feature = "bare")]
+pub mod bare;
+pub mod barrier;
+pub mod config;
+pub mod envelope;
+mod handlers;
+pub mod kernel;
+pub mod list;
+pub mod matching;
+#[allow(unsafe_code)]
+pub mod memory;
+pub mod peers;
+mod progress;
+pub mod protocol;
+pub mod recv;
+pub mod request;
+pub mod send;
+pub mod stats;
+#[cfg(test)]
+mod tests;
+pub mod wire;
+
+pub use adi::Adi;

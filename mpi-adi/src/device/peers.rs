@@ -1,0 +1,415 @@
+//! What is kept for every peer: two ages and four bits, 2.5 bytes.
+#![forbid(unsafe_code)]
+
+use alloc::boxed::Box;
+use core::hash::{Hash, Hasher};
+use core::ops::Range;
+
+use crate::device::envelope::Rank;
+use crate::device::protocol::{Age, Rules};
+
+/// A peer's ages.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub struct Ages {
+    /// The age that the peer, as a receiver, has last told us: ours to it travel under it.
+    pub to: Age,
+    /// The age that we, as a receiver, expect of what comes from the peer.
+    pub from: Age,
+}
+
+/// How a source stands with us as its receiver (three bits).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Standing {
+    /// None of its messages stands refused, as far as we know.
+    Calm,
+    /// Some of its messages stand refused, none of them under the current age.
+    Hungry,
+    /// One of its messages was refused under the current age: its failed bit is set.
+    Failed,
+    /// It has a new age; the notice that tells it is still to be sent.
+    Owed,
+    /// The notice is on its way; nothing has come under the new age yet.
+    Open,
+    /// As `Open`, and receives that it could match have been posted since.
+    OpenAgain,
+    /// Offers under its current age are coming one after the other, and all were accepted so far: it does
+    /// not wait for memory.
+    Served,
+    /// Some of its messages stand refused, and receives from any source have been posted since: it gets a
+    /// notice when it has its turn.
+    Wanted,
+}
+
+impl Standing {
+    const ALL: [Standing; 8] = {
+        use Standing::*;
+        [Calm, Hungry, Failed, Owed, Open, OpenAgain, Served, Wanted]
+    };
+
+    fn of(nibble: u8) -> Standing {
+        Self::ALL[(nibble & STANDING) as usize]
+    }
+
+    /// Its messages stand refused, and no notice is on its way.
+    pub fn waits(self) -> bool {
+        use Standing::*;
+        matches!(self, Hungry | Failed | Wanted)
+    }
+}
+
+/// Notices that may be on their way at once for receives from any source: each such receive takes only one
+/// message, so not everybody is asked at the same time.
+pub const WILD_NOTICES: u32 = 8;
+
+/// Peers whose bits make up a 64-bit word.
+const WORD: u32 = 16;
+const STANDING: u8 = 7;
+/// As a sender, we owe the peer a DONE.
+const DONE: u8 = 8;
+
+/// The peer table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Peers {
+    ages: Box<[Ages]>,
+    /// Four bits a peer.
+    bits: Box<[u8]>,
+    /// Peers by standing.
+    count: [u32; Standing::ALL.len()],
+    done: u32,
+    /// Where the search for the next source to serve goes on, so that sources take turns.
+    turn: u32,
+    /// Where the search for the next notice to send goes on.
+    pay_turn: u32,
+    steps: u64,
+}
+
+/// Without the measure; the counts say no more than the bits.
+impl Hash for Peers {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.ages, &self.bits, self.turn, self.pay_turn).hash(state);
+    }
+}
+
+impl Peers {
+    /// A table over `ages` (one a peer) and `bits` (a byte for two peers).
+    ///
+    /// # Panics
+    /// When `bits` is too small.
+    pub fn new(mut ages: Box<[Ages]>, mut bits: Box<[u8]>) -> Self {
+        assert!(bits.len() >= Self::bit_bytes(ages.len()));
+        ages.fill(Ages::default());
+        bits.fill(0);
+        let mut count = [0; Standing::ALL.len()];
+        count[Standing::Calm as usize] = ages.len() as u32;
+        Peers {
+            ages,
+            bits,
+            count,
+            done: 0,
+            turn: 0,
+            pay_turn: 0,
+            steps: 0,
+        }
+    }
+
+    /// Bytes of bits for `peers` peers.
+    pub const fn bit_bytes(peers: usize) -> usize {
+        peers.div_ceil(2)
+    }
+
+    /// Bytes of the table for `peers` peers.
+    pub const fn bytes(peers: usize) -> usize {
+        peers * size_of::<Ages>() + Self::bit_bytes(peers)
+    }
+
+    fn nibble(&self, peer: Rank) -> u8 {
+        self.bits[peer as usize / 2] >> (peer % 2 * 4) & 0xF
+    }
+
+    fn set_nibble(&mut self, peer: Rank, nibble: u8) {
+        let (byte, shift) = (&mut self.bits[peer as usize / 2], peer % 2 * 4);
+        *byte = *byte & !(0xF << shift) | nibble << shift;
+    }
+
+    /// How `source` stands.
+    pub fn standing(&self, source: Rank) -> Standing {
+        Standing::of(self.nibble(source))
+    }
+
+    /// The one place where a source's standing changes.
+    fn set(&mut self, source: Rank, standing: Standing) {
+        self.count[self.standing(source) as usize] -= 1;
+        self.count[standing as usize] += 1;
+        self.set_nibble(source, self.nibble(source) & DONE | standing as u8);
+    }
+
+    /// The ages of `peer`.
+    pub fn ages(&self, peer: Rank) -> Ages {
+        self.ages[peer as usize]
+    }
+
+    /// The ages of `peer`, to change them.
+    #[cfg(feature = "variants")]
+    pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
+        &mut self.ages[peer as usize]
+    }
+
+    /// Takes the age that `peer`'s notice brings.
+    pub fn take_age(&mut self, peer: Rank, age: Age) {
+        self.ages[peer as usize].to = age;
+    }
+
+    /// Nothing stands refused here, as far as we know.
+    #[inline]
+    pub fn are_all_calm(&self) -> bool {
+        self.count[Standing::Calm as usize] as usize == self.ages.len()
+    }
+
+    fn counts<const N: usize>(&self, standings: [Standing; N]) -> u32 {
+        let counts = standings.map(|standing| self.count[standing as usize]);
+        counts.into_iter().sum()
+    }
+
+    /// Notices are still to be sent.
+    #[inline]
+    pub fn owes_notices(&self) -> bool {
+        self.count[Standing::Owed as usize] > 0
+    }
+
+    /// Notices and DONEs still to be sent.
+    pub fn owed(&self) -> u32 {
+        self.counts([Standing::Owed]) + self.done
+    }
+
+    /// Sources whose messages stand refused and to which no notice is on its way.
+    pub fn waiting(&self) -> u32 {
+        use Standing::*;
+        self.counts([Hungry, Failed, Wanted])
+    }
+
+    /// Sources that have been restarted and have not answered yet.
+    pub fn under_way(&self) -> u32 {
+        use Standing::*;
+        self.counts([Owed, Open, OpenAgain])
+    }
+
+    /// Sources that have still to be asked for messages for receives from any source.
+    pub fn wanted(&self) -> u32 {
+        self.counts([Standing::Wanted])
+    }
+
+    /// The first peer from `from` on of whom `is` is true, once around. It is true of no peer that is calm
+    /// and owed nothing, so that those are passed by sixteen at a time.
+    fn find(&mut self, from: u32, is: impl Fn(u8) -> bool) -> Option<Rank> {
+        let peers = self.ages.len() as u32;
+        self.find_in(from..peers, &is)
+            .or_else(|| self.find_in(0..from, &is))
+    }
+
+    fn find_in(&mut self, range: Range<u32>, is: &impl Fn(u8) -> bool) -> Option<Rank> {
+        let mut peer = range.start;
+        while peer < range.end {
+            self.steps += 1;
+            if is(self.nibble(peer)) {
+                return Some(peer);
+            }
+            peer += 1;
+            while self.are_calm(peer) && peer + WORD <= range.end {
+                self.steps += 1;
+                peer += WORD;
+            }
+        }
+        None
+    }
+
+    /// A word of peers begins with `peer`, and all of them are calm and owed nothing.
+    fn are_calm(&self, peer: Rank) -> bool {
+        let first = peer as usize / 2;
+        peer.is_multiple_of(WORD)
+            && self.bits[first..].first_chunk::<{ WORD as usize / 2 }>() == Some(&[0; _])
+    }
+
+    /// Peers, or words of peers, looked at by all searches.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn after(&self, peer: Rank) -> u32 {
+        (peer + 1) % self.ages.len() as u32
+    }
+
+    /// Gives `source` a new age and owes it the notice.
+    pub fn restart(&mut self, source: Rank, rules: Rules) {
+        let from = &mut self.ages[source as usize].from;
+        *from = rules.next_age(*from);
+        self.set(source, Standing::Owed);
+    }
+
+    /// Restarts up to `count` sources that wait, by turns.
+    pub fn restart_next(&mut self, count: u32, rules: Rules) {
+        for _ in 0..count.min(self.waiting()) {
+            self.restart_one(|standing| standing.waits(), rules);
+        }
+    }
+
+    /// Restarts sources that have still to be asked, by turns, as many as may be asked at once.
+    pub fn restart_wanted(&mut self, rules: Rules) {
+        use Standing::*;
+        let under_way = self.under_way();
+        for _ in under_way..WILD_NOTICES.min(under_way + self.wanted()) {
+            self.restart_one(|standing| standing == Wanted, rules);
+        }
+    }
+
+    fn restart_one(&mut self, which: impl Fn(Standing) -> bool, rules: Rules) {
+        if let Some(source) = self.find(self.turn, |nibble| which(Standing::of(nibble))) {
+            self.turn = self.after(source);
+            self.restart(source, rules);
+        }
+    }
+
+    /// A receive has been posted that `source` (any source when `None`) could match: restarts who waits, if
+    /// that may be any source by turns. True when a notice must name the receive.
+    pub fn posted(&mut self, source: Option<Rank>, rules: Rules) -> bool {
+        if self.are_all_calm() {
+            return false;
+        }
+        match source {
+            Some(source) => self.posted_for(source, rules),
+            None => {
+                self.posted_for_any(rules);
+                true
+            }
+        }
+    }
+
+    fn posted_for(&mut self, source: Rank, rules: Rules) -> bool {
+        use Standing::*;
+        match self.standing(source) {
+            Calm => return false,
+            Hungry | Failed | Served | Wanted => self.restart(source, rules),
+            Open => self.set(source, OpenAgain),
+            Owed | OpenAgain => {}
+        }
+        true
+    }
+
+    fn posted_for_any(&mut self, rules: Rules) {
+        use Standing::*;
+        if self.counts([Hungry, Failed, Served, Open]) > 0 {
+            self.steps += self.ages.len() as u64;
+            for source in 0..self.ages.len() as Rank {
+                match self.standing(source) {
+                    Hungry | Failed | Served => self.set(source, Wanted),
+                    Open => self.set(source, OpenAgain),
+                    Calm | Owed | OpenAgain | Wanted => {}
+                }
+            }
+        }
+        self.restart_wanted(rules);
+    }
+
+    /// A message of `source` has been refused under the current age.
+    pub fn refused(&mut self, source: Rank) {
+        if self.standing(source) != Standing::Wanted {
+            self.set(source, Standing::Failed);
+        }
+    }
+
+    /// A message of `source` has been accepted under the current age, or DONE has come; `more` of its
+    /// messages stand refused, and another offer `follows`.
+    pub fn accepted(&mut self, source: Rank, more: bool, follows: bool) {
+        if !more && self.are_all_calm() {
+            return;
+        }
+        // One that failed still waits, whatever else of it is accepted.
+        if !matches!(self.standing(source), Standing::Failed | Standing::Wanted) {
+            let standing = match (more, follows) {
+                (false, _) => Standing::Calm,
+                (true, true) => Standing::Served,
+                (true, false) => Standing::Hungry,
+            };
+            self.set(source, standing);
+        }
+    }
+
+    /// A source that is owed a notice, and the age to send; the debt is paid with this call.
+    pub fn pay(&mut self) -> Option<(Rank, Age)> {
+        if self.counts([Standing::Owed]) == 0 {
+            return None;
+        }
+        let owed = |nibble| Standing::of(nibble) == Standing::Owed;
+        let source = self.find(self.pay_turn, owed)?;
+        self.pay_turn = self.after(source);
+        self.set(source, Standing::Open);
+        Some((source, self.ages[source as usize].from))
+    }
+
+    /// Owes `peer` a DONE.
+    pub fn owe_done(&mut self, peer: Rank) {
+        if self.nibble(peer) & DONE == 0 {
+            self.set_nibble(peer, self.nibble(peer) | DONE);
+            self.done += 1;
+        }
+    }
+
+    /// A peer that is owed a DONE, and the age to send; the debt is paid with this call.
+    #[inline]
+    pub fn pay_done(&mut self) -> Option<(Rank, Age)> {
+        match self.done {
+            0 => None,
+            _ => self.pay_first_done(),
+        }
+    }
+
+    fn pay_first_done(&mut self) -> Option<(Rank, Age)> {
+        let peer = self.find(self.pay_turn, |nibble| nibble & DONE != 0)?;
+        self.set_nibble(peer, self.nibble(peer) & !DONE);
+        self.done -= 1;
+        Some((peer, self.ages[peer as usize].to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(peers: usize) -> Peers {
+        let ages = vec![Ages::default(); peers].into_boxed_slice();
+        Peers::new(ages, vec![0; Peers::bit_bytes(peers)].into_boxed_slice())
+    }
+
+    fn notices(peers: &mut Peers) -> Vec<Rank> {
+        core::iter::from_fn(|| peers.pay())
+            .map(|(source, _)| source)
+            .collect()
+    }
+
+    #[test]
+    fn sources_that_wait_are_found_by_turns_wherever_they_are() {
+        for size in [1, 2, 15, 16, 17, 31, 32, 33, 200] {
+            let mut peers = table(size);
+            let waiting: Vec<Rank> = (0..size as Rank)
+                .filter(|peer| peer % 7 == 3 || peer % 16 == 15 || *peer == 0)
+                .collect();
+            for _ in 0..2 {
+                waiting.iter().for_each(|&peer| peers.refused(peer));
+                // One by one they are restarted in order, and told in order.
+                for &source in &waiting {
+                    peers.restart_next(1, Rules::SOUND);
+                    assert_eq!(notices(&mut peers), [source], "of {size}");
+                }
+                assert_eq!(peers.waiting(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_search_passes_calm_peers_by_the_word() {
+        let mut peers = table(65_536);
+        peers.refused(65_535);
+        peers.restart_next(1, Rules::SOUND);
+        assert_eq!(notices(&mut peers), [65_535]);
+        assert!(peers.steps() <= 2 * 65_536 / u64::from(WORD) + 64);
+    }
+}

@@ -1,0 +1,56 @@
+//! One bounded step of the device, and which handler each packet has.
+#![forbid(unsafe_code)]
+
+use msg_layer::{Handlers, Port};
+
+use crate::device::adi::Adi;
+use crate::device::config::STEP_PACKETS;
+use crate::device::handlers::{self, Handling};
+use crate::device::memory::UserMemory;
+use crate::device::wire;
+
+impl<M: UserMemory + ?Sized> Handling<'_, M> {
+    const HANDLERS: Handlers<Self> = Handlers::new()
+        .request(wire::RTS, handlers::on_rts::<M>)
+        .request(wire::DATA, handlers::on_data::<M>)
+        .request(wire::EAGER, handlers::on_eager::<M>)
+        .request(wire::DONE, handlers::on_done::<M>)
+        .answer(wire::CTS, handlers::on_cts::<M>)
+        .answer(wire::NCTSD, handlers::on_nctsd::<M>)
+        .answer(wire::NCTS, handlers::on_ncts::<M>)
+        .answer(wire::RESEND_ALL, handlers::on_resend_all::<M>)
+        .request(wire::CANCEL, handlers::on_cancel::<M>)
+        .answer(wire::CANCELLED, handlers::on_cancelled::<M>)
+        .answer(wire::ARRIVE, handlers::on_arrive::<M>)
+        .answer(wire::RELEASE, handlers::on_release::<M>);
+}
+
+impl Adi {
+    /// One bounded step: at most [`STEP_PACKETS`] packets from the network to their handlers, at most as
+    /// many of our own into it. Does not block and does not allocate. True when anything was done.
+    pub fn progress<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> bool {
+        // Debts first: a flood of offers, each answered at once, must not use up all the room.
+        let owed = self.send_owed(port, memory);
+        let here = self.here;
+        let mut layer = self.stats.layer;
+        let mut context = Handling { adi: self, memory };
+        let taken = msg_layer::progress(
+            port,
+            here,
+            &Handling::HANDLERS,
+            &mut context,
+            &mut layer,
+            STEP_PACKETS,
+        );
+        self.stats.layer = layer;
+        let answered = self.send_owed(port, memory) + self.send_barrier(port);
+        let sent = self.send_pending(port, memory);
+        // What has just come is likely to be followed by more, or by something of ours that they can go with.
+        let late = if taken == 0 { self.send_late(port) } else { 0 };
+        owed + taken + answered + late + sent > 0
+    }
+}

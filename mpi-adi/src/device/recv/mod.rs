@@ -1,0 +1,793 @@
+//! The receiving side: the program's receives and probes, and what comes from the senders.
+#![forbid(unsafe_code)]
+
+pub mod probe;
+
+use msg_layer::header::Place;
+use msg_layer::{Answer, Landing};
+
+use crate::device::adi::Adi;
+use crate::device::config::{NoMemory, SHARED_ANSWER};
+use crate::device::envelope::{Envelope, Pattern, Rank};
+use crate::device::list::NONE;
+use crate::device::memory::region::{BLOCK_BYTES, Holding, RecordId};
+use crate::device::memory::{Span, UserMemory};
+use crate::device::peers::Standing;
+use crate::device::protocol::{Age, Room, Verdict, on_rts as decide};
+use crate::device::request::{Asked, CHAIN, KEPT_SLOTS, Request, RequestId, State};
+use crate::device::wire::{self, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
+
+/// Most messages that one notice has room for, so that sources share what is free.
+const NOTICE_ROOM: u16 = 8;
+/// In a notice, the name of what is no receive but a probe: no slot has it.
+const PROBE: u32 = NONE & !(1 << 31);
+/// Marks a posted receive as one that a notice has still to name.
+const TO_NAME: Asked = Asked {
+    receive: NONE,
+    any_tag: false,
+    exact: false,
+    told: false,
+};
+
+/// A message whose data comes eagerly and is being taken.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Coming {
+    source: Rank,
+    /// The sender's name for the message.
+    request: u32,
+    /// Our name for its place.
+    target: u32,
+}
+
+/// An answer for which nobody waits: a source's messages that have been taken with their data.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Late {
+    pub(crate) source: Rank,
+    /// The sender's name for the last of them.
+    pub(crate) request: u32,
+    /// How many there are: it and those offered directly before it.
+    pub(crate) count: u8,
+}
+
+impl Late {
+    pub(crate) fn fields(&self) -> Fields {
+        Fields {
+            request: self.request,
+            complete: true,
+            before: self.count - 1,
+            ..Fields::default()
+        }
+    }
+}
+
+/// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Probed {
+    /// Its source and tag.
+    pub envelope: Envelope,
+    /// Its length in bytes.
+    pub length: u32,
+}
+
+impl Adi {
+    /// Starts receiving into `span`. Fails only when the program's heap has no room for the request.
+    pub fn irecv<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        pattern: Pattern,
+        span: Span,
+    ) -> Result<RequestId, NoMemory> {
+        self.start_recv(memory, pattern, span, KEPT_SLOTS)
+    }
+
+    /// As [`Adi::irecv`], for a call that blocks until the request has finished: it takes what is kept for
+    /// such calls, and so goes on when the heap is used up.
+    pub fn recv_within_call<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        pattern: Pattern,
+        span: Span,
+    ) -> Result<RequestId, NoMemory> {
+        self.start_recv(memory, pattern, span, 0)
+    }
+
+    fn start_recv<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        pattern: Pattern,
+        span: Span,
+        keep: u32,
+    ) -> Result<RequestId, NoMemory> {
+        let none = NoMemory::Requests {
+            live: self.requests.named(),
+        };
+        self.requests.grow(1 + keep).map_err(|_| none)?;
+        let request = Request {
+            serial: self.posts,
+            ..Request::new(State::Posted, pattern, span)
+        };
+        let id = self.requests.insert(request).map_err(|_| none)?;
+        match self.matching.take(&mut self.region, &pattern) {
+            Some(record) => self.match_record(memory, id, record),
+            None => {
+                self.posts = self.posts.wrapping_add(1);
+                self.probes.posted(&pattern);
+                self.post(id.index(), &pattern);
+            }
+        }
+        Ok(id)
+    }
+
+    /// Posts a receive, and asks sources that wait for a message for it.
+    #[inline]
+    fn post(&mut self, slot: u32, pattern: &Pattern) {
+        self.matching.post(&mut self.requests, slot);
+        if self.peers.are_all_calm() {
+            return;
+        }
+        let rules = self.rules();
+        if self.peers.posted(pattern.source, rules) {
+            let list = if pattern.source.is_some() {
+                &mut self.unnamed
+            } else {
+                &mut self.wild
+            };
+            list.push(&mut self.requests.links::<CHAIN>(), slot);
+            self.requests.at_mut(slot).asked = Some(TO_NAME);
+        }
+    }
+
+    /// Takes a receive out of the posted receive queue, and of what notices have still to name.
+    #[inline]
+    fn unpost(&mut self, slot: u32) {
+        self.matching.unpost(&mut self.requests, slot);
+        let request = self.requests.at_mut(slot);
+        if request.asked.is_some() {
+            request.asked = None;
+            let list = if request.peer.is_some() {
+                &mut self.unnamed
+            } else {
+                &mut self.wild
+            };
+            list.remove(&mut self.requests.links::<CHAIN>(), slot);
+        }
+    }
+
+    /// The notice for `source` under its new age: the receives posted since its last one, and what the
+    /// memory has room for. When there are more than a notice can name, it asks for everything.
+    pub(crate) fn notice<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        age: Age,
+    ) -> ResendAll {
+        let room = u16::try_from(self.region.free_blocks(memory))
+            .unwrap_or(u16::MAX)
+            .min(NOTICE_ROOM);
+        let mut notice = ResendAll {
+            age,
+            room,
+            entries: heapless::Vec::new(),
+        };
+        let mut fits = true;
+        let mut slot = self.unnamed.head();
+        while slot != NONE {
+            let next = self.requests.next_in::<CHAIN>(slot);
+            self.stats.named += 1;
+            if self.requests.at(slot).peer == Some(source) {
+                fits = self.name(&mut notice, slot) && fits;
+                self.requests.at_mut(slot).asked = None;
+                self.unnamed
+                    .remove(&mut self.requests.links::<CHAIN>(), slot);
+            }
+            slot = next;
+        }
+        let mut slot = self.wild.head();
+        while slot != NONE && fits {
+            self.stats.named += 1;
+            fits = self.name(&mut notice, slot);
+            slot = self.requests.next_in::<CHAIN>(slot);
+        }
+        for probe in self
+            .probes
+            .unanswered()
+            .filter(|probe| probe.source.is_none_or(|s| s == source))
+        {
+            let entry = Entry {
+                context: probe.context,
+                tag: probe.tag,
+                receive: PROBE,
+                exact: false,
+            };
+            fits = fits && notice.entries.push(entry).is_ok();
+        }
+        if fits {
+            // In the order of posting, probes last: they only see what no receive takes.
+            let serial = |receive: u32| {
+                self.requests
+                    .get(RequestId(receive))
+                    .map_or(self.posts, |r| r.serial)
+            };
+            let oldest = self.posts.wrapping_sub(u32::MAX / 2);
+            let key = |entry: &Entry| serial(entry.receive).wrapping_sub(oldest);
+            notice.entries.sort_unstable_by_key(key);
+        } else {
+            notice.room = ROOM_FOR_ALL;
+            notice.entries.clear();
+        }
+        notice
+    }
+
+    fn name(&self, notice: &mut ResendAll, slot: u32) -> bool {
+        let request = self.requests.at(slot);
+        let receive = self.requests.id(slot).0;
+        notice
+            .entries
+            .push(Entry {
+                context: request.context,
+                tag: request.tag,
+                receive,
+                exact: request.peer.is_some(),
+            })
+            .is_ok()
+    }
+
+    /// A receive takes over the unexpected message in `record`.
+    fn match_record<M: UserMemory + ?Sized>(&mut self, memory: &mut M, id: RequestId, index: u32) {
+        let record = self
+            .region
+            .record(index)
+            .expect("the unexpected queue holds records");
+        let slot = id.index();
+        let request = self.requests.at_mut(slot);
+        request.match_with(&record.envelope, record.length);
+        match record.holding {
+            Holding::Nothing { sender } => {
+                request.state = State::Owing { sender };
+                self.owing.push(&mut self.requests, slot);
+                self.release(memory, index);
+            }
+            Holding::Buffer { first, received } if received == record.length => {
+                self.unload(memory, slot, index, first);
+            }
+            Holding::Buffer { first, received } => {
+                request.state = State::Bound;
+                self.region.set_holding(
+                    index,
+                    Holding::Bound {
+                        first,
+                        received,
+                        receive: id,
+                    },
+                );
+            }
+            Holding::Bound { .. } => unreachable!("a bound record is in no queue"),
+        }
+    }
+
+    /// Copies a whole buffered message to the receive that matched it, and frees its record.
+    fn unload<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        slot: u32,
+        index: u32,
+        first: u32,
+    ) {
+        let request = self.requests.at(slot);
+        memory.write(
+            request.span,
+            0,
+            self.region.read_buffer(first, request.wanted()),
+        );
+        self.received(slot);
+        self.release(memory, index);
+    }
+
+    #[inline]
+    fn received(&mut self, slot: u32) {
+        self.stats.messages_received += 1;
+        self.finish(slot, false);
+    }
+
+    /// Frees a record: memory that refused sources have been waiting for.
+    fn release<M: UserMemory + ?Sized>(&mut self, memory: &mut M, index: u32) {
+        let before = self.region.used_bytes();
+        self.region.release(memory, index);
+        let rules = self.rules();
+        if rules.matched_releases {
+            let freed = (before - self.region.used_bytes()) / BLOCK_BYTES;
+            self.peers.restart_next(freed as u32, rules);
+        }
+    }
+
+    /// Messages to this process stand refused for lack of memory: a carrier that lends should say when it
+    /// has more ([`Adi::heap_freed`]).
+    pub fn starves_others(&self) -> bool {
+        self.peers.waiting() > 0
+    }
+
+    /// The program has freed memory of its heap, which may now have something to lend: restarts sources
+    /// whose messages stand refused. When some have been restarted already and have yet to answer, those go
+    /// first, and others follow as long as there is memory.
+    pub fn heap_freed<M: UserMemory + ?Sized>(&mut self, memory: &M) {
+        let rules = self.rules();
+        if self.peers.under_way() == 0 {
+            self.peers
+                .restart_next(self.region.free_blocks(memory), rules);
+        }
+    }
+
+    /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
+    /// asks for is seen even if the MPI memory has no room for its record; repeated probes therefore find
+    /// every message that was sent (MPI-3.1 section 3.8.1; see [`crate::device::recv::probe`]). Fails only when the
+    /// program's heap has no room for the armed probe.
+    pub fn iprobe(&mut self, pattern: Pattern) -> Result<Option<Probed>, NoMemory> {
+        if let Some(index) = self.matching.probe(&self.region, &pattern) {
+            let record = self
+                .region
+                .record(index)
+                .expect("the unexpected queue holds records");
+            return Ok(Some(Probed {
+                envelope: record.envelope,
+                length: record.length,
+            }));
+        }
+        if let Some(noted) = self.probes.noted(&pattern) {
+            return Ok(Some(noted));
+        }
+        if self
+            .probes
+            .arm(pattern)
+            .map_err(|_| NoMemory::ProbeRecord)?
+        {
+            let rules = self.rules();
+            self.peers.posted(pattern.source, rules);
+        }
+        Ok(None)
+    }
+
+    /// Cancels a receive that has not matched, or a send that no receive has matched (MPI-3.1 section 3.8.4).
+    /// The request ends soon, whatever the other process does: its outcome tells whether it was cancelled or
+    /// has been completed after all. True when it is known already that it was cancelled.
+    pub fn cancel(&mut self, id: RequestId) -> bool {
+        match self.requests.get(id) {
+            Some(Request {
+                state: State::Posted,
+                ..
+            }) => {
+                self.unpost(id.index());
+                self.finish(id.index(), true);
+                true
+            }
+            Some(_) => self.withdraw(id.index()),
+            None => false,
+        }
+    }
+
+    /// A sender takes a message back. If it has a record here and no receive has matched it, or if it was
+    /// refused, it is forgotten; otherwise its CTS is on the way, and the sender takes that for the answer.
+    pub(in crate::device) fn take_cancel<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        request: u32,
+        refused: bool,
+    ) -> Option<Answer> {
+        if refused {
+            self.probes.withdrawn(source);
+        } else {
+            let index = self.matching.take_where(&mut self.region, |record| {
+                record.envelope.source == source
+                    && record.holding == Holding::Nothing { sender: request }
+            })?;
+            self.release(memory, index);
+        }
+        let fields = Fields {
+            request,
+            ..Fields::default()
+        };
+        Some(fields.emit(wire::CANCELLED))
+    }
+
+    /// The next receive that owes its sender a CTS: whom, and what the CTS says.
+    pub(crate) fn next_owed_cts(&mut self) -> Option<(Rank, Fields)> {
+        if self.owing.is_empty() {
+            return None;
+        }
+        let slot = self.owing.head();
+        self.owing.remove(&mut self.requests, slot);
+        let request = self.requests.at(slot);
+        let (State::Owing { sender }, Some(source)) = (request.state, request.peer) else {
+            unreachable!("the list of owed CTSs holds receives that owe one")
+        };
+        Some((source, self.clear_to_send(slot, sender)))
+    }
+
+    /// The receive in `slot` has matched and its data is still with the sender: what the CTS says.
+    fn clear_to_send(&mut self, slot: u32, sender: u32) -> Fields {
+        let target = self.requests.id(slot).0;
+        let wanted = self.requests.at(slot).wanted();
+        if wanted == 0 {
+            self.received(slot);
+        } else {
+            self.requests.at_mut(slot).state = State::Landing(Landing::new(wanted));
+        }
+        Fields {
+            request: sender,
+            target,
+            wanted,
+            complete: false,
+            ..Fields::default()
+        }
+    }
+
+    /// An RTS has matched the posted receive in `slot`.
+    #[inline]
+    fn accept<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        slot: u32,
+        envelope: &Envelope,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Fields {
+        let request = self.requests.at_mut(slot);
+        request.match_with(envelope, rts.length);
+        if rts.inline {
+            memory.write(request.span, 0, &data[..request.wanted() as usize]);
+            self.received(slot);
+            Fields {
+                request: rts.request,
+                complete: true,
+                ..Fields::default()
+            }
+        } else {
+            let fields = self.clear_to_send(slot, rts.request);
+            self.stream(envelope.source, rts, fields)
+        }
+    }
+
+    /// The CTS `fields` for a long message: if its data is coming already and there is room for one more such
+    /// message, it is taken as it comes.
+    fn stream(&mut self, source: Rank, rts: &Rts, fields: Fields) -> Fields {
+        let coming = Coming {
+            source,
+            request: rts.request,
+            target: fields.target,
+        };
+        let stream = rts.eager && fields.wanted > 0 && self.coming.push(coming).is_ok();
+        Fields { stream, ..fields }
+    }
+
+    /// A record with a buffer has been made at `index` for an RTS.
+    fn buffer(&mut self, source: Rank, index: u32, rts: &Rts, data: &[u8]) -> Fields {
+        self.matching.record(&mut self.region, index);
+        if rts.inline {
+            let record = self.region.record(index).expect("just made");
+            let Holding::Buffer { first, .. } = record.holding else {
+                unreachable!("made with a buffer")
+            };
+            self.region.write_buffer(first, 0, data);
+            self.region.set_holding(
+                index,
+                Holding::Buffer {
+                    first,
+                    received: rts.length,
+                },
+            );
+            Fields {
+                request: rts.request,
+                complete: true,
+                ..Fields::default()
+            }
+        } else {
+            let fields = Fields {
+                request: rts.request,
+                target: self.region.id(index).0,
+                wanted: rts.length,
+                ..Fields::default()
+            };
+            self.stream(source, rts, fields)
+        }
+    }
+
+    /// Makes the best record that there is room for.
+    fn make_room<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: &Envelope,
+        rts: &Rts,
+    ) -> (Room, u32) {
+        let region = &mut self.region;
+        if !rts.synchronous
+            && let Some(index) = region.record_with_buffer(memory, *envelope, rts.length)
+        {
+            return (Room::RecordAndBuffer, index);
+        }
+        if let Some(index) = region.record_only(memory, *envelope, rts.length, rts.request) {
+            return (Room::Record, index);
+        }
+        (Room::Nothing, 0)
+    }
+
+    /// Takes the answer to `source` that is late, if there is one, to send it with something else.
+    #[inline]
+    pub(crate) fn take_late(&mut self, source: Rank) -> Option<Late> {
+        let at = self.late.iter().position(|late| late.source == source)?;
+        Some(self.late.swap_remove(at))
+    }
+
+    /// Takes an offer whose data has come along into the posted receive that it matches, where nothing of
+    /// anybody stands refused: the first row of [`decide`]'s table, with nothing else to look at. `None`:
+    /// this is not such an offer. Otherwise as [`Adi::take_rts`].
+    #[inline]
+    pub(in crate::device) fn take_at_once<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Option<Option<Answer>> {
+        let plain = self.peers.are_all_calm() && rts.inline && !rts.more;
+        if !plain || self.peers.ages(source).from != rts.age {
+            return None;
+        }
+        let envelope = rts.envelope(source);
+        let slot = self.matching.arrive(&self.requests, &envelope)?;
+        self.unpost(slot);
+        self.probes.taken(&envelope);
+        self.stats.cts_sent += 1;
+        let fields = self.accept(memory, slot, &envelope, rts, data);
+        Some(self.answer(memory, source, rts, wire::CTS, fields))
+    }
+
+    /// Decides upon an offer. `None`: the answer is late.
+    pub(in crate::device) fn take_rts<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Option<Answer> {
+        let envelope = rts.envelope(source);
+        let standing = self.peers.standing(source);
+        let ages_equal = self.peers.ages(source).from == rts.age;
+        let posted = if ages_equal {
+            self.matching.arrive(&self.requests, &envelope)
+        } else {
+            None
+        };
+        // Receives have been posted since the notice that this offer answers: an earlier message may
+        // match those. Only the receive for which the message was asked can take it.
+        let rules = self.rules();
+        let posted_since = matches!(standing, Standing::OpenAgain | Standing::Wanted);
+        let early = rules.guards_posts
+            && posted_since
+            && posted.is_some_and(|slot| rts.asked != Some(self.requests.id(slot).0));
+        let refused_before = matches!(standing, Standing::Failed | Standing::Wanted);
+        let recordable = rts.in_order && !refused_before || !rules.records_in_order;
+        let mut record = 0;
+        let verdict = decide(ages_equal && !early, posted.is_some(), || {
+            let (room, index) = if recordable {
+                self.make_room(memory, &envelope, rts)
+            } else {
+                (Room::Nothing, 0)
+            };
+            record = index;
+            room
+        });
+        let fields = Fields {
+            request: rts.request,
+            stale: !ages_equal || early,
+            ..Fields::default()
+        };
+        let (handler, fields) = match (verdict, posted) {
+            (Verdict::Receive, Some(slot)) => {
+                self.unpost(slot);
+                self.probes.taken(&envelope);
+                self.stats.cts_sent += 1;
+                (wire::CTS, self.accept(memory, slot, &envelope, rts, data))
+            }
+            (Verdict::Receive, None) => unreachable!("decided upon the match"),
+            (Verdict::Buffer, _) => {
+                self.probes.taken(&envelope);
+                self.stats.cts_sent += 1;
+                (wire::CTS, self.buffer(source, record, rts, data))
+            }
+            (Verdict::Record, _) => {
+                self.probes.taken(&envelope);
+                self.matching.record(&mut self.region, record);
+                self.stats.nctsd_sent += 1;
+                (wire::NCTSD, fields)
+            }
+            (Verdict::Refuse { set_failed, .. }, _) => {
+                // After a receive was posted in the meantime, an earlier message may be asked for first.
+                if set_failed && !posted_since {
+                    self.probes.refused(Probed {
+                        envelope,
+                        length: rts.length,
+                    });
+                }
+                self.stats.ncts_sent += 1;
+                (wire::NCTS, fields)
+            }
+        };
+        if ages_equal {
+            match verdict {
+                Verdict::Refuse {
+                    set_failed: true, ..
+                } => self.peers.refused(source),
+                Verdict::Refuse { .. } => self.peers.accepted(source, true, rts.follows),
+                _ => self.peers.accepted(source, rts.more, rts.follows),
+            }
+            self.go_on(memory, source, standing);
+        }
+        self.answer(memory, source, rts, handler, fields)
+    }
+
+    /// Answers an offer; `None`: later, since nobody waits for it.
+    #[inline]
+    fn answer<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        rts: &Rts,
+        handler: u8,
+        fields: Fields,
+    ) -> Option<Answer> {
+        let scarce = self.region.is_low(memory);
+        let before = self.take_late(source).map_or(0, |late| late.count);
+        let late = Late {
+            source,
+            request: rts.request,
+            count: before + 1,
+        };
+        // A source in whose queue nothing stands refused, so that no notice waits for the answer either.
+        let may_wait = rts.patient
+            && fields.complete
+            && !scarce
+            && late.count < SHARED_ANSWER
+            && self.peers.standing(source) == Standing::Calm;
+        if may_wait && self.late.push(late).is_ok() {
+            return None;
+        }
+        self.stats.cts_merged += u64::from(before);
+        let fields = Fields {
+            scarce,
+            before,
+            ..fields
+        };
+        Some(fields.emit(handler))
+    }
+
+    /// Something has come of `source`, which stood as `before`, under the current age: its notice, if one
+    /// was on the way, is closed. Sees to it that nobody waits for what is there.
+    fn go_on<M: UserMemory + ?Sized>(&mut self, memory: &M, source: Rank, before: Standing) {
+        if self.peers.are_all_calm() {
+            return;
+        }
+        let rules = self.rules();
+        let posted_since = matches!(before, Standing::OpenAgain | Standing::Wanted);
+        if posted_since && self.peers.standing(source) != Standing::Calm {
+            self.peers.restart(source, rules);
+        }
+        // Whoever was asked for a receive from any source has answered: if it is still posted, or a probe
+        // has still found nothing, the next source is asked.
+        if self.peers.wanted() > 0 && (!self.wild.is_empty() || self.probes.ask_anybody()) {
+            self.peers.restart_wanted(rules);
+        }
+        if self.peers.waiting() > 0 && self.region.free_blocks(memory) > 0 {
+            self.peers.restart_next(1, rules);
+        }
+    }
+
+    pub(in crate::device) fn take_done<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        done: Done,
+    ) -> Option<()> {
+        let standing = self.peers.standing(source);
+        let open = matches!(standing, Standing::Open | Standing::OpenAgain);
+        if !open || self.peers.ages(source).from != done.age {
+            return None;
+        }
+        self.peers.accepted(source, done.more, false);
+        self.go_on(memory, source, standing);
+        Some(())
+    }
+
+    /// Eager data: of a message that is being taken, or else to be dropped, since the sender has been told
+    /// that it is not and sends it again.
+    pub(in crate::device) fn take_eager<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        place: Place,
+        bytes: &[u8],
+    ) -> Option<()> {
+        let at = self
+            .coming
+            .iter()
+            .position(|coming| coming.source == source && coming.request == place.target);
+        let Some(at) = at else {
+            self.stats.eager_dropped += 1;
+            return Some(());
+        };
+        let target = self.coming[at].target;
+        let total = match RecordId::from_target(target) {
+            Some(id) => self.region.record(self.region.find(id)?)?.length,
+            None => self.requests.get(RequestId(target))?.wanted(),
+        };
+        // What the receive has no room for is cut off.
+        let room = total.saturating_sub(place.offset) as usize;
+        let bytes = &bytes[..bytes.len().min(room)];
+        let place = Place { target, ..place };
+        if bytes.is_empty() {
+            self.stats.eager_dropped += 1;
+            return Some(());
+        }
+        if self.take_data(memory, place, bytes)? {
+            self.coming.swap_remove(at);
+        }
+        Some(())
+    }
+
+    /// A long message's packet; true when the message is whole with it. `None` when it has no place here.
+    pub(in crate::device) fn take_data<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        place: Place,
+        bytes: &[u8],
+    ) -> Option<bool> {
+        let whole;
+        if let Some(id) = RecordId::from_target(place.target) {
+            let index = self.region.find(id)?;
+            let record = self.region.record(index)?;
+            let (first, received) = match record.holding {
+                Holding::Buffer { first, received }
+                | Holding::Bound {
+                    first, received, ..
+                } => (first, received),
+                Holding::Nothing { .. } => return None,
+            };
+            let mut landing = Landing {
+                received,
+                total: record.length,
+            };
+            whole = landing.accept(place.offset, bytes.len()).ok()?;
+            self.region.write_buffer(first, place.offset, bytes);
+            let received = landing.received;
+            match record.holding {
+                Holding::Bound { receive, .. } if whole => {
+                    self.unload(memory, receive.index(), index, first)
+                }
+                Holding::Bound { receive, .. } => {
+                    self.region.set_holding(
+                        index,
+                        Holding::Bound {
+                            first,
+                            received,
+                            receive,
+                        },
+                    );
+                }
+                _ => self
+                    .region
+                    .set_holding(index, Holding::Buffer { first, received }),
+            }
+        } else {
+            let id = RequestId(place.target);
+            let request = self.requests.get_mut(id)?;
+            let State::Landing(landing) = &mut request.state else {
+                return None;
+            };
+            whole = landing.accept(place.offset, bytes.len()).ok()?;
+            memory.write(request.span, place.offset as usize, bytes);
+            if whole {
+                self.received(id.index());
+            }
+        }
+        Some(whole)
+    }
+}

@@ -1,0 +1,758 @@
+//! The sending side: the program's sends, offers to receivers, and what comes of the answers.
+#![forbid(unsafe_code)]
+
+pub mod light;
+pub mod pending;
+
+use msg_layer::header::{Header, SHORT_BYTES};
+use msg_layer::{Arrival, Class, Port, Transfer, tx};
+use net_torus::coord::Coord;
+
+use crate::device::adi::Adi;
+use crate::device::config::{NoMemory, STEP_PACKETS, TURN_PACKETS};
+use crate::device::envelope::{Context, Pattern, Rank, Tag};
+use crate::device::memory::{Span, UserMemory};
+use crate::device::protocol::{Reply, Step, on_answer};
+use crate::device::request::{
+    Asked, Full, KEPT_SLOTS, Mode, Offer, QUEUE, Request, RequestId, RequestPool, State, Withdrawal,
+};
+use crate::device::send::light::{LIGHT_BYTES, LIGHT_SLOTS, LightId, Stage};
+use crate::device::send::pending::{Answered, Next};
+use crate::device::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts};
+
+/// Where a message goes and under which name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SendTo {
+    /// The destination, below the number of processes.
+    pub dest: Rank,
+    /// The tag, not negative.
+    pub tag: Tag,
+    /// The communicator's context.
+    pub context: Context,
+    /// Standard or synchronous.
+    pub mode: Mode,
+}
+
+impl SendTo {
+    /// Peer, tag and context, as a request holds them: for a send the peer is the destination.
+    pub(crate) fn pattern(&self) -> Pattern {
+        Pattern {
+            source: Some(self.dest),
+            tag: Some(self.tag),
+            context: self.context,
+        }
+    }
+}
+
+/// A message whose data leaves right behind its RTS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stream {
+    pub(crate) slot: u32,
+    /// Its target is the sender's own name for the message.
+    pub(crate) transfer: Transfer,
+}
+
+impl Adi {
+    /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message
+    /// joins the destination's pending send queue and leaves in later steps. Fails only when the
+    /// program's heap has no room for the request.
+    ///
+    /// # Panics
+    /// When there is no process `to.dest`, the tag is negative or the message is 4 GiB or longer: the
+    /// bindings check their arguments.
+    pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, NoMemory> {
+        self.start_send(to, span, KEPT_SLOTS)
+    }
+
+    /// As [`Adi::isend`], for a call that blocks until the request has finished: it takes what is kept for
+    /// such calls, and so goes on when the heap is used up.
+    ///
+    /// # Panics
+    /// As [`Adi::isend`].
+    pub fn send_within_call(&mut self, to: SendTo, span: Span) -> Result<RequestId, NoMemory> {
+        self.start_send(to, span, 0)
+    }
+
+    #[inline]
+    fn start_send(&mut self, to: SendTo, span: Span, keep: u32) -> Result<RequestId, NoMemory> {
+        assert!(to.dest < self.size() && to.tag >= 0);
+        let length = u32::try_from(span.len()).expect("a message below 4 GiB");
+        let none = NoMemory::Requests {
+            live: self.requests.named(),
+        };
+        let mut request = Request::new(State::Pending(Offer::Unsent), to.pattern(), span);
+        (request.mode, request.length) = (to.mode, length);
+        let rules = self.rules();
+        let can_be_light = rules.light && to.mode == Mode::Standard && span.len() <= LIGHT_BYTES;
+        if can_be_light
+            && !self.lights.is_full()
+            && !self.pending.has(to.dest)
+            && self.set_aside(keep).is_ok()
+        {
+            request.state = State::Light;
+            let id = self.requests.insert(request).map_err(|_| none)?;
+            self.lights
+                .start(to.dest, to.tag, to.context, id.index(), span);
+            self.stats.messages_sent += 1;
+            return Ok(id);
+        }
+        self.enter_lights(to.dest);
+        let id = self
+            .pending
+            .push(&mut self.requests, to.dest, request, keep, rules)
+            .map_err(|_| none)?;
+        self.stats.messages_sent += 1;
+        Ok(id)
+    }
+
+    /// Sees to it that there is a slot for a light send, and sets aside what it needs should it not stay light.
+    #[inline]
+    fn set_aside(&mut self, keep: u32) -> Result<(), Full> {
+        self.requests.grow(1 + LIGHT_SLOTS + keep)?;
+        self.pending.reserve(1 + keep as usize)?;
+        self.requests.set_aside(LIGHT_SLOTS);
+        self.pending.expect(1);
+        Ok(())
+    }
+
+    /// What was set aside for `count` light sends is not needed any more, or is to be used.
+    fn use_aside(&mut self, count: u32) {
+        self.requests.put_back(count * LIGHT_SLOTS);
+        self.pending.expect_no_more(count as usize);
+    }
+
+    /// The light sends to `dest` enter its pending send queue, as if they had been there from the start.
+    pub(in crate::device) fn enter_lights(&mut self, dest: Rank) {
+        if self.lights.is_empty() {
+            return;
+        }
+        let rules = self.rules();
+        for light in self.lights.to(dest) {
+            let slot = match self.lights.at(light).stage {
+                Stage::Unsent { slot, .. } => {
+                    self.requests.at_mut(slot).state = State::Pending(Offer::Unsent);
+                    self.lights.free(light);
+                    slot
+                }
+                _ => {
+                    let slot = self.insert_offered(light);
+                    self.lights.queued(light, slot);
+                    slot
+                }
+            };
+            self.use_aside(1);
+            self.pending
+                .enter_light(&mut self.requests, dest, slot, rules);
+        }
+    }
+
+    /// The request of a light send that has left, which the program has been told is complete.
+    fn insert_offered(&mut self, light: LightId) -> u32 {
+        let from = self.lights.at(light);
+        let pattern = Pattern {
+            source: Some(from.dest),
+            tag: Some(from.tag),
+            context: from.context,
+        };
+        let offered = State::Pending(Offer::Unanswered);
+        let request = Request {
+            length: from.length.into(),
+            in_order: true,
+            light: Some(light),
+            ..Request::new(offered, pattern, Span::EMPTY)
+        };
+        let id = self.requests.insert(request).expect("set aside for it");
+        self.requests.forget(id);
+        id.index()
+    }
+
+    /// Priority packets that are owed: notices, and CTSs for receives that matched a record without a
+    /// buffer. Returns how many were sent.
+    #[inline]
+    pub(crate) fn send_owed<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
+        match self.peers.owes_notices() || !self.owing.is_empty() {
+            true => self.pay_owed(port, memory),
+            false => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn pay_owed<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
+        let mut sent = 0;
+        while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
+            if let Some((source, age)) = self.peers.pay() {
+                let notice = self.notice(memory, source, age);
+                let (class, bytes) = (Class::Priority, notice.bytes());
+                let header = self.header(wire::RESEND_ALL);
+                self.send_now(port, class, source, header, bytes, |out| notice.emit(out));
+                self.stats.resend_all_sent += 1;
+            } else if let Some((dest, fields)) = self.next_owed_cts() {
+                self.send_cts(port, dest, &fields);
+                self.stats.cts_sent += 1;
+            } else {
+                break;
+            }
+            sent += 1;
+        }
+        sent
+    }
+
+    /// Answers for which nobody waits: called when nothing comes that they could leave with. Returns how
+    /// many were sent.
+    pub(crate) fn send_late<P: Port>(&mut self, port: &mut P) -> usize {
+        let mut sent = 0;
+        while !self.late.is_empty()
+            && port.can_inject(Class::Priority)
+            && let Some(late) = self.late.pop()
+        {
+            self.send_cts(port, late.source, &late.fields());
+            self.stats.cts_merged += u64::from(late.count) - 1;
+            sent += 1;
+        }
+        sent
+    }
+
+    fn send_cts<P: Port>(&self, port: &mut P, dest: Rank, fields: &Fields) {
+        let cts = fields.emit(wire::CTS).bytes;
+        let header = self.header(wire::CTS);
+        self.send_now(port, Class::Priority, dest, header, cts.len(), |out| {
+            out.copy_from_slice(&cts)
+        });
+    }
+
+    #[inline]
+    pub(crate) fn header(&self, handler: u8) -> Header {
+        Header {
+            handler,
+            source: self.here,
+            argument: 0,
+            place: None,
+        }
+    }
+
+    /// Sends a packet that there is room for: whoever takes a debt off its list, or chooses an offer, has
+    /// looked before.
+    fn send_now<P: Port>(
+        &self,
+        port: &mut P,
+        class: Class,
+        dest: Rank,
+        header: Header,
+        bytes: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
+        let dest = self.coord(dest);
+        let sent = tx::short(port, class, dest, header, bytes, fill);
+        assert!(sent, "room was there before it was chosen");
+    }
+
+    fn coord(&self, rank: Rank) -> Coord {
+        self.shape.coord(rank).expect("a rank of this job")
+    }
+
+    /// Offers and data, by turns, while the injection FIFO has room. Returns the packets sent.
+    pub(crate) fn send_pending<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
+        let mut sent = 0;
+        while sent < STEP_PACKETS {
+            let before = sent;
+            if self.stream.is_some() {
+                sent += self.push_stream(port, memory);
+            }
+            if self.stream.is_none() {
+                sent += usize::from(self.offer_next(port, memory));
+            }
+            if !self.transfers.is_empty() {
+                sent += self.push_next_transfer(port, memory);
+            }
+            if sent == before {
+                break;
+            }
+        }
+        sent
+    }
+
+    fn offer_next<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> bool {
+        if !port.can_inject(Class::Normal) {
+            return false;
+        }
+        if let Some((dest, age)) = self.peers.pay_done() {
+            self.send_done(port, dest, Done { age, more: false });
+            return true;
+        }
+        if self.lights.next_unsent().is_some() {
+            self.send_light(port, memory);
+            return true;
+        }
+        if self.send_cancel(port) {
+            return true;
+        }
+        let rules = self.rules();
+        let (dest, slot, standing) = match self.pending.next(&mut self.requests, rules) {
+            None => return false,
+            Some((dest, Next::Offer(slot, standing))) => (dest, slot, standing),
+            Some((dest, Next::Done { more })) => {
+                self.send_done(
+                    port,
+                    dest,
+                    Done {
+                        age: self.peers.ages(dest).to,
+                        more,
+                    },
+                );
+                return true;
+            }
+        };
+        let (id, request) = self.requests.named_mut(slot);
+        let (span, length) = (request.span, request.length as usize);
+        let is_standard = request.mode == Mode::Standard;
+        // A posted receive that takes no other source's messages is sure to take what it has asked for; and
+        // two trips have been spent already.
+        let limit = match request.asked {
+            Some(Asked { exact: true, .. }) => 2 * self.eager_limit,
+            _ if standing.eager && is_standard => self.eager_limit,
+            _ => 0,
+        };
+        let eager = length > INLINE_BYTES && length <= limit;
+        request.eager = eager;
+        let light = request.light;
+        let rts = Rts {
+            context: request.context,
+            tag: request.tag.unwrap_or(0),
+            length: request.length,
+            request: id.0,
+            age: self.peers.ages(dest).to,
+            synchronous: !is_standard,
+            inline: length <= INLINE_BYTES,
+            eager,
+            in_order: standing.in_order,
+            more: standing.more,
+            follows: standing.follows,
+            patient: light.is_some(),
+            asked: request.asked.map(|asked| asked.receive),
+        };
+        let data = if rts.inline { length } else { 0 };
+        self.send_rts(port, dest, &rts, data, |adi, out| {
+            adi.read(memory, light, span, 0, out)
+        });
+        if eager {
+            self.stream = Some(Stream {
+                slot,
+                transfer: Transfer {
+                    target: id.0,
+                    offset: 0,
+                    end: length as u32,
+                    in_order: true,
+                },
+            });
+            self.stats.eager_sent += 1;
+        }
+        true
+    }
+
+    /// The next light send leaves, and its request is complete.
+    #[inline]
+    fn send_light<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) {
+        let Some(id) = self.lights.next_unsent() else {
+            return;
+        };
+        let light = *self.lights.at(id);
+        let Stage::Unsent { slot, .. } = light.stage else {
+            unreachable!("it is still to leave")
+        };
+        self.lights.leave(|span, out| memory.read(span, 0, out));
+        let rts = Rts {
+            context: light.context,
+            tag: light.tag,
+            length: light.length.into(),
+            request: self.lights.name(id).0,
+            age: self.peers.ages(light.dest).to,
+            synchronous: false,
+            inline: true,
+            eager: false,
+            // There is no queue: everything before it has been accepted, or is light too.
+            in_order: true,
+            more: false,
+            follows: false,
+            patient: true,
+            asked: None,
+        };
+        let bytes = light.length.into();
+        self.send_rts(port, light.dest, &rts, bytes, |adi, out| {
+            out.copy_from_slice(adi.lights.bytes(id))
+        });
+        self.finish(slot, false);
+    }
+
+    /// Sends an RTS with so many bytes of data, which `read` writes; and with it an answer that is late.
+    fn send_rts<P: Port>(
+        &mut self,
+        port: &mut P,
+        dest: Rank,
+        rts: &Rts,
+        data: usize,
+        read: impl FnOnce(&Adi, &mut [u8]),
+    ) {
+        let mut bytes = rts.bytes() + data;
+        let late = match bytes + MERGED_BYTES <= SHORT_BYTES {
+            true => self.take_late(dest),
+            false => None,
+        };
+        let mut header = self.header(wire::RTS);
+        if let Some(late) = late {
+            header.argument = late.count.into();
+            bytes += MERGED_BYTES;
+            self.stats.cts_merged += u64::from(late.count);
+        }
+        self.stats.rts_sent += 1;
+        self.send_now(port, Class::Normal, dest, header, bytes, |out| {
+            let rest = rts.emit(out);
+            let Some(late) = late else {
+                return read(self, rest);
+            };
+            let (data, merged) = rest.split_at_mut(data);
+            read(self, data);
+            merged.copy_from_slice(&late.request.to_le_bytes());
+        });
+    }
+
+    /// Reads a message's data: out of the light send that it was, or of the program's buffer.
+    fn read<M: UserMemory + ?Sized>(
+        &self,
+        memory: &M,
+        light: Option<LightId>,
+        span: Span,
+        offset: usize,
+        out: &mut [u8],
+    ) {
+        match light {
+            Some(light) => out.copy_from_slice(&self.lights.bytes(light)[offset..][..out.len()]),
+            None => memory.read(span, offset, out),
+        }
+    }
+
+    /// Goes on with the message whose data follows its RTS. It goes out before anything else is offered, so
+    /// that a receiver never has more than one such message of a source to find a place for.
+    fn push_stream<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
+        let Some(Stream { slot, mut transfer }) = self.stream else {
+            return 0;
+        };
+        let request = self.requests.at(slot);
+        let (span, dest, state) = (request.span, request.peer, request.state);
+        let dest = self.coord(dest.expect("a send has a destination"));
+        let sent = transfer.push(
+            port,
+            self.here,
+            dest,
+            wire::EAGER,
+            TURN_PACKETS,
+            |offset, out| memory.read(span, offset as usize, out),
+        );
+        self.stream = (!transfer.is_out()).then_some(Stream { slot, transfer });
+        if transfer.is_out() && state == State::Streaming {
+            self.finish(slot, false);
+        }
+        sent
+    }
+
+    /// The program cancels the send in `slot`: true when that ends it at once.
+    pub(crate) fn withdraw(&mut self, slot: u32) -> bool {
+        if self.requests.at(slot).state == State::Light
+            && let Some(dest) = self.requests.at(slot).peer
+        {
+            self.enter_lights(dest);
+        }
+        let request = self.requests.at_mut(slot);
+        match (request.state, request.withdrawal) {
+            (State::Pending(Offer::Unanswered), _) => request.withdrawal = Withdrawal::Wanted,
+            (State::Pending(offer), _) => {
+                let dest = request.peer.expect("a send has a destination");
+                // A notice asks for what has been refused.
+                let is_known = offer == Offer::Refused || request.asked.is_some();
+                let rules = self.rules();
+                self.pending.withdraw(&mut self.requests, dest, slot, rules);
+                if !is_known {
+                    self.finish(slot, true);
+                    return true;
+                }
+                // A probe there may have seen it, and must not see it any more.
+                let request = self.requests.at_mut(slot);
+                request.state = State::Held;
+                request.withdrawal = Withdrawal::Refused;
+                self.cancels.push(&mut self.requests, slot);
+            }
+            (State::Held, Withdrawal::None | Withdrawal::Wanted) => {
+                request.withdrawal = Withdrawal::Unasked;
+                self.cancels.push(&mut self.requests, slot);
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Asks the receiver of one message that it knows of, and whose sender wants it back, to forget it.
+    fn send_cancel<P: Port>(&mut self, port: &mut P) -> bool {
+        if self.cancels.is_empty() {
+            return false;
+        }
+        let slot = self.cancels.head();
+        self.cancels.remove(&mut self.requests, slot);
+        let request = self.requests.at_mut(slot);
+        let refused = request.withdrawal == Withdrawal::Refused;
+        request.withdrawal = Withdrawal::Asked;
+        let dest = request.peer.expect("a send has a destination");
+        let [a, b, c, d] = self.requests.id(slot).0.to_le_bytes();
+        let (bytes, header) = (wire::CANCEL_BYTES, self.header(wire::CANCEL));
+        self.send_now(port, Class::Normal, dest, header, bytes, |out| {
+            out.copy_from_slice(&[a, b, c, d, refused.into()])
+        });
+        true
+    }
+
+    pub(in crate::device) fn take_cancelled(&mut self, arrival: &Arrival<'_>) {
+        let Some((_, slot, _)) = self.answered(arrival) else {
+            return;
+        };
+        let request = self.requests.at(slot);
+        if (request.state, request.withdrawal) == (State::Held, Withdrawal::Asked) {
+            self.finish(slot, true);
+        } else {
+            self.stats.malformed += 1;
+        }
+    }
+
+    fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
+        let header = self.header(wire::DONE);
+        self.send_now(port, Class::Normal, dest, header, Done::BYTES, |out| {
+            out.copy_from_slice(&done.emit());
+        });
+        self.stats.done_sent += 1;
+    }
+
+    fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
+        let slot = self.transfers.head();
+        let request = self.requests.at(slot);
+        let (State::Sending(mut transfer), span, light, Some(dest)) =
+            (request.state, request.span, request.light, request.peer)
+        else {
+            unreachable!("the list of transfers holds sends under way")
+        };
+        let dest = self.coord(dest);
+        let sent = transfer.push(
+            port,
+            self.here,
+            dest,
+            wire::DATA,
+            TURN_PACKETS,
+            |offset, out| {
+                self.read(memory, light, span, offset as usize, out);
+            },
+        );
+        if transfer.is_out() {
+            self.transfers.remove(&mut self.requests, slot);
+            self.finish(slot, false);
+        } else {
+            self.requests.at_mut(slot).state = State::Sending(transfer);
+            if sent > 0 {
+                self.transfers.rotate(&mut self.requests);
+            }
+        }
+        sent
+    }
+
+    /// The pending or held send that an answer from `source` names; `None`, and counted, when it names
+    /// none.
+    fn answered(&mut self, arrival: &Arrival<'_>) -> Option<(Rank, u32, Fields)> {
+        let named = Fields::parse(arrival.bytes).and_then(|fields| {
+            let source = self.shape.rank(arrival.source)?;
+            Some((source, self.named_by(source, fields.request)?, fields))
+        });
+        if named.is_none() {
+            self.stats.malformed += 1;
+        }
+        named
+    }
+
+    /// The slot of the pending or held send that `dest` names so, one that was light included.
+    fn named_by(&self, dest: Rank, name: u32) -> Option<u32> {
+        let id = RequestId(name);
+        if let Some(light) = self.lights.find(id, dest) {
+            let Stage::Queued { slot } = self.lights.at(light).stage else {
+                return None;
+            };
+            return Some(slot);
+        }
+        let request = self.requests.get(id)?;
+        let ours =
+            matches!(request.state, State::Pending(_) | State::Held) && request.peer == Some(dest);
+        ours.then_some(id.index())
+    }
+
+    /// A light send to `dest` that has left and has no other answer has been taken, with the `before` ones
+    /// before it. False when it is none, or not so many have left.
+    fn light_taken(&mut self, dest: Rank, name: u32, before: u8) -> bool {
+        let light = self.lights.find(RequestId(name), dest);
+        let taken = light.is_some_and(|light| self.lights.taken(light, before));
+        if taken {
+            let count = u32::from(before) + 1;
+            self.use_aside(count);
+            self.stats.cts_received += u64::from(count);
+        }
+        taken
+    }
+
+    /// Takes the protocol's step for the pending send in `slot`; `None`, and counted, when no such answer
+    /// was due.
+    fn step(&mut self, slot: u32, reply: Reply) -> Option<Step> {
+        let step = match (self.requests.at(slot).state, reply) {
+            (State::Pending(offer), reply) => on_answer(offer, reply),
+            (State::Held, Reply::Cts) => Some(Step::Send),
+            _ => None,
+        };
+        if step.is_none() {
+            self.stats.malformed += 1;
+        }
+        step
+    }
+
+    pub(in crate::device) fn take_reply(&mut self, arrival: &Arrival<'_>, reply: Reply) {
+        if let Some(dest) = self.shape.rank(arrival.source)
+            && let Some(fields) = Fields::parse(arrival.bytes)
+            && let Some(light) = self.lights.find(RequestId(fields.request), dest)
+            && !matches!(self.lights.at(light).stage, Stage::Queued { .. })
+        {
+            let taken = reply == Reply::Cts && fields.complete;
+            if taken && self.light_taken(dest, fields.request, fields.before) {
+                return;
+            }
+            self.enter_lights(dest);
+        }
+        let Some((dest, slot, fields)) = self.answered(arrival) else {
+            return;
+        };
+        if reply == Reply::Cts {
+            self.stats.cts_received += 1;
+        }
+        if fields.before > 0 {
+            let is_offered = self.requests.at(slot).is_offered_to(dest);
+            let before = self.requests.prev_in::<QUEUE>(slot);
+            if !is_offered || !self.all_taken(dest, before, fields.before.into()) {
+                self.stats.malformed += 1;
+            }
+        }
+        let Some(step) = self.step(slot, reply) else {
+            return;
+        };
+        if matches!(self.requests.at(slot).state, State::Pending(_)) {
+            let answered = match step {
+                Step::Send | Step::Hold => Answered::Taken,
+                Step::Stay if fields.stale => Answered::Stale,
+                Step::Stay => Answered::Refused,
+            };
+            let rules = self.rules();
+            self.pending.answered(
+                &mut self.requests,
+                dest,
+                slot,
+                answered,
+                fields.scarce,
+                rules,
+            );
+        }
+        let streams = self.stream.is_some_and(|stream| stream.slot == slot);
+        let withdrawal = self.requests.at(slot).withdrawal;
+        if matches!(withdrawal, Withdrawal::Unasked | Withdrawal::Refused) {
+            // A receive has matched it before its receiver could be asked.
+            self.cancels.remove(&mut self.requests, slot);
+            self.requests.at_mut(slot).withdrawal = Withdrawal::Asked;
+        }
+        if step == Step::Send && fields.stream && self.requests.at(slot).eager {
+            match streams {
+                true => self.requests.at_mut(slot).state = State::Streaming,
+                false => self.finish(slot, false),
+            }
+            return;
+        }
+        if streams {
+            // The receiver had no place for it.
+            self.stream = None;
+        }
+        match step {
+            Step::Send => {
+                // It is not taken back any more; and when it has finished, nobody may be asking for it.
+                self.begin_transfer(slot, &fields);
+                return;
+            }
+            Step::Hold => self.requests.at_mut(slot).state = State::Held,
+            Step::Stay => {}
+        }
+        if self.requests.at(slot).withdrawal == Withdrawal::Wanted {
+            self.withdraw(slot);
+        }
+    }
+
+    /// The `total` offers to `dest` that end with that in the slot `last` have been taken, data and all. False
+    /// when there are no such offers.
+    fn all_taken(&mut self, dest: Rank, last: u32, total: u32) -> bool {
+        let rules = self.rules();
+        let Adi {
+            pending,
+            requests,
+            lights,
+            ..
+        } = self;
+        let finish = |requests: &mut RequestPool, slot| {
+            if let Some(light) = requests.finish(slot, false) {
+                lights.free(light);
+            }
+        };
+        let all = pending.all_taken(requests, dest, last, total, rules, finish);
+        if all {
+            self.stats.cts_received += u64::from(total);
+        }
+        all
+    }
+
+    /// An RTS of `dest` says that our message `request` and those offered directly before it, `count` in all,
+    /// have been taken. False when there are no such messages.
+    pub(crate) fn take_merged(&mut self, dest: Rank, request: u32, count: u16) -> bool {
+        let Ok(before) = u8::try_from(count.saturating_sub(1)) else {
+            return false;
+        };
+        if self.light_taken(dest, request, before) {
+            return true;
+        }
+        let slot = self.named_by(dest, request);
+        let slot = slot.filter(|&slot| self.requests.at(slot).is_offered_to(dest));
+        slot.is_some_and(|slot| self.all_taken(dest, slot, count.into()))
+    }
+
+    fn begin_transfer(&mut self, slot: u32, fields: &Fields) {
+        let length = self.requests.at(slot).length;
+        if fields.complete || fields.wanted == 0 {
+            self.finish(slot, false);
+        } else {
+            // A receiver cannot want more than there is; if one does, it gets what there is.
+            let end = fields.wanted.min(length);
+            let transfer = Transfer {
+                target: fields.target,
+                offset: 0,
+                end,
+                in_order: false,
+            };
+            self.requests.at_mut(slot).state = State::Sending(transfer);
+            self.transfers.push(&mut self.requests, slot);
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! The device's messages on the wire, little-endian.
+//!
+//! ```text
+//!   RTS        0..2 context   2 flags   3 age   4..8 tag   8..12 length   12..16 sender's request
+//!              16..20 receive asked for (if the flag says so)   then the data
+//!              then, where the header's argument is not 0, the name of a message of the other direction:
+//!              it and those offered directly before it, so many in all, have been taken with their data
+//!   DONE       0 age   1 flags
+//!   answers    0..4 sender's request   4..8 receiver's handle   8..12 bytes wanted   12 flags
+//!              13 offers directly before this one that have been taken with their data
+//!   resendAll  0 age   1 number of entries   2..4 room   then entries of 10 bytes:
+//!              0..2 context   2..6 tag (-1: any)   6..10 receive, the top bit set if from this source only
+//!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
+//!   CANCEL     0..4 sender's request, 4 not 0: it was refused
+//!   ARRIVE, RELEASE   no data; the dimension is the header's argument
+//!   EAGER    as DATA, but the place is the sender's request, since the answer has not come yet
+//! ```
+//! With the network's and the message layer's headers of 8 bytes each an RTS without data is one 32-byte
+//! chunk: 16 bytes of envelope were enough for Blue Gene/Q too.
+#![forbid(unsafe_code)]
+
+use msg_layer::handler::{ANSWER_BYTES, Answer};
+use msg_layer::header::SHORT_BYTES;
+
+use crate::device::envelope::{Context, Envelope, Rank, Tag};
+use crate::device::protocol::Age;
+
+/// Handler number of RTS (request).
+pub const RTS: u8 = 1;
+/// Handler number of data packets (request; never answered).
+pub const DATA: u8 = 2;
+/// Handler number of DONE (request; never answered).
+pub const DONE: u8 = 3;
+/// Handler number of eager data packets (request; never answered).
+pub const EAGER: u8 = 4;
+/// Bytes of CANCEL.
+pub const CANCEL_BYTES: usize = 5;
+/// Handler number of CANCEL (request).
+pub const CANCEL: u8 = 5;
+/// Handler number of CTS (answer).
+pub const CTS: u8 = 1;
+/// Handler number of NCTSD (answer).
+pub const NCTSD: u8 = 2;
+/// Handler number of NCTS (answer).
+pub const NCTS: u8 = 3;
+/// Handler number of resendAll (answer).
+pub const RESEND_ALL: u8 = 4;
+/// Handler number of CANCELLED (answer; as the other answers).
+pub const CANCELLED: u8 = 7;
+/// Handler number of the barrier's arrivals (priority; no data, the argument is the dimension).
+pub const ARRIVE: u8 = 5;
+/// Handler number of the barrier's release along a line (priority; likewise).
+pub const RELEASE: u8 = 6;
+
+/// Bytes of an RTS before its data, when it was not asked for.
+pub const RTS_BYTES: usize = 16;
+/// Bytes that naming the receive which asked for it adds to an RTS.
+pub const ASKED_BYTES: usize = 4;
+/// Bytes that answering messages of the other direction adds to an RTS.
+pub const MERGED_BYTES: usize = 4;
+/// Greatest message in bytes that travels inside its RTS.
+pub const INLINE_BYTES: usize = SHORT_BYTES - RTS_BYTES - ASKED_BYTES;
+
+const FLAG_SYNCHRONOUS: u8 = 1;
+const FLAG_INLINE: u8 = 2;
+const FLAG_IN_ORDER: u8 = 4;
+const FLAG_MORE: u8 = 8;
+const FLAG_ASKED: u8 = 16;
+const FLAG_EAGER: u8 = 32;
+const FLAG_FOLLOWS: u8 = 64;
+const FLAG_PATIENT: u8 = 128;
+const FLAG_COMPLETE: u8 = 1;
+const FLAG_STALE: u8 = 2;
+const FLAG_STREAM: u8 = 4;
+const FLAG_SCARCE: u8 = 8;
+
+/// Ready to send: offers a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rts {
+    /// The message's context.
+    pub context: Context,
+    /// The message's tag.
+    pub tag: Tag,
+    /// The message's length in bytes.
+    pub length: u32,
+    /// The sender's name for the message.
+    pub request: u32,
+    /// The age under which it is offered.
+    pub age: Age,
+    /// Must not be buffered: CTS means that a receive has matched.
+    pub synchronous: bool,
+    /// The data follows in the same packet.
+    pub inline: bool,
+    /// The data follows in packets of its own, without waiting for the answer.
+    pub eager: bool,
+    /// Everything before it has been accepted, or offered in order under the same age.
+    pub in_order: bool,
+    /// Other messages to the same receiver stand refused.
+    pub more: bool,
+    /// Another offer to the same receiver comes next.
+    pub follows: bool,
+    /// The sender has completed the message: nobody waits for its answer.
+    pub patient: bool,
+    /// The posted receive (the receiver's name) for which a notice asked for it.
+    pub asked: Option<u32>,
+}
+
+impl Rts {
+    /// The envelope of the message, which `source` offers.
+    pub fn envelope(&self, source: Rank) -> Envelope {
+        Envelope {
+            source,
+            tag: self.tag,
+            context: self.context,
+        }
+    }
+
+    /// Bytes of the RTS before its data.
+    pub fn bytes(&self) -> usize {
+        RTS_BYTES + if self.asked.is_some() { ASKED_BYTES } else { 0 }
+    }
+
+    /// Writes the RTS and returns where the data goes, if it travels along.
+    pub fn emit<'o>(&self, out: &'o mut [u8]) -> &'o mut [u8] {
+        let (head, data) = out.split_at_mut(self.bytes());
+        let flags = flags([
+            (self.synchronous, FLAG_SYNCHRONOUS),
+            (self.inline, FLAG_INLINE),
+            (self.eager, FLAG_EAGER),
+            (self.in_order, FLAG_IN_ORDER),
+            (self.more, FLAG_MORE),
+            (self.follows, FLAG_FOLLOWS),
+            (self.patient, FLAG_PATIENT),
+            (self.asked.is_some(), FLAG_ASKED),
+        ]);
+        head[0..2].copy_from_slice(&self.context.to_le_bytes());
+        head[2] = flags;
+        head[3] = self.age;
+        head[4..8].copy_from_slice(&self.tag.to_le_bytes());
+        head[8..12].copy_from_slice(&self.length.to_le_bytes());
+        head[12..16].copy_from_slice(&self.request.to_le_bytes());
+        if let Some(receive) = self.asked {
+            head[16..20].copy_from_slice(&receive.to_le_bytes());
+        }
+        data
+    }
+
+    /// Reads an RTS and the data that travels along; `None` when it contradicts itself.
+    pub fn parse(bytes: &[u8]) -> Option<(Rts, &[u8])> {
+        let (head, mut data) = bytes.split_first_chunk::<RTS_BYTES>()?;
+        let flag = |flag: u8| head[2] & flag != 0;
+        let asked = match flag(FLAG_ASKED) {
+            true => {
+                let (receive, rest) = data.split_first_chunk::<ASKED_BYTES>()?;
+                data = rest;
+                Some(u32::from_le_bytes(*receive))
+            }
+            false => None,
+        };
+        let rts = Rts {
+            context: u16::from_le_bytes([head[0], head[1]]),
+            tag: word(head, 4) as i32,
+            length: word(head, 8),
+            request: word(head, 12),
+            age: head[3],
+            synchronous: flag(FLAG_SYNCHRONOUS),
+            inline: flag(FLAG_INLINE),
+            eager: flag(FLAG_EAGER),
+            in_order: flag(FLAG_IN_ORDER),
+            more: flag(FLAG_MORE),
+            follows: flag(FLAG_FOLLOWS),
+            patient: flag(FLAG_PATIENT),
+            asked,
+        };
+        let expected = if rts.inline { rts.length as usize } else { 0 };
+        (data.len() == expected && rts.tag >= 0).then_some((rts, data))
+    }
+}
+
+/// A byte with the flags that are set.
+fn flags<const N: usize>(all: [(bool, u8); N]) -> u8 {
+    all.iter()
+        .fold(0, |flags, &(set, flag)| flags | if set { flag } else { 0 })
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// The sender has carried out a notice that asked for nothing it has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done {
+    /// The notice's age.
+    pub age: Age,
+    /// Messages to the receiver stand refused.
+    pub more: bool,
+}
+
+impl Done {
+    /// Bytes on the wire.
+    pub const BYTES: usize = 2;
+
+    /// The message's bytes.
+    pub fn emit(&self) -> [u8; Self::BYTES] {
+        [self.age, u8::from(self.more)]
+    }
+
+    /// Reads the message; `None` when it is cut short.
+    pub fn parse(bytes: &[u8]) -> Option<Done> {
+        let [age, flags] = *bytes.first_chunk::<{ Self::BYTES }>()?;
+        Some(Done {
+            age,
+            more: flags != 0,
+        })
+    }
+}
+
+/// A receive that a notice names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// The context asked for.
+    pub context: Context,
+    /// The tag asked for; `None`: any.
+    pub tag: Option<Tag>,
+    /// The receiver's name for the receive.
+    pub receive: u32,
+    /// It takes messages of this source only.
+    pub exact: bool,
+}
+
+/// Most receives that one notice names; for more, everything is asked for.
+pub const NOTICE_ENTRIES: usize = 20;
+/// Room that stands for "everything".
+pub const ROOM_FOR_ALL: u16 = u16::MAX;
+const NOTICE_BYTES: usize = 4;
+const ENTRY_BYTES: usize = 10;
+/// A request's name leaves the top bit clear.
+const EXACT: u32 = 1 << 31;
+
+/// resendAll: what may be offered again, under a new age.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResendAll {
+    /// The new age.
+    pub age: Age,
+    /// Messages from the head of the pending send queue that there is room for.
+    pub room: u16,
+    /// Receives posted since the last notice, in the order of posting.
+    pub entries: heapless::Vec<Entry, NOTICE_ENTRIES>,
+}
+
+impl ResendAll {
+    /// Bytes on the wire.
+    pub fn bytes(&self) -> usize {
+        NOTICE_BYTES + ENTRY_BYTES * self.entries.len()
+    }
+
+    /// Writes the message.
+    pub fn emit(&self, out: &mut [u8]) {
+        out[0] = self.age;
+        out[1] = self.entries.len() as u8;
+        out[2..4].copy_from_slice(&self.room.to_le_bytes());
+        for (entry, out) in self
+            .entries
+            .iter()
+            .zip(out[NOTICE_BYTES..].chunks_exact_mut(ENTRY_BYTES))
+        {
+            out[0..2].copy_from_slice(&entry.context.to_le_bytes());
+            out[2..6].copy_from_slice(&entry.tag.unwrap_or(-1).to_le_bytes());
+            let exact = if entry.exact { EXACT } else { 0 };
+            out[6..10].copy_from_slice(&(entry.receive & !EXACT | exact).to_le_bytes());
+        }
+    }
+
+    /// Reads the message; `None` when it contradicts itself.
+    pub fn parse(bytes: &[u8]) -> Option<ResendAll> {
+        let (head, rest) = bytes.split_first_chunk::<NOTICE_BYTES>()?;
+        if rest.len() != head[1] as usize * ENTRY_BYTES {
+            return None;
+        }
+        let entry = |bytes: &[u8]| Entry {
+            context: u16::from_le_bytes([bytes[0], bytes[1]]),
+            tag: Some(word(bytes, 2) as i32).filter(|&tag| tag >= 0),
+            receive: word(bytes, 6) & !EXACT,
+            exact: word(bytes, 6) & EXACT != 0,
+        };
+        let mut entries = heapless::Vec::new();
+        for bytes in rest.chunks_exact(ENTRY_BYTES) {
+            entries.push(entry(bytes)).ok()?;
+        }
+        Some(ResendAll {
+            age: head[0],
+            room: u16::from_le_bytes([head[2], head[3]]),
+            entries,
+        })
+    }
+}
+
+/// An answer's fields; which of them count depends on the message.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Fields {
+    /// The sender's name for its message.
+    pub request: u32,
+    /// CTS: the receiver's name for the place of the data.
+    pub target: u32,
+    /// CTS: bytes of the message that the receiver wants.
+    pub wanted: u32,
+    /// CTS: the data has come with the RTS, none is wanted.
+    pub complete: bool,
+    /// NCTS: the offer could not be judged; it may be made again without being asked for.
+    pub stale: bool,
+    /// CTS: the data that is coming eagerly is being taken; none other is wanted.
+    pub stream: bool,
+    /// The receiver's MPI memory runs low: send nothing eagerly for the time being.
+    pub scarce: bool,
+    /// So many offers directly before this one have been taken, data and all, and have no other answer.
+    pub before: u8,
+}
+
+impl Fields {
+    /// The answer with handler number `handler`.
+    pub fn emit(&self, handler: u8) -> Answer {
+        let mut bytes = [0; ANSWER_BYTES];
+        bytes[0..4].copy_from_slice(&self.request.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.target.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.wanted.to_le_bytes());
+        bytes[12] = flags([
+            (self.complete, FLAG_COMPLETE),
+            (self.stale, FLAG_STALE),
+            (self.stream, FLAG_STREAM),
+            (self.scarce, FLAG_SCARCE),
+        ]);
+        bytes[13] = self.before;
+        Answer {
+            handler,
+            argument: 0,
+            bytes,
+        }
+    }
+
+    /// Reads an answer; `None` when it is cut short.
+    pub fn parse(bytes: &[u8]) -> Option<Fields> {
+        let head = bytes.first_chunk::<ANSWER_BYTES>()?;
+        Some(Fields {
+            request: word(head, 0),
+            target: word(head, 4),
+            wanted: word(head, 8),
+            complete: head[12] & FLAG_COMPLETE != 0,
+            stale: head[12] & FLAG_STALE != 0,
+            stream: head[12] & FLAG_STREAM != 0,
+            scarce: head[12] & FLAG_SCARCE != 0,
+            before: head[13],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_rts_reads_back_as_it_was_written_and_a_contradiction_is_refused() {
+        for asked in [None, Some(0x7FFF_FFFF)] {
+            for bits in 0..16 {
+                let rts = Rts {
+                    context: 3,
+                    tag: 77,
+                    length: 2,
+                    request: 9,
+                    age: 255,
+                    synchronous: bits & 1 != 0,
+                    inline: bits & 2 != 0,
+                    eager: bits & 1 != 0,
+                    in_order: bits & 4 != 0,
+                    more: bits & 8 != 0,
+                    follows: bits & 4 != 0,
+                    patient: bits & 8 != 0,
+                    asked,
+                };
+                let len = rts.bytes() + if rts.inline { 2 } else { 0 };
+                let mut bytes = vec![0; len];
+                rts.emit(&mut bytes).fill(7);
+                let data = if rts.inline { &[7, 7][..] } else { &[] };
+                assert_eq!(Rts::parse(&bytes), Some((rts, data)));
+                assert_eq!(Rts::parse(&bytes[..len - 1]), None, "cut short");
+                Rts { tag: -1, ..rts }.emit(&mut bytes);
+                assert_eq!(
+                    Rts::parse(&bytes),
+                    None,
+                    "no message has a wildcard for a tag"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_reads_back_as_it_was_written() {
+        let fields = Fields {
+            request: 1,
+            target: 0x8000_0002,
+            wanted: 3,
+            complete: true,
+            stale: false,
+            stream: false,
+            scarce: true,
+            before: 7,
+        };
+        for fields in [
+            fields,
+            Fields {
+                complete: false,
+                stale: true,
+                stream: true,
+                scarce: false,
+                ..fields
+            },
+        ] {
+            let answer = fields.emit(CTS);
+            assert_eq!(Fields::parse(&answer.bytes), Some(fields));
+            assert_eq!(Fields::parse(&answer.bytes[..15]), None);
+        }
+    }
+
+    #[test]
+    fn a_notice_reads_back_as_it_was_written() {
+        let mut notice = ResendAll {
+            age: 200,
+            room: 7,
+            entries: heapless::Vec::new(),
+        };
+        for tag in 0..=NOTICE_ENTRIES as i32 {
+            let mut bytes = vec![0; notice.bytes()];
+            notice.emit(&mut bytes);
+            assert!(bytes.len() <= SHORT_BYTES);
+            assert_eq!(ResendAll::parse(&bytes), Some(notice.clone()));
+            assert_eq!(ResendAll::parse(&bytes[..bytes.len() - 1]), None);
+            let tag = Some(tag).filter(|tag| tag % 2 == 0);
+            let _ = notice.entries.push(Entry {
+                context: 1,
+                tag,
+                receive: 5,
+                exact: tag.is_none(),
+            });
+        }
+        assert_eq!(
+            Done::parse(&Done { age: 3, more: true }.emit()),
+            Some(Done { age: 3, more: true })
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! The room in a buffer that the program has attached for its buffered sends (MPI-3.1 section 3.6).
+//!
+//! A message lies in the buffer in one piece, without anything beside it, from the send until the device
+//! has finished with it. What is where is noted in the program's heap, not in the buffer, where the
+//! program could write over it.
+#![forbid(unsafe_code)]
+
+use alloc::vec::Vec;
+
+use crate::Adi;
+use crate::device::request::RequestId;
+use crate::mpi::error::Error;
+
+/// A message in the buffer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Piece {
+    offset: usize,
+    len: usize,
+    send: RequestId,
+}
+
+/// Which parts of the buffer are in use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Room {
+    bytes: usize,
+    /// In the order of their offsets.
+    pieces: Vec<Piece>,
+}
+
+/// Where a message is to lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// First byte in the buffer.
+    pub offset: usize,
+    /// Bytes.
+    pub len: usize,
+    before: usize,
+}
+
+impl Room {
+    /// An empty buffer of `bytes` bytes.
+    pub const fn new(bytes: usize) -> Self {
+        Room {
+            bytes,
+            pieces: Vec::new(),
+        }
+    }
+
+    /// Bytes of the whole buffer.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes that hold messages.
+    pub fn used(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.len).sum()
+    }
+
+    /// A place for `len` bytes behind everything else.
+    pub fn at_the_end(&self, len: usize) -> Option<Place> {
+        let offset = self.pieces.last().map_or(0, |last| last.offset + last.len);
+        (len <= self.bytes - offset).then_some(Place {
+            offset,
+            len,
+            before: self.pieces.len(),
+        })
+    }
+
+    /// The first place for `len` bytes.
+    pub fn anywhere(&self, len: usize) -> Option<Place> {
+        let mut offset = 0;
+        for (before, piece) in self.pieces.iter().enumerate() {
+            if len <= piece.offset - offset {
+                return Some(Place {
+                    offset,
+                    len,
+                    before,
+                });
+            }
+            offset = piece.offset + piece.len;
+        }
+        self.at_the_end(len)
+    }
+
+    /// Makes sure that the next [`Room::take`] needs no memory. Fails with [`Error::NoRoom`].
+    pub fn prepare(&mut self) -> Result<(), Error> {
+        self.pieces.try_reserve(1).map_err(|_| Error::NoRoom {
+            bytes: size_of::<Piece>(),
+        })
+    }
+
+    /// The message of request `send` lies at `place`, which was found since the last change.
+    pub fn take(&mut self, place: Place, send: RequestId) {
+        let piece = Piece {
+            offset: place.offset,
+            len: place.len,
+            send,
+        };
+        self.pieces.insert(place.before, piece);
+    }
+
+    /// Frees the parts whose messages the device has finished with, and their requests.
+    pub fn reclaim(&mut self, adi: &mut Adi) {
+        self.pieces.retain(|piece| adi.test(piece.send).is_none());
+    }
+
+    /// No message is left.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(room: &mut Room, place: Option<Place>, send: u32) -> usize {
+        let place = place.expect("a place");
+        room.prepare().expect("memory");
+        room.take(place, RequestId(send));
+        place.offset
+    }
+
+    #[test]
+    fn messages_fill_the_buffer_without_overlap() {
+        let mut room = Room::new(100);
+        for (send, len, offset) in [(1, 40, 0), (2, 0, 40), (3, 60, 40)] {
+            let place = room.at_the_end(len);
+            assert_eq!(put(&mut room, place, send), offset);
+        }
+        assert_eq!(room.used(), 100);
+        assert_eq!(room.anywhere(1), None);
+        let place = room.anywhere(0);
+        assert!(place.is_some(), "nothing fits anywhere");
+    }
+
+    #[test]
+    fn a_gap_is_found_and_kept_in_order() {
+        let mut room = Room::new(100);
+        for (send, len) in [(1, 30), (2, 30), (3, 30)] {
+            let place = room.at_the_end(len);
+            put(&mut room, place, send);
+        }
+        room.pieces.retain(|piece| piece.send != RequestId(2));
+        assert_eq!(room.at_the_end(20), None);
+        assert_eq!(room.anywhere(31), None);
+        let place = room.anywhere(20);
+        assert_eq!(put(&mut room, place, 4), 30);
+        let place = room.anywhere(10);
+        assert_eq!(put(&mut room, place, 5), 50);
+        assert_eq!(room.at_the_end(10).map(|place| place.offset), Some(90));
+        let offsets: Vec<usize> = room.pieces.iter().map(|piece| piece.offset).collect();
+        assert_eq!(offsets, [0, 30, 50, 60]);
+    }
+}

@@ -1,0 +1,431 @@
+//! Communicators, and point to point over spans: what the Rust and the C binding have in common.
+//!
+//! Arguments are checked here, once, for both bindings. Nothing here is typed yet: [`crate::rust::api`] and
+//! [`crate::c`] turn elements into bytes.
+#![forbid(unsafe_code)]
+
+use crate::Adi;
+use crate::Outcome;
+use crate::device::envelope::{Context, Pattern, Rank, Tag};
+use crate::device::kernel::{CallNote, Env, Kernel};
+use crate::device::memory::Span;
+use crate::device::recv::Probed;
+use crate::device::request::{Mode, RequestId};
+use crate::device::send::SendTo;
+use crate::mpi::call::{block_on, immediate};
+use crate::mpi::error::Error;
+
+/// MPI_ANY_SOURCE and MPI_ANY_TAG as call notes show them.
+const ANY_SOURCE_NOTE: i32 = -2;
+const ANY_TAG_NOTE: i32 = -1;
+
+/// What is known of a received or probed message (MPI-3.1 section 3.2.5).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Status {
+    /// Who sent it: a rank of the communicator.
+    pub source: Rank,
+    /// Its tag.
+    pub tag: Tag,
+    /// Its length in bytes; of a truncated message, what was received.
+    pub bytes: usize,
+}
+
+/// A group of processes that can talk to each other, and a context that keeps their messages apart from
+/// those of other communicators (MPI-3.1 chapter 6).
+#[derive(Clone, Copy)]
+pub struct Communicator<'e> {
+    pub(crate) env: &'e dyn Env,
+    seat: Seat<'e>,
+}
+
+/// A communicator without the carrier: the context, and this process's seat in the group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seat<'e> {
+    pub(crate) group: Group<'e>,
+    /// Even; the next odd one is for its collectives, so that they never match the program's own messages
+    /// (MPI-3.1 section 5.1).
+    pub(crate) context: Context,
+    pub(crate) rank: Rank,
+    pub(crate) size: Rank,
+}
+
+/// Which processes; a communicator's rank r is the group's r-th.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Group<'e> {
+    /// All, by their numbers.
+    All,
+    /// This one alone, by its number in the job.
+    One(Rank),
+    /// These, by their numbers in the job.
+    List(&'e [Rank]),
+}
+
+const WORLD_CONTEXT: Context = 0;
+const SELF_CONTEXT: Context = 2;
+/// The first context of a communicator that a program makes.
+pub(crate) const FIRST_MADE_CONTEXT: Context = 4;
+/// The bit that tells a context for collectives.
+const COLLECTIVE: Context = 1;
+
+/// The communicator's context to which `context` belongs.
+pub(crate) fn base(context: Context) -> Context {
+    context & !COLLECTIVE
+}
+
+impl Seat<'_> {
+    /// MPI_COMM_WORLD's.
+    pub(crate) fn world(rank: Rank, size: Rank) -> Self {
+        Seat {
+            group: Group::All,
+            context: WORLD_CONTEXT,
+            rank,
+            size,
+        }
+    }
+
+    /// MPI_COMM_SELF's, for the process with this number in the job.
+    pub(crate) fn own(world: Rank) -> Self {
+        Seat {
+            group: Group::One(world),
+            context: SELF_CONTEXT,
+            rank: 0,
+            size: 1,
+        }
+    }
+
+    pub(crate) fn to_world(self, rank: Rank) -> Rank {
+        match self.group {
+            Group::All => rank,
+            Group::One(world) => world,
+            Group::List(list) => list[rank as usize],
+        }
+    }
+
+    /// The rank of the process with this number in the job; only members send in a communicator's context.
+    pub(crate) fn in_group(self, world: Rank) -> Rank {
+        match self.group {
+            Group::All => world,
+            Group::One(_) => 0,
+            Group::List(list) => {
+                list.iter().position(|member| *member == world).unwrap_or(0) as Rank
+            }
+        }
+    }
+}
+
+impl<'e> Communicator<'e> {
+    /// MPI_COMM_WORLD.
+    pub fn world(env: &'e dyn Env) -> Self {
+        let (rank, size) = place(env);
+        Communicator::at(env, Seat::world(rank, size))
+    }
+
+    /// MPI_COMM_SELF.
+    pub fn own(env: &'e dyn Env) -> Self {
+        let (world, _) = place(env);
+        Communicator::at(env, Seat::own(world))
+    }
+
+    /// The communicator with this seat.
+    pub(crate) fn at(env: &'e dyn Env, seat: Seat<'e>) -> Self {
+        Communicator { env, seat }
+    }
+
+    pub(crate) fn seat(&self) -> Seat<'e> {
+        self.seat
+    }
+
+    /// This process's rank in the communicator.
+    pub fn rank(&self) -> Rank {
+        self.seat.rank
+    }
+
+    /// Number of processes.
+    pub fn size(&self) -> Rank {
+        self.seat.size
+    }
+
+    /// This is the communicator of all processes (MPI_COMM_WORLD) itself, not one made of it.
+    pub(crate) fn is_world(&self) -> bool {
+        self.seat.context == WORLD_CONTEXT
+    }
+
+    pub(crate) fn env(&self) -> &'e dyn Env {
+        self.env
+    }
+
+    /// The same processes in the context of collectives.
+    pub(crate) fn for_collectives(mut self) -> Self {
+        self.seat.context |= COLLECTIVE;
+        self
+    }
+
+    fn check_rank(&self, rank: Rank) -> Result<(), Error> {
+        if rank < self.size() {
+            Ok(())
+        } else {
+            Err(Error::Rank {
+                rank: rank.into(),
+                size: self.size(),
+            })
+        }
+    }
+
+    /// [`Error::Root`] unless `root` is a rank of the communicator.
+    pub(crate) fn check_root(&self, root: Rank) -> Result<(), Error> {
+        if root < self.size() {
+            Ok(())
+        } else {
+            Err(Error::Root {
+                root: root.into(),
+                size: self.size(),
+            })
+        }
+    }
+
+    fn check_tag(tag: Option<Tag>) -> Result<(), Error> {
+        match tag {
+            Some(tag) if tag < 0 => Err(Error::Tag { tag }),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_length(span: Span) -> Result<(), Error> {
+        match u32::try_from(span.len()) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::TooLong { bytes: span.len() }),
+        }
+    }
+
+    /// The note of a call of `function` with this peer and tag. The tags of collectives are our own and
+    /// mean nothing to the program.
+    pub(crate) fn note(
+        self,
+        function: &'static str,
+        peer: Option<Rank>,
+        tag: Option<Tag>,
+    ) -> CallNote {
+        let peer = peer.map_or(ANY_SOURCE_NOTE, |rank| self.seat.to_world(rank) as i32);
+        let collective = self.seat.context & COLLECTIVE != 0;
+        let tag = (!collective).then(|| tag.unwrap_or(ANY_TAG_NOTE));
+        CallNote {
+            function,
+            peer: Some(peer),
+            tag,
+        }
+    }
+
+    fn send_to(self, span: Span, dest: Rank, tag: Tag, mode: Mode) -> Result<SendTo, Error> {
+        self.check_rank(dest)?;
+        Self::check_tag(Some(tag))?;
+        Self::check_length(span)?;
+        Ok(SendTo {
+            dest: self.seat.to_world(dest),
+            tag,
+            context: self.seat.context,
+            mode,
+        })
+    }
+
+    fn pattern(self, source: Option<Rank>, tag: Option<Tag>) -> Result<Pattern, Error> {
+        if let Some(source) = source {
+            self.check_rank(source)?;
+        }
+        Self::check_tag(tag)?;
+        Ok(Pattern {
+            source: source.map(|rank| self.seat.to_world(rank)),
+            tag,
+            context: self.seat.context,
+        })
+    }
+
+    /// How a finished receive ended, in the communicator's terms.
+    pub(crate) fn received(self, outcome: Outcome) -> Result<Status, Error> {
+        let Outcome {
+            source,
+            tag,
+            bytes,
+            truncated,
+            ..
+        } = outcome;
+        let source = self.seat.in_group(source);
+        if truncated {
+            Err(Error::Truncated {
+                source,
+                tag,
+                room: bytes,
+            })
+        } else {
+            Ok(Status { source, tag, bytes })
+        }
+    }
+
+    /// Starts a send. Does not block. Fails with [`Error::Rank`], [`Error::Tag`], [`Error::TooLong`] or
+    /// [`Error::NoMemory`].
+    pub(crate) fn start_send(
+        self,
+        function: &'static str,
+        span: Span,
+        dest: Rank,
+        tag: Tag,
+        mode: Mode,
+    ) -> Result<RequestId, Error> {
+        let to = self.send_to(span, dest, tag, mode)?;
+        let note = self.note(function, Some(dest), Some(tag));
+        immediate(self.env, note, |adi, _| adi.isend(to, span)).map_err(Error::from)
+    }
+
+    /// Starts a receive. Does not block. Fails with [`Error::Rank`], [`Error::Tag`] or
+    /// [`Error::NoMemory`].
+    pub(crate) fn start_recv(
+        self,
+        function: &'static str,
+        span: Span,
+        source: Option<Rank>,
+        tag: Option<Tag>,
+    ) -> Result<RequestId, Error> {
+        let pattern = self.pattern(source, tag)?;
+        let note = self.note(function, source, tag);
+        immediate(self.env, note, |adi, kernel| {
+            adi.irecv(kernel.memory(), pattern, span)
+        })
+        .map_err(Error::from)
+    }
+
+    /// Sends and blocks until the span may be used again. Fails as [`Communicator::start_send`].
+    pub(crate) fn send_span(
+        self,
+        function: &'static str,
+        span: Span,
+        dest: Rank,
+        tag: Tag,
+        mode: Mode,
+    ) -> Result<(), Error> {
+        let to = self.send_to(span, dest, tag, mode)?;
+        let note = self.note(function, Some(dest), Some(tag));
+        run(self.env, note, |adi, _| Ok(adi.send_within_call(to, span)?)).map(|_| ())
+    }
+
+    /// Receives; blocks until the message is there. Fails as [`Communicator::start_recv`], and with
+    /// [`Error::Truncated`].
+    pub(crate) fn recv_span(
+        self,
+        function: &'static str,
+        span: Span,
+        source: Option<Rank>,
+        tag: Option<Tag>,
+    ) -> Result<Status, Error> {
+        let pattern = self.pattern(source, tag)?;
+        let note = self.note(function, source, tag);
+        let outcome = run(self.env, note, |adi, kernel| {
+            Ok(adi.recv_within_call(kernel.memory(), pattern, span)?)
+        })?;
+        self.received(outcome)
+    }
+
+    /// Sends and receives at once; blocks until both are done (MPI-3.1 section 3.10). Fails as the two
+    /// do; when only the receive fails, the send has been done.
+    pub(crate) fn sendrecv_span(
+        self,
+        function: &'static str,
+        (send, dest, send_tag): (Span, Rank, Tag),
+        (recv, source, recv_tag): (Span, Option<Rank>, Option<Tag>),
+    ) -> Result<Status, Error> {
+        // Checked before anything starts, so that a mistake leaves nothing behind.
+        let to = self.send_to(send, dest, send_tag, Mode::Standard)?;
+        let pattern = self.pattern(source, recv_tag)?;
+        let note = self.note(function, source, recv_tag);
+        let receive = immediate(self.env, note, |adi, kernel| {
+            adi.recv_within_call(kernel.memory(), pattern, recv)
+        })?;
+        if let Err(error) = run(self.env, note, |adi, _| Ok(adi.send_within_call(to, send)?)) {
+            // The span must not stay with the device: what cannot be cancelled has matched, and arrives.
+            wait_cancelled(self.env, note, receive);
+            return Err(error);
+        }
+        self.received(wait(self.env, note, receive))
+    }
+
+    /// Blocks until a message that fits can be received, and says which. Fails with [`Error::Rank`],
+    /// [`Error::Tag`] or [`Error::NoMemory`].
+    pub(crate) fn probe_span(
+        self,
+        function: &'static str,
+        source: Option<Rank>,
+        tag: Option<Tag>,
+    ) -> Result<Status, Error> {
+        let pattern = self.pattern(source, tag)?;
+        let found = block_on(self.env, self.note(function, source, tag), |adi, _| {
+            adi.iprobe(pattern).transpose()
+        })?;
+        Ok(self.probed(found))
+    }
+
+    /// As [`Communicator::probe_span`] without blocking: `None` when no message fits yet.
+    pub(crate) fn iprobe_span(
+        self,
+        function: &'static str,
+        source: Option<Rank>,
+        tag: Option<Tag>,
+    ) -> Result<Option<Status>, Error> {
+        let pattern = self.pattern(source, tag)?;
+        let mut found = Ok(None);
+        let note = self.note(function, source, tag);
+        // Progress first: what has arrived by now is to be seen by this probe, not by the next.
+        self.env.with(&mut |adi, kernel| {
+            kernel.note(Some(note));
+            kernel.poll(adi);
+            found = adi.iprobe(pattern);
+            kernel.note(None);
+        });
+        Ok(found?.map(|found| self.probed(found)))
+    }
+
+    fn probed(self, found: Probed) -> Status {
+        Status {
+            source: self.seat.in_group(found.envelope.source),
+            tag: found.envelope.tag,
+            bytes: found.length as usize,
+        }
+    }
+}
+
+/// The rank and the size of the job.
+fn place(env: &dyn Env) -> (Rank, Rank) {
+    let mut place = (0, 1);
+    env.with(&mut |adi, _| place = (adi.rank(), adi.size()));
+    place
+}
+
+/// Starts a request and blocks until it has finished.
+fn run(
+    env: &dyn Env,
+    note: CallNote,
+    mut start: impl FnMut(&mut Adi, &mut dyn Kernel) -> Result<RequestId, Error>,
+) -> Result<Outcome, Error> {
+    let mut started = None;
+    block_on(env, note, |adi, kernel| {
+        let id = match started {
+            Some(id) => id,
+            None => match start(adi, kernel) {
+                Ok(id) => *started.insert(id),
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        adi.test(id).map(Ok)
+    })
+}
+
+/// Blocks until the request has finished.
+pub(crate) fn wait(env: &dyn Env, note: CallNote, id: RequestId) -> Outcome {
+    block_on(env, note, |adi, _| adi.test(id))
+}
+
+/// Takes a receive back; one that has matched already is waited for. Blocks for no longer than its data
+/// takes to arrive.
+pub(crate) fn wait_cancelled(env: &dyn Env, note: CallNote, id: RequestId) -> Outcome {
+    block_on(env, note, |adi, _| {
+        adi.cancel(id);
+        adi.test(id)
+    })
+}

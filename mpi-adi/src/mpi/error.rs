@@ -1,0 +1,382 @@
+//! What can go wrong in a call, with the values that say why, and MPI's error classes (MPI-3.1 section 8.4).
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+use crate::NoMemory;
+use crate::device::envelope::{Rank, Tag};
+
+/// An error class of MPI. The discriminants are the values in `mpi.h`; an error code of this
+/// implementation is its class.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(i32)]
+#[allow(missing_docs)] // The names are MPI's; `words` says what each means.
+pub enum Class {
+    Success = 0,
+    Buffer = 1,
+    Count = 2,
+    Type = 3,
+    Tag = 4,
+    Comm = 5,
+    Rank = 6,
+    Root = 7,
+    Group = 8,
+    Op = 9,
+    Topology = 10,
+    Dims = 11,
+    Arg = 12,
+    Unknown = 13,
+    Truncate = 14,
+    Other = 15,
+    Intern = 16,
+    InStatus = 17,
+    Pending = 18,
+    Request = 19,
+    Keyval = 20,
+    NoMem = 21,
+    UnsupportedOperation = 22,
+}
+
+/// How many classes there are, success among them.
+pub const CLASSES: usize = 23;
+
+impl Class {
+    /// The class with value `code`, if there is one.
+    pub fn from_code(code: i32) -> Option<Class> {
+        use Class::*;
+        const ALL: [Class; CLASSES] = [
+            Success,
+            Buffer,
+            Count,
+            Type,
+            Tag,
+            Comm,
+            Rank,
+            Root,
+            Group,
+            Op,
+            Topology,
+            Dims,
+            Arg,
+            Unknown,
+            Truncate,
+            Other,
+            Intern,
+            InStatus,
+            Pending,
+            Request,
+            Keyval,
+            NoMem,
+            UnsupportedOperation,
+        ];
+        ALL.get(usize::try_from(code).ok()?).copied()
+    }
+
+    /// The MPI name and what it means, as MPI_Error_string gives it.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Class::Success => "MPI_SUCCESS: no error",
+            Class::Buffer => "MPI_ERR_BUFFER: invalid or missing buffer",
+            Class::Count => "MPI_ERR_COUNT: invalid count",
+            Class::Type => "MPI_ERR_TYPE: invalid datatype",
+            Class::Tag => "MPI_ERR_TAG: invalid tag",
+            Class::Comm => "MPI_ERR_COMM: invalid communicator",
+            Class::Rank => "MPI_ERR_RANK: invalid rank",
+            Class::Root => "MPI_ERR_ROOT: invalid root",
+            Class::Group => "MPI_ERR_GROUP: invalid group",
+            Class::Op => "MPI_ERR_OP: invalid reduction operation, or not defined for the datatype",
+            Class::Topology => "MPI_ERR_TOPOLOGY: invalid topology",
+            Class::Dims => "MPI_ERR_DIMS: invalid dimensions",
+            Class::Arg => "MPI_ERR_ARG: invalid argument",
+            Class::Unknown => "MPI_ERR_UNKNOWN: unknown error",
+            Class::Truncate => "MPI_ERR_TRUNCATE: message longer than the receive buffer",
+            Class::Other => "MPI_ERR_OTHER: error that has no class of its own",
+            Class::Intern => "MPI_ERR_INTERN: internal error of the MPI implementation",
+            Class::InStatus => "MPI_ERR_IN_STATUS: the error codes are in the statuses",
+            Class::Pending => "MPI_ERR_PENDING: request neither failed nor complete",
+            Class::Request => "MPI_ERR_REQUEST: invalid request",
+            Class::Keyval => "MPI_ERR_KEYVAL: invalid attribute key",
+            Class::NoMem => "MPI_ERR_NO_MEM: memory used up",
+            Class::UnsupportedOperation => "MPI_ERR_UNSUPPORTED_OPERATION: not supported here",
+        }
+    }
+}
+
+/// Why a call failed. Every call of this library that can fail says which of these it returns; none of
+/// them leaves anything half done, unless said so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Error {
+    /// A rank that the communicator does not have.
+    Rank {
+        /// The rank given.
+        rank: i64,
+        /// The communicator's size.
+        size: Rank,
+    },
+    /// A root that the communicator does not have.
+    Root {
+        /// The root given.
+        root: i64,
+        /// The communicator's size.
+        size: Rank,
+    },
+    /// A tag below 0.
+    Tag {
+        /// The tag given.
+        tag: Tag,
+    },
+    /// A negative count.
+    Count {
+        /// The count given.
+        count: i64,
+    },
+    /// A message of 4 GiB or more.
+    TooLong {
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// The send buffer and the receive buffer of a collective differ in length.
+    Lengths {
+        /// Bytes that the other buffer calls for.
+        expected: usize,
+        /// Bytes of the buffer given.
+        given: usize,
+    },
+    /// The message was longer than the receive buffer: its beginning was received, the rest is lost.
+    Truncated {
+        /// Who sent the message.
+        source: Rank,
+        /// Its tag.
+        tag: Tag,
+        /// Bytes of the receive buffer, all of them received.
+        room: usize,
+    },
+    /// Memory is used up. Receive or complete something, or free heap, and try again.
+    NoMemory(NoMemory),
+    /// The program's heap has no room for a copy of the message that this call needs.
+    NoRoom {
+        /// Bytes of the copy.
+        bytes: usize,
+    },
+    /// The attached buffer has no room for a buffered send.
+    BufferFull {
+        /// Bytes of the message.
+        bytes: usize,
+        /// Bytes of the attached buffer.
+        size: usize,
+        /// Bytes of it that hold messages on their way.
+        used: usize,
+    },
+    /// The attached buffer is missing, or in the way.
+    Buffer {
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A limit of this library.
+    Limit {
+        /// What there cannot be more of.
+        what: &'static str,
+        /// How many there can be.
+        limit: usize,
+    },
+    /// An attribute key that names no attribute.
+    Keyval {
+        /// The key.
+        keyval: i32,
+    },
+    /// An operation that is not defined for the datatype.
+    Undefined,
+    /// A null pointer where a buffer with elements must be.
+    NullBuffer,
+    /// A null pointer where a result must go.
+    NullArgument {
+        /// The argument's name in the standard.
+        name: &'static str,
+    },
+    /// A handle that names no datatype.
+    Datatype {
+        /// The handle.
+        handle: i32,
+    },
+    /// A handle that names no communicator.
+    Communicator {
+        /// The handle.
+        handle: i32,
+    },
+    /// A handle that names no group, or a group with members that the communicator does not have.
+    Group {
+        /// The handle.
+        handle: i32,
+    },
+    /// Extents of a grid that cannot be.
+    Dims {
+        /// What is wrong with them.
+        what: &'static str,
+    },
+    /// A communicator without a Cartesian topology.
+    NotCartesian,
+    /// A handle that names no operation.
+    Operation {
+        /// The handle.
+        handle: i32,
+    },
+    /// A handle that names no request, or no longer one.
+    Request {
+        /// The handle.
+        handle: i32,
+    },
+    /// Another argument that cannot be.
+    Argument {
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// MPI_IN_PLACE where the standard does not allow it.
+    InPlace,
+    /// Errors of several requests: each status has its own.
+    InStatus {
+        /// How many failed.
+        failed: usize,
+        /// The first failure's class.
+        first: Class,
+    },
+    /// An error that the program itself raises (MPI_Comm_call_errhandler).
+    Raised {
+        /// Its class.
+        class: Class,
+    },
+    /// A call before MPI_Init or after MPI_Finalize, or one of these two a second time.
+    Order {
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+impl From<NoMemory> for Error {
+    fn from(error: NoMemory) -> Self {
+        Error::NoMemory(error)
+    }
+}
+
+impl Error {
+    /// The MPI error class.
+    pub const fn class(&self) -> Class {
+        match self {
+            Error::Rank { .. } => Class::Rank,
+            Error::Root { .. } => Class::Root,
+            Error::Tag { .. } => Class::Tag,
+            Error::Count { .. } | Error::TooLong { .. } => Class::Count,
+            Error::Truncated { .. } | Error::Lengths { .. } => Class::Truncate,
+            Error::NoMemory(_) | Error::NoRoom { .. } => Class::NoMem,
+            Error::Limit { .. } => Class::Other,
+            Error::Keyval { .. } => Class::Keyval,
+            Error::Undefined | Error::Operation { .. } => Class::Op,
+            Error::NullBuffer
+            | Error::InPlace
+            | Error::BufferFull { .. }
+            | Error::Buffer { .. } => Class::Buffer,
+            Error::NullArgument { .. } | Error::Argument { .. } => Class::Arg,
+            Error::Datatype { .. } => Class::Type,
+            Error::Communicator { .. } => Class::Comm,
+            Error::Dims { .. } => Class::Dims,
+            Error::NotCartesian => Class::Topology,
+            Error::Group { .. } => Class::Group,
+            Error::Request { .. } => Class::Request,
+            Error::InStatus { .. } => Class::InStatus,
+            Error::Raised { class } => *class,
+            Error::Order { .. } => Class::Other,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Error::Rank { rank, size } => {
+                write!(f, "there is no rank {rank}: the communicator has ranks 0 to {}", size.saturating_sub(1))
+            }
+            Error::Root { root, size } => {
+                write!(f, "there is no root {root}: the communicator has ranks 0 to {}", size.saturating_sub(1))
+            }
+            Error::Tag { tag } => write!(f, "tag {tag}: a tag is from 0 to {}", Tag::MAX),
+            Error::Count { count } => write!(f, "count {count}: a count is not negative"),
+            Error::TooLong { bytes } => {
+                write!(f, "a message of {bytes} bytes: the most is {}; send it in parts", u32::MAX)
+            }
+            Error::Lengths { expected, given } => {
+                write!(f, "a buffer of {given} bytes where the other calls for {expected}")
+            }
+            Error::Truncated { source, tag, room } => write!(
+                f,
+                "the message from rank {source} with tag {tag} is longer than the receive buffer of {room} bytes; \
+                 receive it into a larger one (MPI_Probe and MPI_Get_count tell the length)"
+            ),
+            Error::NoMemory(NoMemory::Requests { live }) => write!(
+                f,
+                "the program's heap has no room for another request ({live} are live); complete some, free \
+                 memory, or give the node more with --node-memory"
+            ),
+            Error::NoMemory(NoMemory::ProbeRecord) => f.write_str(
+                "the program's heap has no room to remember one more probe; free memory, or give the \
+                 node more with --node-memory",
+            ),
+            Error::NoMemory(NoMemory::Start { bytes }) => {
+                write!(f, "the node's memory has no room for the {bytes} bytes of MPI memory and peer table")
+            }
+            Error::NoRoom { bytes } => write!(
+                f,
+                "the program's heap has no room for a copy of {bytes} bytes; free memory, or give the node more \
+                 with --node-memory"
+            ),
+            Error::BufferFull { bytes, size, used } => write!(
+                f,
+                "a message of {bytes} bytes does not fit into the attached buffer of {size} bytes, of which {used} \
+                 hold messages on their way; attach a larger one with MPI_Buffer_attach"
+            ),
+            Error::Limit { what, limit } => write!(f, "there can be no more than {limit} {what}; free some"),
+            Error::Keyval { keyval } => write!(f, "{keyval:#010x} is no attribute key"),
+            Error::Undefined => f.write_str("the operation is not defined for this datatype (MPI-3.1 section 5.9.2)"),
+            Error::NullBuffer => f.write_str("a null pointer as the buffer of elements"),
+            Error::NullArgument { name } => write!(f, "a null pointer as {name}"),
+            Error::Datatype { handle } => {
+                write!(f, "{handle:#010x} is no datatype; only the predefined ones are supported")
+            }
+            Error::Communicator { handle } => {
+                write!(f, "{handle:#010x} is no communicator of this job")
+            }
+            Error::Group { handle } => write!(
+                f,
+                "{handle:#010x} is no group, or not one of processes of this communicator"
+            ),
+            Error::Operation { handle } => write!(f, "{handle:#010x} is no reduction operation"),
+            Error::Request { handle } => {
+                write!(f, "{handle:#010x} is no request, or one that has completed already")
+            }
+            Error::NotCartesian => f.write_str("the communicator has no Cartesian topology; MPI_Cart_create makes one that has"),
+            Error::Argument { what } | Error::Buffer { what } | Error::Dims { what } => f.write_str(what),
+            Error::InPlace => f.write_str("MPI_IN_PLACE is not allowed here (MPI-3.1 section 5.2.1)"),
+            Error::InStatus { failed, first } => {
+                write!(f, "{failed} of the requests failed, the first with {}", first.words())
+            }
+            Error::Raised { .. } => f.write_str("raised by the program"),
+            Error::Order { what } => f.write_str(what),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_read_back_from_their_codes() {
+        for code in 0..23 {
+            let class = Class::from_code(code).expect("a class");
+            assert_eq!(class as i32, code);
+            assert!(class.words().starts_with("MPI_") && class.words().len() < 160);
+        }
+        assert_eq!(Class::from_code(23), None);
+        assert_eq!(Class::from_code(-1), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! Groups of processes (MPI-3.1 section 6.3): lists of their numbers in the job, each at most once.
+#![forbid(unsafe_code)]
+
+use alloc::vec::Vec;
+
+use crate::device::envelope::Rank;
+use crate::mpi::error::Error;
+
+/// A group under construction.
+pub(crate) struct Members(Vec<Rank>);
+
+impl Members {
+    /// Nobody yet, with room for `most`. Fails with [`Error::NoRoom`].
+    pub fn with_room(most: usize) -> Result<Members, Error> {
+        let mut list = Vec::new();
+        match list.try_reserve_exact(most) {
+            Ok(()) => Ok(Members(list)),
+            Err(_) => Err(Error::NoRoom {
+                bytes: most * size_of::<Rank>(),
+            }),
+        }
+    }
+
+    /// Adds processes that are not in the group.
+    pub fn append(&mut self, processes: impl Iterator<Item = Rank>) {
+        self.0.extend(processes);
+    }
+
+    /// Adds a process; false when it is in the group already.
+    pub fn add(&mut self, process: Rank) -> bool {
+        let is_new = !self.0.contains(&process);
+        if is_new {
+            self.0.push(process);
+        }
+        is_new
+    }
+
+    /// The finished group.
+    pub fn done(mut self) -> Vec<Rank> {
+        self.0.shrink_to_fit();
+        self.0
+    }
+}
+
+/// The processes of `first` and, behind them, those of `second` that are not in `first`.
+pub(crate) fn union(first: &[Rank], second: &[Rank]) -> Result<Vec<Rank>, Error> {
+    let mut members = Members::with_room(first.len() + second.len())?;
+    members.append(first.iter().copied());
+    members.append(second.iter().copied().filter(|p| !first.contains(p)));
+    Ok(members.done())
+}
+
+/// The processes of `first` that are in `second` (`wanted`), or that are not, in the order of `first`.
+pub(crate) fn select(first: &[Rank], second: &[Rank], wanted: bool) -> Result<Vec<Rank>, Error> {
+    let mut members = Members::with_room(first.len())?;
+    members.append(
+        first
+            .iter()
+            .copied()
+            .filter(|p| second.contains(p) == wanted),
+    );
+    Ok(members.done())
+}
+
+/// How two groups compare.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Comparison {
+    /// The same processes in the same order.
+    Identical,
+    /// The same processes.
+    Similar,
+    /// Others.
+    Unequal,
+}
+
+/// Compares two groups (section 6.3.1).
+pub(crate) fn compare(first: &[Rank], second: &[Rank]) -> Comparison {
+    if first == second {
+        Comparison::Identical
+    } else if first.len() == second.len() && first.iter().all(|p| second.contains(p)) {
+        Comparison::Similar
+    } else {
+        Comparison::Unequal
+    }
+}
+
+/// Those that the triplets (first, last, stride) name (section 6.3.2), each once. Fails with
+/// [`Error::Rank`] for one that the group of `size` does not have, or that is named twice, and with
+/// [`Error::Argument`] for a stride of 0.
+pub(crate) fn ranges(size: usize, triplets: &[[i32; 3]]) -> Result<Vec<Rank>, Error> {
+    let mut ranks = Members::with_room(size)?;
+    for [first, last, stride] in triplets.iter().map(|t| t.map(i64::from)) {
+        if stride == 0 {
+            return Err(Error::Argument {
+                what: "a range with a stride of 0",
+            });
+        }
+        let mut at = first;
+        while (stride > 0 && at <= last) || (stride < 0 && at >= last) {
+            add_rank(&mut ranks, size, at)?;
+            at += stride;
+        }
+    }
+    Ok(ranks.done())
+}
+
+/// These ranks, checked as by [`ranges`].
+pub(crate) fn listed(size: usize, given: &[i32]) -> Result<Vec<Rank>, Error> {
+    let mut ranks = Members::with_room(given.len().min(size))?;
+    for rank in given {
+        add_rank(&mut ranks, size, i64::from(*rank))?;
+    }
+    Ok(ranks.done())
+}
+
+fn add_rank(ranks: &mut Members, size: usize, rank: i64) -> Result<(), Error> {
+    let wrong = Error::Rank {
+        rank,
+        size: size as Rank,
+    };
+    let known = usize::try_from(rank).ok().filter(|rank| *rank < size);
+    match known {
+        Some(rank) if ranks.add(rank as Rank) => Ok(()),
+        Some(_) => Err(Error::Argument {
+            what: "a rank that is named twice",
+        }),
+        None => Err(wrong),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn algebra_keeps_the_order_of_the_first() {
+        let (a, b) = ([5, 1, 3], [3, 7, 5]);
+        assert_eq!(union(&a, &b).unwrap(), [5, 1, 3, 7]);
+        assert_eq!(select(&a, &b, true).unwrap(), [5, 3]);
+        assert_eq!(select(&a, &b, false).unwrap(), [1]);
+        assert_eq!(union(&[], &[]).unwrap(), []);
+    }
+
+    #[test]
+    fn groups_compare_by_members_and_order() {
+        assert_eq!(compare(&[1, 2], &[1, 2]), Comparison::Identical);
+        assert_eq!(compare(&[1, 2], &[2, 1]), Comparison::Similar);
+        assert_eq!(compare(&[1, 2], &[1, 3]), Comparison::Unequal);
+        assert_eq!(compare(&[1, 2], &[1]), Comparison::Unequal);
+    }
+
+    #[test]
+    fn ranges_go_up_and_down_and_are_checked() {
+        let all = [[0, 4, 2], [5, 1, -2], [7, 3, 1]];
+        assert!(matches!(
+            ranges(6, &[[0, 6, 2]]),
+            Err(Error::Rank { rank: 6, size: 6 })
+        ));
+        assert_eq!(ranges(6, &all).unwrap(), [0, 2, 4, 5, 3, 1]);
+        assert!(matches!(
+            ranges(6, &[[1, 1, 0]]),
+            Err(Error::Argument { .. })
+        ));
+        assert!(ranges(6, &[[0, 1, 1], [1, 2, 1]]).is_err(), "1 twice");
+        let wide = [[0, i32::MAX, i32::MAX], [i32::MIN, 0, 1]];
+        assert!(ranges(6, &wide).is_err());
+        assert_eq!(listed(3, &[2, 0]).unwrap(), [2, 0]);
+        assert!(listed(3, &[2, -1]).is_err() && listed(3, &[2, 2]).is_err());
+    }
+}

@@ -1,0 +1,12 @@
+//! What MPI has above the device: communicators, groups, collectives, datatypes, operations, errors.
+
+pub mod buffered;
+pub mod call;
+pub(crate) mod cart;
+pub mod coll;
+pub mod comm;
+pub mod datatype;
+pub mod error;
+pub(crate) mod group;
+pub mod op;
+pub mod split;

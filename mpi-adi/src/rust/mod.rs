@@ -1,0 +1,5 @@
+//! The Rust binding.
+
+pub mod api;
+#[allow(unsafe_code)]
+pub mod lend;
