@@ -13,6 +13,7 @@ use crate::device::envelope::{Context, Rank};
 use crate::device::list::List;
 use crate::device::matching::Matching;
 use crate::device::memory::region::Region;
+use crate::device::names::Serial;
 use crate::device::peers::Peers;
 use crate::device::protocol::Rules;
 use crate::device::recv;
@@ -55,8 +56,8 @@ pub struct Adi {
     /// Posted receives from any source that every notice names, since some source waited when they were
     /// posted.
     pub(super) wild: List,
-    /// Serial number of the next posted receive.
-    pub(super) posts: u32,
+    /// Receives started so far: the place of the next one in their order.
+    pub(super) posts: Serial,
     pub(super) probes: Probes,
     pub(super) barrier: barrier::Barrier,
     /// The network can send along lines.

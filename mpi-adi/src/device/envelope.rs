@@ -37,4 +37,11 @@ impl Pattern {
             && self.source.is_none_or(|source| source == envelope.source)
             && self.tag.is_none_or(|tag| tag == envelope.tag)
     }
+
+    /// Whether it matches every envelope that `narrower` matches.
+    pub fn covers(&self, narrower: &Pattern) -> bool {
+        self.context == narrower.context
+            && (self.source.is_none() || self.source == narrower.source)
+            && (self.tag.is_none() || self.tag == narrower.tag)
+    }
 }

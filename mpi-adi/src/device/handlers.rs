@@ -146,6 +146,7 @@ pub(super) fn on_resend_all<M: ?Sized>(on: &mut Handling<'_, M>, arrival: &Arriv
         &mut adi.requests,
         source,
         notice.entries.into_iter(),
+        notice.horizon,
         room,
         rules,
     ) {

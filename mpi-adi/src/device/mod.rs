@@ -20,6 +20,7 @@ pub mod list;
 pub mod matching;
 #[allow(unsafe_code)]
 pub mod memory;
+pub mod names;
 pub mod peers;
 mod progress;
 pub mod protocol;

@@ -152,6 +152,7 @@
 //! All are constant.
 #![forbid(unsafe_code)]
 
+use crate::device::names::{Horizon, Serial};
 use crate::device::request::Offer;
 
 /// Counts restarts of one source by one receiver, wrapping around.
@@ -175,6 +176,8 @@ pub struct Rules {
     pub guards_posts: bool,
     /// Width of the age in bits, 0 to 8.
     pub age_bits: u32,
+    /// Width of a notice's horizon in bits, 1 to 64: as many of its lowest bits travel.
+    pub horizon_bits: u32,
     /// No rule: short messages may be light sends ([`crate::device::send::light`]). Without them there are far fewer states
     /// to explore.
     pub light: bool,
@@ -189,8 +192,24 @@ impl Rules {
         records_in_order: true,
         guards_posts: true,
         age_bits: Age::BITS,
+        horizon_bits: Horizon::BITS,
         light: true,
     };
+
+    /// What of a horizon travels.
+    pub fn on_the_wire(&self, horizon: Horizon) -> Horizon {
+        horizon & self.horizon_mask()
+    }
+
+    /// The horizon of which `said` has travelled, when `posts` receives have been started: the last one that
+    /// reads so.
+    pub fn horizon(&self, said: Horizon, posts: Serial) -> Horizon {
+        posts.wrapping_sub(posts.wrapping_sub(said) & self.horizon_mask())
+    }
+
+    fn horizon_mask(&self) -> Horizon {
+        Horizon::MAX >> (Horizon::BITS - self.horizon_bits)
+    }
 
     /// The age after `age`.
     pub fn next_age(&self, age: Age) -> Age {

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!   RTS        0..2 context   2 flags   3 age   4..8 tag   8..12 length   12..16 sender's request
-//!              16..20 receive asked for (if the flag says so)   then the data
+//!              16..24 horizon of the notice that asked for it (if the flag says so)   then the data
 //!              then, where the header's argument is not 0, the name of a message of the other direction:
 //!              it and those offered directly before it, so many in all, have been taken with their data
 //!   DONE       0 age   1 flags
 //!   answers    0..4 sender's request   4..8 receiver's handle   8..12 bytes wanted   12 flags
 //!              13 offers directly before this one that have been taken with their data
-//!   resendAll  0 age   1 number of entries   2..4 room   then entries of 10 bytes:
-//!              0..2 context   2..6 tag (-1: any)   6..10 receive, the top bit set if from this source only
+//!   resendAll  0 age   1 number of entries   2..4 room   4..12 horizon   then entries of 7 bytes:
+//!              0..2 context   2..6 tag (-1: any)   6 not 0: from this source only
 //!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
 //!   CANCEL     0..4 sender's request, 4 not 0: it was refused
 //!   ARRIVE, RELEASE   no data; the dimension is the header's argument
@@ -23,6 +23,7 @@ use msg_layer::handler::{ANSWER_BYTES, Answer};
 use msg_layer::header::SHORT_BYTES;
 
 use crate::device::envelope::{Context, Envelope, Rank, Tag};
+use crate::device::names::Horizon;
 use crate::device::protocol::Age;
 
 /// Handler number of RTS (request).
@@ -54,8 +55,8 @@ pub const RELEASE: u8 = 6;
 
 /// Bytes of an RTS before its data, when it was not asked for.
 pub const RTS_BYTES: usize = 16;
-/// Bytes that naming the receive which asked for it adds to an RTS.
-pub const ASKED_BYTES: usize = 4;
+/// Bytes that the horizon of the notice which asked for it adds to an RTS.
+pub const ASKED_BYTES: usize = 8;
 /// Bytes that answering messages of the other direction adds to an RTS.
 pub const MERGED_BYTES: usize = 4;
 /// Greatest message in bytes that travels inside its RTS.
@@ -101,8 +102,8 @@ pub struct Rts {
     pub follows: bool,
     /// The sender has completed the message: nobody waits for its answer.
     pub patient: bool,
-    /// The posted receive (the receiver's name) for which a notice asked for it.
-    pub asked: Option<u32>,
+    /// A notice asked for it: that notice's horizon, as it came.
+    pub asked: Option<Horizon>,
 }
 
 impl Rts {
@@ -139,8 +140,8 @@ impl Rts {
         head[4..8].copy_from_slice(&self.tag.to_le_bytes());
         head[8..12].copy_from_slice(&self.length.to_le_bytes());
         head[12..16].copy_from_slice(&self.request.to_le_bytes());
-        if let Some(receive) = self.asked {
-            head[16..20].copy_from_slice(&receive.to_le_bytes());
+        if let Some(horizon) = self.asked {
+            head[16..24].copy_from_slice(&horizon.to_le_bytes());
         }
         data
     }
@@ -151,9 +152,9 @@ impl Rts {
         let flag = |flag: u8| head[2] & flag != 0;
         let asked = match flag(FLAG_ASKED) {
             true => {
-                let (receive, rest) = data.split_first_chunk::<ASKED_BYTES>()?;
+                let (horizon, rest) = data.split_first_chunk::<ASKED_BYTES>()?;
                 data = rest;
-                Some(u32::from_le_bytes(*receive))
+                Some(u64::from_le_bytes(*horizon))
             }
             false => None,
         };
@@ -222,8 +223,6 @@ pub struct Entry {
     pub context: Context,
     /// The tag asked for; `None`: any.
     pub tag: Option<Tag>,
-    /// The receiver's name for the receive.
-    pub receive: u32,
     /// It takes messages of this source only.
     pub exact: bool,
 }
@@ -232,10 +231,9 @@ pub struct Entry {
 pub const NOTICE_ENTRIES: usize = 20;
 /// Room that stands for "everything".
 pub const ROOM_FOR_ALL: u16 = u16::MAX;
-const NOTICE_BYTES: usize = 4;
-const ENTRY_BYTES: usize = 10;
-/// A request's name leaves the top bit clear.
-const EXACT: u32 = 1 << 31;
+const NOTICE_BYTES: usize = 12;
+const ENTRY_BYTES: usize = 7;
+const _: () = assert!(NOTICE_BYTES + NOTICE_ENTRIES * ENTRY_BYTES <= SHORT_BYTES);
 
 /// resendAll: what may be offered again, under a new age.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -244,6 +242,8 @@ pub struct ResendAll {
     pub age: Age,
     /// Messages from the head of the pending send queue that there is room for.
     pub room: u16,
+    /// The number of receives that the receiver had started when it made the notice.
+    pub horizon: Horizon,
     /// Receives posted since the last notice, in the order of posting.
     pub entries: heapless::Vec<Entry, NOTICE_ENTRIES>,
 }
@@ -259,6 +259,7 @@ impl ResendAll {
         out[0] = self.age;
         out[1] = self.entries.len() as u8;
         out[2..4].copy_from_slice(&self.room.to_le_bytes());
+        out[4..12].copy_from_slice(&self.horizon.to_le_bytes());
         for (entry, out) in self
             .entries
             .iter()
@@ -266,8 +267,7 @@ impl ResendAll {
         {
             out[0..2].copy_from_slice(&entry.context.to_le_bytes());
             out[2..6].copy_from_slice(&entry.tag.unwrap_or(-1).to_le_bytes());
-            let exact = if entry.exact { EXACT } else { 0 };
-            out[6..10].copy_from_slice(&(entry.receive & !EXACT | exact).to_le_bytes());
+            out[6] = entry.exact.into();
         }
     }
 
@@ -280,8 +280,7 @@ impl ResendAll {
         let entry = |bytes: &[u8]| Entry {
             context: u16::from_le_bytes([bytes[0], bytes[1]]),
             tag: Some(word(bytes, 2) as i32).filter(|&tag| tag >= 0),
-            receive: word(bytes, 6) & !EXACT,
-            exact: word(bytes, 6) & EXACT != 0,
+            exact: bytes[6] != 0,
         };
         let mut entries = heapless::Vec::new();
         for bytes in rest.chunks_exact(ENTRY_BYTES) {
@@ -290,6 +289,7 @@ impl ResendAll {
         Some(ResendAll {
             age: head[0],
             room: u16::from_le_bytes([head[2], head[3]]),
+            horizon: u64::from_le_bytes(head[4..12].try_into().ok()?),
             entries,
         })
     }
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn an_rts_reads_back_as_it_was_written_and_a_contradiction_is_refused() {
-        for asked in [None, Some(0x7FFF_FFFF)] {
+        for asked in [None, Some(u64::MAX - 1)] {
             for bits in 0..16 {
                 let rts = Rts {
                     context: 3,
@@ -425,6 +425,7 @@ mod tests {
         let mut notice = ResendAll {
             age: 200,
             room: 7,
+            horizon: u64::MAX - 2,
             entries: heapless::Vec::new(),
         };
         for tag in 0..=NOTICE_ENTRIES as i32 {
@@ -437,7 +438,6 @@ mod tests {
             let _ = notice.entries.push(Entry {
                 context: 1,
                 tag,
-                receive: 5,
                 exact: tag.is_none(),
             });
         }

@@ -3,6 +3,9 @@
 
 pub mod probe;
 
+use probe::Arming;
+pub use probe::Probed;
+
 use msg_layer::header::Place;
 use msg_layer::{Answer, Landing};
 
@@ -12,18 +15,20 @@ use crate::device::envelope::{Envelope, Pattern, Rank};
 use crate::device::list::NONE;
 use crate::device::memory::region::{BLOCK_BYTES, Holding, RecordId};
 use crate::device::memory::{Span, UserMemory};
+use crate::device::names::{Horizon, Serial};
 use crate::device::peers::Standing;
 use crate::device::protocol::{Age, Room, Verdict, on_rts as decide};
 use crate::device::request::{Asked, CHAIN, KEPT_SLOTS, Request, RequestId, State};
-use crate::device::wire::{self, Done, Entry, Fields, ROOM_FOR_ALL, ResendAll, Rts};
+use crate::device::wire::{
+    self, Done, Entry, Fields, NOTICE_ENTRIES, ROOM_FOR_ALL, ResendAll, Rts,
+};
 
 /// Most messages that one notice has room for, so that sources share what is free.
 const NOTICE_ROOM: u16 = 8;
-/// In a notice, the name of what is no receive but a probe: no slot has it.
-const PROBE: u32 = NONE & !(1 << 31);
+/// What a notice names, and where it stands in the order of receives.
+type Named = heapless::Vec<(Serial, Entry), NOTICE_ENTRIES>;
 /// Marks a posted receive as one that a notice has still to name.
 const TO_NAME: Asked = Asked {
-    receive: NONE,
     any_tag: false,
     exact: false,
     told: false,
@@ -58,15 +63,6 @@ impl Late {
             ..Fields::default()
         }
     }
-}
-
-/// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Probed {
-    /// Its source and tag.
-    pub envelope: Envelope,
-    /// Its length in bytes.
-    pub length: u32,
 }
 
 impl Adi {
@@ -107,10 +103,10 @@ impl Adi {
             ..Request::new(State::Posted, pattern, span)
         };
         let id = self.requests.insert(request).map_err(|_| none)?;
+        self.posts += 1;
         match self.matching.take(&mut self.region, &pattern) {
             Some(record) => self.match_record(memory, id, record),
             None => {
-                self.posts = self.posts.wrapping_add(1);
                 self.probes.posted(&pattern);
                 self.post(id.index(), &pattern);
             }
@@ -164,18 +160,14 @@ impl Adi {
         let room = u16::try_from(self.region.free_blocks(memory))
             .unwrap_or(u16::MAX)
             .min(NOTICE_ROOM);
-        let mut notice = ResendAll {
-            age,
-            room,
-            entries: heapless::Vec::new(),
-        };
+        let mut named = Named::new();
         let mut fits = true;
         let mut slot = self.unnamed.head();
         while slot != NONE {
             let next = self.requests.next_in::<CHAIN>(slot);
             self.stats.named += 1;
             if self.requests.at(slot).peer == Some(source) {
-                fits = self.name(&mut notice, slot) && fits;
+                fits = self.name(&mut named, slot) && fits;
                 self.requests.at_mut(slot).asked = None;
                 self.unnamed
                     .remove(&mut self.requests.links::<CHAIN>(), slot);
@@ -185,7 +177,7 @@ impl Adi {
         let mut slot = self.wild.head();
         while slot != NONE && fits {
             self.stats.named += 1;
-            fits = self.name(&mut notice, slot);
+            fits = self.name(&mut named, slot);
             slot = self.requests.next_in::<CHAIN>(slot);
         }
         for probe in self
@@ -196,40 +188,31 @@ impl Adi {
             let entry = Entry {
                 context: probe.context,
                 tag: probe.tag,
-                receive: PROBE,
                 exact: false,
             };
-            fits = fits && notice.entries.push(entry).is_ok();
+            // Probes are last: they only see what no receive takes.
+            fits = fits && named.push((self.posts, entry)).is_ok();
         }
-        if fits {
-            // In the order of posting, probes last: they only see what no receive takes.
-            let serial = |receive: u32| {
-                self.requests
-                    .get(RequestId(receive))
-                    .map_or(self.posts, |r| r.serial)
-            };
-            let oldest = self.posts.wrapping_sub(u32::MAX / 2);
-            let key = |entry: &Entry| serial(entry.receive).wrapping_sub(oldest);
-            notice.entries.sort_unstable_by_key(key);
-        } else {
-            notice.room = ROOM_FOR_ALL;
-            notice.entries.clear();
+        if !fits {
+            named.clear();
         }
-        notice
+        named.sort_unstable_by_key(|(serial, _)| *serial);
+        ResendAll {
+            age,
+            room: if fits { room } else { ROOM_FOR_ALL },
+            horizon: self.rules().on_the_wire(self.posts),
+            entries: named.into_iter().map(|(_, entry)| entry).collect(),
+        }
     }
 
-    fn name(&self, notice: &mut ResendAll, slot: u32) -> bool {
+    fn name(&self, named: &mut Named, slot: u32) -> bool {
         let request = self.requests.at(slot);
-        let receive = self.requests.id(slot).0;
-        notice
-            .entries
-            .push(Entry {
-                context: request.context,
-                tag: request.tag,
-                receive,
-                exact: request.peer.is_some(),
-            })
-            .is_ok()
+        let entry = Entry {
+            context: request.context,
+            tag: request.tag,
+            exact: request.peer.is_some(),
+        };
+        named.push((request.serial, entry)).is_ok()
     }
 
     /// A receive takes over the unexpected message in `record`.
@@ -319,8 +302,8 @@ impl Adi {
 
     /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
     /// asks for is seen even if the MPI memory has no room for its record; repeated probes therefore find
-    /// every message that was sent (MPI-3.1 section 3.8.1; see [`crate::device::recv::probe`]). Fails only when the
-    /// program's heap has no room for the armed probe.
+    /// every message that was sent (MPI-3.1 section 3.8.1; see [`probe`]), each pattern in turn when there are
+    /// more than can be armed. Fails only when the program's heap has had no room for a single armed probe.
     pub fn iprobe(&mut self, pattern: Pattern) -> Result<Option<Probed>, NoMemory> {
         if let Some(index) = self.matching.probe(&self.region, &pattern) {
             let record = self
@@ -335,11 +318,8 @@ impl Adi {
         if let Some(noted) = self.probes.noted(&pattern) {
             return Ok(Some(noted));
         }
-        if self
-            .probes
-            .arm(pattern)
-            .map_err(|_| NoMemory::ProbeRecord)?
-        {
+        let arming = self.probes.arm(pattern);
+        if arming.map_err(|_| NoMemory::ProbeRecord)? == Arming::New {
             let rules = self.rules();
             self.peers.posted(pattern.source, rules);
         }
@@ -558,12 +538,12 @@ impl Adi {
             None
         };
         // Receives have been posted since the notice that this offer answers: an earlier message may
-        // match those. Only the receive for which the message was asked can take it.
+        // match those. What the notice has asked for can be taken by a receive that is older than it.
         let rules = self.rules();
         let posted_since = matches!(standing, Standing::OpenAgain | Standing::Wanted);
         let early = rules.guards_posts
             && posted_since
-            && posted.is_some_and(|slot| rts.asked != Some(self.requests.id(slot).0));
+            && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
         let refused_before = matches!(standing, Standing::Failed | Standing::Wanted);
         let recordable = rts.in_order && !refused_before || !rules.records_in_order;
         let mut record = 0;
@@ -623,6 +603,12 @@ impl Adi {
             self.go_on(memory, source, standing);
         }
         self.answer(memory, source, rts, handler, fields)
+    }
+
+    /// Whether the receive in `slot` was posted before the notice with this `horizon` was made.
+    fn is_older(&self, slot: u32, horizon: Option<Horizon>) -> bool {
+        let horizon = horizon.map(|said| self.rules().horizon(said, self.posts));
+        horizon.is_some_and(|horizon| self.requests.at(slot).serial < horizon)
     }
 
     /// Answers an offer; `None`: later, since nobody waits for it.

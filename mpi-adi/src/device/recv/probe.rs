@@ -9,41 +9,103 @@
 //! A note is right for as long as it is there: messages of one source are offered in order under each age,
 //! so the one noted is the first of its source that the probe asks for, and the first of its envelope. When
 //! a message of that envelope is matched or recorded, it is that one, and the note goes. It goes, too, when
-//! a receive is posted that the message may match: it is spoken for now.
+//! a receive is posted that the message may match: it is spoken for now. For the same reason a note answers
+//! every narrower probe that asks for its message: of the messages that a wide pattern asks for it is the
+//! first, so it is the first of those that a narrower one does.
+//!
+//! # When there is no room for one more
+//! Armed probes take the program's heap, [`ARMED_PROBES`] at most. A program may ask for more patterns than
+//! that in turn, or its heap may be used up; it must find its message all the same. If the oldest probe gave
+//! way to each new one, no answer might ever find its probe still armed when that is asked again. So an armed
+//! probe *holds* its place until a number of others have been turned away, and those just find nothing. Only
+//! then one that is turned away takes its place. A probe that has had to give way may have done so before its
+//! answer came, or before it was repeated; so the next ones hold twice as long, until a note is found. However
+//! long the answers take and however many patterns there are, in the end it is longer than that. How long
+//! each holds varies, by up to as much again, so that no rhythm in which a program asks can keep a pattern
+//! out.
 #![forbid(unsafe_code)]
 
 use alloc::collections::VecDeque;
 
 use crate::device::envelope::{Envelope, Pattern, Rank};
-use crate::device::recv::Probed;
 
-/// Armed probes that are kept; beyond that, or when the heap is used up, the oldest gives way and, when it is repeated, begins anew. So
-/// a program that asks for more than these in turn, while MPI memory is used up, may ask for long.
+/// Armed probes that are kept, if the program's heap has room for them.
 pub const ARMED_PROBES: usize = 1024;
+/// Probes that are turned away before an armed one gives way, at least, as long as all goes well.
+pub const LEAST_HOLD: u64 = 16;
 
-/// The program's heap has no room for one more armed probe.
+/// The program's heap has no room for a single armed probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
+
+/// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Probed {
+    /// Its source and tag.
+    pub envelope: Envelope,
+    /// Its length in bytes.
+    pub length: u32,
+}
+
+/// What has become of a probe that was to be armed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Arming {
+    /// It is armed now: the sources it asks for are to be restarted.
+    New,
+    /// It was armed already.
+    Already,
+    /// All places are held by others. Repeated, it gets one in the end.
+    TurnedAway,
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Armed {
     pattern: Pattern,
     noted: Option<Probed>,
+    /// It gives way when so many have been turned away.
+    until: u64,
+    /// How long it holds its place, at least.
+    hold: u64,
 }
 
 /// The armed probes, oldest first; in the program's heap, since they are the program's own calls.
-#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Probes {
     armed: VecDeque<Armed>,
+    /// Probes turned away so far.
+    turned_away: u64,
+    /// How long the next one holds its place, at least.
+    hold: u64,
+    /// What varies it.
+    random: u64,
+}
+
+impl Default for Probes {
+    fn default() -> Self {
+        Probes {
+            armed: VecDeque::new(),
+            turned_away: 0,
+            hold: LEAST_HOLD,
+            random: 1,
+        }
+    }
 }
 
 impl Probes {
-    /// The refused message noted for `pattern`.
-    pub fn noted(&self, pattern: &Pattern) -> Option<Probed> {
-        self.armed
-            .iter()
-            .find(|armed| armed.pattern == *pattern)?
-            .noted
+    /// The refused message noted that `pattern` asks for, if its note answers that.
+    pub fn noted(&mut self, pattern: &Pattern) -> Option<Probed> {
+        let turned_away = self.turned_away;
+        let armed = self.armed.iter_mut().find(|armed| {
+            let answers = armed.pattern.covers(pattern);
+            answers
+                && armed
+                    .noted
+                    .is_some_and(|noted| pattern.matches(&noted.envelope))
+        })?;
+        armed.until = armed.until.max(turned_away + armed.hold);
+        self.hold = LEAST_HOLD;
+        armed.noted
     }
 
     /// The armed probes for which nothing is noted yet.
@@ -64,20 +126,41 @@ impl Probes {
         self.armed.try_reserve(1).map_err(|_| Full)
     }
 
-    /// Arms `pattern`; false when it is armed already.
-    pub fn arm(&mut self, pattern: Pattern) -> Result<bool, Full> {
+    /// Arms `pattern`, if it is not armed and there is a place for it.
+    pub fn arm(&mut self, pattern: Pattern) -> Result<Arming, Full> {
         if self.armed.iter().any(|armed| armed.pattern == pattern) {
-            return Ok(false);
+            return Ok(Arming::Already);
         }
-        let is_full = self.armed.len() == ARMED_PROBES || self.reserve().is_err();
-        if is_full && self.armed.pop_front().is_none() {
-            return Err(Full);
+        if self.armed.len() == ARMED_PROBES || self.reserve().is_err() {
+            if self.armed.is_empty() {
+                return Err(Full);
+            }
+            let now = self.turned_away;
+            let Some(at) = self.armed.iter().position(|armed| armed.until <= now) else {
+                self.turned_away += 1;
+                return Ok(Arming::TurnedAway);
+            };
+            if let Some(gone) = self.armed.remove(at) {
+                self.hold = self.hold.max(gone.hold.saturating_mul(2));
+            }
         }
+        let hold = self.hold;
+        let varied = hold + self.varied() % hold;
         self.armed.push_back(Armed {
             pattern,
             noted: None,
+            until: self.turned_away.saturating_add(varied),
+            hold,
         });
-        Ok(true)
+        Ok(Arming::New)
+    }
+
+    /// The next of a sequence of numbers (xorshift64, Marsaglia 2003).
+    fn varied(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
     }
 
     /// A message of the current age was refused.
@@ -142,11 +225,18 @@ mod tests {
         context: 0,
     };
 
+    fn pattern(tag: i32) -> Pattern {
+        Pattern {
+            tag: Some(tag),
+            ..TAG_1
+        }
+    }
+
     #[test]
     fn the_first_refused_message_is_noted_until_it_is_taken() {
         let mut probes = Probes::default();
-        assert_eq!(probes.arm(TAG_1), Ok(true));
-        assert_eq!(probes.arm(TAG_1), Ok(false));
+        assert_eq!(probes.arm(TAG_1), Ok(Arming::New));
+        assert_eq!(probes.arm(TAG_1), Ok(Arming::Already));
         probes.refused(message(3, 2));
         assert_eq!(probes.noted(&TAG_1), None, "another tag");
         probes.refused(message(3, 1));
@@ -156,13 +246,44 @@ mod tests {
         assert_eq!(probes.noted(&TAG_1), Some(message(3, 1)), "another tag");
         probes.taken(&message(3, 1).envelope);
         assert_eq!(probes.noted(&TAG_1), None);
-        assert_eq!(probes.arm(TAG_1), Ok(true), "to be armed anew");
+        assert_eq!(probes.arm(TAG_1), Ok(Arming::New), "to be armed anew");
+    }
+
+    #[test]
+    fn a_note_answers_what_is_narrower_and_nothing_else() {
+        let mut probes = Probes::default();
+        let wide = Pattern { tag: None, ..TAG_1 };
+        assert_eq!(probes.arm(wide), Ok(Arming::New));
+        probes.refused(message(3, 1));
+        let narrow = |source, tag| Pattern {
+            source,
+            tag,
+            context: 0,
+        };
+        for (pattern, answered) in [
+            (narrow(None, None), true),
+            (narrow(Some(3), None), true),
+            (narrow(None, Some(1)), true),
+            (narrow(Some(3), Some(1)), true),
+            (narrow(Some(3), Some(2)), false),
+            (narrow(Some(4), Some(1)), false),
+        ] {
+            assert_eq!(probes.noted(&pattern).is_some(), answered, "{pattern:?}");
+        }
+        let mut probes = Probes::default();
+        assert_eq!(probes.arm(TAG_1), Ok(Arming::New));
+        probes.refused(message(3, 1));
+        assert_eq!(
+            probes.noted(&wide),
+            None,
+            "an earlier message may have another tag"
+        );
     }
 
     #[test]
     fn a_message_that_a_posted_receive_may_match_is_not_noted_any_more() {
         let mut probes = Probes::default();
-        assert_eq!(probes.arm(TAG_1), Ok(true));
+        assert_eq!(probes.arm(TAG_1), Ok(Arming::New));
         probes.refused(message(3, 1));
         probes.posted(&Pattern {
             source: Some(4),
@@ -178,18 +299,49 @@ mod tests {
         assert_eq!(probes.noted(&TAG_1), None);
     }
 
+    /// However many patterns a program asks for in turn, however long an answer takes, and whatever else is
+    /// noted that it never asks for again: each of its messages is found.
     #[test]
-    fn the_oldest_of_too_many_gives_way() {
-        let mut probes = Probes::default();
-        let pattern = |tag| Pattern {
-            source: None,
-            tag: Some(tag),
-            context: 0,
-        };
-        for tag in 0..=ARMED_PROBES as i32 {
-            assert_eq!(probes.arm(pattern(tag)), Ok(true));
+    fn every_message_is_found_whatever_the_number_of_patterns_and_the_delay() {
+        for (patterns, delay) in [(1, 1), (1025, 3), (1030, 20_000), (1152, 5), (2048, 9_000)] {
+            let mut probes = Probes::default();
+            for never in 0..ARMED_PROBES as i32 {
+                assert_eq!(probes.arm(pattern(-2 - never)), Ok(Arming::New));
+            }
+            for sought in [0, patterns / 2, patterns - 1] {
+                let (mut asked, mut polls) = (None, 0_u64);
+                let polls = loop {
+                    let tag = (polls % patterns as u64) as i32;
+                    if asked.is_some_and(|at| at + delay <= polls) {
+                        probes.refused(message(0, sought));
+                        asked = None;
+                    }
+                    if probes.noted(&pattern(tag)).is_some() {
+                        break polls;
+                    }
+                    if probes.arm(pattern(tag)) == Ok(Arming::New) && tag == sought {
+                        asked = Some(polls);
+                    }
+                    polls += 1;
+                    assert!(polls < 20_000_000, "{sought} of {patterns} is not found");
+                };
+                println!("{sought} of {patterns}, {delay} later: {polls} probes");
+                probes.taken(&message(0, sought).envelope);
+            }
         }
-        assert_eq!(probes.arm(pattern(1)), Ok(false));
-        assert_eq!(probes.arm(pattern(0)), Ok(true));
+    }
+
+    #[test]
+    fn a_probe_gives_way_in_the_end_and_not_at_once() {
+        let mut probes = Probes::default();
+        for tag in 0..ARMED_PROBES as i32 {
+            assert_eq!(probes.arm(pattern(tag)), Ok(Arming::New));
+        }
+        let turned_away = (0..).take_while(|_| probes.arm(pattern(-1)) == Ok(Arming::TurnedAway));
+        let turned_away = turned_away.count() as u64;
+        assert!(
+            (LEAST_HOLD..2 * LEAST_HOLD).contains(&turned_away),
+            "{turned_away}"
+        );
     }
 }

@@ -14,6 +14,7 @@ use msg_layer::{Landing, Transfer};
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::device::list::{Links, NONE};
 use crate::device::memory::Span;
+use crate::device::names::Serial;
 use crate::device::send::light::{LightId, Lights};
 use crate::device::send::pending::Destination;
 
@@ -151,8 +152,8 @@ pub struct Request {
     pub span: Span,
     /// Receive: length in bytes of the matched message, which may be more than the span holds.
     pub length: u32,
-    /// Place in the order of sends to a destination, or of posted receives; compared by [`is_before`].
-    pub serial: u32,
+    /// Place in the order of sends to a destination, or of receives.
+    pub serial: Serial,
     /// Send: which of the receiver's notices asks for it.
     pub asked: Option<Asked>,
     /// Send: it was last offered with everything before it accepted or offered so, too.
@@ -175,25 +176,22 @@ impl Request {
         (self.mode, self.span, self.length).hash(state);
         (self.asked, in_order, self.withdrawal, self.eager).hash(state);
         self.light.map(|light| lights.bytes(light)).hash(state);
+        // A notice's horizon is compared with it.
+        (self.state == State::Posted)
+            .then_some(self.serial)
+            .hash(state);
     }
 }
 
 /// A posted receive for which a receiver asks to be offered a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Asked {
-    /// The receiver's name for the receive.
-    pub receive: u32,
     /// The receive takes any tag.
     pub any_tag: bool,
     /// The receive takes no other source's messages, so that what is asked for is sure to be taken.
     pub exact: bool,
     /// The offer under way says so.
     pub told: bool,
-}
-
-/// Whether serial number `a` comes before `b`; they wrap around, and at most half of them are in use.
-pub fn is_before(a: u32, b: u32) -> bool {
-    (b.wrapping_sub(a) as i32) > 0
 }
 
 impl Request {

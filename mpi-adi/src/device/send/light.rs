@@ -25,7 +25,8 @@ use core::hash::{Hash, Hasher};
 
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::memory::Span;
-use crate::device::request::{RequestId, is_before};
+use crate::device::names::Serial;
+use crate::device::request::RequestId;
 
 /// Light sends under way at the same time.
 pub const LIGHTS: usize = 32;
@@ -75,8 +76,8 @@ pub struct Light {
     pub stage: Stage,
     /// Counts the uses of the place, for its name.
     generation: u16,
-    /// Place in the order of light sends; compared by [`is_before`].
-    order: u32,
+    /// Place in the order of light sends.
+    order: Serial,
     /// The light send before it to the same destination. A later one may have taken that place.
     before: u8,
     /// The next one to leave.
@@ -94,8 +95,8 @@ pub struct Lights {
     turn: u8,
     /// The last one that was started.
     last: u8,
-    /// Started so far, wrapping around.
-    started: u32,
+    /// Started so far.
+    started: Serial,
     first_unsent: u8,
     last_unsent: u8,
 }
@@ -172,7 +173,7 @@ impl Lights {
             NOBODY => self.first_unsent = at,
             _ => self.lights[usize::from(self.last_unsent)].next = at,
         }
-        self.started = self.started.wrapping_add(1);
+        self.started += 1;
         self.last_unsent = at;
         self.last = at;
     }
@@ -189,7 +190,7 @@ impl Lights {
             return self.last;
         }
         let to = self.in_use().filter(|id| self.is_to(id.0, dest));
-        to.max_by_key(|id| self.age_key(*id))
+        to.max_by_key(|id| self.at(*id).order)
             .map_or(NOBODY, |id| id.0)
     }
 
@@ -197,13 +198,8 @@ impl Lights {
     pub fn to(&self, dest: Rank) -> heapless::Vec<LightId, LIGHTS> {
         let mut all: heapless::Vec<LightId, LIGHTS> =
             self.in_use().filter(|id| self.is_to(id.0, dest)).collect();
-        all.sort_unstable_by_key(|id| self.age_key(*id));
+        all.sort_unstable_by_key(|id| self.at(*id).order);
         all
-    }
-
-    /// Greater for what was started later.
-    fn age_key(&self, id: LightId) -> u32 {
-        self.at(id).order.wrapping_sub(self.started)
     }
 
     /// A light send.
@@ -270,8 +266,7 @@ impl Lights {
                 return false;
             }
             let light = &self.lights[usize::from(at)];
-            let is_older = is_before(light.order, order);
-            if light.dest != dest || light.stage != Stage::Offered || !is_older {
+            if light.dest != dest || light.stage != Stage::Offered || light.order >= order {
                 return false;
             }
             taken |= 1 << at;
@@ -334,7 +329,7 @@ impl Default for Lights {
 impl Hash for Lights {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut all: heapless::Vec<LightId, LIGHTS> = self.in_use().collect();
-        all.sort_unstable_by_key(|id| self.age_key(*id));
+        all.sort_unstable_by_key(|id| self.at(*id).order);
         for id in all {
             let light = self.at(id);
             match light.stage {
@@ -428,7 +423,7 @@ mod tests {
             if lights.is_full() || seed >> 20 & 3 == 0 && !there.is_empty() {
                 let (id, dest): (LightId, Rank) = there.remove(seed as usize % there.len());
                 let before = there.iter().filter(|&&(other, to)| {
-                    to == dest && is_before(lights.at(other).order, lights.at(id).order)
+                    to == dest && lights.at(other).order < lights.at(id).order
                 });
                 let before: Vec<LightId> = before.map(|&(other, _)| other).collect();
                 assert!(!lights.taken(id, before.len() as u8 + 1));

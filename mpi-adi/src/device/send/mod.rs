@@ -336,7 +336,7 @@ impl Adi {
             more: standing.more,
             follows: standing.follows,
             patient: light.is_some(),
-            asked: request.asked.map(|asked| asked.receive),
+            asked: standing.asked,
         };
         let data = if rts.inline { length } else { 0 };
         self.send_rts(port, dest, &rts, data, |adi, out| {

@@ -24,9 +24,10 @@ use rustc_hash::FxBuildHasher;
 
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::list::{Links, List, NONE};
+use crate::device::names::{Horizon, Serial};
 use crate::device::protocol::{Rules, may_offer};
 use crate::device::request::{
-    Asked, CHAIN, Full, OFFERS, Offer, QUEUE, Request, RequestId, RequestPool, State, is_before,
+    Asked, CHAIN, Full, OFFERS, Offer, QUEUE, Request, RequestId, RequestPool, State,
 };
 use crate::device::send::light::Lights;
 use crate::device::wire::Entry;
@@ -54,7 +55,10 @@ pub struct Destination {
     finger: u32,
     unanswered: u32,
     refused: u32,
-    serial: u32,
+    /// The next message's place in the order.
+    serial: Serial,
+    /// The horizon of the notice that was carried out last.
+    horizon: Horizon,
     /// The receiver's last answer said that its memory runs low.
     throttled: bool,
     notice: Notice,
@@ -74,6 +78,7 @@ impl Destination {
             unanswered: 0,
             refused: 0,
             serial: 0,
+            horizon: 0,
             throttled: false,
             notice: Notice::Closed,
             listed: false,
@@ -112,7 +117,7 @@ impl Destination {
             return;
         }
         (self.rank, self.unanswered, self.refused).hash(state);
-        (self.throttled, self.notice, self.listed).hash(state);
+        (self.throttled, self.notice, self.listed, self.horizon).hash(state);
         requests.hash_queue(self.queue.head(), lights, state);
         requests.hash_queue(self.fresh, lights, state);
     }
@@ -168,6 +173,8 @@ pub struct Standing {
     pub follows: bool,
     /// Its data may follow without waiting for the answer, as far as the receiver's memory goes.
     pub eager: bool,
+    /// A notice asks for it: that notice's horizon.
+    pub asked: Option<Horizon>,
 }
 
 type Key = (Rank, Context, Tag);
@@ -357,7 +364,7 @@ impl Pending {
         queue.push(requests, slot);
         let destination = requests.destination_mut(at);
         destination.queue = queue;
-        destination.serial = destination.serial.wrapping_add(1);
+        destination.serial += 1;
         if destination.fresh == NONE {
             destination.fresh = slot;
         }
@@ -465,7 +472,7 @@ impl Pending {
         let fresh = destination.fresh;
         if is_refused {
             destination.refused -= 1;
-        } else if fresh != NONE && !is_before(requests.at(slot).serial, requests.at(fresh).serial) {
+        } else if fresh != NONE && requests.at(slot).serial >= requests.at(fresh).serial {
             if fresh == slot {
                 requests.destination_mut(at).fresh = requests.next_in::<QUEUE>(slot);
             }
@@ -562,8 +569,7 @@ impl Pending {
         let destination = requests.destination(at);
         let (mut offers, finger) = (destination.offers, destination.finger);
         let serial = requests.at(slot).serial;
-        let before =
-            |requests: &RequestPool, other: u32| is_before(requests.at(other).serial, serial);
+        let before = |requests: &RequestPool, other: u32| requests.at(other).serial < serial;
         let mut after = if finger != NONE && before(requests, finger) {
             finger
         } else {
@@ -585,25 +591,27 @@ impl Pending {
         destination.finger = slot;
     }
 
-    /// A notice of `dest` has come: it asks for a message for each of `entries`, in the order of posting,
-    /// and has room for `room` messages from the head of the queue. False when nothing is pending to
-    /// `dest`: the notice is done.
+    /// A notice of `dest` has come, with this `horizon`: it asks for a message for each of `entries`, in the
+    /// order of posting, and has room for `room` messages from the head of the queue. False when nothing is
+    /// pending to `dest`: the notice is done.
     #[must_use]
     pub fn notice(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
         entries: impl Iterator<Item = Entry>,
+        horizon: Horizon,
         room: u32,
         rules: Rules,
     ) -> bool {
         let Some(at) = self.find(dest).filter(|&at| at != self.idle) else {
             return false;
         };
-        requests.destination_mut(at).notice = Notice::Waiting { room };
+        let destination = requests.destination_mut(at);
+        destination.notice = Notice::Waiting { room };
+        destination.horizon = horizon;
         for entry in entries {
             let asked = Asked {
-                receive: entry.receive,
                 any_tag: entry.tag.is_none(),
                 exact: entry.exact,
                 told: false,
@@ -704,6 +712,7 @@ impl Pending {
     fn take_turn(&mut self, requests: &mut RequestPool, at: u32) -> (Rank, Next) {
         let destination = requests.destination_mut(at);
         let (rank, throttled, fresh) = (destination.rank, destination.throttled, destination.fresh);
+        let horizon = destination.horizon;
         let more = destination.refused > 0;
         destination.notice = Notice::Closed;
         let slot = destination.next_offer();
@@ -741,12 +750,14 @@ impl Pending {
         if let Some(asked) = &mut request.asked {
             asked.told = true;
         }
+        let asked = request.asked.map(|_| horizon);
         self.ready.rotate(requests);
         let standing = Standing {
             in_order,
             more,
             follows,
             eager: in_order && !more && !throttled,
+            asked,
         };
         (rank, Next::Offer(slot, standing))
     }
