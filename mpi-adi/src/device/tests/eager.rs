@@ -1,0 +1,156 @@
+//! Messages that leave before their answer.
+
+use super::rig::Seen::{Eager, Ncts, Nctsd, Rts};
+use super::rig::{Rig, Seen, pattern};
+use crate::device::envelope::Pattern;
+use crate::device::request::Mode;
+
+/// What 500 bytes look like when they leave eagerly.
+fn eager_500(tag: i32) -> [Seen; 4] {
+    [
+        Rts { tag, age: 0 },
+        Eager {
+            offset: 0,
+            len: 232,
+        },
+        Eager {
+            offset: 232,
+            len: 232,
+        },
+        Eager {
+            offset: 464,
+            len: 36,
+        },
+    ]
+}
+
+#[test]
+fn an_eager_message_takes_one_trip_to_a_posted_receive_and_into_a_buffer() {
+    for posted in [true, false] {
+        for capacity in [500, 300, 0] {
+            let mut rig = Rig::eager(2, 32, 500);
+            let mut receive = posted.then(|| rig.post(pattern(7), capacity));
+            let send = rig.send(0, 7, 500, Mode::Standard);
+            assert_eq!(rig.moved(0), eager_500(7));
+            let (receive, key) = receive
+                .take()
+                .unwrap_or_else(|| rig.post(pattern(7), capacity));
+            let outcome = rig.outcome(1, receive).expect("one trip");
+            assert_eq!(
+                (outcome.bytes, outcome.truncated),
+                (capacity, capacity < 500)
+            );
+            assert_eq!(rig.buffers.0[key], vec![7; capacity]);
+            assert_eq!(rig.outcome(0, send), None, "its answer is on the way");
+            assert_eq!(rig.moved(1).len(), 1);
+            assert!(rig.outcome(0, send).is_some());
+            assert!(rig.wires[0].out.is_empty(), "nothing is sent again");
+            rig.assert_clean();
+        }
+    }
+}
+
+#[test]
+fn eager_data_that_has_no_place_is_dropped_and_sent_again_when_it_has() {
+    // No room for a record; room for one.
+    for (blocks, refusal) in [(0, Ncts), (1, Nctsd)] {
+        let mut rig = Rig::eager(2, blocks, 500);
+        let send = rig.send(0, 7, 500, Mode::Standard);
+        assert_eq!(rig.moved(0), eager_500(7));
+        assert_eq!(rig.moved(1), [refusal]);
+        assert_eq!(rig.adis[1].stats.eager_dropped, 3);
+        let (receive, key) = rig.post(pattern(7), 500);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
+        assert_eq!(rig.buffers.0[key], [7; 500]);
+        // A refused message is sent eagerly again, since the receive that asks for it is sure to take it.
+        let times = if blocks == 0 { 2 } else { 1 };
+        assert_eq!(rig.adis[0].stats.eager_sent, times);
+        assert_eq!(rig.adis[1].stats.eager_dropped, 3, "only the first time");
+        rig.assert_clean();
+    }
+}
+
+#[test]
+fn the_answer_may_overtake_the_rest_of_an_eager_message() {
+    for (blocks, rest) in [(32, true), (1, false), (0, false)] {
+        let mut rig = Rig::eager(2, blocks, 500);
+        rig.wires[0].normal_limit = Some(2);
+        let send = rig.send(0, 7, 500, Mode::Standard);
+        assert_eq!(rig.moved(0), eager_500(7)[..2]);
+        assert_eq!(rig.outcome(0, send), None);
+        rig.moved(1);
+        assert_eq!(rig.outcome(0, send).is_some(), rest, "all is out");
+        // Accepted, the rest follows; else it stops.
+        assert_eq!(rig.moved(0), eager_500(7)[2..][..if rest { 2 } else { 0 }]);
+        let (receive, key) = rig.post(pattern(7), 500);
+        rig.wires[0].normal_limit = None;
+        rig.step(0);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [7; 500]);
+        assert!(rest || rig.outcome(0, send).is_some());
+        rig.assert_clean();
+    }
+}
+
+#[test]
+fn more_eager_messages_at_a_time_than_there_are_places_are_asked_for_again() {
+    let sources = crate::EAGER_SOURCES + 1;
+    let mut rig = Rig::eager(sources as u16 + 1, 1 << 12, 500);
+    for source in 0..sources {
+        // The last packet of each stays behind.
+        rig.wires[source].normal_limit = Some(3);
+        rig.send(source, 7, 500, Mode::Standard);
+        assert_eq!(rig.moved(source).len(), 3);
+    }
+    let answers = rig.moved(sources);
+    assert_eq!(answers.len(), sources);
+    rig.settle();
+    for source in 0..sources {
+        rig.step(source);
+    }
+    rig.settle();
+    let (last, dropped) = (sources, rig.adis[sources].stats.eager_dropped);
+    assert_eq!(dropped, 2, "of the one that had no place");
+    for source in 0..sources as u32 {
+        let from = Pattern {
+            source: Some(source),
+            ..pattern(7)
+        };
+        let (receive, key) = rig.post(from, 500);
+        assert!(rig.outcome(last, receive).is_some(), "source {source}");
+        assert_eq!(rig.buffers.0[key], [7; 500]);
+    }
+}
+
+#[test]
+fn below_the_low_watermark_sources_that_send_are_told_and_stop_sending_eagerly() {
+    // 17 blocks a message, 3 of 64 fit; below 16 free blocks it is low.
+    let mut rig = Rig::eager(2, 64, 500);
+    for tag in 1..=4 {
+        rig.send(0, tag, 500, Mode::Standard);
+        rig.wires[0].normal_limit = Some(0);
+        rig.send(0, 10 + tag, 500, Mode::Standard);
+        rig.wires[0].normal_limit = None;
+        rig.moved(0);
+        rig.moved(1);
+        if tag < 2 {
+            assert_eq!(rig.moved(0), eager_500(10 + tag));
+        } else {
+            // The third message has brought the memory below the mark.
+            let seen = rig.moved(0);
+            let eager = seen.iter().filter(|s| matches!(s, Eager { .. })).count();
+            assert_eq!(eager, 0, "{seen:?}");
+        }
+        rig.settle();
+    }
+    assert!(rig.adis[1].region.is_low(&rig.buffers));
+    for tag in [1, 11, 2, 12, 3, 13, 4, 14] {
+        let (receive, key) = rig.post(pattern(tag), 500);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [tag as u8; 500]);
+    }
+    assert!(!rig.adis[1].region.is_low(&rig.buffers));
+}

@@ -1,0 +1,67 @@
+//! Probes.
+
+use super::rig::{Rig, pattern};
+use crate::device::request::{Mode, RequestId};
+
+#[test]
+fn a_probe_sees_a_message_that_the_memory_has_no_room_for() {
+    let mut rig = Rig::new(2, 1);
+    let one = rig.send(0, 1, 50, Mode::Standard);
+    let two = rig.send(0, 2, 60, Mode::Standard);
+    rig.settle();
+    assert_eq!(rig.adis[1].iprobe(pattern(2)), Ok(None));
+    rig.step(1);
+    rig.settle();
+    let found = rig.adis[1]
+        .iprobe(pattern(2))
+        .unwrap()
+        .expect("noted when it was refused");
+    assert_eq!((found.envelope.tag, found.length), (2, 60));
+    assert_eq!(
+        rig.adis[1].region.used_bytes(),
+        32,
+        "the region still holds the first message only"
+    );
+    let (second, _) = rig.post(pattern(2), 60);
+    let (first, _) = rig.post(pattern(1), 60);
+    rig.settle();
+    assert!(
+        [first, second]
+            .into_iter()
+            .all(|id| rig.outcome(1, id).is_some())
+    );
+    assert!(
+        [one, two]
+            .into_iter()
+            .all(|id| rig.outcome(0, id).is_some())
+    );
+    rig.assert_clean();
+}
+
+#[test]
+fn a_probe_does_not_see_a_refused_message_that_was_taken_back() {
+    let mut rig = Rig::new(2, 0);
+    let sends: Vec<RequestId> = (0..3)
+        .map(|tag| rig.send(0, tag, 300, Mode::Standard))
+        .collect();
+    assert_eq!(rig.adis[1].iprobe(pattern(0)), Ok(None));
+    rig.step(1);
+    rig.settle();
+    assert!(matches!(rig.adis[1].iprobe(pattern(0)), Ok(Some(_))));
+    rig.adis[0].cancel(sends[0]);
+    rig.step(0);
+    rig.settle();
+    assert!(rig.outcome(0, sends[0]).is_some_and(|o| o.cancelled));
+    assert_eq!(rig.adis[1].iprobe(pattern(0)), Ok(None), "it is gone");
+    rig.step(1);
+    rig.settle();
+    // The others are received as if nothing had been.
+    for tag in [2, 1] {
+        let (receive, key) = rig.post(pattern(tag), 300);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [tag as u8; 300]);
+        assert!(rig.outcome(0, sends[tag as usize]).is_some());
+    }
+    rig.assert_clean();
+}
