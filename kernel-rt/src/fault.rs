@@ -5,7 +5,7 @@ use core::fmt;
 
 use net_torus::coord::{Coord, Rank};
 
-use crate::blackboard::End;
+use crate::host::blackboard::End;
 use crate::mem::Bytes;
 
 /// Why the processor trapped (The RISC-V Instruction Set Manual, volume II, table "Machine cause
@@ -328,7 +328,7 @@ mod tests {
                 let place = Some((u32::MAX, coord));
                 let map = &map;
                 let report = Report { fault, map, place };
-                assert!(report.to_string().len() <= crate::blackboard::MESSAGE_BYTES);
+                assert!(report.to_string().len() <= crate::host::blackboard::MESSAGE_BYTES);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The compute-node kernel: what stands between a bare machine and an MPI program.
 //!
-//! What can be thought through without a machine is portable and tested on the host: [`blackboard`],
-//! [`personality`], [`device_tree`], [`fault`], [`inbox`], [`mem`], [`printf`]. The rest exists on boards only; [`node`] is the
+//! What can be thought through without a machine is portable and tested on the host: [`host`],
+//! [`board::device_tree`], [`fault`], [`mem`], [`libc::printf`]. The rest exists on boards only; [`node`] is the
 //! composition root, where types become concrete and from which one reads how a node boots, runs and ends.
 //! How an image is compiled and linked is written at the top of `ld/virt.ld`.
 #![cfg_attr(target_os = "none", no_std)]
@@ -9,18 +9,16 @@
 #[cfg(target_os = "none")]
 extern crate alloc;
 
-pub mod blackboard;
-pub mod device_tree;
+pub mod board;
 pub mod fault;
-pub mod inbox;
+pub mod host;
+pub mod libc;
 pub mod mem;
-pub mod personality;
-pub mod printf;
+
+pub use host::{blackboard, inbox, personality};
 
 #[cfg(target_os = "none")]
 mod arch;
-#[cfg(target_os = "none")]
-mod board;
 #[cfg(target_os = "none")]
 mod console;
 #[cfg(target_os = "none")]
@@ -29,8 +27,6 @@ mod dev;
 mod heap;
 #[cfg(target_os = "none")]
 mod lend;
-#[cfg(target_os = "none")]
-mod libc;
 #[cfg(target_os = "none")]
 mod log;
 #[cfg(target_os = "none")]

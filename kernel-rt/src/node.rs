@@ -31,20 +31,20 @@ use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
 
 use crate::arch;
-use crate::blackboard::{Blackboard, Call, Counter, End, LinkCounters, MESSAGE_BYTES, cut};
+use crate::board::device_tree::{Machine, Slot};
 use crate::board::{self, plic, timer};
 use crate::console::{self, Stream};
 use crate::dev::virtio_console::ConsoleDevice;
 use crate::dev::virtio_net::{Frame, NetLink};
 use crate::dev::{self, DeviceError};
-use crate::device_tree::{Machine, Slot};
 use crate::fault::{Fault, Map, Place, Report};
 use crate::heap;
-use crate::inbox::{Inbox, Taken};
+use crate::host::blackboard::{Blackboard, Call, Counter, End, LinkCounters, MESSAGE_BYTES, cut};
+use crate::host::inbox::{Inbox, Taken};
+use crate::host::personality::{self, BootArgs, Exit, Personality};
 use crate::lend::NodeMemory;
 use crate::libc;
 use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT_FRAMES};
-use crate::personality::{self, BootArgs, Exit, Personality};
 
 /// Found by the host tool through this name.
 #[unsafe(no_mangle)]

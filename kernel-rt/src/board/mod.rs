@@ -1,6 +1,7 @@
 //! The boards: what stands at which address, and the few devices that have no driver of their own.
 
-#[cfg(target_arch = "riscv64")]
+pub mod device_tree;
+#[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod virt;
-#[cfg(target_arch = "riscv64")]
+#[cfg(all(target_arch = "riscv64", target_os = "none"))]
 pub use virt::*;

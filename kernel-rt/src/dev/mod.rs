@@ -18,7 +18,7 @@ use virtio_drivers::transport::mmio::{MmioError, MmioTransport};
 use virtio_drivers::transport::{DeviceStatus, DeviceType, Transport};
 use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
-use crate::device_tree::Slot;
+use crate::board::device_tree::Slot;
 use crate::mem::{Bytes, PAGE};
 
 /// Memory that has not yet been given to a queue.
