@@ -1,11 +1,15 @@
 //! The handler table: handler number -> function, for requests and for answers apart.
+//!
+//! A handler that cannot make sense of a packet returns [`Malformed`]; the progress step counts it
+//! ([`crate::Stats::malformed`]), and the packet is gone. A table is made in a `const`, so that a number out of
+//! range or given twice does not compile.
 
 use net_torus::coord::Coord;
 
 use crate::header::Place;
 
-/// Numbers that handlers can be registered under: 0 up to this, exclusive.
-pub const HANDLERS: usize = 8;
+/// Numbers of request handlers, and as many of answer handlers: 0 up to this, exclusive.
+pub const HANDLERS: usize = 32;
 /// Greatest payload of an answer in bytes.
 pub const ANSWER_BYTES: usize = 16;
 
@@ -33,10 +37,20 @@ pub struct Answer {
     pub bytes: [u8; ANSWER_BYTES],
 }
 
+/// A packet contradicts itself or the receiver's state. The handler has discarded it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Malformed;
+
 /// Takes a normal packet; may answer with one priority packet.
-pub type RequestHandler<C> = fn(&mut C, &Arrival<'_>) -> Option<Answer>;
+///
+/// # Errors
+/// [`Malformed`]: the packet was discarded, and no answer is sent.
+pub type RequestHandler<C> = fn(&mut C, &Arrival<'_>) -> Result<Option<Answer>, Malformed>;
 /// Takes a priority packet; cannot answer.
-pub type AnswerHandler<C> = fn(&mut C, &Arrival<'_>);
+///
+/// # Errors
+/// [`Malformed`]: the packet was discarded.
+pub type AnswerHandler<C> = fn(&mut C, &Arrival<'_>) -> Result<(), Malformed>;
 
 /// Handlers by number, over a context `C` that is handed to each.
 pub struct Handlers<C> {
@@ -53,21 +67,31 @@ impl<C> Handlers<C> {
         }
     }
 
-    /// Registers a request handler under `number`, in place of any before it.
+    /// Registers a request handler. A number that is not below [`HANDLERS`] does not compile.
     ///
     /// # Panics
-    /// When `number` is not below [`HANDLERS`].
-    pub const fn request(mut self, number: u8, handler: RequestHandler<C>) -> Self {
-        self.requests[number as usize] = Some(handler);
+    /// When the number has a request handler already; where the table is a `const`, that does not compile.
+    pub const fn request<const NUMBER: u8>(mut self, handler: RequestHandler<C>) -> Self {
+        const { assert!((NUMBER as usize) < HANDLERS) };
+        assert!(
+            self.requests[NUMBER as usize].is_none(),
+            "two request handlers of one number"
+        );
+        self.requests[NUMBER as usize] = Some(handler);
         self
     }
 
-    /// Registers an answer handler under `number`, in place of any before it.
+    /// Registers an answer handler. A number that is not below [`HANDLERS`] does not compile.
     ///
     /// # Panics
-    /// When `number` is not below [`HANDLERS`].
-    pub const fn answer(mut self, number: u8, handler: AnswerHandler<C>) -> Self {
-        self.answers[number as usize] = Some(handler);
+    /// When the number has an answer handler already; where the table is a `const`, that does not compile.
+    pub const fn answer<const NUMBER: u8>(mut self, handler: AnswerHandler<C>) -> Self {
+        const { assert!((NUMBER as usize) < HANDLERS) };
+        assert!(
+            self.answers[NUMBER as usize].is_none(),
+            "two answer handlers of one number"
+        );
+        self.answers[NUMBER as usize] = Some(handler);
         self
     }
 

@@ -36,7 +36,7 @@ pub mod progress;
 pub mod rx;
 pub mod tx;
 
-pub use handler::{Answer, Arrival, Handlers};
+pub use handler::{Answer, Arrival, Handlers, Malformed};
 pub use port::{Class, Port};
 pub use progress::{Stats, progress};
 pub use rx::{Landing, LandingError};

@@ -2,7 +2,7 @@
 
 use net_torus::coord::Coord;
 
-use crate::handler::{Arrival, Handlers};
+use crate::handler::{Arrival, Handlers, Malformed};
 use crate::header::{Header, HeaderError};
 use crate::port::{Class, Port};
 use crate::tx;
@@ -16,7 +16,7 @@ pub struct Stats {
     pub answers: u64,
     /// Discarded: no handler is registered under the packet's number.
     pub unknown_handler: u64,
-    /// Discarded: not a message of this layer.
+    /// Discarded: not a message of this layer, or [`Malformed`] in the eyes of its handler.
     pub malformed: u64,
 }
 
@@ -58,7 +58,9 @@ fn take_answer<P: Port, C>(
         match handlers.answer_at(header.handler) {
             Some(handler) => {
                 stats.answers += 1;
-                handler(context, &arrival);
+                if let Err(Malformed) = handler(context, &arrival) {
+                    stats.malformed += 1;
+                }
             }
             None => stats.unknown_handler += 1,
         }
@@ -85,7 +87,10 @@ fn take_request<P: Port, C>(
         match handlers.request_at(header.handler) {
             Some(handler) => {
                 stats.requests += 1;
-                reply = handler(context, &arrival).map(|answer| (header.source, answer));
+                match handler(context, &arrival) {
+                    Ok(answer) => reply = answer.map(|answer| (header.source, answer)),
+                    Err(Malformed) => stats.malformed += 1,
+                }
             }
             None => stats.unknown_handler += 1,
         }

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use msg_layer::header::Header;
-use msg_layer::{Answer, Arrival, Class, Handlers, Port, tx};
+use msg_layer::{Answer, Arrival, Class, Handlers, Malformed, Port, tx};
 use net_torus::coord::{Coord, Shape};
 
 use crate::device::config::STEP_PACKETS;
@@ -38,7 +38,7 @@ struct Handling<'a, M: ?Sized> {
 }
 
 impl<M: UserMemory + ?Sized> Handling<'_, M> {
-    const HANDLERS: Handlers<Self> = Handlers::new().request(wire::RTS, on_rts::<M>);
+    const HANDLERS: Handlers<Self> = Handlers::new().request::<{ wire::RTS }>(on_rts::<M>);
 }
 
 impl Bare {
@@ -166,16 +166,14 @@ impl Bare {
 fn on_rts<M: UserMemory + ?Sized>(
     on: &mut Handling<'_, M>,
     arrival: &Arrival<'_>,
-) -> Option<Answer> {
+) -> Result<Option<Answer>, Malformed> {
     let bare = &mut *on.bare;
-    let (source, (rts, data)) = bare
-        .shape
-        .rank(arrival.source)
-        .zip(Rts::parse(arrival.bytes))?;
+    let source = bare.shape.rank(arrival.source).ok_or(Malformed)?;
+    let (rts, data) = Rts::parse(arrival.bytes).ok_or(Malformed)?;
     let envelope = rts.envelope(source);
     let Some(slot) = bare.matching.arrive(&bare.requests, &envelope) else {
         bare.lost += 1;
-        return None;
+        return Ok(None);
     };
     bare.matching.unpost(&mut bare.requests, slot);
     let request = bare.requests.at_mut(slot);
@@ -183,5 +181,5 @@ fn on_rts<M: UserMemory + ?Sized>(
     on.memory
         .write(request.span, 0, &data[..request.wanted() as usize]);
     request.state = State::Done { cancelled: false };
-    None
+    Ok(None)
 }

@@ -17,7 +17,7 @@
 #![forbid(unsafe_code)]
 
 use msg_layer::header::Header;
-use msg_layer::{Arrival, Class, Port};
+use msg_layer::{Arrival, Class, Malformed, Port};
 use net_torus::{Coord, Direction};
 
 use crate::device::adi::Adi;
@@ -157,24 +157,34 @@ impl Adi {
         (direction, hops)
     }
 
-    pub(in crate::device) fn take_arrival(&mut self, arrival: &Arrival<'_>) -> Option<()> {
+    pub(in crate::device) fn take_arrival(
+        &mut self,
+        arrival: &Arrival<'_>,
+    ) -> Result<(), Malformed> {
         let dimension = usize::from(arrival.argument);
         let ours = dimension < heads(self.here)
             && arrival.source != self.here
             && head(arrival.source, dimension) == self.here;
-        let arrived = self.barrier.arrived.get_mut(dimension)?;
+        let arrived = self.barrier.arrived.get_mut(dimension).ok_or(Malformed)?;
         if !ours || *arrived + 1 >= self.shape.extents()[dimension] {
-            return None;
+            return Err(Malformed);
         }
         *arrived += 1;
-        Some(())
+        Ok(())
     }
 
-    pub(in crate::device) fn take_release(&mut self, arrival: &Arrival<'_>) -> Option<()> {
+    pub(in crate::device) fn take_release(
+        &mut self,
+        arrival: &Arrival<'_>,
+    ) -> Result<(), Malformed> {
         let heads = heads(self.here);
         let ours = usize::from(arrival.argument) == heads
             && self.barrier.stage == Stage::Waiting
             && arrival.source == head(self.here, heads);
-        ours.then(|| self.barrier.stage = Stage::Releasing(2 * heads))
+        if !ours {
+            return Err(Malformed);
+        }
+        self.barrier.stage = Stage::Releasing(2 * heads);
+        Ok(())
     }
 }

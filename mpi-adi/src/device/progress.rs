@@ -11,18 +11,18 @@ use crate::device::wire;
 
 impl<M: UserMemory + ?Sized> Handling<'_, M> {
     const HANDLERS: Handlers<Self> = Handlers::new()
-        .request(wire::RTS, handlers::on_rts::<M>)
-        .request(wire::DATA, handlers::on_data::<M>)
-        .request(wire::EAGER, handlers::on_eager::<M>)
-        .request(wire::DONE, handlers::on_done::<M>)
-        .answer(wire::CTS, handlers::on_cts::<M>)
-        .answer(wire::NCTSD, handlers::on_nctsd::<M>)
-        .answer(wire::NCTS, handlers::on_ncts::<M>)
-        .answer(wire::RESEND_ALL, handlers::on_resend_all::<M>)
-        .request(wire::CANCEL, handlers::on_cancel::<M>)
-        .answer(wire::CANCELLED, handlers::on_cancelled::<M>)
-        .answer(wire::ARRIVE, handlers::on_arrive::<M>)
-        .answer(wire::RELEASE, handlers::on_release::<M>);
+        .request::<{ wire::RTS }>(handlers::on_rts::<M>)
+        .request::<{ wire::DATA }>(handlers::on_data::<M>)
+        .request::<{ wire::EAGER }>(handlers::on_eager::<M>)
+        .request::<{ wire::DONE }>(handlers::on_done::<M>)
+        .answer::<{ wire::CTS }>(handlers::on_cts::<M>)
+        .answer::<{ wire::NCTSD }>(handlers::on_nctsd::<M>)
+        .answer::<{ wire::NCTS }>(handlers::on_ncts::<M>)
+        .answer::<{ wire::RESEND_ALL }>(handlers::on_resend_all::<M>)
+        .request::<{ wire::CANCEL }>(handlers::on_cancel::<M>)
+        .answer::<{ wire::CANCELLED }>(handlers::on_cancelled::<M>)
+        .answer::<{ wire::ARRIVE }>(handlers::on_arrive::<M>)
+        .answer::<{ wire::RELEASE }>(handlers::on_release::<M>);
 }
 
 impl Adi {

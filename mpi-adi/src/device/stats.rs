@@ -34,13 +34,11 @@ pub struct Stats {
     pub done_sent: u64,
     /// Posted receives looked at for notices.
     pub named: u64,
-    /// Packets that contradict themselves or the device's state; discarded.
-    pub malformed: u64,
     /// Messages whose data was sent eagerly, right behind their RTS.
     pub eager_sent: u64,
     /// Packets of eager data that were dropped because the message was refused or had no place for them;
     /// the sender sends what is wanted again.
     pub eager_dropped: u64,
-    /// What the message layer counted.
+    /// What the message layer counted, packets that contradict themselves or the device's state among them.
     pub layer: msg_layer::Stats,
 }

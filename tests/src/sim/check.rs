@@ -198,10 +198,9 @@ pub fn at_rest<'a>(
                 "unexpected messages",
             ),
             (completed && adi.requests().live() != 0, "requests"),
-            (adi.stats().malformed != 0, "packets counted as malformed"),
             (
                 adi.stats().layer.malformed != 0,
-                "packets that are no messages",
+                "packets counted as malformed",
             ),
             (
                 adi.stats().layer.unknown_handler != 0,

@@ -374,7 +374,7 @@ impl Node {
     /// The property that this state breaks; all but the end are properties of one node's state.
     pub fn broken(&self, case: &Case) -> Option<&'static str> {
         let stats = self.adi.stats();
-        if stats.malformed > 0 {
+        if stats.layer.malformed > 0 {
             return Some(EXPECTED);
         }
         if self.rank > 0 {

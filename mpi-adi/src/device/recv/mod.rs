@@ -7,7 +7,7 @@ use probe::Arming;
 pub use probe::Probed;
 
 use msg_layer::header::Place;
-use msg_layer::{Answer, Landing};
+use msg_layer::{Answer, Landing, Malformed};
 
 use crate::device::adi::Adi;
 use crate::device::config::{NoMemory, SHARED_ANSWER};
@@ -672,15 +672,15 @@ impl Adi {
         memory: &M,
         source: Rank,
         done: Done,
-    ) -> Option<()> {
+    ) -> Result<(), Malformed> {
         let standing = self.peers.standing(source);
         let open = matches!(standing, Standing::Open | Standing::OpenAgain);
         if !open || self.peers.ages(source).from != done.age {
-            return None;
+            return Err(Malformed);
         }
         self.peers.accepted(source, done.more, false);
         self.go_on(memory, source, standing);
-        Some(())
+        Ok(())
     }
 
     /// Eager data: of a message that is being taken, or else to be dropped, since the sender has been told
@@ -691,19 +691,25 @@ impl Adi {
         source: Rank,
         place: Place,
         bytes: &[u8],
-    ) -> Option<()> {
+    ) -> Result<(), Malformed> {
         let at = self
             .coming
             .iter()
             .position(|coming| coming.source == source && coming.request == place.target);
         let Some(at) = at else {
             self.stats.eager_dropped += 1;
-            return Some(());
+            return Ok(());
         };
         let target = self.coming[at].target;
         let total = match RecordId::from_target(target) {
-            Some(id) => self.region.record(self.region.find(id)?)?.length,
-            None => self.requests.get(RequestId(target))?.wanted(),
+            Some(id) => {
+                let index = self.region.find(id).ok_or(Malformed)?;
+                self.region.record(index).ok_or(Malformed)?.length
+            }
+            None => {
+                let request = self.requests.get(RequestId(target));
+                request.ok_or(Malformed)?.wanted()
+            }
         };
         // What the receive has no room for is cut off.
         let room = total.saturating_sub(place.offset) as usize;
@@ -711,37 +717,39 @@ impl Adi {
         let place = Place { target, ..place };
         if bytes.is_empty() {
             self.stats.eager_dropped += 1;
-            return Some(());
+            return Ok(());
         }
         if self.take_data(memory, place, bytes)? {
             self.coming.swap_remove(at);
         }
-        Some(())
+        Ok(())
     }
 
-    /// A long message's packet; true when the message is whole with it. `None` when it has no place here.
+    /// A long message's packet; true when the message is whole with it. Malformed when it has no place here.
     pub(in crate::device) fn take_data<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         place: Place,
         bytes: &[u8],
-    ) -> Option<bool> {
+    ) -> Result<bool, Malformed> {
         let whole;
         if let Some(id) = RecordId::from_target(place.target) {
-            let index = self.region.find(id)?;
-            let record = self.region.record(index)?;
+            let index = self.region.find(id).ok_or(Malformed)?;
+            let record = self.region.record(index).ok_or(Malformed)?;
             let (first, received) = match record.holding {
                 Holding::Buffer { first, received }
                 | Holding::Bound {
                     first, received, ..
                 } => (first, received),
-                Holding::Nothing { .. } => return None,
+                Holding::Nothing { .. } => return Err(Malformed),
             };
             let mut landing = Landing {
                 received,
                 total: record.length,
             };
-            whole = landing.accept(place.offset, bytes.len()).ok()?;
+            whole = landing
+                .accept(place.offset, bytes.len())
+                .map_err(|_| Malformed)?;
             self.region.write_buffer(first, place.offset, bytes);
             let received = landing.received;
             match record.holding {
@@ -764,16 +772,18 @@ impl Adi {
             }
         } else {
             let id = RequestId(place.target);
-            let request = self.requests.get_mut(id)?;
+            let request = self.requests.get_mut(id).ok_or(Malformed)?;
             let State::Landing(landing) = &mut request.state else {
-                return None;
+                return Err(Malformed);
             };
-            whole = landing.accept(place.offset, bytes.len()).ok()?;
+            whole = landing
+                .accept(place.offset, bytes.len())
+                .map_err(|_| Malformed)?;
             memory.write(request.span, place.offset as usize, bytes);
             if whole {
                 self.received(id.index());
             }
         }
-        Some(whole)
+        Ok(whole)
     }
 }

@@ -5,7 +5,7 @@ pub mod light;
 pub mod pending;
 
 use msg_layer::header::{Header, SHORT_BYTES};
-use msg_layer::{Arrival, Class, Port, Transfer, tx};
+use msg_layer::{Arrival, Class, Malformed, Port, Transfer, tx};
 use net_torus::coord::Coord;
 
 use crate::device::adi::Adi;
@@ -516,16 +516,17 @@ impl Adi {
         true
     }
 
-    pub(in crate::device) fn take_cancelled(&mut self, arrival: &Arrival<'_>) {
-        let Some((_, slot, _)) = self.answered(arrival) else {
-            return;
-        };
+    pub(in crate::device) fn take_cancelled(
+        &mut self,
+        arrival: &Arrival<'_>,
+    ) -> Result<(), Malformed> {
+        let (_, slot, _) = self.answered(arrival)?;
         let request = self.requests.at(slot);
-        if (request.state, request.withdrawal) == (State::Held, Withdrawal::Asked) {
-            self.finish(slot, true);
-        } else {
-            self.stats.malformed += 1;
+        if (request.state, request.withdrawal) != (State::Held, Withdrawal::Asked) {
+            return Err(Malformed);
         }
+        self.finish(slot, true);
+        Ok(())
     }
 
     fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
@@ -571,17 +572,12 @@ impl Adi {
         sent
     }
 
-    /// The pending or held send that an answer from `source` names; `None`, and counted, when it names
-    /// none.
-    fn answered(&mut self, arrival: &Arrival<'_>) -> Option<(Rank, u32, Fields)> {
-        let named = Fields::parse(arrival.bytes).and_then(|fields| {
-            let source = self.shape.rank(arrival.source)?;
-            Some((source, self.named_by(source, fields.request)?, fields))
-        });
-        if named.is_none() {
-            self.stats.malformed += 1;
-        }
-        named
+    /// The pending or held send that an answer from `source` names; malformed when it names none.
+    fn answered(&self, arrival: &Arrival<'_>) -> Result<(Rank, u32, Fields), Malformed> {
+        let fields = Fields::parse(arrival.bytes).ok_or(Malformed)?;
+        let source = self.shape.rank(arrival.source).ok_or(Malformed)?;
+        let slot = self.named_by(source, fields.request).ok_or(Malformed)?;
+        Ok((source, slot, fields))
     }
 
     /// The slot of the pending or held send that `dest` names so, one that was light included.
@@ -612,21 +608,21 @@ impl Adi {
         taken
     }
 
-    /// Takes the protocol's step for the pending send in `slot`; `None`, and counted, when no such answer
-    /// was due.
-    fn step(&mut self, slot: u32, reply: Reply) -> Option<Step> {
+    /// The protocol's step for the pending send in `slot`; malformed when no such answer was due.
+    fn step(&self, slot: u32, reply: Reply) -> Result<Step, Malformed> {
         let step = match (self.requests.at(slot).state, reply) {
             (State::Pending(offer), reply) => on_answer(offer, reply),
             (State::Held, Reply::Cts) => Some(Step::Send),
             _ => None,
         };
-        if step.is_none() {
-            self.stats.malformed += 1;
-        }
-        step
+        step.ok_or(Malformed)
     }
 
-    pub(in crate::device) fn take_reply(&mut self, arrival: &Arrival<'_>, reply: Reply) {
+    pub(in crate::device) fn take_reply(
+        &mut self,
+        arrival: &Arrival<'_>,
+        reply: Reply,
+    ) -> Result<(), Malformed> {
         if let Some(dest) = self.shape.rank(arrival.source)
             && let Some(fields) = Fields::parse(arrival.bytes)
             && let Some(light) = self.lights.find(RequestId(fields.request), dest)
@@ -634,13 +630,11 @@ impl Adi {
         {
             let taken = reply == Reply::Cts && fields.complete;
             if taken && self.light_taken(dest, fields.request, fields.before) {
-                return;
+                return Ok(());
             }
             self.enter_lights(dest);
         }
-        let Some((dest, slot, fields)) = self.answered(arrival) else {
-            return;
-        };
+        let (dest, slot, fields) = self.answered(arrival)?;
         if reply == Reply::Cts {
             self.stats.cts_received += 1;
         }
@@ -648,12 +642,10 @@ impl Adi {
             let is_offered = self.requests.at(slot).is_offered_to(dest);
             let before = self.requests.prev_in::<QUEUE>(slot);
             if !is_offered || !self.all_taken(dest, before, fields.before.into()) {
-                self.stats.malformed += 1;
+                return Err(Malformed);
             }
         }
-        let Some(step) = self.step(slot, reply) else {
-            return;
-        };
+        let step = self.step(slot, reply)?;
         if matches!(self.requests.at(slot).state, State::Pending(_)) {
             let answered = match step {
                 Step::Send | Step::Hold => Answered::Taken,
@@ -682,7 +674,7 @@ impl Adi {
                 true => self.requests.at_mut(slot).state = State::Streaming,
                 false => self.finish(slot, false),
             }
-            return;
+            return Ok(());
         }
         if streams {
             // The receiver had no place for it.
@@ -692,7 +684,7 @@ impl Adi {
             Step::Send => {
                 // It is not taken back any more; and when it has finished, nobody may be asking for it.
                 self.begin_transfer(slot, &fields);
-                return;
+                return Ok(());
             }
             Step::Hold => self.requests.at_mut(slot).state = State::Held,
             Step::Stay => {}
@@ -700,6 +692,7 @@ impl Adi {
         if self.requests.at(slot).withdrawal == Withdrawal::Wanted {
             self.withdraw(slot);
         }
+        Ok(())
     }
 
     /// The `total` offers to `dest` that end with that in the slot `last` have been taken, data and all. False
@@ -725,17 +718,23 @@ impl Adi {
     }
 
     /// An RTS of `dest` says that our message `request` and those offered directly before it, `count` in all,
-    /// have been taken. False when there are no such messages.
-    pub(crate) fn take_merged(&mut self, dest: Rank, request: u32, count: u16) -> bool {
-        let Ok(before) = u8::try_from(count.saturating_sub(1)) else {
-            return false;
-        };
+    /// have been taken. Malformed when there are no such messages.
+    pub(crate) fn take_merged(
+        &mut self,
+        dest: Rank,
+        request: u32,
+        count: u16,
+    ) -> Result<(), Malformed> {
+        let before = u8::try_from(count.saturating_sub(1)).map_err(|_| Malformed)?;
         if self.light_taken(dest, request, before) {
-            return true;
+            return Ok(());
         }
         let slot = self.named_by(dest, request);
         let slot = slot.filter(|&slot| self.requests.at(slot).is_offered_to(dest));
-        slot.is_some_and(|slot| self.all_taken(dest, slot, count.into()))
+        match self.all_taken(dest, slot.ok_or(Malformed)?, count.into()) {
+            true => Ok(()),
+            false => Err(Malformed),
+        }
     }
 
     fn begin_transfer(&mut self, slot: u32, fields: &Fields) {

@@ -30,7 +30,7 @@ use crate::device::request::{
     Asked, CHAIN, Full, OFFERS, Offer, QUEUE, Request, RequestId, RequestPool, State,
 };
 use crate::device::send::light::Lights;
-use crate::device::wire::Entry;
+use crate::device::wire::{ROOM_FOR_ALL, ResendAll};
 
 /// Messages to one destination that may be unanswered at once while others to it stand refused: what each
 /// notice makes stale and has to be offered again is bounded by this.
@@ -591,26 +591,28 @@ impl Pending {
         destination.finger = slot;
     }
 
-    /// A notice of `dest` has come, with this `horizon`: it asks for a message for each of `entries`, in the
-    /// order of posting, and has room for `room` messages from the head of the queue. False when nothing is
-    /// pending to `dest`: the notice is done.
+    /// A notice of `dest` has come: it asks for a message for each of its entries, in the order of posting, and
+    /// has room for so many messages from the head of the queue. False when nothing is pending to `dest`: the
+    /// notice is done.
     #[must_use]
     pub fn notice(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
-        entries: impl Iterator<Item = Entry>,
-        horizon: Horizon,
-        room: u32,
+        notice: &ResendAll,
         rules: Rules,
     ) -> bool {
         let Some(at) = self.find(dest).filter(|&at| at != self.idle) else {
             return false;
         };
         let destination = requests.destination_mut(at);
+        let room = match notice.room {
+            ROOM_FOR_ALL => u32::MAX,
+            room => room.into(),
+        };
         destination.notice = Notice::Waiting { room };
-        destination.horizon = horizon;
-        for entry in entries {
+        destination.horizon = notice.horizon;
+        for entry in &notice.entries {
             let asked = Asked {
                 any_tag: entry.tag.is_none(),
                 exact: entry.exact,

@@ -119,7 +119,7 @@ fn wrong_answers_to_light_sends_move_nothing_or_end_them() {
         }
         let stats = rig.adis[0].stats;
         assert!(stats.cts_received > 0, "round {round}");
-        malformed += stats.malformed;
+        malformed += stats.layer.malformed;
     }
     assert!(malformed > 1000);
 }

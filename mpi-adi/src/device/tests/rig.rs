@@ -277,7 +277,7 @@ impl Rig {
                 ),
                 (0, 0, 0)
             );
-            assert_eq!(adi.stats.malformed, 0);
+            assert_eq!(adi.stats.layer.malformed, 0);
         }
     }
 }
