@@ -7,6 +7,7 @@ mod eager;
 mod heap;
 mod hostile;
 mod inline;
+mod names;
 mod notices;
 mod probes;
 mod refused;

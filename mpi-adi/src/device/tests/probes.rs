@@ -1,6 +1,8 @@
 //! Probes.
 
 use super::rig::{Rig, pattern};
+use crate::device::envelope::Pattern;
+use crate::device::recv::probe::ARMED_PROBES;
 use crate::device::request::{Mode, RequestId};
 
 #[test]
@@ -64,4 +66,55 @@ fn a_probe_does_not_see_a_refused_message_that_was_taken_back() {
         assert!(rig.outcome(0, sends[tag as usize]).is_some());
     }
     rig.assert_clean();
+}
+
+/// What a probe for any source has found, a probe for the source and tag that its status names finds, too.
+#[test]
+fn a_probe_keeps_its_word() {
+    for blocks in [0, 1] {
+        let mut rig = Rig::new(3, blocks);
+        for from in [0, 1] {
+            rig.send(from, 5, 300, Mode::Standard);
+            rig.send(from, 2, 60, Mode::Standard);
+        }
+        rig.settle();
+        let wide = Pattern {
+            source: None,
+            ..pattern(2)
+        };
+        let found = loop {
+            if let Some(found) = rig.adis[2].iprobe(wide).unwrap() {
+                break found;
+            }
+            rig.step(2);
+            rig.settle();
+        };
+        let narrow = Pattern {
+            source: Some(found.envelope.source),
+            ..wide
+        };
+        assert_eq!(rig.adis[2].iprobe(narrow), Ok(Some(found)));
+    }
+}
+
+/// More patterns in turn than can be armed: the message is found by one of them all the same.
+#[test]
+fn a_message_is_found_however_many_patterns_are_asked_for_in_turn() {
+    for patterns in [ARMED_PROBES as i32 + 1, ARMED_PROBES as i32 + 6] {
+        let mut rig = Rig::new(2, 0);
+        let send = rig.send(0, patterns - 3, 300, Mode::Standard);
+        rig.settle();
+        let found = (0..10_000).find_map(|_| {
+            (0..patterns).find_map(|tag| {
+                rig.step(1);
+                rig.settle();
+                rig.adis[1].iprobe(pattern(tag)).unwrap()
+            })
+        });
+        assert_eq!(found.map(|found| found.envelope.tag), Some(patterns - 3));
+        let (receive, _) = rig.post(pattern(patterns - 3), 300);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
+        rig.assert_clean();
+    }
 }

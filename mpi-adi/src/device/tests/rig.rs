@@ -241,6 +241,21 @@ impl Rig {
         seen
     }
 
+    /// As [`Rig::moved`], but what goes to `except` stays under way.
+    pub(super) fn moved_except(&mut self, from: usize, except: usize) {
+        let (packets, _) = self.injected(from);
+        let shape = self.adis[from].shape;
+        for (dest, class, body) in packets {
+            if dest == except {
+                let dest = shape.coord(dest as u32).unwrap();
+                self.wires[from].out.push((class, dest, body));
+                continue;
+            }
+            self.wires[dest].queue(class).push_back(body);
+            self.step(dest);
+        }
+    }
+
     /// As [`Rig::moved`], but all have come before the destinations look.
     pub(super) fn moved_together(&mut self, from: usize) -> Vec<Seen> {
         let (packets, seen) = self.injected(from);
