@@ -13,10 +13,9 @@
 #![forbid(unsafe_code)]
 
 mod cluster;
-pub mod exchange;
-pub mod flood;
-pub mod program;
+pub mod explore;
+pub mod measure;
 pub mod sim;
-pub mod timed;
 
 pub use cluster::{Cluster, Failure, Job, Node, NodeReport};
+pub use measure::{exchange, flood, timed};

@@ -9,12 +9,14 @@ use mpi_adi::protocol::Age;
 use mpi_adi::request::{Mode, RequestId};
 use mpi_adi::send::SendTo;
 use mpi_adi::wire::{self, Rts};
-use mpi_adi::{Adi, Config, Memory};
+use mpi_adi::{Config, Memory};
 use msg_layer::header::{Header, SHORT_HEADER};
 use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
 
-use crate::model::{Case, EXPECTED, MEMORY, ORDER, PER_SENDER, SENDERS};
+use super::Device;
+use super::case::{Case, PER_SENDER, SENDERS};
+use super::system::{EXPECTED, MEMORY, ORDER};
 
 /// The sender that cancels.
 pub const CANCELLER: u8 = 1;
@@ -147,7 +149,7 @@ impl Port for Hand<'_> {
 #[derive(Clone, Debug)]
 pub struct Node {
     rank: u8,
-    adi: Adi,
+    adi: Device,
     bytes: Bytes,
     /// Requests of the calls made so far, in order.
     calls: Vec<RequestId>,
@@ -168,7 +170,7 @@ impl Node {
             rank: rank.into(),
             request_slots: usize::MAX,
         };
-        let mut adi = Adi::new(config, memory).expect("a rank of the machine");
+        let mut adi = Device::new(config, memory).expect("a rank of the machine");
         adi.set_rules(case.rules);
         Node {
             rank,

@@ -1,0 +1,357 @@
+//! What has been found out about the nodes of a case: each step of each node's state is asked for once.
+#![forbid(unsafe_code)]
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+
+use mpi_adi::protocol::Age;
+use rustc_hash::FxBuildHasher;
+
+use super::case::{Case, SENDERS};
+use super::node::{CANCELLER, Deed, Injected, Node, turn_back};
+use super::system::{Global, Step};
+
+/// States of nodes that are kept themselves, some 4 KiB each.
+const KEPT_NODES: usize = 200_000;
+
+/// A sender with what is under way between it and the receiver.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Side {
+    pub(super) node: u32,
+    /// To the receiver, in order.
+    pub(super) requests: Vec<u16>,
+    /// To the sender, in order.
+    pub(super) answers: Vec<u16>,
+}
+
+/// What is known of a node's state.
+pub(super) struct Known {
+    /// Itself, unless it has been dropped to save memory.
+    pub(super) node: Option<Box<Node>>,
+    pub(super) origin: Origin,
+    pub(super) broken: Option<&'static str>,
+    pub(super) is_complete: bool,
+    pub(super) may_call: bool,
+    pub(super) may_cancel: bool,
+    /// By class: it has something to inject.
+    pub(super) offers: [bool; 2],
+}
+
+/// How a node's state has been found, and can be found again.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Origin {
+    First,
+    After(u32, Local),
+    TurnedBack(u32, Age),
+}
+
+/// A step of one node, and what it depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Local {
+    Call,
+    Cancel,
+    Take { priority: bool, packet: u16 },
+    Inject { priority: bool },
+}
+
+/// What becomes of a sender and its packets under way.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum OnSide {
+    Call,
+    Cancel,
+    Inject { priority: bool },
+    TakeAnswer { place: u8 },
+    RequestTaken { place: u8 },
+    Answered { packet: u16 },
+    AgeTurnedBack { by: Age },
+}
+
+/// A node after a step.
+#[derive(Clone, Copy, Debug)]
+struct After {
+    node: u32,
+    /// The packet injected by it: its class, destination and number.
+    injected: Option<(bool, u8, u16)>,
+    /// By sender: how far the receiver's age has been turned back, which is back at 0.
+    turned: [Age; SENDERS],
+}
+
+/// States of nodes, of packets and of channels, by number, and what follows from them.
+#[derive(Default)]
+pub(super) struct Memo {
+    pub(super) nodes: Vec<Known>,
+    node_numbers: HashMap<u128, u32, FxBuildHasher>,
+    /// Nodes that are kept themselves, longest first.
+    kept: VecDeque<u32>,
+    packets: Vec<Vec<u8>>,
+    packet_numbers: HashMap<Vec<u8>, u16, FxBuildHasher>,
+    pub(super) sides: Vec<Side>,
+    side_numbers: HashMap<Side, u32, FxBuildHasher>,
+    locals: HashMap<(u32, Local), Option<After>, FxBuildHasher>,
+    on_sides: HashMap<(u32, OnSide), Option<u32>, FxBuildHasher>,
+}
+
+impl Memo {
+    /// The number of a node's state.
+    pub(super) fn number(&mut self, case: &Case, node: Node, origin: Origin) -> u32 {
+        let number = self.nodes.len() as u32;
+        match self.node_numbers.entry(node.fingerprint(case)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                new.insert(number);
+                let offers = |priority| node.after(case, Deed::Inject { priority }).is_some();
+                self.nodes.push(Known {
+                    origin,
+                    broken: node.broken(case),
+                    is_complete: node.is_complete(case),
+                    may_call: node.may_call(case),
+                    may_cancel: node.may_cancel(case),
+                    offers: [offers(false), offers(true)],
+                    node: None,
+                });
+                self.keep(number, node);
+                number
+            }
+        }
+    }
+
+    fn keep(&mut self, number: u32, node: Node) {
+        let known = &mut self.nodes[number as usize];
+        known.node = Some(Box::new(node));
+        if !matches!(known.origin, Origin::First) {
+            self.kept.push_back(number);
+        }
+        if self.kept.len() > KEPT_NODES
+            && let Some(oldest) = self.kept.pop_front()
+        {
+            self.nodes[oldest as usize].node = None;
+        }
+    }
+
+    /// A node's state itself: it is made again the way it was found, if it has been dropped.
+    fn node(&mut self, case: &Case, number: u32) -> &Node {
+        let mut missing = Vec::new();
+        let mut at = number;
+        while self.nodes[at as usize].node.is_none() {
+            missing.push(at);
+            at = match self.nodes[at as usize].origin {
+                Origin::First => unreachable!("a first node is kept"),
+                Origin::After(before, _) | Origin::TurnedBack(before, _) => before,
+            };
+        }
+        while let Some(at) = missing.pop() {
+            let node = match self.nodes[at as usize].origin {
+                Origin::First => unreachable!("a first node is kept"),
+                Origin::After(before, local) => {
+                    let (node, _, _) = self.after(case, before, local).expect("made before");
+                    node
+                }
+                Origin::TurnedBack(before, by) => {
+                    let mut node = self.kept(before).clone();
+                    node.turn_back_by(case, by);
+                    node
+                }
+            };
+            self.keep(at, node);
+        }
+        self.kept(number)
+    }
+
+    fn kept(&self, number: u32) -> &Node {
+        self.nodes[number as usize].node.as_ref().expect("kept")
+    }
+
+    /// What the device makes of a step, with the ages turned back.
+    fn after(
+        &self,
+        case: &Case,
+        number: u32,
+        local: Local,
+    ) -> Option<(Node, Option<Injected>, [Age; SENDERS])> {
+        let deed = match local {
+            Local::Call => Deed::Call,
+            Local::Cancel => Deed::Cancel,
+            Local::Take { priority, packet } => Deed::Take {
+                priority,
+                packet: &self.packets[usize::from(packet)],
+            },
+            Local::Inject { priority } => Deed::Inject { priority },
+        };
+        let (mut node, injected) = self.kept(number).after(case, deed)?;
+        let turned = node.turn_back(case);
+        Some((node, injected, turned))
+    }
+
+    fn packet(&mut self, packet: Vec<u8>) -> u16 {
+        let number = u16::try_from(self.packets.len()).expect("fewer different packets");
+        *self
+            .packet_numbers
+            .entry(packet)
+            .or_insert_with_key(|packet| {
+                self.packets.push(packet.clone());
+                number
+            })
+    }
+
+    pub(super) fn side(&mut self, side: Side) -> u32 {
+        let number = self.sides.len() as u32;
+        *self.side_numbers.entry(side).or_insert_with_key(|side| {
+            self.sides.push(side.clone());
+            number
+        })
+    }
+
+    fn local(&mut self, case: &Case, node: u32, local: Local) -> Option<After> {
+        if let Some(&after) = self.locals.get(&(node, local)) {
+            return after;
+        }
+        self.node(case, node);
+        let after = self
+            .after(case, node, local)
+            .map(|(next, injected, turned)| {
+                let injected = injected.map(
+                    |Injected {
+                         priority,
+                         dest,
+                         packet,
+                     }| (priority, dest, self.packet(packet)),
+                );
+                After {
+                    node: self.number(case, next, Origin::After(node, local)),
+                    injected,
+                    turned,
+                }
+            });
+        self.locals.insert((node, local), after);
+        after
+    }
+
+    pub(super) fn on_side(&mut self, case: &Case, number: u32, what: OnSide) -> Option<u32> {
+        if let Some(&after) = self.on_sides.get(&(number, what)) {
+            return after;
+        }
+        let mut side = self.sides[number as usize].clone();
+        let local = match what {
+            OnSide::Call => Some(Local::Call),
+            OnSide::Cancel => Some(Local::Cancel),
+            OnSide::Inject { priority } => Some(Local::Inject { priority }),
+            OnSide::TakeAnswer { place } => Some(Local::Take {
+                priority: true,
+                packet: side.answers.remove(place.into()),
+            }),
+            OnSide::RequestTaken { place } => {
+                side.requests.remove(place.into());
+                None
+            }
+            OnSide::Answered { packet } => {
+                side.answers.push(packet);
+                None
+            }
+            OnSide::AgeTurnedBack { by } => {
+                let mut node = self.node(case, side.node).clone();
+                node.turn_back_by(case, by);
+                side.node = self.number(case, node, Origin::TurnedBack(side.node, by));
+                for (priority, packets) in [(false, &mut side.requests), (true, &mut side.answers)]
+                {
+                    for number in packets {
+                        let mut packet = self.packets[usize::from(*number)].clone();
+                        turn_back(case, priority, &mut packet, by);
+                        *number = self.packet(packet);
+                    }
+                }
+                None
+            }
+        };
+        let moved = match local.map(|local| self.local(case, side.node, local)) {
+            None => true,
+            Some(None) => false,
+            Some(Some(After { node, injected, .. })) => {
+                side.node = node;
+                if let Some((priority, dest, packet)) = injected {
+                    assert!(
+                        !priority && dest == 0,
+                        "senders send requests to the receiver"
+                    );
+                    side.requests.push(packet);
+                }
+                true
+            }
+        };
+        let after = moved.then(|| self.side(side));
+        self.on_sides.insert((number, what), after);
+        after
+    }
+
+    pub(super) fn next(&mut self, case: &Case, state: &Global, step: Step) -> Option<Global> {
+        let mut next = *state;
+        let (rank, what) = match step {
+            Step::Call(0) => return self.receive(case, next, Local::Call),
+            Step::Inject { rank: 0, priority } => {
+                return self.receive(case, next, Local::Inject { priority });
+            }
+            Step::Take {
+                priority: false,
+                source,
+                place,
+                ..
+            } => {
+                let side = &mut next.sides[usize::from(source) - 1];
+                let packet = self.sides[*side as usize].requests[usize::from(place)];
+                *side = self.on_side(case, *side, OnSide::RequestTaken { place })?;
+                return self.receive(
+                    case,
+                    next,
+                    Local::Take {
+                        priority: false,
+                        packet,
+                    },
+                );
+            }
+            Step::Take { dest, place, .. } => (dest, OnSide::TakeAnswer { place }),
+            Step::Call(rank) => (rank, OnSide::Call),
+            Step::Cancel => (CANCELLER, OnSide::Cancel),
+            Step::Inject { rank, priority } => (rank, OnSide::Inject { priority }),
+        };
+        let side = &mut next.sides[usize::from(rank) - 1];
+        *side = self.on_side(case, *side, what)?;
+        Some(next)
+    }
+
+    fn receive(&mut self, case: &Case, mut next: Global, local: Local) -> Option<Global> {
+        let after = self.local(case, next.receiver, local)?;
+        next.receiver = after.node;
+        if let Some((priority, dest, packet)) = after.injected {
+            assert!(
+                priority && dest > 0,
+                "the receiver sends answers to senders"
+            );
+            let side = &mut next.sides[usize::from(dest) - 1];
+            *side = self.on_side(case, *side, OnSide::Answered { packet })?;
+        }
+        for (side, by) in next.sides.iter_mut().zip(after.turned) {
+            if by > 0 {
+                *side = self.on_side(case, *side, OnSide::AgeTurnedBack { by })?;
+            }
+        }
+        Some(next)
+    }
+
+    pub(super) fn broken(&self, case: &Case, state: &Global) -> Option<&'static str> {
+        let receiver = &self.nodes[state.receiver as usize];
+        let sides = case
+            .ranks()
+            .zip(state.sides)
+            .map(|(_, side)| self.of_side(side).1);
+        std::iter::once(receiver)
+            .chain(sides)
+            .find_map(|known| known.broken)
+    }
+
+    pub(super) fn is_complete(&self, case: &Case, state: &Global) -> bool {
+        self.nodes[state.receiver as usize].is_complete
+            && case.ranks().zip(state.sides).all(|(_, side)| {
+                let (side, known) = self.of_side(side);
+                side.requests.is_empty() && side.answers.is_empty() && known.is_complete
+            })
+    }
+}

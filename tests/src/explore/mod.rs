@@ -1,0 +1,27 @@
+//! Exhaustive exploration of the memory protocol: the real device, every interleaving of its steps.
+//!
+//! ```text
+//!   cases.rs    the table: names, cases, what must be found and in how many states
+//!   case.rs     one case: the nodes' programs, their memory, what is broken
+//!   search.rs   depth-first search over the states of a system
+//!   system.rs   a case as a transition system       steps.rs   its steps, and those that are enough
+//!   memo.rs     what the steps of each node lead to, found out once
+//!   node.rs     one node: a device and its program
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod case;
+pub mod cases;
+mod memo;
+mod node;
+pub mod search;
+mod steps;
+pub mod system;
+
+pub use case::{Case, PER_SENDER, SENDERS};
+pub use cases::{Expected, Row, Surprise};
+pub use search::{Counterexample, Explored, MOST_STATES, Unfinished, Watch, explore, unwatched};
+pub use system::{END, ENOUGH, EXPECTED, Global, MEMORY, ORDER, Step, System};
+
+/// The device that is explored.
+pub type Device = mpi_adi::Adi;

@@ -1,0 +1,227 @@
+//! Depth-first search over all states of a [`System`], for cases with hundreds of millions of them.
+//!
+//! A state takes eight bytes and no fingerprint stands for it: its parts are numbered two by two, and the
+//! numbers of the two halves are kept. The search goes along one path at a time, so that it has the path
+//! at hand when a property fails, and sees when one comes back to a state that it has been through.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::ops::ControlFlow;
+
+use rustc_hash::FxBuildHasher;
+
+use super::system::{END, ENOUGH, Global, Step, System};
+
+/// How much was explored.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Explored {
+    /// Different states.
+    pub states: u64,
+    /// Steps between them.
+    pub steps: u64,
+    /// Steps of the longest path that was followed.
+    pub depth: usize,
+    /// Different states of single nodes.
+    pub node_states: usize,
+}
+
+impl fmt::Display for Explored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Explored {
+            states,
+            steps,
+            depth,
+            node_states,
+        } = self;
+        write!(
+            f,
+            "{states} states, {steps} steps, {depth} deep, {node_states} states of nodes"
+        )
+    }
+}
+
+/// A property that does not hold, and how to see that.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counterexample {
+    /// Which.
+    pub property: &'static str,
+    /// The steps from the first state on.
+    pub path: Vec<Step>,
+    /// What had been explored by then.
+    pub explored: Explored,
+}
+
+impl fmt::Display for Counterexample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let states = self.explored.states;
+        write!(
+            f,
+            "not so after {states} states: {}, by the steps {:?}",
+            self.property, self.path
+        )
+    }
+}
+
+/// Why an exploration did not see all states.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unfinished {
+    /// A property does not hold.
+    Broken(Counterexample),
+    /// There are more states than were to be explored.
+    Limit(Explored),
+    /// Whoever watched it has stopped it.
+    Stopped(Explored),
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unfinished::Broken(counterexample) => counterexample.fmt(f),
+            Unfinished::Limit(explored) => write!(f, "given up at the limit of {explored}"),
+            Unfinished::Stopped(explored) => write!(f, "stopped after {explored}"),
+        }
+    }
+}
+
+/// Who watches an exploration: is told now and then how far it is, and may stop it.
+pub type Watch<'a> = &'a mut dyn FnMut(&Explored) -> ControlFlow<()>;
+
+/// Lets an exploration go on.
+pub fn unwatched(_: &Explored) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// States after which an exploration is given up unless its case says otherwise: somewhat more than the
+/// largest case has, some 10 GB of the host's memory.
+pub const MOST_STATES: u64 = 300_000_000;
+/// States between two words to the one who watches.
+const NEWS: u64 = 1 << 14;
+
+/// Parts of the set of states: a set grows by being copied, and it is not to happen to all of it at once.
+const SHARDS: usize = 64;
+
+/// States that have been seen.
+struct Seen {
+    halves: HashMap<(u32, u32), u32, FxBuildHasher>,
+    states: Vec<HashSet<u64, FxBuildHasher>>,
+}
+
+impl Seen {
+    fn half(&mut self, a: u32, b: u32) -> u32 {
+        let number = self.halves.len() as u32;
+        *self.halves.entry((a, b)).or_insert(number)
+    }
+
+    /// Notes a state; its key, and whether it is new.
+    fn insert(&mut self, state: &Global) -> (u64, bool) {
+        let [a, b, c, d] = state.parts();
+        let key = u64::from(self.half(a, b)) << 32 | u64::from(self.half(c, d));
+        let shard = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize;
+        (key, self.states[shard].insert(key))
+    }
+}
+
+/// One state of the path that is being followed.
+struct Visit {
+    key: u64,
+    /// The step that led to it.
+    step: Option<Step>,
+    /// Where its successors that are still to be followed begin.
+    rest: usize,
+}
+
+/// A search under way.
+struct Search<'a> {
+    system: &'a System,
+    seen: Seen,
+    explored: Explored,
+    path: Vec<Visit>,
+    on_path: HashSet<u64, FxBuildHasher>,
+    /// Successors, of all states of the path, that are still to be followed.
+    ahead: Vec<(Step, Global)>,
+    /// Room for the steps of one state.
+    steps: Vec<Step>,
+}
+
+impl Search<'_> {
+    /// Follows a step into a state; the property that does not hold there.
+    fn enter(&mut self, step: Option<Step>, state: &Global) -> Option<&'static str> {
+        let (key, is_new) = self.seen.insert(state);
+        let rest = self.ahead.len();
+        if !is_new {
+            if !self.on_path.contains(&key) {
+                return None;
+            }
+            self.path.push(Visit { key, step, rest });
+            return Some(ENOUGH);
+        }
+        self.explored.states += 1;
+        self.system
+            .successors(state, &mut self.steps, &mut self.ahead);
+        self.explored.steps += (self.ahead.len() - rest) as u64;
+        self.path.push(Visit { key, step, rest });
+        self.on_path.insert(key);
+        self.explored.depth = self.explored.depth.max(self.path.len());
+        let is_last = self.ahead.len() == rest;
+        self.system
+            .broken(state)
+            .or_else(|| (is_last && !self.system.is_complete(state)).then_some(END))
+    }
+
+    /// The next state to enter, from the last one of the path that has a successor left; `None` when none has.
+    fn leave(&mut self) -> Option<(Step, Global)> {
+        while let Some(visit) = self.path.last() {
+            if self.ahead.len() > visit.rest {
+                return self.ahead.pop();
+            }
+            self.on_path.remove(&visit.key);
+            self.path.pop();
+        }
+        None
+    }
+
+    fn explored(&self) -> Explored {
+        Explored {
+            node_states: self.system.node_states(),
+            ..self.explored
+        }
+    }
+}
+
+/// Explores all states of a system, at most `limit`.
+pub fn explore(system: &System, limit: u64, watch: Watch<'_>) -> Result<Explored, Unfinished> {
+    let mut search = Search {
+        system,
+        seen: Seen {
+            halves: HashMap::default(),
+            states: vec![HashSet::default(); SHARDS],
+        },
+        explored: Explored::default(),
+        path: Vec::new(),
+        on_path: HashSet::default(),
+        ahead: Vec::new(),
+        steps: Vec::new(),
+    };
+    let mut next = Some((None, system.first()));
+    while let Some((step, state)) = next {
+        let before = search.explored.states;
+        if let Some(property) = search.enter(step, &state) {
+            let explored = search.explored();
+            let path = search.path.into_iter().filter_map(|visit| visit.step);
+            return Err(Unfinished::Broken(Counterexample {
+                property,
+                path: path.collect(),
+                explored,
+            }));
+        }
+        let states = search.explored.states;
+        if states > limit {
+            return Err(Unfinished::Limit(search.explored()));
+        }
+        if states > before && states.is_multiple_of(NEWS) && watch(&search.explored()).is_break() {
+            return Err(Unfinished::Stopped(search.explored()));
+        }
+        next = search.leave().map(|(step, state)| (Some(step), state));
+    }
+    Ok(search.explored())
+}

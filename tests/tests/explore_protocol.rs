@@ -1,0 +1,185 @@
+//! The cases of the explorer's table, each explored as the table says; and `stateright`'s opinion of them.
+//!
+//! `-- --nocapture` prints how many states there were. Cases that take minutes are ignored unless asked for
+//! (`-- --ignored`); `cargo midplane soak` explores them all.
+#![forbid(unsafe_code)]
+
+use midplane_tests::explore::{
+    END, EXPECTED, Expected, Global, MEMORY, MOST_STATES, ORDER, Row, Step, System, Unfinished,
+    cases, explore, unwatched,
+};
+use stateright::{Checker, HasDiscoveries, Model, Property};
+
+/// A system as `stateright` knows them.
+struct Checked(System);
+
+impl Model for Checked {
+    type State = Global;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<Global> {
+        vec![self.0.first()]
+    }
+
+    fn actions(&self, state: &Global, steps: &mut Vec<Step>) {
+        self.0.steps(state, steps);
+    }
+
+    fn next_state(&self, last: &Global, step: Step) -> Option<Global> {
+        self.0.next(last, step)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        fn holds(checked: &Checked, state: &Global, property: &str) -> bool {
+            checked.0.broken(state) != Some(property)
+        }
+        vec![
+            Property::always(ORDER, |c: &Checked, state: &Global| holds(c, state, ORDER)),
+            Property::always(MEMORY, |c: &Checked, state: &Global| {
+                holds(c, state, MEMORY)
+            }),
+            Property::always(EXPECTED, |c: &Checked, state: &Global| {
+                holds(c, state, EXPECTED)
+            }),
+            Property::eventually(END, |c: &Checked, state: &Global| c.0.is_complete(state)),
+        ]
+    }
+}
+
+/// Explores rows as they say; all that is not as it must be is told at the end, so that the table can be
+/// corrected in one go.
+fn check(rows: Vec<Row>) {
+    let surprises: Vec<String> = rows.iter().flat_map(surprises).collect();
+    assert!(surprises.is_empty(), "{}", surprises.join("\n"));
+}
+
+fn surprises(row: &Row) -> Vec<String> {
+    let name = &row.name;
+    let mut said = Vec::new();
+    let mut note = |what: String| said.push(format!("{name}: {what}"));
+    match row.expected {
+        Expected::Holds { all, .. } => {
+            if let Err(what) = holds_for_stateright(row, all) {
+                note(format!("stateright: {what}"));
+            }
+            match row.explore_all(&mut unwatched) {
+                Ok(explored) => println!("{name}: {explored}"),
+                Err(surprise) => note(format!("in all orders: {surprise}")),
+            }
+            match row.explore(&mut unwatched) {
+                Ok(explored) => println!("{name}, reduced: {explored}"),
+                Err(surprise) => note(format!("reduced: {surprise}")),
+            }
+        }
+        Expected::HoldsReduced { .. } | Expected::Unknown { .. } => {
+            match row.explore(&mut unwatched) {
+                Ok(explored) => println!("{name}: {explored}"),
+                Err(surprise) => note(surprise.to_string()),
+            }
+        }
+        Expected::Fails { property, after } => {
+            if let Err(what) = fails_for_stateright(row, property, after) {
+                note(what);
+            }
+            match explore(&row.system(true), MOST_STATES, &mut unwatched) {
+                Err(Unfinished::Broken(found)) => {
+                    println!("{name}, reduced: {} does not hold", found.property);
+                }
+                other => note(format!(
+                    "the reduced search finds nothing broken: {other:?}"
+                )),
+            }
+        }
+    }
+    said
+}
+
+/// Every property holds in every state, says `stateright`, breadth first in all orders of steps.
+fn holds_for_stateright(row: &Row, states: u64) -> Result<(), String> {
+    let checker = Checked(row.system(false))
+        .checker()
+        .threads(1)
+        .spawn_bfs()
+        .join();
+    if let Some((property, path)) = checker.discoveries().into_iter().next() {
+        return Err(format!(
+            "not so: {property}, after {:?}",
+            path.into_actions()
+        ));
+    }
+    let found = checker.unique_state_count() as u64;
+    match checker.is_done() && found == states {
+        true => Ok(()),
+        false => Err(format!("{found} states, where there must be {states}")),
+    }
+}
+
+/// The property does not hold: `stateright` finds a shortest run that shows it.
+fn fails_for_stateright(row: &Row, property: &'static str, after: u64) -> Result<(), String> {
+    let checker = Checked(row.system(false))
+        .checker()
+        .threads(1)
+        .finish_when(HasDiscoveries::AnyOf([property].into()))
+        .spawn_bfs()
+        .join();
+    let found = checker.unique_state_count() as u64;
+    let Some(path) = checker.discovery(property) else {
+        return Err(format!("\"{property}\" not found broken in {found} states"));
+    };
+    println!(
+        "{}: not so: {property}, found after {found} states: {:?}",
+        row.name,
+        path.into_actions()
+    );
+    match found == after {
+        true => Ok(()),
+        false => Err(format!(
+            "\"{property}\" found broken after {found} states, where there must be {after}"
+        )),
+    }
+}
+
+/// A test for each of these groups of the table.
+macro_rules! groups {
+    ($($(#[$attribute:meta])* $group:ident)*) => {$(
+        $(#[$attribute])*
+        #[test]
+        fn $group() {
+            check(cases::$group());
+        }
+    )*};
+}
+
+groups! {
+    one_sender
+    one_sender_reversed
+    any_tag
+    one_answer
+    two_senders
+    two_senders_and_one_record
+    two_senders_by_name
+    three_senders
+    long_and_synchronous
+    not_light
+    light_among_others
+    cancelled_sends
+    few_bits_of_age
+    matched_records_are_no_release
+    no_age
+    without_rule_a
+    without_rule_b
+    without_rules_c_and_d
+    without_rule_d
+    without_rule_e
+    rts_overtake
+    answers_overtake
+    two_senders_of_three_messages_and_two_records
+    #[ignore = "takes minutes"]
+    two_senders_of_three_messages
+    #[ignore = "takes many minutes and gigabytes"]
+    three_senders_of_two_messages
+    #[ignore = "takes many minutes and gigabytes"]
+    senders_at_any_moment
+    #[ignore = "takes many minutes and gigabytes"]
+    two_senders_of_three_messages_in_all_orders
+}
