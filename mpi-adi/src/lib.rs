@@ -37,7 +37,6 @@ pub mod device;
 pub mod mpi;
 pub mod rust;
 
-#[cfg(feature = "bare")]
 pub use device::bare;
 pub use device::config::{
     Budget, Config, DEFAULT_EAGER_LIMIT, EAGER_SOURCES, GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY,
@@ -50,7 +49,8 @@ pub use device::request::Outcome;
 pub use device::send::{light, pending};
 pub use device::stats::Stats;
 pub use device::{
-    Adi, barrier, envelope, kernel, matching, memory, peers, protocol, recv, request, send, wire,
+    Adi, barrier, envelope, kernel, matching, memory, names, peers, protocol, recv, request, send,
+    wire,
 };
 pub use mpi::comm::{Communicator, Status};
 pub use mpi::datatype::Datatype;

@@ -14,8 +14,8 @@ use crate::device::list::List;
 use crate::device::matching::Matching;
 use crate::device::memory::region::Region;
 use crate::device::names::Serial;
-use crate::device::peers::Peers;
-use crate::device::protocol::Rules;
+use crate::device::peers::{Ages, Peers};
+use crate::device::protocol::{Rules, Sound};
 use crate::device::recv;
 use crate::device::recv::probe::Probes;
 use crate::device::request::{KEPT_SLOTS, MAX_SLOTS, Outcome, RequestId, RequestPool, State};
@@ -26,7 +26,7 @@ use crate::device::stats::Stats;
 
 /// The device of one process.
 #[derive(Clone, Debug)]
-pub struct Adi {
+pub struct Adi<R = Sound> {
     pub(super) shape: Shape,
     pub(super) here: Coord,
     pub(super) rank: Rank,
@@ -65,13 +65,12 @@ pub struct Adi {
     /// The context of the next communicator that the program makes.
     pub(crate) next_context: Context,
     pub(super) stats: Stats,
-    #[cfg(feature = "variants")]
-    pub(super) rules: Rules,
+    pub(super) rules: R,
 }
 
 /// All that the device's behaviour depends on, so that a model checker knows a state again: neither who it
 /// is, nor what it has counted, nor how finished requests ended, nor the names of sends.
-impl Hash for Adi {
+impl<R> Hash for Adi<R> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let lights = &self.lights;
         self.requests.hash(lights, state);
@@ -101,6 +100,13 @@ impl Adi {
     /// The device of process `config.rank`, over `memory`; `None` when there is no such process or the
     /// memory is for another number of peers.
     pub fn new(config: Config, memory: Memory) -> Option<Adi> {
+        Adi::with_rules(config, memory, Sound)
+    }
+}
+
+impl<R: Rules> Adi<R> {
+    /// As [`Adi::new`], with these rules kept and others broken: for a model checker.
+    pub fn with_rules(config: Config, memory: Memory, rules: R) -> Option<Adi<R>> {
         let here = config.shape.coord(config.rank)?;
         if memory.ages.len() != config.shape.nodes() as usize {
             return None;
@@ -130,8 +136,7 @@ impl Adi {
             has_lines: false,
             next_context: crate::mpi::comm::FIRST_MADE_CONTEXT,
             stats: Stats::default(),
-            #[cfg(feature = "variants")]
-            rules: Rules::SOUND,
+            rules,
         };
         // For calls that block, from the first one on. Without it they fail sooner; that is all.
         let _ = adi.requests.grow(KEPT_SLOTS);
@@ -146,26 +151,15 @@ impl Adi {
         self.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
     }
 
-    /// Breaks rules of the protocol.
-    #[cfg(feature = "variants")]
-    pub fn set_rules(&mut self, rules: Rules) {
-        self.rules = rules;
-    }
-
-    /// The ages of `peer`, for the model checker, which knows that only their differences matter.
-    #[cfg(feature = "variants")]
-    pub fn ages_mut(&mut self, peer: Rank) -> &mut crate::device::peers::Ages {
+    /// The ages of `peer`, for a model checker, which knows that only their differences matter.
+    #[doc(hidden)]
+    pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
         self.peers.ages_mut(peer)
     }
 
-    #[cfg(feature = "variants")]
-    pub(super) fn rules(&self) -> Rules {
+    #[inline]
+    pub(super) fn rules(&self) -> R {
         self.rules
-    }
-
-    #[cfg(not(feature = "variants"))]
-    pub(super) const fn rules(&self) -> Rules {
-        Rules::SOUND
     }
 
     /// This process's number.

@@ -21,6 +21,7 @@ use msg_layer::{Arrival, Class, Malformed, Port};
 use net_torus::{Coord, Direction};
 
 use crate::device::adi::Adi;
+use crate::device::protocol::Rules;
 use crate::device::wire;
 
 /// How far this process is.
@@ -63,7 +64,7 @@ fn head(here: Coord, dimension: usize) -> Coord {
     }
 }
 
-impl Adi {
+impl<R: Rules> Adi<R> {
     /// Enters the barrier of all processes. [`Adi::progress`] takes it from there.
     ///
     /// # Panics

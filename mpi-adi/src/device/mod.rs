@@ -9,7 +9,6 @@
 //! ```
 
 mod adi;
-#[cfg(feature = "bare")]
 pub mod bare;
 pub mod barrier;
 pub mod config;

@@ -149,7 +149,6 @@ impl Peers {
     }
 
     /// The ages of `peer`, to change them.
-    #[cfg(feature = "variants")]
     pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
         &mut self.ages[peer as usize]
     }
@@ -239,21 +238,21 @@ impl Peers {
     }
 
     /// Gives `source` a new age and owes it the notice.
-    pub fn restart(&mut self, source: Rank, rules: Rules) {
+    pub fn restart(&mut self, source: Rank, rules: impl Rules) {
         let from = &mut self.ages[source as usize].from;
         *from = rules.next_age(*from);
         self.set(source, Standing::Owed);
     }
 
     /// Restarts up to `count` sources that wait, by turns.
-    pub fn restart_next(&mut self, count: u32, rules: Rules) {
+    pub fn restart_next(&mut self, count: u32, rules: impl Rules) {
         for _ in 0..count.min(self.waiting()) {
             self.restart_one(|standing| standing.waits(), rules);
         }
     }
 
     /// Restarts sources that have still to be asked, by turns, as many as may be asked at once.
-    pub fn restart_wanted(&mut self, rules: Rules) {
+    pub fn restart_wanted(&mut self, rules: impl Rules) {
         use Standing::*;
         let under_way = self.under_way();
         for _ in under_way..WILD_NOTICES.min(under_way + self.wanted()) {
@@ -261,7 +260,7 @@ impl Peers {
         }
     }
 
-    fn restart_one(&mut self, which: impl Fn(Standing) -> bool, rules: Rules) {
+    fn restart_one(&mut self, which: impl Fn(Standing) -> bool, rules: impl Rules) {
         if let Some(source) = self.find(self.turn, |nibble| which(Standing::of(nibble))) {
             self.turn = self.after(source);
             self.restart(source, rules);
@@ -270,7 +269,7 @@ impl Peers {
 
     /// A receive has been posted that `source` (any source when `None`) could match: restarts who waits, if
     /// that may be any source by turns. True when a notice must name the receive.
-    pub fn posted(&mut self, source: Option<Rank>, rules: Rules) -> bool {
+    pub fn posted(&mut self, source: Option<Rank>, rules: impl Rules) -> bool {
         if self.are_all_calm() {
             return false;
         }
@@ -283,7 +282,7 @@ impl Peers {
         }
     }
 
-    fn posted_for(&mut self, source: Rank, rules: Rules) -> bool {
+    fn posted_for(&mut self, source: Rank, rules: impl Rules) -> bool {
         use Standing::*;
         match self.standing(source) {
             Calm => return false,
@@ -294,7 +293,7 @@ impl Peers {
         true
     }
 
-    fn posted_for_any(&mut self, rules: Rules) {
+    fn posted_for_any(&mut self, rules: impl Rules) {
         use Standing::*;
         if self.counts([Hungry, Failed, Served, Open]) > 0 {
             self.steps += self.ages.len() as u64;
@@ -373,6 +372,7 @@ impl Peers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::protocol::Sound;
 
     fn table(peers: usize) -> Peers {
         let ages = vec![Ages::default(); peers].into_boxed_slice();
@@ -396,7 +396,7 @@ mod tests {
                 waiting.iter().for_each(|&peer| peers.refused(peer));
                 // One by one they are restarted in order, and told in order.
                 for &source in &waiting {
-                    peers.restart_next(1, Rules::SOUND);
+                    peers.restart_next(1, Sound);
                     assert_eq!(notices(&mut peers), [source], "of {size}");
                 }
                 assert_eq!(peers.waiting(), 0);
@@ -408,7 +408,7 @@ mod tests {
     fn a_search_passes_calm_peers_by_the_word() {
         let mut peers = table(65_536);
         peers.refused(65_535);
-        peers.restart_next(1, Rules::SOUND);
+        peers.restart_next(1, Sound);
         assert_eq!(notices(&mut peers), [65_535]);
         assert!(peers.steps() <= 2 * 65_536 / u64::from(WORD) + 64);
     }

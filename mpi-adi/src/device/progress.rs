@@ -7,25 +7,26 @@ use crate::device::adi::Adi;
 use crate::device::config::STEP_PACKETS;
 use crate::device::handlers::{self, Handling};
 use crate::device::memory::UserMemory;
+use crate::device::protocol::Rules;
 use crate::device::wire;
 
-impl<M: UserMemory + ?Sized> Handling<'_, M> {
+impl<R: Rules, M: UserMemory + ?Sized> Handling<'_, R, M> {
     const HANDLERS: Handlers<Self> = Handlers::new()
-        .request::<{ wire::RTS }>(handlers::on_rts::<M>)
-        .request::<{ wire::DATA }>(handlers::on_data::<M>)
-        .request::<{ wire::EAGER }>(handlers::on_eager::<M>)
-        .request::<{ wire::DONE }>(handlers::on_done::<M>)
-        .answer::<{ wire::CTS }>(handlers::on_cts::<M>)
-        .answer::<{ wire::NCTSD }>(handlers::on_nctsd::<M>)
-        .answer::<{ wire::NCTS }>(handlers::on_ncts::<M>)
-        .answer::<{ wire::RESEND_ALL }>(handlers::on_resend_all::<M>)
-        .request::<{ wire::CANCEL }>(handlers::on_cancel::<M>)
-        .answer::<{ wire::CANCELLED }>(handlers::on_cancelled::<M>)
-        .answer::<{ wire::ARRIVE }>(handlers::on_arrive::<M>)
-        .answer::<{ wire::RELEASE }>(handlers::on_release::<M>);
+        .request::<{ wire::RTS }>(handlers::on_rts::<R, M>)
+        .request::<{ wire::DATA }>(handlers::on_data::<R, M>)
+        .request::<{ wire::EAGER }>(handlers::on_eager::<R, M>)
+        .request::<{ wire::DONE }>(handlers::on_done::<R, M>)
+        .answer::<{ wire::CTS }>(handlers::on_cts::<R, M>)
+        .answer::<{ wire::NCTSD }>(handlers::on_nctsd::<R, M>)
+        .answer::<{ wire::NCTS }>(handlers::on_ncts::<R, M>)
+        .answer::<{ wire::RESEND_ALL }>(handlers::on_resend_all::<R, M>)
+        .request::<{ wire::CANCEL }>(handlers::on_cancel::<R, M>)
+        .answer::<{ wire::CANCELLED }>(handlers::on_cancelled::<R, M>)
+        .answer::<{ wire::ARRIVE }>(handlers::on_arrive::<R, M>)
+        .answer::<{ wire::RELEASE }>(handlers::on_release::<R, M>);
 }
 
-impl Adi {
+impl<R: Rules> Adi<R> {
     /// One bounded step: at most [`STEP_PACKETS`] packets from the network to their handlers, at most as
     /// many of our own into it. Does not block and does not allocate. True when anything was done.
     pub fn progress<P: Port, M: UserMemory + ?Sized>(
@@ -41,7 +42,7 @@ impl Adi {
         let taken = msg_layer::progress(
             port,
             here,
-            &Handling::HANDLERS,
+            &Handling::<R, M>::HANDLERS,
             &mut context,
             &mut layer,
             STEP_PACKETS,

@@ -160,68 +160,84 @@ pub type Age = u8;
 
 /// Which of the rules that make the protocol sound are kept.
 ///
-/// A device keeps [`Rules::SOUND`], as constants that the compiler folds. Only with the feature `variants`
-/// can they be broken, one by one, for the model checker, which must find each of them missed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Rules {
+/// What every program runs on keeps them all ([`Sound`]), and the compiler folds them. A model checker brings
+/// rules of its own, breaks them one by one, and must find each of them missed.
+pub trait Rules: Copy {
     /// Rule (a): a message whose offer came too late to be judged is offered again by itself.
-    pub goes_on: bool,
-    /// Rule (b): nothing leaves under a new age before every offer under the old one has its answer.
-    pub waits: bool,
-    /// Rule (c): a record released because a receive matched it is a release of memory.
-    pub matched_releases: bool,
-    /// Rule (d): what is recorded has nothing refused before it.
-    pub records_in_order: bool,
-    /// Rule (e): a receive posted while a notice is on its way is not matched by what the notice brings.
-    pub guards_posts: bool,
-    /// Width of the age in bits, 0 to 8.
-    pub age_bits: u32,
-    /// Width of a notice's horizon in bits, 1 to 64: as many of its lowest bits travel.
-    pub horizon_bits: u32,
-    /// No rule: short messages may be light sends ([`crate::device::send::light`]). Without them there are far fewer states
-    /// to explore.
-    pub light: bool,
-}
+    fn goes_on(self) -> bool {
+        true
+    }
 
-impl Rules {
-    /// All rules kept.
-    pub const SOUND: Rules = Rules {
-        goes_on: true,
-        waits: true,
-        matched_releases: true,
-        records_in_order: true,
-        guards_posts: true,
-        age_bits: Age::BITS,
-        horizon_bits: Horizon::BITS,
-        light: true,
-    };
+    /// Rule (b): nothing leaves under a new age before every offer under the old one has its answer.
+    fn waits(self) -> bool {
+        true
+    }
+
+    /// Rule (c): a record released because a receive matched it is a release of memory.
+    fn matched_releases(self) -> bool {
+        true
+    }
+
+    /// Rule (d): what is recorded has nothing refused before it.
+    fn records_in_order(self) -> bool {
+        true
+    }
+
+    /// Rule (e): a receive posted while a notice is on its way is not matched by what the notice brings.
+    fn guards_posts(self) -> bool {
+        true
+    }
+
+    /// Width of the age in bits, 0 to 8.
+    fn age_bits(self) -> u32 {
+        Age::BITS
+    }
+
+    /// Width of a notice's horizon in bits, 1 to 64: as many of its lowest bits travel.
+    fn horizon_bits(self) -> u32 {
+        Horizon::BITS
+    }
+
+    /// No rule: short messages may be light sends ([`light`](crate::device::send::light)). Without them there
+    /// are far fewer states to explore.
+    fn light(self) -> bool {
+        true
+    }
 
     /// What of a horizon travels.
-    pub fn on_the_wire(&self, horizon: Horizon) -> Horizon {
-        horizon & self.horizon_mask()
+    fn on_the_wire(self, horizon: Horizon) -> Horizon {
+        horizon & horizon_mask(self)
     }
 
     /// The horizon of which `said` has travelled, when `posts` receives have been started: the last one that
     /// reads so.
-    pub fn horizon(&self, said: Horizon, posts: Serial) -> Horizon {
-        posts.wrapping_sub(posts.wrapping_sub(said) & self.horizon_mask())
-    }
-
-    fn horizon_mask(&self) -> Horizon {
-        Horizon::MAX >> (Horizon::BITS - self.horizon_bits)
+    fn horizon(self, said: Horizon, posts: Serial) -> Horizon {
+        posts.wrapping_sub(posts.wrapping_sub(said) & horizon_mask(self))
     }
 
     /// The age after `age`.
-    pub fn next_age(&self, age: Age) -> Age {
+    fn next_age(self, age: Age) -> Age {
         self.age_after(age, 1)
     }
 
     /// The age that comes `restarts` after `age`.
-    pub fn age_after(&self, age: Age, restarts: Age) -> Age {
-        let mask = Age::MAX.checked_shr(Age::BITS - self.age_bits).unwrap_or(0);
+    fn age_after(self, age: Age, restarts: Age) -> Age {
+        let mask = Age::MAX
+            .checked_shr(Age::BITS - self.age_bits())
+            .unwrap_or(0);
         age.wrapping_add(restarts) & mask
     }
 }
+
+fn horizon_mask(rules: impl Rules) -> Horizon {
+    Horizon::MAX >> (Horizon::BITS - rules.horizon_bits())
+}
+
+/// All rules kept.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub struct Sound;
+
+impl Rules for Sound {}
 
 /// What the region has room for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -372,15 +388,21 @@ mod tests {
 
     #[test]
     fn ages_wrap() {
-        assert_eq!(Rules::SOUND.next_age(0), 1);
-        assert_eq!(Rules::SOUND.next_age(Age::MAX), 0);
-        assert_eq!(
-            Rules {
-                age_bits: 2,
-                ..Rules::SOUND
+        #[derive(Clone, Copy)]
+        struct TwoBits;
+        impl Rules for TwoBits {
+            fn age_bits(self) -> u32 {
+                2
             }
-            .next_age(3),
-            0
-        );
+            fn horizon_bits(self) -> u32 {
+                2
+            }
+        }
+        assert_eq!(Sound.next_age(0), 1);
+        assert_eq!(Sound.next_age(Age::MAX), 0);
+        assert_eq!(TwoBits.next_age(3), 0);
+        assert_eq!(Sound.horizon(Sound.on_the_wire(5), 1000), 5);
+        let narrow = |horizon, posts| TwoBits.horizon(TwoBits.on_the_wire(horizon), posts);
+        assert_eq!((narrow(5, 5), narrow(5, 8), narrow(5, 9)), (5, 5, 9));
     }
 }

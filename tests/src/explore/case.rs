@@ -2,9 +2,10 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::envelope::{Envelope, Pattern, Tag};
-use mpi_adi::protocol::Rules;
 use mpi_adi::request::Mode;
 use net_torus::Shape;
+
+use super::rules::Rules;
 
 /// What is explored.
 #[derive(Clone, Debug)]

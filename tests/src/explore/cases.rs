@@ -9,10 +9,10 @@
 use std::fmt;
 
 use mpi_adi::envelope::Tag;
-use mpi_adi::protocol::Rules;
 use mpi_adi::request::Mode;
 
 use super::case::Case;
+use super::rules::Rules;
 use super::search::{Explored, MOST_STATES, Unfinished, Watch, explore};
 use super::system::{END, EXPECTED, ORDER, System};
 

@@ -14,6 +14,7 @@ pub mod case;
 pub mod cases;
 mod memo;
 mod node;
+pub mod rules;
 pub mod search;
 mod steps;
 pub mod system;
@@ -24,4 +25,4 @@ pub use search::{Counterexample, Explored, MOST_STATES, Unfinished, Watch, explo
 pub use system::{END, ENOUGH, EXPECTED, Global, MEMORY, ORDER, Step, System};
 
 /// The device that is explored.
-pub type Device = mpi_adi::Adi;
+pub type Device = mpi_adi::Adi<rules::Rules>;

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use mpi_adi::envelope::Envelope;
 use mpi_adi::memory::{Span, UserMemory};
-use mpi_adi::protocol::Age;
+use mpi_adi::protocol::{Age, Rules as _};
 use mpi_adi::request::{Mode, RequestId};
 use mpi_adi::send::SendTo;
 use mpi_adi::wire::{self, Rts};
@@ -170,8 +170,7 @@ impl Node {
             rank: rank.into(),
             request_slots: usize::MAX,
         };
-        let mut adi = Device::new(config, memory).expect("a rank of the machine");
-        adi.set_rules(case.rules);
+        let adi = Device::with_rules(config, memory, case.rules).expect("a rank of the machine");
         Node {
             rank,
             adi,

@@ -17,7 +17,7 @@ use crate::device::memory::region::{BLOCK_BYTES, Holding, RecordId};
 use crate::device::memory::{Span, UserMemory};
 use crate::device::names::{Horizon, Serial};
 use crate::device::peers::Standing;
-use crate::device::protocol::{Age, Room, Verdict, on_rts as decide};
+use crate::device::protocol::{Age, Room, Rules, Verdict, on_rts as decide};
 use crate::device::request::{Asked, CHAIN, KEPT_SLOTS, Request, RequestId, State};
 use crate::device::wire::{
     self, Done, Entry, Fields, NOTICE_ENTRIES, ROOM_FOR_ALL, ResendAll, Rts,
@@ -65,7 +65,7 @@ impl Late {
     }
 }
 
-impl Adi {
+impl<R: Rules> Adi<R> {
     /// Starts receiving into `span`. Fails only when the program's heap has no room for the request.
     pub fn irecv<M: UserMemory + ?Sized>(
         &mut self,
@@ -277,7 +277,7 @@ impl Adi {
         let before = self.region.used_bytes();
         self.region.release(memory, index);
         let rules = self.rules();
-        if rules.matched_releases {
+        if rules.matched_releases() {
             let freed = (before - self.region.used_bytes()) / BLOCK_BYTES;
             self.peers.restart_next(freed as u32, rules);
         }
@@ -541,11 +541,11 @@ impl Adi {
         // match those. What the notice has asked for can be taken by a receive that is older than it.
         let rules = self.rules();
         let posted_since = matches!(standing, Standing::OpenAgain | Standing::Wanted);
-        let early = rules.guards_posts
+        let early = rules.guards_posts()
             && posted_since
             && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
         let refused_before = matches!(standing, Standing::Failed | Standing::Wanted);
-        let recordable = rts.in_order && !refused_before || !rules.records_in_order;
+        let recordable = rts.in_order && !refused_before || !rules.records_in_order();
         let mut record = 0;
         let verdict = decide(ages_equal && !early, posted.is_some(), || {
             let (room, index) = if recordable {

@@ -18,8 +18,8 @@ use crate::device::names::Serial;
 use crate::device::send::light::{LightId, Lights};
 use crate::device::send::pending::Destination;
 
-/// Slots that the pool grows by at a time; few for the model checker, which copies devices all the time.
-pub const CHUNK_SLOTS: usize = if cfg!(feature = "variants") { 4 } else { 32 };
+/// Slots that the pool grows by at a time.
+pub const CHUNK_SLOTS: usize = 32;
 /// Slots that are kept for calls that block, so that these go on when the heap is used up. There is one at
 /// a time; the greediest sends and receives, and takes a slot for its destination, too.
 pub const KEPT_SLOTS: u32 = 3;

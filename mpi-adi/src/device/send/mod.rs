@@ -12,7 +12,7 @@ use crate::device::adi::Adi;
 use crate::device::config::{NoMemory, STEP_PACKETS, TURN_PACKETS};
 use crate::device::envelope::{Context, Pattern, Rank, Tag};
 use crate::device::memory::{Span, UserMemory};
-use crate::device::protocol::{Reply, Step, on_answer};
+use crate::device::protocol::{Reply, Rules, Step, on_answer};
 use crate::device::request::{
     Asked, Full, KEPT_SLOTS, Mode, Offer, QUEUE, Request, RequestId, RequestPool, State, Withdrawal,
 };
@@ -52,7 +52,7 @@ pub(crate) struct Stream {
     pub(crate) transfer: Transfer,
 }
 
-impl Adi {
+impl<R: Rules> Adi<R> {
     /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message
     /// joins the destination's pending send queue and leaves in later steps. Fails only when the
     /// program's heap has no room for the request.
@@ -83,7 +83,7 @@ impl Adi {
         let mut request = Request::new(State::Pending(Offer::Unsent), to.pattern(), span);
         (request.mode, request.length) = (to.mode, length);
         let rules = self.rules();
-        let can_be_light = rules.light && to.mode == Mode::Standard && span.len() <= LIGHT_BYTES;
+        let can_be_light = rules.light() && to.mode == Mode::Standard && span.len() <= LIGHT_BYTES;
         if can_be_light
             && !self.lights.is_full()
             && !self.pending.has(to.dest)
@@ -398,7 +398,7 @@ impl Adi {
         dest: Rank,
         rts: &Rts,
         data: usize,
-        read: impl FnOnce(&Adi, &mut [u8]),
+        read: impl FnOnce(&Self, &mut [u8]),
     ) {
         let mut bytes = rts.bytes() + data;
         let late = match bytes + MERGED_BYTES <= SHORT_BYTES {

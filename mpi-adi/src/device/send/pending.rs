@@ -93,11 +93,11 @@ impl Destination {
         }
     }
 
-    fn is_ready(&self, rules: Rules) -> bool {
+    fn is_ready(&self, rules: impl Rules) -> bool {
         match self.notice {
-            Notice::Waiting { .. } => self.unanswered == 0 || !rules.waits,
+            Notice::Waiting { .. } => self.unanswered == 0 || !rules.waits(),
             Notice::Closing => true,
-            Notice::Expected if rules.waits => false,
+            Notice::Expected if rules.waits() => false,
             Notice::Expected | Notice::Closed => {
                 let open = self.refused == 0 || self.unanswered < WINDOW;
                 self.next_offer() != NONE && open
@@ -110,6 +110,15 @@ impl Destination {
         self.queue.is_empty() && self.notice == Notice::Closed
     }
 
+    /// Notices have asked for messages that are still in the queue.
+    fn asks(&self, requests: &RequestPool) -> bool {
+        let mut at = self.queue.head();
+        while at != NONE && requests.at(at).asked.is_none() {
+            at = requests.next_in::<QUEUE>(at);
+        }
+        at != NONE
+    }
+
     /// Hashes the queue and what becomes of it; not what only saves steps, and no serial numbers, which say no
     /// more than its order does.
     pub(crate) fn hash<H: Hasher>(&self, requests: &RequestPool, lights: &Lights, state: &mut H) {
@@ -117,7 +126,9 @@ impl Destination {
             return;
         }
         (self.rank, self.unanswered, self.refused).hash(state);
-        (self.throttled, self.notice, self.listed, self.horizon).hash(state);
+        (self.throttled, self.notice, self.listed).hash(state);
+        // Offers bring it back that were asked for.
+        self.asks(requests).then_some(self.horizon).hash(state);
         requests.hash_queue(self.queue.head(), lights, state);
         requests.hash_queue(self.fresh, lights, state);
     }
@@ -308,7 +319,7 @@ impl Pending {
         dest: Rank,
         mut request: Request,
         keep: u32,
-        rules: Rules,
+        rules: impl Rules,
     ) -> Result<RequestId, Full> {
         let is_new = self.find(dest).is_none();
         if is_new {
@@ -326,7 +337,13 @@ impl Pending {
 
     /// A light send, whose request is in `slot`, enters the queue of its destination `dest`: it has been
     /// offered or is unsent. There is a free slot for the destination.
-    pub fn enter_light(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
+    pub fn enter_light(
+        &mut self,
+        requests: &mut RequestPool,
+        dest: Rank,
+        slot: u32,
+        rules: impl Rules,
+    ) {
         let at = self.queue_of(requests, dest);
         let destination = requests.destination(at);
         let (serial, fresh) = (destination.serial, destination.fresh);
@@ -405,7 +422,7 @@ impl Pending {
         slot: u32,
         answered: Answered,
         scarce: bool,
-        rules: Rules,
+        rules: impl Rules,
     ) {
         let Some(at) = self.find(dest) else {
             return;
@@ -420,7 +437,7 @@ impl Pending {
         let told = asked.is_none_or(|asked| asked.told);
         match answered {
             Answered::Taken => self.take_out(requests, at, slot),
-            Answered::Stale if !rules.goes_on => self.settle(requests, at, slot),
+            Answered::Stale if !rules.goes_on() => self.settle(requests, at, slot),
             Answered::Refused if told => self.settle(requests, at, slot),
             // Refused, but asked for while its answer was on the way; or never judged.
             Answered::Refused | Answered::Stale => self.put_back(requests, at, slot),
@@ -438,7 +455,7 @@ impl Pending {
         dest: Rank,
         last: u32,
         total: u32,
-        rules: Rules,
+        rules: impl Rules,
         mut taken: impl FnMut(&mut RequestPool, u32),
     ) -> bool {
         let Some(at) = self.find(dest).filter(|_| total > 0) else {
@@ -463,7 +480,13 @@ impl Pending {
     }
 
     /// The message in `slot` to `dest`, which is not under way, is withdrawn by its sender.
-    pub fn withdraw(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32, rules: Rules) {
+    pub fn withdraw(
+        &mut self,
+        requests: &mut RequestPool,
+        dest: Rank,
+        slot: u32,
+        rules: impl Rules,
+    ) {
         let Some(at) = self.find(dest) else {
             return;
         };
@@ -600,7 +623,7 @@ impl Pending {
         requests: &mut RequestPool,
         dest: Rank,
         notice: &ResendAll,
-        rules: Rules,
+        rules: impl Rules,
     ) -> bool {
         let Some(at) = self.find(dest).filter(|&at| at != self.idle) else {
             return false;
@@ -683,7 +706,7 @@ impl Pending {
         }
     }
 
-    fn list_if_ready(&mut self, requests: &mut RequestPool, at: u32, rules: Rules) {
+    fn list_if_ready(&mut self, requests: &mut RequestPool, at: u32, rules: impl Rules) {
         let destination = requests.destination_mut(at);
         if !destination.listed && destination.is_ready(rules) {
             destination.listed = true;
@@ -693,7 +716,7 @@ impl Pending {
 
     /// What is to be said next, and to whom: destinations take turns. `None` when nothing may be said. The
     /// caller says it at once.
-    pub fn next(&mut self, requests: &mut RequestPool, rules: Rules) -> Option<(Rank, Next)> {
+    pub fn next(&mut self, requests: &mut RequestPool, rules: impl Rules) -> Option<(Rank, Next)> {
         loop {
             let at = self.ready.head();
             if at == NONE {

@@ -1,0 +1,66 @@
+//! The protocol's rules as values, so that they can be broken one by one.
+
+use mpi_adi::names::Horizon;
+use mpi_adi::protocol::{self, Age};
+
+/// Which of the protocol's rules ([`protocol::Rules`]) are kept, and how wide its numbers are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rules {
+    /// Rule (a).
+    pub goes_on: bool,
+    /// Rule (b).
+    pub waits: bool,
+    /// Rule (c).
+    pub matched_releases: bool,
+    /// Rule (d).
+    pub records_in_order: bool,
+    /// Rule (e).
+    pub guards_posts: bool,
+    /// Width of the age in bits.
+    pub age_bits: u32,
+    /// Width of a notice's horizon in bits.
+    pub horizon_bits: u32,
+    /// Short messages may be light sends.
+    pub light: bool,
+}
+
+impl Rules {
+    /// All rules kept, all numbers as wide as they are.
+    pub const SOUND: Rules = Rules {
+        goes_on: true,
+        waits: true,
+        matched_releases: true,
+        records_in_order: true,
+        guards_posts: true,
+        age_bits: Age::BITS,
+        horizon_bits: Horizon::BITS,
+        light: true,
+    };
+}
+
+impl protocol::Rules for Rules {
+    fn goes_on(self) -> bool {
+        self.goes_on
+    }
+    fn waits(self) -> bool {
+        self.waits
+    }
+    fn matched_releases(self) -> bool {
+        self.matched_releases
+    }
+    fn records_in_order(self) -> bool {
+        self.records_in_order
+    }
+    fn guards_posts(self) -> bool {
+        self.guards_posts
+    }
+    fn age_bits(self) -> u32 {
+        self.age_bits
+    }
+    fn horizon_bits(self) -> u32 {
+        self.horizon_bits
+    }
+    fn light(self) -> bool {
+        self.light
+    }
+}
