@@ -1,4 +1,4 @@
-//! Traps that end a node: from cause registers to what happened, in words.
+//! Traps that end a node: what happened, in words. The architecture decodes its registers to a [`Fault`].
 #![forbid(unsafe_code)]
 
 use core::fmt;
@@ -8,54 +8,37 @@ use net_torus::coord::{Coord, Rank};
 use crate::host::blackboard::End;
 use crate::mem::Bytes;
 
-/// Why the processor trapped (The RISC-V Instruction Set Manual, volume II, table "Machine cause
-/// register values after trap"). Interrupts are not among them.
+/// Why the processor trapped. Interrupts are not among the causes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// 0: a jump to an address that is no instruction's.
+    /// A jump to an address that is no instruction's.
     InstructionMisaligned,
-    /// 1: a jump to where nothing may be executed.
+    /// A jump to where nothing may be executed.
     InstructionAccess,
-    /// 2: bytes that are no instruction, or one that this mode does not have.
+    /// Bytes that are no instruction, or one that this mode does not have.
     IllegalInstruction,
-    /// 3: `ebreak`.
+    /// `ebreak`.
     Breakpoint,
-    /// 4: a load from an address without the alignment it needs.
+    /// A load from an address without the alignment it needs.
     LoadMisaligned,
-    /// 5: a load from where nothing is, or from a closed range.
+    /// A load from where nothing is, or from a closed range.
     LoadAccess,
-    /// 6: a store to an address without the alignment it needs.
+    /// A store to an address without the alignment it needs.
     StoreMisaligned,
-    /// 7: a store to where nothing is, or to a closed range.
+    /// A store to where nothing is, or to a closed range.
     StoreAccess,
-    /// 8..=11: `ecall`, which this kernel does not serve.
+    /// `ecall`, which this kernel does not serve.
     EnvironmentCall,
     /// Anything else; holds the code.
     Other(u64),
 }
 
-impl Cause {
-    /// Decodes `mcause` of an exception.
-    pub fn decode(code: u64) -> Self {
-        match code {
-            0 => Self::InstructionMisaligned,
-            1 | 12 => Self::InstructionAccess,
-            2 => Self::IllegalInstruction,
-            3 => Self::Breakpoint,
-            4 => Self::LoadMisaligned,
-            5 | 13 => Self::LoadAccess,
-            6 => Self::StoreMisaligned,
-            7 | 15 => Self::StoreAccess,
-            8..=11 => Self::EnvironmentCall,
-            other => Self::Other(other),
-        }
-    }
-}
-
 /// A trap, with the registers that explain it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// Why, as the processor says it; see [`Cause::decode`].
+    /// Why.
+    pub cause: Cause,
+    /// Why, as the processor's register says it.
     pub code: u64,
     /// The instruction that trapped.
     pub pc: u64,
@@ -104,14 +87,9 @@ pub enum Meaning {
 }
 
 impl Fault {
-    /// Why it trapped.
-    pub fn cause(&self) -> Cause {
-        Cause::decode(self.code)
-    }
-
     /// What the fault means, given where things stand.
     pub fn meaning(&self, map: &Map) -> Meaning {
-        let cause = self.cause();
+        let cause = self.cause;
         let data = matches!(cause, Cause::LoadAccess | Cause::StoreAccess);
         let jump = cause == Cause::InstructionAccess;
         if !data && !jump {
@@ -158,9 +136,9 @@ pub struct Report<'a> {
 }
 
 /// Names a node: `rank 5 at (1,0,1)`.
-pub struct Place(pub Option<(Rank, Coord)>);
+pub struct NodeName(pub Option<(Rank, Coord)>);
 
-impl fmt::Display for Place {
+impl fmt::Display for NodeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some((rank, c)) => write!(f, "rank {rank} at ({},{},{})", c.x, c.y, c.z),
@@ -178,8 +156,8 @@ impl fmt::Display for Report<'_> {
             ra,
             ..
         } = self.fault;
-        let cause = self.fault.cause();
-        write!(f, "{}: ", Place(self.place))?;
+        let cause = self.fault.cause;
+        write!(f, "{}: ", NodeName(self.place))?;
         let access = match cause {
             Cause::LoadAccess | Cause::LoadMisaligned => "load from",
             Cause::StoreAccess | Cause::StoreMisaligned => "store to",
@@ -238,9 +216,10 @@ mod tests {
         }
     }
 
-    fn fault(cause: u64, pc: u64, address: u64) -> Fault {
+    fn fault(cause: Cause, pc: u64, address: u64) -> Fault {
         Fault {
-            code: cause,
+            cause,
+            code: 0,
             pc,
             address,
             sp: 0x8000_2000,
@@ -252,19 +231,29 @@ mod tests {
     fn addresses_tell_what_happened() {
         const PC: u64 = 0x8008_2000;
         for (cause, pc, address, meaning) in [
-            (5, PC, 0, Meaning::Null),
-            (7, PC, 0xf_fff8, Meaning::Null),
-            (1, 0, 0, Meaning::Null),
-            (7, PC, 0x8000_0ff8, Meaning::StackOverflow),
-            (7, PC, 0x7000_0000, Meaning::StackOverflow),
-            (5, PC, 0x8000_0000, Meaning::StackOverflow),
-            (7, PC, 0x8010_0008, Meaning::TrapStackOverflow),
-            (7, PC, 0x8008_8000, Meaning::Constant),
-            (1, 0x8020_0000, 0x8020_0000, Meaning::JumpToData),
-            (5, PC, 0x8080_0000, Meaning::Outside),
-            (7, PC, u64::MAX, Meaning::Outside),
-            (2, PC, 0, Meaning::Plain),
-            (3, PC, PC, Meaning::Plain),
+            (Cause::LoadAccess, PC, 0, Meaning::Null),
+            (Cause::StoreAccess, PC, 0xf_fff8, Meaning::Null),
+            (Cause::InstructionAccess, 0, 0, Meaning::Null),
+            (Cause::StoreAccess, PC, 0x8000_0ff8, Meaning::StackOverflow),
+            (Cause::StoreAccess, PC, 0x7000_0000, Meaning::StackOverflow),
+            (Cause::LoadAccess, PC, 0x8000_0000, Meaning::StackOverflow),
+            (
+                Cause::StoreAccess,
+                PC,
+                0x8010_0008,
+                Meaning::TrapStackOverflow,
+            ),
+            (Cause::StoreAccess, PC, 0x8008_8000, Meaning::Constant),
+            (
+                Cause::InstructionAccess,
+                0x8020_0000,
+                0x8020_0000,
+                Meaning::JumpToData,
+            ),
+            (Cause::LoadAccess, PC, 0x8080_0000, Meaning::Outside),
+            (Cause::StoreAccess, PC, u64::MAX, Meaning::Outside),
+            (Cause::IllegalInstruction, PC, 0, Meaning::Plain),
+            (Cause::Breakpoint, PC, PC, Meaning::Plain),
         ] {
             let fault = fault(cause, pc, address);
             assert_eq!(fault.meaning(&map()), meaning, "{fault:?}");
@@ -275,11 +264,17 @@ mod tests {
     fn only_the_programs_stack_is_filed_as_overflow() {
         let map = map();
         assert_eq!(
-            fault(7, 0x8008_2000, 0x8000_0ff8).end(&map),
+            fault(Cause::StoreAccess, 0x8008_2000, 0x8000_0ff8).end(&map),
             End::StackOverflow
         );
-        assert_eq!(fault(7, 0x8008_2000, 0x8010_0008).end(&map), End::Fault);
-        assert_eq!(fault(2, 0x8008_2000, 0).end(&map), End::Fault);
+        assert_eq!(
+            fault(Cause::StoreAccess, 0x8008_2000, 0x8010_0008).end(&map),
+            End::Fault
+        );
+        assert_eq!(
+            fault(Cause::IllegalInstruction, 0x8008_2000, 0).end(&map),
+            End::Fault
+        );
     }
 
     #[test]
@@ -291,18 +286,18 @@ mod tests {
         };
         let place = Some((5, Coord { x: 1, y: 0, z: 1 }));
         assert_eq!(
-            report(fault(5, 0x8008_2000, 8), place),
+            report(fault(Cause::LoadAccess, 0x8008_2000, 8), place),
             "rank 5 at (1,0,1): null pointer: load from 0x8 at pc 0x80082000, sp 0x80002000"
         );
         assert_eq!(
-            report(fault(1, 0, 0), place),
+            report(fault(Cause::InstructionAccess, 0, 0), place),
             "rank 5 at (1,0,1): null pointer: jump to 0x0, return address 0x80083000, sp 0x80002000"
         );
         assert_eq!(
-            report(fault(2, 0x8008_2000, 0), None),
+            report(fault(Cause::IllegalInstruction, 0x8008_2000, 0), None),
             "a node that does not know its rank yet: illegal instruction 0x0 at pc 0x80082000, sp 0x80002000"
         );
-        let text = report(fault(7, 0x8008_2000, 0x8000_0ff8), place);
+        let text = report(fault(Cause::StoreAccess, 0x8008_2000, 0x8000_0ff8), place);
         assert!(
             text.starts_with("rank 5 at (1,0,1): stack overflow: the program's stack of 512 KiB")
         );
@@ -311,10 +306,22 @@ mod tests {
     #[test]
     fn every_report_fits_the_blackboard() {
         let map = map();
-        for cause in 0..20 {
+        for cause in [
+            Cause::InstructionMisaligned,
+            Cause::InstructionAccess,
+            Cause::IllegalInstruction,
+            Cause::Breakpoint,
+            Cause::LoadMisaligned,
+            Cause::LoadAccess,
+            Cause::StoreMisaligned,
+            Cause::StoreAccess,
+            Cause::EnvironmentCall,
+            Cause::Other(u64::MAX),
+        ] {
             for address in [0, u64::MAX, 0x8000_0ff8, 0x8010_0000, 0x8008_8000] {
                 let fault = Fault {
-                    code: cause,
+                    cause,
+                    code: 0,
                     pc: u64::MAX,
                     address,
                     sp: u64::MAX,

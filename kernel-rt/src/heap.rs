@@ -5,8 +5,10 @@
 //! the MPI device ([`crate::lend`]) uses the heap.
 
 use core::alloc::{GlobalAlloc, Layout};
+use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use critical_section::Mutex;
 use embedded_alloc::TlsfHeap;
 
 use crate::mem::Bytes;
@@ -16,7 +18,7 @@ struct NodeHeap {
     size: AtomicUsize,
     used: AtomicUsize,
     peak: AtomicUsize,
-    /// Somebody above waits for memory: every free is reported to it.
+    /// Every free is reported.
     wanted: AtomicBool,
 }
 
@@ -28,6 +30,9 @@ static HEAP: NodeHeap = NodeHeap {
     peak: AtomicUsize::new(0),
     wanted: AtomicBool::new(false),
 };
+
+/// What a reported free calls.
+static FREED: Mutex<Cell<fn()>> = Mutex::new(Cell::new(|| ()));
 
 /// Hands the heap its memory.
 ///
@@ -57,8 +62,13 @@ pub fn free() -> usize {
     size() - HEAP.used.load(Ordering::Relaxed).min(size())
 }
 
-/// From now on every free is reported with [`crate::node::heap_freed`], or not any more. The nodes' device
-/// wants it while messages stand refused that the heap could lend memory for.
+/// A free that is reported calls `freed`, with the memory back in the heap.
+pub fn call_when_freed(freed: fn()) {
+    critical_section::with(|cs| FREED.borrow(cs).set(freed));
+}
+
+/// From now on every free is reported, or not any more. The node's device wants it while messages stand
+/// refused that the heap could lend memory for.
 pub fn report_frees(wanted: bool) {
     HEAP.wanted.store(wanted, Ordering::Relaxed);
 }
@@ -85,7 +95,7 @@ unsafe impl GlobalAlloc for NodeHeap {
         unsafe { self.heap.dealloc(block, layout) };
         self.used.fetch_sub(layout.size(), Ordering::Relaxed);
         if self.wanted.load(Ordering::Relaxed) {
-            crate::node::heap_freed();
+            critical_section::with(|cs| FREED.borrow(cs).get())();
         }
     }
 }

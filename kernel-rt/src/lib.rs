@@ -1,28 +1,42 @@
 //! The compute-node kernel: what stands between a bare machine and an MPI program.
 //!
-//! What can be thought through without a machine is portable and tested on the host: [`host`],
-//! [`board::device_tree`], [`fault`], [`mem`], [`libc::printf`]. The rest exists on boards only; [`node`] is the
-//! composition root, where types become concrete and from which one reads how a node boots, runs and ends.
-//! How an image is compiled and linked is written at the top of `ld/virt.ld`.
+//! ```text
+//! board/     composition root of each board: boot, traps, the few devices without a driver
+//!   libc/      what picolibc asks for: streams, malloc, time, files, printf       program   a Rust program's face
+//!   running    the one node of this image, as calls and interrupts meet it        end       a node that fails
+//!   node       the node: step, settle, interrupt (portable)                       lend      the heap lends to MPI
+//!   dev/       virtio devices; what implements `Link`
+//!   clock  heap  console  log  mem  fault
+//!   host/      blackboard, counters, inbox, personality: what the tool shares
+//! arch/      the processor: nothing of an architecture stands elsewhere
+//! ```
+//! An arrow between files points downwards or sideways in this list, never back: what is called from below
+//! (a freed block, the last figures of a failing node, an interrupt) is registered by the board.
+//!
+//! What can be thought through without a machine is portable and tested on the host: [`host`], [`node`],
+//! [`board::device_tree`], [`arch::riscv64::cause`], [`fault`], [`mem`], [`libc::printf`]. The rest exists on
+//! boards only. How an image is compiled and linked is written at the top of `ld/virt.ld`.
 #![cfg_attr(target_os = "none", no_std)]
 
 #[cfg(target_os = "none")]
 extern crate alloc;
 
+pub mod arch;
 pub mod board;
 pub mod fault;
 pub mod host;
 pub mod libc;
 pub mod mem;
-
-pub use host::{blackboard, inbox, personality};
+pub mod node;
 
 #[cfg(target_os = "none")]
-mod arch;
+mod clock;
 #[cfg(target_os = "none")]
 mod console;
 #[cfg(target_os = "none")]
 mod dev;
+#[cfg(target_os = "none")]
+mod end;
 #[cfg(target_os = "none")]
 mod heap;
 #[cfg(target_os = "none")]
@@ -30,10 +44,11 @@ mod lend;
 #[cfg(target_os = "none")]
 mod log;
 #[cfg(target_os = "none")]
-pub mod node;
-#[cfg(target_os = "none")]
 mod program;
+#[cfg(target_os = "none")]
+mod running;
 
+pub use host::{blackboard, inbox, personality};
 #[cfg(target_os = "none")]
 pub use program::{Args, Outcome};
 #[cfg(target_os = "none")]

@@ -87,4 +87,4 @@ unsafe impl defmt::Logger for UartLogger {
     }
 }
 
-defmt::timestamp!("{=u64:us}", crate::node::now_ns() / 1000);
+defmt::timestamp!("{=u64:us}", crate::clock::now_ns() / 1000);

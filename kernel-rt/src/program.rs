@@ -21,7 +21,7 @@ use core::fmt::{self, Write as _};
 use mpi_adi::Mpi;
 
 use crate::console::{self, Stream};
-use crate::node::NodeEnv;
+use crate::running::NodeEnv;
 
 /// Makes `$main`, a function from [`mpi_adi::Mpi`] and [`Args`] to an [`Outcome`], the program.
 #[macro_export]

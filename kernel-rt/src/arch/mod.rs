@@ -1,7 +1,10 @@
-//! The processor. Each architecture defines the same names: `wait_for_interrupt`, `ticks`,
-//! `enable_interrupts`, `park`, and the implementation of the critical section.
+//! The processor: nothing of an architecture stands elsewhere.
+//!
+//! Each architecture defines the same names: `wait_for_interrupt`, `ticks`, `arm_interrupts`,
+//! `enable_interrupts`, `is_external_pending`, `park`, `protect`, the places of the image's parts, `set_errno`,
+//! `VaList`, and the implementation of the critical section. Upwards it knows three symbols only, which the
+//! board defines: `midplane_boot`, `midplane_interrupt`, `midplane_fault`.
 
-#[cfg(target_arch = "riscv64")]
-mod riscv64;
-#[cfg(target_arch = "riscv64")]
+pub mod riscv64;
+#[cfg(all(target_arch = "riscv64", target_os = "none"))]
 pub use riscv64::*;

@@ -25,7 +25,7 @@ pub struct Slot {
 
 /// What the tree says.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Machine<'a> {
+pub struct Hardware<'a> {
     /// The memory that starts at the board's first byte of RAM.
     pub ram: Bytes,
     /// Ticks per second of the clock.
@@ -68,7 +68,7 @@ impl fmt::Display for TreeError {
 
 impl core::error::Error for TreeError {}
 
-impl<'a> Machine<'a> {
+impl<'a> Hardware<'a> {
     /// Reads a device tree for a board whose RAM starts at `ram` and whose devices lie below it.
     ///
     /// # Errors
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn everything_is_found_and_slots_are_in_order() {
         let tree = virt(8, Some("a b -- c")).to_dtb();
-        let machine = Machine::read(&tree, RAM).expect("a tree");
+        let machine = Hardware::read(&tree, RAM).expect("a tree");
         let ram = Bytes {
             start: RAM,
             end: RAM + 0x80_0000,
@@ -217,13 +217,13 @@ mod tests {
     #[test]
     fn no_boot_arguments_are_empty_ones() {
         let tree = virt(0, None).to_dtb();
-        let machine = Machine::read(&tree, RAM).expect("a tree");
+        let machine = Hardware::read(&tree, RAM).expect("a tree");
         assert_eq!((machine.boot_args, machine.slots.len()), ("", 0));
     }
 
     #[test]
     fn what_is_missing_or_wrong_is_named() {
-        let read = |tree: &DeviceTree, ram| Machine::read(&tree.to_dtb(), ram).map(|_| ());
+        let read = |tree: &DeviceTree, ram| Hardware::read(&tree.to_dtb(), ram).map(|_| ());
         let good = virt(1, None);
         assert_eq!(read(&good, 0x4000_0000), Err(TreeError::NoMemory));
         let without = |name: &str| {
@@ -255,14 +255,14 @@ mod tests {
         assert_eq!(slot("reg", &wraps), Err(TreeError::Slot));
         let many = virt(MAX_SLOTS as u32 + 1, None);
         assert_eq!(read(&many, RAM), Err(TreeError::TooManySlots));
-        assert_eq!(Machine::read(&[], RAM), Err(TreeError::Broken));
+        assert_eq!(Hardware::read(&[], RAM), Err(TreeError::Broken));
     }
 
     #[test]
     fn damaged_trees_never_panic() {
         let tree = virt(2, Some("midplane.torus=2x2x2")).to_dtb();
         for length in 0..tree.len() {
-            assert!(Machine::read(&tree[..length], RAM).is_err());
+            assert!(Hardware::read(&tree[..length], RAM).is_err());
         }
         // Every byte, with values that make lengths, offsets and tokens wrong in each direction.
         let mut refused = 0;
@@ -270,7 +270,7 @@ mod tests {
             for value in [0, 1, 2, 3, 4, 9, 0x7f, 0x80, 0xff] {
                 let mut damaged = tree.clone();
                 damaged[at] = value;
-                refused += Machine::read(&damaged, RAM).is_err() as u32;
+                refused += Hardware::read(&damaged, RAM).is_err() as u32;
             }
         }
         assert!(refused > 0);

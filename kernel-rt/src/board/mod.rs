@@ -1,7 +1,8 @@
-//! The boards: what stands at which address, and the few devices that have no driver of their own.
+//! The boards: what stands at which address, the few devices that have no driver of their own, and the
+//! composition root of each, where types become concrete. Each board defines the same modules.
 
 pub mod device_tree;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod virt;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
-pub use virt::*;
+pub use virt::{platform, system, timer, uart};

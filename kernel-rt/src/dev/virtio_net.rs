@@ -16,6 +16,7 @@ use virtio_drivers::transport::mmio::MmioTransport;
 
 use super::{BoardHal, DeviceError};
 use crate::mem::{FRAME_BYTES, RECEIVE_FRAMES, TRANSMIT_FRAMES};
+use crate::node::NodeLink;
 
 const QUEUE_RECEIVE: u16 = 0;
 const QUEUE_TRANSMIT: u16 = 1;
@@ -157,23 +158,6 @@ impl NetLink {
         self.transport.ack_interrupt();
     }
 
-    /// Asks the device not to interrupt: the node is looking at the link anyway. Frames that have come in
-    /// between are seen by [`NetLink::prepare_sleep`].
-    pub fn hold_interrupts(&mut self) {
-        self.receive.set_dev_notify(false);
-        self.transmit.set_dev_notify(false);
-    }
-
-    /// Asks the device for an interrupt when a frame comes and, if the link was full, when it no longer is.
-    /// False when there is something to do already.
-    pub fn prepare_sleep(&mut self) -> bool {
-        // Asked for first, looked at then: what happens in between is seen or interrupts.
-        self.receive.set_dev_notify(true);
-        self.transmit.set_dev_notify(self.full);
-        super::settle_queue();
-        !(self.receive.can_pop() || self.full && self.transmit.can_pop())
-    }
-
     /// One step of greeting the neighbour: hears what has come and says hello once. True when the link is up
     /// and may be used. To be called again when the link has interrupted, or after about a millisecond.
     pub fn greet(&mut self) -> bool {
@@ -216,11 +200,6 @@ impl NetLink {
         }
         self.give(frame);
         true
-    }
-
-    /// What the device did that it must not do.
-    pub fn defects(&self) -> u64 {
-        self.defects
     }
 }
 
@@ -271,5 +250,24 @@ impl Link for NetLink {
             Err(_) => self.defects += 1,
         }
         true
+    }
+}
+
+impl NodeLink for NetLink {
+    fn hold_interrupts(&mut self) {
+        self.receive.set_dev_notify(false);
+        self.transmit.set_dev_notify(false);
+    }
+
+    fn prepare_sleep(&mut self) -> bool {
+        // Asked for first, looked at then: what happens in between is seen or interrupts.
+        self.receive.set_dev_notify(true);
+        self.transmit.set_dev_notify(self.full);
+        super::settle_queue();
+        !(self.receive.can_pop() || self.full && self.transmit.can_pop())
+    }
+
+    fn defects(&self) -> u64 {
+        self.defects
     }
 }

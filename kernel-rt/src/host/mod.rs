@@ -1,5 +1,16 @@
 //! What a node shares with the tool that looks after it.
+//!
+//! ```text
+//! blackboard    how the node fares: the node writes, the tool reads
+//! counters      the node's figures on it
+//! inbox         standard input: the tool writes, the node takes
+//! personality   the boot arguments, and who the node is by them
+//! records       the one blackboard, inbox and personality of a node's image
+//! ```
 
 pub mod blackboard;
+pub mod counters;
 pub mod inbox;
 pub mod personality;
+#[cfg(target_os = "none")]
+pub mod records;

@@ -1,8 +1,43 @@
-//! What picolibc asks of the system below it.
+//! What picolibc asks of the system below it: streams, memory, time, the end of the program; and the few
+//! POSIX calls that programs expect to find. What does not exist on a node (files, other processes)
+//! answers -1 with `errno`, as POSIX has it.
+//!
+//! ```text
+//! stdio     stdin, stdout, stderr           files     descriptors, and the files that there are not
+//! malloc    the heap, as C calls it         process   start and end of the program, sysconf and the like
+//! time      clocks and sleep                printf    `long double` in printf's family
+//! errno     error numbers
+//! ```
 
+#[cfg(target_os = "none")]
+/// Defines C's names. Weak, as in every C library: a program that has a function of its own with one of
+/// these names means its own.
+macro_rules! define {
+    ($($function:ident),* $(,)?) => {
+        $(core::arch::global_asm!(
+            concat!(".section .text.libc.", stringify!($function), ", \"ax\""),
+            concat!(".weak ", stringify!($function)),
+            concat!(".type ", stringify!($function), ", @function"),
+            concat!(stringify!($function), ":"),
+            "tail {function}",
+            function = sym $function,
+        );)*
+    };
+}
+
+#[cfg(target_os = "none")]
+mod errno;
+#[cfg(target_os = "none")]
+mod files;
+#[cfg(target_os = "none")]
+mod malloc;
 pub mod printf;
 #[cfg(target_os = "none")]
+mod process;
+#[cfg(target_os = "none")]
 mod stdio;
+#[cfg(target_os = "none")]
+mod time;
 
 #[cfg(target_os = "none")]
-pub use stdio::run;
+pub use process::run;

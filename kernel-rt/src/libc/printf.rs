@@ -71,47 +71,13 @@ mod wrap {
     use core::ffi::{CStr, c_char, c_int, c_void};
 
     use super::{Spec, has_long_double};
+    use crate::arch::VaList;
 
     /// Longest specification that is looked at; longer ones go on as they are.
     const SPEC_BYTES: usize = 48;
 
     unsafe extern "C" {
-        fn __real_vfprintf(
-            file: *mut c_void,
-            format: *const c_char,
-            arguments: *const u64,
-        ) -> c_int;
-        /// libgcc's: a `long double`, its lower half first, to a double.
-        fn __trunctfdf2(low: u64, high: u64) -> f64;
-    }
-
-    /// `va_list` of this machine: where the next argument lies, each in eight bytes, or sixteen at a
-    /// multiple of sixteen (RISC-V calling convention, variadic arguments).
-    struct Arguments(*const u64);
-
-    impl Arguments {
-        /// # Safety
-        /// There is one more argument of eight bytes or less.
-        unsafe fn next(&mut self) -> u64 {
-            // SAFETY: the caller's promise.
-            unsafe {
-                let value = self.0.read();
-                self.0 = self.0.add(1);
-                value
-            }
-        }
-
-        /// # Safety
-        /// The next argument is a `long double`.
-        unsafe fn next_long_double(&mut self) -> f64 {
-            let skip = self.0.addr() / 8 % 2;
-            // SAFETY: the caller's promise.
-            unsafe {
-                let at = self.0.add(skip);
-                self.0 = at.add(2);
-                __trunctfdf2(at.read(), at.add(1).read())
-            }
-        }
+        fn __real_vfprintf(file: *mut c_void, format: *const c_char, arguments: VaList) -> c_int;
     }
 
     /// What calls of `vfprintf` come to.
@@ -119,7 +85,7 @@ mod wrap {
     unsafe extern "C" fn __wrap_vfprintf(
         file: *mut c_void,
         format: *const c_char,
-        arguments: *const u64,
+        mut arguments: VaList,
     ) -> c_int {
         // SAFETY: C's promise about the format and the arguments that it calls for, from here on.
         let mut rest = unsafe { CStr::from_ptr(format) }.to_bytes();
@@ -127,7 +93,6 @@ mod wrap {
             // SAFETY: as above.
             return unsafe { __real_vfprintf(file, format, arguments) };
         }
-        let mut arguments = Arguments(arguments);
         let mut written: c_int = 0;
         while !rest.is_empty() {
             let text = rest
@@ -145,7 +110,7 @@ mod wrap {
                     0 => converted(file, piece, &mut arguments, written),
                     _ => {
                         let text = [piece.len() as u64, piece.as_ptr().addr() as u64];
-                        __real_vfprintf(file, c"%.*s".as_ptr(), text.as_ptr())
+                        __real_vfprintf(file, c"%.*s".as_ptr(), VaList::of(&text))
                     }
                 }
             };
@@ -164,7 +129,7 @@ mod wrap {
     unsafe fn converted(
         file: *mut c_void,
         piece: &[u8],
-        arguments: &mut Arguments,
+        arguments: &mut VaList,
         written: c_int,
     ) -> c_int {
         let spec = Spec::at(piece);
@@ -194,7 +159,7 @@ mod wrap {
                     .write_unaligned(written);
                 return 0;
             }
-            __real_vfprintf(file, text.as_ptr(), values.as_ptr())
+            __real_vfprintf(file, text.as_ptr(), VaList::of(&values))
         }
     }
 }

@@ -1,0 +1,18 @@
+//! C's `errno`, a thread-local variable of the one thread there is.
+
+use core::ffi::c_int;
+
+/// Sets `errno`.
+pub fn set_errno(value: c_int) {
+    // SAFETY: writes the 32-bit variable at its place behind the thread pointer, as compiled C does.
+    unsafe {
+        core::arch::asm!(
+            "lui {at}, %tprel_hi(errno)",
+            "add {at}, {at}, tp, %tprel_add(errno)",
+            "sw {value}, %tprel_lo(errno)({at})",
+            at = out(reg) _,
+            value = in(reg) value,
+            options(nostack)
+        );
+    }
+}

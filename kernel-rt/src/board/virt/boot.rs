@@ -1,0 +1,310 @@
+//! From the processor's first Rust code to the program.
+//!
+//! Boot order: device tree, boot arguments, memory plan, consoles, heap, links, router, device, interrupts,
+//! program. Whatever fails on the way is left on the blackboard as [`End::Boot`].
+
+use core::ffi::c_char;
+use core::{fmt, ptr};
+
+use alloc::vec::Vec;
+use mpi_adi::{Adi, Config, Memory};
+use net_torus::router::Router;
+use net_torus::torus::Torus;
+use virtio_drivers::transport::DeviceType;
+use virtio_drivers::transport::mmio::MmioTransport;
+
+use super::layout::{BELOW_RAM, NULL_BYTES, RAM, SLOT_STDERR, SLOT_STDOUT};
+use super::platform::{BoardNode, Virt, acknowledge};
+use super::{plic, system, timer, traps};
+use crate::board::device_tree::{Hardware, Slot};
+use crate::console::{self, Stream};
+use crate::dev::virtio_console::ConsoleDevice;
+use crate::dev::virtio_net::{Frame, NetLink};
+use crate::dev::{self, DeviceError};
+use crate::end::{self, Message};
+use crate::host::blackboard::End;
+use crate::host::personality::{self, BootArgs, Personality};
+use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, set_personality};
+use crate::lend::NodeMemory;
+use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT_FRAMES};
+use crate::running::{self, NodeEnv};
+use crate::{arch, clock, heap, libc, log};
+
+/// Time between two greetings of a neighbour that has not answered, in nanoseconds.
+const GREETING_NS: u64 = 1_000_000;
+/// Greatest number of request slots; the heap ends sooner.
+const REQUEST_SLOTS: usize = mpi_adi::request::MAX_SLOTS;
+
+/// A link's device could not be brought up, or is missing or superfluous.
+fn boot_failed(why: fmt::Arguments<'_>) -> ! {
+    let message = Message::new(format_args!("{}: cannot start: {why}", node_name()));
+    end::end(End::Boot, 1, &message)
+}
+
+/// The value, or the end of the boot with the error's words.
+fn or_fail<T, E: fmt::Display>(result: Result<T, E>) -> T {
+    result.unwrap_or_else(|why| boot_failed(format_args!("{why}")))
+}
+
+/// From the processor's first Rust code to the program. `tree_bytes`: size of the device tree, 0 when
+/// there is none.
+#[unsafe(no_mangle)]
+extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
+    arch::protect(NULL_BYTES, BELOW_RAM);
+    MIDPLANE_BLACKBOARD.begin();
+    let hardware = hardware(tree_bytes);
+    clock::set(hardware.clock_hz, system::calendar_ns());
+    traps::set_ram(hardware.ram);
+    let args = match BootArgs::parse(hardware.boot_args) {
+        Ok(args) => args,
+        Err(why) => boot_failed(format_args!("{why}")),
+    };
+    let who = identify(&hardware, &args);
+    set_personality(who);
+    MIDPLANE_BLACKBOARD.set_rank(who.rank);
+
+    timer::start();
+    arch::arm_interrupts();
+    let devices = find_devices(&hardware);
+    let plan = divide_memory(&hardware, &who, &devices);
+    // SAFETY: the plan's parts are RAM behind the image and do not overlap; each is handed out here only.
+    unsafe {
+        dev::set_pool(plan.queues);
+        heap::init(plan.heap);
+    }
+    start_consoles(devices.consoles, &hardware.slots);
+    if console::is_attached(Stream::Out) {
+        log::enable();
+    }
+    let mut links = start_links(devices.links, &hardware.slots, plan.frames);
+    greet(&mut links);
+    defmt::info!(
+        "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, heap {=u64} KiB, MPI memory {=u64} bytes",
+        who.rank,
+        who.coord.x,
+        who.coord.y,
+        who.coord.z,
+        links.iter().flatten().count(),
+        plan.heap.len() / 1024,
+        who.mpi_memory
+    );
+    running::set(node(&who, links));
+    heap::call_when_freed(running::heap_freed);
+    end::publish_with(running::publish);
+    let argv = arguments(&args);
+    arch::enable_interrupts();
+    mpi_adi::c::install(&NodeEnv);
+    MIDPLANE_BLACKBOARD.running();
+    // SAFETY: the only call, with everything set up; the arguments live for ever.
+    unsafe { libc::run(argv) }
+}
+
+/// What the device tree says.
+fn hardware(tree_bytes: usize) -> Hardware<'static> {
+    if tree_bytes > arch::device_tree_room() {
+        let room = arch::device_tree_room();
+        boot_failed(format_args!(
+            "the device tree has {tree_bytes} bytes, this kernel takes {room}: too many program arguments"
+        ));
+    }
+    // SAFETY: the only call.
+    let tree: &'static [u8] = unsafe { arch::device_tree(tree_bytes) };
+    or_fail(Hardware::read(tree, RAM))
+}
+
+fn divide_memory(hardware: &Hardware<'_>, who: &Personality, devices: &Devices) -> Plan {
+    let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
+    let budget = mpi_adi::Budget::of(mpi_bytes, who.shape.nodes() as usize);
+    let tables = ROUTER.bytes() + budget.map + budget.peers;
+    let needs = Needs {
+        links: devices.links.iter().flatten().count(),
+        consoles: devices.consoles.iter().flatten().count(),
+        mpi: who.mpi_memory,
+        tables: tables as u64,
+    };
+    or_fail(Plan::new(hardware.ram, arch::image_end() as u64, needs))
+}
+
+/// The node: router, torus and MPI device over `links`.
+fn node(who: &Personality, links: [Option<NetLink>; 6]) -> BoardNode {
+    let chunks = leak(ROUTER.chunks(), [0; net_torus::wire::CHUNK_BYTES]);
+    let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
+    let torus = or_fail(Torus::new(router, links));
+    let peers = who.shape.nodes() as usize;
+    let Ok(memory) = Memory::allocate(who.mpi_memory as usize, peers) else {
+        boot_failed(format_args!(
+            "{} bytes of MPI memory do not fit this node's memory; lower --mpi-memory or raise --node-memory",
+            who.mpi_memory
+        ));
+    };
+    let config = Config {
+        shape: who.shape,
+        rank: who.rank,
+        request_slots: REQUEST_SLOTS,
+    };
+    let Some(mut adi) = Adi::new(config, memory) else {
+        boot_failed(format_args!(
+            "no MPI device for rank {} of {peers}",
+            who.rank
+        ));
+    };
+    if let Some(bytes) = who.eager {
+        adi.set_eager_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+    let memory = NodeMemory {
+        lends: who.mpi_borrow,
+    };
+    BoardNode::new(adi, torus, Virt { memory })
+}
+
+fn identify(hardware: &Hardware<'_>, args: &BootArgs<'_>) -> Personality {
+    let Some(rank) = args.shape.rank(args.coord) else {
+        // `BootArgs::parse` has refused coordinates outside the shape.
+        boot_failed(format_args!("coordinates outside the torus"));
+    };
+    Personality {
+        shape: args.shape,
+        coord: args.coord,
+        rank,
+        clock_hz: hardware.clock_hz,
+        memory: hardware.ram.len(),
+        mpi_memory: args.mpi_memory.unwrap_or(hardware.ram.len() / MPI_SHARE),
+        mpi_borrow: args.mpi_borrow,
+        eager: args.eager,
+        exit: args.exit,
+    }
+}
+
+struct Devices {
+    links: [Option<MmioTransport<'static>>; 6],
+    consoles: [Option<MmioTransport<'static>>; 2],
+}
+
+fn device_failed(slot: usize, why: DeviceError) -> ! {
+    boot_failed(format_args!("the device in virtio slot {slot}: {why}"))
+}
+
+fn find_devices(hardware: &Hardware<'static>) -> Devices {
+    let find = |number: usize, kind| {
+        let slot = hardware.slots.get(number)?;
+        // SAFETY: the device tree says that this slot is one, and each is looked at once.
+        match unsafe { dev::transport(slot, kind) } {
+            Ok(transport) => transport,
+            Err(why) => device_failed(number, why),
+        }
+    };
+    Devices {
+        links: core::array::from_fn(|d| find(d, DeviceType::Network)),
+        consoles: [SLOT_STDOUT, SLOT_STDERR].map(|number| find(number, DeviceType::Console)),
+    }
+}
+
+fn enable_interrupt(number: usize, slots: &[Slot]) {
+    if !slots
+        .get(number)
+        .is_some_and(|slot| plic::enable(slot.interrupt))
+    {
+        device_failed(number, DeviceError::Interrupt);
+    }
+}
+
+fn start_consoles(transports: [Option<MmioTransport<'static>>; 2], slots: &[Slot]) {
+    for (transport, (stream, number)) in transports
+        .into_iter()
+        .zip([(Stream::Out, SLOT_STDOUT), (Stream::Err, SLOT_STDERR)])
+    {
+        let Some(transport) = transport else { continue };
+        match ConsoleDevice::new(transport) {
+            Ok(device) => {
+                let buffers = leak(2, [0; console::BUFFER_BYTES]);
+                let Ok(buffers) = <&mut [console::Buffer; 2]>::try_from(buffers) else {
+                    unreachable!("two buffers");
+                };
+                console::attach(stream, device, buffers);
+                enable_interrupt(number, slots);
+            }
+            Err(why) => device_failed(number, why),
+        }
+    }
+}
+
+fn start_links(
+    transports: [Option<MmioTransport<'static>>; 6],
+    slots: &[Slot],
+    frames: Bytes,
+) -> [Option<NetLink>; 6] {
+    const PER_LINK: usize = RECEIVE_FRAMES + TRANSMIT_FRAMES;
+    let count = frames.len() as usize / size_of::<[Frame; PER_LINK]>();
+    let start = ptr::with_exposed_provenance_mut::<[Frame; PER_LINK]>(frames.start as usize);
+    let mut frames = (0..count).map(|i| {
+        // SAFETY: the plan gave this memory to the links; each part is handed out once. It is
+        // initialised: RAM is zero at start, and bytes have no invalid values.
+        unsafe { &mut *start.add(i) }
+    });
+    let mut number = 0..;
+    transports.map(|transport| {
+        let slot = number.next().unwrap_or(0);
+        let transport = transport?;
+        let Some(frames) = frames.next() else {
+            boot_failed(format_args!("no frames for link {slot}"));
+        };
+        match NetLink::new(transport, frames) {
+            Ok(link) => {
+                enable_interrupt(slot, slots);
+                Some(link)
+            }
+            Err(why) => device_failed(slot, why),
+        }
+    })
+}
+
+/// Waits until all neighbours are there. The host sees a node that waits here as booting.
+fn greet(links: &mut [Option<NetLink>; 6]) {
+    let mut up = links.each_ref().map(Option::is_none);
+    loop {
+        for (link, up) in links.iter_mut().zip(&mut up) {
+            *up = *up || link.as_mut().is_none_or(NetLink::greet);
+        }
+        if up == [true; 6] {
+            return;
+        }
+        timer::wake_by(arch::ticks() + clock::ticks_of(GREETING_NS));
+        arch::wait_for_interrupt();
+        acknowledge(links);
+    }
+}
+
+/// Memory for ever, from the heap; the plan has seen to it that there is enough.
+fn leak<T: Clone>(count: usize, value: T) -> &'static mut [T] {
+    let mut items = Vec::new();
+    if items.try_reserve_exact(count).is_err() {
+        boot_failed(format_args!("out of memory"));
+    }
+    items.resize(count, value);
+    items.leak()
+}
+
+/// The program's argv: one block of strings, one of pointers with a null at the end.
+fn arguments(args: &BootArgs<'_>) -> &'static mut [*mut c_char] {
+    let words = || args.args.iter().map(personality::decode);
+    // A node booted by hand has no arguments; C wants argv[0] all the same.
+    let unnamed = words().next().is_none() as usize;
+    let bytes = words().map(|word| word.count() + 1).sum::<usize>() + unnamed;
+    let argv = leak(words().count() + unnamed + 1, ptr::null_mut());
+    let mut rest: &'static mut [u8] = leak(bytes, 0);
+    for (pointer, word) in argv.iter_mut().zip(words()) {
+        let mut at = 0;
+        // The zero behind each string is there already.
+        for (place, byte) in rest.iter_mut().zip(word.flatten()) {
+            *place = byte;
+            at += 1;
+        }
+        let (string, after) = rest.split_at_mut(at + 1);
+        *pointer = string.as_mut_ptr().cast();
+        rest = after;
+    }
+    if unnamed == 1 {
+        argv[0] = rest.as_mut_ptr().cast();
+    }
+    argv
+}

@@ -1,0 +1,52 @@
+//! The timer of hart 0, in the core-local interruptor. Whoever needs to be woken says by when; the earliest
+//! deadline counts, and who is woken looks for all there may be to do.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::registers::{CLINT, write32};
+use crate::{arch, clock};
+
+const MTIMECMP: usize = CLINT + 0x4000;
+/// The timer is never further away than this, even when nobody waits. QEMU wakes its main thread, which
+/// then contends with the processor's, whenever the earliest of its timers changes; with this one
+/// in front, the links' timers, which lie 4 s ahead and are put off with each frame, never are. Two
+/// seconds cost an idle node nothing that can be measured.
+const FURTHEST_SECONDS: u64 = 2;
+
+/// What the device is set to. Changed with interrupts held off only.
+static DEADLINE: AtomicU64 = AtomicU64::new(u64::MAX);
+
+fn set(deadline: u64) {
+    DEADLINE.store(deadline, Ordering::Relaxed);
+    // First out of reach, so that the two halves do not meet in the past.
+    write32(MTIMECMP + 4, u32::MAX);
+    write32(MTIMECMP, deadline as u32);
+    write32(MTIMECMP + 4, (deadline >> 32) as u32);
+}
+
+fn set_furthest() {
+    set(arch::ticks().saturating_add(clock::ticks_of(FURTHEST_SECONDS * 1_000_000_000)));
+}
+
+/// Nobody is waiting yet.
+pub fn start() {
+    set_furthest();
+}
+
+/// Asks for an interrupt once [`arch::ticks`] reaches `deadline`, or earlier.
+pub fn wake_by(deadline: u64) {
+    critical_section::with(|_| {
+        if deadline < DEADLINE.load(Ordering::Relaxed) {
+            set(deadline);
+        }
+    });
+}
+
+/// Takes the interrupt, if the deadline has passed.
+pub fn acknowledge() {
+    critical_section::with(|_| {
+        if arch::ticks() >= DEADLINE.load(Ordering::Relaxed) {
+            set_furthest();
+        }
+    });
+}

@@ -1,0 +1,49 @@
+//! Interrupts and faults, as the processor's code hands them over.
+
+use core::cell::Cell;
+
+use critical_section::Mutex;
+
+use super::layout::{BELOW_RAM, NULL_BYTES};
+use crate::end::{Message, end};
+use crate::fault::{Fault, Map, Report};
+use crate::host::records::{MIDPLANE_BLACKBOARD, personality};
+use crate::mem::Bytes;
+use crate::{arch, running};
+
+static RAM: Mutex<Cell<Bytes>> = Mutex::new(Cell::new(Bytes { start: 0, end: 0 }));
+
+/// Says where the memory is.
+pub fn set_ram(ram: Bytes) {
+    critical_section::with(|cs| RAM.borrow(cs).set(ram));
+}
+
+/// An interrupt while the program computes.
+#[unsafe(no_mangle)]
+fn midplane_interrupt() {
+    running::interrupt();
+}
+
+/// A trap that is no interrupt.
+#[unsafe(no_mangle)]
+fn midplane_fault(fault: Fault) -> ! {
+    MIDPLANE_BLACKBOARD.set_fault(fault.code, fault.pc, fault.address);
+    let stack = arch::stack();
+    let map = &Map {
+        null: Bytes {
+            start: 0,
+            end: NULL_BYTES,
+        },
+        guard: Bytes {
+            start: BELOW_RAM,
+            end: stack.start,
+        },
+        stack,
+        trap_guard: arch::trap_guard(),
+        constants: arch::constants(),
+        ram: critical_section::with(|cs| RAM.borrow(cs).get()),
+    };
+    let place = personality().map(|p| (p.rank, p.coord));
+    let message = Message::new(format_args!("{}", Report { fault, map, place }));
+    end(fault.end(map), 1, &message)
+}

@@ -1,0 +1,24 @@
+//! The 16550 UART.
+
+use super::registers::UART;
+use core::ptr;
+
+const DATA: usize = UART;
+const LINE_STATUS: usize = UART + 5;
+const TRANSMITTER_EMPTY: u8 = 1 << 5;
+/// How often the status is asked before a byte is given up: nobody may be reading the other end.
+const PATIENCE: u32 = 20_000;
+
+/// Sends `byte`; false when the UART would not take it for a long time, and it was dropped.
+pub fn put(byte: u8) -> bool {
+    for _ in 0..PATIENCE {
+        // SAFETY: the UART's status register, which every `virt` machine has.
+        let status = unsafe { ptr::with_exposed_provenance::<u8>(LINE_STATUS).read_volatile() };
+        if status & TRANSMITTER_EMPTY != 0 {
+            // SAFETY: the UART's data register.
+            unsafe { ptr::with_exposed_provenance_mut::<u8>(DATA).write_volatile(byte) };
+            return true;
+        }
+    }
+    false
+}

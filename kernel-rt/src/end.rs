@@ -1,0 +1,86 @@
+//! A node that fails: by the program's doing, by a fault, by a panic.
+
+use core::cell::Cell;
+use core::fmt::{self, Write as _};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use critical_section::Mutex;
+
+use crate::board::{system, uart};
+use crate::host::blackboard::{End, MESSAGE_BYTES, cut};
+use crate::host::personality::Exit;
+use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, personality};
+use crate::{arch, clock, console, log};
+
+/// How long an ending node waits for its output to be taken, in nanoseconds.
+const DRAIN_NS: u64 = 500_000_000;
+
+/// Brings the blackboard's figures up to date.
+static PUBLISH: Mutex<Cell<fn()>> = Mutex::new(Cell::new(|| ()));
+
+/// `publish` is called when the node fails, to bring the blackboard's figures up to date. It must not block.
+pub fn publish_with(publish: fn()) {
+    critical_section::with(|cs| PUBLISH.borrow(cs).set(publish));
+}
+
+/// What an ending node has to say; what does not fit is cut.
+pub struct Message(heapless::String<MESSAGE_BYTES>);
+
+impl Message {
+    /// A message of these words.
+    pub fn new(text: fmt::Arguments<'_>) -> Self {
+        let mut message = Self(heapless::String::new());
+        // Cut to the room there is, so it is never refused.
+        let _ = message.write_fmt(text);
+        message
+    }
+}
+
+impl fmt::Write for Message {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let _ = self.0.push_str(cut(text, MESSAGE_BYTES - self.0.len()));
+        Ok(())
+    }
+}
+
+/// The node fails: output that is on its way goes out, the blackboard says why, and nothing runs any more.
+pub fn end(why: End, status: i32, message: &Message) -> ! {
+    static ENDING: AtomicBool = AtomicBool::new(false);
+    if ENDING.swap(true, Ordering::Relaxed) {
+        // Failed again while ending: the first reason stands, nothing more can be done.
+        arch::park();
+    }
+    console::drain_within(clock::ticks_of(DRAIN_NS));
+    critical_section::with(|cs| PUBLISH.borrow(cs).get())();
+    defmt::error!("{=str}", message.0.as_str());
+    MIDPLANE_BLACKBOARD.failed(why, status, &message.0);
+    if !log::is_enabled() {
+        // Booted by hand, with the UART as console: the blackboard may have no reader.
+        for byte in message.0.bytes().chain(*b"\n") {
+            uart::put(byte);
+        }
+    }
+    if personality().is_none_or(|p| p.exit == Exit::Test) {
+        system::exit(if status == 0 { 1 } else { status as u8 });
+    }
+    arch::park()
+}
+
+/// The program ends itself, or the kernel ends it for what it did.
+pub fn program_abort(what: &str) -> ! {
+    let message = Message::new(format_args!("{}: {what}", node_name()));
+    end(End::Abort, 1, &message)
+}
+
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    // Interrupts stay off from here on: this does not come back.
+    // SAFETY: never released.
+    let _ = unsafe { critical_section::acquire() };
+    let mut message = Message::new(format_args!("{}: panicked", node_name()));
+    if let Some(at) = info.location() {
+        let _ = write!(message, " at {}:{}:{}", at.file(), at.line(), at.column());
+    }
+    let _ = write!(message, ": {}", info.message());
+    end(End::Panic, 1, &message)
+}

@@ -1,0 +1,34 @@
+//! This image's blackboard, inbox and personality.
+
+use core::cell::Cell;
+
+use critical_section::Mutex;
+
+use super::blackboard::Blackboard;
+use super::inbox::Inbox;
+use super::personality::Personality;
+use crate::fault::NodeName;
+
+/// Found by the host tool through this name.
+#[unsafe(no_mangle)]
+pub static MIDPLANE_BLACKBOARD: Blackboard = Blackboard::new();
+/// Found by its symbol, as the blackboard is.
+#[unsafe(no_mangle)]
+pub static MIDPLANE_INBOX: Inbox = Inbox::new();
+
+static PERSONALITY: Mutex<Cell<Option<Personality>>> = Mutex::new(Cell::new(None));
+
+/// Who this node is; `None` early in the boot.
+pub fn personality() -> Option<Personality> {
+    critical_section::with(|cs| PERSONALITY.borrow(cs).get())
+}
+
+/// Says who this node is.
+pub fn set_personality(who: Personality) {
+    critical_section::with(|cs| PERSONALITY.borrow(cs).set(Some(who)));
+}
+
+/// The node's name for messages.
+pub fn node_name() -> NodeName {
+    NodeName(personality().map(|p| (p.rank, p.coord)))
+}

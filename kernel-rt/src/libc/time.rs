@@ -1,0 +1,140 @@
+//! Time.
+
+use core::ffi::{c_int, c_long, c_void};
+
+use super::errno::{EINVAL, fail};
+use crate::{clock as kernel_clock, running};
+
+define!(
+    gettimeofday,
+    clock_gettime,
+    clock,
+    times,
+    getrusage,
+    nanosleep,
+    usleep,
+    sleep,
+);
+
+#[repr(C)]
+struct Timeval {
+    seconds: i64,
+    microseconds: c_long,
+}
+
+#[repr(C)]
+struct Timespec {
+    seconds: i64,
+    nanoseconds: c_long,
+}
+
+unsafe extern "C" fn gettimeofday(out: *mut Timeval, _: *mut c_void) -> c_int {
+    let now = kernel_clock::wall_clock_ns();
+    if !out.is_null() {
+        // SAFETY: C's promise.
+        unsafe { out.write(timeval(now)) };
+    }
+    0
+}
+
+fn timeval(ns: u64) -> Timeval {
+    Timeval {
+        seconds: (ns / 1_000_000_000) as i64,
+        microseconds: (ns % 1_000_000_000 / 1000) as c_long,
+    }
+}
+
+unsafe extern "C" fn clock_gettime(clock: c_int, out: *mut Timespec) -> c_int {
+    const CLOCK_REALTIME: c_int = 1; // time.h of picolibc
+    let now = match clock {
+        CLOCK_REALTIME => kernel_clock::wall_clock_ns(),
+        // Monotonic, or the processor time of the one process, which has the processor to itself.
+        _ => kernel_clock::now_ns(),
+    };
+    if out.is_null() {
+        return fail(EINVAL);
+    }
+    // SAFETY: C's promise.
+    unsafe {
+        out.write(Timespec {
+            seconds: (now / 1_000_000_000) as i64,
+            nanoseconds: (now % 1_000_000_000) as c_long,
+        });
+    }
+    0
+}
+
+/// Units of `clock` and `times` in a second: CLOCKS_PER_SEC of picolibc's time.h.
+pub const CLOCKS_PER_SECOND: c_long = 1_000_000;
+
+/// Processor time: the program has the processor to itself.
+extern "C" fn clock() -> c_long {
+    (kernel_clock::now_ns() / (1_000_000_000 / CLOCKS_PER_SECOND as u64)) as c_long
+}
+
+/// `struct tms`: user and system time, the program's and its children's.
+unsafe extern "C" fn times(out: *mut [c_long; 4]) -> c_long {
+    let now = clock();
+    if !out.is_null() {
+        // SAFETY: C's promise.
+        unsafe { out.write([now, 0, 0, 0]) };
+    }
+    now
+}
+
+/// `struct rusage` of picolibc: user and system time. All time is the program's own.
+unsafe extern "C" fn getrusage(who: c_int, out: *mut [Timeval; 2]) -> c_int {
+    const RUSAGE_SELF: c_int = 0;
+    const NONE: Timeval = Timeval {
+        seconds: 0,
+        microseconds: 0,
+    };
+    if out.is_null() {
+        return fail(EINVAL);
+    }
+    let now = match who {
+        RUSAGE_SELF => timeval(kernel_clock::now_ns()),
+        _ => NONE,
+    };
+    // SAFETY: C's promise.
+    unsafe { out.write([now, NONE]) };
+    0
+}
+
+unsafe extern "C" fn nanosleep(duration: *const Timespec, left: *mut Timespec) -> c_int {
+    // SAFETY: C's promise.
+    let Some(duration) = (unsafe { duration.as_ref() }) else {
+        return fail(EINVAL);
+    };
+    let (Ok(seconds), Ok(nanoseconds @ 0..1_000_000_000)) = (
+        u64::try_from(duration.seconds),
+        u64::try_from(duration.nanoseconds),
+    ) else {
+        return fail(EINVAL);
+    };
+    running::sleep(
+        seconds
+            .saturating_mul(1_000_000_000)
+            .saturating_add(nanoseconds),
+    );
+    if !left.is_null() {
+        // SAFETY: C's promise.
+        unsafe {
+            left.write(Timespec {
+                seconds: 0,
+                nanoseconds: 0,
+            });
+        }
+    }
+    0
+}
+
+extern "C" fn usleep(microseconds: u32) -> c_int {
+    running::sleep(u64::from(microseconds) * 1000);
+    0
+}
+
+extern "C" fn sleep(seconds: u32) -> u32 {
+    running::sleep(u64::from(seconds) * 1_000_000_000);
+    0
+}

@@ -1,0 +1,139 @@
+//! The one node of this image, as the program's calls and the interrupts meet it.
+#![forbid(unsafe_code)]
+
+use core::cell::RefCell;
+
+use critical_section::Mutex;
+use mpi_adi::Adi;
+use mpi_adi::kernel::{Env, Kernel};
+
+use crate::board::platform::BoardNode;
+use crate::board::{system, timer};
+use crate::end::{Message, end};
+use crate::host::blackboard::End;
+use crate::host::personality::Exit;
+use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, personality};
+use crate::{arch, clock, console, log};
+
+static NODE: Mutex<RefCell<Option<BoardNode>>> = Mutex::new(RefCell::new(None));
+
+/// From now on the node is there, for the program and for interrupts.
+pub fn set(node: BoardNode) {
+    critical_section::with(|cs| *NODE.borrow_ref_mut(cs) = Some(node));
+}
+
+/// This node's device, for the bindings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeEnv;
+
+impl Env for NodeEnv {
+    fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
+        // Unfinished lines go out before a call that may block.
+        console::flush();
+        critical_section::with(|cs| {
+            let mut node = NODE.borrow_ref_mut(cs);
+            let Some(node) = node.as_mut() else {
+                unreachable!("the program runs after the node is set up");
+            };
+            node.with(f);
+        });
+    }
+}
+
+/// An interrupt while the program computes; see [`BoardNode`]'s `interrupted`.
+pub fn interrupt() {
+    critical_section::with(|cs| {
+        let mut node = NODE.borrow_ref_mut(cs);
+        let Some(node) = node.as_mut() else {
+            return;
+        };
+        node.acknowledge();
+        // An unfinished line may have waited for the timer.
+        console::flush();
+        node.interrupted();
+    });
+}
+
+/// The heap has got memory back that the device may be waiting for. The device's own frees, when it gives
+/// loans back, come here too; it knows of those.
+pub fn heap_freed() {
+    critical_section::with(|cs| {
+        if let Ok(mut node) = NODE.borrow(cs).try_borrow_mut()
+            && let Some(node) = node.as_mut()
+        {
+            node.heap_freed();
+        }
+    });
+}
+
+/// Brings the blackboard up to date, unless the node is at work.
+pub fn publish() {
+    critical_section::with(|cs| {
+        if let Ok(node) = NODE.borrow(cs).try_borrow()
+            && let Some(node) = node.as_ref()
+        {
+            node.publish();
+        }
+    });
+}
+
+/// Sleeps for `ns` nanoseconds; interrupts are served meanwhile.
+pub fn sleep(ns: u64) {
+    console::flush();
+    let deadline = arch::ticks().saturating_add(clock::ticks_of(ns));
+    loop {
+        let slept = critical_section::with(|cs| {
+            let now = arch::ticks();
+            if now >= deadline {
+                return true;
+            }
+            // Interrupts are held off: one that comes now ends the sleep and is taken right after.
+            timer::wake_by(deadline);
+            arch::wait_for_interrupt();
+            if let Some(node) = NODE.borrow_ref_mut(cs).as_mut() {
+                node.slept(arch::ticks() - now);
+            }
+            false
+        });
+        if slept {
+            return;
+        }
+    }
+}
+
+/// The program has ended. Writes out what it printed, says so, and goes on forwarding for others; on a
+/// node that was told to, leaves the emulator instead.
+pub fn finish(status: i32) -> ! {
+    if mpi_adi::c::phase() == mpi_adi::c::Phase::Running {
+        let message = Message::new(format_args!(
+            "{}: the program ended with status {status} without MPI_Finalize; others may be waiting for it",
+            node_name()
+        ));
+        let status = if status == 0 { 1 } else { status };
+        end(End::MpiError, status, &message);
+    }
+    console::drain();
+    publish();
+    let lost = log::lost_bytes();
+    if lost != 0 {
+        defmt::warn!(
+            "{=u32} bytes of this log were lost: the UART was not read",
+            lost
+        );
+    }
+    defmt::info!("program ended with status {=i32}", status);
+    MIDPLANE_BLACKBOARD.call(None);
+    MIDPLANE_BLACKBOARD.done(status);
+    if personality().is_some_and(|p| p.exit == Exit::Test) {
+        system::exit(status as u8);
+    }
+    critical_section::with(|cs| {
+        let mut node = NODE.borrow_ref_mut(cs);
+        let Some(node) = node.as_mut() else {
+            arch::park();
+        };
+        loop {
+            node.forward();
+        }
+    })
+}
