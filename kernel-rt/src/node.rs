@@ -273,3 +273,201 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
         self.platform.abort(why, status)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mpi_adi::memory::RawMemory;
+    use mpi_adi::{Config, Memory};
+    use net_torus::router::{Router, Sizes};
+    use net_torus::sim::{SimLink, wire_torus};
+    use net_torus::{Chunk, Coord, Shape};
+
+    /// A link in memory that records what the node asks of its device.
+    struct TestLink {
+        link: SimLink,
+        /// The neighbour sends nonsense without end.
+        babbles: bool,
+        interrupts: bool,
+    }
+
+    impl Link for TestLink {
+        fn mtu(&self) -> usize {
+            self.link.mtu()
+        }
+
+        fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+            if self.babbles {
+                f(&[0xFF]);
+                return true;
+            }
+            self.link.receive(f)
+        }
+
+        fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+            self.link.transmit(f)
+        }
+    }
+
+    impl NodeLink for TestLink {
+        fn hold_interrupts(&mut self) {
+            self.interrupts = false;
+        }
+
+        fn prepare_sleep(&mut self) -> bool {
+            self.interrupts = true;
+            !self.babbles && !self.link.has_input()
+        }
+
+        fn defects(&self) -> u64 {
+            0
+        }
+    }
+
+    /// A machine without devices, which records what the node asks for.
+    #[derive(Default)]
+    struct TestPlatform {
+        memory: RawMemory,
+        blackboard: Blackboard,
+        wakes: Vec<u64>,
+        waits: usize,
+    }
+
+    impl Platform<TestLink> for TestPlatform {
+        type Memory = RawMemory;
+
+        fn ticks(&self) -> u64 {
+            self.waits as u64
+        }
+
+        fn ns(&self, ticks: u64) -> u64 {
+            100 * ticks
+        }
+
+        fn wake_in(&mut self, ns: u64) {
+            self.wakes.push(ns);
+        }
+
+        fn wait(&mut self) {
+            self.waits += 1;
+        }
+
+        fn acknowledge(&mut self, _: &mut [Option<TestLink>; 6]) {}
+
+        fn memory(&mut self) -> &mut RawMemory {
+            &mut self.memory
+        }
+
+        fn lends(&self) -> bool {
+            false
+        }
+
+        fn report_frees(&mut self, _: bool) {
+            panic!("a heap that does not lend has nothing to report");
+        }
+
+        fn heap(&self) -> Heap {
+            Heap { bytes: 0, used: 0 }
+        }
+
+        fn heap_peak_bytes(&self) -> u64 {
+            0
+        }
+
+        fn blackboard(&self) -> &Blackboard {
+            &self.blackboard
+        }
+
+        fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
+            panic!("aborted with status {status}: {why:?}");
+        }
+    }
+
+    type TestNode = Node<TestLink, TestPlatform>;
+
+    fn nodes(extents: [u16; 3]) -> Vec<TestNode> {
+        const SIZES: Sizes = Sizes::BLUE_GENE;
+        let shape = Shape::new(extents, [true; 3]).unwrap();
+        let links = wire_torus(&shape).into_iter();
+        links
+            .zip(0..)
+            .map(|(links, rank)| {
+                let here: Coord = shape.coord(rank).unwrap();
+                let chunks = Vec::<Chunk>::leak(vec![[0; 32]; SIZES.chunks()]);
+                let router = Router::new(shape, here, SIZES, chunks).unwrap();
+                let links = links.map(|link| {
+                    link.map(|link| TestLink {
+                        link,
+                        babbles: false,
+                        interrupts: true,
+                    })
+                });
+                let torus = Torus::new(router, links).unwrap();
+                let config = Config {
+                    shape,
+                    rank,
+                    request_slots: 16,
+                };
+                let memory = Memory::allocate(4096, shape.nodes() as usize).unwrap();
+                let adi = Adi::new(config, memory).unwrap();
+                Node::new(adi, torus, TestPlatform::default())
+            })
+            .collect()
+    }
+
+    fn left(node: &mut TestNode) -> bool {
+        let mut left = false;
+        node.with(&mut |adi, _| left = adi.leave_barrier());
+        left
+    }
+
+    #[test]
+    fn an_interrupt_carries_on_with_what_a_call_left_until_nothing_moves() {
+        let mut nodes = nodes([2, 2, 1]);
+        for node in &mut nodes {
+            node.with(&mut |adi, _| adi.enter_barrier());
+        }
+        assert!(nodes.iter_mut().any(|node| !left(node)), "not by itself");
+        for _ in 0..4 {
+            for node in &mut nodes {
+                node.interrupted();
+            }
+        }
+        for node in &mut nodes {
+            assert!(left(node));
+            assert!(node.carrier.platform.wakes.is_empty(), "nothing is left");
+            assert!(node.carrier.quiet && !node.carrier.unpublished);
+            let links = node.carrier.torus.links().iter().flatten();
+            assert!({ links }.all(|link| link.interrupts));
+        }
+    }
+
+    #[test]
+    fn an_interrupt_has_an_end_even_if_the_traffic_has_none() {
+        let mut nodes = nodes([2, 1, 1]);
+        let node = &mut nodes[0];
+        node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = true;
+        node.interrupted();
+        assert_eq!(node.carrier.beats, u64::from(STEPS_PER_INTERRUPT));
+        assert_eq!(node.carrier.platform.wakes, [PROGRAM_SLICE_NS]);
+        assert!(!node.carrier.quiet);
+    }
+
+    #[test]
+    fn a_node_sleeps_only_when_its_links_would_wake_it() {
+        let mut nodes = nodes([2, 1, 1]);
+        let node = &mut nodes[0];
+        node.interrupted();
+        node.forward();
+        assert_eq!(
+            (node.carrier.platform.waits, node.carrier.idle_ticks),
+            (1, 1)
+        );
+        // A frame comes between the step and the sleep.
+        node.carrier.torus.links_mut()[1].as_mut().unwrap().babbles = true;
+        node.carrier.sleep();
+        assert_eq!(node.carrier.platform.waits, 1);
+        node.slept(5);
+        assert_eq!(node.carrier.idle_ticks, 6);
+    }
+}
