@@ -1,10 +1,11 @@
 //! The way in: injection FIFOs.
 
+use crate::chunk::PACKET_CHUNKS;
 use crate::coord::{Coord, Direction};
 use crate::queue;
 use crate::route;
 use crate::router::{INJECT, INJECT_PRIORITY, INJECT_SELF, Router, bubble_channel};
-use crate::wire::{BODY_BYTES, Directions, Fifo, HEADER_BYTES, PACKET_CHUNKS, Repr};
+use crate::wire::{BODY_BYTES, Directions, Fifo, HEADER_BYTES, Repr};
 
 /// Why a packet was not injected. Only [`InjectError::Full`] goes away by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -31,6 +31,7 @@
 #[macro_use]
 mod fmt;
 
+pub mod chunk;
 pub mod coord;
 mod deliver;
 pub mod inject;
@@ -46,6 +47,7 @@ pub mod torus;
 pub mod vc;
 pub mod wire;
 
+pub use chunk::Chunk;
 pub use coord::{Coord, Direction, Rank, Shape};
 pub use inject::{InjectError, Routing};
 pub use link::Link;
@@ -54,4 +56,4 @@ pub use router::{ConfigError, Router, Sizes};
 pub use stats::Stats;
 pub use torus::Torus;
 pub use vc::Vc;
-pub use wire::{BODY_BYTES, Chunk, Defect, Fifo};
+pub use wire::{BODY_BYTES, Defect, Fifo};

@@ -4,7 +4,7 @@
 //! for seven more, so that a packet which starts on the last chunk still ends in one piece. The same
 //! number of chunks at the start is then occupied too, hence nothing is stored twice.
 
-use crate::wire::{Chunk, PACKET_CHUNKS};
+use crate::chunk::{Chunk, PACKET_CHUNKS};
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Queue {

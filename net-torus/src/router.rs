@@ -17,20 +17,16 @@
 //! There is one normal injection FIFO per first direction, so that a packet for a busy link does not hold
 //! up one for an idle link; the direction depends on the pair of nodes only, so that order is kept.
 
+use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_CHUNKS, MAX_QUEUE_PACKETS};
 use crate::coord::{Coord, Direction, Rank, Shape};
 use crate::queue::{self, Queue, chunks_for};
 use crate::route;
 use crate::stats::Stats;
 use crate::vc::{Grant, Tokens, Vc, needed_to_inject};
 use crate::wire::{
-    CHUNK_BYTES, Chunk, Defect, Directions, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES,
-    PACKET_CHUNKS, Packet, Repr,
+    Defect, Directions, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES, Packet, Repr,
 };
 
-/// Greatest queue in packets of 256 bytes; token counters of 16 bits allow no more.
-pub const MAX_QUEUE_PACKETS: u16 = 2047;
-/// Greatest queue in chunks.
-pub(crate) const MAX_QUEUE_CHUNKS: usize = MAX_QUEUE_PACKETS as usize * PACKET_CHUNKS;
 /// Smallest buffer of a bubble channel in packets: the bubble rule asks for two.
 pub const MIN_BUBBLE_PACKETS: u16 = 2;
 

@@ -104,12 +104,13 @@ impl<'m, L: Link> Torus<'m, L> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunk::{Chunk, MAX_QUEUE_PACKETS};
     use crate::coord::{Coord, Shape};
     use crate::inject::{InjectError, Routing};
     use crate::reliable::{self, Reliable};
-    use crate::router::{MAX_QUEUE_PACKETS, Sizes};
+    use crate::router::Sizes;
     use crate::sim::{Faults, Faulty, SimLink, wire_torus};
-    use crate::wire::{BODY_BYTES, Chunk, Fifo};
+    use crate::wire::{BODY_BYTES, Fifo};
     use std::collections::HashMap;
 
     type Node = Torus<'static, SimLink>;

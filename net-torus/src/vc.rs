@@ -12,7 +12,7 @@
 //! although 8 chunks are free in all. A packet on a bubble channel therefore takes the tokens of the
 //! greatest packet whatever its size.
 
-use crate::wire::PACKET_CHUNKS;
+use crate::chunk::{MAX_QUEUE_CHUNKS, PACKET_CHUNKS};
 
 /// A virtual channel: a buffer of its own behind each link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,7 +108,7 @@ impl Tokens {
         if more <= 0 {
             return true;
         }
-        let fits = self.available() as usize + more as usize <= crate::router::MAX_QUEUE_CHUNKS;
+        let fits = self.available() as usize + more as usize <= MAX_QUEUE_CHUNKS;
         if fits {
             self.granted = granted;
             self.most = self.most.max(self.available());

@@ -26,16 +26,11 @@
 //!
 //! Bytes after the frame's end are ignored: an Ethernet-like link pads short frames.
 
+use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
 use crate::coord::{Coord, Direction};
 use crate::vc::Vc;
 use crc::{CRC_8_SMBUS, CRC_32_ISO_HDLC, Crc, Table};
 
-/// Bytes of a chunk, the unit of packet sizes and tokens ("Blue Gene/L torus, packet").
-pub const CHUNK_BYTES: usize = 32;
-/// Greatest packet in chunks ("Blue Gene/L torus, packet").
-pub const PACKET_CHUNKS: usize = 8;
-/// Greatest packet in bytes, header included.
-pub const PACKET_BYTES: usize = PACKET_CHUNKS * CHUNK_BYTES;
 /// Bytes of a packet's header ("Blue Gene/L torus, packet header").
 pub const HEADER_BYTES: usize = 8;
 /// Greatest body in bytes.
@@ -49,9 +44,6 @@ const MAGIC: u8 = 0x4D;
 const VERSION: u8 = 1;
 static CRC8: Crc<u8, Table<1>> = Crc::<u8, Table<1>>::new(&CRC_8_SMBUS);
 static CRC32: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
-
-/// One chunk of packet memory.
-pub type Chunk = [u8; CHUNK_BYTES];
 
 /// What can be wrong with bytes that came from a link. Each is counted by kind and moves no state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

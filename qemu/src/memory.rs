@@ -7,7 +7,7 @@ use kernel_rt::{blackboard, mem};
 use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
 use mpi_adi::{Adi, Budget, GREATEST_MPI_MEMORY};
 use net_torus::Router;
-use net_torus::wire::{CHUNK_BYTES, PACKET_BYTES};
+use net_torus::chunk::{CHUNK_BYTES, PACKET_BYTES};
 
 use crate::size;
 use crate::stop::Stop;

@@ -9,7 +9,7 @@ use mpi_adi::memory::{RawMemory, Span};
 use mpi_adi::pending::INDEX_BYTES;
 use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
 use mpi_adi::{Adi, Budget, Config, Memory};
-use net_torus::wire::CHUNK_BYTES;
+use net_torus::chunk::CHUNK_BYTES;
 use net_torus::{Router, Shape, Sizes};
 
 #[global_allocator]

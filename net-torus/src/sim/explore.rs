@@ -8,12 +8,13 @@
 //! travels has arrived, is among these. Of the two dynamic channels, which are alike, only one is used: it
 //! leaves fewer ways out and fifty times fewer states.
 
+use crate::chunk::{Chunk, PACKET_BYTES, PACKET_CHUNKS};
 use crate::coord::{Direction, Shape};
 use crate::inject::Routing;
 use crate::route;
 use crate::router::{Choice, INJECT, Router, Rules, Sizes};
 use crate::vc::Vc;
-use crate::wire::{BODY_BYTES, Chunk, Directions, Fifo, PACKET_BYTES, PACKET_CHUNKS, Packet, Repr};
+use crate::wire::{BODY_BYTES, Directions, Fifo, Packet, Repr};
 use std::collections::HashSet;
 
 /// Largest header-only description of all packets in all buffers: (node, source, repr bytes).

@@ -4,14 +4,13 @@
 //! that the router is still in order. A fuzzer feeds it with what it likes (`net-torus/fuzz`), the tests
 //! with random scripts of bounded number.
 
+use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
 use crate::coord::{Coord, Direction, Shape};
 use crate::inject::Routing;
 use crate::router::{Router, Sizes};
 use crate::stats::Stats;
 use crate::vc::Vc;
-use crate::wire::{
-    BODY_BYTES, CHUNK_BYTES, Defect, Directions, Fifo, FrameRepr, PACKET_BYTES, Packet, Repr,
-};
+use crate::wire::{BODY_BYTES, Defect, Directions, Fifo, FrameRepr, Packet, Repr};
 
 /// Reads a script; after its end everything is zero.
 struct Script<'a>(&'a [u8]);

@@ -7,10 +7,10 @@
 
 use super::network::{Config, Network, SimError};
 use super::traffic::Traffic;
+use crate::chunk::PACKET_CHUNKS;
 use crate::coord::Shape;
 use crate::inject::Routing;
 use crate::router::{Sizes, THROUGH_LIMIT};
-use crate::wire::PACKET_CHUNKS;
 
 /// Extents of the machines.
 pub const EXTENTS: [u16; 6] = [1, 2, 3, 4, 5, 8];

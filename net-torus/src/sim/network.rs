@@ -9,11 +9,12 @@
 //! Everything is a function of the configuration and its seed.
 
 use super::traffic::{Limit, Traffic};
+use crate::chunk::{Chunk, PACKET_BYTES, PACKET_CHUNKS};
 use crate::coord::{Coord, Direction, Shape};
 use crate::inject::{InjectError, Routing};
 use crate::router::{ConfigError, Router, Sizes};
 use crate::vc::Vc;
-use crate::wire::{Chunk, Directions, Fifo, HEADER_BYTES, PACKET_BYTES, PACKET_CHUNKS, Packet};
+use crate::wire::{Directions, Fifo, HEADER_BYTES, Packet};
 use oorandom::Rand32;
 
 /// Ticks for which events can be planned ahead, a power of two.

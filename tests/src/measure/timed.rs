@@ -22,9 +22,10 @@ use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::request::{Mode, RequestId};
 use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Config, Memory, Stats};
+use net_torus::chunk::Chunk;
 use net_torus::link::Link;
 use net_torus::router::Sizes;
-use net_torus::wire::{Chunk, MIN_MTU};
+use net_torus::wire::MIN_MTU;
 use net_torus::{BODY_BYTES, Direction, Router, Shape, Torus};
 
 use crate::sim::memory::{Buffers, is_message};

@@ -127,7 +127,7 @@ fn divide_memory(hardware: &Hardware<'_>, who: &Personality, devices: &Devices) 
 
 /// The node: router, torus and MPI device over `links`.
 fn node(who: &Personality, links: [Option<NetLink>; 6]) -> BoardNode {
-    let chunks = leak(ROUTER.chunks(), [0; net_torus::wire::CHUNK_BYTES]);
+    let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
     let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
     let torus = or_fail(Torus::new(router, links));
     let peers = who.shape.nodes() as usize;
