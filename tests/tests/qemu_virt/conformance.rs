@@ -1,0 +1,180 @@
+//! Programs that check themselves, here and under the reference implementation.
+
+use crate::harness::*;
+use std::fs;
+use std::process::Command;
+
+/// Checks the one line with which a self-checking program ends: how many checks failed.
+#[track_caller]
+fn check_conformance(stdout: &str, begin: &str) {
+    let last = stdout.lines().last().unwrap_or_default();
+    assert!(
+        last.starts_with(begin) && last.ends_with(" checks, 0 failed"),
+        "{stdout}"
+    );
+}
+
+/// Runs a self-checking program with plenty of MPI memory, with little, and with one record, on shapes
+/// that differ.
+fn conforms(name: &str) {
+    for (torus, processes, memory) in [("2x2x2", 8, "64K"), ("3x2x1", 6, "4K"), ("1x1x1", 1, "32")]
+    {
+        let options = ["--torus", torus, "--mpi-memory", memory, "--quiet"];
+        let ended = run(&options, &format!("{name}.c"), &[]);
+        assert_eq!(ended.status, Some(0), "{torus}, {memory}: {ended}");
+        check_conformance(
+            &ended.stdout,
+            &format!("[0] {name}: {processes} processes, "),
+        );
+    }
+}
+
+/// What a program prints under the reference implementation.
+fn under_mpich(name: &str, processes: &str, arguments: &[&str]) -> String {
+    let _turn = Turn::take();
+    let binary = command().with_file_name(format!("midplane-test-{name}-{}", std::process::id()));
+    let compiled = Command::new("mpicc")
+        // GCC takes MPICH's MPI_STATUSES_IGNORE for an array that is too short.
+        .args([
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-stringop-overflow",
+        ])
+        .args([
+            program(&format!("{name}.c")).as_ref(),
+            "-o".as_ref(),
+            binary.as_os_str(),
+            "-lm".as_ref(),
+        ])
+        .status();
+    assert!(compiled.is_ok_and(|status| status.success()), "{name}");
+    let output = Command::new("mpiexec")
+        .args(["-n", processes])
+        .arg(&binary)
+        .args(arguments)
+        .env("MPIEXEC_TIMEOUT", LIMIT)
+        .output()
+        .expect("mpiexec runs");
+    let _ = fs::remove_file(&binary);
+    let (stdout, stderr) = (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{name}: {stdout}{stderr}");
+    stdout
+}
+
+/// Each program is a test here and, where the reference implementation is, another one there: that is how
+/// the programs themselves are known to be right.
+macro_rules! conformance {
+    ($($test:ident: $program:literal;)*) => {
+        mod programs {
+            pub const PROGRAMS: &[&str] = &[$($program),*];
+            $(
+                #[test]
+                fn $test() {
+                    super::conforms($program);
+                }
+            )*
+        }
+
+        mod mpich {
+            $(
+                #[test]
+                #[cfg_attr(not(mpich), ignore = "needs MPICH: mpicc and mpiexec")]
+                fn $test() {
+                    // It polls: more processes than processors take long.
+                    let stdout = super::under_mpich($program, "4", &[]);
+                    super::check_conformance(&stdout, concat!($program, ": 4 processes, "));
+                }
+            )*
+        }
+    };
+}
+
+conformance! {
+    environment: "conf_env";
+    blocking_point_to_point: "conf_p2p";
+    requests: "conf_requests";
+    persistent_and_cancelled_requests: "conf_persistent";
+    buffered_sends: "conf_buffered";
+    probes: "conf_probe";
+    errors: "conf_errors";
+    communicators: "conf_comm";
+    groups: "conf_group";
+    cartesian_topologies: "conf_cart";
+    collectives: "conf_coll";
+    reductions: "conf_reduce";
+    memory_used_up: "conf_exhaust";
+    random_traffic: "soak";
+}
+
+/// Programs as textbooks have them, whose output is the same whatever the machine.
+const EXAMPLES: [(&str, &[&str]); 3] = [
+    ("pi", &["100000"]),
+    ("jacobi", &["-n", "64", "-i", "40"]),
+    ("farm", &["60"]),
+];
+
+/// What rank 0 prints of an example on four nodes with so much MPI memory; nobody else prints.
+fn example(name: &str, arguments: &[&str], memory: &str) -> String {
+    let options = ["-n", "4", "--mpi-memory", memory, "--quiet"];
+    let ended = run(&options, &format!("{name}.c"), arguments).expect(0);
+    let lines = ended.stdout.lines();
+    lines
+        .map(|line| {
+            line.strip_prefix("[0] ")
+                .unwrap_or_else(|| panic!("{line}: {ended}"))
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn examples_say_the_same_with_the_least_memory_as_with_plenty() {
+    for (name, arguments) in EXAMPLES {
+        let plenty = example(name, arguments, "1M");
+        assert!(!plenty.is_empty());
+        assert_eq!(plenty, example(name, arguments, "32"));
+    }
+}
+
+#[test]
+#[cfg_attr(not(mpich), ignore = "needs MPICH: mpicc and mpiexec")]
+fn examples_say_the_same_under_mpich() {
+    for (name, arguments) in EXAMPLES {
+        let theirs = under_mpich(name, "4", arguments);
+        assert_eq!(theirs.trim_end(), example(name, arguments, "64K"));
+    }
+}
+
+#[test]
+fn every_conformance_program_is_run() {
+    for entry in fs::read_dir(root().join("tests/programs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if let Some(name) = name.strip_suffix(".c").filter(|n| n.starts_with("conf_")) {
+            assert!(programs::PROGRAMS.contains(&name), "{name}");
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(not(mpich), ignore = "needs MPICH: mpicc and mpiexec")]
+fn killer_says_the_same_under_mpich() {
+    let theirs = under_mpich("killer", "8", &["5", "1024"]);
+    let ours = run(&["--torus", "2x2x2"], "killer.c", &["5", "1024"])
+        .expect(0)
+        .stdout;
+    let but_seconds = |line: &str| {
+        let (begin, end) = line
+            .trim()
+            .split_once(" seconds")
+            .expect("a line with seconds");
+        let (begin, _) = begin.rsplit_once(", ").expect("more before the seconds");
+        format!("{begin}{end}")
+    };
+    let ours = ours.strip_prefix("[0] ").expect("rank 0's line");
+    assert_eq!(but_seconds(ours), but_seconds(&theirs));
+}

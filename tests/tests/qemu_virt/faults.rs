@@ -1,0 +1,147 @@
+//! Jobs that do not end well: what is said of them, and that nothing is left behind.
+
+use crate::harness::*;
+use rustix::process::{Pid, Signal, kill_process};
+
+#[test]
+fn a_null_pointer_is_named_with_its_place() {
+    run(&["--torus", "2x2x1"], "fail_null.c", &[])
+        .expect(1)
+        .says(&["rank 3", "(1,1,0)", "null pointer", "fail_null.c:"]);
+}
+
+#[test]
+fn a_stack_overrun_is_named() {
+    for arguments in [&[][..], &["100000"]] {
+        run(&["--torus", "2x2x1"], "fail_stack.c", arguments)
+            .expect(1)
+            .says(&["rank 3", "(1,1,0)", "stack"]);
+    }
+}
+
+#[test]
+fn abort_ends_the_job_and_what_was_printed_is_shown() {
+    let ended = run(&["--torus", "2x2x1"], "fail_abort.c", &[])
+        .expect(1)
+        .says(&["rank 3", "(1,1,0)", "abort"]);
+    assert!(ended.stdout.contains("about to call abort"), "{ended}");
+}
+
+#[test]
+fn mpi_abort_gives_its_code() {
+    run(&["--torus", "2x2x1"], "fail_mpi_abort.c", &[])
+        .expect(7)
+        .says(&["rank 3", "(1,1,0)", "MPI_Abort", "7"]);
+}
+
+#[test]
+fn an_mpi_error_is_fatal_and_names_the_function() {
+    run(&["--torus", "2x1x1"], "fail_args.c", &[])
+        .expect(1)
+        .says(&["rank", "MPI_"]);
+}
+
+#[test]
+fn a_panic_of_a_rust_program_is_named_with_its_place() {
+    run(&["--torus", "2x2x1"], "fail_panic.rs", &[])
+        .expect(1)
+        .says(&["rank 3", "(1,1,0)", "panic", "fail_panic.rs:"]);
+}
+
+#[test]
+fn a_program_that_leaves_early_ends_the_job_with_its_status() {
+    run(&["--torus", "2x2x1"], "fail_exit.c", &[])
+        .expect(3)
+        .says(&["rank 3", "(1,1,0)"]);
+}
+
+#[test]
+fn a_killed_instance_ends_the_job() {
+    let path = program("fail_hang.c");
+    let mut job = Job::start(&["run", "--torus", "2x2x1", "--timeout", LIMIT, &path]);
+    job.wait_for("waiting for a message");
+    let instances = job.instances();
+    assert_eq!(instances.len(), 4);
+    let victim = Pid::from_raw(instances[2]).unwrap();
+    kill_process(victim, Signal::KILL).unwrap();
+    job.end()
+        .expect(1)
+        .says(&["rank 2", "(0,1,0)", "signal 9", "QEMU"]);
+}
+
+#[test]
+fn a_hanging_job_says_where_each_rank_is() {
+    let path = program("fail_hang.c");
+    midplane(&["run", "--torus", "2x2x1", "--timeout", "20", &path])
+        .expect(1)
+        .says(&[
+            "20 s",
+            "rank 0 at (0,0,0): in MPI_Recv (peer 3, tag 42)",
+            "ranks 1, 2: in MPI_Barrier",
+            "rank 3 at (1,1,0): computing",
+        ]);
+}
+
+#[test]
+fn signals_end_everything() {
+    let path = program("fail_hang.c");
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let mut job = Job::start(&["run", "--timeout", LIMIT, &path]);
+        job.wait_for("waiting for a message");
+        assert_eq!(job.instances().len(), 8);
+        job.signal(signal);
+        job.end().expect(status);
+    }
+}
+
+#[test]
+fn nothing_survives_a_killed_command() {
+    let path = program("fail_hang.c");
+    let mut job = Job::start(&["run", "--timeout", LIMIT, &path]);
+    job.wait_for("waiting for a message");
+    let mark = job.mark.clone();
+    job.signal(Signal::KILL);
+    let status = job.child.wait().unwrap();
+    assert_eq!(status.code(), None);
+    // The system kills the instances; that takes it a moment.
+    for _ in 0..1000 {
+        if marked(&mark).is_empty() {
+            return;
+        }
+        std::thread::yield_now();
+        let _ = rustix::thread::nanosleep(&rustix::time::Timespec {
+            tv_sec: 0,
+            tv_nsec: 10_000_000,
+        });
+    }
+    panic!("left behind: {:?}", marked(&mark));
+}
+
+#[test]
+fn sends_that_use_the_memory_up_are_an_error_that_a_program_can_handle() {
+    run(&["--torus", "2x1x1"], "exhaust.c", &[])
+        .expect(1)
+        .says(&["rank 0", "MPI_Isend", "MPI_ERR_NO_MEM", "--node-memory"]);
+    let ended = run(&["--torus", "2x1x1"], "exhaust.c", &["return"]).expect(0);
+    assert!(ended.stdout.contains("MPI_ERR_NO_MEM"), "{ended}");
+}
+
+#[test]
+fn every_kind_of_bad_argument_is_named() {
+    for (mistake, words) in [
+        ("rank", ["MPI_Send", "MPI_ERR_RANK", "ranks 0 to 1"]),
+        ("tag", ["MPI_Send", "MPI_ERR_TAG", "-5"]),
+        ("count", ["MPI_Recv", "MPI_ERR_COUNT", "-1"]),
+        ("datatype", ["MPI_Send", "MPI_ERR_TYPE", "0x0c000000"]),
+        ("comm", ["MPI_Send", "MPI_ERR_COMM", "0x04000000"]),
+        ("op", ["MPI_Allreduce", "MPI_ERR_OP", "0x18000000"]),
+        ("root", ["MPI_Bcast", "MPI_ERR_ROOT", "-1"]),
+        ("truncate", ["MPI_Recv", "MPI_ERR_TRUNCATE", "4 bytes"]),
+        ("request", ["MPI_Wait", "MPI_ERR_REQUEST", "0x5a5a5a5a"]),
+    ] {
+        run(&["--torus", "2x1x1"], "fail_args.c", &[mistake])
+            .expect(1)
+            .says(&["rank 1", "(1,0,0)"])
+            .says(&words);
+    }
+}

@@ -1,0 +1,258 @@
+//! The command under test: started, watched, and its end looked at.
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Seconds after which a job that should end by itself is given up, for `--timeout`.
+pub const LIMIT: &str = "300";
+/// Set in the environment of every command started here, so that its processes can be found.
+pub const MARK: &str = "MIDPLANE_TEST_MARK";
+
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+pub fn program(name: &str) -> String {
+    root()
+        .join("tests/programs")
+        .join(name)
+        .display()
+        .to_string()
+}
+
+/// The command, built as `cargo midplane` builds it.
+pub fn command() -> &'static Path {
+    static COMMAND: OnceLock<PathBuf> = OnceLock::new();
+    COMMAND.get_or_init(|| {
+        let output = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--release", "--package", "midplane"])
+            .arg("--message-format=json-render-diagnostics")
+            .current_dir(root())
+            .stderr(Stdio::inherit())
+            .output()
+            .expect("cargo runs");
+        assert!(output.status.success(), "the command does not build");
+        let lines = String::from_utf8(output.stdout).unwrap();
+        lines
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+            .expect("cargo names the executable")
+    })
+}
+
+/// Held while instances run: at most one job at a time on this machine, whatever runs the tests.
+pub struct Turn(#[expect(dead_code, reason = "the lock is released when the file is closed")] File);
+
+impl Turn {
+    pub fn take() -> Self {
+        let lock = command().with_file_name("midplane-tests.lock");
+        let file = File::create(lock).expect("a lock file");
+        file.lock().expect("a lock");
+        Self(file)
+    }
+}
+
+/// One run of the command, which can be found by its mark.
+pub struct Job {
+    pub child: Child,
+    pub mark: String,
+    _turn: Turn,
+}
+
+/// A run that has ended.
+pub struct Ended {
+    pub status: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Job {
+    pub fn start(arguments: &[&str]) -> Self {
+        Self::start_with(arguments, Stdio::null())
+    }
+
+    pub fn start_with(arguments: &[&str], stdin: Stdio) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let turn = Turn::take();
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}-{number}", std::process::id());
+        let child = Command::new(command())
+            .args(arguments)
+            .env(MARK, &mark)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        Self {
+            child,
+            mark,
+            _turn: turn,
+        }
+    }
+
+    /// Waits for the end, and checks that nothing is left behind.
+    pub fn end(self) -> Ended {
+        let Self { child, mark, _turn } = self;
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = child.wait_with_output().expect("the command ends");
+        let ended = Ended {
+            status: status.code(),
+            stdout: String::from_utf8_lossy(&stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+        };
+        let left = marked(&mark);
+        assert!(left.is_empty(), "left behind: {left:?}\n{ended}");
+        ended
+    }
+
+    /// The QEMU processes of this job.
+    pub fn instances(&self) -> Vec<i32> {
+        let qemu = |pid: &i32| {
+            fs::read(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| line.windows(4).any(|word| word == b"qemu"))
+        };
+        marked(&self.mark).into_iter().filter(qemu).collect()
+    }
+
+    /// Reads stdout until a line contains `text`.
+    pub fn wait_for(&mut self, text: &str) {
+        let mut reader = BufReader::new(self.child.stdout.as_mut().unwrap());
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            let bytes = reader.read_line(&mut line).unwrap();
+            if bytes == 0 {
+                let mut stderr = String::new();
+                let _ = self
+                    .child
+                    .stderr
+                    .as_mut()
+                    .unwrap()
+                    .read_to_string(&mut stderr);
+                panic!("ended before it said {text:?}: {stderr}");
+            }
+        }
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            status,
+            stdout,
+            stderr,
+        } = self;
+        write!(
+            f,
+            "status {status:?}\n--- stdout\n{stdout}--- stderr\n{stderr}"
+        )
+    }
+}
+
+impl Ended {
+    #[track_caller]
+    pub fn expect(self, status: i32) -> Self {
+        assert_eq!(self.status, Some(status), "{self}");
+        self
+    }
+
+    /// Checks that stderr has a line, or a row of lines, with all of these words.
+    #[track_caller]
+    pub fn says(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.stderr.contains(word), "no {word:?} in\n{self}");
+        }
+        self
+    }
+
+    /// What was said beside the progress of compiling, which is indented.
+    pub fn complaint(&self) -> Vec<&str> {
+        self.stderr
+            .lines()
+            .filter(|line| !line.starts_with(' '))
+            .collect()
+    }
+}
+
+/// The processes with this mark in their environment, other than zombies.
+pub fn marked(mark: &str) -> Vec<i32> {
+    let mark = format!("{MARK}={mark}");
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| {
+            fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|all| all.split(|&b| b == 0).any(|v| v == mark.as_bytes()))
+        })
+        .collect()
+}
+
+pub fn midplane(arguments: &[&str]) -> Ended {
+    Job::start(arguments).end()
+}
+
+/// `midplane run` with a limit on its time; the program's name is completed.
+pub fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
+    let path = program(name);
+    let mut all = vec!["run", "--timeout", LIMIT];
+    all.extend(options);
+    all.extend([path.as_str(), "--"]);
+    all.extend(arguments);
+    midplane(&all)
+}
+
+/// The same, with the report.
+pub fn run_with_report(options: &[&str], name: &str, arguments: &[&str]) -> (Ended, Value) {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let file = command().with_file_name(format!(
+        "midplane-test-report-{}-{}.json",
+        std::process::id(),
+        NUMBER.fetch_add(1, Ordering::Relaxed)
+    ));
+    let path = file.display().to_string();
+    let mut all = vec!["--report", path.as_str()];
+    all.extend(options);
+    let ended = run(&all, name, arguments);
+    let report = fs::read_to_string(&file).unwrap_or_default();
+    let _ = fs::remove_file(&file);
+    let report =
+        serde_json::from_str(&report).unwrap_or_else(|e| panic!("{e} in {report}\n{ended}"));
+    (ended, report)
+}
+
+/// A total of the report.
+pub fn total(report: &Value, name: &str) -> u64 {
+    report["totals"][name]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no {name} in {report}"))
+}
+
+/// Checks killer's one line: `[0] killer: P processes, N messages of B bytes from each, .., 0 errors`.
+#[track_caller]
+pub fn check_killer(ended: &Ended, processes: u32, messages: &str, bytes: &str) {
+    let begin = format!(
+        "[0] killer: {processes} processes, {messages} messages of {bytes} bytes from each, "
+    );
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert_eq!(lines.len(), 1, "{ended}");
+    assert!(
+        lines[0].starts_with(&begin) && lines[0].ends_with(", 0 errors"),
+        "{ended}"
+    );
+}

@@ -1,0 +1,215 @@
+//! Jobs that end well: what they print, and what the report says of them.
+
+use crate::harness::*;
+use rustix::process::{Pid, WaitIdOptions, waitid};
+use std::fs;
+use std::process::Stdio;
+
+#[test]
+fn killer_on_eight_nodes() {
+    let ended = run(&["--torus", "2x2x2"], "killer.c", &["5", "1024"]).expect(0);
+    check_killer(&ended, 8, "5", "1024");
+    let ended = ended.says(&["resendAll", "forwarded"]);
+    // One row for each rank.
+    for rank in 0..8 {
+        let row = |line: &&str| line.split_whitespace().next() == Some(&rank.to_string());
+        assert_eq!(ended.stderr.lines().filter(row).count(), 1, "{ended}");
+    }
+}
+
+#[test]
+fn killer_with_its_defaults_and_without_the_table() {
+    let ended = run(&["--torus", "2x2x2", "--quiet"], "killer.c", &[]).expect(0);
+    assert!(
+        ended.stdout.starts_with("[0] killer: 8 processes"),
+        "{ended}"
+    );
+    assert!(!ended.stderr.contains("resendAll"), "{ended}");
+}
+
+#[test]
+fn killer_on_sixteen_nodes() {
+    let ended = run(&["--torus", "4x2x2"], "killer.c", &["5", "10240"]).expect(0);
+    check_killer(&ended, 16, "5", "10240");
+}
+
+#[test]
+fn killer_on_thirty_two_nodes() {
+    let ended = run(&["--torus", "4x4x2"], "killer.c", &["5", "10240"]).expect(0);
+    check_killer(&ended, 32, "5", "10240");
+    ended.says(&["32 of 32 nodes are up"]);
+}
+
+#[test]
+fn killer_on_sixty_four_nodes() {
+    let ended = run(&["--torus", "4x4x4"], "killer.c", &["3", "1024"]).expect(0);
+    check_killer(&ended, 64, "3", "1024");
+    ended.says(&["busiest of 64 ranks"]);
+}
+
+#[test]
+fn killer_on_a_mesh_and_on_shapes_with_extent_one() {
+    for options in [
+        ["--torus", "3x2x1", "--mesh", "xyz"],
+        ["--torus", "1x1x5", "--mesh", "y"],
+        ["--torus", "1x1x1", "--mesh", ""],
+    ] {
+        let ended = run(&options, "killer.c", &["5", "1024"]).expect(0);
+        assert!(ended.stdout.contains(", 0 errors"), "{ended}");
+    }
+}
+
+#[test]
+fn four_kibibytes_of_mpi_memory_suffice() {
+    for (arguments, seen) in [
+        (["100", "1024"], &["ncts", "nctsd", "resend_all"][..]),
+        // Thirty-five records fit into 4 KiB, but no buffer of 100 KiB does.
+        (["5", "102400"], &["nctsd"]),
+    ] {
+        let (ended, report) = run_with_report(&["--mpi-memory", "4K"], "killer.c", &arguments);
+        check_killer(&ended.expect(0), 8, arguments[0], arguments[1]);
+        for name in seen {
+            assert!(total(&report, name) > 0, "no {name}: {report}");
+        }
+        for rank in report["ranks"].as_array().unwrap() {
+            let peak = rank["peak_unexpected_bytes"].as_u64().unwrap();
+            assert!(peak <= 4096, "{rank}");
+        }
+    }
+}
+
+#[test]
+fn ample_mpi_memory_refuses_nobody() {
+    for arguments in [["100", "1024"], ["5", "102400"]] {
+        let (ended, report) = run_with_report(&["--mpi-memory", "16M"], "killer.c", &arguments);
+        check_killer(&ended.expect(0), 8, arguments[0], arguments[1]);
+        assert_eq!(total(&report, "ncts"), 0, "{report}");
+        assert!(
+            total(&report, "rts") > 0 && total(&report, "cts") > 0,
+            "{report}"
+        );
+        assert_eq!(report["status"], 0);
+        assert_eq!(report["outcome"], "ended");
+    }
+}
+
+#[test]
+fn memory_that_the_program_frees_is_lent_to_messages_that_wait() {
+    let counted = |options: &[&str]| {
+        let (ended, report) = run_with_report(options, "borrow.c", &[]);
+        let ended = ended.expect(0);
+        assert!(ended.stdout.contains(" 0 errors"), "{ended}");
+        let zero = &report["ranks"][0];
+        let value = |name: &str| zero[name].as_u64().unwrap();
+        (value("peak_unexpected_bytes"), value("peak_borrowed_bytes"))
+    };
+    assert_eq!(counted(&["--mpi-memory", "4K"]), (4096, 0));
+    // Rank 0 receives only after it has freed its heap: what is there by then was borrowed.
+    let (unexpected, borrowed) = counted(&["--mpi-memory", "4K", "--mpi-borrow"]);
+    assert!(borrowed > 0 && unexpected > 4096, "{unexpected} {borrowed}");
+}
+
+/// Processor time in seconds of a job in which all ranks but rank 0 sleep in MPI_Recv, and rank 0 in
+/// sleep(), for `seconds`.
+fn processor_seconds_of_idling(seconds: &str) -> f64 {
+    let path = program("idle.c");
+    let job = Job::start(&["run", "--timeout", LIMIT, "--quiet", &path, "--", seconds]);
+    let pid = Pid::from_child(&job.child);
+    waitid(
+        rustix::process::WaitId::Pid(pid),
+        WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
+    )
+    .unwrap();
+    // Of the ended command and all the children that it has waited for: utime, stime, cutime, cstime.
+    let stat = fs::read_to_string(format!("/proc/{}/stat", job.child.id())).unwrap();
+    let fields: Vec<&str> = stat[stat.rfind(')').unwrap()..]
+        .split_whitespace()
+        .collect();
+    let ticks: u64 = fields[12..16]
+        .iter()
+        .map(|f| f.parse::<u64>().unwrap())
+        .sum();
+    let ended = job.end().expect(0);
+    assert!(ended.stdout.contains("[0] idle: 8 processes"), "{ended}");
+    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
+#[test]
+fn idle_nodes_use_no_processor_time() {
+    // Once before, so that nothing is compiled in the measured runs.
+    run(&["--quiet"], "idle.c", &["0"]).expect(0);
+    let start_and_stop = processor_seconds_of_idling("0");
+    let with_sleep = processor_seconds_of_idling("5");
+    // Eight nodes that poll would use 5 s on each processor. Starting takes about 1 s, and differs.
+    assert!(
+        with_sleep < start_and_stop + 2.0,
+        "{with_sleep} s of processor time with 5 s of sleep, {start_and_stop} s without"
+    );
+}
+
+#[test]
+fn a_rust_program_runs_with_the_same_command() {
+    run(&["--torus", "2x2x1"], "ring.rs", &[]).expect(0);
+}
+
+#[test]
+fn standard_input_goes_to_rank_zero_when_it_is_asked_for() {
+    use std::io::Write;
+    let path = program("input.c");
+    let run_with = |options: &[&str], give: &dyn Fn(&mut dyn Write)| {
+        let mut all = vec!["run", "-n", "3", "--quiet"];
+        all.extend(options);
+        all.push(path.as_str());
+        let mut job = Job::start_with(&all, Stdio::piped());
+        // Closed at the end of this block, unless the program has ended before.
+        give(&mut job.child.stdin.take().unwrap());
+        job.end()
+    };
+    let more_than_the_ring_holds = run_with(&["--timeout", LIMIT], &|stdin| {
+        for number in 1..=3000 {
+            let _ = writeln!(stdin, "{number}");
+        }
+    });
+    let wanted = "[0] 1: 6\n[0] 2: 9\n[0] 3: 12\n[0] input: 3000 numbers, 4501500 in all\n";
+    assert_eq!(more_than_the_ring_holds.expect(0).stdout, wanted);
+    let none = run_with(&["--timeout", LIMIT], &|_| ());
+    assert_eq!(none.expect(0).stdout, "[0] input: 0 numbers, 0 in all\n");
+    // Nobody types anything.
+    let mut job = Job::start_with(
+        &["run", "-n", "3", "--timeout", "10", &path],
+        Stdio::piped(),
+    );
+    let open = job.child.stdin.take();
+    job.end()
+        .expect(1)
+        .says(&["rank 0 at (0,0,0): in a read of standard input"]);
+    drop(open);
+}
+
+#[test]
+fn nodes_that_compute_forward_for_others() {
+    // In a row of nodes the ends meet only through the middle. One round says most: were it to wait for the
+    // middle's program, it would end after the computing.
+    let options = ["--torus", "3x1x1", "--mesh", "x"];
+    let through = |rounds| {
+        let ended = run(&options, "through.c", &[rounds]).expect(0);
+        let through = !ended.stdout.contains("only after");
+        assert!(ended.stdout.contains(" 0 errors"), "{ended}");
+        (through, ended)
+    };
+    let (once, ended) = through("1");
+    assert!(once, "{ended}");
+    // And as fast as when the middle polls. Both were measured in one run, but the host has other things
+    // to do, too: once in three runs is proof.
+    let mut seen = String::new();
+    let as_fast = (0..3).any(|_| {
+        let (_, ended) = through("100");
+        let ratio = ended.stdout.split(": ").find_map(|part| {
+            let (ratio, _) = part.split_once(" times as long")?;
+            ratio.parse::<f64>().ok()
+        });
+        seen.push_str(&ended.stdout);
+        ratio.expect("a ratio") <= 2.0
+    });
+    assert!(as_fast, "{seen}");
+}

@@ -1,0 +1,119 @@
+//! What is refused, what is asked for in vain, and the help.
+
+use crate::harness::*;
+use std::fs;
+
+#[test]
+fn bad_input_is_refused_with_one_line() {
+    let killer = program("killer.c");
+    let killer = killer.as_str();
+    let big = fs::read_to_string("/proc/meminfo").unwrap();
+    assert!(
+        big.contains("MemAvailable"),
+        "needed to tell how many nodes fit"
+    );
+    for (arguments, word) in [
+        (&["run", "--torus", "0x2x2", killer][..], "0x2x2"),
+        (&["run", "--torus", "2x2", killer], "2x2x2"),
+        (&["run", "--torus", "axb", killer], "axb"),
+        (&["run", "--torus", "256x256x256", killer], "it can hold"),
+        (&["run", "none.c"], "none.c"),
+        (&["run", "--mpi-memory", "1", killer], "the least is"),
+        (
+            &["run", "--mpi-memory", "8M", "--node-memory", "8M", killer],
+            "--node-memory",
+        ),
+        (&["run", "--mpi-memory", "1G", killer], "the greatest is"),
+        (&["run", "--mpi-memory", "x", killer], "64K"),
+        (&["run", "--node-memory", "5000", killer], "4K"),
+        (&["run", "--stack", "1", killer], "16K"),
+        (&["run", "--timeout", "-1", killer], "--timeout"),
+        (
+            &["run", "--report", "no/such/folder/file", killer],
+            "no/such/folder/file",
+        ),
+        (&["run", "--mesh", "w", killer], "--mesh"),
+        (&["run", killer, "5", "1024"], "--"),
+        (&["run", "-n", "0", killer], "-n"),
+        (&["run", "-n", "8", "--torus", "2x2x2", killer], "--torus"),
+        (&["run", "--cflags", "-D'x", killer], "quote"),
+        (&["run"], "PROGRAM"),
+        (&["fly"], "fly"),
+    ] {
+        let ended = midplane(arguments).expect(2);
+        let lines: Vec<&str> = ended.stderr.lines().collect();
+        assert_eq!(lines.len(), 1, "{arguments:?}: {ended}");
+        assert!(lines[0].contains(word), "{arguments:?}: {ended}");
+        assert_eq!(ended.stdout, "", "{ended}");
+    }
+}
+
+#[test]
+fn a_program_that_does_not_compile_shows_the_compilers_words() {
+    let ended = run(&[], "fail_compile.c", &[]).expect(2).says(&[
+        "fail_compile.c:",
+        "error:",
+        "does not compile",
+    ]);
+    assert!(!ended.stderr.contains("backtrace"), "{ended}");
+}
+
+#[test]
+fn a_function_of_mpi_that_is_not_there_is_named() {
+    let ended = run(&[], "fail_missing.c", &[]).expect(2);
+    let last = ended.stderr.lines().last().unwrap_or_default();
+    assert!(
+        last.contains("MPI_Type_vector") && last.contains("does not have yet"),
+        "{ended}"
+    );
+    assert!(!ended.stderr.contains("undefined reference"), "{ended}");
+}
+
+#[test]
+fn a_program_of_several_files_takes_the_compilers_options() {
+    let include = program("parts/include");
+    let (main, area) = (program("parts/main.c"), program("parts/area.c"));
+    for options in [
+        &["-I", &include, "-D", "TIMES=3"][..],
+        &[
+            "--cflags",
+            &format!("-I '{include}' -DTIMES=3 -std=c99 -O3"),
+        ],
+    ] {
+        let mut arguments = vec!["run", "-n", "3", "--timeout", LIMIT];
+        arguments.extend(options);
+        arguments.extend([main.as_str(), area.as_str()]);
+        let ended = midplane(&arguments).expect(0);
+        assert_eq!(ended.stdout, "[0] parts: 131.946891\n", "{ended}");
+    }
+    // What it lacks is named.
+    midplane(&["run", "-I", &include, "-D", "TIMES=3", &main])
+        .expect(2)
+        .says(&["does not link", "area (main.c:"]);
+}
+
+#[test]
+fn a_program_that_is_too_big_for_a_node_is_refused_with_the_numbers() {
+    let ended = run(&[], "fail_big.c", &[]).expect(2);
+    let complaint = ended.complaint();
+    assert_eq!(complaint.len(), 1, "{ended}");
+    assert!(complaint[0].contains("--node-memory is 8M"), "{ended}");
+    // What it says would do, does.
+    let advice = complaint[0].rsplit(' ').next().unwrap();
+    run(
+        &["--torus", "1x1x1", "--node-memory", advice],
+        "fail_big.c",
+        &[],
+    )
+    .expect(0);
+}
+
+#[test]
+fn help_documents_every_subcommand() {
+    let help = midplane(&["help"]).expect(0);
+    for subcommand in ["run", "test", "doctor"] {
+        assert!(help.stdout.contains(subcommand), "{help}");
+        let own = midplane(&["help", subcommand]).expect(0);
+        assert!(own.stdout.contains("Usage: cargo midplane"), "{own}");
+    }
+}
