@@ -5,41 +5,27 @@
 //! program.c -> program.rs -> image.rs -> instance.rs (topology.rs, wiring.rs) -> job.rs -> report.rs
 //!              compile, link  check, cut  one QEMU per node                      one loop
 //! ```
+//!
+//! | folder  | what is in it                                                                      |
+//! |---------|------------------------------------------------------------------------------------|
+//! | `build` | from a program's source to an image                                                |
+//! | `run`   | a job in QEMU: instances, the loop over them, output, verdict, report              |
+//! | `lab`   | measurements and tests: simulation, benchmarks, soak, memory sums, the test suite  |
+//! | `host`  | this machine: capacity, signals, processes, folders, sizes, early ends             |
 #![deny(unsafe_code)]
 
-mod bench;
-mod capacity;
-mod decode;
-mod image;
-mod input;
-mod instance;
-mod job;
-mod memory;
-mod output;
-mod program;
-mod report;
+mod build;
+mod host;
+mod lab;
 mod run;
 mod setup;
-mod signals;
-mod sim;
-mod size;
-mod soak;
-mod stop;
-mod suite;
-#[allow(unsafe_code)]
-mod sys;
-mod topology;
-mod verdict;
-mod wiring;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
-use std::path::{Path, PathBuf};
+use host::stop::{self, Stop};
+use lab::{bench, memory, sim, soak, suite};
+use run::command;
 use std::process::ExitCode;
-use stop::Stop;
-
-/// RAM of a node in bytes when no option asks for more.
-pub const DEFAULT_NODE_MEMORY: u64 = 8 << 20;
 
 /// Bare-metal MPI on a 3-D torus of emulated nodes.
 #[derive(Parser)]
@@ -61,7 +47,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Sub {
     /// Compile a program, boot a torus of nodes and run it
-    Run(run::Options),
+    Run(command::Options),
     /// Simulate the nodes' routers alone, under synthetic traffic
     Sim(sim::SimArgs),
     /// Show what a node's memory is used for, term by term
@@ -90,7 +76,7 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let status = match cli.command {
-        Sub::Run(options) => run::run(&options),
+        Sub::Run(options) => command::run(&options),
         Sub::Sim(options) => sim::run(&options),
         Sub::Memory(options) => memory::run(&options),
         Sub::Bench(bench) => bench::run(&bench),
@@ -148,22 +134,6 @@ fn one_line(error: &clap::Error) -> String {
     }
     line.push_str(" (`cargo midplane help` explains)");
     line
-}
-
-/// The workspace that this command was built from, and builds from.
-pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap_or(Path::new("."))
-}
-
-/// Cargo's folder for build results: where we have been built, else the workspace's own.
-pub fn target() -> PathBuf {
-    std::env::current_exe()
-        .ok()
-        .and_then(|exe| exe.ancestors().nth(2).map(PathBuf::from))
-        .filter(|target| target.join("CACHEDIR.TAG").exists())
-        .unwrap_or_else(|| root().join("target"))
 }
 
 #[cfg(test)]

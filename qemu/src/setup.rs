@@ -4,9 +4,10 @@
 //! and a C compiler with picolibc for the nodes. The decisions ([`rust_in`], [`Missing`]) are pure; the
 //! rest asks the machine.
 
-use crate::capacity::Machine;
-use crate::stop::{Doing, Stop};
-use crate::{DEFAULT_NODE_MEMORY, size};
+use crate::host::capacity::DEFAULT_NODE_MEMORY;
+use crate::host::capacity::Machine;
+use crate::host::size;
+use crate::host::stop::{Doing, Stop};
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -465,7 +466,7 @@ fn has_candidate(policy: &str) -> bool {
 fn installed_rust() -> Option<String> {
     let rustc = || {
         let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-        command.current_dir(crate::root());
+        command.current_dir(crate::host::folders::root());
         command
     };
     let folder = output(rustc().args(["--print", "target-libdir", "--target", TARGET]))?;

@@ -1,8 +1,8 @@
 //! The report at the end of a job: a table by rank, and the same as JSON.
 
-use crate::job::JobEnd;
-use crate::stop::{Doing, Stop};
-use crate::verdict::Seen;
+use crate::host::stop::{Doing, Stop};
+use crate::run::job::JobEnd;
+use crate::run::verdict::Seen;
 use kernel_rt::blackboard::{CHANNEL_COUNTERS, COUNTERS, FRAME_COUNTERS, LinkCounters, State};
 use net_torus::{Direction, Shape, Vc};
 use serde::ser::SerializeMap;
@@ -397,7 +397,7 @@ fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::tests::seen;
+    use crate::run::verdict::tests::seen;
     use std::time::Duration;
 
     fn end(nodes: u32) -> JobEnd {

@@ -1,6 +1,6 @@
 //! The signals that ask the command to end, as file descriptors to poll.
 
-use crate::stop::{Doing, Stop};
+use crate::host::stop::{Doing, Stop};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};

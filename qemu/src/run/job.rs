@@ -1,12 +1,12 @@
 //! A job from boot to end: one loop over everything that can happen.
 
-use crate::decode::{Decoder, Dictionary};
-use crate::input::Input;
-use crate::instance::{Fleet, Instance, Plan};
-use crate::output::Sink;
-use crate::signals::Signals;
-use crate::stop::{self, Stop};
-use crate::verdict::{self, Outcome, Seen};
+use crate::host::signals::Signals;
+use crate::host::stop::{self, Stop};
+use crate::run::decode::{Decoder, Dictionary};
+use crate::run::input::Input;
+use crate::run::instance::{Fleet, Instance, Plan};
+use crate::run::output::Sink;
+use crate::run::verdict::{self, Outcome, Seen};
 use kernel_rt::blackboard::State;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::SIGPIPE;

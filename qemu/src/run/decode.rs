@@ -1,6 +1,6 @@
 //! The kernels' logs: defmt frames to text, by the table in the image.
 
-use crate::stop::{Doing, Stop};
+use crate::host::stop::{Doing, Stop};
 use defmt_decoder::{DecodeError, StreamDecoder, Table};
 
 /// The log statements of an image.

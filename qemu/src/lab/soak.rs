@@ -10,11 +10,11 @@ use clap::Args;
 use midplane_tests::sim::{Report, Seeded};
 use rustix::process::{Signal, kill_process_group};
 
-use crate::capacity;
-use crate::signals::Signals;
-use crate::stop::{self, Doing, Stop};
-use crate::suite;
-use crate::sys;
+use crate::host::capacity;
+use crate::host::signals::Signals;
+use crate::host::stop::{self, Doing, Stop};
+use crate::host::sys;
+use crate::lab::suite;
 
 /// Options of `midplane soak`.
 #[derive(Args, Debug)]
@@ -194,8 +194,8 @@ impl Exploration {
         if available < EXPLORATION_BYTES {
             say(format_args!(
                 "no explorations: they take up to {} of memory, and {} are available",
-                crate::size::about(EXPLORATION_BYTES),
-                crate::size::about(available)
+                crate::host::size::about(EXPLORATION_BYTES),
+                crate::host::size::about(available)
             ));
             return Ok(None);
         }

@@ -1,6 +1,6 @@
 //! How a job ended, in words and as an exit status. Pure.
 
-use crate::instance::Instance;
+use crate::run::instance::Instance;
 use kernel_rt::blackboard::{End, ReadError, SeenCall, Snapshot, State};
 use net_torus::coord::Coord;
 use std::os::unix::process::ExitStatusExt;
@@ -97,7 +97,7 @@ pub fn job_status(nodes: &[Seen]) -> u8 {
 /// address of the image, innermost first.
 pub fn failure(node: &Seen, places: impl FnOnce(u64) -> Vec<String>) -> (String, u8) {
     let Ok(account) = &node.account else {
-        return (overwritten_message(node), crate::stop::FAILURE);
+        return (overwritten_message(node), crate::host::stop::FAILURE);
     };
     let mut text = account.message.trim_end().to_string();
     if text.is_empty() {
@@ -122,7 +122,7 @@ pub fn failure(node: &Seen, places: impl FnOnce(u64) -> Vec<String>) -> (String,
         // The program's choice; but whoever aborts means that something is wrong, whatever the code's
         // low bits are.
         End::MpiAbort | End::MpiError => process_status(account.status).max(1),
-        _ => crate::stop::FAILURE,
+        _ => crate::host::stop::FAILURE,
     };
     (text, status)
 }

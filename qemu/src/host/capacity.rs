@@ -1,11 +1,13 @@
 //! How many nodes the machine can hold.
 
-use crate::size;
-use crate::stop::Stop;
+use crate::host::size;
+use crate::host::stop::Stop;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::path::Path;
 
+/// RAM of a node in bytes when no option asks for more.
+pub const DEFAULT_NODE_MEMORY: u64 = 8 << 20;
 /// Memory of a QEMU process beside the node's RAM, in bytes: measured, idle, with six links.
 const QEMU_BYTES: u64 = 16 << 20;
 /// File descriptors per node: its memory, its process, four streams and, while it is started, the
@@ -122,7 +124,7 @@ mod tests {
         assert_eq!(machine.capacity(8 << 20), 10);
         assert!(machine.check(10, 8 << 20).is_ok());
         let error = machine.check(11, 8 << 20).unwrap_err();
-        assert_eq!(error.status, crate::stop::USAGE);
+        assert_eq!(error.status, crate::host::stop::USAGE);
         assert!(error.message.contains("it can hold 10 "), "{error}");
         let machine = Machine {
             memory: u64::MAX,

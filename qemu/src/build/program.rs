@@ -1,10 +1,10 @@
 //! From a program's source to an image: the kernel as a static library, the program's object, the link.
 
-use crate::image::Image;
+use crate::build::image::Image;
+use crate::host::size;
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
 use crate::setup::{TARGET, Tools};
-use crate::size;
-use crate::stop::{Doing, Stop};
-use crate::sys;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
@@ -138,7 +138,7 @@ impl Program {
         let mut link = Command::new(&tools.gcc);
         link.args(MACHINE)
             .args(["-nostartfiles", "-static", "-T"])
-            .arg(crate::root().join("kernel-rt/ld/virt.ld"))
+            .arg(crate::host::folders::root().join("kernel-rt/ld/virt.ld"))
             .args([
                 "-Wl,--gc-sections,--no-warn-rwx-segments",
                 "-Wl,--wrap=vfprintf",
@@ -195,7 +195,7 @@ impl Program {
             .args(["-O2", "-g", "-ffunction-sections", "-fdata-sections"])
             .args(&flags.compile)
             .arg("-I")
-            .arg(crate::root().join("mpi-adi/include"))
+            .arg(crate::host::folders::root().join("mpi-adi/include"))
             .arg("-c")
             .arg(source)
             .arg("-o")
@@ -256,7 +256,8 @@ impl Program {
         // The versions that the workspace was tested with; cargo drops those that are not needed.
         let lock = package.join("Cargo.lock");
         if !lock.exists() {
-            fs::copy(crate::root().join("Cargo.lock"), &lock).doing("copy Cargo.lock")?;
+            fs::copy(crate::host::folders::root().join("Cargo.lock"), &lock)
+                .doing("copy Cargo.lock")?;
         }
         let mut cargo = tools.rust.cargo("build");
         let target = target_folder(tools);
@@ -282,11 +283,9 @@ impl Program {
             absolute(path)?.hash(&mut hasher);
         }
         (&flags.compile, &flags.link).hash(&mut hasher);
-        let folder = crate::target().join("midplane/programs").join(format!(
-            "{}-{:016x}",
-            self.name(),
-            hasher.finish()
-        ));
+        let folder = crate::host::folders::target()
+            .join("midplane/programs")
+            .join(format!("{}-{:016x}", self.name(), hasher.finish()));
         fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
         Ok(folder)
     }
@@ -417,7 +416,7 @@ fn kernel_library(tools: &Tools) -> Result<PathBuf, Stop> {
             "staticlib",
         ])
         .args(["--profile", "node", "--manifest-path"])
-        .arg(crate::root().join("Cargo.toml"))
+        .arg(crate::host::folders::root().join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target);
     match run_cargo(cargo)? {
@@ -430,7 +429,9 @@ fn kernel_library(tools: &Tools) -> Result<PathBuf, Stop> {
 
 /// Cargo's folder for the nodes: its own, so that building for nodes never waits for building tests.
 fn target_folder(tools: &Tools) -> PathBuf {
-    crate::target().join("midplane").join(tools.rust.folder())
+    crate::host::folders::target()
+        .join("midplane")
+        .join(tools.rust.folder())
 }
 
 /// Runs cargo in the workspace, whose configuration it then finds. Shows what it does, but not that there
@@ -441,7 +442,7 @@ fn run_cargo(mut cargo: Command) -> Result<bool, Stop> {
         false => "never",
     };
     cargo
-        .current_dir(crate::root())
+        .current_dir(crate::host::folders::root())
         .env("CARGO_TERM_COLOR", color)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -473,7 +474,7 @@ fn crate_name(folder: &Path) -> String {
 }
 
 fn manifest(name: &str, source: &Path) -> String {
-    let root = crate::root();
+    let root = crate::host::folders::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
     format!(
         "# Made by `midplane` around one source file.\n\
@@ -572,7 +573,7 @@ mod tests {
             vec![],
         ] {
             let error = Program::classify(&paths).unwrap_err();
-            assert_eq!(error.status, crate::stop::USAGE, "{error}");
+            assert_eq!(error.status, crate::host::stop::USAGE, "{error}");
             assert!(!error.message.contains('\n'), "{error}");
         }
     }

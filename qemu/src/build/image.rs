@@ -1,8 +1,8 @@
 //! A linked image: is it one of ours, where does its blackboard stand, does it fit a node, and which
 //! line of the program stands at an address.
 
-use crate::size;
-use crate::stop::{Doing, Stop};
+use crate::host::size;
+use crate::host::stop::{Doing, Stop};
 use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
 use kernel_rt::{blackboard, inbox};
 use object::elf::{EM_RISCV, PT_LOAD};
@@ -215,7 +215,7 @@ mod tests {
     fn a_program_that_is_too_big_is_refused_with_what_would_do() {
         let big = image(9 << 20, 1 << 20);
         let error = big.check_fits(8 << 20, |_| NEEDS).unwrap_err();
-        assert_eq!(error.status, crate::stop::USAGE);
+        assert_eq!(error.status, crate::host::stop::USAGE);
         assert!(error.message.contains("--node-memory is 8M"), "{error}");
         assert!(error.message.ends_with("--node-memory 11M"), "{error}");
         assert!(big.check_fits(11 << 20, |_| NEEDS).is_ok());

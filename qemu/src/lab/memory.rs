@@ -9,8 +9,8 @@ use mpi_adi::{Adi, Budget, GREATEST_MPI_MEMORY};
 use net_torus::Router;
 use net_torus::chunk::{CHUNK_BYTES, PACKET_BYTES};
 
-use crate::size;
-use crate::stop::Stop;
+use crate::host::size;
+use crate::host::stop::Stop;
 
 /// Nodes of the greatest machine: 256 along each dimension.
 const MOST_NODES: u64 = 1 << 24;

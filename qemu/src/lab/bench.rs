@@ -16,9 +16,9 @@ use rustix::process::{Signal, kill_process_group};
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
 
-use crate::signals::Signals;
-use crate::stop::{Doing, Stop};
-use crate::sys;
+use crate::host::signals::Signals;
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
 
 /// What to measure.
 #[derive(Subcommand, Debug)]
@@ -95,7 +95,7 @@ pub struct FloodArgs {
     bytes: u32,
 
     /// MPI memory of the receiver
-    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = crate::size::parse)]
+    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = crate::host::size::parse)]
     mpi_memory: u64,
 }
 
@@ -199,7 +199,7 @@ fn flood(options: &FloodArgs) -> Result<u8, Stop> {
         work.messages,
         options.bytes,
         options.senders,
-        crate::size::exact(options.mpi_memory),
+        crate::host::size::exact(options.mpi_memory),
         each(work.packets),
         each(work.rts),
         each(work.ncts),
@@ -408,7 +408,8 @@ fn emulate(runs: u32, signals: &Signals, points: &mut Vec<Point>) -> Result<(), 
         say("no part in QEMU: it is not installed (`cargo midplane doctor` says what is missing)");
         return Ok(());
     }
-    let report = crate::target().join(format!("bench-report-{}.json", std::process::id()));
+    let report =
+        crate::host::folders::target().join(format!("bench-report-{}.json", std::process::id()));
     let done = emulate_all(runs, &report, signals, points);
     let _ = std::fs::remove_file(&report);
     done
@@ -479,7 +480,7 @@ fn boot(
         .args(["--mpi-memory", &mpi_memory.to_string()])
         .arg("--report")
         .arg(report)
-        .arg(crate::root().join("tests/programs/killer.c"))
+        .arg(crate::host::folders::root().join("tests/programs/killer.c"))
         .args(["--", &EMULATED_COUNT.to_string(), &bytes.to_string()])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

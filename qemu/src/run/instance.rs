@@ -1,10 +1,10 @@
 //! QEMU instances: start, see how they fare, kill. All of them end when this process does.
 
-use crate::image::Image;
-use crate::stop::{Doing, Stop};
-use crate::sys;
-use crate::topology::{self, End};
-use crate::wiring::Wiring;
+use crate::build::image::Image;
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use crate::run::topology::{self, End};
+use crate::run::wiring::Wiring;
 use kernel_rt::blackboard::{self, ReadError, Snapshot};
 use kernel_rt::inbox::{self, Head};
 use kernel_rt::personality::BootArgs;

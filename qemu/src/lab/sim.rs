@@ -1,9 +1,9 @@
 //! `midplane sim`: the nodes' routers alone, in virtual time, under synthetic traffic.
 
-use crate::capacity;
-use crate::size;
-use crate::stop::{Doing, Stop};
-use crate::topology;
+use crate::host::capacity;
+use crate::host::size;
+use crate::host::stop::{Doing, Stop};
+use crate::run::topology;
 use clap::{Args, ValueEnum};
 use net_torus::sim::matrix::{self, Case, Channels};
 use net_torus::sim::{Config, HOT_FRACTION, Limit, Network, Traffic};
@@ -683,7 +683,7 @@ mod tests {
     #[test]
     fn a_machine_without_traffic_is_refused_with_advice() {
         let stop = run(&options("--torus 1x1x1").unwrap()).unwrap_err();
-        assert_eq!(stop.status, crate::stop::USAGE);
+        assert_eq!(stop.status, crate::host::stop::USAGE);
         let stop = run(&options("--torus 8x1x1 --traffic transpose").unwrap()).unwrap_err();
         assert!(stop.message.contains("transpose"), "{stop}");
     }
@@ -721,7 +721,7 @@ mod tests {
     fn an_unwritable_file_is_a_failure_that_names_it() {
         let arguments = "--torus 2x1x1 --ticks 10 --warmup 0 --csv /nonexistent/out.csv";
         let stop = run(&options(arguments).unwrap()).unwrap_err();
-        assert_eq!(stop.status, crate::stop::FAILURE);
+        assert_eq!(stop.status, crate::host::stop::FAILURE);
         assert!(stop.message.contains("/nonexistent/out.csv"), "{stop}");
     }
 }

@@ -1,13 +1,16 @@
 //! `midplane run`: from the command line to the exit status.
 
-use crate::capacity::Machine;
-use crate::instance::Plan;
-use crate::output::Sink;
-use crate::program::{self, Flags, Program};
-use crate::report::{self, JobFacts};
-use crate::signals::Signals;
-use crate::stop::{FAILURE, Stop};
-use crate::{DEFAULT_NODE_MEMORY, job, setup, size, topology};
+use crate::build::program::{self, Flags, Program};
+use crate::host::capacity::DEFAULT_NODE_MEMORY;
+use crate::host::capacity::Machine;
+use crate::host::signals::Signals;
+use crate::host::size;
+use crate::host::stop::{FAILURE, Stop};
+use crate::run::instance::Plan;
+use crate::run::output::Sink;
+use crate::run::report::{self, JobFacts};
+use crate::run::{job, topology};
+use crate::setup;
 use clap::Args;
 use kernel_rt::mem::{MPI_SHARE, Needs};
 use mpi_adi::{GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};

@@ -3,7 +3,7 @@
 //! It is not touched before the program asks for it: a command in the background of a terminal would be
 //! stopped by the attempt.
 
-use crate::instance::Instance;
+use crate::run::instance::Instance;
 use kernel_rt::inbox::{CAPACITY, Head};
 use rustix::fd::AsFd;
 use rustix::io::Errno;

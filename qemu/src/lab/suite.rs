@@ -1,9 +1,9 @@
 //! `midplane test`: all tests of the workspace, and a line of counts.
 
+use crate::host::signals::Signals;
+use crate::host::stop::{self, Doing, Stop};
+use crate::host::sys;
 use crate::setup;
-use crate::signals::Signals;
-use crate::stop::{self, Doing, Stop};
-use crate::sys;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_process_group};
 use std::fmt;
@@ -59,7 +59,7 @@ pub fn cargo_test(arguments: &[&str]) -> Result<(Child, ChildStdout), Stop> {
     command
         .arg("test")
         .args(arguments)
-        .current_dir(crate::root())
+        .current_dir(crate::host::folders::root())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         // A group of its own, so that a signal can be passed on to all that the tests have started.

@@ -1,0 +1,4 @@
+//! From a program's source to an image that nodes boot.
+
+pub mod image;
+pub mod program;

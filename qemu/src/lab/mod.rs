@@ -1,0 +1,7 @@
+//! Measurements and tests of what runs.
+
+pub mod bench;
+pub mod memory;
+pub mod sim;
+pub mod soak;
+pub mod suite;

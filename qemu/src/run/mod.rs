@@ -1,0 +1,12 @@
+//! A job on a torus of QEMU instances.
+
+pub mod command;
+mod decode;
+mod input;
+mod instance;
+mod job;
+mod output;
+mod report;
+pub mod topology;
+mod verdict;
+mod wiring;
