@@ -12,6 +12,7 @@
 //! | `run`   | a job in QEMU: instances, the loop over them, output, verdict, report              |
 //! | `lab`   | measurements and tests: simulation, benchmarks, soak, memory sums, the test suite  |
 //! | `host`  | this machine: capacity, signals, processes, folders, sizes, early ends             |
+//! | `show`  | what people read: lines                                                            |
 #![deny(unsafe_code)]
 
 mod build;
@@ -19,12 +20,15 @@ mod host;
 mod lab;
 mod run;
 mod setup;
+mod show;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use host::stop::{self, Stop};
 use lab::{bench, memory, sim, soak, suite};
 use run::command;
+use show::say::{complain, unwritable};
+use std::io::ErrorKind as IoErrorKind;
 use std::process::ExitCode;
 
 /// Bare-metal MPI on a 3-D torus of emulated nodes.
@@ -88,7 +92,7 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(Stop { status, message }) => {
             if !message.is_empty() {
-                eprintln!("midplane: {message}");
+                complain(format_args!("midplane: {message}"));
             }
             ExitCode::from(status)
         }
@@ -99,16 +103,21 @@ fn main() -> ExitCode {
 fn refuse(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // Nobody left to tell when stdout is closed.
-            let _ = error.print();
-            ExitCode::SUCCESS
+            match error.print() {
+                Err(error) if error.kind() != IoErrorKind::BrokenPipe => {
+                    complain(format_args!("midplane: {}", unwritable(error)));
+                    ExitCode::from(stop::FAILURE)
+                }
+                // A reader that has gone has read enough.
+                _ => ExitCode::SUCCESS,
+            }
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
             ExitCode::from(stop::USAGE)
         }
         _ => {
-            eprintln!("midplane: {}", one_line(error));
+            complain(format_args!("midplane: {}", one_line(error)));
             ExitCode::from(stop::USAGE)
         }
     }

@@ -5,6 +5,7 @@ use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::setup::{TARGET, Tools};
+use crate::show::say::complain;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
@@ -201,7 +202,7 @@ impl Program {
             .arg("-o")
             .arg(object);
         let said = Said::by(compile)?;
-        eprint!("{}", said.words);
+        said.pass_on();
         match (said.success, said.unknown_to_the_compiler()) {
             (true, _) => Ok(()),
             (false, missing) if missing.is_empty() => Err(refused(source, "compile")),
@@ -216,7 +217,7 @@ impl Program {
     fn link(&self, command: Command) -> Result<(), Stop> {
         let said = Said::by(command)?;
         if said.success {
-            eprint!("{}", said.words);
+            said.pass_on();
             return Ok(());
         }
         let undefined = said.undefined();
@@ -224,7 +225,7 @@ impl Program {
             .into_iter()
             .partition(|(name, _)| name.starts_with("MPI_") || name.starts_with("PMPI_"));
         if !others.is_empty() || mpi.is_empty() {
-            eprint!("{}", said.words);
+            said.pass_on();
         }
         let list = |names: &[(&str, &str)]| {
             let each = names.iter().map(|(name, place)| match *place {
@@ -338,6 +339,11 @@ impl Said {
             success: output.status.success(),
             words: String::from_utf8_lossy(&output.stderr).into_owned(),
         })
+    }
+
+    /// Shows it to the user.
+    fn pass_on(&self) {
+        self.words.lines().for_each(complain);
     }
 
     /// Undefined symbols, each once, with the first place (file and line) that names it, if it is said.
@@ -455,7 +461,7 @@ fn run_cargo(mut cargo: Command) -> Result<bool, Stop> {
         for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
             if !line.contains("Finished") {
-                eprintln!("{line}");
+                complain(line);
             }
         }
     }

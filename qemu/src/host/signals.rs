@@ -1,12 +1,12 @@
 //! The signals that ask the command to end, as file descriptors to poll.
 
 use crate::host::stop::{Doing, Stop};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// Hang-up, interrupt (Ctrl-C) and terminate. Registered for the rest of the process's life.
+/// Hang-up, interrupt (Ctrl-C), quit (Ctrl-\\) and terminate. Registered for the rest of the process's life.
 pub struct Signals(Vec<(i32, UnixStream)>);
 
 impl Signals {
@@ -18,7 +18,7 @@ impl Signals {
             signal_hook::low_level::pipe::register(signal, handlers)?;
             Ok((signal, ours))
         };
-        [SIGHUP, SIGINT, SIGTERM]
+        [SIGHUP, SIGINT, SIGQUIT, SIGTERM]
             .into_iter()
             .map(catch)
             .collect::<std::io::Result<_>>()

@@ -1,7 +1,6 @@
 //! `midplane bench`: measurements of the memory protocol, with what they cost stated.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,6 +18,7 @@ use std::os::unix::process::CommandExt;
 use crate::host::signals::Signals;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
+use crate::show::say::say;
 
 /// What to measure.
 #[derive(Subcommand, Debug)]
@@ -176,11 +176,6 @@ pub fn run(bench: &Bench) -> Result<u8, Stop> {
     }
 }
 
-fn say(line: impl std::fmt::Display) {
-    // A reader who goes away ends the output, not the measurement's files.
-    let _ = writeln!(io::stdout(), "{line}");
-}
-
 fn flood(options: &FloodArgs) -> Result<u8, Stop> {
     let start = Instant::now();
     let flood = Flood {
@@ -207,7 +202,7 @@ fn flood(options: &FloodArgs) -> Result<u8, Stop> {
         each(work.searched),
         work.peak_bytes,
         start.elapsed().as_secs_f64()
-    ));
+    ))?;
     Ok(0)
 }
 
@@ -222,8 +217,8 @@ fn message() -> Result<u8, Stop> {
             "bench message: valgrind is not installed; it counts the instructions",
         ));
     }
-    say("instructions for a message of 8 bytes, receive posted, sender and receiver together");
-    say("at once  with the protocol  without  ratio");
+    say("instructions for a message of 8 bytes, receive posted, sender and receiver together")?;
+    say("at once  with the protocol  without  ratio")?;
     for batch in BATCHES {
         let [with, without] = [false, true].map(|bare| -> Result<f64, Stop> {
             let [few, many] = MESSAGES.map(|messages| instructions(bare, messages, batch));
@@ -233,7 +228,7 @@ fn message() -> Result<u8, Stop> {
         say(format_args!(
             "{batch:>7} {with:>18.1} {without:>8.1} {:>6.3}",
             with / without
-        ));
+        ))?;
     }
     Ok(0)
 }
@@ -274,12 +269,12 @@ fn killer(options: &KillerArgs) -> Result<u8, Stop> {
         costs.call_ns,
         costs.search_ns,
         costs.copy_ns_per_byte
-    ));
+    ))?;
     say(format_args!(
         "least: {LEAST_MPI_MEMORY} bytes of MPI memory, one record, with which every job runs; 250 and 300 KB: \
          the paper's; overhead: time over that with room for everything"
-    ));
-    say(COLUMNS);
+    ))?;
+    say(COLUMNS)?;
     let mut points = Vec::new();
     for extents in MACHINES {
         for messages in COUNTS {
@@ -291,11 +286,11 @@ fn killer(options: &KillerArgs) -> Result<u8, Stop> {
             }
         }
     }
-    sum_up("simulated machine", &points);
+    sum_up("simulated machine", &points)?;
     if !options.no_qemu {
         let simulated = points.len();
         emulate(options.runs, &signals, &mut points)?;
-        sum_up("QEMU", &points[simulated..]);
+        sum_up("QEMU", &points[simulated..])?;
     }
     if let Some(path) = &options.csv {
         std::fs::write(path, csv(&points)).doing(format!("write {}", path.display()))?;
@@ -309,7 +304,7 @@ fn killer(options: &KillerArgs) -> Result<u8, Stop> {
 const COLUMNS: &str = "where      nodes  messages   bytes  MPI memory      time (us)  overhead  \
                        NCTS/message  resendAll/message";
 
-fn tell(point: Point, points: &mut Vec<Point>) {
+fn tell(point: Point, points: &mut Vec<Point>) -> Result<(), Stop> {
     say(format_args!(
         "{:<9} {:>6} {:>9} {:>7}  {:<11} {:>13.1}  {:>8.3}  {:>12.2}  {:>17.2}",
         point.place,
@@ -321,8 +316,9 @@ fn tell(point: Point, points: &mut Vec<Point>) {
         point.overhead,
         point.ncts,
         point.notices
-    ));
+    ))?;
     points.push(point);
+    Ok(())
 }
 
 fn simulate(
@@ -367,24 +363,24 @@ fn simulate(
             ncts: measured.ncts as f64 / received,
             notices: measured.notices as f64 / received,
         };
-        tell(point, points);
+        tell(point, points)?;
     }
     Ok(())
 }
 
 /// Prints the median and the worst overhead of what ran with scarce memory.
-fn sum_up(place: &str, points: &[Point]) {
+fn sum_up(place: &str, points: &[Point]) -> Result<(), Stop> {
     let scarce = points.iter().filter(|p| p.memory.name != "ample");
     let mut overheads: Vec<f64> = scarce.map(|p| p.overhead).collect();
     overheads.sort_by(f64::total_cmp);
     let Some(worst) = overheads.last() else {
-        return;
+        return Ok(());
     };
     say(format_args!(
         "{place}: overhead of scarce memory in {} settings: median {:.3}, worst {worst:.3}",
         overheads.len(),
         median(&overheads)
-    ));
+    ))
 }
 
 fn median(sorted: &[f64]) -> f64 {
@@ -405,7 +401,7 @@ struct Run {
 
 fn emulate(runs: u32, signals: &Signals, points: &mut Vec<Point>) -> Result<(), Stop> {
     if !crate::setup::has_qemu() {
-        say("no part in QEMU: it is not installed (`cargo midplane doctor` says what is missing)");
+        say("no part in QEMU: it is not installed (`cargo midplane doctor` says what is missing)")?;
         return Ok(());
     }
     let report =
@@ -456,7 +452,7 @@ fn emulate_all(
                     ncts: middle(runs, |run| run.ncts) / received,
                     notices: middle(runs, |run| run.notices) / received,
                 };
-                tell(point, points);
+                tell(point, points)?;
             }
         }
     }

@@ -1,7 +1,5 @@
 //! `midplane memory`: what a node's memory is used for, by the constants that the node's code uses.
 
-use std::io::{self, Write};
-
 use clap::Args;
 use kernel_rt::{blackboard, mem};
 use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
@@ -11,6 +9,7 @@ use net_torus::chunk::{CHUNK_BYTES, PACKET_BYTES};
 
 use crate::host::size;
 use crate::host::stop::Stop;
+use crate::show::say::say;
 
 /// Nodes of the greatest machine: 256 along each dimension.
 const MOST_NODES: u64 = 1 << 24;
@@ -142,8 +141,7 @@ fn terms(options: &MemoryArgs) -> Vec<Term> {
 
 /// Prints the sum; the exit status.
 pub fn run(options: &MemoryArgs) -> Result<u8, Stop> {
-    // A reader who goes away has seen enough.
-    let _ = io::stdout().write_all(table(options).as_bytes());
+    say(table(options).trim_end())?;
     Ok(0)
 }
 

@@ -4,13 +4,14 @@ use crate::host::capacity;
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use crate::run::topology;
+use crate::show::say::say;
 use clap::{Args, ValueEnum};
 use net_torus::sim::matrix::{self, Case, Channels};
 use net_torus::sim::{Config, HOT_FRACTION, Limit, Network, Traffic};
 use net_torus::{Direction, Routing, Shape, Sizes};
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
@@ -229,10 +230,8 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
     let csv_file = create(&options.csv)?;
     let svg_file = create(&options.svg)?;
     let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
-    let mut out = io::stdout().lock();
     let heading = heading(options, &shape, &traffic, limit, bytes);
-    // A reader who goes away (`| head`) ends the output, not the simulation's files.
-    let _ = writeln!(out, "{heading}\n{COLUMNS}");
+    say(format_args!("{heading}\n{COLUMNS}"))?;
     let mut points = Vec::new();
     let mut by_link = Vec::new();
     let (mut hops, start) = (0, Instant::now());
@@ -272,23 +271,21 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
             filling: (totals.injected as f64 - totals.delivered as f64)
                 / totals.injected.max(1) as f64,
         };
-        let _ = writeln!(out, "{}", row(&point, limit));
+        say(row(&point, limit))?;
         by_link = network.link_use();
         points.push(point);
     }
     if !points.iter().all(Point::is_steady) {
-        let _ = writeln!(
-            out,
+        say(format_args!(
             "* not steady: the machine filled up or emptied while measuring; take a longer --warmup"
-        );
+        ))?;
     }
     let seconds = start.elapsed().as_secs_f64().max(1e-9);
-    let _ = writeln!(
-        out,
+    say(format_args!(
         "{:.1} million packet-hops in {seconds:.1} s: {:.2} million per second",
         hops as f64 / 1e6,
         hops as f64 / 1e6 / seconds
-    );
+    ))?;
     if let Some((path, file)) = csv_file {
         write(path, file, &csv(&points, limit))?;
     }
@@ -312,10 +309,7 @@ fn write(path: &Path, mut file: File, text: &str) -> Result<(), Stop> {
 /// The check for deadlock on all processors; says what it has seen, or where it failed.
 fn check(packets: u32, seed: u64) -> Result<u8, Stop> {
     let cases: Vec<Case> = matrix::cases().collect();
-    let mut out = io::stdout();
-    // A reader who goes away ends the output, not the check.
-    let _ = writeln!(
-        out,
+    say(format_args!(
         "{} runs: {} machines, extents {:?}, torus and mesh, smallest buffers; {} kinds of channels, {} \
          patterns, {} times the limit, {packets} packets per node, one in {:.0} priority, seed {seed}",
         cases.len(),
@@ -325,7 +319,7 @@ fn check(packets: u32, seed: u64) -> Result<u8, Stop> {
         Traffic::ALL.len(),
         matrix::LOAD,
         1.0 / matrix::PRIORITY,
-    );
+    ))?;
     let start = Instant::now();
     let work = Mutex::new(cases.iter());
     // The slowest run so far, as a part of its bound.
@@ -357,21 +351,19 @@ fn check(packets: u32, seed: u64) -> Result<u8, Stop> {
         })
     })?;
     let (outcome, part, slowest) = *lock(&total);
-    let _ = writeln!(
-        out,
+    say(format_args!(
         "{} packets, each delivered exactly once; {:.1} million packet-hops, {} ticks in all, {:.1} s",
         outcome.packets,
         outcome.hops as f64 / 1e6,
         outcome.ticks,
         start.elapsed().as_secs_f64()
-    );
+    ))?;
     if let Some(case) = slowest {
-        let _ = writeln!(
-            out,
+        say(format_args!(
             "slowest: {:.0} % of the ticks allowed, {}",
             100.0 * part,
             describe(&case)
-        );
+        ))?;
     }
     Ok(0)
 }

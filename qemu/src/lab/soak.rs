@@ -2,7 +2,7 @@
 //! too long for `midplane test` beside them.
 
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::process::{Child, ChildStdout};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,6 +15,7 @@ use crate::host::signals::Signals;
 use crate::host::stop::{self, Doing, Stop};
 use crate::host::sys;
 use crate::lab::suite;
+use crate::show::say::{complain, say};
 
 /// Options of `midplane soak`.
 #[derive(Args, Debug)]
@@ -100,11 +101,6 @@ impl fmt::Display for Sums {
     }
 }
 
-/// A line of news; nobody may be there to read it.
-fn say(line: impl fmt::Display) {
-    let _ = writeln!(io::stdout(), "{line}");
-}
-
 /// Runs until the time is up; the exit status.
 pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     let signals = Signals::catch()?;
@@ -127,7 +123,7 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     let mut failed = Vec::new();
     let mut news = start;
     let mut stop = None;
-    say(format_args!("random jobs from seed {first} on"));
+    say(format_args!("random jobs from seed {first} on"))?;
     // Panics of the device are caught, told with their seed, and not told twice.
     std::panic::set_hook(Box::new(|_| {}));
     while options.jobs.is_none_or(|jobs| sums.jobs < jobs) && sums.failures < MOST_FAILURES {
@@ -141,9 +137,9 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
                 failed.push(seed);
                 say(format_args!(
                     "seed {seed}: {failure}\n  replay: cargo midplane soak --seed {seed} --jobs 1"
-                ));
+                ))?;
                 if options.jobs == Some(1) {
-                    say(format_args!("{job:#?}"));
+                    say(format_args!("{job:#?}"))?;
                 }
             }
         }
@@ -152,10 +148,10 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
             say(format_args!(
                 "{:.0} minutes: {sums}",
                 start.elapsed().as_secs_f64() / 60.0
-            ));
+            ))?;
         }
         if let Some(exploration) = &mut exploration {
-            exploration.listen();
+            exploration.listen()?;
         }
         stop = signals.pending();
         if stop.is_some() || is_over() {
@@ -164,14 +160,17 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     }
     let _ = std::panic::take_hook();
     let last = first.wrapping_add(sums.jobs - 1);
-    say(format_args!("seeds {first} to {last}: {sums}"));
-    let explored = exploration.is_none_or(|exploration| exploration.end());
+    say(format_args!("seeds {first} to {last}: {sums}"))?;
+    let explored = exploration.map_or(Ok(true), Exploration::end)?;
     if let Some(stop) = stop {
         return Err(stop);
     }
     if !failed.is_empty() {
         let seeds: Vec<String> = failed.iter().map(u64::to_string).collect();
-        eprintln!("midplane: jobs failed, seeds {}", seeds.join(", "));
+        complain(format_args!(
+            "midplane: jobs failed, seeds {}",
+            seeds.join(", ")
+        ));
     }
     let all_well = failed.is_empty() && explored;
     Ok(if all_well { 0 } else { stop::FAILURE })
@@ -196,7 +195,7 @@ impl Exploration {
                 "no explorations: they take up to {} of memory, and {} are available",
                 crate::host::size::about(EXPLORATION_BYTES),
                 crate::host::size::about(available)
-            ));
+            ))?;
             return Ok(None);
         }
         let which = ["--quiet", "--package", "midplane-tests"];
@@ -204,7 +203,7 @@ impl Exploration {
         let how = ["--nocapture", "--test-threads", "1"];
         let (child, output) = suite::cargo_test(&[&which[..], &cases, &how].concat())?;
         rustix::io::ioctl_fionbio(&output, true).doing("read without waiting")?;
-        say("explorations beside them, until they or the time end");
+        say("explorations beside them, until they or the time end")?;
         Ok(Some(Self {
             child,
             output,
@@ -216,37 +215,41 @@ impl Exploration {
     }
 
     /// Passes on what has been explored; does not wait.
-    fn listen(&mut self) {
+    fn listen(&mut self) -> Result<(), Stop> {
         let mut buffer = [0; 4096];
         while !self.over {
             match self.output.read(&mut buffer) {
                 Ok(0) => self.over = true,
-                Ok(bytes) => buffer[..bytes].iter().for_each(|&byte| self.take(byte)),
+                Ok(bytes) => buffer[..bytes]
+                    .iter()
+                    .try_for_each(|&byte| self.take(byte))?,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(_) => self.over = true,
             }
         }
+        Ok(())
     }
 
-    fn take(&mut self, byte: u8) {
+    fn take(&mut self, byte: u8) -> Result<(), Stop> {
         if byte != b'\n' {
             self.line.push(byte);
-            return;
+            return Ok(());
         }
         let line = String::from_utf8_lossy(&self.line).into_owned();
         self.line.clear();
         if line.contains(" states, ") {
             self.cases += 1;
-            say(format_args!("explored {line}"));
+            say(format_args!("explored {line}"))?;
         } else if line.contains("not so: ") || line.contains("FAILED") {
             self.failures += 1;
-            say(line);
+            say(line)?;
         }
+        Ok(())
     }
 
     /// Ends it, wherever it is; true when nothing failed.
-    fn end(mut self) -> bool {
-        self.listen();
+    fn end(mut self) -> Result<bool, Stop> {
+        self.listen()?;
         if !self.over {
             let _ = kill_process_group(sys::pid_of(&self.child), Signal::TERM);
         }
@@ -261,8 +264,8 @@ impl Exploration {
                 ", then the time was up"
             },
             if failed { "; FAILED" } else { "" }
-        ));
-        !failed
+        ))?;
+        Ok(!failed)
     }
 }
 

@@ -4,10 +4,11 @@ use crate::host::signals::Signals;
 use crate::host::stop::{self, Doing, Stop};
 use crate::host::sys;
 use crate::setup;
+use crate::show::say;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_process_group};
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -104,8 +105,11 @@ pub fn run() -> Result<u8, Stop> {
         if bytes == 0 {
             break;
         }
-        // If nobody reads our output, the tests still count.
-        let _ = std::io::stdout().write_all(&buffer[..bytes]);
+        if let Err(stop) = say::pass_on(&buffer[..bytes]) {
+            let _ = kill_process_group(group, Signal::TERM);
+            let _ = child.wait();
+            return Err(stop);
+        }
         for &byte in &buffer[..bytes] {
             if byte == b'\n' {
                 counts.add(&String::from_utf8_lossy(&line));
@@ -117,10 +121,10 @@ pub fn run() -> Result<u8, Stop> {
     }
     let status = child.wait().doing("wait for cargo test")?;
     if !status.success() && counts.failed == 0 {
-        eprintln!("midplane: tests did not compile, or a test program broke off; see above");
+        say::complain("midplane: tests did not compile, or a test program broke off; see above");
         counts.failed = 1;
     }
-    println!("{counts}");
+    say::say(counts)?;
     Ok(if counts.failed == 0 { 0 } else { stop::FAILURE })
 }
 

@@ -7,14 +7,19 @@ use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
 use crate::run::instance::Plan;
+use crate::run::job::{self, JobEnd};
 use crate::run::output::Sink;
 use crate::run::report::{self, JobFacts};
-use crate::run::{job, topology};
+use crate::run::topology;
+use crate::run::verdict::Outcome;
 use crate::setup;
+use crate::show::say;
 use clap::Args;
 use kernel_rt::mem::{MPI_SHARE, Needs};
 use mpi_adi::{GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
 use net_torus::coord::Shape;
+use rustix::io::Errno;
+use signal_hook::consts::SIGPIPE;
 use std::ffi::OsString;
 use std::io::{stderr, stdout};
 use std::os::unix::ffi::OsStringExt;
@@ -225,37 +230,86 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let (stdout, stderr) = (stdout(), stderr());
     let (mut out, mut err) = (Sink::new(&stdout), Sink::new(&stderr));
     let end = job::run(&plan, options.timeout, &signals, &mut out, &mut err)?;
+    let status = tell(options, &program, &plan, &end, &mut err);
+    job::flush(&signals, &mut out, &mut err);
+    Ok(written(status, end.outcome, &mut out, &mut err, &signals))
+}
 
-    let mut status = end.status;
-    if !options.quiet && end.outcome != "interrupted" {
-        let links = options.links.then(|| report::link_table(&shape, &end));
-        for line in report::table(&end).iter().chain(links.iter().flatten()) {
+/// Shows how the job ended and writes its report; the exit status so far.
+fn tell(
+    options: &Options,
+    program: &Program,
+    plan: &Plan<'_>,
+    end: &JobEnd,
+    err: &mut Sink<'_>,
+) -> u8 {
+    if !options.quiet && end.outcome != Outcome::Interrupted {
+        let links = options.links.then(|| report::link_table(&plan.shape, end));
+        for line in report::table(end).iter().chain(links.iter().flatten()) {
             err.lines.note(line);
         }
     }
     if let Some(message) = &end.message {
         err.lines.note(&format!("midplane: {message}"));
     }
-    if let Some(path) = &options.report {
-        let facts = JobFacts {
-            program: program.path().display().to_string(),
-            arguments: options
-                .arguments
-                .iter()
-                .map(|a| a.to_string_lossy().into_owned())
-                .collect(),
-            node_memory,
-            mpi_memory,
-            mpi_borrow: options.mpi_borrow,
-            ..JobFacts::of_shape(&shape)
-        };
-        if let Err(stop) = report::write(path, &facts, &end) {
+    let Some(path) = &options.report else {
+        return end.status;
+    };
+    let facts = JobFacts {
+        program: program.path().display().to_string(),
+        arguments: options
+            .arguments
+            .iter()
+            .map(|a| a.to_string_lossy().into_owned())
+            .collect(),
+        node_memory: plan.node_memory,
+        mpi_memory: plan.mpi_memory,
+        mpi_borrow: options.mpi_borrow,
+        ..JobFacts::of_shape(&plan.shape)
+    };
+    match report::write(path, &facts, end) {
+        Ok(()) => end.status,
+        Err(stop) => {
             err.lines.note(&format!("midplane: {stop}"));
-            status = if status == 0 { FAILURE } else { status };
+            or_failure(end.status)
         }
     }
-    job::flush(&signals, &mut out, &mut err);
-    Ok(status)
+}
+
+/// The exit status after everything was written out, or could not be.
+fn written(
+    status: u8,
+    outcome: Outcome,
+    out: &mut Sink<'_>,
+    err: &mut Sink<'_>,
+    signals: &Signals,
+) -> u8 {
+    // Errors that ended the job itself have been told.
+    let late = out.broken().filter(|_| outcome == Outcome::Ended);
+    let status = match late {
+        None => status,
+        Some(Errno::PIPE) if status == 0 => Stop::signal(SIGPIPE).status,
+        Some(Errno::PIPE) => status,
+        Some(error) => {
+            let stop = say::unwritable(error.into());
+            err.lines.note(&format!("midplane: {stop}"));
+            job::flush(signals, out, err);
+            or_failure(status)
+        }
+    };
+    match err.broken() {
+        // There is no place left to say it.
+        Some(error) if error != Errno::PIPE => or_failure(status),
+        _ => status,
+    }
+}
+
+/// A status that says that something went wrong.
+fn or_failure(status: u8) -> u8 {
+    match status {
+        0 => FAILURE,
+        status => status,
+    }
 }
 
 /// How many links the node with the most has.

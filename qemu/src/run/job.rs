@@ -6,9 +6,11 @@ use crate::run::decode::{Decoder, Dictionary};
 use crate::run::input::Input;
 use crate::run::instance::{Fleet, Instance, Plan};
 use crate::run::output::Sink;
-use crate::run::verdict::{self, Outcome, Seen};
+use crate::run::verdict::{self, Cause, Outcome, Seen};
+use crate::show::say;
 use kernel_rt::blackboard::State;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use signal_hook::consts::SIGPIPE;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
@@ -31,8 +33,8 @@ const CHUNK: usize = 64 << 10;
 pub struct JobEnd {
     /// Exit status for the command.
     pub status: u8,
-    /// One word for the report: `ended`, `failed`, `lost`, `timeout` or `interrupted`.
-    pub outcome: &'static str,
+    /// The same in a word, for the report.
+    pub outcome: Outcome,
     /// What to tell the user, when it did not end well.
     pub message: Option<String>,
     /// The nodes as they were last seen.
@@ -143,11 +145,11 @@ impl Job<'_, '_, '_> {
             self.wait(signals, next_look);
             let now = Instant::now();
             if let Some(stop) = signals.pending() {
-                return self.interrupted(stop.status);
+                let nodes = self.look();
+                return self.interrupted(stop.status, nodes);
             }
-            if self.out.is_broken() {
-                // As if the signal for a pipe without reader had ended us.
-                return self.interrupted(Stop::signal(SIGPIPE).status);
+            if let Some(error) = self.out.broken() {
+                return self.unwritable(error);
             }
             if now < next_look {
                 continue;
@@ -159,11 +161,11 @@ impl Job<'_, '_, '_> {
             if let Some(first) = self.fleet.nodes.first() {
                 self.input.look(first);
             }
-            let nodes: Vec<Seen> = self.fleet.nodes.iter().map(Seen::at).collect();
+            let nodes = self.look();
             let up = nodes.iter().filter(|n| is_up(n)).count();
             self.show_progress(up);
-            if let Some(outcome) = verdict::outcome(&nodes) {
-                return self.explain(plan, outcome, nodes);
+            if let Some(cause) = verdict::cause(&nodes) {
+                return self.explain(plan, cause, nodes);
             }
             if deadline.is_some_and(|deadline| now >= deadline) {
                 let limit = timeout.unwrap_or_default().as_secs_f64();
@@ -289,43 +291,68 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    fn explain(&self, plan: &Plan<'_>, outcome: Outcome, nodes: Vec<Seen>) -> Ending {
-        let (status, word, message, lost) = match outcome {
-            Outcome::Ended => (verdict::job_status(&nodes), "ended", None, None),
-            Outcome::Failed(at) => {
-                let (message, status) = verdict::failure(&nodes[at], |pc| plan.image.describe(pc));
-                (status, "failed", Some(message), None)
+    fn look(&self) -> Vec<Seen> {
+        self.fleet.nodes.iter().map(Seen::at).collect()
+    }
+
+    fn explain(&self, plan: &Plan<'_>, cause: Cause, nodes: Vec<Seen>) -> Ending {
+        let (status, outcome, message, lost) = match cause {
+            Cause::Ended => {
+                let message = verdict::changed_status(&nodes);
+                (verdict::job_status(&nodes), Outcome::Ended, message, None)
             }
-            Outcome::Lost(at) => (stop::FAILURE, "lost", None, Some(at)),
-            Outcome::Overwritten(at) => {
+            Cause::Failed(at) => {
+                let (message, status) = verdict::failure(&nodes[at], |pc| plan.image.describe(pc));
+                (status, Outcome::Failed, Some(message), None)
+            }
+            Cause::Lost(at) => (stop::FAILURE, Outcome::Lost, None, Some(at)),
+            Cause::Overwritten(at) => {
                 let message = verdict::overwritten_message(&nodes[at]);
-                (stop::FAILURE, "failed", Some(message), None)
+                (stop::FAILURE, Outcome::Failed, Some(message), None)
             }
         };
-        (self.end(status, word, message, nodes), lost)
+        (self.end(status, outcome, message, nodes), lost)
     }
 
     fn late(&self, headline: &str, nodes: Vec<Seen>) -> Ending {
-        let mut message = headline.to_string();
-        for line in verdict::whereabouts(&nodes) {
-            message.push_str("\n  ");
-            message.push_str(&line);
-        }
+        let message = Some(with_whereabouts(headline, &nodes));
         (
-            self.end(stop::FAILURE, "timeout", Some(message), nodes),
+            self.end(stop::FAILURE, Outcome::Timeout, message, nodes),
             None,
         )
     }
 
-    fn interrupted(&self, status: u8) -> Ending {
-        let nodes = self.fleet.nodes.iter().map(Seen::at).collect();
-        (self.end(status, "interrupted", None, nodes), None)
+    /// A signal has come. A job that hangs is ended by Ctrl-C as often as by `--timeout`, so it is told
+    /// here, too, where it was.
+    fn interrupted(&self, status: u8, nodes: Vec<Seen>) -> Ending {
+        let message = Some(with_whereabouts(
+            "interrupted by a signal; where the job was:",
+            &nodes,
+        ));
+        (self.end(status, Outcome::Interrupted, message, nodes), None)
+    }
+
+    /// What the nodes print cannot be written any more.
+    fn unwritable(&self, error: Errno) -> Ending {
+        let nodes = self.look();
+        let end = match error {
+            // As if the signal for a pipe without reader had ended us.
+            Errno::PIPE => {
+                let status = Stop::signal(SIGPIPE).status;
+                self.end(status, Outcome::Interrupted, None, nodes)
+            }
+            error => {
+                let message = say::unwritable(error.into()).message;
+                self.end(stop::FAILURE, Outcome::Failed, Some(message), nodes)
+            }
+        };
+        (end, None)
     }
 
     fn end(
         &self,
         status: u8,
-        outcome: &'static str,
+        outcome: Outcome,
         message: Option<String>,
         nodes: Vec<Seen>,
     ) -> JobEnd {
@@ -343,6 +370,15 @@ impl Job<'_, '_, '_> {
         let complaints = String::from_utf8_lossy(complaints);
         Some(verdict::lost_message(node, node.gone?, &complaints))
     }
+}
+
+fn with_whereabouts(headline: &str, nodes: &[Seen]) -> String {
+    let mut message = headline.to_string();
+    for line in verdict::whereabouts(nodes) {
+        message.push_str("\n  ");
+        message.push_str(&line);
+    }
+    message
 }
 
 fn is_up(node: &Seen) -> bool {

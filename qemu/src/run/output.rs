@@ -5,8 +5,8 @@
 //! written in between.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::collections::HashMap;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -136,7 +136,7 @@ pub struct Sink<'a> {
     /// What is to be written.
     pub lines: Lines,
     to: BorrowedFd<'a>,
-    broken: bool,
+    broken: Option<Errno>,
 }
 
 impl<'a> Sink<'a> {
@@ -146,7 +146,7 @@ impl<'a> Sink<'a> {
         Self {
             lines: Lines::new(rustix::termios::isatty(to)),
             to,
-            broken: false,
+            broken: None,
         }
     }
 
@@ -160,8 +160,9 @@ impl<'a> Sink<'a> {
         (!self.lines.ready.is_empty()).then(|| PollFd::from_borrowed_fd(self.to, PollFlags::OUT))
     }
 
-    /// Nobody reads the stream any more.
-    pub fn is_broken(&self) -> bool {
+    /// Why the stream takes no more bytes: EPIPE when its reader has gone, ENOSPC when its device is full,
+    /// or another error of `write`.
+    pub fn broken(&self) -> Option<Errno> {
         self.broken
     }
 
@@ -172,14 +173,12 @@ impl<'a> Sink<'a> {
             let rest = &self.lines.ready[written..];
             match rustix::io::write(self.to, &rest[..rest.len().min(PIPE_BUF)]) {
                 Ok(bytes) => written += bytes,
-                Err(error) => match io::Error::from(error).kind() {
-                    io::ErrorKind::Interrupted => {}
-                    io::ErrorKind::WouldBlock => break,
-                    _ => {
-                        self.broken = true;
-                        written = self.lines.ready.len();
-                    }
-                },
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(error) => {
+                    self.broken = Some(error);
+                    written = self.lines.ready.len();
+                }
             }
         }
         self.lines.ready.drain(..written);
@@ -284,7 +283,16 @@ mod tests {
         assert!(sink.interest().is_some(), "a full pipe must leave a rest");
         drop(read);
         sink.write();
-        assert!(sink.is_broken());
+        assert_eq!(sink.broken(), Some(Errno::PIPE));
         assert!(sink.interest().is_none());
+    }
+
+    #[test]
+    fn a_full_device_breaks_a_sink_with_its_own_error() {
+        let full = std::fs::File::create("/dev/full").unwrap();
+        let mut sink = Sink::new(&full);
+        sink.lines.note("x");
+        sink.write();
+        assert_eq!(sink.broken(), Some(Errno::NOSPC));
     }
 }

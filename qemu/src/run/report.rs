@@ -2,7 +2,7 @@
 
 use crate::host::stop::{Doing, Stop};
 use crate::run::job::JobEnd;
-use crate::run::verdict::Seen;
+use crate::run::verdict::{Outcome, Seen};
 use kernel_rt::blackboard::{CHANNEL_COUNTERS, COUNTERS, FRAME_COUNTERS, LinkCounters, State};
 use net_torus::{Direction, Shape, Vc};
 use serde::ser::SerializeMap;
@@ -72,7 +72,7 @@ impl JobFacts {
 struct Report<'a> {
     #[serde(flatten)]
     job: &'a JobFacts,
-    outcome: &'a str,
+    outcome: Outcome,
     status: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
@@ -403,7 +403,7 @@ mod tests {
     fn end(nodes: u32) -> JobEnd {
         JobEnd {
             status: 0,
-            outcome: "ended",
+            outcome: Outcome::Ended,
             message: None,
             nodes: (0..nodes)
                 .map(|rank| {

@@ -1,8 +1,10 @@
 //! How a job ended, in words and as an exit status. Pure.
 
+use crate::host::stop::FAILURE;
 use crate::run::instance::Instance;
 use kernel_rt::blackboard::{End, ReadError, SeenCall, Snapshot, State};
 use net_torus::coord::Coord;
+use serde::Serialize;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -47,40 +49,60 @@ pub fn name(rank: u32, coord: Coord) -> String {
 }
 
 /// How a job ended.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Outcome {
+    /// All programs ended.
+    Ended,
+    /// A node failed, or what it printed could not be written.
+    Failed,
+    /// A node's QEMU process ended although it was not asked to.
+    Lost,
+    /// It did not come up, or not to its end, in time.
+    Timeout,
+    /// A signal asked for its end.
+    Interrupted,
+}
+
+/// Why a job is over, as its nodes show it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Cause {
     /// All programs ended.
     Ended,
     /// A node failed; its index.
     Failed(usize),
-    /// A node's QEMU process ended although nobody asked it to; its index.
+    /// A node's QEMU process ended although it was not asked to; its index.
     Lost(usize),
     /// The program wrote over a node's account of itself; its index.
     Overwritten(usize),
 }
 
-/// Whether the job has ended, and how.
-pub fn outcome(nodes: &[Seen]) -> Option<Outcome> {
+/// Whether the job is over, and why.
+pub fn cause(nodes: &[Seen]) -> Option<Cause> {
     let find = |what: &dyn Fn(&Seen) -> bool| nodes.iter().position(what);
     // A node that failed may be why others are lost or wait, so it is looked for first.
     if let Some(at) = find(&|n| n.state() == Some(State::Failed)) {
-        return Some(Outcome::Failed(at));
+        return Some(Cause::Failed(at));
     }
     if let Some(at) = find(&|n| n.gone.is_some()) {
-        return Some(Outcome::Lost(at));
+        return Some(Cause::Lost(at));
     }
     if let Some(at) = find(&|n| n.account.is_err()) {
-        return Some(Outcome::Overwritten(at));
+        return Some(Cause::Overwritten(at));
     }
     nodes
         .iter()
         .all(|n| n.state() == Some(State::Done))
-        .then_some(Outcome::Ended)
+        .then_some(Cause::Ended)
 }
 
-/// The exit status of a process for a program's status, as POSIX has it: the low eight bits.
+/// The exit status of a process for a program's status: the low eight bits, as POSIX has it, but 1 where
+/// those are 0 and the status is not: what a program calls a failure stays one.
 pub fn process_status(status: i32) -> u8 {
-    status as u8
+    match status as u8 {
+        0 if status != 0 => FAILURE,
+        low => low,
+    }
 }
 
 /// The exit status of a job whose programs have all ended: the first that is not 0, by rank.
@@ -93,11 +115,26 @@ pub fn job_status(nodes: &[Seen]) -> u8 {
         .unwrap_or(0)
 }
 
+/// What to say of a status that has become another one on the way, by [`process_status`].
+pub fn changed_status(nodes: &[Seen]) -> Option<String> {
+    nodes.iter().find_map(|node| {
+        let status = node.account.as_ref().ok()?.status;
+        let changed = status != 0 && status as u8 == 0;
+        changed.then(|| {
+            format!(
+                "{}: the program ended with status {status}, which an exit status cannot hold; it is taken as \
+                 {FAILURE}",
+                node.name()
+            )
+        })
+    })
+}
+
 /// What to say of a failed node, and the job's exit status. `places` tells the functions and lines at an
 /// address of the image, innermost first.
 pub fn failure(node: &Seen, places: impl FnOnce(u64) -> Vec<String>) -> (String, u8) {
     let Ok(account) = &node.account else {
-        return (overwritten_message(node), crate::host::stop::FAILURE);
+        return (overwritten_message(node), FAILURE);
     };
     let mut text = account.message.trim_end().to_string();
     if text.is_empty() {
@@ -119,10 +156,9 @@ pub fn failure(node: &Seen, places: impl FnOnce(u64) -> Vec<String>) -> (String,
         text.push_str("\n  or give it a bigger stack with --stack");
     }
     let status = match account.end {
-        // The program's choice; but whoever aborts means that something is wrong, whatever the code's
-        // low bits are.
+        // The program's choice; but an abort means that something is wrong, also with code 0.
         End::MpiAbort | End::MpiError => process_status(account.status).max(1),
-        _ => crate::host::stop::FAILURE,
+        _ => FAILURE,
     };
     (text, status)
 }
@@ -282,10 +318,27 @@ pub mod tests {
 
     #[test]
     fn a_job_ends_when_all_are_done_with_the_first_status_that_is_not_zero() {
-        assert_eq!(outcome(&[done(0, 0), running(1)]), None);
+        assert_eq!(cause(&[done(0, 0), running(1)]), None);
         let ended = [done(0, 0), done(1, 256 + 3), done(2, 4)];
-        assert_eq!(outcome(&ended), Some(Outcome::Ended));
+        assert_eq!(cause(&ended), Some(Cause::Ended));
         assert_eq!(job_status(&ended), 3);
+    }
+
+    #[test]
+    fn a_status_that_is_not_zero_never_becomes_zero() {
+        for (status, expected) in [(0, 0), (3, 3), (-1, 255), (256, 1), (512, 1), (i32::MIN, 1)] {
+            assert_eq!(process_status(status), expected, "{status}");
+            let nodes = [done(0, 0), done(1, status)];
+            assert_eq!(job_status(&nodes), expected);
+            let said = changed_status(&nodes).unwrap_or_default();
+            let changed = [256, 512, i32::MIN].contains(&status);
+            assert_eq!(
+                said.contains(&format!(
+                    "rank 1 at (1,0,0): the program ended with status {status}"
+                )),
+                changed
+            );
+        }
     }
 
     #[test]
@@ -293,15 +346,15 @@ pub mod tests {
         let mut lost = running(0);
         lost.gone = Some(ExitStatus::from_raw(9));
         let nodes = [lost, failed(1, End::Panic, 101, "")];
-        assert_eq!(outcome(&nodes), Some(Outcome::Failed(1)));
-        assert_eq!(outcome(&nodes[..1]), Some(Outcome::Lost(0)));
+        assert_eq!(cause(&nodes), Some(Cause::Failed(1)));
+        assert_eq!(cause(&nodes[..1]), Some(Cause::Lost(0)));
     }
 
     #[test]
     fn an_overwritten_account_ends_the_job() {
         let mut node = running(0);
         node.account = Err(ReadError::State(99));
-        assert_eq!(outcome(&[node]), Some(Outcome::Overwritten(0)));
+        assert_eq!(cause(&[node]), Some(Cause::Overwritten(0)));
     }
 
     #[test]

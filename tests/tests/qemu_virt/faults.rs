@@ -2,6 +2,8 @@
 
 use crate::harness::*;
 use rustix::process::{Pid, Signal, kill_process};
+use std::fs::File;
+use std::process::Stdio;
 
 #[test]
 fn a_null_pointer_is_named_with_its_place() {
@@ -83,14 +85,53 @@ fn a_hanging_job_says_where_each_rank_is() {
 }
 
 #[test]
-fn signals_end_everything() {
+fn signals_end_everything_and_what_hung_is_told() {
     let path = program("fail_hang.c");
-    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let mut job = Job::start(&["run", "--timeout", LIMIT, &path]);
+    for (signal, status) in [
+        (Signal::INT, 130),
+        (Signal::TERM, 143),
+        (Signal::QUIT, 131),
+        (Signal::HUP, 129),
+    ] {
+        let mut job = Job::start(&["run", "--torus", "2x2x1", "--timeout", LIMIT, &path]);
         job.wait_for("waiting for a message");
-        assert_eq!(job.instances().len(), 8);
+        assert_eq!(job.instances().len(), 4);
         job.signal(signal);
-        job.end().expect(status);
+        let ended = job.end().expect(status);
+        // Whatever the signal, where a rank was is told once, and no table is printed.
+        let lines = ended.complaint();
+        assert_eq!(
+            lines[0],
+            "midplane: interrupted by a signal; where the job was:"
+        );
+        let ended = ended.says(&["  rank 0 at (0,0,0): "]);
+        assert!(!ended.stderr.contains("resendAll"), "{ended}");
+    }
+}
+
+#[test]
+fn a_full_device_on_stdout_is_an_error() {
+    let killer = program("killer.c");
+    for arguments in [
+        &["run", "--torus", "2x1x1", "--timeout", LIMIT, &killer][..],
+        &["help"],
+        &["memory"],
+        &["sim", "--torus", "2x2x2", "--ticks", "10"],
+        &["soak", "--jobs", "1"],
+        &["bench", "flood", "--messages", "1", "--senders", "1"],
+    ] {
+        let full = File::create("/dev/full").unwrap();
+        let ended = Job::start_between(arguments, Stdio::null(), full.into()).end();
+        ended
+            .expect(1)
+            .says(&["midplane: cannot write to stdout: No space left on device"]);
+    }
+}
+
+#[test]
+fn a_status_that_a_process_cannot_have_does_not_become_success() {
+    for (status, seen) in [("0", 0), ("7", 7), ("256", 1), ("512", 1), ("259", 3)] {
+        run(&["--torus", "2x1x1", "--quiet"], "fail_status.c", &[status]).expect(seen);
     }
 }
 

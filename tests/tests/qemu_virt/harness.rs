@@ -79,6 +79,10 @@ impl Job {
     }
 
     pub fn start_with(arguments: &[&str], stdin: Stdio) -> Self {
+        Self::start_between(arguments, stdin, Stdio::piped())
+    }
+
+    pub fn start_between(arguments: &[&str], stdin: Stdio, stdout: Stdio) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let turn = Turn::take();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -87,7 +91,7 @@ impl Job {
             .args(arguments)
             .env(MARK, &mark)
             .stdin(stdin)
-            .stdout(Stdio::piped())
+            .stdout(stdout)
             .stderr(Stdio::piped())
             .spawn()
             .expect("the command starts");

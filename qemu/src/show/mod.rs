@@ -1,0 +1,3 @@
+//! What people read: lines, tables, drawings, files.
+
+pub mod say;

@@ -1,0 +1,64 @@
+//! Lines of the command's own on its two streams.
+
+use crate::host::stop::Stop;
+use std::fmt;
+use std::io::{self, ErrorKind, Write};
+
+/// Writes a line to stdout.
+///
+/// # Errors
+/// When the line cannot be written, for example because the device is full. A reader that has gone
+/// (`| head`) is no error: it has read enough, and the work and its files go on.
+pub fn say(line: impl fmt::Display) -> Result<(), Stop> {
+    told(write_line(io::stdout(), line))
+}
+
+/// The same for text that ends its lines itself.
+///
+/// # Errors
+/// As [`say`].
+pub fn pass_on(text: &[u8]) -> Result<(), Stop> {
+    let mut stdout = io::stdout();
+    told(stdout.write_all(text).and_then(|()| stdout.flush()))
+}
+
+/// Writes a line to stderr. Where that cannot be done, there is no other place to say so; the exit status
+/// tells.
+pub fn complain(line: impl fmt::Display) {
+    let _ = write_line(io::stderr(), line);
+}
+
+fn write_line(mut to: impl Write, line: impl fmt::Display) -> io::Result<()> {
+    writeln!(to, "{line}")?;
+    to.flush()
+}
+
+fn told(result: io::Result<()>) -> Result<(), Stop> {
+    match result {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(unwritable(error)),
+        _ => Ok(()),
+    }
+}
+
+/// What is said of an error of stdout.
+pub fn unwritable(error: io::Error) -> Stop {
+    Stop::failure(format!("cannot write to stdout: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::stop::FAILURE;
+    use std::fs::File;
+
+    #[test]
+    fn a_full_device_is_an_error_and_a_reader_that_has_gone_is_none() {
+        let full = File::create("/dev/full").unwrap();
+        let stop = told(write_line(full, "x")).unwrap_err();
+        assert_eq!(stop.status, FAILURE);
+        assert!(stop.message.contains("cannot write to stdout"), "{stop}");
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        drop(read);
+        assert_eq!(told(write_line(File::from(write), "x")), Ok(()));
+    }
+}
