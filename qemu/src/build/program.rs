@@ -15,6 +15,7 @@ use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::slice;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What both compiling and linking need to know; the same as the linker script says.
 const MACHINE: [&str; 4] = [
@@ -44,6 +45,17 @@ pub struct Flags {
     pub link: Vec<OsString>,
     /// Bytes of stack; the linker script's default when not given.
     pub stack: Option<u64>,
+}
+
+/// An option, by the step of building that heeds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Heeded {
+    /// Compiling C.
+    Compile(&'static str),
+    /// Linking a C program.
+    LinkC(&'static str),
+    /// Linking any program.
+    Link(&'static str),
 }
 
 /// What one file is.
@@ -109,6 +121,39 @@ impl Program {
                  arguments follow `--`",
             )),
         }
+    }
+
+    /// Refuses options that this program would not heed.
+    ///
+    /// # Errors
+    /// A usage error that names the option and why it does nothing.
+    pub fn check_flags(&self, given: &[Heeded]) -> Result<(), Stop> {
+        let has_source = |paths: &[PathBuf]| {
+            paths
+                .iter()
+                .any(|path| matches!(Kind::of(path), Ok(Kind::Source)))
+        };
+        for option in given {
+            let (option, why) = match (option, self) {
+                (Heeded::Compile(option), Self::C(paths)) if !has_source(paths) => {
+                    (option, "has been compiled already")
+                }
+                (Heeded::Compile(option) | Heeded::LinkC(option), Self::Rust(_)) => (
+                    option,
+                    "is a Rust program, and this option is for C programs",
+                ),
+                (
+                    Heeded::Compile(option) | Heeded::LinkC(option) | Heeded::Link(option),
+                    Self::Image(_),
+                ) => (option, "has been linked already"),
+                _ => continue,
+            };
+            return Err(Stop::usage(format!(
+                "{option} does nothing here: {} {why}; leave it out",
+                self.path().display()
+            )));
+        }
+        Ok(())
     }
 
     /// The file that the user gave first.
@@ -529,7 +574,9 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(parent: &Path) -> Result<Self, Stop> {
-        let folder = parent.join(format!("build-{}", std::process::id()));
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = parent.join(format!("build-{}-{number}", std::process::id()));
         fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
         Ok(Self(folder))
     }
@@ -581,6 +628,36 @@ mod tests {
             let error = Program::classify(&paths).unwrap_err();
             assert_eq!(error.status, crate::host::stop::USAGE, "{error}");
             assert!(!error.message.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn options_that_a_program_does_not_heed_are_refused() {
+        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
+        let file = |name: &str| {
+            let path = folder.0.join(name);
+            fs::write(&path, "").unwrap();
+            path
+        };
+        let compile = Heeded::Compile("-D");
+        let (link_c, link) = (Heeded::LinkC("-l"), Heeded::Link("--stack"));
+        let (source, object) = (file("a.c"), file("b.o"));
+        for (program, heeded, not) in [
+            (
+                Program::C(vec![object.clone(), source]),
+                &[compile, link_c, link][..],
+                &[][..],
+            ),
+            (Program::C(vec![object]), &[link_c, link], &[compile]),
+            (Program::Rust("a.rs".into()), &[link], &[compile, link_c]),
+            (Program::Image("a".into()), &[], &[compile, link_c, link]),
+        ] {
+            assert_eq!(program.check_flags(heeded), Ok(()), "{program:?}");
+            for &option in not {
+                let stop = program.check_flags(&[option]).unwrap_err();
+                assert_eq!(stop.status, crate::host::stop::USAGE);
+                assert!(stop.message.contains("does nothing here"), "{stop}");
+            }
         }
     }
 

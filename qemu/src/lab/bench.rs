@@ -18,6 +18,8 @@ use std::os::unix::process::CommandExt;
 use crate::host::signals::Signals;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
+use crate::run::limits;
+use crate::show::file::{ResultFile, check_apart};
 use crate::show::say::say;
 
 /// What to measure.
@@ -51,11 +53,11 @@ pub struct LoopArgs {
     bare: bool,
 
     /// Messages
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     messages: u32,
 
     /// Messages under way at once
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
 }
 
@@ -63,7 +65,7 @@ pub struct LoopArgs {
 #[derive(Args, Debug)]
 pub struct KillerArgs {
     /// Leave out the part in QEMU
-    #[arg(long)]
+    #[arg(long, conflicts_with = "runs")]
     no_qemu: bool,
 
     /// Runs in QEMU of each setting; the medians count
@@ -95,7 +97,7 @@ pub struct FloodArgs {
     bytes: u32,
 
     /// MPI memory of the receiver
-    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = crate::host::size::parse)]
+    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = limits::parse_mpi_memory)]
     mpi_memory: u64,
 }
 
@@ -177,6 +179,8 @@ pub fn run(bench: &Bench) -> Result<u8, Stop> {
 }
 
 fn flood(options: &FloodArgs) -> Result<u8, Stop> {
+    limits::parse_nodes(&(options.senders + 1).to_string())
+        .map_err(|why| Stop::usage(format!("--senders: with the receiver, {why}")))?;
     let start = Instant::now();
     let flood = Flood {
         senders: options.senders,
@@ -258,6 +262,10 @@ fn instructions(bare: bool, messages: u32, batch: u32) -> Result<u64, Stop> {
 }
 
 fn killer(options: &KillerArgs) -> Result<u8, Stop> {
+    // Before the measurement, which takes long.
+    check_apart(options.csv.as_ref(), options.svg.as_ref())?;
+    let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
+    let svg_file = ResultFile::open_if_given(options.svg.as_ref())?;
     let signals = Signals::catch()?;
     let costs = Costs::BLUE_GENE;
     say(format_args!(
@@ -292,11 +300,11 @@ fn killer(options: &KillerArgs) -> Result<u8, Stop> {
         emulate(options.runs, &signals, &mut points)?;
         sum_up("QEMU", &points[simulated..])?;
     }
-    if let Some(path) = &options.csv {
-        std::fs::write(path, csv(&points)).doing(format!("write {}", path.display()))?;
+    if let Some(file) = csv_file {
+        file.write(&csv(&points))?;
     }
-    if let Some(path) = &options.svg {
-        std::fs::write(path, svg(&points)).doing(format!("write {}", path.display()))?;
+    if let Some(file) = svg_file {
+        file.write(&svg(&points))?;
     }
     Ok(0)
 }

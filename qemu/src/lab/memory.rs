@@ -3,43 +3,30 @@
 use clap::Args;
 use kernel_rt::{blackboard, mem};
 use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
-use mpi_adi::{Adi, Budget, GREATEST_MPI_MEMORY};
+use mpi_adi::{Adi, Budget};
 use net_torus::Router;
 use net_torus::chunk::{CHUNK_BYTES, PACKET_BYTES};
 
 use crate::host::size;
 use crate::host::stop::Stop;
+use crate::run::limits;
 use crate::show::say::say;
-
-/// Nodes of the greatest machine: 256 along each dimension.
-const MOST_NODES: u64 = 1 << 24;
 
 /// Options of `midplane memory`.
 #[derive(Args, Debug)]
 #[command(after_help = "Example: cargo midplane memory --nodes 65536 --mpi-memory 64K")]
 pub struct MemoryArgs {
     /// Nodes of the machine
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=MOST_NODES))]
+    #[arg(long, default_value_t = 8, value_parser = limits::parse_nodes)]
     nodes: u64,
 
     /// Region in each node for everything that grows with incoming messages
-    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = parse_mpi_memory)]
+    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = limits::parse_mpi_memory)]
     mpi_memory: u64,
 
     /// Links of the node
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u64).range(0..=6))]
     links: u64,
-}
-
-fn parse_mpi_memory(text: &str) -> Result<u64, String> {
-    let bytes = size::parse(text)?;
-    match bytes <= GREATEST_MPI_MEMORY as u64 {
-        true => Ok(bytes),
-        false => Err(format!(
-            "at most {}",
-            size::exact(GREATEST_MPI_MEMORY as u64)
-        )),
-    }
 }
 
 /// What the device keeps for calls that block: whole chunks of slots, and an index that is at least half

@@ -2,17 +2,16 @@
 
 use crate::host::capacity;
 use crate::host::size;
-use crate::host::stop::{Doing, Stop};
+use crate::host::stop::Stop;
 use crate::run::topology;
+use crate::show::file::{ResultFile, check_apart};
 use crate::show::say::say;
 use clap::{Args, ValueEnum};
 use net_torus::sim::matrix::{self, Case, Channels};
 use net_torus::sim::{Config, HOT_FRACTION, Limit, Network, Traffic};
 use net_torus::{Direction, Routing, Shape, Sizes};
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -66,9 +65,9 @@ pub struct SimArgs {
           value_parser = clap::value_parser!(u16).range(2..=2047))]
     buffers: u16,
 
-    /// Fraction of the packets that go to the hot node, with --traffic hot-spot
-    #[arg(long, value_name = "FRACTION", default_value_t = HOT_FRACTION, value_parser = parse_fraction)]
-    hot: f64,
+    /// Fraction of the packets that go to the hot node, with --traffic hot-spot [default: 0.1]
+    #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
+    hot: Option<f64>,
 
     /// Ticks before measuring
     #[arg(long, value_name = "TICKS", default_value_t = 2000,
@@ -192,6 +191,11 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
             "--load: at most {MOST_LOADS} loads at once"
         )));
     }
+    if options.hot.is_some() && options.traffic != Pattern::HotSpot {
+        return Err(Stop::usage(
+            "--hot does nothing without --traffic hot-spot; give both or none",
+        ));
+    }
     let traffic = match options.traffic {
         Pattern::Uniform => Traffic::Uniform,
         Pattern::Neighbour => Traffic::Neighbour,
@@ -199,7 +203,7 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
         Pattern::Tornado => Traffic::Tornado,
         Pattern::Transpose => Traffic::Transpose,
         Pattern::AllToAll => Traffic::AllToAll,
-        Pattern::HotSpot => Traffic::HotSpot(options.hot),
+        Pattern::HotSpot => Traffic::HotSpot(options.hot.unwrap_or(HOT_FRACTION)),
     };
     let limit = traffic.limit(&shape);
     if limit.load == 0.0 {
@@ -227,8 +231,9 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
         )));
     }
     // Before the simulation, which may take long.
-    let csv_file = create(&options.csv)?;
-    let svg_file = create(&options.svg)?;
+    check_apart(options.csv.as_ref(), options.svg.as_ref())?;
+    let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
+    let svg_file = ResultFile::open_if_given(options.svg.as_ref())?;
     let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
     let heading = heading(options, &shape, &traffic, limit, bytes);
     say(format_args!("{heading}\n{COLUMNS}"))?;
@@ -286,24 +291,13 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
         hops as f64 / 1e6,
         hops as f64 / 1e6 / seconds
     ))?;
-    if let Some((path, file)) = csv_file {
-        write(path, file, &csv(&points, limit))?;
+    if let Some(file) = csv_file {
+        file.write(&csv(&points, limit))?;
     }
-    if let Some((path, file)) = svg_file {
-        write(path, file, &svg(&heading, &shape, &points, &by_link))?;
+    if let Some(file) = svg_file {
+        file.write(&svg(&heading, &shape, &points, &by_link))?;
     }
     Ok(0)
-}
-
-fn create(path: &Option<PathBuf>) -> Result<Option<(&Path, File)>, Stop> {
-    let Some(path) = path else { return Ok(None) };
-    let file = File::create(path).doing(format!("write {}", path.display()))?;
-    Ok(Some((path, file)))
-}
-
-fn write(path: &Path, mut file: File, text: &str) -> Result<(), Stop> {
-    file.write_all(text.as_bytes())
-        .doing(format!("write {}", path.display()))
 }
 
 /// The check for deadlock on all processors; says what it has seen, or where it failed.
@@ -710,10 +704,26 @@ mod tests {
     }
 
     #[test]
-    fn an_unwritable_file_is_a_failure_that_names_it() {
+    fn an_unwritable_file_is_refused_before_the_simulation() {
         let arguments = "--torus 2x1x1 --ticks 10 --warmup 0 --csv /nonexistent/out.csv";
         let stop = run(&options(arguments).unwrap()).unwrap_err();
-        assert_eq!(stop.status, crate::host::stop::FAILURE);
+        assert_eq!(stop.status, crate::host::stop::USAGE);
         assert!(stop.message.contains("/nonexistent/out.csv"), "{stop}");
+    }
+
+    #[test]
+    fn options_that_would_do_nothing_are_refused() {
+        for (wrong, word) in [
+            ("--hot 0.2", "--traffic hot-spot"),
+            ("--hot 0.2 --traffic uniform", "--traffic hot-spot"),
+            ("--csv a --svg a", "two results"),
+        ] {
+            let arguments = format!("--torus 2x1x1 --ticks 10 {wrong}");
+            let stop = run(&options(&arguments).unwrap()).unwrap_err();
+            assert_eq!(stop.status, crate::host::stop::USAGE, "{wrong}");
+            assert!(stop.message.contains(word), "{stop}");
+        }
+        let hot = "--torus 2x1x1 --ticks 10 --traffic hot-spot --hot 0.2";
+        assert_eq!(run(&options(hot).unwrap()), Ok(0));
     }
 }

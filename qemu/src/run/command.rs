@@ -1,6 +1,6 @@
 //! `midplane run`: from the command line to the exit status.
 
-use crate::build::program::{self, Flags, Program};
+use crate::build::program::{self, Flags, Heeded, Program};
 use crate::host::capacity::DEFAULT_NODE_MEMORY;
 use crate::host::capacity::Machine;
 use crate::host::signals::Signals;
@@ -10,13 +10,14 @@ use crate::run::instance::Plan;
 use crate::run::job::{self, JobEnd};
 use crate::run::output::Sink;
 use crate::run::report::{self, JobFacts};
-use crate::run::topology;
 use crate::run::verdict::Outcome;
+use crate::run::{limits, topology};
 use crate::setup;
+use crate::show::file::ResultFile;
 use crate::show::say;
 use clap::Args;
 use kernel_rt::mem::{MPI_SHARE, Needs};
-use mpi_adi::{GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
+use mpi_adi::{GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
 use net_torus::coord::Shape;
 use rustix::io::Errno;
 use signal_hook::consts::SIGPIPE;
@@ -50,7 +51,7 @@ pub struct Options {
 
     /// Region in each node for everything that grows with incoming messages, for example 4K or 16M
     /// [default: an eighth of --node-memory]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory)]
     mpi_memory: Option<u64>,
 
     /// Beyond that, borrow from the program's heap what it can spare: up to three quarters of it, while
@@ -60,7 +61,7 @@ pub struct Options {
 
     /// Greatest message whose data is sent without waiting for the receiver's answer, at most 64K
     /// [default: 8K]
-    #[arg(long, value_name = "SIZE", value_parser = parse_eager)]
+    #[arg(long, value_name = "SIZE", value_parser = limits::parse_eager)]
     eager: Option<u64>,
 
     /// Stack of the program, a multiple of 4K [default: 512K]
@@ -148,6 +149,20 @@ impl Options {
         }
     }
 
+    /// Which of the options that only some kinds of programs heed were given.
+    fn given(&self) -> Vec<Heeded> {
+        [
+            (!self.include.is_empty(), Heeded::Compile("-I")),
+            (!self.define.is_empty(), Heeded::Compile("-D")),
+            (!self.cflags.is_empty(), Heeded::Compile("--cflags")),
+            (!self.library.is_empty(), Heeded::LinkC("-l")),
+            (self.stack.is_some(), Heeded::Link("--stack")),
+        ]
+        .into_iter()
+        .filter_map(|(given, option)| given.then_some(option))
+        .collect()
+    }
+
     /// RAM of a node in bytes.
     fn node_memory(&self) -> u64 {
         let beside = self
@@ -161,8 +176,9 @@ impl Options {
 
     /// The MPI memory of nodes with `memory` bytes of RAM.
     fn mpi_memory_of(&self, memory: u64) -> u64 {
-        self.mpi_memory
-            .unwrap_or((memory / MPI_SHARE).min(GREATEST_MPI_MEMORY as u64))
+        self.mpi_memory.unwrap_or_else(|| {
+            (memory / MPI_SHARE).clamp(LEAST_MPI_MEMORY as u64, GREATEST_MPI_MEMORY as u64)
+        })
     }
 }
 
@@ -171,14 +187,6 @@ type Mesh = [bool; 3];
 
 fn parse_flags(text: &str) -> Result<Vec<String>, String> {
     shell_words::split(text).map_err(|_| format!("a quote in `{text}` is not closed"))
-}
-
-fn parse_eager(text: &str) -> Result<u64, String> {
-    let greatest = GREATEST_EAGER_LIMIT as u64;
-    size::parse(text).and_then(|bytes| match bytes > greatest {
-        true => Err(format!("the greatest is {}", size::exact(greatest))),
-        false => Ok(bytes),
-    })
 }
 
 fn parse_timeout(text: &str) -> Result<Duration, String> {
@@ -199,9 +207,8 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     check_memory(node_memory, mpi_memory)?;
     options.stack.map_or(Ok(()), program::check_stack)?;
     let program = Program::classify(&options.program)?;
-    if let Some(path) = &options.report {
-        report::check(path)?;
-    }
+    program.check_flags(&options.given())?;
+    let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
     Machine::look().check(shape.nodes().into(), node_memory)?;
 
     let tools = setup::ensure()?;
@@ -230,7 +237,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let (stdout, stderr) = (stdout(), stderr());
     let (mut out, mut err) = (Sink::new(&stdout), Sink::new(&stderr));
     let end = job::run(&plan, options.timeout, &signals, &mut out, &mut err)?;
-    let status = tell(options, &program, &plan, &end, &mut err);
+    let status = tell(options, &program, &plan, &end, report_file.take(), &mut err);
     job::flush(&signals, &mut out, &mut err);
     Ok(written(status, end.outcome, &mut out, &mut err, &signals))
 }
@@ -241,6 +248,7 @@ fn tell(
     program: &Program,
     plan: &Plan<'_>,
     end: &JobEnd,
+    report_file: Option<ResultFile>,
     err: &mut Sink<'_>,
 ) -> u8 {
     if !options.quiet && end.outcome != Outcome::Interrupted {
@@ -252,7 +260,7 @@ fn tell(
     if let Some(message) = &end.message {
         err.lines.note(&format!("midplane: {message}"));
     }
-    let Some(path) = &options.report else {
+    let Some(report_file) = report_file else {
         return end.status;
     };
     let facts = JobFacts {
@@ -267,7 +275,7 @@ fn tell(
         mpi_borrow: options.mpi_borrow,
         ..JobFacts::of_shape(&plan.shape)
     };
-    match report::write(path, &facts, end) {
+    match report::write(report_file, &facts, end) {
         Ok(()) => end.status,
         Err(stop) => {
             err.lines.note(&format!("midplane: {stop}"));
@@ -333,19 +341,6 @@ fn check_memory(node_memory: u64, mpi_memory: u64) -> Result<(), Stop> {
         return Err(Stop::usage(format!(
             "--node-memory {} must be a multiple of 4K",
             size::exact(node_memory)
-        )));
-    }
-    if mpi_memory < LEAST_MPI_MEMORY as u64 {
-        return Err(Stop::usage(format!(
-            "--mpi-memory {} is too small to run at all; the least is {LEAST_MPI_MEMORY} bytes",
-            size::exact(mpi_memory)
-        )));
-    }
-    if mpi_memory > GREATEST_MPI_MEMORY as u64 {
-        return Err(Stop::usage(format!(
-            "--mpi-memory {} is more than can be used; the greatest is {}",
-            size::exact(mpi_memory),
-            size::exact(GREATEST_MPI_MEMORY as u64)
         )));
     }
     if mpi_memory >= node_memory {

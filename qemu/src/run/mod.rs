@@ -5,6 +5,7 @@ mod decode;
 mod input;
 mod instance;
 mod job;
+pub mod limits;
 mod output;
 mod report;
 pub mod topology;

@@ -3,12 +3,12 @@
 use crate::host::stop::{Doing, Stop};
 use crate::run::job::JobEnd;
 use crate::run::verdict::{Outcome, Seen};
+use crate::show::file::ResultFile;
 use kernel_rt::blackboard::{CHANNEL_COUNTERS, COUNTERS, FRAME_COUNTERS, LinkCounters, State};
 use net_torus::{Direction, Shape, Vc};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// With more nodes than this the table shows totals and the busiest nodes.
 const WHOLE_TABLE: usize = 32;
@@ -332,24 +332,10 @@ fn align(rows: &[Vec<String>]) -> Vec<String> {
         .collect()
 }
 
-/// Finds out before the job whether the report can be written after it.
-pub fn check(path: &Path) -> Result<(), Stop> {
-    let opened = std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path);
-    opened.map(drop).map_err(|error| {
-        Stop::usage(format!(
-            "cannot write the report to {}: {error}",
-            path.display()
-        ))
-    })
-}
-
 /// Writes the report as JSON.
-pub fn write(path: &Path, job: &JobFacts, end: &JobEnd) -> Result<(), Stop> {
+pub fn write(file: ResultFile, job: &JobFacts, end: &JobEnd) -> Result<(), Stop> {
     let json = serde_json::to_string_pretty(&report(job, end)).doing("write the report")?;
-    std::fs::write(path, json + "\n").doing(format_args!("write {}", path.display()))
+    file.write(&(json + "\n"))
 }
 
 fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {

@@ -51,14 +51,18 @@ fn shape_help(text: &str) -> String {
     format!("`{text}` is not of the form XxYxZ, for example 2x2x2")
 }
 
-/// Reads the letters of the dimensions that are meshes, for example `z` or `xy`.
+/// Reads the letters of the dimensions that are meshes, each at most once, for example `z` or `xy`.
 pub fn parse_mesh(text: &str) -> Result<[bool; 3], String> {
     let mut mesh = [false; 3];
     for letter in text.chars() {
         let dimension = "xyz"
             .find(letter.to_ascii_lowercase())
             .ok_or_else(|| format!("`{letter}` is no dimension; give letters of xyz"))?;
-        mesh[dimension] = true;
+        if std::mem::replace(&mut mesh[dimension], true) {
+            return Err(format!(
+                "`{letter}` is given twice; give each letter of xyz at most once"
+            ));
+        }
     }
     Ok(mesh)
 }
@@ -172,7 +176,9 @@ mod tests {
     fn mesh_dimensions_are_read() {
         assert_eq!(parse_mesh(""), Ok([false; 3]));
         assert_eq!(parse_mesh("zX"), Ok([true, false, true]));
-        assert!(parse_mesh("w").is_err());
+        for wrong in ["w", "xx", "xyX"] {
+            assert!(parse_mesh(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,3 +1,4 @@
 //! What people read: lines, tables, drawings, files.
 
+pub mod file;
 pub mod say;

@@ -7,6 +7,8 @@ use std::fs;
 fn bad_input_is_refused_with_one_line() {
     let killer = program("killer.c");
     let killer = killer.as_str();
+    let ring = program("ring.rs");
+    let ring = ring.as_str();
     let big = fs::read_to_string("/proc/meminfo").unwrap();
     assert!(
         big.contains("MemAvailable"),
@@ -37,6 +39,31 @@ fn bad_input_is_refused_with_one_line() {
         (&["run", "-n", "0", killer], "-n"),
         (&["run", "-n", "8", "--torus", "2x2x2", killer], "--torus"),
         (&["run", "--cflags", "-D'x", killer], "quote"),
+        (&["run", "--mesh", "xx", killer], "twice"),
+        (&["run", "--quiet", "--links", killer], "--links"),
+        (&["run", "-D", "X=1", ring], "Rust program"),
+        (&["run", "-l", "m", ring], "Rust program"),
+        (&["memory", "--mpi-memory", "1"], "the least is"),
+        (&["memory", "--mpi-memory", "1G"], "the greatest is"),
+        (&["memory", "--nodes", "257"], "257"),
+        (&["bench", "flood", "--mpi-memory", "16"], "the least is"),
+        (&["bench", "flood", "--senders", "256"], "257"),
+        (&["bench", "killer", "--no-qemu", "--runs", "3"], "--runs"),
+        (
+            &["bench", "killer", "--csv", "no/such/folder/file"],
+            "no/such/folder/file",
+        ),
+        (
+            &["bench", "killer", "--csv", "a", "--svg", "a"],
+            "two results",
+        ),
+        (
+            &["sim", "--svg", "no/such/folder/file"],
+            "no/such/folder/file",
+        ),
+        (&["sim", "--hot", "0.5"], "hot-spot"),
+        (&["sim", "--packets", "5"], "--check"),
+        (&["sim", "--mesh", "zz"], "twice"),
         (&["run"], "PROGRAM"),
         (&["fly"], "fly"),
     ] {

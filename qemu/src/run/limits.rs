@@ -1,0 +1,65 @@
+//! What `run` takes, and with it every command that reckons with nodes.
+
+use crate::host::size;
+use crate::run::topology;
+use mpi_adi::{GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
+
+/// Reads an amount of MPI memory with which nodes run.
+pub fn parse_mpi_memory(text: &str) -> Result<u64, String> {
+    let bytes = size::parse(text)?;
+    let (least, greatest) = (LEAST_MPI_MEMORY as u64, GREATEST_MPI_MEMORY as u64);
+    if bytes < least {
+        return Err(format!(
+            "too small to run at all; the least is {least} bytes"
+        ));
+    }
+    if bytes > greatest {
+        return Err(format!(
+            "more than can be used; the greatest is {}",
+            size::exact(greatest)
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Reads the greatest message in bytes that is sent eagerly.
+pub fn parse_eager(text: &str) -> Result<u64, String> {
+    let greatest = GREATEST_EAGER_LIMIT as u64;
+    size::parse(text).and_then(|bytes| match bytes > greatest {
+        true => Err(format!("the greatest is {}", size::exact(greatest))),
+        false => Ok(bytes),
+    })
+}
+
+/// Reads a number of nodes of which a machine can be made.
+pub fn parse_nodes(text: &str) -> Result<u64, String> {
+    let extents = topology::parse_nodes(text)?;
+    Ok(extents.into_iter().map(u64::from).product())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_has_a_least_and_a_greatest_size() {
+        for (text, word) in [
+            ("0", "the least is 32"),
+            ("31", "the least is 32"),
+            ("1G", "the greatest is"),
+        ] {
+            let error = parse_mpi_memory(text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+        assert_eq!(parse_mpi_memory("32"), Ok(32));
+        assert_eq!(parse_mpi_memory("16M"), Ok(16 << 20));
+    }
+
+    #[test]
+    fn nodes_are_those_of_a_machine() {
+        assert_eq!(parse_nodes("65536"), Ok(65536));
+        for text in ["0", "257", "x"] {
+            assert!(parse_nodes(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Files that hold results: opened before the work, written after it.
+
+use crate::host::stop::{Doing, Stop};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A file that will be written. What it holds stays until then.
+#[derive(Debug)]
+pub struct ResultFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl ResultFile {
+    /// Opens the file, or creates it, so that a place that cannot be written is known before the work.
+    ///
+    /// # Errors
+    /// A usage error that names the file.
+    pub fn open(path: &Path) -> Result<Self, Stop> {
+        let opened = OpenOptions::new()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .open(path);
+        match opened {
+            Ok(file) => Ok(Self {
+                path: path.into(),
+                file,
+            }),
+            Err(error) => Err(Stop::usage(format!(
+                "cannot write to {}: {error}; give a file in a folder that exists and can be written",
+                path.display()
+            ))),
+        }
+    }
+
+    /// The same where a file may have been asked for.
+    ///
+    /// # Errors
+    /// As [`ResultFile::open`].
+    pub fn open_if_given(path: Option<&PathBuf>) -> Result<Option<Self>, Stop> {
+        path.map(|path| Self::open(path)).transpose()
+    }
+
+    /// Replaces what it held.
+    ///
+    /// # Errors
+    /// A failure that names the file, for example because the device is full.
+    pub fn write(mut self, text: &str) -> Result<(), Stop> {
+        // A pipe or a terminal has no length to cut.
+        let is_regular = self.file.metadata().is_ok_and(|m| m.is_file());
+        let cut = match is_regular {
+            true => self.file.set_len(0),
+            false => Ok(()),
+        };
+        cut.and_then(|()| self.file.write_all(text.as_bytes()))
+            .doing(format_args!("write {}", self.path.display()))
+    }
+}
+
+/// Refuses two results in one file, of which one would be lost.
+///
+/// # Errors
+/// A usage error that names the file.
+pub fn check_apart(one: Option<&PathBuf>, other: Option<&PathBuf>) -> Result<(), Stop> {
+    match (one, other) {
+        (Some(one), Some(other)) if one == other => Err(Stop::usage(format!(
+            "{} cannot hold two results; give two files",
+            one.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::stop::{FAILURE, USAGE};
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_known_at_once() {
+        let stop = ResultFile::open(Path::new("/nonexistent/out.csv")).unwrap_err();
+        assert_eq!(stop.status, USAGE);
+        assert!(stop.message.contains("/nonexistent/out.csv"), "{stop}");
+    }
+
+    #[test]
+    fn what_a_file_held_stays_until_it_is_written() {
+        let path = std::env::temp_dir().join(format!("midplane-file-{}", std::process::id()));
+        std::fs::write(&path, "older and longer").unwrap();
+        let file = ResultFile::open(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "older and longer");
+        file.write("new").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_full_device_is_a_failure_that_names_it() {
+        let full = ResultFile::open(Path::new("/dev/full")).unwrap();
+        let stop = full.write("x").unwrap_err();
+        assert_eq!(stop.status, FAILURE);
+        assert!(stop.message.contains("/dev/full"), "{stop}");
+    }
+
+    #[test]
+    fn two_results_need_two_files() {
+        let (a, b) = (PathBuf::from("a"), PathBuf::from("b"));
+        assert!(check_apart(Some(&a), Some(&b)).is_ok());
+        assert!(check_apart(Some(&a), None).is_ok());
+        assert_eq!(check_apart(Some(&a), Some(&a)).unwrap_err().status, USAGE);
+    }
+}
