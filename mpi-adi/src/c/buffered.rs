@@ -21,7 +21,7 @@ use crate::device::kernel::{CallNote, Env};
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::buffered::Room;
-use crate::mpi::call::block_on;
+use crate::mpi::call;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
 
@@ -57,13 +57,10 @@ pub(super) fn send(
     let len = data.len();
     let mut place = room.at_the_end(len);
     if place.is_none() {
-        comm.env.with(&mut |adi, kernel| {
-            kernel.note(Some(comm.note(function, Some(dest), Some(tag))));
-            // What has been delivered makes room, news of which may be on its way.
-            while kernel.poll(adi) {}
-            room.reclaim(adi);
-            kernel.note(None);
-        });
+        let note = comm.note(function, Some(dest), Some(tag));
+        // What has been delivered makes room, news of which may be on its way.
+        call::look(comm.env, note, |adi, kernel| while kernel.poll(adi) {});
+        room.reclaim(comm.env, note);
         place = room.anywhere(len);
     }
     let Some(place) = place else {
@@ -82,8 +79,7 @@ pub(super) fn send(
         // buffer, which cannot be this one.
         unsafe {
             let copy = core::slice::from_raw_parts_mut(to, len);
-            comm.env
-                .with(&mut |_, kernel| kernel.memory().read(data, 0, copy));
+            call::read(comm.env, data, copy);
             Span::new(to, len)
         }
     };
@@ -168,17 +164,9 @@ fn detach(env: &dyn Env, function: &'static str) -> Option<(*mut c_void, c_int)>
         peer: None,
         tag: None,
     };
-    block_on(env, note, |adi, _| {
-        let mut attached = ATTACHED.lock();
-        match attached.as_mut() {
-            None => Some(None),
-            Some(Attached { room, .. }) => {
-                room.reclaim(adi);
-                room.is_empty().then(|| attached.take())
-            }
-        }
-    })
-    .map(|attached| (attached.address, attached.size))
+    let mut attached = ATTACHED.lock().take()?;
+    attached.room.wait_until_empty(env, note);
+    Some((attached.address, attached.size))
 }
 
 /// MPI_Finalize detaches the buffer (section 8.7).

@@ -1,4 +1,5 @@
-//! Sections 3.7.3 to 3.7.6 and 3.8.4: waiting and testing, freeing, cancelling.
+//! Sections 3.7.3, 3.7.6 and 3.8.4: what a request's handle names; waiting and testing, freeing, cancelling.
+//! Several at once are in [`super::several`].
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
     missing_docs,
@@ -10,13 +11,13 @@
 use core::ffi::c_int;
 
 use super::args;
-use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_UNDEFINED};
+use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::{Blame, MPI_Status, code, communicators, end, end_under, env, on_process, persistent};
 use crate::Adi;
 use crate::device::envelope::Context;
 use crate::device::kernel::{CallNote, Env};
 use crate::device::request::RequestId;
-use crate::mpi::call::block_on;
+use crate::mpi::call::{block_on, look};
 use crate::mpi::error::{Class, Error};
 
 /// The request of a send to MPI_PROC_NULL, or of a buffered one: complete from the start.
@@ -69,14 +70,14 @@ pub(super) fn named(adi: &Adi, handle: c_int) -> Result<Named, Error> {
 }
 
 /// A request that has completed: its status, and its error with its communicator's error handler.
-struct Completed {
-    status: MPI_Status,
-    error: Option<(Blame, Error)>,
+pub(super) struct Completed {
+    pub status: MPI_Status,
+    pub error: Option<(Blame, Error)>,
 }
 
 impl Completed {
     /// The status as calls that complete several requests give it, MPI_ERROR included.
-    fn full_status(&self) -> MPI_Status {
+    pub fn full_status(&self) -> MPI_Status {
         let error = self
             .error
             .as_ref()
@@ -97,7 +98,7 @@ fn reset(handle: &mut c_int) {
 
 /// If the request that `handle` names is complete, frees it and resets the handle. What is inactive is
 /// complete, with the empty status.
-fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
+pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
     let completed = peek(adi, *handle)?;
     if completed.is_some() {
         if let Named::Live(id) = named(adi, *handle)? {
@@ -156,11 +157,7 @@ fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error> {
 
 /// The note of a call that waits for the request of this handle.
 fn note(env: &dyn Env, function: &'static str, handle: c_int) -> CallNote {
-    let mut note = CallNote {
-        function,
-        peer: None,
-        tag: None,
-    };
+    let mut note = note_of(function);
     env.with(&mut |adi, _| {
         if let Ok(Named::Live(id)) = named(adi, handle)
             && let Some(request) = adi.requests().get(id)
@@ -176,34 +173,27 @@ fn note(env: &dyn Env, function: &'static str, handle: c_int) -> CallNote {
     note
 }
 
-/// One step of progress, then `look` at the device.
-fn look<R>(
-    env: &dyn Env,
-    function: &'static str,
-    mut look: impl FnMut(&mut Adi) -> Result<R, Error>,
-) -> Result<R, Error> {
-    let mut result = None;
-    env.with(&mut |adi, kernel| {
-        kernel.note(Some(CallNote {
-            function,
-            peer: None,
-            tag: None,
-        }));
-        kernel.poll(adi);
-        result = Some(look(adi));
-        kernel.note(None);
-    });
-    result.expect("Env::with runs its function")
+/// The note of a call that names no peer.
+pub(super) const fn note_of(function: &'static str) -> CallNote {
+    CallNote {
+        function,
+        peer: None,
+        tag: None,
+    }
 }
 
-fn wait_one(env: &dyn Env, function: &'static str, handle: &mut c_int) -> Result<Completed, Error> {
+pub(super) fn wait_one(
+    env: &dyn Env,
+    function: &'static str,
+    handle: &mut c_int,
+) -> Result<Completed, Error> {
     block_on(env, note(env, function, *handle), |adi, _| {
         try_complete(adi, handle).transpose()
     })
 }
 
 /// Ends a call that completed one request.
-fn end_one(
+pub(super) fn end_one(
     function: &'static str,
     result: Result<Option<Completed>, Error>,
     status: *mut MPI_Status,
@@ -248,324 +238,13 @@ pub unsafe extern "C" fn MPI_Test(
             args::status(status)?;
             (args::out(request, "request")?, args::out(flag, "flag")?)
         };
-        let completed = look(env, "MPI_Test", |adi| try_complete(adi, request))?;
+        let completed = look(env, note_of("MPI_Test"), |adi, _| {
+            try_complete(adi, request)
+        })?;
         *flag = completed.is_some().into();
         Ok(completed)
     });
     end_one("MPI_Test", result, status)
-}
-
-/// Gathers what a call that completes several requests has to say.
-#[derive(Default)]
-struct Several {
-    failed: usize,
-    first: Option<(Blame, Class)>,
-}
-
-impl Several {
-    fn add(&mut self, completed: &Completed, place: Option<&mut MPI_Status>) {
-        if let Some(place) = place {
-            *place = completed.full_status();
-        }
-        if let Some((blame, error)) = &completed.error {
-            self.failed += 1;
-            self.first.get_or_insert((*blame, error.class()));
-        }
-    }
-
-    fn end(self, function: &'static str) -> c_int {
-        match self.first {
-            Some((blame, first)) => end_under(
-                function,
-                blame,
-                Err(Error::InStatus {
-                    failed: self.failed,
-                    first,
-                }),
-            ),
-            None => end(function, MPI_COMM_WORLD, Ok(())),
-        }
-    }
-}
-
-fn end_several(function: &'static str, result: Result<Several, Error>) -> c_int {
-    match result {
-        Ok(several) => several.end(function),
-        Err(error) => end(function, MPI_COMM_WORLD, Err(error)),
-    }
-}
-
-/// The arrays of a call on several requests.
-///
-/// # Safety
-/// As for [`args::array_mut`] and [`args::statuses`].
-unsafe fn arrays<'a>(
-    count: c_int,
-    requests: *mut c_int,
-    statuses: *mut MPI_Status,
-) -> Result<(&'a mut [c_int], Option<&'a mut [MPI_Status]>), Error> {
-    let count = args::count(count)?;
-    // SAFETY: the caller's promise.
-    unsafe {
-        Ok((
-            args::array_mut(requests, count, "array_of_requests")?,
-            args::statuses(statuses, count)?,
-        ))
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Waitall(
-    count: c_int,
-    requests: *mut c_int,
-    statuses: *mut MPI_Status,
-) -> c_int {
-    end_several("MPI_Waitall", {
-        env().and_then(|env| {
-            // SAFETY: the standard's promise about the arrays.
-            let (requests, mut statuses) = unsafe { arrays(count, requests, statuses) }?;
-            let mut several = Several::default();
-            for (i, request) in requests.iter_mut().enumerate() {
-                let completed = wait_one(env, "MPI_Waitall", request)?;
-                several.add(
-                    &completed,
-                    statuses.as_mut().map(|statuses| &mut statuses[i]),
-                );
-            }
-            Ok(several)
-        })
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Testall(
-    count: c_int,
-    requests: *mut c_int,
-    flag: *mut c_int,
-    statuses: *mut MPI_Status,
-) -> c_int {
-    end_several("MPI_Testall", {
-        env().and_then(|env| {
-            // SAFETY: the standard's promise about the arrays and `flag`.
-            let ((requests, mut statuses), flag) =
-                unsafe { (arrays(count, requests, statuses)?, args::out(flag, "flag")?) };
-            let mut several = Several::default();
-            *flag = 0;
-            look(env, "MPI_Testall", |adi| {
-                // All or nothing: the requests stay until every one of them is complete.
-                for request in requests.iter() {
-                    if let Named::Live(id) = named(adi, *request)?
-                        && !adi.is_done(id)
-                    {
-                        return Ok(());
-                    }
-                }
-                for (i, request) in requests.iter_mut().enumerate() {
-                    if let Some(completed) = try_complete(adi, request)? {
-                        several.add(
-                            &completed,
-                            statuses.as_mut().map(|statuses| &mut statuses[i]),
-                        );
-                    }
-                }
-                *flag = 1;
-                Ok(())
-            })?;
-            Ok(several)
-        })
-    })
-}
-
-/// What a look at a list of requests for one that is complete has found.
-enum Any {
-    /// Nothing but inactive requests.
-    Inactive,
-    /// The request at this place.
-    At(usize, Completed),
-}
-
-/// `None`: some are active, none is complete.
-fn complete_any(adi: &mut Adi, requests: &mut [c_int]) -> Result<Option<Any>, Error> {
-    let mut active = false;
-    for (i, request) in requests.iter_mut().enumerate() {
-        if named(adi, *request)? == Named::Inactive {
-            continue;
-        }
-        active = true;
-        if let Some(completed) = try_complete(adi, request)? {
-            return Ok(Some(Any::At(i, completed)));
-        }
-    }
-    Ok(if active { None } else { Some(Any::Inactive) })
-}
-
-/// Splits what was found into the index for the program and the completed request.
-fn index_of(any: Any) -> (c_int, Completed) {
-    match any {
-        Any::Inactive => (
-            MPI_UNDEFINED,
-            Completed {
-                status: MPI_Status::EMPTY,
-                error: None,
-            },
-        ),
-        Any::At(i, completed) => (i as c_int, completed),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Waitany(
-    count: c_int,
-    requests: *mut c_int,
-    index: *mut c_int,
-    status: *mut MPI_Status,
-) -> c_int {
-    let result = env().and_then(|env| {
-        let count = args::count(count)?;
-        // SAFETY: the standard's promise about the array, `index` and `status`.
-        let (requests, index) = unsafe {
-            args::status(status)?;
-            (
-                args::array_mut(requests, count, "array_of_requests")?,
-                args::out(index, "index")?,
-            )
-        };
-        let note = CallNote {
-            function: "MPI_Waitany",
-            peer: None,
-            tag: None,
-        };
-        let any = block_on(env, note, |adi, _| complete_any(adi, requests).transpose())?;
-        let (place, completed) = index_of(any);
-        *index = place;
-        Ok(Some(completed))
-    });
-    end_one("MPI_Waitany", result, status)
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Testany(
-    count: c_int,
-    requests: *mut c_int,
-    index: *mut c_int,
-    flag: *mut c_int,
-    status: *mut MPI_Status,
-) -> c_int {
-    let result = env().and_then(|env| {
-        let count = args::count(count)?;
-        // SAFETY: the standard's promise about the array, `index`, `flag` and `status`.
-        let (requests, index, flag) = unsafe {
-            args::status(status)?;
-            (
-                args::array_mut(requests, count, "array_of_requests")?,
-                args::out(index, "index")?,
-                args::out(flag, "flag")?,
-            )
-        };
-        let any = look(env, "MPI_Testany", |adi| complete_any(adi, requests))?;
-        *flag = any.is_some().into();
-        *index = MPI_UNDEFINED;
-        Ok(any.map(|any| {
-            let (place, completed) = index_of(any);
-            *index = place;
-            completed
-        }))
-    });
-    end_one("MPI_Testany", result, status)
-}
-
-/// Completes all requests that can be; `None`: there are only inactive ones.
-fn complete_some(
-    adi: &mut Adi,
-    requests: &mut [c_int],
-    several: &mut Several,
-    indices: &mut [c_int],
-    statuses: &mut Option<&mut [MPI_Status]>,
-) -> Result<Option<usize>, Error> {
-    let (mut active, mut done) = (false, 0);
-    for (i, request) in requests.iter_mut().enumerate() {
-        if named(adi, *request)? == Named::Inactive {
-            continue;
-        }
-        active = true;
-        if let Some(completed) = try_complete(adi, request)? {
-            indices[done] = i as c_int;
-            several.add(
-                &completed,
-                statuses.as_mut().map(|statuses| &mut statuses[done]),
-            );
-            done += 1;
-        }
-    }
-    Ok(active.then_some(done))
-}
-
-fn outcount(done: Option<usize>) -> c_int {
-    done.map_or(MPI_UNDEFINED, |done| done as c_int)
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Waitsome(
-    incount: c_int,
-    requests: *mut c_int,
-    outcount: *mut c_int,
-    indices: *mut c_int,
-    statuses: *mut MPI_Status,
-) -> c_int {
-    end_several("MPI_Waitsome", {
-        env().and_then(|env| {
-            // SAFETY: the standard's promise about the arrays and `outcount`.
-            let ((requests, mut statuses), indices, out) = unsafe {
-                (
-                    arrays(incount, requests, statuses)?,
-                    args::array_mut(indices, args::count(incount)?, "array_of_indices")?,
-                    args::out(outcount, "outcount")?,
-                )
-            };
-            let mut several = Several::default();
-            let note = CallNote {
-                function: "MPI_Waitsome",
-                peer: None,
-                tag: None,
-            };
-            let done = block_on(env, note, |adi, _| {
-                match complete_some(adi, requests, &mut several, indices, &mut statuses) {
-                    Ok(Some(0)) => None,
-                    done => Some(done),
-                }
-            })?;
-            *out = self::outcount(done);
-            Ok(several)
-        })
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Testsome(
-    incount: c_int,
-    requests: *mut c_int,
-    outcount: *mut c_int,
-    indices: *mut c_int,
-    statuses: *mut MPI_Status,
-) -> c_int {
-    end_several("MPI_Testsome", {
-        env().and_then(|env| {
-            // SAFETY: the standard's promise about the arrays and `outcount`.
-            let ((requests, mut statuses), indices, out) = unsafe {
-                (
-                    arrays(incount, requests, statuses)?,
-                    args::array_mut(indices, args::count(incount)?, "array_of_indices")?,
-                    args::out(outcount, "outcount")?,
-                )
-            };
-            let mut several = Several::default();
-            let done = look(env, "MPI_Testsome", |adi| {
-                complete_some(adi, requests, &mut several, indices, &mut statuses)
-            })?;
-            *out = self::outcount(done);
-            Ok(several)
-        })
-    })
 }
 
 #[unsafe(no_mangle)]
@@ -577,7 +256,9 @@ pub unsafe extern "C" fn MPI_Request_get_status(
     on_process("MPI_Request_get_status", |env| {
         // SAFETY: the standard's promise about `flag` and `status`.
         let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };
-        let completed = look(env, "MPI_Request_get_status", |adi| peek(adi, request))?;
+        let completed = look(env, note_of("MPI_Request_get_status"), |adi, _| {
+            peek(adi, request)
+        })?;
         *flag = completed.is_some().into();
         if let (Some(completed), Some(status)) = (completed, status) {
             status.set(completed.status);
@@ -618,13 +299,15 @@ pub unsafe extern "C" fn MPI_Cancel(request: *mut c_int) -> c_int {
     on_process("MPI_Cancel", |env| {
         // SAFETY: the standard's promise about `request`.
         let handle = *unsafe { args::out(request, "request") }?;
-        look(env, "MPI_Cancel", |adi| match named(adi, handle)? {
-            Named::Live(id) => {
-                adi.cancel(id);
-                Ok(())
+        look(env, note_of("MPI_Cancel"), |adi, _| {
+            match named(adi, handle)? {
+                Named::Live(id) => {
+                    adi.cancel(id);
+                    Ok(())
+                }
+                Named::Complete(_) => Ok(()),
+                Named::Inactive => Err(Error::Request { handle }),
             }
-            Named::Complete(_) => Ok(()),
-            Named::Inactive => Err(Error::Request { handle }),
         })
     })
 }

@@ -20,6 +20,7 @@ mod errors;
 mod groups;
 mod persistent;
 mod point_to_point;
+mod several;
 mod topologies;
 
 use core::ffi::{c_int, c_longlong};
@@ -38,6 +39,7 @@ pub use errors::*;
 pub use groups::*;
 pub use persistent::*;
 pub use point_to_point::*;
+pub use several::*;
 pub use topologies::*;
 
 /// `MPI_Status`.

@@ -17,6 +17,7 @@ use super::{on_comm, on_process};
 use crate::device::envelope::{Rank, Tag};
 use crate::device::memory::Span;
 use crate::device::request::Mode;
+use crate::mpi::call;
 use crate::mpi::comm::{Communicator, Status};
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
@@ -287,8 +288,7 @@ pub unsafe extern "C" fn MPI_Sendrecv_replace(
             .try_reserve_exact(bytes)
             .map_err(|_| Error::NoRoom { bytes })?;
         copied.resize(bytes, 0u8);
-        comm.env
-            .with(&mut |_, kernel| kernel.memory().read(send.span, 0, &mut copied));
+        call::read(comm.env, send.span, &mut copied);
         // SAFETY: `copied` lives until `sendrecv` has finished with it, and nobody writes it.
         let span = unsafe { Span::new(copied.as_ptr(), bytes) };
         sendrecv(

@@ -8,7 +8,9 @@
 use alloc::vec::Vec;
 
 use crate::Adi;
+use crate::device::kernel::{CallNote, Env};
 use crate::device::request::RequestId;
+use crate::mpi::call::{Pass, block_on_array, look_through};
 use crate::mpi::error::Error;
 
 /// A message in the buffer.
@@ -16,7 +18,8 @@ use crate::mpi::error::Error;
 struct Piece {
     offset: usize,
     len: usize,
-    send: RequestId,
+    /// `None`: the device has finished with it.
+    send: Option<RequestId>,
 }
 
 /// Which parts of the buffer are in use.
@@ -94,19 +97,40 @@ impl Room {
         let piece = Piece {
             offset: place.offset,
             len: place.len,
-            send,
+            send: Some(send),
         };
         self.pieces.insert(place.before, piece);
     }
 
-    /// Frees the parts whose messages the device has finished with, and their requests.
-    pub fn reclaim(&mut self, adi: &mut Adi) {
-        self.pieces.retain(|piece| adi.test(piece.send).is_none());
+    /// Frees the parts whose messages the device has finished with, and their requests. Does not block.
+    pub fn reclaim(&mut self, env: &dyn Env, note: CallNote) {
+        look_through(env, note, &mut self.pieces, &mut Reclaim { left: 0 });
+        self.pieces.retain(|piece| piece.send.is_some());
     }
 
-    /// No message is left.
-    pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+    /// Frees everything. Blocks until the device has finished with all messages.
+    pub fn wait_until_empty(&mut self, env: &dyn Env, note: CallNote) {
+        block_on_array(env, note, &mut self.pieces, &mut Reclaim { left: 0 });
+        self.pieces.clear();
+    }
+}
+
+/// Frees the requests of the messages that the device has finished with; a value when it has with all.
+struct Reclaim {
+    left: usize,
+}
+
+impl Pass<Piece, ()> for Reclaim {
+    fn visit(&mut self, adi: &mut Adi, _: usize, pieces: &mut [Piece]) -> Option<()> {
+        for piece in pieces {
+            piece.send = piece.send.filter(|send| adi.test(*send).is_none());
+            self.left += usize::from(piece.send.is_some());
+        }
+        None
+    }
+
+    fn end(&mut self) -> Option<()> {
+        (core::mem::take(&mut self.left) == 0).then_some(())
     }
 }
 
@@ -141,7 +165,7 @@ mod tests {
             let place = room.at_the_end(len);
             put(&mut room, place, send);
         }
-        room.pieces.retain(|piece| piece.send != RequestId(2));
+        room.pieces.retain(|piece| piece.send != Some(RequestId(2)));
         assert_eq!(room.at_the_end(20), None);
         assert_eq!(room.anywhere(31), None);
         let place = room.anywhere(20);

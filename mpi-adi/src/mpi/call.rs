@@ -3,10 +3,20 @@
 //! A call runs inside [`Env::with`], link interrupts held off, and drives the device itself: try, poll
 //! while anything moves, sleep when nothing does. Between calls the carrier drives the device (on a node
 //! from the link interrupt), so that traffic goes on while the program computes.
+//!
+//! What a program gives in an array can be as long as its memory. A call works through it in slices, with
+//! progress between two of them, so that traffic never waits for more than [`SLICE_REQUESTS`] requests or
+//! [`SLICE_BYTES`] bytes.
 #![forbid(unsafe_code)]
 
 use crate::Adi;
 use crate::device::kernel::{CallNote, Env, Kernel};
+use crate::device::memory::Span;
+
+/// Requests that a call looks at between two steps of progress.
+pub const SLICE_REQUESTS: usize = 256;
+/// Bytes of the program's memory that a call copies between two steps of progress.
+pub const SLICE_BYTES: usize = 16 << 10;
 
 /// Runs `attempt` until it gives a value, with progress between attempts. Blocks for as long as it takes.
 pub fn block_on<R>(
@@ -48,4 +58,176 @@ pub fn immediate<R>(
         }
     });
     result.expect("Env::with runs its function")
+}
+
+/// One step of progress, then `look`, once. Does not block.
+pub fn look<R>(
+    env: &dyn Env,
+    note: CallNote,
+    look: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R,
+) -> R {
+    let mut look = Some(look);
+    let mut result = None;
+    env.with(&mut |adi, kernel| {
+        if let Some(look) = look.take() {
+            kernel.note(Some(note));
+            kernel.poll(adi);
+            result = Some(look(adi, kernel));
+            kernel.note(None);
+        }
+    });
+    result.expect("Env::with runs its function")
+}
+
+/// What a call does with a program's array: slices of it, in order, and what to do at its end.
+pub trait Pass<T, R> {
+    /// Looks at the slice that begins at place `first`; a value ends the call.
+    fn visit(&mut self, adi: &mut Adi, first: usize, slice: &mut [T]) -> Option<R>;
+
+    /// The whole array has been looked at; a value ends the call.
+    fn end(&mut self) -> Option<R> {
+        None
+    }
+}
+
+/// Goes once through a program's array, each slice after a step of progress. `None`: the pass had no value
+/// to end with. Does not block.
+pub fn look_through<T, R>(
+    env: &dyn Env,
+    note: CallNote,
+    items: &mut [T],
+    pass: &mut dyn Pass<T, R>,
+) -> Option<R> {
+    if items.is_empty() {
+        look(env, note, |_, _| ());
+    }
+    for (i, slice) in items.chunks_mut(SLICE_REQUESTS).enumerate() {
+        let found = look(env, note, |adi, _| {
+            pass.visit(adi, i * SLICE_REQUESTS, slice)
+        });
+        if found.is_some() {
+            return found;
+        }
+    }
+    pass.end()
+}
+
+/// Goes through a program's array again and again until `pass` gives a value, with progress between slices
+/// and between passes. Blocks for as long as it takes.
+pub fn block_on_array<T, R>(
+    env: &dyn Env,
+    note: CallNote,
+    items: &mut [T],
+    pass: &mut dyn Pass<T, R>,
+) -> R {
+    let mut result = None;
+    // One stay with the device: what an interrupt completed behind the pass would not end the sleep.
+    env.with(&mut |adi, kernel| {
+        kernel.note(Some(note));
+        result = loop {
+            let mut moved = false;
+            let mut value = None;
+            for (i, slice) in items.chunks_mut(SLICE_REQUESTS).enumerate() {
+                moved |= i > 0 && kernel.poll(adi);
+                value = pass.visit(adi, i * SLICE_REQUESTS, slice);
+                if value.is_some() {
+                    break;
+                }
+            }
+            value = value.or_else(|| pass.end());
+            if value.is_some() {
+                break value;
+            }
+            moved |= kernel.poll(adi);
+            if !moved {
+                kernel.idle();
+            }
+        };
+        kernel.note(None);
+    });
+    result.expect("Env::with runs its function")
+}
+
+/// Copies the beginning of the program's buffer, slice by slice. Does not block.
+pub fn read(env: &dyn Env, span: Span, out: &mut [u8]) {
+    for (i, slice) in out.chunks_mut(SLICE_BYTES).enumerate() {
+        env.with(&mut |_, kernel| kernel.memory().read(span, i * SLICE_BYTES, slice));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpi::fake::FakeEnv;
+
+    const REQUESTS: usize = 100_000;
+    const NOTE: CallNote = CallNote {
+        function: "a test",
+        peer: None,
+        tag: None,
+    };
+
+    /// Counts what it is shown, in passes that end without a value until `passes` are over.
+    struct Count<'a> {
+        env: &'a FakeEnv,
+        seen: usize,
+        passes: usize,
+    }
+
+    impl Pass<u32, usize> for Count<'_> {
+        fn visit(&mut self, _: &mut Adi, first: usize, slice: &mut [u32]) -> Option<usize> {
+            assert_eq!(slice[0] as usize, first);
+            self.env.worked(slice.len());
+            self.seen += slice.len();
+            None
+        }
+        fn end(&mut self) -> Option<usize> {
+            self.passes -= 1;
+            (self.passes == 0).then_some(self.seen)
+        }
+    }
+
+    fn items() -> Vec<u32> {
+        (0..REQUESTS as u32).collect()
+    }
+
+    #[test]
+    fn traffic_waits_for_no_more_than_a_slice_of_requests() {
+        let env = FakeEnv::new();
+        let (mut items, passes) = (items(), 3);
+        let mut count = Count {
+            env: &env,
+            seen: 0,
+            passes,
+        };
+        let seen = block_on_array(&env, NOTE, &mut items, &mut count);
+        assert_eq!(
+            (seen, env.longest_run()),
+            (passes * REQUESTS, SLICE_REQUESTS)
+        );
+
+        let env = FakeEnv::new();
+        let mut count = Count {
+            env: &env,
+            seen: 0,
+            passes: 1,
+        };
+        let seen = look_through(&env, NOTE, &mut items, &mut count);
+        assert_eq!((seen, env.longest_run()), (Some(REQUESTS), SLICE_REQUESTS));
+        assert_eq!(env.longest_stay(), SLICE_REQUESTS);
+    }
+
+    #[test]
+    fn a_call_sleeps_only_after_a_pass_during_which_nothing_moved() {
+        let env = FakeEnv::new();
+        // The first poll, behind the first slice, finds something to do: it may have been for that slice.
+        env.moves(1);
+        let mut count = Count {
+            env: &env,
+            seen: 0,
+            passes: 3,
+        };
+        block_on_array(&env, NOTE, &mut items(), &mut count);
+        assert_eq!(env.sleeps(), 1);
+    }
 }

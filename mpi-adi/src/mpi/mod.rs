@@ -7,6 +7,8 @@ pub mod coll;
 pub mod comm;
 pub mod datatype;
 pub mod error;
+#[cfg(test)]
+pub(crate) mod fake;
 pub(crate) mod group;
 pub mod op;
 pub mod split;

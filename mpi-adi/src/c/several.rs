@@ -1,0 +1,545 @@
+//! Section 3.7.5: waiting for several requests, and testing them.
+//!
+//! An array of requests can be as long as the program's memory, so these calls look at it in slices, with
+//! progress in between ([`crate::mpi::call::SLICE_REQUESTS`]). A request that is complete stays complete until
+//! its call has said so: what one slice has found is still true when the last has been looked at.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::c_int;
+
+use super::args;
+use super::completion::{Completed, Named, end_one, named, note_of, try_complete, wait_one};
+use super::constants::{MPI_COMM_WORLD, MPI_UNDEFINED};
+use super::{Blame, MPI_Status, end, end_under, env};
+use crate::Adi;
+use crate::device::kernel::Env;
+use crate::mpi::call::{Pass, block_on_array, look_through};
+use crate::mpi::error::{Class, Error};
+
+/// What a call that completes several requests has to say at its end.
+#[derive(Default)]
+struct Several {
+    failed: usize,
+    first: Option<(Blame, Class)>,
+}
+
+impl Several {
+    fn add(&mut self, completed: &Completed, place: Option<&mut MPI_Status>) {
+        if let Some(place) = place {
+            *place = completed.full_status();
+        }
+        if let Some((blame, error)) = &completed.error {
+            self.failed += 1;
+            self.first.get_or_insert((*blame, error.class()));
+        }
+    }
+
+    fn end(self, function: &'static str) -> c_int {
+        match self.first {
+            Some((blame, first)) => end_under(
+                function,
+                blame,
+                Err(Error::InStatus {
+                    failed: self.failed,
+                    first,
+                }),
+            ),
+            None => end(function, MPI_COMM_WORLD, Ok(())),
+        }
+    }
+}
+
+fn end_several(function: &'static str, result: Result<Several, Error>) -> c_int {
+    match result {
+        Ok(several) => several.end(function),
+        Err(error) => end(function, MPI_COMM_WORLD, Err(error)),
+    }
+}
+
+/// Where the statuses go, if anywhere.
+type Statuses<'a> = Option<&'a mut [MPI_Status]>;
+
+fn status_at<'a>(statuses: &'a mut Statuses<'_>, at: usize) -> Option<&'a mut MPI_Status> {
+    statuses.as_mut().map(|statuses| &mut statuses[at])
+}
+
+/// The arrays of a call on several requests.
+///
+/// # Safety
+/// As for [`args::array_mut`] and [`args::statuses`].
+unsafe fn arrays<'a>(
+    count: c_int,
+    requests: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Result<(&'a mut [c_int], Statuses<'a>), Error> {
+    let count = args::count(count)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        Ok((
+            args::array_mut(requests, count, "array_of_requests")?,
+            args::statuses(statuses, count)?,
+        ))
+    }
+}
+
+fn wait_all(
+    env: &dyn Env,
+    requests: &mut [c_int],
+    mut statuses: Statuses<'_>,
+) -> Result<Several, Error> {
+    let mut several = Several::default();
+    for (i, request) in requests.iter_mut().enumerate() {
+        let completed = wait_one(env, "MPI_Waitall", request)?;
+        several.add(&completed, status_at(&mut statuses, i));
+    }
+    Ok(several)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Waitall(
+    count: c_int,
+    requests: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    end_several("MPI_Waitall", {
+        env().and_then(|env| {
+            // SAFETY: the standard's promise about the arrays.
+            let (requests, statuses) = unsafe { arrays(count, requests, statuses) }?;
+            wait_all(env, requests, statuses)
+        })
+    })
+}
+
+/// Looks whether every request is complete; ends at the first that is not.
+struct AreAllComplete;
+
+impl Pass<c_int, Result<bool, Error>> for AreAllComplete {
+    fn visit(
+        &mut self,
+        adi: &mut Adi,
+        _: usize,
+        requests: &mut [c_int],
+    ) -> Option<Result<bool, Error>> {
+        requests
+            .iter()
+            .find_map(|request| match named(adi, *request) {
+                Ok(Named::Live(id)) if !adi.is_done(id) => Some(Ok(false)),
+                Ok(_) => None,
+                Err(error) => Some(Err(error)),
+            })
+    }
+
+    fn end(&mut self) -> Option<Result<bool, Error>> {
+        Some(Ok(true))
+    }
+}
+
+/// Completes every request; all are complete.
+struct CompleteAll<'a> {
+    several: Several,
+    statuses: Statuses<'a>,
+}
+
+impl Pass<c_int, Error> for CompleteAll<'_> {
+    fn visit(&mut self, adi: &mut Adi, first: usize, requests: &mut [c_int]) -> Option<Error> {
+        for (i, request) in (first..).zip(requests) {
+            match try_complete(adi, request) {
+                Ok(Some(completed)) => self
+                    .several
+                    .add(&completed, status_at(&mut self.statuses, i)),
+                Ok(None) => {}
+                Err(error) => return Some(error),
+            }
+        }
+        None
+    }
+}
+
+/// `None`: not all are complete, and nothing has been done.
+fn test_all(
+    env: &dyn Env,
+    requests: &mut [c_int],
+    statuses: Statuses<'_>,
+) -> Result<Option<Several>, Error> {
+    let note = note_of("MPI_Testall");
+    match look_through(env, note, requests, &mut AreAllComplete) {
+        Some(Ok(true)) | None => {}
+        Some(Ok(false)) => return Ok(None),
+        Some(Err(error)) => return Err(error),
+    }
+    let mut pass = CompleteAll {
+        several: Several::default(),
+        statuses,
+    };
+    match look_through(env, note, requests, &mut pass) {
+        None => Ok(Some(pass.several)),
+        Some(error) => Err(error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Testall(
+    count: c_int,
+    requests: *mut c_int,
+    flag: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    end_several("MPI_Testall", {
+        env().and_then(|env| {
+            // SAFETY: the standard's promise about the arrays and `flag`.
+            let ((requests, statuses), flag) =
+                unsafe { (arrays(count, requests, statuses)?, args::out(flag, "flag")?) };
+            *flag = 0;
+            let several = test_all(env, requests, statuses)?;
+            *flag = several.is_some().into();
+            Ok(several.unwrap_or_default())
+        })
+    })
+}
+
+/// What a look at requests for one that is complete has found.
+enum Any {
+    /// Nothing but inactive requests.
+    Inactive,
+    /// The request at this place.
+    At(usize, Completed),
+}
+
+impl Any {
+    /// The index for the program, and the completed request.
+    fn into_parts(self) -> (c_int, Completed) {
+        match self {
+            Any::Inactive => (
+                MPI_UNDEFINED,
+                Completed {
+                    status: MPI_Status::EMPTY,
+                    error: None,
+                },
+            ),
+            Any::At(i, completed) => (i as c_int, completed),
+        }
+    }
+}
+
+/// Completes the first request that is complete.
+#[derive(Default)]
+struct CompleteAny {
+    /// A request is active.
+    active: bool,
+}
+
+impl Pass<c_int, Result<Any, Error>> for CompleteAny {
+    fn visit(
+        &mut self,
+        adi: &mut Adi,
+        first: usize,
+        requests: &mut [c_int],
+    ) -> Option<Result<Any, Error>> {
+        for (i, request) in (first..).zip(requests) {
+            match named(adi, *request) {
+                Ok(Named::Inactive) => continue,
+                Ok(_) => self.active = true,
+                Err(error) => return Some(Err(error)),
+            }
+            match try_complete(adi, request) {
+                Ok(Some(completed)) => return Some(Ok(Any::At(i, completed))),
+                Ok(None) => {}
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        None
+    }
+
+    fn end(&mut self) -> Option<Result<Any, Error>> {
+        (!self.active).then_some(Ok(Any::Inactive))
+    }
+}
+
+fn wait_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Any, Error> {
+    let note = note_of("MPI_Waitany");
+    block_on_array(env, note, requests, &mut CompleteAny::default())
+}
+
+/// `None`: some are active, none is complete.
+fn test_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Option<Any>, Error> {
+    let note = note_of("MPI_Testany");
+    look_through(env, note, requests, &mut CompleteAny::default()).transpose()
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Waitany(
+    count: c_int,
+    requests: *mut c_int,
+    index: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    let result = env().and_then(|env| {
+        let count = args::count(count)?;
+        // SAFETY: the standard's promise about the array, `index` and `status`.
+        let (requests, index) = unsafe {
+            args::status(status)?;
+            (
+                args::array_mut(requests, count, "array_of_requests")?,
+                args::out(index, "index")?,
+            )
+        };
+        let (place, completed) = wait_any(env, requests)?.into_parts();
+        *index = place;
+        Ok(Some(completed))
+    });
+    end_one("MPI_Waitany", result, status)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Testany(
+    count: c_int,
+    requests: *mut c_int,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    let result = env().and_then(|env| {
+        let count = args::count(count)?;
+        // SAFETY: the standard's promise about the array, `index`, `flag` and `status`.
+        let (requests, index, flag) = unsafe {
+            args::status(status)?;
+            (
+                args::array_mut(requests, count, "array_of_requests")?,
+                args::out(index, "index")?,
+                args::out(flag, "flag")?,
+            )
+        };
+        let any = test_any(env, requests)?;
+        *flag = any.is_some().into();
+        *index = MPI_UNDEFINED;
+        Ok(any.map(|any| {
+            let (place, completed) = any.into_parts();
+            *index = place;
+            completed
+        }))
+    });
+    end_one("MPI_Testany", result, status)
+}
+
+/// Completes all requests that are complete.
+struct CompleteSome<'a> {
+    several: Several,
+    indices: &'a mut [c_int],
+    statuses: Statuses<'a>,
+    /// A request is active, or was before it was completed here.
+    active: bool,
+    /// Requests that were completed.
+    done: usize,
+}
+
+impl CompleteSome<'_> {
+    fn try_one(&mut self, adi: &mut Adi, i: usize, request: &mut c_int) -> Result<(), Error> {
+        if named(adi, *request)? == Named::Inactive {
+            return Ok(());
+        }
+        self.active = true;
+        if let Some(completed) = try_complete(adi, request)? {
+            self.indices[self.done] = i as c_int;
+            let place = status_at(&mut self.statuses, self.done);
+            self.several.add(&completed, place);
+            self.done += 1;
+        }
+        Ok(())
+    }
+}
+
+/// The value is the count for the program.
+impl Pass<c_int, Result<c_int, Error>> for CompleteSome<'_> {
+    fn visit(
+        &mut self,
+        adi: &mut Adi,
+        first: usize,
+        requests: &mut [c_int],
+    ) -> Option<Result<c_int, Error>> {
+        (first..).zip(requests).find_map(|(i, request)| {
+            let error = self.try_one(adi, i, request).err()?;
+            Some(Err(error))
+        })
+    }
+
+    fn end(&mut self) -> Option<Result<c_int, Error>> {
+        match (self.active, self.done) {
+            (false, _) => Some(Ok(MPI_UNDEFINED)),
+            (true, 0) => None,
+            (true, done) => Some(Ok(done as c_int)),
+        }
+    }
+}
+
+/// What MPI_Waitsome and MPI_Testsome have in common; `run` gives the count for the program.
+///
+/// # Safety
+/// As for [`arrays`], and [`args::array_mut`] and [`args::out`].
+unsafe fn some(
+    function: &'static str,
+    (incount, requests): (c_int, *mut c_int),
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+    run: impl FnOnce(&dyn Env, &mut [c_int], &mut CompleteSome<'_>) -> Result<c_int, Error>,
+) -> c_int {
+    end_several(function, {
+        env().and_then(|env| {
+            // SAFETY: the caller's promise.
+            let ((requests, statuses), indices, outcount) = unsafe {
+                (
+                    arrays(incount, requests, statuses)?,
+                    args::array_mut(indices, args::count(incount)?, "array_of_indices")?,
+                    args::out(outcount, "outcount")?,
+                )
+            };
+            let mut pass = CompleteSome {
+                several: Several::default(),
+                indices,
+                statuses,
+                active: false,
+                done: 0,
+            };
+            *outcount = run(env, requests, &mut pass)?;
+            Ok(pass.several)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Waitsome(
+    incount: c_int,
+    requests: *mut c_int,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    let run = |env: &dyn Env, requests: &mut [c_int], pass: &mut CompleteSome<'_>| {
+        block_on_array(env, note_of("MPI_Waitsome"), requests, pass)
+    };
+    // SAFETY: the standard's promise about the arrays and `outcount`.
+    unsafe {
+        some(
+            "MPI_Waitsome",
+            (incount, requests),
+            outcount,
+            indices,
+            statuses,
+            run,
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Testsome(
+    incount: c_int,
+    requests: *mut c_int,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    let run = |env: &dyn Env, requests: &mut [c_int], pass: &mut CompleteSome<'_>| {
+        look_through(env, note_of("MPI_Testsome"), requests, pass).unwrap_or(Ok(0))
+    };
+    // SAFETY: the standard's promise about the arrays and `outcount`.
+    unsafe {
+        some(
+            "MPI_Testsome",
+            (incount, requests),
+            outcount,
+            indices,
+            statuses,
+            run,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::completion::SENT_TO_NOBODY;
+    use super::super::constants::MPI_REQUEST_NULL;
+    use super::*;
+    use crate::device::envelope::Pattern;
+    use crate::device::memory::Span;
+    use crate::mpi::call::SLICE_REQUESTS;
+    use crate::mpi::fake::FakeEnv;
+
+    const REQUESTS: usize = 100_000;
+    const SLICES: usize = REQUESTS.div_ceil(SLICE_REQUESTS);
+
+    /// The handle of a receive that no message will match.
+    fn receive(env: &FakeEnv) -> c_int {
+        let mut handle = MPI_REQUEST_NULL;
+        env.with(&mut |adi, kernel| {
+            let pattern = Pattern {
+                source: Some(0),
+                tag: Some(0),
+                context: 0,
+            };
+            let id = adi.irecv(kernel.memory(), pattern, Span::EMPTY);
+            handle = !id.expect("room for a request").0 as c_int;
+        });
+        handle
+    }
+
+    fn complete() -> Vec<c_int> {
+        vec![SENT_TO_NOBODY; REQUESTS]
+    }
+
+    #[test]
+    fn long_arrays_let_traffic_through() {
+        let env = FakeEnv::new();
+        let mut handles = complete();
+        let several = test_all(&env, &mut handles, None).expect("legal handles");
+        assert!(several.is_some() && handles.iter().all(|handle| *handle == MPI_REQUEST_NULL));
+        assert_eq!(env.polls(), 2 * SLICES);
+
+        let env = FakeEnv::new();
+        let any = test_any(&env, &mut handles).expect("legal handles");
+        assert!(matches!(any, Some(Any::Inactive)));
+        assert_eq!(env.polls(), SLICES);
+        handles[REQUESTS - 1] = SENT_TO_NOBODY;
+        let any = wait_any(&env, &mut handles).expect("legal handles");
+        assert!(matches!(any, Any::At(at, _) if at == REQUESTS - 1));
+        assert_eq!(env.polls(), SLICES + SLICES - 1);
+
+        let env = FakeEnv::new();
+        let mut indices = vec![0; REQUESTS];
+        let mut pass = CompleteSome {
+            several: Several::default(),
+            indices: &mut indices,
+            statuses: None,
+            active: false,
+            done: 0,
+        };
+        let note = note_of("MPI_Testsome");
+        let done = look_through(&env, note, &mut complete(), &mut pass);
+        assert_eq!(done, Some(Ok(REQUESTS as c_int)));
+        assert_eq!((env.polls(), indices[REQUESTS - 1]), (SLICES, 99_999));
+
+        let env = FakeEnv::new();
+        assert!(wait_all(&env, &mut complete(), None).is_ok());
+        assert!(env.stays() >= REQUESTS);
+    }
+
+    #[test]
+    fn testall_completes_all_requests_or_none() {
+        let env = FakeEnv::new();
+        let mut handles = complete();
+        handles[REQUESTS - 1] = receive(&env);
+        let before = handles.clone();
+        let several = test_all(&env, &mut handles, None).expect("legal handles");
+        assert!(several.is_none() && handles == before);
+        // A request that nothing can complete ends the look at once.
+        handles.swap(0, REQUESTS - 1);
+        let polls = env.polls();
+        let several = test_all(&env, &mut handles, None).expect("legal handles");
+        assert!(several.is_none() && env.polls() == polls + 1);
+    }
+}

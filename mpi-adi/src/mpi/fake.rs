@@ -1,0 +1,133 @@
+//! A carrier without a network, for the tests of what stands above the device: it counts what a call does
+//! while traffic waits.
+
+use std::cell::{Cell, RefCell};
+
+use net_torus::Shape;
+
+use crate::Adi;
+use crate::device::config::{Config, Memory};
+use crate::device::kernel::{AbortReason, CallNote, Env, Kernel};
+use crate::device::memory::{RawMemory, UserMemory};
+
+/// The carrier of a job of one process.
+pub(crate) struct FakeEnv {
+    adi: RefCell<Adi>,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    run: Cell<usize>,
+    longest_run: Cell<usize>,
+    stay: Cell<usize>,
+    longest_stay: Cell<usize>,
+    stays: Cell<usize>,
+    polls: Cell<usize>,
+    moves: Cell<usize>,
+    sleeps: Cell<usize>,
+}
+
+struct FakeKernel<'a> {
+    counts: &'a Counts,
+    memory: RawMemory,
+}
+
+impl FakeEnv {
+    /// A device that has done nothing yet, alone in its job.
+    pub fn new() -> Self {
+        let config = Config {
+            shape: Shape::new([1; 3], [true; 3]).expect("a torus of one node"),
+            rank: 0,
+            request_slots: usize::MAX,
+        };
+        let memory = Memory::allocate(1 << 10, 1).expect("memory");
+        FakeEnv {
+            adi: RefCell::new(Adi::new(config, memory).expect("a rank of the machine")),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Notes that a call has looked at `items` more.
+    pub fn worked(&self, items: usize) {
+        for (now, longest) in [
+            (&self.counts.run, &self.counts.longest_run),
+            (&self.counts.stay, &self.counts.longest_stay),
+        ] {
+            now.set(now.get() + items);
+            longest.set(longest.get().max(now.get()));
+        }
+    }
+
+    /// The most items that were looked at without progress between them.
+    pub fn longest_run(&self) -> usize {
+        self.counts.longest_run.get()
+    }
+
+    /// The most items that were looked at within one [`Env::with`].
+    pub fn longest_stay(&self) -> usize {
+        self.counts.longest_stay.get()
+    }
+
+    /// How often the device was entered.
+    pub fn stays(&self) -> usize {
+        self.counts.stays.get()
+    }
+
+    /// Steps of progress.
+    pub fn polls(&self) -> usize {
+        self.counts.polls.get()
+    }
+
+    /// Lets the next `polls` steps of progress find something to do.
+    pub fn moves(&self, polls: usize) {
+        self.counts.moves.set(polls);
+    }
+
+    /// How often the process slept.
+    pub fn sleeps(&self) -> usize {
+        self.counts.sleeps.get()
+    }
+}
+
+impl Env for FakeEnv {
+    fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
+        self.counts.run.set(0);
+        self.counts.stay.set(0);
+        self.counts.stays.set(self.counts.stays.get() + 1);
+        let mut kernel = FakeKernel {
+            counts: &self.counts,
+            memory: RawMemory,
+        };
+        f(&mut self.adi.borrow_mut(), &mut kernel);
+    }
+}
+
+impl Kernel for FakeKernel<'_> {
+    fn poll(&mut self, _: &mut Adi) -> bool {
+        let counts = self.counts;
+        counts.run.set(0);
+        counts.polls.set(counts.polls.get() + 1);
+        let moves = counts.moves.get();
+        counts.moves.set(moves.saturating_sub(1));
+        moves > 0
+    }
+
+    fn idle(&mut self) {
+        self.counts.sleeps.set(self.counts.sleeps.get() + 1);
+    }
+
+    fn memory(&mut self) -> &mut dyn UserMemory {
+        &mut self.memory
+    }
+
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn note(&mut self, _: Option<CallNote>) {}
+
+    fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
+        panic!("the job ends with {status}: {why:?}")
+    }
+}
