@@ -211,24 +211,66 @@ pub unsafe extern "C" fn MPI_Group_compare(
     })
 }
 
-macro_rules! set_operations {
-    ($($name:ident: $operation:expr),*) => {$(
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
-            // SAFETY: the standard's promise about `newgroup`.
-            unsafe {
-                making(stringify!($name), newgroup, |table| {
-                    $operation(members(table, group1)?, members(table, group2)?)
-                })
-            }
-        }
-    )*};
+/// A group of two others' members.
+///
+/// # Safety
+/// As for [`making`].
+unsafe fn combining(
+    function: &'static str,
+    (group1, group2): (c_int, c_int),
+    newgroup: *mut c_int,
+    combine: impl FnOnce(&[Rank], &[Rank]) -> Result<Vec<Rank>, Error>,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        making(function, newgroup, |table| {
+            combine(members(table, group1)?, members(table, group2)?)
+        })
+    }
 }
 
-set_operations! {
-    MPI_Group_union: group::union,
-    MPI_Group_intersection: |a, b| group::select(a, b, true),
-    MPI_Group_difference: |a, b| group::select(a, b, false)
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Group_union(
+    group1: c_int,
+    group2: c_int,
+    newgroup: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe { combining("MPI_Group_union", (group1, group2), newgroup, group::union) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Group_intersection(
+    group1: c_int,
+    group2: c_int,
+    newgroup: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        combining(
+            "MPI_Group_intersection",
+            (group1, group2),
+            newgroup,
+            |a, b| group::select(a, b, true),
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Group_difference(
+    group1: c_int,
+    group2: c_int,
+    newgroup: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        combining(
+            "MPI_Group_difference",
+            (group1, group2),
+            newgroup,
+            |a, b| group::select(a, b, false),
+        )
+    }
 }
 
 /// The members with these ranks, in their order; or the others, in the group's.
@@ -243,49 +285,106 @@ fn pick(members: &[Rank], ranks: &[Rank], wanted: bool) -> Result<Vec<Rank>, Err
     Ok(picked.done())
 }
 
-macro_rules! picks {
-    ($($listed:ident, $ranges:ident: $wanted:expr);*) => {$(
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $listed(
-            group: c_int,
-            n: c_int,
-            ranks: *const c_int,
-            newgroup: *mut c_int,
-        ) -> c_int {
-            // SAFETY: the standard's promise about `newgroup`.
-            unsafe {
-                making(stringify!($listed), newgroup, |table| {
-                    let members = members(table, group)?;
-                    // SAFETY: the standard's promise about `ranks`.
-                    let ranks = args::array(ranks, args::count(n)?, "ranks")?;
-                    pick(members, &group::listed(members.len(), ranks)?, $wanted)
-                })
-            }
-        }
-
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $ranges(
-            group: c_int,
-            n: c_int,
-            ranges: *const [c_int; 3],
-            newgroup: *mut c_int,
-        ) -> c_int {
-            // SAFETY: the standard's promise about `newgroup`.
-            unsafe {
-                making(stringify!($ranges), newgroup, |table| {
-                    let members = members(table, group)?;
-                    // SAFETY: the standard's promise about `ranges`.
-                    let ranges = args::array(ranges, args::count(n)?, "ranges")?;
-                    pick(members, &group::ranges(members.len(), ranges)?, $wanted)
-                })
-            }
-        }
-    )*};
+/// A group of the members with the listed ranks, or of the others.
+///
+/// # Safety
+/// As for [`making`], and `ranks` as for [`args::array`].
+unsafe fn picking<T: Copy + 'static>(
+    function: &'static str,
+    group: c_int,
+    (n, list, name): (c_int, *const T, &'static str),
+    newgroup: *mut c_int,
+    ranks: impl FnOnce(usize, &[T]) -> Result<Vec<Rank>, Error>,
+    wanted: bool,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        making(function, newgroup, |table| {
+            let members = members(table, group)?;
+            let list = args::array(list, args::count(n)?, name)?;
+            pick(members, &ranks(members.len(), list)?, wanted)
+        })
+    }
 }
 
-picks! {
-    MPI_Group_incl, MPI_Group_range_incl: true;
-    MPI_Group_excl, MPI_Group_range_excl: false
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Group_incl(
+    group: c_int,
+    n: c_int,
+    ranks: *const c_int,
+    newgroup: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        picking(
+            "MPI_Group_incl",
+            group,
+            (n, ranks, "ranks"),
+            newgroup,
+            group::listed,
+            true,
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Group_excl(
+    group: c_int,
+    n: c_int,
+    ranks: *const c_int,
+    newgroup: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        picking(
+            "MPI_Group_excl",
+            group,
+            (n, ranks, "ranks"),
+            newgroup,
+            group::listed,
+            false,
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Group_range_incl(
+    group: c_int,
+    n: c_int,
+    ranges: *const [c_int; 3],
+    newgroup: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        picking(
+            "MPI_Group_range_incl",
+            group,
+            (n, ranges, "ranges"),
+            newgroup,
+            group::ranges,
+            true,
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Group_range_excl(
+    group: c_int,
+    n: c_int,
+    ranges: *const [c_int; 3],
+    newgroup: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        picking(
+            "MPI_Group_range_excl",
+            group,
+            (n, ranges, "ranges"),
+            newgroup,
+            group::ranges,
+            false,
+        )
+    }
 }
 
 #[unsafe(no_mangle)]

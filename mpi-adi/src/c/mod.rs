@@ -21,6 +21,7 @@ mod groups;
 mod persistent;
 mod point_to_point;
 mod several;
+pub mod signatures;
 mod topologies;
 
 use core::ffi::{c_int, c_longlong};

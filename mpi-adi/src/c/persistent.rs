@@ -179,37 +179,120 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
     Ok(())
 }
 
-macro_rules! send_inits {
-    ($($name:ident: $call:expr),*) => {$(
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            buf: *const c_void,
-            count: c_int,
-            datatype: c_int,
-            dest: c_int,
-            tag: c_int,
-            comm: c_int,
-            request: *mut c_int,
-        ) -> c_int {
-            on_comm(stringify!($name), comm, |comm| {
-                // SAFETY: the standard's promise about `buf`, while the request is active (section 3.9),
-                // and `request`.
-                let (send, request) = unsafe {
-                    (send_args(&comm, buf, count, datatype, dest, tag)?, args::out(request, "request")?)
-                };
-                *request = enter(comm, $call(send))?;
-                Ok(())
-            })
-        }
-    )*};
+/// Makes a persistent send.
+///
+/// # Safety
+/// As for [`send_args`] while the request is active (section 3.9), and `request` as for [`args::out`].
+unsafe fn send_init(
+    function: &'static str,
+    call: impl FnOnce(Send) -> Call,
+    (buf, count, datatype): (*const c_void, c_int, c_int),
+    (dest, tag, comm): (c_int, c_int, c_int),
+    request: *mut c_int,
+) -> c_int {
+    on_comm(function, comm, |comm| {
+        // SAFETY: the caller's promise.
+        let (send, request) = unsafe {
+            (
+                send_args(&comm, buf, count, datatype, dest, tag)?,
+                args::out(request, "request")?,
+            )
+        };
+        *request = enter(comm, call(send))?;
+        Ok(())
+    })
 }
 
-// A ready send may do what a standard one does (section 3.4).
-send_inits! {
-    MPI_Send_init: |send| Call::Send(send, Mode::Standard),
-    MPI_Ssend_init: |send| Call::Send(send, Mode::Synchronous),
-    MPI_Rsend_init: |send| Call::Send(send, Mode::Standard),
-    MPI_Bsend_init: Call::Buffered
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Send_init(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    let call = |send| Call::Send(send, Mode::Standard);
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        send_init(
+            "MPI_Send_init",
+            call,
+            (buf, count, datatype),
+            (dest, tag, comm),
+            request,
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Ssend_init(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    let call = |send| Call::Send(send, Mode::Synchronous);
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        send_init(
+            "MPI_Ssend_init",
+            call,
+            (buf, count, datatype),
+            (dest, tag, comm),
+            request,
+        )
+    }
+}
+
+// It may do what a standard send does (section 3.4).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Rsend_init(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    let call = |send| Call::Send(send, Mode::Standard);
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        send_init(
+            "MPI_Rsend_init",
+            call,
+            (buf, count, datatype),
+            (dest, tag, comm),
+            request,
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Bsend_init(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        send_init(
+            "MPI_Bsend_init",
+            Call::Buffered,
+            (buf, count, datatype),
+            (dest, tag, comm),
+            request,
+        )
+    }
 }
 
 #[unsafe(no_mangle)]

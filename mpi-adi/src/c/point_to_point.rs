@@ -85,66 +85,183 @@ fn nobody(status: Option<&mut MPI_Status>) -> Result<(), Error> {
     Ok(())
 }
 
-macro_rules! blocking_sends {
-    ($($name:ident: $mode:ident),*) => {$(
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            buf: *const c_void,
-            count: c_int,
-            datatype: c_int,
-            dest: c_int,
-            tag: c_int,
-            comm: c_int,
-        ) -> c_int {
-            on_comm(stringify!($name), comm, |comm| {
-                // SAFETY: the standard's promise about `buf` (section 3.2.2).
-                let send = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
-                match send.dest {
-                    Peer::Nobody => Ok(()),
-                    Peer::Somebody(dest) => {
-                        comm.send_span(stringify!($name), send.span, dest, send.tag, Mode::$mode)
-                    }
-                }
-            })
+/// A blocking send.
+///
+/// # Safety
+/// As for [`send_args`] until it returns (section 3.2.2).
+unsafe fn send(
+    function: &'static str,
+    mode: Mode,
+    (buf, count, datatype): (*const c_void, c_int, c_int),
+    (dest, tag, comm): (c_int, c_int, c_int),
+) -> c_int {
+    on_comm(function, comm, |comm| {
+        // SAFETY: the caller's promise.
+        let send = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
+        match send.dest {
+            Peer::Nobody => Ok(()),
+            Peer::Somebody(dest) => comm.send_span(function, send.span, dest, send.tag, mode),
         }
-    )*};
+    })
 }
 
-// A ready send may do what a standard one does (section 3.4).
-blocking_sends! { MPI_Send: Standard, MPI_Ssend: Synchronous, MPI_Rsend: Standard }
-
-macro_rules! nonblocking_sends {
-    ($($name:ident: $mode:ident),*) => {$(
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            buf: *const c_void,
-            count: c_int,
-            datatype: c_int,
-            dest: c_int,
-            tag: c_int,
-            comm: c_int,
-            request: *mut c_int,
-        ) -> c_int {
-            let named = comm;
-            on_comm(stringify!($name), comm, |comm| {
-                // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`.
-                let (send, request) = unsafe {
-                    (send_args(&comm, buf, count, datatype, dest, tag)?, args::out(request, "request")?)
-                };
-                *request = match send.dest {
-                    Peer::Nobody => SENT_TO_NOBODY,
-                    Peer::Somebody(dest) => {
-                        let id = comm.start_send(stringify!($name), send.span, dest, send.tag, Mode::$mode)?;
-                        started(named, id)
-                    }
-                };
-                Ok(())
-            })
-        }
-    )*};
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Send(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        send(
+            "MPI_Send",
+            Mode::Standard,
+            (buf, count, datatype),
+            (dest, tag, comm),
+        )
+    }
 }
 
-nonblocking_sends! { MPI_Isend: Standard, MPI_Issend: Synchronous, MPI_Irsend: Standard }
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Ssend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        send(
+            "MPI_Ssend",
+            Mode::Synchronous,
+            (buf, count, datatype),
+            (dest, tag, comm),
+        )
+    }
+}
+
+// It may do what a standard send does (section 3.4).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Rsend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        send(
+            "MPI_Rsend",
+            Mode::Standard,
+            (buf, count, datatype),
+            (dest, tag, comm),
+        )
+    }
+}
+
+/// A nonblocking send.
+///
+/// # Safety
+/// As for [`send_args`] until the request has completed (section 3.7.2), and `request` as for [`args::out`].
+unsafe fn start_send(
+    function: &'static str,
+    mode: Mode,
+    (buf, count, datatype): (*const c_void, c_int, c_int),
+    (dest, tag, handle): (c_int, c_int, c_int),
+    request: *mut c_int,
+) -> c_int {
+    on_comm(function, handle, |comm| {
+        // SAFETY: the caller's promise.
+        let (send, request) = unsafe {
+            (
+                send_args(&comm, buf, count, datatype, dest, tag)?,
+                args::out(request, "request")?,
+            )
+        };
+        *request = match send.dest {
+            Peer::Nobody => SENT_TO_NOBODY,
+            Peer::Somebody(dest) => started(
+                handle,
+                comm.start_send(function, send.span, dest, send.tag, mode)?,
+            ),
+        };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Isend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        start_send(
+            "MPI_Isend",
+            Mode::Standard,
+            (buf, count, datatype),
+            (dest, tag, comm),
+            request,
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Issend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        start_send(
+            "MPI_Issend",
+            Mode::Synchronous,
+            (buf, count, datatype),
+            (dest, tag, comm),
+            request,
+        )
+    }
+}
+
+// It may do what a standard send does (section 3.4).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Irsend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        start_send(
+            "MPI_Irsend",
+            Mode::Standard,
+            (buf, count, datatype),
+            (dest, tag, comm),
+            request,
+        )
+    }
+}
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Recv(

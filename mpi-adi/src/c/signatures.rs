@@ -1,0 +1,294 @@
+//! The signature of every function of the binding, once: the compiler checks the functions against it, the
+//! tests `mpi.h` and the list of the functions themselves, and documentation can be made from it.
+
+use core::ffi::{c_char, c_double, c_int, c_void};
+
+use super::MPI_Status;
+use super::args::UserFunction;
+use super::errors::ErrorFunction;
+
+/// A function of the binding.
+#[derive(Clone, Copy, Debug)]
+pub struct Signature {
+    /// Its name.
+    pub name: &'static str,
+    /// Where MPI-3.1 describes it.
+    pub section: &'static str,
+    /// What it returns, in C.
+    pub result: Spelling,
+    /// Its parameters' names and types, in order.
+    pub parameters: &'static [(&'static str, Spelling)],
+}
+
+/// A C type, as it is spelled before and after the name of what has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spelling {
+    /// What stands before the name, with the blank where there is one.
+    pub before: &'static str,
+    /// What stands after the name: the brackets of an array.
+    pub after: &'static str,
+}
+
+/// Types of parameters and results: what each is in Rust, and its spelling in C.
+macro_rules! types {
+    ($($name:ident = $rust:ty: $before:literal, $after:literal;)*) => {
+        mod rust {
+            use super::*;
+            $(pub type $name = $rust;)*
+        }
+        #[allow(non_upper_case_globals)] // The same names as the types.
+        mod spelling {
+            use super::Spelling;
+            $(pub const $name: Spelling = Spelling { before: $before, after: $after };)*
+        }
+    };
+}
+
+types! {
+    Int = c_int: "int ", "";
+    IntOut = *mut c_int: "int *", "";
+    Argv = *mut *mut *mut c_char: "char ***", "";
+    Comm = c_int: "MPI_Comm ", "";
+    CommOut = *mut c_int: "MPI_Comm *", "";
+    Text = *mut c_char: "char *", "";
+    ConstText = *const c_char: "const char *", "";
+    Errhandler = c_int: "MPI_Errhandler ", "";
+    ErrhandlerOut = *mut c_int: "MPI_Errhandler *", "";
+    ErrorFn = Option<ErrorFunction>: "MPI_Comm_errhandler_function *", "";
+    Info = c_int: "MPI_Info ", "";
+    Buffer = *mut c_void: "void *", "";
+    ConstBuffer = *const c_void: "const void *", "";
+    Group = c_int: "MPI_Group ", "";
+    GroupOut = *mut c_int: "MPI_Group *", "";
+    ConstInts = *const c_int: "const int ", "[]";
+    Ints = *mut c_int: "int ", "[]";
+    Triplets = *const [c_int; 3]: "int ", "[][3]";
+    Datatype = c_int: "MPI_Datatype ", "";
+    AintOut = *mut isize: "MPI_Aint *", "";
+    StatusOut = *mut MPI_Status: "MPI_Status *", "";
+    ConstStatus = *const MPI_Status: "const MPI_Status *", "";
+    Request = c_int: "MPI_Request ", "";
+    RequestOut = *mut c_int: "MPI_Request *", "";
+    Requests = *mut c_int: "MPI_Request ", "[]";
+    Op = c_int: "MPI_Op ", "";
+    OpOut = *mut c_int: "MPI_Op *", "";
+    UserFn = Option<UserFunction>: "MPI_User_function *", "";
+    Double = c_double: "double ", "";
+}
+
+macro_rules! signatures {
+    ($($section:literal $result:ident $function:ident($($parameter:ident: $type:ident),*);)*) => {
+        /// All functions, in the order of `mpi.h`.
+        pub const SIGNATURES: &[Signature] = &[$(Signature {
+            name: stringify!($function),
+            section: $section,
+            result: spelling::$result,
+            parameters: &[$((stringify!($parameter), spelling::$type)),*],
+        }),*];
+        $(const _: unsafe extern "C" fn($(rust::$type),*) -> rust::$result = super::$function;)*
+    };
+}
+
+signatures! {
+    "8.7" Int MPI_Init(argc: IntOut, argv: Argv);
+    "12.4.3" Int MPI_Init_thread(argc: IntOut, argv: Argv, required: Int, provided: IntOut);
+    "8.7" Int MPI_Initialized(flag: IntOut);
+    "12.4.3" Int MPI_Query_thread(provided: IntOut);
+    "12.4.3" Int MPI_Is_thread_main(flag: IntOut);
+    "8.7" Int MPI_Finalize();
+    "8.7" Int MPI_Finalized(flag: IntOut);
+    "8.7" Int MPI_Abort(comm: Comm, errorcode: Int);
+    "8.1.1" Int MPI_Get_version(version: IntOut, subversion: IntOut);
+    "8.1.1" Int MPI_Get_library_version(version: Text, resultlen: IntOut);
+    "8.1.2" Int MPI_Get_processor_name(name: Text, resultlen: IntOut);
+    "8.6" Double MPI_Wtime();
+    "8.6" Double MPI_Wtick();
+    "8.4" Int MPI_Error_class(errorcode: Int, errorclass: IntOut);
+    "8.3.4" Int MPI_Error_string(errorcode: Int, string: Text, resultlen: IntOut);
+    "8.3.1" Int MPI_Comm_set_errhandler(comm: Comm, errhandler: Errhandler);
+    "8.3.1" Int MPI_Comm_get_errhandler(comm: Comm, errhandler: ErrhandlerOut);
+    "8.3.1" Int MPI_Comm_create_errhandler(comm_errhandler_fn: ErrorFn, errhandler: ErrhandlerOut);
+    "8.5" Int MPI_Comm_call_errhandler(comm: Comm, errorcode: Int);
+    "8.3.4" Int MPI_Errhandler_free(errhandler: ErrhandlerOut);
+    "6.4.1" Int MPI_Comm_rank(comm: Comm, rank: IntOut);
+    "6.4.1" Int MPI_Comm_size(comm: Comm, size: IntOut);
+    "6.4.2" Int MPI_Comm_dup(comm: Comm, newcomm: CommOut);
+    "6.4.2" Int MPI_Comm_split(comm: Comm, color: Int, key: Int, newcomm: CommOut);
+    "6.4.2" Int MPI_Comm_split_type(comm: Comm, split_type: Int, key: Int, info: Info, newcomm: CommOut);
+    "6.4.3" Int MPI_Comm_free(comm: CommOut);
+    "6.4.1" Int MPI_Comm_compare(comm1: Comm, comm2: Comm, result: IntOut);
+    "6.8" Int MPI_Comm_set_name(comm: Comm, comm_name: ConstText);
+    "6.8" Int MPI_Comm_get_name(comm: Comm, comm_name: Text, resultlen: IntOut);
+    "6.6.1" Int MPI_Comm_test_inter(comm: Comm, flag: IntOut);
+    "6.7.2" Int MPI_Comm_get_attr(comm: Comm, comm_keyval: Int, attribute_val: Buffer, flag: IntOut);
+    "6.3.2" Int MPI_Comm_group(comm: Comm, group: GroupOut);
+    "6.4.2" Int MPI_Comm_create(comm: Comm, group: Group, newcomm: CommOut);
+    "6.3.1" Int MPI_Group_size(group: Group, size: IntOut);
+    "6.3.1" Int MPI_Group_rank(group: Group, rank: IntOut);
+    "6.3.1" Int MPI_Group_translate_ranks(group1: Group, n: Int, ranks1: ConstInts, group2: Group, ranks2: Ints);
+    "6.3.1" Int MPI_Group_compare(group1: Group, group2: Group, result: IntOut);
+    "6.3.2" Int MPI_Group_union(group1: Group, group2: Group, newgroup: GroupOut);
+    "6.3.2" Int MPI_Group_intersection(group1: Group, group2: Group, newgroup: GroupOut);
+    "6.3.2" Int MPI_Group_difference(group1: Group, group2: Group, newgroup: GroupOut);
+    "6.3.2" Int MPI_Group_incl(group: Group, n: Int, ranks: ConstInts, newgroup: GroupOut);
+    "6.3.2" Int MPI_Group_excl(group: Group, n: Int, ranks: ConstInts, newgroup: GroupOut);
+    "6.3.2" Int MPI_Group_range_incl(group: Group, n: Int, ranges: Triplets, newgroup: GroupOut);
+    "6.3.2" Int MPI_Group_range_excl(group: Group, n: Int, ranges: Triplets, newgroup: GroupOut);
+    "6.3.3" Int MPI_Group_free(group: GroupOut);
+    "7.5.2" Int MPI_Dims_create(nnodes: Int, ndims: Int, dims: Ints);
+    "7.5.1" Int MPI_Cart_create(comm_old: Comm, ndims: Int, dims: ConstInts, periods: ConstInts, reorder: Int, comm_cart: CommOut);
+    "7.5.7" Int MPI_Cart_sub(comm: Comm, remain_dims: ConstInts, newcomm: CommOut);
+    "7.5.5" Int MPI_Cartdim_get(comm: Comm, ndims: IntOut);
+    "7.5.5" Int MPI_Cart_get(comm: Comm, maxdims: Int, dims: Ints, periods: Ints, coords: Ints);
+    "7.5.5" Int MPI_Cart_rank(comm: Comm, coords: ConstInts, rank: IntOut);
+    "7.5.5" Int MPI_Cart_coords(comm: Comm, rank: Int, maxdims: Int, coords: Ints);
+    "7.5.6" Int MPI_Cart_shift(comm: Comm, direction: Int, disp: Int, rank_source: IntOut, rank_dest: IntOut);
+    "7.5.5" Int MPI_Topo_test(comm: Comm, status: IntOut);
+    "4.1.5" Int MPI_Type_size(datatype: Datatype, size: IntOut);
+    "4.1.7" Int MPI_Type_get_extent(datatype: Datatype, lb: AintOut, extent: AintOut);
+    "4.1.5" Int MPI_Get_address(location: ConstBuffer, address: AintOut);
+    "3.2.1" Int MPI_Send(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm);
+    "3.4" Int MPI_Ssend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm);
+    "3.4" Int MPI_Rsend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm);
+    "3.4" Int MPI_Bsend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm);
+    "3.6" Int MPI_Buffer_attach(buffer: Buffer, size: Int);
+    "3.6" Int MPI_Buffer_detach(buffer_addr: Buffer, size: IntOut);
+    "3.2.4" Int MPI_Recv(buf: Buffer, count: Int, datatype: Datatype, source: Int, tag: Int, comm: Comm, status: StatusOut);
+    "3.10" Int MPI_Sendrecv(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, dest: Int, sendtag: Int, recvbuf: Buffer, recvcount: Int, recvtype: Datatype, source: Int, recvtag: Int, comm: Comm, status: StatusOut);
+    "3.10" Int MPI_Sendrecv_replace(buf: Buffer, count: Int, datatype: Datatype, dest: Int, sendtag: Int, source: Int, recvtag: Int, comm: Comm, status: StatusOut);
+    "3.7.2" Int MPI_Isend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
+    "3.7.2" Int MPI_Issend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
+    "3.7.2" Int MPI_Irsend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
+    "3.7.2" Int MPI_Ibsend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
+    "3.7.2" Int MPI_Irecv(buf: Buffer, count: Int, datatype: Datatype, source: Int, tag: Int, comm: Comm, request: RequestOut);
+    "3.7.3" Int MPI_Wait(request: RequestOut, status: StatusOut);
+    "3.7.5" Int MPI_Waitall(count: Int, array_of_requests: Requests, array_of_statuses: StatusOut);
+    "3.7.5" Int MPI_Waitany(count: Int, array_of_requests: Requests, index: IntOut, status: StatusOut);
+    "3.7.5" Int MPI_Waitsome(incount: Int, array_of_requests: Requests, outcount: IntOut, array_of_indices: Ints, array_of_statuses: StatusOut);
+    "3.7.3" Int MPI_Test(request: RequestOut, flag: IntOut, status: StatusOut);
+    "3.7.5" Int MPI_Testall(count: Int, array_of_requests: Requests, flag: IntOut, array_of_statuses: StatusOut);
+    "3.7.5" Int MPI_Testany(count: Int, array_of_requests: Requests, index: IntOut, flag: IntOut, status: StatusOut);
+    "3.7.5" Int MPI_Testsome(incount: Int, array_of_requests: Requests, outcount: IntOut, array_of_indices: Ints, array_of_statuses: StatusOut);
+    "3.7.6" Int MPI_Request_get_status(request: Request, flag: IntOut, status: StatusOut);
+    "3.7.3" Int MPI_Request_free(request: RequestOut);
+    "3.8.4" Int MPI_Cancel(request: RequestOut);
+    "3.8.4" Int MPI_Test_cancelled(status: ConstStatus, flag: IntOut);
+    "3.9" Int MPI_Send_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
+    "3.9" Int MPI_Bsend_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
+    "3.9" Int MPI_Ssend_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
+    "3.9" Int MPI_Rsend_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
+    "3.9" Int MPI_Recv_init(buf: Buffer, count: Int, datatype: Datatype, source: Int, tag: Int, comm: Comm, request: RequestOut);
+    "3.9" Int MPI_Start(request: RequestOut);
+    "3.9" Int MPI_Startall(count: Int, array_of_requests: Requests);
+    "3.8.1" Int MPI_Probe(source: Int, tag: Int, comm: Comm, status: StatusOut);
+    "3.8.1" Int MPI_Iprobe(source: Int, tag: Int, comm: Comm, flag: IntOut, status: StatusOut);
+    "3.2.5" Int MPI_Get_count(status: ConstStatus, datatype: Datatype, count: IntOut);
+    "4.1.11" Int MPI_Get_elements(status: ConstStatus, datatype: Datatype, count: IntOut);
+    "5.3" Int MPI_Barrier(comm: Comm);
+    "5.4" Int MPI_Bcast(buffer: Buffer, count: Int, datatype: Datatype, root: Int, comm: Comm);
+    "5.5" Int MPI_Gather(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm);
+    "5.5" Int MPI_Gatherv(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer, recvcounts: ConstInts, displs: ConstInts, recvtype: Datatype, root: Int, comm: Comm);
+    "5.6" Int MPI_Scatter(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm);
+    "5.6" Int MPI_Scatterv(sendbuf: ConstBuffer, sendcounts: ConstInts, displs: ConstInts, sendtype: Datatype, recvbuf: Buffer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm);
+    "5.7" Int MPI_Allgather(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer, recvcount: Int, recvtype: Datatype, comm: Comm);
+    "5.7" Int MPI_Allgatherv(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer, recvcounts: ConstInts, displs: ConstInts, recvtype: Datatype, comm: Comm);
+    "5.8" Int MPI_Alltoall(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer, recvcount: Int, recvtype: Datatype, comm: Comm);
+    "5.8" Int MPI_Alltoallv(sendbuf: ConstBuffer, sendcounts: ConstInts, sdispls: ConstInts, sendtype: Datatype, recvbuf: Buffer, recvcounts: ConstInts, rdispls: ConstInts, recvtype: Datatype, comm: Comm);
+    "5.9.1" Int MPI_Reduce(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op, root: Int, comm: Comm);
+    "5.9.6" Int MPI_Allreduce(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op, comm: Comm);
+    "5.10.2" Int MPI_Reduce_scatter(sendbuf: ConstBuffer, recvbuf: Buffer, recvcounts: ConstInts, datatype: Datatype, op: Op, comm: Comm);
+    "5.10.1" Int MPI_Reduce_scatter_block(sendbuf: ConstBuffer, recvbuf: Buffer, recvcount: Int, datatype: Datatype, op: Op, comm: Comm);
+    "5.11.1" Int MPI_Scan(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op, comm: Comm);
+    "5.11.2" Int MPI_Exscan(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op, comm: Comm);
+    "5.9.5" Int MPI_Op_create(user_fn: UserFn, commute: Int, op: OpOut);
+    "5.9.5" Int MPI_Op_free(op: OpOut);
+    "5.9.7" Int MPI_Reduce_local(inbuf: ConstBuffer, inoutbuf: Buffer, count: Int, datatype: Datatype, op: Op);
+}
+
+impl core::fmt::Display for Signature {
+    /// As `mpi.h` declares it, in one line.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}{}(", self.result.before, self.name)?;
+        for (i, (name, Spelling { before, after })) in self.parameters.iter().enumerate() {
+            let comma = if i == 0 { "" } else { ", " };
+            write!(f, "{comma}{before}{name}{after}")?;
+        }
+        let none = if self.parameters.is_empty() {
+            "void"
+        } else {
+            ""
+        };
+        write!(f, "{none});")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = include_str!("../../include/mpi.h");
+
+    /// The header without comments and preprocessor lines, each run of white space a blank.
+    fn declarations() -> String {
+        let mut text = String::new();
+        let mut rest = HEADER;
+        while let Some((before, comment)) = rest.split_once("/*") {
+            text.push_str(before);
+            rest = comment.split_once("*/").expect("an end of the comment").1;
+        }
+        text.push_str(rest);
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn the_header_declares_every_function_as_it_is() {
+        let declarations = declarations();
+        for signature in SIGNATURES {
+            let declared = signature.to_string();
+            assert!(declarations.contains(&declared), "{declared}");
+        }
+        // Nothing else: every other "MPI_X(" is a type's.
+        let calls = declarations.matches("(").count();
+        let pointers = declarations.matches("void MPI_").count();
+        assert_eq!(calls, SIGNATURES.len() + pointers);
+    }
+
+    #[test]
+    fn every_function_is_found_by_its_name() {
+        let sources = [
+            include_str!("buffered.rs"),
+            include_str!("collectives.rs"),
+            include_str!("communicators.rs"),
+            include_str!("completion.rs"),
+            include_str!("environment.rs"),
+            include_str!("errors.rs"),
+            include_str!("groups.rs"),
+            include_str!("persistent.rs"),
+            include_str!("point_to_point.rs"),
+            include_str!("several.rs"),
+            include_str!("topologies.rs"),
+        ];
+        let mut found: Vec<&str> = sources
+            .iter()
+            .flat_map(|source| source.split("extern \"C\" fn ").skip(1))
+            .filter_map(|rest| rest.split_once('('))
+            .map(|(name, _)| name)
+            .filter(|name| name.starts_with("MPI_"))
+            .collect();
+        let mut listed: Vec<&str> = SIGNATURES.iter().map(|signature| signature.name).collect();
+        found.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(found, listed);
+    }
+
+    #[test]
+    fn every_function_says_where_it_is_described() {
+        for Signature { name, section, .. } in SIGNATURES {
+            let parts: Vec<u32> = section.split('.').flat_map(str::parse).collect();
+            assert!((2..=3).contains(&parts.len()), "{name}: {section}");
+            assert!((3..=12).contains(&parts[0]), "{name}: {section}");
+        }
+    }
+}
