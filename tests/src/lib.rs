@@ -15,6 +15,7 @@
 mod cluster;
 pub mod explore;
 pub mod measure;
+mod panic;
 pub mod sim;
 
 pub use cluster::{Cluster, Failure, Job, Node, NodeReport};

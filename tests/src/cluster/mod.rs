@@ -17,6 +17,8 @@ use net_torus::{Chunk, Router, Shape, Sizes, Torus};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
+use crate::panic;
+
 /// Nanoseconds of virtual time that one step of one node takes.
 const STEP_NS: u64 = 1_000;
 
@@ -467,11 +469,7 @@ fn run_process(
         }
         Err(payload) => {
             if !payload.is::<Over>() {
-                let message = payload
-                    .downcast_ref::<String>()
-                    .cloned()
-                    .or_else(|| payload.downcast_ref::<&str>().map(|&s| s.to_owned()))
-                    .unwrap_or_default();
+                let message = panic::words(payload.as_ref());
                 shared.fail(Failure::Panic {
                     rank: rank as u32,
                     message,

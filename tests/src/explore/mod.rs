@@ -3,6 +3,7 @@
 //! ```text
 //!   cases.rs    the table: names, cases, what must be found and in how many states
 //!   case.rs     one case: the nodes' programs, their memory, what is broken
+//!   background.rs   rows of the table in a thread beside something else
 //!   search.rs   depth-first search over the states of a system
 //!   system.rs   a case as a transition system       steps.rs   its steps, and those that are enough
 //!   memo.rs     what the steps of each node lead to, found out once
@@ -10,6 +11,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod background;
 pub mod case;
 pub mod cases;
 mod memo;
@@ -19,6 +21,7 @@ pub mod search;
 mod steps;
 pub mod system;
 
+pub use background::{Background, Finding, Progress};
 pub use case::{Case, PER_SENDER, SENDERS};
 pub use cases::{Expected, Row, Surprise};
 pub use search::{Counterexample, Explored, MOST_STATES, Unfinished, Watch, explore, unwatched};

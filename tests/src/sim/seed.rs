@@ -12,6 +12,7 @@ use super::check::Violation;
 use super::job::{Job, Report, Setup};
 use super::net::{Capacity, Order};
 use super::program::{Plan, Program};
+use crate::panic;
 
 /// Request slots are bounded to a multiple of this, a multiple of what the pool grows by.
 const SLOTS: usize = 32;
@@ -82,13 +83,7 @@ impl Seeded {
             setup: self.setup.clone(),
         };
         let report = catch_unwind(AssertUnwindSafe(|| job.run()))
-            .map_err(|payload| {
-                let text = payload
-                    .downcast_ref::<String>()
-                    .cloned()
-                    .or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()));
-                Failure::Panic(text.unwrap_or_default())
-            })?
+            .map_err(|payload| Failure::Panic(panic::words(payload.as_ref())))?
             .map_err(Failure::Violation)?;
         match report.short.clone() {
             Some(short) if self.setup.request_slots == usize::MAX => {

@@ -1,0 +1,185 @@
+//! Rows of the table explored one after the other in a thread of their own, beside something else.
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{Builder, JoinHandle};
+
+use super::cases::{Row, Surprise};
+use super::search::{Explored, Unfinished};
+use crate::panic;
+
+/// What has become of a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The row's name.
+    pub name: String,
+    /// It has been explored to its end, as it must, or something else has come of it.
+    pub result: Result<Explored, Surprise>,
+}
+
+/// The row that is being explored when it is asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// The row's name.
+    pub name: String,
+    /// How far it is.
+    pub explored: Explored,
+}
+
+enum Event {
+    Finding(Finding),
+    Progress(Progress),
+}
+
+/// Explorations under way. They end when they are dropped, and with the process.
+#[derive(Debug)]
+pub struct Background {
+    events: Receiver<Event>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    progress: Option<Progress>,
+}
+
+impl Background {
+    /// Begins with the first of the rows. Does not wait.
+    ///
+    /// # Errors
+    /// When the host has no thread for it.
+    pub fn begin(rows: Vec<Row>) -> io::Result<Background> {
+        let (sender, events) = mpsc::channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = Builder::new()
+            .name("exploration".into())
+            .spawn(move || explore_rows(&rows, &sender, &stopped))?;
+        Ok(Background {
+            events,
+            stop,
+            thread: Some(thread),
+            progress: None,
+        })
+    }
+
+    /// What has been found since it was last asked for. Does not wait.
+    pub fn findings(&mut self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for event in self.events.try_iter() {
+            match event {
+                Event::Finding(finding) => {
+                    self.progress = None;
+                    findings.push(finding);
+                }
+                Event::Progress(progress) => self.progress = Some(progress),
+            }
+        }
+        findings
+    }
+
+    /// The row that is being explored, as of the last [`Background::findings`].
+    pub fn progress(&self) -> Option<&Progress> {
+        self.progress.as_ref()
+    }
+
+    /// Nothing is left to be explored.
+    pub fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Stops, waits until it has stopped (a fraction of a second), and gives the last findings.
+    ///
+    /// # Errors
+    /// The words of the panic that ended it, if one did.
+    pub fn end(mut self) -> Result<Vec<Finding>, String> {
+        self.join()?;
+        Ok(self.findings())
+    }
+
+    fn join(&mut self) -> Result<(), String> {
+        self.stop.store(true, Ordering::Relaxed);
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Err(payload)) => Err(panic::words(payload.as_ref())),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.join();
+    }
+}
+
+fn explore_rows(rows: &[Row], events: &Sender<Event>, stopped: &AtomicBool) {
+    for row in rows {
+        let name = || row.name.clone();
+        let result = row.explore(&mut |&explored| {
+            let progress = Progress {
+                name: name(),
+                explored,
+            };
+            // Without a receiver there is nothing to explore for.
+            match events.send(Event::Progress(progress)) {
+                Ok(()) if !stopped.load(Ordering::Relaxed) => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            }
+        });
+        if let Err(Surprise::Unfinished(Unfinished::Stopped(_))) = result {
+            return;
+        }
+        let finding = Finding {
+            name: name(),
+            result,
+        };
+        if events.send(Event::Finding(finding)).is_err() || stopped.load(Ordering::Relaxed) {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cases;
+    use super::*;
+
+    #[test]
+    fn rows_are_explored_to_their_end_and_what_is_broken_is_found() {
+        let rows = vec![
+            cases::one_sender().swap_remove(0),
+            cases::without_rule_b().swap_remove(0),
+        ];
+        let mut background = Background::begin(rows).expect("a thread");
+        let mut findings = Vec::new();
+        while !background.is_over() {
+            findings.extend(background.findings());
+            std::thread::yield_now();
+        }
+        findings.extend(background.end().expect("no panic"));
+        let results: Vec<_> = findings.iter().map(|finding| &finding.result).collect();
+        assert!(
+            matches!(
+                results[..],
+                [
+                    Ok(Explored { states: 2_214, .. }),
+                    Err(Surprise::Unfinished(Unfinished::Broken(_)))
+                ]
+            ),
+            "{findings:?}"
+        );
+    }
+
+    #[test]
+    fn an_exploration_that_would_take_hours_can_be_ended() {
+        let rows = cases::three_senders_of_two_messages();
+        let mut background = Background::begin(rows).expect("a thread");
+        while background.progress().is_none() {
+            assert_eq!(background.findings(), []);
+            std::thread::yield_now();
+        }
+        assert!(!background.is_over());
+        assert_eq!(background.end(), Ok(Vec::new()));
+    }
+}

@@ -1,0 +1,12 @@
+//! Panics that are caught.
+#![forbid(unsafe_code)]
+
+use std::any::Any;
+
+/// What a panic said.
+pub(crate) fn words(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied())
+        .unwrap_or_default()
+        .to_owned()
+}
