@@ -163,6 +163,7 @@ groups! {
     not_light
     light_among_others
     cancelled_sends
+    cancelled_receives
     few_bits_of_age
     matched_records_are_no_release
     no_age

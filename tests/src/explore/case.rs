@@ -7,13 +7,33 @@ use net_torus::Shape;
 
 use super::rules::Rules;
 
+/// What a receive asks for: a source (a rank from 1 on) and a tag, either `None` for any.
+pub type Asked = (Option<u32>, Option<Tag>);
+
+/// A call of the receiver's program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Call {
+    /// MPI_Irecv.
+    Receive(Asked),
+    /// MPI_Cancel of the receive that the call of this number has started, and MPI_Wait if it was in time.
+    CancelReceive(usize),
+    /// MPI_Irecv, if the receive that call `of` has started was cancelled in time: whoever has lost no message
+    /// has none to receive again.
+    ReceiveInstead {
+        /// Which call.
+        of: usize,
+        /// What is asked for now.
+        asked: Asked,
+    },
+}
+
 /// What is explored.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// By sender: the tags of its messages, in order.
     pub senders: Vec<Vec<Tag>>,
-    /// The receives, in order: source (a rank from 1 on) and tag, either `None` for any.
-    pub receives: Vec<(Option<u32>, Option<Tag>)>,
+    /// The receiver's calls, in order.
+    pub receiver: Vec<Call>,
     /// Bytes of each message, at least 1.
     pub len: usize,
     /// Synchronous or standard sends.
@@ -43,14 +63,10 @@ pub struct Case {
 impl Case {
     /// Messages of these tags by sender, received in this order; one byte each, sound rules, a transport
     /// that keeps its promises.
-    pub fn new(
-        senders: &[&[Tag]],
-        receives: &[(Option<u32>, Option<Tag>)],
-        mpi_memory: usize,
-    ) -> Case {
+    pub fn new(senders: &[&[Tag]], receives: &[Asked], mpi_memory: usize) -> Case {
         Case {
             senders: senders.iter().map(|tags| tags.to_vec()).collect(),
-            receives: receives.to_vec(),
+            receiver: receives.iter().copied().map(Call::Receive).collect(),
             len: 1,
             mode: Mode::Standard,
             synchronous: None,
@@ -92,19 +108,22 @@ impl Case {
     /// Calls that a rank makes.
     pub fn calls(&self, rank: u8) -> usize {
         match rank {
-            0 => self.receives.len(),
+            0 => self.receiver.len(),
             sender => self.senders[usize::from(sender) - 1].len(),
         }
     }
 
-    /// What a receive asks for.
-    pub fn pattern(&self, receive: usize) -> Pattern {
-        let (source, tag) = self.receives[receive];
-        Pattern {
+    /// What a call of the receiver asks for, if it starts a receive.
+    pub fn pattern(&self, call: usize) -> Option<Pattern> {
+        let (source, tag) = match self.receiver[call] {
+            Call::Receive(asked) | Call::ReceiveInstead { asked, .. } => asked,
+            Call::CancelReceive(_) => return None,
+        };
+        Some(Pattern {
             source,
             tag,
             context: 0,
-        }
+        })
     }
 
     /// The senders' ranks.

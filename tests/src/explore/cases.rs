@@ -11,7 +11,7 @@ use std::fmt;
 use mpi_adi::envelope::Tag;
 use mpi_adi::request::Mode;
 
-use super::case::Case;
+use super::case::{Asked, Call, Case};
 use super::rules::Rules;
 use super::search::{Explored, MOST_STATES, Unfinished, Watch, explore};
 use super::system::{END, EXPECTED, ORDER, System};
@@ -155,12 +155,10 @@ const NOT_LIGHT: Rules = Rules {
     ..Rules::SOUND
 };
 
-type Source = Option<u32>;
-
-const ANY: (Source, Option<Tag>) = (None, None);
+const ANY: Asked = (None, None);
 
 /// Receives from rank 1.
-fn from_one(tags: &[Tag]) -> Vec<(Source, Option<Tag>)> {
+fn from_one(tags: &[Tag]) -> Vec<Asked> {
     tags.iter().map(|&tag| (Some(1), Some(tag))).collect()
 }
 
@@ -452,6 +450,42 @@ pub fn cancelled_sends() -> Vec<Row> {
             };
             let name = format!("1 x 3, {cancel} cancelled, {memory} bytes");
             rows.push(Row::holds(name, case, count));
+        }
+    }
+    rows
+}
+
+/// Two messages of tags 1 and 2, and a receive for the second one that is cancelled. The slot of its request is
+/// used `reuses` times more, then a receive that takes any message has it. Whatever asks for the cancelled
+/// receive may still be under way then, and must not be taken for the new one.
+fn cancelled_receive(reuses: usize, mpi_memory: usize) -> Case {
+    let mut receiver = vec![Call::Receive((None, Some(2))), Call::CancelReceive(0)];
+    for _ in 0..reuses {
+        // Of a tag that is not sent.
+        receiver.push(Call::Receive((None, Some(3))));
+        receiver.push(Call::CancelReceive(receiver.len() - 1));
+    }
+    receiver.push(Call::ReceiveInstead { of: 0, asked: ANY });
+    receiver.push(Call::Receive(ANY));
+    Case {
+        receiver,
+        ..Case::new(&[&[1, 2]], &[], mpi_memory)
+    }
+}
+
+/// The name of a receive that was cancelled is not taken for that of a later one. With names of so many bits
+/// that the last of these receives has the first one's again, it is.
+pub fn cancelled_receives() -> Vec<Row> {
+    let counts = [
+        (NONE, [[864, 533], [1_348, 745], [2_529, 1_167]]),
+        (ONE, [[932, 541], [1_232, 691], [1_783, 925]]),
+        (TWO, [[245, 170], [398, 258], [743, 432]]),
+    ];
+    let mut rows = Vec::new();
+    for (memory, counts) in counts {
+        for (reuses, count) in [0, 1, 3].into_iter().zip(counts) {
+            let name = format!("1 x 2, a receive cancelled, {reuses} others, {memory} bytes");
+            rows.push(Row::holds(name, cancelled_receive(reuses, memory), count));
         }
     }
     rows

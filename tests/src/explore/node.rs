@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use mpi_adi::envelope::Envelope;
+use mpi_adi::envelope::{Envelope, Pattern};
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::protocol::{Age, Rules as _};
 use mpi_adi::request::{Mode, RequestId};
@@ -15,7 +15,7 @@ use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
 
 use super::Device;
-use super::case::{Case, PER_SENDER, SENDERS};
+use super::case::{Call, Case, PER_SENDER, SENDERS};
 use super::system::{EXPECTED, MEMORY, ORDER};
 
 /// The sender that cancels.
@@ -151,8 +151,8 @@ pub struct Node {
     rank: u8,
     adi: Device,
     bytes: Bytes,
-    /// Requests of the calls made so far, in order.
-    calls: Vec<RequestId>,
+    /// By call made so far, in order: the request that it has started, unless that was cancelled.
+    calls: Vec<Option<RequestId>>,
     /// A sender's names for its messages under way, by message. What it calls them makes no difference, so
     /// under way they have their numbers for names.
     names: Vec<u32>,
@@ -205,7 +205,7 @@ impl Node {
                 if !node.may_cancel(case) {
                     return None;
                 }
-                let id = node.calls[case.cancel?];
+                let id = node.calls[case.cancel?]?;
                 node.adi.cancel(id);
                 node.cancelled = true;
             }
@@ -273,26 +273,54 @@ impl Node {
     }
 
     fn call(&mut self, case: &Case) {
-        let at = self.calls.len();
-        let span = Span::model(at, case.len);
-        let id = if self.rank == 0 {
-            self.bytes.0.push(EMPTY);
-            self.adi.irecv(&mut self.bytes, case.pattern(at), span)
-        } else {
-            let sender = self.rank - 1;
-            self.bytes.0.push(sender * PER_SENDER + at as u8);
-            let to = SendTo {
-                dest: 0,
-                tag: case.senders[usize::from(sender)][at],
-                context: 0,
-                mode: match case.synchronous == Some(at) {
-                    true => Mode::Synchronous,
-                    false => case.mode,
-                },
-            };
-            self.adi.isend(to, span)
+        let id = match self.rank {
+            0 => self.call_of_receiver(case),
+            rank => Some(self.send(case, rank - 1)),
         };
-        self.calls.push(id.expect("the host's memory"));
+        self.calls.push(id);
+    }
+
+    fn send(&mut self, case: &Case, sender: u8) -> RequestId {
+        let at = self.calls.len();
+        self.bytes.0.push(sender * PER_SENDER + at as u8);
+        let to = SendTo {
+            dest: 0,
+            tag: case.senders[usize::from(sender)][at],
+            context: 0,
+            mode: match case.synchronous == Some(at) {
+                true => Mode::Synchronous,
+                false => case.mode,
+            },
+        };
+        let id = self.adi.isend(to, Span::model(at, case.len));
+        id.expect("the host's memory")
+    }
+
+    fn call_of_receiver(&mut self, case: &Case) -> Option<RequestId> {
+        let at = self.calls.len();
+        self.bytes.0.push(EMPTY);
+        match case.receiver[at] {
+            Call::CancelReceive(call) => {
+                let id = self.calls[call].expect("a receive that is cancelled once");
+                if self.adi.cancel(id) {
+                    self.adi.test(id).expect("cancelled, so complete");
+                    self.calls[call] = None;
+                }
+                return None;
+            }
+            Call::ReceiveInstead { of, .. } if self.calls[of].is_some() => return None,
+            Call::Receive(_) | Call::ReceiveInstead { .. } => {}
+        }
+        let pattern = case.pattern(at)?;
+        let span = Span::model(at, case.len);
+        let id = self.adi.irecv(&mut self.bytes, pattern, span);
+        Some(id.expect("the host's memory"))
+    }
+
+    /// The requests under way or done, with their calls.
+    fn requests(&self) -> impl Iterator<Item = (usize, RequestId)> {
+        let calls = self.calls.iter().enumerate();
+        calls.filter_map(|(at, &id)| Some((at, id?)))
     }
 
     /// Its program has a call to make.
@@ -333,8 +361,8 @@ impl Node {
         self.adi.hash(&mut bytes);
         self.broken(case).hash(&mut bytes);
         self.received(case).hash(&mut bytes);
-        for &id in &self.calls {
-            self.adi.is_done(id).hash(&mut bytes);
+        for id in &self.calls {
+            id.map(|id| self.adi.is_done(id)).hash(&mut bytes);
         }
         // An answer that names a message as a light one may make others enter the queue.
         for &name in &self.names {
@@ -359,8 +387,8 @@ impl Node {
     fn received(&self, case: &Case) -> Vec<u8> {
         let mut bytes = self.bytes.0.clone();
         if self.rank == 0 {
-            let done: Vec<_> = (0..bytes.len())
-                .map(|at| self.adi.is_done(self.calls[at]).then(|| case.pattern(at)))
+            let done: Vec<Option<Pattern>> = (0..bytes.len())
+                .map(|at| case.pattern(at).filter(|_| self.is_done(at)))
                 .collect();
             let mut rest = &mut bytes[..];
             for run in done.chunk_by(|a, b| a.is_some() && a == b) {
@@ -395,50 +423,75 @@ impl Node {
         let adi = &self.adi;
         !self.may_call(case)
             && self.cancelled
-            && self.calls.iter().all(|&id| adi.is_done(id))
+            && self.requests().all(|(_, id)| adi.is_done(id))
             && adi.is_quiet()
             && adi.region().used_bytes() == 0
+    }
+
+    /// The call has started a request that is done.
+    fn is_done(&self, call: usize) -> bool {
+        self.calls[call].is_some_and(|id| self.adi.is_done(id))
     }
 
     /// Every receive that is done got a message that it asked for, whole and once, with its status, and none
     /// that overtook another (MPI-3.1 section 3.5).
     fn is_in_order(&self, case: &Case) -> bool {
-        let done: Vec<(usize, u8, Envelope)> = self
-            .calls
-            .iter()
-            .zip(&self.bytes.0)
-            .enumerate()
-            .filter(|&(_, (&id, _))| self.adi.is_done(id))
-            .map(|(receive, (_, &byte))| {
-                let nobody = Envelope {
-                    source: 0,
-                    tag: 0,
-                    context: 1,
-                };
-                (receive, byte, case.message(byte).unwrap_or(nobody))
+        let unknown = Envelope {
+            source: 0,
+            tag: 0,
+            context: 1,
+        };
+        let done: Vec<Received> = self
+            .requests()
+            .filter(|&(_, id)| self.adi.is_done(id))
+            .filter_map(|(call, id)| {
+                let byte = self.bytes.0[call];
+                Some(Received {
+                    call,
+                    id,
+                    pattern: case.pattern(call)?,
+                    byte,
+                    envelope: case.message(byte).unwrap_or(unknown),
+                })
             })
             .collect();
-        done.iter().all(|&(receive, byte, envelope)| {
-            let request = self
-                .adi
-                .requests()
-                .get(self.calls[receive])
-                .expect("not yet freed");
-            let said = Envelope {
-                source: request.peer.unwrap_or(0),
-                tag: request.tag.unwrap_or(0),
-                context: request.context,
-            };
-            case.pattern(receive).matches(&envelope)
-                && said == envelope
-                && request.length as usize == case.len
-                && done.iter().all(|&(later, other, of)| {
-                    let same = envelope.source == of.source;
-                    later <= receive
-                        || (other != byte
-                            && !(same && other < byte && case.pattern(receive).matches(&of)))
-                })
+        done.iter().all(|received| {
+            self.is_as_asked(case, received)
+                && done.iter().all(|later| !received.comes_out_of_turn(later))
         })
+    }
+
+    /// A receive has what it asked for, and its status says so.
+    fn is_as_asked(&self, case: &Case, received: &Received) -> bool {
+        let request = self.adi.requests().get(received.id);
+        let request = request.expect("not yet freed");
+        let said = Envelope {
+            source: request.peer.unwrap_or(0),
+            tag: request.tag.unwrap_or(0),
+            context: request.context,
+        };
+        received.pattern.matches(&received.envelope)
+            && said == received.envelope
+            && request.length as usize == case.len
+    }
+}
+
+/// What a receive that is done has got.
+struct Received {
+    call: usize,
+    id: RequestId,
+    pattern: Pattern,
+    byte: u8,
+    envelope: Envelope,
+}
+
+impl Received {
+    /// A later receive has got the same message, or an earlier one that this receive asked for.
+    fn comes_out_of_turn(&self, later: &Received) -> bool {
+        let is_earlier = self.envelope.source == later.envelope.source
+            && later.byte < self.byte
+            && self.pattern.matches(&later.envelope);
+        later.call > self.call && (later.byte == self.byte || is_earlier)
     }
 }
 
