@@ -16,6 +16,7 @@ mod cluster;
 pub mod explore;
 pub mod measure;
 mod panic;
+pub mod random;
 pub mod sim;
 
 pub use cluster::{Cluster, Failure, Job, Node, NodeReport};

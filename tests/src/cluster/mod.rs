@@ -14,10 +14,9 @@ use mpi_adi::memory::{RawMemory, UserMemory};
 use mpi_adi::{Adi, Config, Memory, Stats};
 use net_torus::sim::{SimLink, wire_torus};
 use net_torus::{Chunk, Router, Shape, Sizes, Torus};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
 
 use crate::panic;
+use crate::random::{Random, Stream};
 
 /// Nanoseconds of virtual time that one step of one node takes.
 const STEP_NS: u64 = 1_000;
@@ -108,7 +107,7 @@ enum Phase {
 }
 
 struct Schedule {
-    random: SmallRng,
+    random: Random,
     holder: usize,
     phases: Vec<Phase>,
     /// Nodes that were tried since anything moved last.
@@ -190,11 +189,11 @@ impl Shared<'_> {
                 drop(schedule);
                 return self.fail(failure);
             }
-            let next = waiting[schedule.random.random_range(0..waiting.len())];
+            let next = waiting[schedule.random.index(waiting.len())];
             let interrupt = match schedule.phases[next] {
                 Phase::Finished => true,
                 Phase::Asleep => false,
-                Phase::Computing => schedule.random.random_bool(0.5),
+                Phase::Computing => schedule.random.chance(0.5),
             };
             if !interrupt {
                 schedule.holder = next;
@@ -283,7 +282,7 @@ impl Kernel for NodeKernel<'_, '_> {
 impl Env for Node<'_, '_> {
     fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
         let _inside = self.inside.borrow_mut();
-        let yields = lock(&self.shared.schedule).random.random_bool(0.2);
+        let yields = lock(&self.shared.schedule).random.chance(0.2);
         if yields {
             self.shared.pass(self.rank, Phase::Computing);
         }
@@ -403,7 +402,7 @@ impl Cluster {
             })
             .collect();
         let schedule = Schedule {
-            random: SmallRng::seed_from_u64(self.seed),
+            random: Random::new(self.seed, Stream::Cluster),
             holder: usize::MAX,
             phases: vec![Phase::Computing; nodes],
             tried: vec![false; nodes],

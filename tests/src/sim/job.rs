@@ -7,14 +7,13 @@ use mpi_adi::request::RequestId;
 use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Config, Memory, NoMemory, Outcome, Stats};
 use net_torus::{Shape, Sizes};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
 
 use super::check::{self, Violation};
 use super::memory::Buffers;
 use super::net::{Capacity, Carrier, Net, Order};
 use super::program::{Op, Program};
 use super::torus::{Machine, Room};
+use crate::random::{Random, Stream};
 
 /// How a job is run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -441,11 +440,11 @@ struct Tempo {
 }
 
 impl Tempo {
-    fn draw(random: &mut SmallRng) -> Tempo {
-        let weight = |random: &mut SmallRng| [1, 1, 3, 10, 40][random.random_range(0..5)];
-        let mask = |random: &mut SmallRng| match random.random_range(0..4) {
-            0 => random.random::<u64>(),
-            1 => random.random::<u64>() & random.random::<u64>(),
+    fn draw(random: &mut Random) -> Tempo {
+        let weight = |random: &mut Random| random.pick(&[1, 1, 3, 10, 40]);
+        let mask = |random: &mut Random| match random.below(4) {
+            0 => random.bits(),
+            1 => random.bits() & random.bits(),
             _ => 0,
         };
         Tempo {
@@ -454,7 +453,7 @@ impl Tempo {
             step: weight(random),
             asleep: mask(random),
             paused: mask(random),
-            burst: [1, 1, 2, 4, 64][random.random_range(0..5)],
+            burst: random.pick(&[1, 1, 2, 4, 64]),
         }
     }
 }
@@ -559,7 +558,7 @@ fn schedule(
     setup: &Setup,
     limit: u64,
 ) -> Result<(u64, Option<Short>), Violation> {
-    let random = &mut SmallRng::seed_from_u64(setup.seed);
+    let random = &mut Random::new(setup.seed, Stream::Schedule);
     let mut tempo = Tempo::draw(random);
     let mut steps = 0;
     let mut in_vain = 0;
@@ -568,23 +567,23 @@ fn schedule(
         if steps > limit {
             return Err(Violation::Endless { steps });
         }
-        if steps % 64 == 0 && random.random_bool(0.3) {
+        if steps % 64 == 0 && random.chance(0.3) {
             tempo = Tempo::draw(random);
         }
-        if setup.lends > 0 && random.random_bool(0.02) {
-            let at = random.random_range(0..processes.len());
-            processes[at].change_heap(random.random_range(0..=setup.lends));
+        if setup.lends > 0 && random.chance(0.02) {
+            let at = random.index(processes.len());
+            processes[at].change_heap(random.below(setup.lends + 1));
         }
-        let drawn = random.random_range(0..tempo.deliver + tempo.poll + tempo.step);
+        let drawn = random.below(tempo.deliver + tempo.poll + tempo.step);
         let moved = if drawn < tempo.deliver {
             net.deliver(random, tempo.paused)
         } else {
-            let at = random.random_range(0..processes.len());
+            let at = random.index(processes.len());
             if tempo.asleep >> (at % 64) & 1 != 0 {
                 false
             } else if drawn < tempo.deliver + tempo.poll {
-                let take = random.random_range(0..=tempo.burst);
-                let inject = random.random_range(0..=tempo.burst);
+                let take = random.index(tempo.burst + 1);
+                let inject = random.index(tempo.burst + 1);
                 poll(&mut processes[at], net, take, inject)
             } else {
                 processes[at].step(records)?

@@ -6,15 +6,14 @@ use mpi_adi::Adi;
 use msg_layer::port::BODY_BYTES;
 use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
-use rand::Rng;
-use rand::rngs::SmallRng;
 
 use super::memory::Buffers;
+use crate::random::Random;
 
 /// What is between the devices of a job.
 pub trait Carrier {
     /// Moves something, drawn by `random`, unless it belongs to what is `paused` now; false when nothing moved.
-    fn deliver(&mut self, random: &mut SmallRng, paused: u64) -> bool;
+    fn deliver(&mut self, random: &mut Random, paused: u64) -> bool;
 
     /// Moves what can be moved; false when there is nothing.
     fn deliver_all(&mut self) -> bool;
@@ -113,11 +112,11 @@ impl Net {
     }
 
     /// One packet arrives, drawn by `random`; false when there is none or no room for the one drawn.
-    pub fn deliver(&mut self, random: &mut SmallRng, paused: u64) -> bool {
+    pub fn deliver(&mut self, random: &mut Random, paused: u64) -> bool {
         if self.active.is_empty() {
             return false;
         }
-        let at = random.random_range(0..self.active.len());
+        let at = random.index(self.active.len());
         let channel = self.active[at];
         if paused >> (channel % 64) & 1 != 0 {
             return false;
@@ -131,9 +130,9 @@ impl Net {
     }
 
     /// The channel's packet that comes next: an unordered packet may pass others (and others it).
-    fn overtaking(&self, channel: usize, random: &mut SmallRng) -> usize {
+    fn overtaking(&self, channel: usize, random: &mut Random) -> usize {
         let queue = &self.channels[channel];
-        let drawn = random.random_range(0..queue.len().min(8));
+        let drawn = random.index(queue.len().min(8));
         let is_first_of_its_kind = || queue.iter().take(drawn).all(|packet| packet.unordered);
         if queue[drawn].unordered || is_first_of_its_kind() {
             drawn
@@ -193,7 +192,7 @@ impl Net {
 }
 
 impl Carrier for Net {
-    fn deliver(&mut self, random: &mut SmallRng, paused: u64) -> bool {
+    fn deliver(&mut self, random: &mut Random, paused: u64) -> bool {
         Net::deliver(self, random, paused)
     }
 

@@ -12,11 +12,10 @@
 //! [`match_in_order`] finds; the program says which message each of them must receive. Receives from any
 //! source leave it to the checker to say whether what they received is legal.
 
-use mpi_adi::envelope::{Context, Envelope, Pattern, Rank};
+use mpi_adi::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use mpi_adi::request::Mode;
-use rand::rngs::SmallRng;
-use rand::seq::{IndexedRandom, SliceRandom};
-use rand::{Rng, SeedableRng};
+
+use crate::random::{Random, Stream};
 
 /// A message, named by its place in [`Program::messages`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -129,13 +128,11 @@ const UNUSED: Context = 9;
 impl Plan {
     /// A plan drawn from `seed`.
     pub fn draw(seed: u64) -> Plan {
-        let mut random = SmallRng::seed_from_u64(seed ^ 0x706C_616E);
+        let mut random = Random::new(seed, Stream::Plan);
         let r = &mut random;
-        let ranks = *[2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 1].choose(r).expect("ranks");
-        let messages = *[2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 40, 100]
-            .choose(r)
-            .expect("counts");
-        let sizes = match r.random_range(0..8) {
+        let ranks = r.pick(&[2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 1]);
+        let messages = r.pick(&[2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 40, 100]);
+        let sizes = match r.below(8) {
             0 => vec![8],
             1 => vec![0],
             2 => vec![225, 600],
@@ -147,24 +144,22 @@ impl Plan {
         Plan {
             ranks,
             messages,
-            tags: *[1, 1, 2, 3, 8, 40].choose(r).expect("tags"),
+            tags: r.pick(&[1, 1, 2, 3, 8, 40]),
             sizes,
-            any_source: *some.choose(r).expect("parts"),
-            any_tag: *some.choose(r).expect("parts"),
-            synchronous: *[0.0, 0.0, 0.2, 1.0].choose(r).expect("parts"),
-            probing: *[0.0, 0.0, 0.0, 0.3, 1.0].choose(r).expect("parts"),
-            cancelling: *[0.0, 0.0, 0.0, 0.3, 1.0].choose(r).expect("parts"),
-            noise: r.random_bool(0.3),
-            blocking: *some.choose(r).expect("parts"),
-            shape: *[
+            any_source: r.pick(&some),
+            any_tag: r.pick(&some),
+            synchronous: r.pick(&[0.0, 0.0, 0.2, 1.0]),
+            probing: r.pick(&[0.0, 0.0, 0.0, 0.3, 1.0]),
+            cancelling: r.pick(&[0.0, 0.0, 0.0, 0.3, 1.0]),
+            noise: r.chance(0.3),
+            blocking: r.pick(&some),
+            shape: r.pick(&[
                 Arrangement::Random,
                 Arrangement::Random,
                 Arrangement::Reverse,
                 Arrangement::Late,
                 Arrangement::Lockstep,
-            ]
-            .choose(r)
-            .expect("shapes"),
+            ]),
         }
     }
 }
@@ -213,7 +208,7 @@ const STEP: f64 = 1e-9;
 
 struct Draw<'a> {
     plan: &'a Plan,
-    random: SmallRng,
+    random: Random,
     messages: Vec<Message>,
     sent: Vec<f64>,
     receives: Vec<Receive>,
@@ -225,7 +220,7 @@ impl<'a> Draw<'a> {
     fn new(plan: &'a Plan, seed: u64) -> Self {
         Draw {
             plan,
-            random: SmallRng::seed_from_u64(seed ^ 0x7072_6F67),
+            random: Random::new(seed, Stream::Program),
             messages: Vec::new(),
             sent: Vec::new(),
             receives: Vec::new(),
@@ -262,32 +257,32 @@ impl<'a> Draw<'a> {
         let plan = self.plan;
         let r = &mut self.random;
         // Now and then everybody sends to one.
-        let sink = r.random_bool(0.4).then(|| r.random_range(0..plan.ranks));
+        let sink = r.chance(0.4).then(|| r.below(plan.ranks));
         for _ in 0..plan.messages {
-            let context = if r.random_bool(plan.any_source) {
-                *[ANY_SOURCE, ANY_AT_ALL].choose(r).expect("contexts")
+            let context = if r.chance(plan.any_source) {
+                r.pick(&[ANY_SOURCE, ANY_AT_ALL])
             } else {
-                *NAMED.choose(r).expect("contexts")
+                r.pick(&NAMED)
             };
             let envelope = Envelope {
-                source: r.random_range(0..plan.ranks),
-                tag: r.random_range(0..plan.tags),
+                source: r.below(plan.ranks),
+                tag: r.below(plan.tags as u32) as Tag,
                 context,
             };
-            let mode = if r.random_bool(plan.synchronous) {
+            let mode = if r.chance(plan.synchronous) {
                 Mode::Synchronous
             } else {
                 Mode::Standard
             };
-            let len = *plan.sizes.choose(r).expect("sizes");
-            let dest = sink.unwrap_or_else(|| r.random_range(0..plan.ranks));
+            let len = r.pick(&plan.sizes);
+            let dest = sink.unwrap_or_else(|| r.below(plan.ranks));
             self.messages.push(Message {
                 envelope,
                 dest,
                 len,
                 mode,
             });
-            self.sent.push(r.random());
+            self.sent.push(r.part());
         }
         // The checker tells messages apart by their bytes: the first four, or else by their length.
         for at in 0..self.messages.len() {
@@ -311,12 +306,12 @@ impl<'a> Draw<'a> {
             let r = &mut self.random;
             let sent = self.sent[at];
             let mut posted = match plan.shape {
-                Arrangement::Random => r.random(),
+                Arrangement::Random => r.part(),
                 Arrangement::Reverse => 2.0 - sent,
                 Arrangement::Late => 1.0 + sent,
                 Arrangement::Lockstep => sent + STEP,
             };
-            if plan.shape != Arrangement::Lockstep && r.random_bool(0.1) {
+            if plan.shape != Arrangement::Lockstep && r.chance(0.1) {
                 posted = sent + STEP;
             }
             let Envelope {
@@ -359,7 +354,7 @@ impl<'a> Draw<'a> {
         let exact: Vec<Pattern> = receives.iter().map(|&r| self.receives[r].pattern).collect();
         let mut patterns = exact.clone();
         for pattern in &mut patterns {
-            if self.random.random_bool(self.plan.any_tag) {
+            if self.random.chance(self.plan.any_tag) {
                 pattern.tag = None;
             }
         }
@@ -401,23 +396,23 @@ impl<'a> Draw<'a> {
     }
 
     fn capacity(&mut self, longest: usize) -> usize {
-        match self.random.random_range(0..10) {
+        match self.random.below(10) {
             0 => longest + 100,
             // Too short by a little; at least four bytes, by which the checker tells messages apart.
-            1 if longest > 4 => self.random.random_range(4..longest),
+            1 if longest > 4 => 4 + self.random.index(longest - 4),
             _ => longest,
         }
     }
 
     fn wait(&mut self, start: f64, earliest: f64, rank: Rank, op: Op) {
         let r = &mut self.random;
-        let time = if r.random_bool(self.plan.blocking) {
+        let time = if r.chance(self.plan.blocking) {
             earliest.max(start + STEP / 4.0)
         } else {
-            match r.random_range(0..3) {
+            match r.below(3) {
                 0 => return, // Left to the final MPI_Waitall.
                 1 => earliest + STEP,
-                _ => earliest + r.random::<f64>(),
+                _ => earliest + r.part(),
             }
         };
         self.events.push(Event { time, rank, op });
@@ -425,7 +420,7 @@ impl<'a> Draw<'a> {
 
     fn add_send(&mut self, message: usize, earliest: f64) {
         let (rank, start) = (self.messages[message].envelope.source, self.sent[message]);
-        let op = if self.random.random_bool(self.plan.cancelling) {
+        let op = if self.random.chance(self.plan.cancelling) {
             Op::CancelSend(message as u32)
         } else {
             Op::Send(message as u32)
@@ -450,8 +445,8 @@ impl<'a> Draw<'a> {
             self.posted[receive],
             receive as u32,
         );
-        let op = if can_block && self.random.random_bool(self.plan.probing) {
-            if self.random.random_bool(0.7) {
+        let op = if can_block && self.random.chance(self.plan.probing) {
+            if self.random.chance(0.7) {
                 Op::ProbeReceive(number)
             } else {
                 Op::CancelReceive(number)
@@ -471,26 +466,22 @@ impl<'a> Draw<'a> {
         for _ in 0..self.plan.messages {
             let r = &mut self.random;
             let pattern = Pattern {
-                source: r
-                    .random_bool(0.5)
-                    .then(|| r.random_range(0..self.plan.ranks)),
-                tag: r
-                    .random_bool(0.5)
-                    .then(|| r.random_range(0..self.plan.tags)),
-                context: r.random_range(0..=ANY_AT_ALL),
+                source: r.chance(0.5).then(|| r.below(self.plan.ranks)),
+                tag: r.chance(0.5).then(|| r.below(self.plan.tags as u32) as Tag),
+                context: r.pick(&[NAMED[0], NAMED[1], ANY_SOURCE, ANY_AT_ALL]),
             };
-            let op = match r.random_range(0..5) {
+            let op = match r.below(5) {
                 0 | 1 => Op::Probe(pattern),
                 2 => Op::CancelNothing(Pattern {
                     context: UNUSED,
                     ..pattern
                 }),
                 3 => Op::TestAll,
-                _ => Op::Compute(r.random_range(1..30)),
+                _ => Op::Compute(1 + r.below(29)),
             };
             self.events.push(Event {
-                time: r.random::<f64>() * 2.0,
-                rank: r.random_range(0..self.plan.ranks),
+                time: r.part() * 2.0,
+                rank: r.below(self.plan.ranks),
                 op,
             });
         }
@@ -498,7 +489,7 @@ impl<'a> Draw<'a> {
 
     fn finish(mut self) -> Program {
         // Sorting is stable; events of one time are shuffled first, so that no order is favoured.
-        self.events.shuffle(&mut self.random);
+        self.random.shuffle(&mut self.events);
         self.events.sort_by(|a, b| a.time.total_cmp(&b.time));
         let mut ops = vec![Vec::new(); self.plan.ranks as usize];
         for event in self.events {

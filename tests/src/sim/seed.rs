@@ -4,15 +4,13 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use mpi_adi::{DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT};
-use rand::rngs::SmallRng;
-use rand::seq::IndexedRandom;
-use rand::{Rng, SeedableRng};
 
 use super::check::Violation;
 use super::job::{Job, Report, Setup};
 use super::net::{Capacity, Order};
 use super::program::{Plan, Program};
 use crate::panic;
+use crate::random::{Random, Stream};
 
 /// Request slots are bounded to a multiple of this, a multiple of what the pool grows by.
 const SLOTS: usize = 32;
@@ -47,29 +45,27 @@ impl fmt::Display for Failure {
 impl Seeded {
     /// The job of `seed`.
     pub fn draw(seed: u64) -> Seeded {
-        let mut random = SmallRng::seed_from_u64(seed);
+        let mut random = Random::new(seed, Stream::Setup);
         let r = &mut random;
         let program = Program::draw(&Plan::draw(seed), seed);
-        let fifo = |r: &mut SmallRng| *[1, 1, 2, 4, 30].choose(r).expect("capacities");
+        let fifo = |r: &mut Random| r.pick(&[1, 1, 2, 4, 30]);
         let mpi_memory = [0, 32, 64, 96, 256, 1024, 65_536];
         let setup = Setup {
-            mpi_memory: *mpi_memory.choose(r).expect("sizes"),
-            request_slots: if r.random_bool(0.1) {
-                r.random_range(0..4) * SLOTS
+            mpi_memory: r.pick(&mpi_memory),
+            request_slots: if r.chance(0.1) {
+                r.index(4) * SLOTS
             } else {
                 usize::MAX
             },
-            lends: *[0, 0, 0, 1, 4, 100, 1000].choose(r).expect("sizes"),
-            eager: *[0, 300, 600, DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT]
-                .choose(r)
-                .expect("sizes"),
-            bad_links: r.random_bool(0.1),
+            lends: r.pick(&[0, 0, 0, 1, 4, 100, 1000]),
+            eager: r.pick(&[0, 300, 600, DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT]),
+            bad_links: r.chance(0.1),
             capacity: Capacity {
                 injection: fifo(r),
                 reception: fifo(r),
             },
             order: Order {
-                data: r.random_bool(0.3),
+                data: r.chance(0.3),
             },
             seed,
         };
@@ -91,5 +87,55 @@ impl Seeded {
             }
             _ => Ok(report),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mpi_adi::envelope::Envelope;
+    use mpi_adi::request::Mode;
+
+    use super::super::program::{Message, Op};
+    use super::*;
+
+    /// A seed that was written down is worth something only as long as it draws the same job.
+    #[test]
+    fn the_job_of_a_seed_stays_what_it_is() {
+        let Seeded { program, setup } = Seeded::draw(2);
+        let expected = Setup {
+            mpi_memory: 96,
+            request_slots: usize::MAX,
+            lends: 1000,
+            eager: 65_536,
+            bad_links: false,
+            capacity: Capacity {
+                injection: 1,
+                reception: 30,
+            },
+            order: Order { data: false },
+            seed: 2,
+        };
+        assert_eq!(setup, expected);
+        let first = Message {
+            envelope: Envelope {
+                source: 3,
+                tag: 1,
+                context: 0,
+            },
+            dest: 0,
+            len: 225,
+            mode: Mode::Synchronous,
+        };
+        assert_eq!((program.messages.len(), &program.messages[0]), (12, &first));
+        let begins = [
+            Op::Send(9),
+            Op::Receive(8),
+            Op::Receive(6),
+            Op::WaitReceive(6),
+            Op::Receive(2),
+            Op::WaitReceive(2),
+        ];
+        assert_eq!(program.ops[0][..begins.len()], begins);
+        assert_eq!(program.ops[0].len(), 25);
     }
 }

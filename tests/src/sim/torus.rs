@@ -6,11 +6,10 @@ use msg_layer::{Class, Port};
 use net_torus::reliable::{self, Reliable};
 use net_torus::sim::{Faults, Faulty, SimLink, wire_torus};
 use net_torus::{Chunk, Coord, Router, Shape, Sizes, Torus};
-use rand::Rng;
-use rand::rngs::SmallRng;
 
 use super::memory::Buffers;
 use super::net::Carrier;
+use crate::random::Random;
 
 /// Times of the reliable links, in the machine's nanoseconds; a link that loses one frame in a hundred is
 /// never given up.
@@ -86,8 +85,8 @@ impl<'m> Machine<'m> {
 }
 
 impl Carrier for Machine<'_> {
-    fn deliver(&mut self, random: &mut SmallRng, paused: u64) -> bool {
-        let node = random.random_range(0..self.nodes.len());
+    fn deliver(&mut self, random: &mut Random, paused: u64) -> bool {
+        let node = random.index(self.nodes.len());
         paused >> (node % 64) & 1 == 0 && self.step(node)
     }
 

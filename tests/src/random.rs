@@ -1,0 +1,120 @@
+//! Random numbers that stay what they are: a seed replays its job on every machine, in every later version.
+//!
+//! The algorithm is PCG-XSH-RR 64/32 (M. O'Neill, PCG: A Family of Simple Fast Space-Efficient Statistically
+//! Good Algorithms for Random Number Generation, 2014), whose first numbers a test compares with those that its
+//! author has published. How numbers are made into choices is written here, and pinned by a test, too: nothing
+//! depends on what a library thinks best today.
+#![forbid(unsafe_code)]
+
+use oorandom::Rand32;
+
+/// What is drawn: each use of a seed has numbers of its own, so that what one draws more of changes nothing in
+/// the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stream {
+    /// How a simulated job is run.
+    Setup = 1,
+    /// What its program is drawn from.
+    Plan = 2,
+    /// Its program.
+    Program = 3,
+    /// Its schedule.
+    Schedule = 4,
+    /// The schedule of a cluster.
+    Cluster = 5,
+}
+
+/// Random numbers from a seed.
+#[derive(Clone, Debug)]
+pub struct Random(Rand32);
+
+impl Random {
+    /// The numbers of `seed` for `stream`.
+    pub fn new(seed: u64, stream: Stream) -> Random {
+        Random(Rand32::new_inc(seed, stream as u64))
+    }
+
+    /// A number below `end`, which is not 0.
+    pub fn below(&mut self, end: u32) -> u32 {
+        let product = u64::from(self.0.rand_u32()) * u64::from(end);
+        (product >> 32) as u32
+    }
+
+    /// A place in a list of `len` entries, at least 1 and at most 2^32 - 1.
+    pub fn index(&mut self, len: usize) -> usize {
+        self.below(u32::try_from(len).expect("a list that is not endless")) as usize
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        let high = u64::from(self.0.rand_u32());
+        high << 32 | u64::from(self.0.rand_u32())
+    }
+
+    /// A number from 0 up to but not including 1, a multiple of 2^-53.
+    pub fn part(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// True in this part of all cases: never for 0, always for 1.
+    pub fn chance(&mut self, part: f64) -> bool {
+        f64::from(self.0.rand_u32()) < part * (1_u64 << 32) as f64
+    }
+
+    /// One of some items.
+    pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.index(items.len())]
+    }
+
+    /// Any order is as likely as any other (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.index(last + 1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `pcg32-demo` of the author's C library prints for seed 42, sequence 54.
+    #[test]
+    fn the_first_numbers_are_the_published_ones() {
+        let mut numbers = Rand32::new_inc(42, 54);
+        let published = [
+            0xa15c_02b7,
+            0x7b47_f409,
+            0xba1d_3330,
+            0x83d2_f293,
+            0xbfa4_784b,
+            0xcbed_606e,
+        ];
+        for number in published {
+            assert_eq!(numbers.rand_u32(), number);
+        }
+    }
+
+    #[test]
+    fn choices_stay_what_they_are() {
+        let mut random = Random::new(7, Stream::Setup);
+        let drawn: Vec<u32> = (0..8).map(|_| random.below(1000)).collect();
+        assert_eq!(drawn, [515, 73, 455, 976, 421, 412, 394, 603]);
+        assert_eq!(random.bits(), 0xf40a_476f_ce74_ec08);
+        assert_eq!(random.part().to_bits(), 0x3fca_1bf1_c9e3_3870);
+        let chances: Vec<bool> = (0..8).map(|_| random.chance(0.3)).collect();
+        assert!(chances[..2] == [true; 2] && chances[2..] == [false; 6]);
+        let mut order = [0, 1, 2, 3, 4, 5, 6, 7];
+        random.shuffle(&mut order);
+        assert_eq!(order, [3, 0, 1, 4, 7, 6, 5, 2]);
+        assert_eq!(random.pick(&['a', 'b', 'c', 'd']), 'c');
+    }
+
+    #[test]
+    fn never_and_always_are_that() {
+        let mut random = Random::new(1, Stream::Plan);
+        assert!((0..10_000).all(|_| !random.chance(0.0) && random.chance(1.0)));
+        assert!((0..10_000).all(|_| (0.0..1.0).contains(&random.part())));
+        assert!((1..1_000).all(|end| random.below(end) < end));
+    }
+}
