@@ -164,6 +164,7 @@ groups! {
     light_among_others
     cancelled_sends
     cancelled_receives
+    narrow_horizons
     few_bits_of_age
     matched_records_are_no_release
     no_age
