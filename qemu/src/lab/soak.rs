@@ -2,26 +2,23 @@
 //! too long for `midplane test` beside them.
 
 use std::fmt;
-use std::io::{self, Read};
-use std::process::{Child, ChildStdout};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use midplane_tests::explore::{Background, Finding, Progress, cases};
 use midplane_tests::sim::{Report, Seeded};
-use rustix::process::{Signal, kill_process_group};
 
 use crate::host::capacity;
 use crate::host::signals::Signals;
 use crate::host::stop::{self, Doing, Stop};
-use crate::host::sys;
-use crate::lab::suite;
 use crate::show::say::{complain, say};
 
 /// Options of `midplane soak`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "A job that fails is named by its seed; `cargo midplane soak --seed SEED --jobs 1` replays it \
-                  and shows its program. Ctrl-C ends the soak with the sum so far.\n\n\
+                  and shows its program. A seed draws the same job on any machine and in any later version (by \
+                  PCG32). Ctrl-C ends the soak with the sum so far.\n\n\
                   Example: cargo midplane soak --minutes 60"
 )]
 pub struct SoakArgs {
@@ -149,6 +146,9 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
                 "{:.0} minutes: {sums}",
                 start.elapsed().as_secs_f64() / 60.0
             ))?;
+            if let Some(exploration) = &exploration {
+                exploration.tell_progress()?;
+            }
         }
         if let Some(exploration) = &mut exploration {
             exploration.listen()?;
@@ -176,14 +176,11 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     Ok(if all_well { 0 } else { stop::FAILURE })
 }
 
-/// The ignored tests of the explorer, in a process group of their own.
+/// The long cases of the explorer's table, in a thread that ends with the command.
 struct Exploration {
-    child: Child,
-    output: ChildStdout,
-    line: Vec<u8>,
+    background: Background,
     cases: u64,
     failures: u64,
-    over: bool,
 }
 
 impl Exploration {
@@ -198,67 +195,54 @@ impl Exploration {
             ))?;
             return Ok(None);
         }
-        let which = ["--quiet", "--package", "midplane-tests"];
-        let cases = ["--test", "explore_protocol", "--", "--ignored"];
-        let how = ["--nocapture", "--test-threads", "1"];
-        let (child, output) = suite::cargo_test(&[&which[..], &cases, &how].concat())?;
-        rustix::io::ioctl_fionbio(&output, true).doing("read without waiting")?;
+        let background = Background::begin(cases::long()).doing("start a thread")?;
         say("explorations beside them, until they or the time end")?;
         Ok(Some(Self {
-            child,
-            output,
-            line: Vec::new(),
+            background,
             cases: 0,
             failures: 0,
-            over: false,
         }))
     }
 
-    /// Passes on what has been explored; does not wait.
+    /// Tells what has been found; does not wait.
     fn listen(&mut self) -> Result<(), Stop> {
-        let mut buffer = [0; 4096];
-        while !self.over {
-            match self.output.read(&mut buffer) {
-                Ok(0) => self.over = true,
-                Ok(bytes) => buffer[..bytes]
-                    .iter()
-                    .try_for_each(|&byte| self.take(byte))?,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(_) => self.over = true,
+        for Finding { name, result } in self.background.findings() {
+            match result {
+                Ok(explored) => {
+                    self.cases += 1;
+                    say(format_args!("explored {name}: {explored}"))?;
+                }
+                Err(surprise) => {
+                    self.failures += 1;
+                    say(format_args!("{name}: {surprise}"))?;
+                }
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, byte: u8) -> Result<(), Stop> {
-        if byte != b'\n' {
-            self.line.push(byte);
-            return Ok(());
-        }
-        let line = String::from_utf8_lossy(&self.line).into_owned();
-        self.line.clear();
-        if line.contains(" states, ") {
-            self.cases += 1;
-            say(format_args!("explored {line}"))?;
-        } else if line.contains("not so: ") || line.contains("FAILED") {
-            self.failures += 1;
-            say(line)?;
+    /// Tells how far the case is that is being explored.
+    fn tell_progress(&self) -> Result<(), Stop> {
+        if let Some(Progress { name, explored }) = self.background.progress() {
+            say(format_args!("exploring {name}: {explored} so far"))?;
         }
         Ok(())
     }
 
     /// Ends it, wherever it is; true when nothing failed.
     fn end(mut self) -> Result<bool, Stop> {
+        let is_over = self.background.is_over();
+        let stopped = self.background.stop();
         self.listen()?;
-        if !self.over {
-            let _ = kill_process_group(sys::pid_of(&self.child), Signal::TERM);
+        if let Err(panic) = stopped {
+            self.failures += 1;
+            say(format_args!("explorations: panic: {panic}"))?;
         }
-        let status = self.child.wait();
-        let failed = self.failures > 0 || self.over && !status.is_ok_and(|status| status.success());
+        let failed = self.failures > 0;
         say(format_args!(
             "explorations: {} cases explored to their end{}{}",
             self.cases,
-            if self.over {
+            if is_over {
                 ""
             } else {
                 ", then the time was up"
@@ -266,15 +250,5 @@ impl Exploration {
             if failed { "; FAILED" } else { "" }
         ))?;
         Ok(!failed)
-    }
-}
-
-impl Drop for Exploration {
-    /// However the command ends, nothing is left behind.
-    fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = kill_process_group(sys::pid_of(&self.child), Signal::TERM);
-            let _ = self.child.wait();
-        }
     }
 }

@@ -89,16 +89,12 @@ impl Background {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Stops, waits until it has stopped (a fraction of a second), and gives the last findings.
+    /// Stops, and waits until it has stopped, a fraction of a second; the last findings are to be asked for after
+    /// that.
     ///
     /// # Errors
     /// The words of the panic that ended it, if one did.
-    pub fn end(mut self) -> Result<Vec<Finding>, String> {
-        self.join()?;
-        Ok(self.findings())
-    }
-
-    fn join(&mut self) -> Result<(), String> {
+    pub fn stop(&mut self) -> Result<(), String> {
         self.stop.store(true, Ordering::Relaxed);
         match self.thread.take().map(JoinHandle::join) {
             Some(Err(payload)) => Err(panic::words(payload.as_ref())),
@@ -109,7 +105,7 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        let _ = self.join();
+        let _ = self.stop();
     }
 }
 
@@ -157,7 +153,8 @@ mod tests {
             findings.extend(background.findings());
             std::thread::yield_now();
         }
-        findings.extend(background.end().expect("no panic"));
+        background.stop().expect("no panic");
+        findings.extend(background.findings());
         let results: Vec<_> = findings.iter().map(|finding| &finding.result).collect();
         assert!(
             matches!(
@@ -180,6 +177,7 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(!background.is_over());
-        assert_eq!(background.end(), Ok(Vec::new()));
+        assert_eq!(background.stop(), Ok(()));
+        assert_eq!(background.findings(), []);
     }
 }
