@@ -167,8 +167,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// No device (each with the blocks that are lent to it) used more MPI memory than it has or got a packet it could not take, and if the job has
-/// `completed`, nothing is left in any.
+/// No device (each with the blocks that are lent to it) used more MPI memory than it has or got a packet it could
+/// not take, and if the job has `completed`, nothing is left in any.
 pub fn at_rest<'a>(
     devices: impl Iterator<Item = (&'a Adi, u32)>,
     mpi_memory: usize,

@@ -5,7 +5,9 @@
 //!        |
 //!   program.rs   a random but legal MPI program: operations by rank, and what they must receive
 //!        |
-//!   job.rs       runs it: draws from the seed which node computes, which one is polled, which packet arrives
+//!   job.rs       runs it      schedule.rs   draws from the seed which node computes, which one is polled,
+//!      |                                    which packet arrives
+//!   process.rs   one rank: its device and how far its program is
 //!      |    \
 //!   net.rs   memory.rs   the network between the devices (or torus.rs: routers and bad links), the programs'
 //!      |                  buffers
@@ -20,7 +22,9 @@ pub mod check;
 pub mod job;
 pub mod memory;
 pub mod net;
+mod process;
 pub mod program;
+mod schedule;
 pub mod seed;
 pub mod torus;
 

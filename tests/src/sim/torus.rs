@@ -26,17 +26,17 @@ const LINKS: usize = 6;
 /// From one step to the next.
 const STEP_NS: u64 = 1000;
 
-/// Memory that a [`Machine`] works in.
-pub struct Room {
+/// Memory that a [`Routers`] works in.
+pub struct RouterMemory {
     sizes: Sizes,
     chunks: Vec<Chunk>,
     windows: Vec<u8>,
 }
 
-impl Room {
+impl RouterMemory {
     /// For a machine of so many nodes with these buffers.
-    pub fn new(nodes: usize, sizes: Sizes) -> Room {
-        Room {
+    pub fn new(nodes: usize, sizes: Sizes) -> RouterMemory {
+        RouterMemory {
             sizes,
             chunks: vec![[0; 32]; nodes * sizes.chunks()],
             windows: vec![0; nodes * LINKS * WINDOW_BYTES],
@@ -48,20 +48,20 @@ type BadLink<'m> = Reliable<'m, Faulty<SimLink>>;
 
 /// Nodes with routers, and links of which each loses, damages, repeats, reorders, cuts short and holds up one
 /// frame in a hundred.
-pub struct Machine<'m> {
+pub struct Routers<'m> {
     nodes: Vec<Torus<'m, BadLink<'m>>>,
     now: u64,
 }
 
-impl<'m> Machine<'m> {
-    /// A machine in `room`, whose faults are drawn from `seed`.
-    pub fn new(shape: Shape, room: &'m mut Room, seed: u64) -> Machine<'m> {
-        let sizes = room.sizes;
-        let mut windows = room.windows.chunks_exact_mut(WINDOW_BYTES);
+impl<'m> Routers<'m> {
+    /// A machine in `memory`, whose faults are drawn from `seed`.
+    pub fn new(shape: Shape, memory: &'m mut RouterMemory, seed: u64) -> Routers<'m> {
+        let sizes = memory.sizes;
+        let mut windows = memory.windows.chunks_exact_mut(WINDOW_BYTES);
         let mut serial = seed << 8;
         let nodes = wire_torus(&shape)
             .into_iter()
-            .zip(room.chunks.chunks_exact_mut(sizes.chunks()))
+            .zip(memory.chunks.chunks_exact_mut(sizes.chunks()))
             .zip(0..)
             .map(|((links, chunks), rank)| {
                 let here = shape.coord(rank).expect("a rank of the machine");
@@ -75,7 +75,7 @@ impl<'m> Machine<'m> {
                 Torus::new(router, links).expect("links as the machine is wired")
             })
             .collect();
-        Machine { nodes, now: 0 }
+        Routers { nodes, now: 0 }
     }
 
     fn step(&mut self, node: usize) -> bool {
@@ -84,7 +84,7 @@ impl<'m> Machine<'m> {
     }
 }
 
-impl Carrier for Machine<'_> {
+impl Carrier for Routers<'_> {
     fn deliver(&mut self, random: &mut Random, paused: u64) -> bool {
         let node = random.index(self.nodes.len());
         paused >> (node % 64) & 1 == 0 && self.step(node)

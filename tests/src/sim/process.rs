@@ -1,0 +1,393 @@
+//! One rank of a job: its device, its buffers and how far its program is.
+#![forbid(unsafe_code)]
+
+use mpi_adi::envelope::{Pattern, Rank};
+use mpi_adi::memory::Span;
+use mpi_adi::recv::Probed;
+use mpi_adi::request::RequestId;
+use mpi_adi::send::SendTo;
+use mpi_adi::{Adi, NoMemory};
+
+use super::check::Violation;
+use super::job::{Got, Heap};
+use super::memory::Buffers;
+use super::program::{Op, Program};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Live {
+    id: RequestId,
+    span: Span,
+}
+
+/// One rank: its device, its buffers and how far its program is.
+pub(super) struct Process<'a> {
+    pub(super) rank: Rank,
+    pub(super) program: &'a Program,
+    pub(super) adi: Adi,
+    pub(super) buffers: Buffers,
+    pub(super) at: usize,
+    /// Within an operation of several steps.
+    begun: bool,
+    computing: u32,
+    /// Sends and receives under way.
+    sends: Vec<(u32, Live)>,
+    receives: Vec<(u32, Live)>,
+    calls: u64,
+    pub(super) heap: &'a dyn Heap,
+    /// Why the operation at `at` could not be started when it was last tried.
+    pub(super) short: Option<NoMemory>,
+}
+
+/// What all ranks share: the records for the checker.
+pub(super) struct Records {
+    pub(super) got: Vec<Option<Got>>,
+    pub(super) sent: Vec<u64>,
+}
+
+/// What has become of an operation in one turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Turn {
+    /// It has ended.
+    Done,
+    /// It has got on.
+    Begun,
+    /// Nothing has happened.
+    InVain,
+}
+
+impl Turn {
+    fn done(done: bool) -> Turn {
+        if done { Turn::Done } else { Turn::InVain }
+    }
+
+    fn begun(begun: bool) -> Turn {
+        if begun { Turn::Begun } else { Turn::InVain }
+    }
+}
+
+impl<'a> Process<'a> {
+    /// Before its first operation.
+    pub(super) fn new(
+        rank: Rank,
+        program: &'a Program,
+        adi: Adi,
+        heap: &'a dyn Heap,
+    ) -> Process<'a> {
+        Process {
+            rank,
+            program,
+            adi,
+            buffers: Buffers::default(),
+            at: 0,
+            begun: false,
+            computing: 0,
+            sends: Vec::new(),
+            receives: Vec::new(),
+            calls: 0,
+            heap,
+            short: None,
+        }
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.at == self.program.ops[self.rank as usize].len()
+    }
+
+    /// One step of the program; true when it got on.
+    pub(super) fn step(&mut self, records: &mut Records) -> Result<bool, Violation> {
+        if self.computing > 0 {
+            self.computing -= 1;
+            return Ok(true);
+        }
+        let Some(op) = self.program.ops[self.rank as usize].get(self.at) else {
+            return Ok(false);
+        };
+        self.short = None;
+        let turn = self.perform(op, records)?;
+        if turn == Turn::Done {
+            self.at += 1;
+            self.begun = false;
+        }
+        Ok(turn != Turn::InVain)
+    }
+
+    fn perform(&mut self, op: &Op, records: &mut Records) -> Result<Turn, Violation> {
+        let done = match *op {
+            Op::Send(message) => self.send(message, records)?,
+            Op::CancelSend(message) => return self.cancel_send(message, records),
+            Op::Receive(receive) => {
+                let pattern = self.program.receives[receive as usize].pattern;
+                self.receive(receive, pattern, None, records)?
+            }
+            Op::ProbeReceive(receive) => self.probe_receive(receive, records)?,
+            Op::CancelReceive(receive) => return self.cancel_receive(receive, records),
+            Op::WaitSend(message) => {
+                self.test_sends(|m| m == message);
+                self.sends.iter().all(|&(m, _)| m != message)
+            }
+            Op::WaitReceive(receive) => {
+                self.test_receives(records, |r| r == receive);
+                self.receives.iter().all(|&(r, _)| r != receive)
+            }
+            Op::WaitAll => return Ok(self.wait_all(records)),
+            Op::TestAll => {
+                self.test_sends(|_| true);
+                self.test_receives(records, |_| true);
+                true
+            }
+            Op::Probe(pattern) => {
+                self.probe(pattern)?;
+                self.short.is_none()
+            }
+            Op::CancelNothing(pattern) => self.cancel_nothing(pattern)?,
+            Op::Compute(turns) => {
+                self.computing = turns;
+                true
+            }
+        };
+        Ok(Turn::done(done))
+    }
+
+    fn cancel_send(&mut self, message: u32, records: &mut Records) -> Result<Turn, Violation> {
+        if self.begun {
+            return self.wait_cancelled(message, records).map(Turn::done);
+        }
+        self.begun = self.send(message, records)?;
+        if let (true, Some(&(_, live))) = (self.begun, self.sends.last()) {
+            self.adi.cancel(live.id);
+        }
+        Ok(Turn::begun(self.begun))
+    }
+
+    fn cancel_receive(&mut self, receive: u32, records: &mut Records) -> Result<Turn, Violation> {
+        if self.begun {
+            return self.cancel_or_keep(receive, records).map(Turn::done);
+        }
+        let pattern = self.program.receives[receive as usize].pattern;
+        self.begun = self.receive(receive, pattern, None, records)?;
+        Ok(Turn::begun(self.begun))
+    }
+
+    fn wait_all(&mut self, records: &mut Records) -> Turn {
+        let before = self.sends.len() + self.receives.len();
+        self.test_sends(|_| true);
+        self.test_receives(records, |_| true);
+        match self.sends.len() + self.receives.len() {
+            0 => Turn::Done,
+            after => Turn::begun(after < before),
+        }
+    }
+
+    fn cancel_nothing(&mut self, pattern: Pattern) -> Result<bool, Violation> {
+        let Some(Live { id, span }) = self.start_receive(pattern, 1)? else {
+            return Ok(false);
+        };
+        let cancelled = self.adi.cancel(id);
+        let outcome = self.adi.test(id);
+        self.buffers.give_back(span);
+        if !cancelled || outcome.is_none_or(|o| !o.cancelled) {
+            return Err(Violation::Cancel { rank: self.rank });
+        }
+        Ok(true)
+    }
+
+    /// Notes what a call returned; `None` when it could not be made for want of memory, which is to be tried
+    /// again.
+    fn called<T>(&mut self, result: Result<T, NoMemory>) -> Result<Option<T>, Violation> {
+        let what = match result {
+            Ok(value) => return Ok(Some(value)),
+            Err(what) => what,
+        };
+        let live = (self.sends.len() + self.receives.len()) as u32;
+        let is_right = match what {
+            NoMemory::Requests { live: said } => said == live,
+            NoMemory::ProbeRecord => true,
+            NoMemory::Start { .. } => false,
+        };
+        self.short = Some(what);
+        if is_right {
+            Ok(None)
+        } else {
+            Err(Violation::Misnamed {
+                rank: self.rank,
+                live,
+                what,
+            })
+        }
+    }
+
+    fn send(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
+        let message = &self.program.messages[number as usize];
+        let span = self.buffers.send(number, message.len);
+        let to = SendTo {
+            dest: message.dest,
+            tag: message.envelope.tag,
+            context: message.envelope.context,
+            mode: message.mode,
+        };
+        self.heap.enter(self.rank);
+        let result = self.adi.isend(to, span);
+        self.heap.leave(self.rank);
+        let Some(id) = self.called(result)? else {
+            self.buffers.give_back(span);
+            return Ok(false);
+        };
+        self.calls += 1;
+        records.sent[number as usize] = self.calls;
+        self.sends.push((number, Live { id, span }));
+        Ok(true)
+    }
+
+    /// Waits for the send just cancelled; if that succeeded, sends it again.
+    fn wait_cancelled(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
+        // When it has been sent again without success, it is no more among the sends.
+        let cancelled = match self.sends.last() {
+            Some(&(last, Live { id, span })) if last == number => {
+                let Some(outcome) = self.adi.test(id) else {
+                    return Ok(false);
+                };
+                self.sends.pop();
+                self.buffers.give_back(span);
+                outcome.cancelled
+            }
+            _ => true,
+        };
+        if cancelled {
+            return self.send(number, records);
+        }
+        Ok(true)
+    }
+
+    fn start_receive(
+        &mut self,
+        pattern: Pattern,
+        capacity: usize,
+    ) -> Result<Option<Live>, Violation> {
+        let span = self.buffers.receive(capacity);
+        self.heap.enter(self.rank);
+        let result = self.adi.irecv(&mut self.buffers, pattern, span);
+        self.heap.leave(self.rank);
+        let id = self.called(result)?;
+        if id.is_none() {
+            self.buffers.give_back(span);
+        }
+        Ok(id.map(|id| Live { id, span }))
+    }
+
+    fn receive(
+        &mut self,
+        number: u32,
+        pattern: Pattern,
+        probed: Option<Probed>,
+        records: &mut Records,
+    ) -> Result<bool, Violation> {
+        let capacity = self.program.receives[number as usize].capacity;
+        let Some(live) = self.start_receive(pattern, capacity)? else {
+            return Ok(false);
+        };
+        self.calls += 1;
+        records.got[number as usize] = Some(Got {
+            posted: self.calls,
+            pattern,
+            outcome: None,
+            bytes: Vec::new(),
+            probed,
+        });
+        self.receives.push((number, live));
+        Ok(true)
+    }
+
+    fn probe(&mut self, pattern: Pattern) -> Result<Option<Probed>, Violation> {
+        self.heap.enter(self.rank);
+        let result = self.adi.iprobe(pattern);
+        self.heap.leave(self.rank);
+        match self.called(result)?.flatten() {
+            Some(found) if !pattern.matches(&found.envelope) => Err(Violation::Probe {
+                rank: self.rank,
+                pattern,
+                found,
+            }),
+            found => Ok(found),
+        }
+    }
+
+    fn probe_receive(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
+        let pattern = self.program.receives[number as usize].pattern;
+        let Some(found) = self.probe(pattern)? else {
+            return Ok(false);
+        };
+        let exact = Pattern {
+            source: Some(found.envelope.source),
+            tag: Some(found.envelope.tag),
+            context: found.envelope.context,
+        };
+        self.receive(number, exact, Some(found), records)
+    }
+
+    /// The program has taken memory from its heap or freed some, and so many blocks are to spare.
+    pub(super) fn change_heap(&mut self, spare: u32) {
+        let spare = spare.saturating_sub(self.buffers.lent());
+        let more = spare > self.buffers.spare();
+        self.buffers.set_spare(spare);
+        if more {
+            self.adi.heap_freed(&self.buffers);
+        }
+    }
+
+    /// Cancels the receive just posted; if that succeeds, posts it again.
+    fn cancel_or_keep(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
+        let pattern = self.program.receives[number as usize].pattern;
+        let &(_, Live { id, span }) = self.receives.last().expect("just posted");
+        if self.adi.cancel(id) {
+            let outcome = self.adi.test(id);
+            if outcome.is_none_or(|o| !o.cancelled) {
+                return Err(Violation::Cancel { rank: self.rank });
+            }
+            self.receives.pop();
+            self.buffers.give_back(span);
+            // The slot just given back is there for the next receive.
+            return self.receive(number, pattern, None, records);
+        }
+        Ok(true)
+    }
+
+    fn test_sends(&mut self, which: impl Fn(u32) -> bool) {
+        let Process {
+            adi,
+            buffers,
+            sends,
+            ..
+        } = self;
+        sends.retain(|&(number, live)| {
+            let done = which(number) && adi.test(live.id).is_some();
+            if done {
+                buffers.give_back(live.span);
+            }
+            !done
+        });
+    }
+
+    fn test_receives(&mut self, records: &mut Records, which: impl Fn(u32) -> bool) {
+        let Process {
+            adi,
+            buffers,
+            receives,
+            ..
+        } = self;
+        receives.retain(|&(number, live)| {
+            let Some(outcome) = which(number).then(|| adi.test(live.id)).flatten() else {
+                return true;
+            };
+            let bytes = buffers.give_back(live.span);
+            let got = records.got[number as usize]
+                .as_mut()
+                .expect("noted when it was posted");
+            *got = Got {
+                outcome: Some(outcome),
+                bytes,
+                ..got.clone()
+            };
+            false
+        });
+    }
+}

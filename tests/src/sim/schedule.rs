@@ -1,0 +1,144 @@
+//! Who moves next: every choice is drawn from one seed.
+#![forbid(unsafe_code)]
+
+use super::check::Violation;
+use super::job::{Setup, Short};
+use super::net::Carrier;
+use super::process::{Process, Records};
+use crate::random::{Random, Stream};
+
+/// How fast what goes, drawn anew now and then.
+struct Tempo {
+    deliver: u32,
+    poll: u32,
+    step: u32,
+    /// Ranks that stand still, and channels.
+    asleep: u64,
+    paused: u64,
+    /// Packets that one poll can take and inject at most.
+    burst: usize,
+}
+
+impl Tempo {
+    fn draw(random: &mut Random) -> Tempo {
+        let weight = |random: &mut Random| random.pick(&[1, 1, 3, 10, 40]);
+        let mask = |random: &mut Random| match random.below(4) {
+            0 => random.bits(),
+            1 => random.bits() & random.bits(),
+            _ => 0,
+        };
+        Tempo {
+            deliver: weight(random),
+            poll: weight(random),
+            step: weight(random),
+            asleep: mask(random),
+            paused: mask(random),
+            burst: random.pick(&[1, 1, 2, 4, 64]),
+        }
+    }
+}
+
+fn poll(process: &mut Process<'_>, net: &mut impl Carrier, take: usize, inject: usize) -> bool {
+    let Process {
+        rank, adi, buffers, ..
+    } = process;
+    net.poll(*rank as usize, take, inject, adi, buffers)
+}
+
+/// Choices in vain after which everyone has a turn.
+const PATIENCE: u32 = 100;
+
+/// Runs until every program has ended and nothing moves any more: the number of choices made, and the call
+/// that could not be made when nothing could move without the memory for it.
+pub(super) fn run(
+    processes: &mut [Process<'_>],
+    net: &mut impl Carrier,
+    records: &mut Records,
+    setup: &Setup,
+    limit: u64,
+) -> Result<(u64, Option<Short>), Violation> {
+    let random = &mut Random::new(setup.seed, Stream::Schedule);
+    let mut tempo = Tempo::draw(random);
+    let mut in_vain = 0;
+    for steps in 1..=limit {
+        if steps % 64 == 0 && random.chance(0.3) {
+            tempo = Tempo::draw(random);
+        }
+        if setup.lends > 0 && random.chance(0.02) {
+            let at = random.index(processes.len());
+            processes[at].change_heap(random.below(setup.lends + 1));
+        }
+        let moved = choose(processes, net, records, &tempo, random)?;
+        in_vain = if moved { 0 } else { in_vain + 1 };
+        if in_vain > PATIENCE {
+            in_vain = 0;
+            tempo = Tempo::draw(random);
+            if move_all(processes, net, records)? {
+                continue;
+            }
+            match short(processes) {
+                Some(_) if processes[0].heap.extend() => {}
+                short => return finished(processes, short.is_some()).map(|()| (steps, short)),
+            }
+        }
+    }
+    Err(Violation::Endless { steps: limit + 1 })
+}
+
+/// One choice; true when something moved.
+fn choose(
+    processes: &mut [Process<'_>],
+    net: &mut impl Carrier,
+    records: &mut Records,
+    tempo: &Tempo,
+    random: &mut Random,
+) -> Result<bool, Violation> {
+    let drawn = random.below(tempo.deliver + tempo.poll + tempo.step);
+    if drawn < tempo.deliver {
+        return Ok(net.deliver(random, tempo.paused));
+    }
+    let at = random.index(processes.len());
+    if tempo.asleep >> (at % 64) & 1 != 0 {
+        return Ok(false);
+    }
+    if drawn < tempo.deliver + tempo.poll {
+        let take = random.index(tempo.burst + 1);
+        let inject = random.index(tempo.burst + 1);
+        return Ok(poll(&mut processes[at], net, take, inject));
+    }
+    processes[at].step(records)
+}
+
+/// Everyone has a turn, and everything arrives; if nothing moves now, nothing ever will.
+fn move_all(
+    processes: &mut [Process<'_>],
+    net: &mut impl Carrier,
+    records: &mut Records,
+) -> Result<bool, Violation> {
+    let mut moved = false;
+    for process in processes.iter_mut() {
+        moved |= process.step(records)?;
+        moved |= poll(process, net, 1, usize::MAX);
+    }
+    Ok(moved | net.deliver_all())
+}
+
+/// A call that waits for memory.
+fn short(processes: &[Process<'_>]) -> Option<Short> {
+    processes.iter().find_map(|process| {
+        let (rank, at) = (process.rank, process.at);
+        process.short.map(|what| Short { rank, at, what })
+    })
+}
+
+/// Nothing moves any more: every program has ended, unless one is short of memory.
+fn finished(processes: &[Process<'_>], is_short: bool) -> Result<(), Violation> {
+    match processes.iter().find(|process| !process.is_finished()) {
+        Some(stuck) if !is_short => Err(Violation::Stuck {
+            rank: stuck.rank,
+            at: stuck.at,
+            op: stuck.program.ops[stuck.rank as usize][stuck.at].clone(),
+        }),
+        _ => Ok(()),
+    }
+}
