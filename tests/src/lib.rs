@@ -2,7 +2,7 @@
 //! virtual time, under one seed.
 //!
 //! ```
-//! use midplane_tests::{Cluster, Job};
+//! use midplane_tests::Cluster;
 //!
 //! let job = Cluster::new([2, 2, 1]).seed(7).run(|env| {
 //!     assert_eq!(env.size(), 4);
@@ -19,5 +19,5 @@ mod panic;
 pub mod random;
 pub mod sim;
 
-pub use cluster::{Cluster, Failure, Job, Node, NodeReport};
+pub use cluster::{Cluster, Failure, Node, NodeReport, Statuses};
 pub use measure::{exchange, flood, timed};

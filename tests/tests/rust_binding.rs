@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use midplane_tests::{Cluster, Job, Node};
+use midplane_tests::{Cluster, Node, Statuses};
 use mpi_adi::{Communicator, Error, Mpi, Op, Source, TagSelector};
 
 const SHAPES: [[u16; 3]; 6] = [
@@ -27,7 +27,7 @@ fn everywhere(program: impl Fn(Mpi<'_>) -> Result<(), Error> + Sync) {
                     .and_then(|()| mpi.finalize())
                     .map_or_else(|error| panic!("rank {}: {error}", node.rank()), |()| 0)
             };
-            let job: Job = Cluster::new(shape).seed(seed).mpi_memory(memory).run(run);
+            let job: Statuses = Cluster::new(shape).seed(seed).mpi_memory(memory).run(run);
             assert_eq!(
                 job,
                 Ok(vec![0; nodes]),

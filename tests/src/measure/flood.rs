@@ -121,9 +121,39 @@ fn key(tag: i32) -> usize {
 /// Packets that a node takes and injects in one step.
 const BURST: usize = 8;
 
+/// A flood under way.
+struct Run {
+    devices: Vec<Adi>,
+    net: Net,
+    words: Words,
+    /// By node: it may have something to do.
+    busy: Vec<bool>,
+}
+
 impl Flood {
     /// Runs it.
     pub fn run(&self) -> Result<Work, FloodError> {
+        let mut run = self.begin()?;
+        self.send(&mut run);
+        let mut received = 0;
+        for tag in (1..=self.messages as i32).rev() {
+            for source in 1..=self.senders {
+                self.receive(&mut run, source, tag)
+                    .ok_or(FloodError::Stuck { received })?;
+                received += 1;
+                if run.words.received != (key(tag) as u32).to_le_bytes() {
+                    return Err(FloodError::Wrong { source, tag });
+                }
+            }
+        }
+        let work = run.work(received);
+        match work.peak_bytes {
+            bytes if bytes > self.mpi_memory => Err(FloodError::Budget { bytes }),
+            _ => Ok(work),
+        }
+    }
+
+    fn begin(&self) -> Result<Run, FloodError> {
         let nodes = self.senders as usize + 1;
         let extent = u16::try_from(nodes).map_err(|_| FloodError::Size)?;
         // Any shape will do for the network, which only needs to know who there is.
@@ -139,21 +169,26 @@ impl Flood {
             injection: 2 * BURST,
             reception: 2 * BURST,
         };
-        let mut net = Net::new(shape, capacity, Order { data: true });
-        let mut devices: Vec<Adi> = (0..shape.nodes())
-            .map(|rank| {
-                let config = Config {
-                    shape,
-                    rank,
-                    request_slots: usize::MAX,
-                };
-                let mpi_memory = if rank == 0 { self.mpi_memory } else { 0 };
-                let memory = Memory::allocate(mpi_memory, nodes).expect("the host's memory");
-                Adi::new(config, memory).expect("a rank of the machine")
-            })
-            .collect();
-        let mut words = Words { received: [0; 4] };
-        for adi in &mut devices[1..] {
+        let device = |rank| {
+            let config = Config {
+                shape,
+                rank,
+                request_slots: usize::MAX,
+            };
+            let mpi_memory = if rank == 0 { self.mpi_memory } else { 0 };
+            let memory = Memory::allocate(mpi_memory, nodes).expect("the host's memory");
+            Adi::new(config, memory).expect("a rank of the machine")
+        };
+        Ok(Run {
+            devices: (0..shape.nodes()).map(device).collect(),
+            net: Net::new(shape, capacity, Order { data: true }),
+            words: Words { received: [0; 4] },
+            busy: vec![true; nodes],
+        })
+    }
+
+    fn send(&self, run: &mut Run) {
+        for adi in &mut run.devices[1..] {
             for tag in 1..=self.messages as i32 {
                 let to = SendTo {
                     dest: 0,
@@ -165,39 +200,54 @@ impl Flood {
                     .expect("the host's memory");
             }
         }
-        let mut busy = vec![true; nodes];
-        let mut received = 0;
-        for tag in (1..=self.messages as i32).rev() {
-            for source in 1..=self.senders {
-                let pattern = Pattern {
-                    source: Some(source),
-                    tag: Some(tag),
-                    context: 0,
-                };
-                let span = Span::model(0, self.bytes);
-                let id = devices[0]
-                    .irecv(&mut words, pattern, span)
-                    .expect("the host's memory");
-                busy[0] = true;
-                self.wait(&mut devices, &mut net, &mut words, &mut busy, id)
-                    .map_err(|()| FloodError::Stuck { received })?;
-                received += 1;
-                if words.received != (key(tag) as u32).to_le_bytes() {
-                    return Err(FloodError::Wrong { source, tag });
+    }
+
+    /// Receives one message; `None`: nothing moves any more.
+    fn receive(&self, run: &mut Run, source: u32, tag: i32) -> Option<()> {
+        let pattern = Pattern {
+            source: Some(source),
+            tag: Some(tag),
+            context: 0,
+        };
+        let span = Span::model(0, self.bytes);
+        let id = run.devices[0]
+            .irecv(&mut run.words, pattern, span)
+            .expect("the host's memory");
+        run.busy[0] = true;
+        run.wait(id)
+    }
+}
+
+impl Run {
+    /// Runs until rank 0 has received; `None`: nothing moves any more.
+    fn wait(&mut self, id: RequestId) -> Option<()> {
+        loop {
+            if self.devices[0].test(id).is_some() {
+                return Some(());
+            }
+            let mut moved = false;
+            for (node, adi) in self.devices.iter_mut().enumerate() {
+                if self.busy[node] || self.net.has_arrived(node) {
+                    let mut face = self.net.face(node, BURST, BURST);
+                    self.busy[node] = adi.progress(&mut face, &mut self.words);
+                    moved |= self.busy[node];
                 }
             }
+            // A node that could not inject can when its packets have arrived.
+            if !self.net.deliver_all() && !moved {
+                return None;
+            }
         }
+    }
+
+    /// What has been done.
+    fn work(&self, messages: u64) -> Work {
         let mut work = Work {
-            messages: received,
-            peak_bytes: devices[0].region().peak_bytes(),
+            messages,
+            peak_bytes: self.devices[0].region().peak_bytes(),
             ..Work::default()
         };
-        if work.peak_bytes > self.mpi_memory {
-            return Err(FloodError::Budget {
-                bytes: work.peak_bytes,
-            });
-        }
-        for adi in &devices {
+        for adi in &self.devices {
             let stats = adi.stats();
             work.packets += stats.layer.requests + stats.layer.answers;
             work.rts += stats.rts_sent;
@@ -205,42 +255,6 @@ impl Flood {
             work.notices += stats.resend_all_sent;
             work.searched += adi.searched();
         }
-        Ok(work)
-    }
-
-    /// Goes on until `id`, a receive, is complete. `busy`: nodes that may have something to do.
-    fn wait(
-        &self,
-        devices: &mut [Adi],
-        net: &mut Net,
-        words: &mut Words,
-        busy: &mut [bool],
-        id: RequestId,
-    ) -> Result<(), ()> {
-        loop {
-            if devices[0].test(id).is_some() {
-                return Ok(());
-            }
-            let mut moved = false;
-            for (node, adi) in devices.iter_mut().enumerate() {
-                if busy[node] || net.has_arrived(node) {
-                    let mut face = net.face(node, BURST, BURST);
-                    busy[node] = adi.progress(&mut face, words);
-                    moved |= busy[node];
-                }
-            }
-            // A node that could not inject can when its packets have arrived.
-            if net.deliver_all() {
-                moved = true;
-            } else if !moved {
-                return Err(());
-            }
-            if !net.is_empty() {
-                continue;
-            }
-            if !moved {
-                return Err(());
-            }
-        }
+        work
     }
 }
