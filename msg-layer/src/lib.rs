@@ -25,10 +25,14 @@
 //!
 //! # Memory
 //! The layer has none of its own: the handler table is the caller's, and packets stay in the network's
-//! FIFOs until their handler has run.
+//! FIFOs until their handler has run. (`fake`, the network that tests put below the layer, allocates.)
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
+#[doc(hidden)]
+pub mod fake;
 pub mod handler;
 pub mod header;
 pub mod port;

@@ -147,3 +147,132 @@ fn arrival<'b, P: Port>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+    use crate::handler::{ANSWER_BYTES, Answer};
+    use net_torus::Shape;
+
+    const HERE: Coord = Coord { x: 0, y: 0, z: 0 };
+    const THERE: Coord = Coord { x: 1, y: 0, z: 0 };
+    const LAST: u8 = crate::handler::HANDLERS as u8 - 1;
+
+    /// The arguments that handlers have seen.
+    #[derive(Default)]
+    struct Seen {
+        requests: Vec<u16>,
+        answers: Vec<u16>,
+    }
+
+    fn on_request(seen: &mut Seen, arrival: &Arrival<'_>) -> Result<Option<Answer>, Malformed> {
+        let [reply] = arrival.bytes else {
+            return Err(Malformed);
+        };
+        seen.requests.push(arrival.argument);
+        Ok((*reply != 0).then_some(Answer {
+            handler: LAST,
+            argument: arrival.argument,
+            bytes: [*reply; ANSWER_BYTES],
+        }))
+    }
+
+    fn on_answer(seen: &mut Seen, arrival: &Arrival<'_>) -> Result<(), Malformed> {
+        if arrival.bytes.len() != ANSWER_BYTES {
+            return Err(Malformed);
+        }
+        seen.answers.push(arrival.argument);
+        Ok(())
+    }
+
+    const HANDLERS: Handlers<Seen> = Handlers::new()
+        .request::<0>(on_request)
+        .request::<LAST>(on_request)
+        .answer::<LAST>(on_answer);
+
+    fn port() -> Fake {
+        Fake::new(Shape::new([2, 1, 1], [true; 3]).unwrap())
+    }
+
+    fn message(handler: u8, source: Coord, argument: u16, payload: &[u8]) -> Vec<u8> {
+        let header = Header {
+            handler,
+            source,
+            argument,
+            place: None,
+        };
+        let mut body = vec![0; header.bytes() + payload.len()];
+        header
+            .emit(&mut body, payload.len())
+            .copy_from_slice(payload);
+        body
+    }
+
+    fn run(port: &mut Fake, budget: usize) -> (usize, Seen, Stats) {
+        let (mut seen, mut stats) = (Seen::default(), Stats::default());
+        let taken = progress(port, HERE, &HANDLERS, &mut seen, &mut stats, budget);
+        (taken, seen, stats)
+    }
+
+    #[test]
+    fn answers_go_first_and_the_budget_is_kept() {
+        let mut port = port();
+        port.arrive(Class::Normal, &message(0, THERE, 1, &[0]));
+        port.arrive(Class::Normal, &message(LAST, THERE, 2, &[0]));
+        port.arrive(
+            Class::Priority,
+            &message(LAST, THERE, 3, &[0; ANSWER_BYTES]),
+        );
+        let (taken, seen, stats) = run(&mut port, 2);
+        assert_eq!((taken, seen.requests, seen.answers), (2, vec![1], vec![3]));
+        assert_eq!((stats.requests, stats.answers), (1, 1));
+        assert_eq!(port.waiting(Class::Normal), 1);
+    }
+
+    #[test]
+    fn a_request_waits_until_there_is_room_for_its_answer() {
+        let mut port = port();
+        port.set_room(Class::Priority, 0);
+        port.arrive(Class::Normal, &message(0, THERE, 5, &[9]));
+        assert_eq!(run(&mut port, 10).0, 0);
+        port.set_room(Class::Priority, 1);
+        let (taken, seen, _) = run(&mut port, 10);
+        assert_eq!((taken, seen.requests), (1, vec![5]));
+        let [answer] = &port.take_sent()[..] else {
+            panic!("one answer")
+        };
+        assert_eq!((answer.class, answer.dest), (Class::Priority, THERE));
+        assert_eq!(answer.body, message(LAST, HERE, 5, &[9; ANSWER_BYTES]));
+    }
+
+    /// Every packet that is refused is counted once, in one of two places, and is gone.
+    #[test]
+    fn what_cannot_be_handled_is_counted_and_not_answered() {
+        let mut port = port();
+        let outside = Coord { x: 2, y: 0, z: 0 };
+        for body in [
+            message(0, THERE, 0, &[1, 1]),
+            message(0, outside, 0, &[1]),
+            vec![0; 3],
+        ] {
+            port.arrive(Class::Normal, &body);
+        }
+        port.arrive(Class::Priority, &message(LAST, THERE, 0, &[1]));
+        for unknown in [1, LAST + 1, u8::MAX] {
+            port.arrive(Class::Normal, &message(unknown, THERE, 0, &[1]));
+            port.arrive(Class::Priority, &message(unknown, THERE, 0, &[1]));
+        }
+        let (taken, seen, stats) = run(&mut port, 100);
+        assert_eq!(taken, 10);
+        assert!(seen.requests.is_empty() && seen.answers.is_empty());
+        let expected = Stats {
+            requests: 1,
+            answers: 1,
+            unknown_handler: 6,
+            malformed: 4,
+        };
+        assert_eq!(stats, expected);
+        assert!(port.sent().is_empty());
+    }
+}

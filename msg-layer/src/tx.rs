@@ -83,3 +83,52 @@ impl Transfer {
         self.offset >= self.end
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+    use net_torus::Shape;
+
+    #[test]
+    fn a_long_message_leaves_as_there_is_room_and_names_each_packets_place() {
+        let there = Coord { x: 1, y: 0, z: 0 };
+        let message: Vec<u8> = (0..3 * LONG_BYTES + 5).map(|at| at as u8).collect();
+        for in_order in [false, true] {
+            let mut port = Fake::new(Shape::new([2, 1, 1], [true; 3]).unwrap());
+            port.set_room(Class::Normal, 2);
+            let mut transfer = Transfer {
+                target: 7,
+                offset: 0,
+                end: message.len() as u32,
+                in_order,
+            };
+            let mut read = |offset: u32, out: &mut [u8]| {
+                out.copy_from_slice(&message[offset as usize..][..out.len()]);
+            };
+            let mut arrived = Vec::new();
+            // One packet was asked for, then there is room for one more, then for none.
+            for sent in [[1, 1, 0], [1, 1, 0]] {
+                for (most, sent) in [1, 8, 8].into_iter().zip(sent) {
+                    let here = Coord::default();
+                    assert_eq!(
+                        transfer.push(&mut port, here, there, 3, most, &mut read),
+                        sent
+                    );
+                }
+                for packet in port.take_sent() {
+                    assert_eq!((packet.dest, packet.ordered), (there, in_order));
+                    let (header, bytes) = Header::parse(&packet.body).unwrap();
+                    let place = Place {
+                        target: 7,
+                        offset: arrived.len() as u32,
+                    };
+                    assert_eq!((header.handler, header.place), (3, Some(place)));
+                    arrived.extend_from_slice(bytes);
+                }
+            }
+            assert!(transfer.is_out());
+            assert_eq!(arrived, message);
+        }
+    }
+}

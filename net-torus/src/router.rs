@@ -17,7 +17,7 @@
 //! There is one normal injection FIFO per first direction, so that a packet for a busy link does not hold
 //! up one for an idle link; the direction depends on the pair of nodes only, so that order is kept.
 
-use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_CHUNKS, MAX_QUEUE_PACKETS};
+use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_PACKETS};
 use crate::coord::{Coord, Direction, Rank, Shape};
 use crate::queue::{self, Queue, chunks_for};
 use crate::route;
@@ -350,7 +350,7 @@ impl<'m> Router<'m> {
             }
         }
         for tokens in self.tokens.iter().flatten() {
-            assert!(tokens.available() as usize <= MAX_QUEUE_CHUNKS);
+            assert!(tokens.available() as usize <= crate::chunk::MAX_QUEUE_CHUNKS);
         }
     }
 

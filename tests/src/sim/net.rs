@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use mpi_adi::Adi;
+use msg_layer::fake::Strict;
 use msg_layer::port::BODY_BYTES;
 use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
@@ -208,7 +209,7 @@ impl Carrier for Net {
         adi: &mut Adi,
         memory: &mut Buffers,
     ) -> bool {
-        adi.progress(&mut self.face(node, take, inject), memory)
+        adi.progress(&mut Strict::new(self.face(node, take, inject)), memory)
     }
 }
 

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::Adi;
+use msg_layer::fake::Strict;
 use msg_layer::{Class, Port};
 use net_torus::reliable::{self, Reliable};
 use net_torus::sim::{Faults, Faulty, SimLink, wire_torus};
@@ -108,13 +109,13 @@ impl Carrier for Routers<'_> {
         adi: &mut Adi,
         memory: &mut Buffers,
     ) -> bool {
-        let mut hands = Hands {
+        let hands = Hands {
             router: self.nodes[node].router_mut(),
             take,
             inject,
             packets: 0,
         };
-        adi.progress(&mut hands, memory)
+        adi.progress(&mut Strict::new(hands), memory)
     }
 }
 
