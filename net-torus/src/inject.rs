@@ -9,7 +9,6 @@ use crate::wire::{BODY_BYTES, Directions, Fifo, HEADER_BYTES, Repr};
 
 /// Why a packet was not injected. Only [`InjectError::Full`] goes away by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum InjectError {
     /// The injection FIFO is full: try again after the router has moved packets.
     Full,

@@ -28,9 +28,6 @@
 #![cfg_attr(not(any(test, feature = "sim")), no_std)]
 #![forbid(unsafe_code)]
 
-#[macro_use]
-mod fmt;
-
 pub mod chunk;
 pub mod coord;
 mod deliver;

@@ -141,7 +141,6 @@ const _: () = assert!(Sizes::BLUE_GENE.bytes() <= 48 * 1024);
 
 /// Why a router cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ConfigError {
     /// A buffer is smaller than [`Sizes::SMALLEST`] allows, or greater than [`MAX_QUEUE_PACKETS`].
     Size,
@@ -354,8 +353,7 @@ impl<'m> Router<'m> {
         }
     }
 
-    fn defect(&mut self, side: Direction, defect: Defect) {
-        warning!("link {}: bad input, kind {}", side as u8, defect as u8);
+    fn defect(&mut self, defect: Defect) {
         self.stats.defects[defect as usize] += 1;
     }
 
@@ -365,19 +363,19 @@ impl<'m> Router<'m> {
         self.stats.links[side as usize].frames_received += 1;
         let (header, mut packets) = match FrameRepr::parse(frame) {
             Ok(parts) => parts,
-            Err(defect) => return self.defect(side, defect),
+            Err(defect) => return self.defect(defect),
         };
         self.take_grants(side, header.granted);
         while !packets.is_empty() {
             let chunks = match Packet::new_checked(packets) {
                 Ok(packet) => {
                     if let Err(defect) = self.accept(side, packet) {
-                        self.defect(side, defect);
+                        self.defect(defect);
                     }
                     packet.repr().chunks()
                 }
                 Err((defect, chunks)) => {
-                    self.defect(side, defect);
+                    self.defect(defect);
                     match chunks {
                         Some(chunks) => chunks,
                         None => return,
@@ -393,7 +391,7 @@ impl<'m> Router<'m> {
     pub(crate) fn take_grants(&mut self, side: Direction, granted: [u16; Vc::COUNT]) {
         for (vc, granted) in granted.into_iter().enumerate() {
             if !self.tokens[side as usize][vc].grant(granted) {
-                self.defect(side, Defect::Grant);
+                self.defect(Defect::Grant);
             }
         }
     }

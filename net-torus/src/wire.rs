@@ -47,7 +47,6 @@ static CRC32: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 
 /// What can be wrong with bytes that came from a link. Each is counted by kind and moves no state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[repr(u8)]
 pub enum Defect {
     /// The frame is shorter than its header, or than its header says.
