@@ -23,6 +23,7 @@ extern crate alloc;
 
 pub mod arch;
 pub mod board;
+pub mod dev;
 pub mod fault;
 pub mod host;
 pub mod libc;
@@ -33,8 +34,6 @@ pub mod node;
 mod clock;
 #[cfg(target_os = "none")]
 mod console;
-#[cfg(target_os = "none")]
-mod dev;
 #[cfg(target_os = "none")]
 mod end;
 #[cfg(target_os = "none")]

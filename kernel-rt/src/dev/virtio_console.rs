@@ -7,7 +7,7 @@ use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::Transport;
 use virtio_drivers::transport::mmio::MmioTransport;
 
-use super::{BoardHal, DeviceError};
+use super::virtio::{BoardHal, DeviceError, begin, settle_queue};
 
 // Section 5.3.2: ports have two queues each, and the control queues come behind port 0's.
 const QUEUE_CONTROL: u16 = 3;
@@ -43,7 +43,7 @@ impl ConsoleDevice {
     /// # Errors
     /// When the device is not what this driver needs; see [`DeviceError`].
     pub fn new(mut transport: MmioTransport<'static>) -> Result<Self, DeviceError> {
-        super::begin(&mut transport, FEATURE_PORTS)?;
+        begin(&mut transport, FEATURE_PORTS)?;
         let mut queue = |number| {
             VirtQueue::<BoardHal, QUEUE_SIZE>::new(&mut transport, number, false, false)
                 .map_err(|_| DeviceError::Queue)
@@ -78,7 +78,7 @@ impl ConsoleDevice {
         match unsafe { self.queue.add(&[&buffer[..bytes]], &mut []) } {
             Ok(token) => {
                 self.writing = Some((token, buffer, bytes));
-                super::settle_queue();
+                settle_queue();
                 if self.queue.should_notify() {
                     self.transport.notify(QUEUE_TRANSMIT);
                 }

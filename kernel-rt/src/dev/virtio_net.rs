@@ -3,18 +3,15 @@
 //! The other end is a stream without loss: frames that nobody takes stay with the device, then with the
 //! neighbour, whose link is full. So this link drops nothing and keeps the order.
 //!
-//! Except at the start: QEMU drops, without a word, what is sent before it has connected the stream, which
-//! it does on the side while the machine boots already. Therefore a link is only used once both ends have
-//! greeted: each says hello, again and again, and says too whether it has heard the other. Who is told that
-//! it was heard knows that its own direction works, says so once more, and is done.
+//! Except at the start; see [`greeting`](super::greeting).
 
 use net_torus::link::Link;
-use net_torus::wire::FRAME_HEADER_BYTES;
 use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::Transport;
 use virtio_drivers::transport::mmio::MmioTransport;
 
-use super::{BoardHal, DeviceError};
+use super::greeting::{Greeting, HELLO_BYTES, is_greeting};
+use super::virtio::{BoardHal, DeviceError, begin, settle_queue};
 use crate::mem::{FRAME_BYTES, RECEIVE_FRAMES, TRANSMIT_FRAMES};
 use crate::node::NodeLink;
 
@@ -22,12 +19,6 @@ const QUEUE_RECEIVE: u16 = 0;
 const QUEUE_TRANSMIT: u16 = 1;
 /// `virtio_net_hdr` of the modern interface (section 5.1.6): all zeros, nothing is offloaded.
 const HEADER_BYTES: usize = 12;
-
-/// First byte of a greeting, which is two bytes, fewer than any frame of the torus; the second says whether
-/// the sender has heard the receiver.
-const HELLO: u8 = b'H';
-const HELLO_BYTES: usize = 2;
-const _: () = assert!(HELLO_BYTES < FRAME_HEADER_BYTES);
 
 /// A frame's buffer; the device's header comes first.
 pub type Frame = [u8; FRAME_BYTES as usize];
@@ -47,10 +38,7 @@ pub struct NetLink {
     unsent: bool,
     /// [`Link::transmit`] found no free frame and nothing was freed since.
     full: bool,
-    /// The neighbour's greeting has come.
-    heard: bool,
-    /// The neighbour has said that ours has come.
-    was_heard: bool,
+    greeting: Greeting,
     /// What the device did that it must not do: tokens that were never given to it, lengths beyond the
     /// frame. Such frames are lost.
     defects: u64,
@@ -65,7 +53,7 @@ impl NetLink {
         mut transport: MmioTransport<'static>,
         frames: &'static mut [Frame; RECEIVE_FRAMES + TRANSMIT_FRAMES],
     ) -> Result<Self, DeviceError> {
-        super::begin(&mut transport, 0)?;
+        begin(&mut transport, 0)?;
         let receive = VirtQueue::new(&mut transport, QUEUE_RECEIVE, false, false)
             .map_err(|_| DeviceError::Queue)?;
         let mut transmit = VirtQueue::new(&mut transport, QUEUE_TRANSMIT, false, false)
@@ -82,8 +70,7 @@ impl NetLink {
             free: heapless::Vec::new(),
             unsent: false,
             full: false,
-            heard: false,
-            was_heard: false,
+            greeting: Greeting::new(),
             defects: 0,
         };
         for (i, frame) in frames.iter_mut().enumerate() {
@@ -105,7 +92,7 @@ impl NetLink {
         match token {
             Ok(token) => {
                 self.filling[token as usize] = Some(frame);
-                super::settle_queue();
+                settle_queue();
                 if self.receive.should_notify() {
                     self.transport.notify(QUEUE_RECEIVE);
                 }
@@ -146,7 +133,7 @@ impl NetLink {
         if !core::mem::take(&mut self.unsent) {
             return;
         }
-        super::settle_queue();
+        settle_queue();
         if self.transmit.should_notify() {
             self.transport.notify(QUEUE_TRANSMIT);
         }
@@ -158,27 +145,27 @@ impl NetLink {
         self.transport.ack_interrupt();
     }
 
-    /// One step of greeting the neighbour: hears what has come and says hello once. True when the link is up
-    /// and may be used. To be called again when the link has interrupted, or after about a millisecond.
-    pub fn greet(&mut self) -> bool {
-        let (mut heard, mut was_heard) = (self.heard, self.was_heard);
-        // What comes behind the greeting that ends it is the torus's already.
-        while !was_heard
-            && self.take(|frame| {
-                if let [HELLO, flag] = *frame {
-                    heard = true;
-                    was_heard = flag != 0;
-                }
-            })
-        {}
-        (self.heard, self.was_heard) = (heard, was_heard);
-        let said = self.transmit(|frame| {
-            frame[..HELLO_BYTES].copy_from_slice(&[HELLO, heard as u8]);
-            HELLO_BYTES
-        });
-        self.send_now();
-        // The last greeting must be said: the neighbour waits for it.
-        was_heard && said
+    /// One step of greeting the neighbour: hears what has come and says what is to be said. `None`: the link is
+    /// up and may be used. Otherwise to be called again when the link has interrupted, or at the time returned
+    /// (nanoseconds, by the clock that `now_ns` is of).
+    pub fn greet(&mut self, now_ns: u64) -> Option<u64> {
+        let mut greeting = self.greeting;
+        while greeting.is_listening() && self.take(|frame| greeting.hear(frame)) {}
+        if let Some(hello) = greeting.due(now_ns) {
+            let said = self.transmit(|frame| {
+                frame[..HELLO_BYTES].copy_from_slice(&hello);
+                HELLO_BYTES
+            });
+            greeting.tried(now_ns, said);
+            self.send_now();
+        }
+        self.greeting = greeting;
+        greeting.next_ns()
+    }
+
+    /// Greetings that were sent.
+    pub fn greetings(&self) -> u32 {
+        self.greeting.count()
     }
 
     /// Hands the oldest frame to `f` and gives its buffer back to the device. False when there is none.
@@ -211,7 +198,7 @@ impl Link for NetLink {
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
         self.take(|frame| {
             // Greetings that were on their way when ours was done.
-            if !matches!(frame, [HELLO, _]) {
+            if !is_greeting(frame) {
                 f(frame);
             }
         })
@@ -263,7 +250,7 @@ impl NodeLink for NetLink {
         // Asked for first, looked at then: what happens in between is seen or interrupts.
         self.receive.set_dev_notify(true);
         self.transmit.set_dev_notify(self.full);
-        super::settle_queue();
+        settle_queue();
         !(self.receive.can_pop() || self.full && self.transmit.can_pop())
     }
 

@@ -18,9 +18,9 @@ use super::platform::{BoardNode, Virt, acknowledge};
 use super::{plic, system, timer, traps};
 use crate::board::device_tree::{Hardware, Slot};
 use crate::console::{self, Stream};
+use crate::dev::virtio::{self, DeviceError};
 use crate::dev::virtio_console::ConsoleDevice;
 use crate::dev::virtio_net::{Frame, NetLink};
-use crate::dev::{self, DeviceError};
 use crate::end::{self, Message};
 use crate::host::blackboard::End;
 use crate::host::personality::{self, BootArgs, Personality};
@@ -30,8 +30,6 @@ use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT
 use crate::running::{self, NodeEnv};
 use crate::{arch, clock, heap, libc, log};
 
-/// Time between two greetings of a neighbour that has not answered, in nanoseconds.
-const GREETING_NS: u64 = 1_000_000;
 /// Greatest number of request slots; the heap ends sooner.
 const REQUEST_SLOTS: usize = mpi_adi::request::MAX_SLOTS;
 
@@ -69,7 +67,7 @@ extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
     let plan = divide_memory(&hardware, &who, &devices);
     // SAFETY: the plan's parts are RAM behind the image and do not overlap; each is handed out here only.
     unsafe {
-        dev::set_pool(plan.queues);
+        virtio::set_pool(plan.queues);
         heap::init(plan.heap);
     }
     start_consoles(devices.consoles, &hardware.slots);
@@ -79,12 +77,13 @@ extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
     let mut links = start_links(devices.links, &hardware.slots, plan.frames);
     greet(&mut links);
     defmt::info!(
-        "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, heap {=u64} KiB, MPI memory {=u64} bytes",
+        "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, {=u32} greetings, heap {=u64} KiB, MPI memory {=u64} bytes",
         who.rank,
         who.coord.x,
         who.coord.y,
         who.coord.z,
         links.iter().flatten().count(),
+        links.iter().flatten().map(NetLink::greetings).sum::<u32>(),
         plan.heap.len() / 1024,
         who.mpi_memory
     );
@@ -188,7 +187,7 @@ fn find_devices(hardware: &Hardware<'static>) -> Devices {
     let find = |number: usize, kind| {
         let slot = hardware.slots.get(number)?;
         // SAFETY: the device tree says that this slot is one, and each is looked at once.
-        match unsafe { dev::transport(slot, kind) } {
+        match unsafe { virtio::transport(slot, kind) } {
             Ok(transport) => transport,
             Err(why) => device_failed(number, why),
         }
@@ -260,15 +259,13 @@ fn start_links(
 
 /// Waits until all neighbours are there. The host sees a node that waits here as booting.
 fn greet(links: &mut [Option<NetLink>; 6]) {
-    let mut up = links.each_ref().map(Option::is_none);
     loop {
-        for (link, up) in links.iter_mut().zip(&mut up) {
-            *up = *up || link.as_mut().is_none_or(NetLink::greet);
-        }
-        if up == [true; 6] {
+        let now = clock::now_ns();
+        let due = links.iter_mut().flatten();
+        let Some(next) = due.filter_map(|link| link.greet(now)).min() else {
             return;
-        }
-        timer::wake_by(arch::ticks() + clock::ticks_of(GREETING_NS));
+        };
+        timer::wake_by(clock::ticks_of(next));
         arch::wait_for_interrupt();
         acknowledge(links);
     }

@@ -1,0 +1,212 @@
+//! How two ends of a link find out that both are there.
+//!
+//! A link is a stream without loss, except at the start: an emulator may drop, without a word, what is sent
+//! before it has connected the stream, which it does on the side while the machine boots already. Therefore a
+//! link is only used once both ends have greeted:
+//!
+//! ```text
+//! end      says                                     when
+//! any      hello, with whether it has heard yours   at its start, then after 1, 2, 4, 8 .. ms without a sign
+//! any      the same                                 as soon as it has heard a hello that asks for it
+//! told that it was heard: knows that its own direction works, says so once more, and is done
+//! ```
+//!
+//! The end that starts later greets at once, and its greeting wakes the other. So the earlier end's repetitions
+//! matter only while the stream is not connected, and they may become rare: their number grows with the
+//! logarithm of the waiting time, and what they add to the boot is at most as long as the connection took.
+#![forbid(unsafe_code)]
+
+use net_torus::wire::FRAME_HEADER_BYTES;
+
+/// Time until an unanswered greeting is first repeated, in nanoseconds; it doubles with each repetition.
+pub const FIRST_REPEAT_NS: u64 = 1_000_000;
+/// Size of a greeting in bytes: fewer than any frame of the torus.
+pub const HELLO_BYTES: usize = 2;
+const _: () = assert!(HELLO_BYTES < FRAME_HEADER_BYTES);
+
+/// First byte of a greeting; the second says whether the sender has heard the receiver.
+const HELLO: u8 = b'H';
+
+/// Whether a frame is a greeting.
+pub fn is_greeting(frame: &[u8]) -> bool {
+    matches!(frame, [HELLO, _])
+}
+
+/// One end of a link, from its start until the link is up. Time is in nanoseconds, by any clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Greeting {
+    /// The neighbour's greeting has come.
+    heard: bool,
+    /// The neighbour has said that ours has come.
+    was_heard: bool,
+    /// What came last asks for a greeting.
+    asked: bool,
+    /// The last greeting has been said.
+    up: bool,
+    /// Time between the last repetition and the next; 0 before the first greeting.
+    interval_ns: u64,
+    repeat_ns: u64,
+    count: u32,
+}
+
+impl Greeting {
+    /// An end that has neither heard nor said anything.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What comes may be a greeting. What comes behind the greeting that ends it is the torus's already.
+    pub fn is_listening(&self) -> bool {
+        !self.was_heard
+    }
+
+    /// Takes a frame.
+    pub fn hear(&mut self, frame: &[u8]) {
+        if let [HELLO, flag] = *frame {
+            self.heard = true;
+            self.was_heard = flag != 0;
+            self.asked = true;
+        }
+    }
+
+    /// The greeting that is to be said now, if any; [`Greeting::tried`] is to be called then.
+    pub fn due(&self, now_ns: u64) -> Option<[u8; HELLO_BYTES]> {
+        let due = !self.up && (self.asked || now_ns >= self.repeat_ns);
+        due.then_some([HELLO, self.heard.into()])
+    }
+
+    /// The greeting that was due has been said, or the link was full and it is to be said later.
+    pub fn tried(&mut self, now_ns: u64, was_said: bool) {
+        if was_said {
+            self.count += 1;
+            self.asked = false;
+            // The last greeting must be said: the neighbour waits for it.
+            self.up = self.was_heard;
+        }
+        if now_ns >= self.repeat_ns {
+            self.interval_ns = self.interval_ns.saturating_mul(2).max(FIRST_REPEAT_NS);
+            self.repeat_ns = now_ns.saturating_add(self.interval_ns);
+        }
+    }
+
+    /// When a greeting is due if nothing is heard before; `None`: the link is up.
+    pub fn next_ns(&self) -> Option<u64> {
+        (!self.up).then_some(self.repeat_ns)
+    }
+
+    /// Greetings that were said.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = FIRST_REPEAT_NS;
+
+    /// A link whose ends start at these times, and whose stream is connected at `connected_ns`; what is sent
+    /// before is kept until then, or dropped. When both ends are up, and the greetings of each.
+    fn greet(starts: [u64; 2], connected_ns: u64, keeps: bool) -> (u64, [u32; 2]) {
+        let mut ends = [Greeting::new(); 2];
+        let mut under_way: [Vec<[u8; HELLO_BYTES]>; 2] = Default::default();
+        let mut now = 0;
+        loop {
+            let mut moved = true;
+            while std::mem::take(&mut moved) {
+                for at in [0, 1].into_iter().filter(|&at| starts[at] <= now) {
+                    if now >= connected_ns {
+                        under_way[at]
+                            .drain(..)
+                            .for_each(|hello| ends[at].hear(&hello));
+                    }
+                    if let Some(hello) = ends[at].due(now) {
+                        ends[at].tried(now, true);
+                        moved = true;
+                        if keeps || now >= connected_ns {
+                            under_way[1 - at].push(hello);
+                        }
+                    }
+                }
+            }
+            let due = ends.iter().filter_map(Greeting::next_ns);
+            let others = starts.into_iter().chain([connected_ns]);
+            match due.clone().chain(others).filter(|&at| at > now).min() {
+                Some(next) if due.count() > 0 => now = next,
+                _ => return (now, ends.map(|end| end.count())),
+            }
+        }
+    }
+
+    #[test]
+    fn ends_that_are_connected_need_three_greetings_whoever_is_first() {
+        for starts in [[0, 0], [0, MS / 2], [MS / 2, 0]] {
+            let (up, counts) = greet(starts, 0, true);
+            assert_eq!(up, starts[0].max(starts[1]));
+            assert!(counts.into_iter().all(|count| count <= 3), "{counts:?}");
+        }
+    }
+
+    /// The end that waits says its first greeting, its answers, and one for each doubling of its wait.
+    #[test]
+    fn greetings_grow_with_the_logarithm_of_the_wait_only() {
+        for keeps in [true, false] {
+            for (wait_ms, repeats) in [(1, 1), (1_000, 10), (1_000_000, 20), (3_600_000, 22)] {
+                let later = wait_ms * MS;
+                let (_, [early, late]) = greet([0, later], later, keeps);
+                assert!(
+                    early <= repeats + 3 && late <= 3,
+                    "{wait_ms} ms: {early}, {late}"
+                );
+            }
+        }
+    }
+
+    /// A ring of 512 nodes, each started 10 ms after the one before: with a greeting every millisecond the
+    /// earlier ends alone said 10,220.
+    #[test]
+    fn nodes_that_start_one_after_the_other_greet_a_few_times_each() {
+        let starts: Vec<u64> = (0..512).map(|node| node * 10 * MS).collect();
+        let total: u32 = (0..512)
+            .map(|node| {
+                let ends = [starts[node], starts[(node + 1) % 512]];
+                let later = ends[0].max(ends[1]);
+                let (up, counts) = greet(ends, later, false);
+                assert_eq!(up, later, "the later end's greeting is heard at once");
+                counts.iter().sum::<u32>()
+            })
+            .sum();
+        assert_eq!(total, 512 * 8 + 9);
+    }
+
+    #[test]
+    fn a_full_link_is_tried_again_later_and_the_last_greeting_is_said() {
+        let mut end = Greeting::new();
+        end.tried(0, false);
+        assert_eq!((end.due(0), end.next_ns()), (None, Some(MS)));
+        end.hear(&[HELLO, 1]);
+        assert_eq!(end.due(1), Some([HELLO, 1]));
+        end.tried(1, false);
+        assert!(end.next_ns().is_some(), "the neighbour waits for it");
+        end.tried(2, true);
+        assert_eq!(
+            (end.due(9 * MS), end.next_ns(), end.count()),
+            (None, None, 1)
+        );
+    }
+
+    #[test]
+    fn a_slow_connection_at_most_doubles_the_wait_for_it() {
+        for keeps in [true, false] {
+            for connected in [MS - 1, 3 * MS, 77 * MS + 5, 100_000 * MS] {
+                let (up, counts) = greet([0, MS / 3], connected, keeps);
+                assert!(up >= connected && up <= 2 * connected + MS);
+                assert!(
+                    counts.into_iter().all(|count| count <= 3 + 17),
+                    "{counts:?}"
+                );
+            }
+        }
+    }
+}
