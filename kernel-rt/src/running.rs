@@ -15,11 +15,37 @@ use crate::host::personality::Exit;
 use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, personality};
 use crate::{arch, clock, console, log};
 
-static NODE: Mutex<RefCell<Option<BoardNode>>> = Mutex::new(RefCell::new(None));
+static NODE: Mutex<RefCell<Slot>> = Mutex::new(RefCell::new(Slot::Empty));
+
+/// An `Option` of which nothing is zeros: so the node takes no room in the image's data.
+#[repr(u8)]
+enum Slot {
+    Empty = 0,
+    Node(BoardNode) = 1,
+}
+
+impl Slot {
+    fn as_ref(&self) -> Option<&BoardNode> {
+        match self {
+            Slot::Empty => None,
+            Slot::Node(node) => Some(node),
+        }
+    }
+
+    fn as_mut(&mut self) -> Option<&mut BoardNode> {
+        match self {
+            Slot::Empty => None,
+            Slot::Node(node) => Some(node),
+        }
+    }
+}
 
 /// From now on the node is there, for the program and for interrupts.
 pub fn set(node: BoardNode) {
-    critical_section::with(|cs| *NODE.borrow_ref_mut(cs) = Some(node));
+    let node = Slot::Node(node);
+    let before = critical_section::with(|cs| NODE.replace(cs, node));
+    // There is none; code that takes a node apart would be some kilobytes for nothing.
+    core::mem::forget(before);
 }
 
 /// This node's device, for the bindings.
