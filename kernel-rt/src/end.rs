@@ -10,6 +10,7 @@ use crate::board::{system, uart};
 use crate::host::blackboard::{End, MESSAGE_BYTES, cut};
 use crate::host::personality::Exit;
 use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, personality};
+use crate::host::status::exit_byte;
 use crate::{arch, clock, console, log};
 
 /// How long an ending node waits for its output to be taken, in nanoseconds.
@@ -61,7 +62,7 @@ pub fn end(why: End, status: i32, message: &Message) -> ! {
         }
     }
     if personality().is_none_or(|p| p.exit == Exit::Test) {
-        system::exit(if status == 0 { 1 } else { status as u8 });
+        system::exit(exit_byte(status).max(1));
     }
     arch::park()
 }

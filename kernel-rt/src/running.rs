@@ -13,12 +13,17 @@ use crate::end::{Message, end};
 use crate::host::blackboard::End;
 use crate::host::personality::Exit;
 use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, personality};
+use crate::host::status::exit_byte;
 use crate::{arch, clock, console, log};
 
 static NODE: Mutex<RefCell<Slot>> = Mutex::new(RefCell::new(Slot::Empty));
 
 /// An `Option` of which nothing is zeros: so the node takes no room in the image's data.
 #[repr(u8)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the one there is lives in a static"
+)]
 enum Slot {
     Empty = 0,
     Node(BoardNode) = 1,
@@ -151,7 +156,7 @@ pub fn finish(status: i32) -> ! {
     MIDPLANE_BLACKBOARD.call(None);
     MIDPLANE_BLACKBOARD.done(status);
     if personality().is_some_and(|p| p.exit == Exit::Test) {
-        system::exit(status as u8);
+        system::exit(exit_byte(status));
     }
     critical_section::with(|cs| {
         let mut node = NODE.borrow_ref_mut(cs);

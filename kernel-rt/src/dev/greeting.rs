@@ -20,6 +20,8 @@ use net_torus::wire::FRAME_HEADER_BYTES;
 
 /// Time until an unanswered greeting is first repeated, in nanoseconds; it doubles with each repetition.
 pub const FIRST_REPEAT_NS: u64 = 1_000_000;
+/// Doublings after which the time stays as it is, 12 days.
+const MOST_DOUBLINGS: u8 = 40;
 /// Size of a greeting in bytes: fewer than any frame of the torus.
 pub const HELLO_BYTES: usize = 2;
 const _: () = assert!(HELLO_BYTES < FRAME_HEADER_BYTES);
@@ -43,10 +45,10 @@ pub struct Greeting {
     asked: bool,
     /// The last greeting has been said.
     up: bool,
-    /// Time between the last repetition and the next; 0 before the first greeting.
-    interval_ns: u64,
+    /// Repetitions so far, the first greeting among them.
+    repeats: u8,
+    count: u16,
     repeat_ns: u64,
-    count: u32,
 }
 
 impl Greeting {
@@ -78,14 +80,14 @@ impl Greeting {
     /// The greeting that was due has been said, or the link was full and it is to be said later.
     pub fn tried(&mut self, now_ns: u64, was_said: bool) {
         if was_said {
-            self.count += 1;
+            self.count = self.count.saturating_add(1);
             self.asked = false;
             // The last greeting must be said: the neighbour waits for it.
             self.up = self.was_heard;
         }
         if now_ns >= self.repeat_ns {
-            self.interval_ns = self.interval_ns.saturating_mul(2).max(FIRST_REPEAT_NS);
-            self.repeat_ns = now_ns.saturating_add(self.interval_ns);
+            self.repeat_ns = now_ns.saturating_add(FIRST_REPEAT_NS << self.repeats);
+            self.repeats = (self.repeats + 1).min(MOST_DOUBLINGS);
         }
     }
 
@@ -96,7 +98,7 @@ impl Greeting {
 
     /// Greetings that were said.
     pub fn count(&self) -> u32 {
-        self.count
+        self.count.into()
     }
 }
 

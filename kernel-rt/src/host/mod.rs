@@ -5,6 +5,7 @@
 //! counters      the node's figures on it
 //! inbox         standard input: the tool writes, the node takes
 //! personality   the boot arguments, and who the node is by them
+//! status        a program's status as a process's
 //! records       the one blackboard, inbox and personality of a node's image
 //! ```
 
@@ -14,3 +15,4 @@ pub mod inbox;
 pub mod personality;
 #[cfg(target_os = "none")]
 pub mod records;
+pub mod status;
