@@ -4,8 +4,8 @@
 use core::cell::RefCell;
 
 use critical_section::Mutex;
-use mpi_adi::Adi;
-use mpi_adi::kernel::{Env, Kernel};
+use mpi_adi::kernel::Kernel;
+use mpi_adi::{Adi, Env, Process};
 
 use crate::board::platform::BoardNode;
 use crate::board::{system, timer};
@@ -68,6 +68,11 @@ impl Env for NodeEnv {
             };
             node.with(f);
         });
+    }
+
+    fn process(&self) -> &Process {
+        static PROCESS: Process = Process::new();
+        &PROCESS
     }
 }
 

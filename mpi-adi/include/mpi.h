@@ -229,8 +229,8 @@ int MPI_Errhandler_free(MPI_Errhandler *errhandler);
 
 int MPI_Comm_rank(MPI_Comm comm, int *rank);
 int MPI_Comm_size(MPI_Comm comm, int *size);
-/* A program can have 64 communicators of its own at one time and make 32,765 in its life: a context is not
- * used again, so that a message left over from a communicator that is gone matches nothing. */
+/* A process can be in 2,048 communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them. What
+ * MPI_Comm_free gives back is used again, once no message of the freed communicator is left. */
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm);
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm);
 /* Every rank has a node, and so memory, of its own. */

@@ -137,6 +137,26 @@ static void freed(void)
     OK(MPI_Comm_free(&comm));
 }
 
+/* More communicators than there can be at one time, one after the other and in different orders. */
+static void again(void)
+{
+    MPI_Comm comm, other;
+    int i, sum, part;
+
+    for (i = 0; i < 1200; i++) {
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        OK(MPI_Comm_split(comm, (check_rank + i) % 2, 0, &other));
+        if (i % 2 == 0)
+            OK(MPI_Comm_free(&comm));
+        part = 1;
+        OK(MPI_Allreduce(&part, &sum, 1, MPI_INT, MPI_SUM, other));
+        CHECK(sum == (check_size + 1 - (check_rank % 2)) / 2);
+        OK(MPI_Comm_free(&other));
+        if (i % 2 != 0)
+            OK(MPI_Comm_free(&comm));
+    }
+}
+
 /* An error handler is a communicator's own, and its children's to begin with. */
 static void handlers(void)
 {
@@ -193,6 +213,7 @@ int main(int argc, char **argv)
     parts();
     partly();
     freed();
+    again();
     handlers();
     names();
     return check_end("conf_comm");

@@ -214,8 +214,8 @@ static void nothing_left(void)
 static void communicators(void)
 {
 #ifdef MIDPLANE_MPI
-    enum { PLACES = 100 };
-    MPI_Comm comms[PLACES];
+    enum { PLACES = 2100 };
+    static MPI_Comm comms[PLACES];
     int count, code = MPI_SUCCESS, class, counts[2], all[2];
 
     for (count = 0; count < PLACES; count++) {

@@ -17,13 +17,14 @@ use super::completion::SENT_TO_NOBODY;
 use super::point_to_point::send_args;
 use super::{env, on_comm, on_process};
 use crate::device::envelope::{Rank, Tag};
-use crate::device::kernel::{CallNote, Env};
+use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::buffered::Room;
 use crate::mpi::call;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
+use crate::mpi::process::Env;
 
 /// The buffer that is attached.
 struct Attached {

@@ -1,8 +1,8 @@
 //! Chapter 6, and section 8.3 for them: communicators, predefined and made by the program.
 //!
-//! A made communicator's handle is its place in a table and that place's generation. MPI_Comm_free makes
-//! the handle invalid at once; the entry stays until the communicator's requests are complete, as the
-//! standard wants (section 6.4.3).
+//! MPI_Comm_free makes the handle invalid at once; the object stays until the communicator's requests are
+//! complete, as the standard wants (section 6.4.3). Its place in the table is the number of its context, by
+//! which requests find it.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
     missing_docs,
@@ -22,91 +22,73 @@ use spin::Mutex;
 use super::args;
 use super::constants::*;
 use super::environment::put_text;
-use super::{Blame, PROCESS, env, on_comm, topologies};
+use super::handles::{Kind, Table};
+use super::{Blame, PROCESS, any_env, env, on_comm, topologies};
 use crate::device::envelope::{Context, Rank, Tag};
-use crate::device::kernel::Env;
-use crate::mpi::comm::{Communicator, Group, Seat, base};
+use crate::mpi::comm::{Communicator, Membership, RankMap};
+use crate::mpi::context::{self, CONTEXTS, SELF_CONTEXT, base};
 use crate::mpi::error::Error;
+use crate::mpi::process::Env;
 use crate::mpi::split::Made;
 
-/// Communicators of the program's own that can exist at one time.
-pub const MADE_AT_A_TIME: usize = 64;
-
-const HANDLES: c_int = 0x8400_0000_u32 as c_int;
-const INDEX_BITS: u32 = 8;
-const GENERATIONS: u16 = u16::MAX;
-
-/// A place of the table.
-struct Entry {
-    generation: u16,
-    body: Option<Body>,
-}
-
-#[derive(Clone, Copy)]
-struct Body {
-    seat: Seat<'static>,
+/// A communicator that the program has made.
+struct Object {
+    membership: Membership<'static>,
     handler: c_int,
     /// Requests that were started and have not been completed.
     requests: u32,
     freed: bool,
 }
 
-const _: () = assert!(MADE_AT_A_TIME <= 1 << INDEX_BITS);
+const KIND: Kind = Kind {
+    name: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
+    tag: 0x8400_0000_u32 as c_int,
+    place_bits: 11,
+    generation_bits: 13,
+    limit: CONTEXTS,
+};
 
 /// No call holds the lock while it waits, and interrupts do not come here.
-static TABLE: Mutex<[Entry; MADE_AT_A_TIME]> = Mutex::new(
-    [const {
-        Entry {
-            generation: 0,
-            body: None,
-        }
-    }; MADE_AT_A_TIME],
-);
+static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
-impl Entry {
-    fn handle(&self, index: usize) -> c_int {
-        HANDLES | c_int::from(self.generation) << INDEX_BITS | index as c_int
+/// Takes the object out if its communicator is gone in every respect.
+fn release(table: &mut Table<Object>, handle: c_int) {
+    let is_over = |object: &&Object| object.freed && object.requests == 0;
+    if table.get(handle).filter(is_over).is_none() {
+        return;
     }
-
-    /// Frees the entry if its communicator is gone in every respect.
-    fn release(&mut self) {
-        if let Some(body) = self.body
-            && body.freed
-            && body.requests == 0
-        {
-            unname(body.seat.context);
-            topologies::forget(body.seat.context);
-            self.body = None;
-            self.generation = self.generation.wrapping_add(1) & GENERATIONS;
-            if let Group::List(list) = body.seat.group {
-                let list = core::ptr::from_ref(list).cast_mut();
-                // SAFETY: leaked by `Made::leak` for this entry alone, which has just forgotten it. Seats
-                // are copied only for the length of a call, and this is the end of one that needs none.
-                drop(unsafe { Box::from_raw(list) });
-            }
-        }
+    let Some(Object { membership, .. }) = table.remove(handle) else {
+        return;
+    };
+    unname(membership.context);
+    topologies::forget(membership.context);
+    if let Ok(env) = any_env() {
+        env.process().retire_context(membership.context);
+    }
+    if let RankMap::List(list) = membership.map {
+        let list = core::ptr::from_ref(list).cast_mut();
+        // SAFETY: leaked by `Made::leak` for this object alone, which has just gone. Memberships are copied
+        // only for the length of a call, and this is the end of one that needs none.
+        drop(unsafe { Box::from_raw(list) });
     }
 }
 
-/// The entry that `handle` names; for as long as `f` runs nobody else has the table.
-fn with_entry<R>(handle: c_int, f: impl FnOnce(&mut Entry) -> R) -> Option<R> {
-    let index = (handle & ((1 << INDEX_BITS) - 1)) as usize;
+/// Runs `f` on the communicator that `handle` names; for as long as `f` runs nothing else has the table.
+fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) -> Option<R> {
     let mut table = TABLE.lock();
-    let entry = table.get_mut(index)?;
-    let named = entry.handle(index) == handle && entry.body.is_some_and(|body| !body.freed);
-    named.then(|| f(entry))
+    table.get_mut(handle).filter(|object| !object.freed).map(f)
 }
 
 /// Notes who this process is; called by MPI_Init.
-pub(super) fn sit_down(env: &dyn Env) {
+pub(super) fn note_membership(env: &dyn Env) {
     let world = Communicator::world(env);
     PROCESS.place[0].store(world.rank(), Ordering::Relaxed);
     PROCESS.place[1].store(world.size(), Ordering::Relaxed);
 }
 
-fn world() -> Seat<'static> {
+fn world() -> Membership<'static> {
     let [rank, size] = &PROCESS.place;
-    Seat::world(rank.load(Ordering::Relaxed), size.load(Ordering::Relaxed))
+    Membership::world(rank.load(Ordering::Relaxed), size.load(Ordering::Relaxed))
 }
 
 /// This process's number in the job.
@@ -114,15 +96,15 @@ pub(super) fn own_number() -> Rank {
     world().rank
 }
 
-fn own() -> Seat<'static> {
-    Seat::own(world().rank)
+fn own() -> Membership<'static> {
+    Membership::own(world().rank)
 }
 
-pub(super) fn seat(handle: c_int) -> Option<Seat<'static>> {
+pub(super) fn membership(handle: c_int) -> Option<Membership<'static>> {
     match handle {
         MPI_COMM_WORLD => Some(world()),
         MPI_COMM_SELF => Some(own()),
-        _ => with_entry(handle, |entry| entry.body.map(|body| body.seat)).flatten(),
+        _ => with_object(handle, |object| object.membership),
     }
 }
 
@@ -130,8 +112,8 @@ pub(super) fn communicator(
     env: &'static dyn Env,
     handle: c_int,
 ) -> Result<Communicator<'static>, Error> {
-    match seat(handle) {
-        Some(seat) => Ok(Communicator::at(env, seat)),
+    match membership(handle) {
+        Some(membership) => Ok(Communicator::at(env, membership)),
         None => Err(Error::Communicator { handle }),
     }
 }
@@ -139,11 +121,9 @@ pub(super) fn communicator(
 /// The error handler of a communicator; of none, MPI_COMM_WORLD's (section 8.3).
 pub(super) fn handler(comm: c_int) -> c_int {
     let [of_world, of_self] = &PROCESS.handlers;
-    let made = |entry: &mut Entry| entry.body.map(|body| body.handler);
     match comm {
         MPI_COMM_SELF => of_self.load(Ordering::Relaxed),
-        _ => with_entry(comm, made)
-            .flatten()
+        _ => with_object(comm, |object| object.handler)
             .unwrap_or_else(|| of_world.load(Ordering::Relaxed)),
     }
 }
@@ -154,137 +134,114 @@ pub(super) fn set_handler(comm: c_int, handler: c_int) {
         MPI_COMM_WORLD => of_world.store(handler, Ordering::Relaxed),
         MPI_COMM_SELF => of_self.store(handler, Ordering::Relaxed),
         _ => {
-            with_entry(comm, |entry| {
-                if let Some(body) = &mut entry.body {
-                    body.handler = handler;
-                }
-            });
+            with_object(comm, |object| object.handler = handler);
         }
     }
 }
 
 /// Whether any communicator has this error handler.
 pub(super) fn in_use(handler: c_int) -> bool {
-    let made = |body: &Body| body.handler == handler;
+    let made = |object: &Object| object.handler == handler;
     PROCESS
         .handlers
         .iter()
         .any(|of| of.load(Ordering::Relaxed) == handler)
-        || TABLE
-            .lock()
-            .iter()
-            .any(|entry| entry.body.as_ref().is_some_and(made))
+        || TABLE.lock().objects().any(made)
 }
 
 /// Counts a request of the communicator with this handle.
 pub(super) fn request_started(comm: c_int) {
-    with_entry(comm, |entry| {
-        if let Some(body) = &mut entry.body {
-            body.requests += 1;
-        }
-    });
+    with_object(comm, |object| object.requests += 1);
 }
 
 /// As [`request_started`], by the communicator's context: it may have been freed since.
 pub(super) fn request_started_in(context: Context) {
-    with_context(context, |body| body.requests += 1);
+    with_context(context, |object| object.requests += 1);
 }
 
-/// Runs `f` on the made communicator with this context, freed or not; gives its place free if that is all
-/// that it has waited for.
-fn with_context(context: Context, f: impl FnOnce(&mut Body)) {
-    let context = base(context);
+/// Runs `f` on the made communicator with this context, freed or not; takes it out if that is all that it has
+/// waited for.
+fn with_context(context: Context, f: impl FnOnce(&mut Object)) {
     let mut table = TABLE.lock();
-    let mut entries = table.iter_mut();
-    let entry = entries.find(|entry| entry.body.is_some_and(|body| body.seat.context == context));
-    if let Some(entry) = entry {
-        if let Some(body) = &mut entry.body {
-            f(body);
-        }
-        entry.release();
+    if let Some((handle, object)) = table.at(context::index(context)) {
+        f(object);
+        release(&mut table, handle);
     }
 }
 
 /// A request's communicator, found by the request's context, freed or not.
 #[derive(Clone, Copy)]
-pub(super) struct Home {
+pub(super) struct Owner {
     /// Itself and its error handler.
     pub blame: Blame,
-    seat: Seat<'static>,
+    membership: Membership<'static>,
 }
 
-impl Home {
+impl Owner {
     /// The rank in the communicator of the process with this number in the job.
     pub fn rank(&self, world: Rank) -> Rank {
-        self.seat.in_group(world)
+        self.membership.in_group(world)
     }
 }
 
-pub(super) fn home(context: Context) -> Home {
-    let context = base(context);
-    let [of_world, of_self] =
-        [(MPI_COMM_WORLD, world()), (MPI_COMM_SELF, own())].map(|(comm, seat)| Home {
-            blame: Blame {
-                comm,
-                handler: handler(comm),
-            },
-            seat,
-        });
-    if context == of_self.seat.context {
-        return of_self;
+pub(super) fn owner(context: Context) -> Owner {
+    let (comm, membership) = match base(context) {
+        SELF_CONTEXT => (MPI_COMM_SELF, own()),
+        // A made communicator stays until its requests are complete, so that it is found here.
+        context => match TABLE.lock().at(context::index(context)) {
+            Some((comm, object)) => {
+                return Owner {
+                    blame: Blame {
+                        comm,
+                        handler: object.handler,
+                    },
+                    membership: object.membership,
+                };
+            }
+            None => (MPI_COMM_WORLD, world()),
+        },
+    };
+    Owner {
+        blame: Blame {
+            comm,
+            handler: handler(comm),
+        },
+        membership,
     }
-    let table = TABLE.lock();
-    let mut entries = table.iter().enumerate();
-    // A made communicator stays until its requests are complete, so that it is found here.
-    let found = entries.find_map(|(index, entry)| {
-        let body = entry.body.filter(|body| body.seat.context == context)?;
-        Some(Home {
-            blame: Blame {
-                comm: entry.handle(index),
-                handler: body.handler,
-            },
-            seat: body.seat,
-        })
-    });
-    found.unwrap_or(of_world)
 }
 
 /// A request of the communicator with this context has completed.
 pub(super) fn request_completed(context: Context) {
-    with_context(context, |body| {
-        body.requests = body.requests.saturating_sub(1)
+    with_context(context, |object| {
+        object.requests = object.requests.saturating_sub(1)
     });
 }
 
-/// Makes sure before a collective creation that this process has a place for the result.
-pub(super) fn check_room() -> Result<(), Error> {
-    match TABLE.lock().iter().any(|entry| entry.body.is_none()) {
-        true => Ok(()),
-        false => Err(Error::Limit {
-            what: "communicators of the program's own",
-            limit: MADE_AT_A_TIME,
-        }),
+/// Makes room for a communicator, before the other processes take part in its making. Fails with
+/// [`Error::NoRoom`]. When they agree on a higher context than this process has free, [`enter`] may still
+/// need more.
+pub(super) fn prepare(env: &dyn Env) -> Result<(), Error> {
+    match context::lowest(&env.process().free_contexts(env)) {
+        Some(context) => TABLE.lock().prepare(context::index(context)),
+        None => Ok(()),
     }
 }
 
-/// Enters a new communicator, with its parent's error handler; its handle.
-pub(super) fn enter(made: Made, parent: c_int) -> Result<c_int, Error> {
+/// Enters a new communicator, with its parent's error handler; its handle. Fails with [`Error::NoRoom`].
+pub(super) fn enter(env: &dyn Env, made: Made, parent: c_int) -> Result<c_int, Error> {
     let handler = handler(parent);
-    let mut table = TABLE.lock();
-    let mut places = table.iter_mut().enumerate();
-    let Some((index, entry)) = places.find(|(_, entry)| entry.body.is_none()) else {
-        return Err(Error::Limit {
-            what: "communicators of the program's own",
-            limit: MADE_AT_A_TIME,
-        });
-    };
-    entry.body = Some(Body {
-        seat: made.leak(),
+    let context = made.context();
+    let object = Object {
+        membership: made.leak(),
         handler,
         requests: 0,
         freed: false,
-    });
-    Ok(entry.handle(index))
+    };
+    let entered = TABLE.lock().add_at(context::index(context), object);
+    if entered.is_err() {
+        env.process().retire_context(context);
+    }
+    entered.inspect_err(|_| topologies::forget(context))
 }
 
 #[unsafe(no_mangle)]
@@ -293,10 +250,11 @@ pub unsafe extern "C" fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int
     on_comm("MPI_Comm_dup", comm, |comm| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
-        check_room()?;
+        prepare(comm.env)?;
+        let grid = topologies::prepare_copy(comm.membership().context)?;
         let made = comm.make_duplicate()?;
-        topologies::copy(comm.seat().context, made.context())?;
-        *newcomm = enter(made, parent)?;
+        topologies::attach(made.context(), grid);
+        *newcomm = enter(comm.env, made, parent)?;
         Ok(())
     })
 }
@@ -318,9 +276,9 @@ pub unsafe extern "C" fn MPI_Comm_split(
                 what: "color is negative and not MPI_UNDEFINED",
             })?),
         };
-        check_room()?;
+        prepare(comm.env)?;
         *newcomm = match comm.make_split(color, key)? {
-            Some(made) => enter(made, parent)?,
+            Some(made) => enter(comm.env, made, parent)?,
             None => MPI_COMM_NULL,
         };
         Ok(())
@@ -349,9 +307,9 @@ pub unsafe extern "C" fn MPI_Comm_split_type(
                 });
             }
         };
-        check_room()?;
+        prepare(comm.env)?;
         *newcomm = match comm.make_split(color, 0)? {
-            Some(made) => enter(made, parent)?,
+            Some(made) => enter(comm.env, made, parent)?,
             None => MPI_COMM_NULL,
         };
         Ok(())
@@ -363,12 +321,8 @@ pub unsafe extern "C" fn MPI_Comm_free(comm: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `comm`.
     let handle = unsafe { comm.as_ref() }.copied().unwrap_or(MPI_COMM_NULL);
     on_comm("MPI_Comm_free", handle, |_| {
-        let freed = with_entry(handle, |entry| {
-            if let Some(body) = &mut entry.body {
-                body.freed = true;
-            }
-            entry.release();
-        });
+        let freed = with_object(handle, |object| object.freed = true);
+        release(&mut TABLE.lock(), handle);
         if freed.is_none() {
             return Err(Error::Argument {
                 what: "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed",
@@ -382,12 +336,12 @@ pub unsafe extern "C" fn MPI_Comm_free(comm: *mut c_int) -> c_int {
 
 /// How two communicators that are not the same compare (section 6.4.1).
 fn compare(first: Communicator<'_>, second: Communicator<'_>) -> c_int {
-    let (a, b) = (first.seat(), second.seat());
+    let (a, b) = (first.membership(), second.membership());
     if a.size != b.size {
         return MPI_UNEQUAL;
     }
-    fn members(seat: Seat<'_>) -> impl Iterator<Item = Rank> {
-        (0..seat.size).map(move |rank| seat.to_world(rank))
+    fn members(membership: Membership<'_>) -> impl Iterator<Item = Rank> {
+        (0..membership.size).map(move |rank| membership.to_world(rank))
     }
     if members(a).eq(members(b)) {
         MPI_CONGRUENT
@@ -448,7 +402,7 @@ pub unsafe extern "C" fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char
         let mut copy = String::new();
         copy.try_reserve_exact(name.len()).map_err(|_| none)?;
         copy.push_str(&name);
-        let context = comm.seat().context;
+        let context = comm.membership().context;
         unname(context);
         let mut names = NAMES.lock();
         names.try_reserve(1).map_err(|_| none)?;
@@ -464,7 +418,7 @@ pub unsafe extern "C" fn MPI_Comm_get_name(
     resultlen: *mut c_int,
 ) -> c_int {
     on_comm("MPI_Comm_get_name", comm, |comm| {
-        let context = comm.seat().context;
+        let context = comm.membership().context;
         let names = NAMES.lock();
         let given = names.iter().find(|(named, _)| *named == context);
         let name = match given {

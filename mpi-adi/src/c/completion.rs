@@ -15,10 +15,11 @@ use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::{Blame, MPI_Status, code, communicators, end, end_under, env, on_process, persistent};
 use crate::Adi;
 use crate::device::envelope::Context;
-use crate::device::kernel::{CallNote, Env};
+use crate::device::kernel::CallNote;
 use crate::device::request::RequestId;
 use crate::mpi::call::{block_on, look};
 use crate::mpi::error::{Class, Error};
+use crate::mpi::process::Env;
 
 /// The request of a send to MPI_PROC_NULL, or of a buffered one: complete from the start.
 pub(super) const SENT_TO_NOBODY: c_int = 0x2c00_0001;
@@ -137,8 +138,8 @@ fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error> {
     let Some(outcome) = adi.peek(id) else {
         return Ok(None);
     };
-    let home = communicators::home(context);
-    let (source, tag, bytes) = (home.rank(outcome.source), outcome.tag, outcome.bytes);
+    let owner = communicators::owner(context);
+    let (source, tag, bytes) = (owner.rank(outcome.source), outcome.tag, outcome.bytes);
     let mut status = MPI_Status::EMPTY;
     let mut error = None;
     if outcome.cancelled {
@@ -149,7 +150,7 @@ fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error> {
         status.midplane_bytes = bytes as core::ffi::c_longlong;
         if outcome.truncated {
             let room = bytes;
-            error = Some((home.blame, Error::Truncated { source, tag, room }));
+            error = Some((owner.blame, Error::Truncated { source, tag, room }));
         }
     }
     Ok(Some(Completed { status, error }))

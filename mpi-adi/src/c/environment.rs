@@ -39,7 +39,7 @@ pub unsafe extern "C" fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_cha
 fn init(level: c_int) -> Result<(), Error> {
     match phase() {
         Phase::Before => {
-            super::communicators::sit_down(any_env()?);
+            super::communicators::note_membership(any_env()?);
             PROCESS.thread_level.store(level, Ordering::Relaxed);
             set_phase(Phase::Running);
             Ok(())

@@ -73,7 +73,7 @@ impl fmt::Display for Described {
 
 /// The blame for a call on `comm`; for one that names no communicator, MPI_COMM_WORLD's (section 8.3).
 fn blame(comm: c_int) -> Blame {
-    let known = communicators::seat(comm).is_some();
+    let known = communicators::membership(comm).is_some();
     let comm = if known { comm } else { MPI_COMM_WORLD };
     Blame {
         comm,

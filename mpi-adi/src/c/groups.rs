@@ -1,6 +1,6 @@
 //! Sections 6.3 and 6.4.2: groups, and communicators made of them.
 //!
-//! A group's handle is its place in a table in the program's heap, and that place's generation.
+//! A process's number in the job is its rank in MPI_COMM_WORLD.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
     missing_docs,
@@ -15,82 +15,46 @@ use core::ffi::c_int;
 use spin::Mutex;
 
 use super::args;
-use super::communicators::{check_room, enter, own_number};
+use super::communicators::{enter, own_number, prepare};
 use super::constants::*;
+use super::handles::{Kind, Table};
 use super::{on_comm, on_process};
 use crate::device::envelope::Rank;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
 use crate::mpi::group::{self, Comparison, Members};
 
-/// Groups that a program can have at one time; the heap may end sooner.
-pub const GROUPS: usize = 1 << INDEX_BITS;
+const KIND: Kind = Kind {
+    name: "groups",
+    tag: 0x8800_0000_u32 as c_int,
+    place_bits: 12,
+    generation_bits: 12,
+    limit: 1 << 12,
+};
 
-const HANDLES: c_int = 0x8800_0000_u32 as c_int;
-const INDEX_BITS: u32 = 12;
-const GENERATIONS: u16 = 0x7fff;
+/// The groups' members, at least one each, by their numbers in the job. No call holds the lock while it waits,
+/// and interrupts do not come here.
+static TABLE: Mutex<Groups> = Mutex::new(Table::new(KIND));
 
-struct Entry {
-    generation: u16,
-    members: Option<Vec<Rank>>,
-}
+type Groups = Table<Vec<Rank>>;
 
-/// No call holds the lock while it waits, and interrupts do not come here.
-static TABLE: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
-
-fn handle(index: usize, generation: u16) -> c_int {
-    HANDLES | c_int::from(generation) << INDEX_BITS | index as c_int
-}
-
-fn index(handle: c_int) -> usize {
-    (handle & ((1 << INDEX_BITS) - 1)) as usize
-}
-
-impl Entry {
-    fn is(&self, at: usize, named: c_int) -> bool {
-        handle(at, self.generation) == named && self.members.is_some()
+/// The members of the group that `handle` names.
+fn members(table: &Groups, handle: c_int) -> Result<&[Rank], Error> {
+    match handle {
+        MPI_GROUP_EMPTY => Ok(&[]),
+        _ => match table.get(handle) {
+            Some(members) => Ok(members),
+            None => Err(Error::Group { handle }),
+        },
     }
-}
-
-/// The members of the group that `named` names.
-fn members(table: &[Entry], named: c_int) -> Result<&[Rank], Error> {
-    if named == MPI_GROUP_EMPTY {
-        return Ok(&[]);
-    }
-    let at = index(named);
-    table
-        .get(at)
-        .filter(|entry| entry.is(at, named))
-        .and_then(|entry| entry.members.as_deref())
-        .ok_or(Error::Group { handle: named })
 }
 
 /// Enters a group; its handle. An empty one is MPI_GROUP_EMPTY.
-fn enter_group(table: &mut Vec<Entry>, members: Vec<Rank>) -> Result<c_int, Error> {
+fn enter_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
     if members.is_empty() {
         return Ok(MPI_GROUP_EMPTY);
     }
-    let free = table.iter().position(|entry| entry.members.is_none());
-    let at = match free {
-        Some(at) => at,
-        None if table.len() == GROUPS => {
-            return Err(Error::Limit {
-                what: "groups",
-                limit: GROUPS,
-            });
-        }
-        None => {
-            let bytes = size_of::<Entry>();
-            table.try_reserve(1).map_err(|_| Error::NoRoom { bytes })?;
-            table.push(Entry {
-                generation: 0,
-                members: None,
-            });
-            table.len() - 1
-        }
-    };
-    table[at].members = Some(members);
-    Ok(handle(at, table[at].generation))
+    table.add(members)
 }
 
 /// A call that makes a group.
@@ -100,7 +64,7 @@ fn enter_group(table: &mut Vec<Entry>, members: Vec<Rank>) -> Result<c_int, Erro
 unsafe fn making(
     function: &'static str,
     result: *mut c_int,
-    make: impl FnOnce(&[Entry]) -> Result<Vec<Rank>, Error>,
+    make: impl FnOnce(&Groups) -> Result<Vec<Rank>, Error>,
 ) -> c_int {
     on_process(function, |_| {
         // SAFETY: the caller's promise.
@@ -114,7 +78,7 @@ unsafe fn making(
 
 fn members_of(comm: &Communicator<'_>) -> Result<Vec<Rank>, Error> {
     let mut members = Members::with_room(comm.size() as usize)?;
-    members.append((0..comm.size()).map(|rank| comm.seat().to_world(rank)));
+    members.append((0..comm.size()).map(|rank| comm.membership().to_world(rank)));
     Ok(members.done())
 }
 
@@ -393,11 +357,9 @@ pub unsafe extern "C" fn MPI_Group_free(group: *mut c_int) -> c_int {
         // SAFETY: the standard's promise about `group`.
         let group = unsafe { args::out(group, "group") }?;
         if *group != MPI_GROUP_EMPTY {
-            let mut table = TABLE.lock();
-            members(&table, *group)?;
-            let entry = &mut table[index(*group)];
-            entry.members = None;
-            entry.generation = entry.generation.wrapping_add(1) & GENERATIONS;
+            let handle = *group;
+            let freed = TABLE.lock().remove(handle);
+            freed.ok_or(Error::Group { handle })?;
         }
         *group = MPI_GROUP_NULL;
         Ok(())
@@ -414,14 +376,15 @@ pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mu
             let table = TABLE.lock();
             group::union(members(&table, group)?, &[])?
         };
-        let is_member =
-            |process: &Rank| (0..comm.size()).any(|rank| comm.seat().to_world(rank) == *process);
+        let is_member = |process: &Rank| {
+            (0..comm.size()).any(|rank| comm.membership().to_world(rank) == *process)
+        };
         if !list.iter().all(is_member) {
             return Err(Error::Group { handle: group });
         }
-        check_room()?;
+        prepare(comm.env)?;
         *newcomm = match comm.make_of(list)? {
-            Some(made) => enter(made, parent)?,
+            Some(made) => enter(comm.env, made, parent)?,
             None => MPI_COMM_NULL,
         };
         Ok(())

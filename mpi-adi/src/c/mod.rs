@@ -18,6 +18,7 @@ mod completion;
 mod environment;
 mod errors;
 mod groups;
+mod handles;
 mod persistent;
 mod point_to_point;
 mod several;
@@ -27,9 +28,9 @@ mod topologies;
 use core::ffi::{c_int, c_longlong};
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
-use crate::device::kernel::Env;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::{Class, Error};
+use crate::mpi::process::Env;
 
 pub use buffered::*;
 pub use collectives::*;

@@ -1,6 +1,6 @@
 //! Section 3.9: persistent requests.
 //!
-//! A persistent request is a line of a table in the program's heap: the call's arguments, checked, and the
+//! A persistent request is the call's arguments, checked, and the
 //! handle of the request that it is at the moment, if it has been started. It keeps its communicator.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
@@ -10,7 +10,6 @@
     clippy::too_many_arguments
 )]
 
-use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use spin::Mutex;
@@ -18,20 +17,21 @@ use spin::Mutex;
 use super::args::{self, Peer};
 use super::completion::{RECEIVED_FROM_NOBODY, SENT_TO_NOBODY, started_in};
 use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
+use super::handles::{Kind, Table};
 use super::point_to_point::{Receive, Send, recv_args, send_args};
 use super::{buffered, communicators, end, end_under, env, on_comm, on_process};
-use crate::device::kernel::Env;
 use crate::device::request::Mode;
-use crate::mpi::comm::{Communicator, Seat};
+use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::Error;
+use crate::mpi::process::Env;
 
-/// Persistent requests that a program can have at one time; the heap may end sooner.
-pub const PERSISTENT_REQUESTS: usize = 1 << INDEX_BITS;
-
-const HANDLES: c_int = 0x3000_0000;
-const INDEX_BITS: u32 = 16;
-const GENERATIONS: u16 = 0x0fff;
-const MASK: c_int = (GENERATIONS as c_int) << INDEX_BITS | ((1 << INDEX_BITS) - 1);
+const KIND: Kind = Kind {
+    name: "persistent requests",
+    tag: 0x3000_0000,
+    place_bits: 16,
+    generation_bits: 12,
+    limit: 1 << 16,
+};
 
 /// What is to be started.
 #[derive(Clone, Copy)]
@@ -41,110 +41,69 @@ enum Call {
     Receive(Receive),
 }
 
+/// A persistent request.
 #[derive(Clone, Copy)]
-struct Body {
+struct Object {
     call: Call,
-    seat: Seat<'static>,
+    membership: Membership<'static>,
     /// The handle of the request under way, or MPI_REQUEST_NULL.
     active: c_int,
 }
 
-#[derive(Clone, Copy)]
-struct Entry {
-    generation: u16,
-    body: Option<Body>,
-}
-
 /// No call holds the lock while it waits, and interrupts do not come here.
-static TABLE: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
-fn handle(index: usize, generation: u16) -> c_int {
-    HANDLES | c_int::from(generation) << INDEX_BITS | index as c_int
-}
-
-fn index(handle: c_int) -> usize {
-    (handle & ((1 << INDEX_BITS) - 1)) as usize
-}
-
-/// Runs `f` on the persistent request that `named` names, if it names one.
-fn with_body<R>(named: c_int, f: impl FnOnce(&mut Body) -> R) -> Option<R> {
+/// Runs `f` on the persistent request that `handle` names, if it names one.
+fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) -> Option<R> {
     // Most handles are of other requests, which need no look at the table.
-    if named & !MASK != HANDLES {
+    if handle & !((1 << (KIND.place_bits + KIND.generation_bits)) - 1) != KIND.tag {
         return None;
     }
-    let index = index(named);
-    let mut table = TABLE.lock();
-    let entry = table.get_mut(index)?;
-    if handle(index, entry.generation) != named {
-        return None;
-    }
-    entry.body.as_mut().map(f)
+    TABLE.lock().get_mut(handle).map(f)
 }
 
 /// The handle of the request that a persistent one is at the moment; `None` when `handle` names no
 /// persistent request.
 pub(super) fn active(handle: c_int) -> Option<c_int> {
-    with_body(handle, |body| body.active)
+    with_object(handle, |object| object.active)
 }
 
 /// What was started has completed; false when `handle` names no persistent request.
 pub(super) fn deactivate(handle: c_int) -> bool {
-    with_body(handle, |body| body.active = MPI_REQUEST_NULL).is_some()
+    with_object(handle, |object| object.active = MPI_REQUEST_NULL).is_some()
 }
 
 /// Frees the persistent request, if `handle` names one.
 pub(super) fn free(handle: c_int) {
-    if let Some(seat) = with_body(handle, |body| body.seat) {
-        if let Some(entry) = TABLE.lock().get_mut(index(handle)) {
-            entry.body = None;
-            entry.generation = entry.generation.wrapping_add(1) & GENERATIONS;
-        }
-        communicators::request_completed(seat.context);
+    let freed = TABLE.lock().remove(handle);
+    if let Some(Object { membership, .. }) = freed {
+        communicators::request_completed(membership.context);
     }
 }
 
 /// Enters a persistent request; its handle.
 fn enter(comm: Communicator<'static>, call: Call) -> Result<c_int, Error> {
-    let body = Some(Body {
+    let membership = comm.membership();
+    let handle = TABLE.lock().add(Object {
         call,
-        seat: comm.seat(),
+        membership,
         active: MPI_REQUEST_NULL,
-    });
-    let mut table = TABLE.lock();
-    let index = match table.iter().position(|entry| entry.body.is_none()) {
-        Some(index) => index,
-        None if table.len() == PERSISTENT_REQUESTS => {
-            return Err(Error::Limit {
-                what: "persistent requests",
-                limit: PERSISTENT_REQUESTS,
-            });
-        }
-        None => {
-            let bytes = size_of::<Entry>();
-            table.try_reserve(1).map_err(|_| Error::NoRoom { bytes })?;
-            table.push(Entry {
-                generation: 0,
-                body: None,
-            });
-            table.len() - 1
-        }
-    };
-    table[index].body = body;
-    communicators::request_started_in(comm.seat().context);
-    Ok(handle(index, table[index].generation))
+    })?;
+    communicators::request_started_in(membership.context);
+    Ok(handle)
 }
 
 /// Starts what the persistent request `named` stands for.
 fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<(), Error> {
     let wrong = Error::Request { handle: named };
-    let body = with_body(named, |body| *body).ok_or(wrong)?;
-    if body.active != MPI_REQUEST_NULL {
+    let object = with_object(named, |object| *object).ok_or(wrong)?;
+    if object.active != MPI_REQUEST_NULL {
         return Err(Error::Argument {
             what: "a persistent request that is active already; complete it before it is started again",
         });
     }
-    let comm = Communicator::at(env, body.seat);
-    let active = match body.call {
+    let comm = Communicator::at(env, object.membership);
+    let active = match object.call {
         Call::Send(
             Send {
                 span,
@@ -153,7 +112,7 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
             },
             mode,
         ) => started_in(
-            body.seat.context,
+            object.membership.context,
             comm.start_send(function, span, dest, tag, mode)?,
         ),
         Call::Buffered(Send {
@@ -169,13 +128,13 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
             source: Peer::Somebody(source),
             tag,
         }) => started_in(
-            body.seat.context,
+            object.membership.context,
             comm.start_recv(function, span, source, tag)?,
         ),
         Call::Send(..) | Call::Buffered(_) => SENT_TO_NOBODY,
         Call::Receive(_) => RECEIVED_FROM_NOBODY,
     };
-    with_body(named, |body| body.active = active);
+    with_object(named, |object| object.active = active);
     Ok(())
 }
 
@@ -321,8 +280,8 @@ pub unsafe extern "C" fn MPI_Recv_init(
 
 /// Ends a call that starts `handle`, an error by way of its communicator's handler.
 fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -> c_int {
-    match with_body(handle, |body| body.seat.context) {
-        Some(context) => end_under(function, communicators::home(context).blame, result),
+    match with_object(handle, |object| object.membership.context) {
+        Some(context) => end_under(function, communicators::owner(context).blame, result),
         None => end(function, MPI_COMM_WORLD, result),
     }
 }

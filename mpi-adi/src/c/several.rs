@@ -18,9 +18,9 @@ use super::completion::{Completed, Named, end_one, named, note_of, try_complete,
 use super::constants::{MPI_COMM_WORLD, MPI_UNDEFINED};
 use super::{Blame, MPI_Status, end, end_under, env};
 use crate::Adi;
-use crate::device::kernel::Env;
 use crate::mpi::call::{Pass, block_on_array, look_through};
 use crate::mpi::error::{Class, Error};
+use crate::mpi::process::Env;
 
 /// What a call that completes several requests has to say at its end.
 #[derive(Default)]

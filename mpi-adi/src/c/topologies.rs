@@ -15,7 +15,7 @@ use core::ffi::c_int;
 use spin::Mutex;
 
 use super::args;
-use super::communicators::{check_room, enter};
+use super::communicators::{enter, prepare};
 use super::constants::*;
 use super::{on_comm, on_process};
 use crate::device::envelope::{Context, Rank};
@@ -28,7 +28,7 @@ static GRIDS: Mutex<Vec<(Context, Grid)>> = Mutex::new(Vec::new());
 
 /// The grid of a communicator.
 fn grid(comm: &Communicator<'_>) -> Result<Grid, Error> {
-    find(comm.seat().context).ok_or(Error::NotCartesian)
+    find(comm.membership().context).ok_or(Error::NotCartesian)
 }
 
 fn find(context: Context) -> Option<Grid> {
@@ -44,13 +44,19 @@ fn reserve() -> Result<(), Error> {
     })
 }
 
-/// A duplicate has the grid of its original (section 6.4.2).
-pub(super) fn copy(from: Context, to: Context) -> Result<(), Error> {
-    if let Some(grid) = find(from) {
+/// The grid that a duplicate of the communicator with this context has (section 6.4.2), with room for it.
+/// Fails with [`Error::NoRoom`].
+pub(super) fn prepare_copy(context: Context) -> Result<Option<Grid>, Error> {
+    let grid = find(context);
+    if grid.is_some() {
         reserve()?;
-        GRIDS.lock().push((to, grid));
     }
-    Ok(())
+    Ok(grid)
+}
+
+/// The communicator with this context has this grid, if any, for which there is room.
+pub(super) fn attach(context: Context, grid: Option<Grid>) {
+    GRIDS.lock().extend(grid.map(|grid| (context, grid)));
 }
 
 /// The communicator with this context is gone.
@@ -65,15 +71,13 @@ fn make(
     color: Option<u32>,
     grid: Grid,
 ) -> Result<c_int, Error> {
-    check_room()?;
+    prepare(comm.env)?;
     reserve()?;
     let Some(made) = comm.make_split(color, comm.rank() as i32)? else {
         return Ok(MPI_COMM_NULL);
     };
-    let context = made.context();
-    let handle = enter(made, parent)?;
-    GRIDS.lock().push((context, grid));
-    Ok(handle)
+    attach(made.context(), Some(grid));
+    enter(comm.env, made, parent)
 }
 
 /// An array of the program's with an item for each dimension.

@@ -9,7 +9,7 @@ use crate::device::barrier;
 use crate::device::config::{
     Config, DEFAULT_EAGER_LIMIT, EAGER_SOURCES, GREATEST_EAGER_LIMIT, LATE_SOURCES, Memory,
 };
-use crate::device::envelope::{Context, Rank};
+use crate::device::envelope::{Context, Pattern, Rank};
 use crate::device::list::List;
 use crate::device::matching::Matching;
 use crate::device::memory::region::Region;
@@ -62,8 +62,6 @@ pub struct Adi<R = Sound> {
     pub(super) barrier: barrier::Barrier,
     /// The network can send along lines.
     pub(super) has_lines: bool,
-    /// The context of the next communicator that the program makes.
-    pub(crate) next_context: Context,
     pub(super) stats: Stats,
     pub(super) rules: R,
 }
@@ -134,7 +132,6 @@ impl<R: Rules> Adi<R> {
             probes: Probes::default(),
             barrier: barrier::Barrier::default(),
             has_lines: false,
-            next_context: crate::mpi::comm::FIRST_MADE_CONTEXT,
             stats: Stats::default(),
             rules,
         };
@@ -252,6 +249,22 @@ impl<R: Rules> Adi<R> {
     /// There is a request of that name.
     pub fn knows(&self, id: RequestId) -> bool {
         self.requests.get(id).is_some()
+    }
+
+    /// Nothing of `context` or of the one for collectives after it is left here: no unexpected message, no send
+    /// that its receiver has not taken, no receive. Searches the unexpected messages, as a probe does, and,
+    /// only when requests have been given up, the requests.
+    pub fn context_is_idle(&mut self, context: Context) -> bool {
+        [context, context + 1].into_iter().all(|context| {
+            let any = Pattern {
+                source: None,
+                tag: None,
+                context,
+            };
+            self.matching.probe(&self.region, &any).is_none()
+                && !self.lights.has_context(context)
+                && !self.requests.has_forgotten(context)
+        })
     }
 
     /// The request in `slot` has finished; the caller names the slot no more after that.

@@ -64,10 +64,3 @@ pub enum AbortReason<'a> {
     /// An error under MPI_ERRORS_ARE_FATAL; the text names rank, function, class and what to do.
     MpiError(&'a str),
 }
-
-/// Access to this process's device, for the Rust and the C binding alike.
-pub trait Env {
-    /// Runs `f` with the device and its kernel, link interrupts held off for as long as `f` runs.
-    /// Must not be called from inside `f`.
-    fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel));
-}

@@ -8,10 +8,11 @@
 use alloc::vec::Vec;
 
 use crate::Adi;
-use crate::device::kernel::{CallNote, Env};
+use crate::device::kernel::CallNote;
 use crate::device::request::RequestId;
 use crate::mpi::call::{Pass, block_on_array, look_through};
 use crate::mpi::error::Error;
+use crate::mpi::process::Env;
 
 /// A message in the buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]

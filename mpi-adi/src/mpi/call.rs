@@ -10,8 +10,9 @@
 #![forbid(unsafe_code)]
 
 use crate::Adi;
-use crate::device::kernel::{CallNote, Env, Kernel};
+use crate::device::kernel::{CallNote, Kernel};
 use crate::device::memory::Span;
+use crate::mpi::process::Env;
 
 /// Requests that a call looks at between two steps of progress.
 pub const SLICE_REQUESTS: usize = 256;

@@ -7,13 +7,15 @@
 use crate::Adi;
 use crate::Outcome;
 use crate::device::envelope::{Context, Pattern, Rank, Tag};
-use crate::device::kernel::{CallNote, Env, Kernel};
+use crate::device::kernel::{CallNote, Kernel};
 use crate::device::memory::Span;
 use crate::device::recv::Probed;
 use crate::device::request::{Mode, RequestId};
 use crate::device::send::SendTo;
 use crate::mpi::call::{block_on, immediate};
+use crate::mpi::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::mpi::error::Error;
+use crate::mpi::process::Env;
 
 /// MPI_ANY_SOURCE and MPI_ANY_TAG as call notes show them.
 const ANY_SOURCE_NOTE: i32 = -2;
@@ -35,13 +37,13 @@ pub struct Status {
 #[derive(Clone, Copy)]
 pub struct Communicator<'e> {
     pub(crate) env: &'e dyn Env,
-    seat: Seat<'e>,
+    membership: Membership<'e>,
 }
 
-/// A communicator without the carrier: the context, and this process's seat in the group.
+/// A communicator without the carrier: the context, and this process's membership in the group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Seat<'e> {
-    pub(crate) group: Group<'e>,
+pub(crate) struct Membership<'e> {
+    pub(crate) map: RankMap<'e>,
     /// Even; the next odd one is for its collectives, so that they never match the program's own messages
     /// (MPI-3.1 section 5.1).
     pub(crate) context: Context,
@@ -51,7 +53,7 @@ pub(crate) struct Seat<'e> {
 
 /// Which processes; a communicator's rank r is the group's r-th.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Group<'e> {
+pub(crate) enum RankMap<'e> {
     /// All, by their numbers.
     All,
     /// This one alone, by its number in the job.
@@ -60,23 +62,11 @@ pub(crate) enum Group<'e> {
     List(&'e [Rank]),
 }
 
-const WORLD_CONTEXT: Context = 0;
-const SELF_CONTEXT: Context = 2;
-/// The first context of a communicator that a program makes.
-pub(crate) const FIRST_MADE_CONTEXT: Context = 4;
-/// The bit that tells a context for collectives.
-const COLLECTIVE: Context = 1;
-
-/// The communicator's context to which `context` belongs.
-pub(crate) fn base(context: Context) -> Context {
-    context & !COLLECTIVE
-}
-
-impl Seat<'_> {
+impl Membership<'_> {
     /// MPI_COMM_WORLD's.
     pub(crate) fn world(rank: Rank, size: Rank) -> Self {
-        Seat {
-            group: Group::All,
+        Membership {
+            map: RankMap::All,
             context: WORLD_CONTEXT,
             rank,
             size,
@@ -85,8 +75,8 @@ impl Seat<'_> {
 
     /// MPI_COMM_SELF's, for the process with this number in the job.
     pub(crate) fn own(world: Rank) -> Self {
-        Seat {
-            group: Group::One(world),
+        Membership {
+            map: RankMap::One(world),
             context: SELF_CONTEXT,
             rank: 0,
             size: 1,
@@ -94,19 +84,19 @@ impl Seat<'_> {
     }
 
     pub(crate) fn to_world(self, rank: Rank) -> Rank {
-        match self.group {
-            Group::All => rank,
-            Group::One(world) => world,
-            Group::List(list) => list[rank as usize],
+        match self.map {
+            RankMap::All => rank,
+            RankMap::One(world) => world,
+            RankMap::List(list) => list[rank as usize],
         }
     }
 
     /// The rank of the process with this number in the job; only members send in a communicator's context.
     pub(crate) fn in_group(self, world: Rank) -> Rank {
-        match self.group {
-            Group::All => world,
-            Group::One(_) => 0,
-            Group::List(list) => {
+        match self.map {
+            RankMap::All => world,
+            RankMap::One(_) => 0,
+            RankMap::List(list) => {
                 list.iter().position(|member| *member == world).unwrap_or(0) as Rank
             }
         }
@@ -117,37 +107,37 @@ impl<'e> Communicator<'e> {
     /// MPI_COMM_WORLD.
     pub fn world(env: &'e dyn Env) -> Self {
         let (rank, size) = place(env);
-        Communicator::at(env, Seat::world(rank, size))
+        Communicator::at(env, Membership::world(rank, size))
     }
 
     /// MPI_COMM_SELF.
     pub fn own(env: &'e dyn Env) -> Self {
         let (world, _) = place(env);
-        Communicator::at(env, Seat::own(world))
+        Communicator::at(env, Membership::own(world))
     }
 
-    /// The communicator with this seat.
-    pub(crate) fn at(env: &'e dyn Env, seat: Seat<'e>) -> Self {
-        Communicator { env, seat }
+    /// The communicator with this membership.
+    pub(crate) fn at(env: &'e dyn Env, membership: Membership<'e>) -> Self {
+        Communicator { env, membership }
     }
 
-    pub(crate) fn seat(&self) -> Seat<'e> {
-        self.seat
+    pub(crate) fn membership(&self) -> Membership<'e> {
+        self.membership
     }
 
     /// This process's rank in the communicator.
     pub fn rank(&self) -> Rank {
-        self.seat.rank
+        self.membership.rank
     }
 
     /// Number of processes.
     pub fn size(&self) -> Rank {
-        self.seat.size
+        self.membership.size
     }
 
     /// This is the communicator of all processes (MPI_COMM_WORLD) itself, not one made of it.
     pub(crate) fn is_world(&self) -> bool {
-        self.seat.context == WORLD_CONTEXT
+        self.membership.context == WORLD_CONTEXT
     }
 
     pub(crate) fn env(&self) -> &'e dyn Env {
@@ -156,7 +146,7 @@ impl<'e> Communicator<'e> {
 
     /// The same processes in the context of collectives.
     pub(crate) fn for_collectives(mut self) -> Self {
-        self.seat.context |= COLLECTIVE;
+        self.membership.context |= COLLECTIVE;
         self
     }
 
@@ -205,8 +195,10 @@ impl<'e> Communicator<'e> {
         peer: Option<Rank>,
         tag: Option<Tag>,
     ) -> CallNote {
-        let peer = peer.map_or(ANY_SOURCE_NOTE, |rank| self.seat.to_world(rank) as i32);
-        let collective = self.seat.context & COLLECTIVE != 0;
+        let peer = peer.map_or(ANY_SOURCE_NOTE, |rank| {
+            self.membership.to_world(rank) as i32
+        });
+        let collective = self.membership.context & COLLECTIVE != 0;
         let tag = (!collective).then(|| tag.unwrap_or(ANY_TAG_NOTE));
         CallNote {
             function,
@@ -220,9 +212,9 @@ impl<'e> Communicator<'e> {
         Self::check_tag(Some(tag))?;
         Self::check_length(span)?;
         Ok(SendTo {
-            dest: self.seat.to_world(dest),
+            dest: self.membership.to_world(dest),
             tag,
-            context: self.seat.context,
+            context: self.membership.context,
             mode,
         })
     }
@@ -233,9 +225,9 @@ impl<'e> Communicator<'e> {
         }
         Self::check_tag(tag)?;
         Ok(Pattern {
-            source: source.map(|rank| self.seat.to_world(rank)),
+            source: source.map(|rank| self.membership.to_world(rank)),
             tag,
-            context: self.seat.context,
+            context: self.membership.context,
         })
     }
 
@@ -248,7 +240,7 @@ impl<'e> Communicator<'e> {
             truncated,
             ..
         } = outcome;
-        let source = self.seat.in_group(source);
+        let source = self.membership.in_group(source);
         if truncated {
             Err(Error::Truncated {
                 source,
@@ -383,7 +375,7 @@ impl<'e> Communicator<'e> {
 
     fn probed(self, found: Probed) -> Status {
         Status {
-            source: self.seat.in_group(found.envelope.source),
+            source: self.membership.in_group(found.envelope.source),
             tag: found.envelope.tag,
             bytes: found.length as usize,
         }

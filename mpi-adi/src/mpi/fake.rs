@@ -7,12 +7,14 @@ use net_torus::Shape;
 
 use crate::Adi;
 use crate::device::config::{Config, Memory};
-use crate::device::kernel::{AbortReason, CallNote, Env, Kernel};
+use crate::device::kernel::{AbortReason, CallNote, Kernel};
 use crate::device::memory::{RawMemory, UserMemory};
+use crate::mpi::process::{Env, Process};
 
 /// The carrier of a job of one process.
 pub(crate) struct FakeEnv {
     adi: RefCell<Adi>,
+    process: Process,
     counts: Counts,
 }
 
@@ -44,6 +46,7 @@ impl FakeEnv {
         let memory = Memory::allocate(1 << 10, 1).expect("memory");
         FakeEnv {
             adi: RefCell::new(Adi::new(config, memory).expect("a rank of the machine")),
+            process: Process::new(),
             counts: Counts::default(),
         }
     }
@@ -100,6 +103,10 @@ impl Env for FakeEnv {
             memory: RawMemory,
         };
         f(&mut self.adi.borrow_mut(), &mut kernel);
+    }
+
+    fn process(&self) -> &Process {
+        &self.process
     }
 }
 

@@ -5,10 +5,12 @@ pub mod call;
 pub(crate) mod cart;
 pub mod coll;
 pub mod comm;
+pub mod context;
 pub mod datatype;
 pub mod error;
 #[cfg(test)]
 pub(crate) mod fake;
 pub(crate) mod group;
 pub mod op;
+pub mod process;
 pub mod split;

@@ -1,24 +1,21 @@
 //! Communicators that a program makes (MPI-3.1 section 6.4.2).
 //!
-//! A context is never used twice, so that a message left over from a communicator that is gone matches
-//! nothing: all processes of the parent agree on the greatest that any of them would take next. Parts of a
-//! split share one context, since nobody is in two of them.
+//! All processes of the parent agree on the context ([`crate::mpi::context`]). Freeing a communicator is a
+//! local affair: no process waits for another.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::device::envelope::{Context, Rank};
-use crate::device::kernel::Env;
-use crate::mpi::comm::{Communicator, FIRST_MADE_CONTEXT, Group, Seat};
+use crate::mpi::comm::{Communicator, Membership, RankMap};
+use crate::mpi::context::{self, CONTEXTS};
 use crate::mpi::error::Error;
 use crate::mpi::op::Op;
+use crate::mpi::process::Env;
 
-/// Communicators that a job can make over its whole life.
-pub const MADE_COMMUNICATORS: usize = (Context::MAX - FIRST_MADE_CONTEXT) as usize / 2;
-
-/// A communicator made from another one. Its messages stay apart from every other communicator's.
-#[derive(Clone)]
+/// A communicator made from another one. Its messages stay apart from every other communicator's. Dropping it
+/// frees it (MPI_Comm_free), which every process does in its own time.
 pub struct OwnedCommunicator<'e> {
     env: &'e dyn Env,
     made: Made,
@@ -27,42 +24,49 @@ pub struct OwnedCommunicator<'e> {
 impl OwnedCommunicator<'_> {
     /// The communicator.
     pub fn get(&self) -> Communicator<'_> {
-        Communicator::at(self.env, self.made.seat())
+        Communicator::at(self.env, self.made.membership())
+    }
+}
+
+impl Drop for OwnedCommunicator<'_> {
+    fn drop(&mut self) {
+        // Every request on it has borrowed it, and so is complete.
+        self.env.process().retire_context(self.made.context());
     }
 }
 
 /// What is owned of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Made {
-    /// The whole seat but for a list of members.
-    seat: Seat<'static>,
+    /// The whole membership but for a list of members.
+    membership: Membership<'static>,
     list: Option<Box<[Rank]>>,
 }
 
 impl Made {
-    fn seat(&self) -> Seat<'_> {
+    fn membership(&self) -> Membership<'_> {
         match &self.list {
-            Some(list) => Seat {
-                group: Group::List(list),
-                ..self.seat
+            Some(list) => Membership {
+                map: RankMap::List(list),
+                ..self.membership
             },
-            None => self.seat,
+            None => self.membership,
         }
     }
 
     /// Its context.
     pub(crate) fn context(&self) -> Context {
-        self.seat.context
+        self.membership.context
     }
 
-    /// The seat for ever; its list, if it has one, is not freed.
-    pub(crate) fn leak(self) -> Seat<'static> {
+    /// The membership for ever; its list, if it has one, is not freed.
+    pub(crate) fn leak(self) -> Membership<'static> {
         match self.list {
-            Some(list) => Seat {
-                group: Group::List(Box::leak(list)),
-                ..self.seat
+            Some(list) => Membership {
+                map: RankMap::List(Box::leak(list)),
+                ..self.membership
             },
-            None => self.seat,
+            None => self.membership,
         }
     }
 }
@@ -98,25 +102,26 @@ impl<'e> Communicator<'e> {
     }
 
     pub(crate) fn make_duplicate(self) -> Result<Made, Error> {
-        let seat = self.seat();
-        let (group, list) = match seat.group {
-            Group::List(list) => {
+        let membership = self.membership();
+        let (map, list) = match membership.map {
+            RankMap::List(list) => {
                 let mut copy = room(list.len())?;
                 copy.extend_from_slice(list);
-                (Group::All, Some(copy.into_boxed_slice()))
+                (RankMap::All, Some(copy.into_boxed_slice()))
             }
-            Group::All => (Group::All, None),
-            Group::One(world) => (Group::One(world), None),
+            RankMap::All => (RankMap::All, None),
+            RankMap::One(world) => (RankMap::One(world), None),
         };
         let context = self.agree_on_context()?;
-        let (rank, size) = (seat.rank, seat.size);
-        let seat = Seat {
-            group,
+        self.env.process().take_context(context);
+        let (rank, size) = (membership.rank, membership.size);
+        let membership = Membership {
+            map,
             context,
             rank,
             size,
         };
-        Ok(Made { seat, list })
+        Ok(Made { membership, list })
     }
 
     pub(crate) fn make_split(self, color: Option<u32>, key: i32) -> Result<Option<Made>, Error> {
@@ -141,6 +146,7 @@ impl<'e> Communicator<'e> {
         if color == NO_COLOR {
             return Ok(None);
         }
+        self.env.process().take_context(context);
         members.extend((0..self.size()).filter(|rank| choices[*rank as usize][0] == color));
         // By rank within equal keys: ranks are unique, so an unstable sort, which needs no memory, does.
         members.sort_unstable_by_key(|rank| (choices[*rank as usize][1], *rank));
@@ -148,19 +154,19 @@ impl<'e> Communicator<'e> {
             .iter()
             .position(|rank| *rank == self.rank())
             .unwrap_or(0) as Rank;
-        let seat = self.seat();
+        let membership = self.membership();
         members
             .iter_mut()
-            .for_each(|rank| *rank = seat.to_world(*rank));
+            .for_each(|rank| *rank = membership.to_world(*rank));
         members.shrink_to_fit();
-        let seat = Seat {
-            group: Group::All,
+        let membership = Membership {
+            map: RankMap::All,
             context,
             rank,
             size: members.len() as Rank,
         };
         Ok(Some(Made {
-            seat,
+            membership,
             list: Some(members.into_boxed_slice()),
         }))
     }
@@ -169,39 +175,43 @@ impl<'e> Communicator<'e> {
     /// where this process is not among them. Other processes may give other lists that have none of these
     /// in them. Blocks until all processes have called it. Fails as [`Communicator::duplicate`].
     pub(crate) fn make_of(self, members: Vec<Rank>) -> Result<Option<Made>, Error> {
-        let own = self.seat().to_world(self.rank());
+        let own = self.membership().to_world(self.rank());
         let context = self.agree_on_context()?;
         let Some(rank) = members.iter().position(|member| *member == own) else {
             return Ok(None);
         };
-        let seat = Seat {
-            group: Group::All,
+        self.env.process().take_context(context);
+        let membership = Membership {
+            map: RankMap::All,
             context,
             rank: rank as Rank,
             size: members.len() as Rank,
         };
         Ok(Some(Made {
-            seat,
+            membership,
             list: Some(members.into_boxed_slice()),
         }))
     }
 
-    /// The next context that none of the processes has used.
+    /// The lowest context that all the processes have free, not taken yet. Fails at all processes alike with
+    /// [`Error::Limit`].
     fn agree_on_context(self) -> Result<Context, Error> {
-        let mut next = 0;
-        self.env.with(&mut |adi, _| next = adi.next_context);
-        let mut agreed = [0u16];
-        self.allreduce(&[next], &mut agreed, Op::Max)?;
-        let [context] = agreed;
-        // Every process sees the same number here, so all fail or none does.
-        let Some(after) = context.checked_add(2) else {
-            return Err(Error::Limit {
-                what: "communicators in a job's life",
-                limit: MADE_COMMUNICATORS,
-            });
-        };
-        self.env.with(&mut |adi, _| adi.next_context = after);
-        Ok(context)
+        let process = self.env.process();
+        loop {
+            let free = process.free_contexts(self.env);
+            let mut common = free;
+            self.allreduce(&free, &mut common, Op::Band)?;
+            let context = context::lowest(&common).ok_or(Error::Limit {
+                what: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
+                limit: CONTEXTS,
+            })?;
+            let is_idle = process.confirm_context(self.env, context);
+            let mut is_idle_everywhere = [0u8];
+            self.allreduce(&[u8::from(is_idle)], &mut is_idle_everywhere, Op::Min)?;
+            if is_idle_everywhere == [1] {
+                return Ok(context);
+            }
+        }
     }
 }
 

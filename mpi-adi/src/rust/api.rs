@@ -28,13 +28,14 @@ use bytemuck::{cast_slice, cast_slice_mut};
 
 use crate::coll;
 use crate::device::envelope::{Rank, Tag};
-use crate::device::kernel::{AbortReason, CallNote, Env};
+use crate::device::kernel::{AbortReason, CallNote};
 use crate::device::request::Mode;
 use crate::mpi::call::block_on;
 use crate::mpi::comm::{Communicator, Status};
 use crate::mpi::datatype::Datatype;
 use crate::mpi::error::Error;
 use crate::mpi::op::Op;
+use crate::mpi::process::Env;
 
 /// This process's part in the job: where a Rust program begins.
 #[derive(Clone, Copy)]

@@ -4,9 +4,9 @@
 use std::cell::RefCell;
 use std::panic::resume_unwind;
 
-use mpi_adi::Adi;
-use mpi_adi::kernel::{AbortReason, CallNote, Env, Kernel};
+use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
 use mpi_adi::memory::{RawMemory, UserMemory};
+use mpi_adi::{Adi, Env, Process};
 use net_torus::Torus;
 use net_torus::sim::SimLink;
 
@@ -18,6 +18,7 @@ pub struct Node<'a, 'm> {
     shared: &'a Shared<'m>,
     rank: usize,
     inside: RefCell<()>,
+    process: Process,
 }
 
 struct NodeKernel<'a, 'm> {
@@ -92,6 +93,10 @@ impl Env for Node<'_, '_> {
         // Whatever the call did, others may now have something to do.
         lock(&self.shared.schedule).tried.fill(false);
     }
+
+    fn process(&self) -> &Process {
+        &self.process
+    }
 }
 
 impl<'a, 'm> Node<'a, 'm> {
@@ -100,6 +105,7 @@ impl<'a, 'm> Node<'a, 'm> {
             shared,
             rank,
             inside: RefCell::new(()),
+            process: Process::new(),
         }
     }
 

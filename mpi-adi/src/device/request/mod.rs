@@ -329,6 +329,16 @@ impl RequestPool {
         self.live
     }
 
+    /// A request in this context is live for whose end nobody will ask.
+    pub(crate) fn has_forgotten(&self, context: Context) -> bool {
+        let mut slots = self.chunks.iter().flat_map(|chunk| chunk.iter());
+        self.forgotten > 0
+            && slots.any(|slot| match &slot.body {
+                Body::Request(request) => slot.forgotten && request.context == context,
+                _ => false,
+            })
+    }
+
     /// Live requests that the program has not given up.
     pub fn named(&self) -> u32 {
         self.live - self.forgotten

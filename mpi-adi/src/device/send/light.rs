@@ -129,6 +129,11 @@ impl Lights {
         }
     }
 
+    /// One is under way in this context.
+    pub fn has_context(&self, context: Context) -> bool {
+        (0..LIGHTS).any(|at| self.used >> at & 1 != 0 && self.lights[at].context == context)
+    }
+
     /// There is none under way.
     #[inline]
     pub fn is_empty(&self) -> bool {

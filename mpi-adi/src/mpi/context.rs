@@ -1,0 +1,148 @@
+//! Contexts: which are free, and how processes agree on one (MPI-3.1 sections 5.1 and 6.4).
+//!
+//! A communicator has two neighbouring contexts of the device: an even one for the program's messages and the
+//! odd one after it for those of its collectives. A process keeps a bit for each pair. To make a
+//! communicator, the processes of its parent combine their masks of free contexts by a bitwise AND and take
+//! the lowest that is free at all of them, as MPICH does; all parts of a split share it, since no process is in
+//! two of them.
+//!
+//! # Why a context can be used again
+//! A message of the old communicator must not match a receive of the new one. A process retires a context
+//! when the program has freed the communicator and its requests there are complete, and offers it as free when
+//! its device holds nothing of it ([`Adi::context_is_idle`](crate::Adi::context_is_idle)): no unexpected
+//! message, no send that its receiver has not taken, no receive that was given up with MPI_Request_free. A
+//! message is with its sender until the receiver has taken or recorded it. So when all processes of the new
+//! communicator have offered the context, every message of the old one between them has arrived, and none will
+//! follow. It may have arrived after its receiver's offer, so each looks once more, and they agree a second
+//! time; where one has found something, the context stays retired there, and another one is tried.
+//!
+//! That leaves processes that were in the old communicator and are not in the new one, and may not have freed
+//! the old one yet. In a correct program what they send is for receives that were posted before the receiver
+//! freed the communicator (MPI-3.1 section 6.4.3), and with these the receiver has not retired it.
+#![forbid(unsafe_code)]
+
+use crate::device::envelope::Context;
+
+/// Communicators that a process can be in at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them. As many
+/// as MPICH has; the masks that processes exchange take 256 bytes.
+pub const CONTEXTS: usize = 2048;
+const WORDS: usize = CONTEXTS / u64::BITS as usize;
+
+/// A bit for each pair of contexts.
+pub(crate) type ContextMask = [u64; WORDS];
+
+/// The context of MPI_COMM_WORLD.
+pub(crate) const WORLD_CONTEXT: Context = 0;
+/// The context of MPI_COMM_SELF.
+pub(crate) const SELF_CONTEXT: Context = 2;
+/// The bit that tells a context for collectives.
+pub(crate) const COLLECTIVE: Context = 1;
+
+const _: () = assert!(2 * CONTEXTS <= Context::MAX as usize);
+
+/// The communicator's context to which `context` belongs.
+pub(crate) fn base(context: Context) -> Context {
+    context & !COLLECTIVE
+}
+
+/// The number of a communicator's context, below [`CONTEXTS`].
+pub(crate) fn index(context: Context) -> usize {
+    usize::from(context / 2)
+}
+
+fn word_and_bit(context: Context) -> (usize, u64) {
+    let index = index(context);
+    (
+        index / u64::BITS as usize,
+        1 << (index % u64::BITS as usize),
+    )
+}
+
+/// The lowest context of a mask; `None` when it is empty.
+pub(crate) fn lowest(mask: &ContextMask) -> Option<Context> {
+    let (word, bits) = mask.iter().enumerate().find(|(_, bits)| **bits != 0)?;
+    let index = word * u64::BITS as usize + bits.trailing_zeros() as usize;
+    Some(2 * index as Context)
+}
+
+/// A process's contexts.
+#[derive(Clone, Debug)]
+pub(crate) struct Contexts {
+    free: ContextMask,
+    /// Given up by the program, and maybe not idle yet.
+    retired: ContextMask,
+}
+
+impl Contexts {
+    /// Those of MPI_COMM_WORLD and MPI_COMM_SELF are in use.
+    pub const fn new() -> Contexts {
+        let mut free = [u64::MAX; WORDS];
+        free[0] &= !0b11;
+        Contexts {
+            free,
+            retired: [0; WORDS],
+        }
+    }
+
+    /// The free ones.
+    pub fn free(&self) -> ContextMask {
+        self.free
+    }
+
+    /// Takes a context into use.
+    pub fn take(&mut self, context: Context) {
+        let (word, bit) = word_and_bit(context);
+        self.free[word] &= !bit;
+    }
+
+    /// The program has given up a communicator, or one that was taken for idle is not.
+    pub fn retire(&mut self, context: Context) {
+        let (word, bit) = word_and_bit(context);
+        self.free[word] &= !bit;
+        self.retired[word] |= bit;
+    }
+
+    /// Frees the retired contexts that `is_idle`.
+    pub fn sweep(&mut self, mut is_idle: impl FnMut(Context) -> bool) {
+        let mut left = self.retired;
+        while let Some(context) = lowest(&left) {
+            let (word, bit) = word_and_bit(context);
+            left[word] &= !bit;
+            if is_idle(context) {
+                self.retired[word] &= !bit;
+                self.free[word] |= bit;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contexts_are_taken_from_the_lowest_and_come_back() {
+        let mut contexts = Contexts::new();
+        assert_eq!(lowest(&contexts.free()), Some(4));
+        let mut last = 0;
+        for _ in 2..CONTEXTS {
+            last = lowest(&contexts.free()).expect("a free context");
+            contexts.take(last);
+        }
+        assert_eq!(usize::from(last), 2 * CONTEXTS - 2);
+        assert_eq!(lowest(&contexts.free()), None);
+        contexts.retire(700);
+        contexts.retire(last);
+        assert_eq!(lowest(&contexts.free()), None, "retired, not free");
+        contexts.sweep(|context| context == last);
+        assert_eq!(lowest(&contexts.free()), Some(last));
+        contexts.sweep(|_| true);
+        assert_eq!(lowest(&contexts.free()), Some(700));
+    }
+
+    #[test]
+    fn both_contexts_of_a_communicator_have_one_number() {
+        assert_eq!((base(7), index(7)), (6, 3));
+        assert_eq!((base(6), index(6)), (6, 3));
+    }
+}

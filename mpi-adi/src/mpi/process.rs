@@ -1,0 +1,74 @@
+//! What a process's calls work on: the device, and what MPI keeps for the process above it.
+#![forbid(unsafe_code)]
+
+use spin::Mutex;
+
+use crate::Adi;
+use crate::device::envelope::Context;
+use crate::device::kernel::Kernel;
+use crate::mpi::context::{ContextMask, Contexts};
+
+/// Access to this process's device and MPI state, for the Rust and the C binding alike.
+pub trait Env {
+    /// Runs `f` with the device and its kernel, link interrupts held off for as long as `f` runs.
+    /// Must not be called from inside `f`.
+    fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel));
+
+    /// What MPI keeps for this process; the carrier has one beside the device.
+    fn process(&self) -> &Process;
+}
+
+/// What MPI keeps for a process above the device, for all bindings. It does not grow.
+#[derive(Debug)]
+pub struct Process {
+    /// No call holds the lock while it waits, and interrupts do not come here.
+    contexts: Mutex<Contexts>,
+}
+
+impl Default for Process {
+    fn default() -> Self {
+        Process::new()
+    }
+}
+
+impl Process {
+    /// That of a process that has made no communicator yet.
+    pub const fn new() -> Process {
+        Process {
+            contexts: Mutex::new(Contexts::new()),
+        }
+    }
+
+    /// The contexts that this process can use for another communicator.
+    pub(crate) fn free_contexts(&self, env: &dyn Env) -> ContextMask {
+        let mut contexts = self.contexts.lock();
+        contexts.sweep(|context| is_idle(env, context));
+        contexts.free()
+    }
+
+    /// Looks once more at a context that was offered as free: false, and it is retired, when the device holds
+    /// something of it.
+    pub(crate) fn confirm_context(&self, env: &dyn Env, context: Context) -> bool {
+        let is_idle = is_idle(env, context);
+        if !is_idle {
+            self.contexts.lock().retire(context);
+        }
+        is_idle
+    }
+
+    /// This process is in a communicator with this context.
+    pub(crate) fn take_context(&self, context: Context) {
+        self.contexts.lock().take(context);
+    }
+
+    /// This process has freed the communicator with this context, and its requests are complete.
+    pub(crate) fn retire_context(&self, context: Context) {
+        self.contexts.lock().retire(context);
+    }
+}
+
+fn is_idle(env: &dyn Env, context: Context) -> bool {
+    let mut is_idle = false;
+    env.with(&mut |adi, _| is_idle = adi.context_is_idle(context));
+    is_idle
+}
