@@ -11,6 +11,7 @@ use crate::host::size;
 use crate::host::stop::Stop;
 use crate::run::limits;
 use crate::show::say::say;
+use crate::show::table::{Cells, Column, Table};
 
 /// Options of `midplane memory`.
 #[derive(Args, Debug)]
@@ -41,6 +42,28 @@ struct Term {
     bytes: u64,
     why: String,
 }
+
+const TABLE: Table<Term> = Table {
+    columns: &[
+        Column {
+            heading: "",
+            cells: Cells::Right(12),
+            text: |term| term.bytes.to_string(),
+        },
+        Column {
+            heading: "",
+            cells: Cells::Left(17),
+            text: |term| term.name.into(),
+        },
+        Column {
+            heading: "",
+            cells: Cells::Prose,
+            text: |term| term.why.clone(),
+        },
+    ],
+    keys: 2,
+    gap: 2,
+};
 
 /// What is taken at start and never grows.
 fn terms(options: &MemoryArgs) -> Vec<Term> {
@@ -128,37 +151,50 @@ fn terms(options: &MemoryArgs) -> Vec<Term> {
 
 /// Prints the sum; the exit status.
 pub fn run(options: &MemoryArgs) -> Result<u8, Stop> {
-    say(table(options).trim_end())?;
+    say(table(options).join("\n"))?;
     Ok(0)
 }
 
-fn table(options: &MemoryArgs) -> String {
-    let terms = terms(options);
-    let total: u64 = terms.iter().map(|term| term.bytes).sum();
-    let mut text = format!(
-        "A node of {} with {} of MPI memory and {} links, in bytes:\n",
+fn table(options: &MemoryArgs) -> Vec<String> {
+    let mut terms = terms(options);
+    terms.push(Term {
+        name: "in all",
+        bytes: terms.iter().map(|term| term.bytes).sum(),
+        why: "besides the image, the stack and the program's heap".into(),
+    });
+    let from_the_heap = [
+        Term {
+            name: "a request",
+            bytes: RequestPool::SLOT_BYTES as u64,
+            why: format!(
+                "under way, in chunks of {CHUNK_SLOTS}; as much for each destination with messages pending"
+            ),
+        },
+        Term {
+            name: "an index entry",
+            bytes: mpi_adi::pending::INDEX_BYTES as u64,
+            why:
+                "about, for each destination, and each context and tag to it, with messages pending"
+                    .into(),
+        },
+    ];
+    let mut lines = vec![format!(
+        "A node of {} with {} of MPI memory and {} links, in bytes:",
         options.nodes,
         size::exact(options.mpi_memory),
         options.links
-    );
-    for Term { name, bytes, why } in &terms {
-        text += &format!("{bytes:>12}  {name:<18} {why}\n");
-    }
-    text += &format!(
-        "{total:>12}  in all, besides the image, the stack and the program's heap\n\n\
-         Out of the program's heap, as its own calls need it, and nothing else:\n\
-         {:>12}  a request under way, in chunks of {CHUNK_SLOTS}; as much for each destination with messages \
-         pending\n{:>12}  about, for each destination, and each context and tag to it, with messages \
-         pending: an index entry\n",
-        RequestPool::SLOT_BYTES,
-        mpi_adi::pending::INDEX_BYTES
-    );
-    text
+    )];
+    lines.extend(TABLE.lines(&terms));
+    lines.push(String::new());
+    lines.push("Out of the program's heap, as its own calls need it, and nothing else:".into());
+    lines.extend(TABLE.lines(&from_the_heap));
+    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::show::table::WIDTH;
 
     #[test]
     fn the_sum_is_that_of_its_terms_and_the_peers_take_two_and_a_half_bytes_each() {
@@ -175,13 +211,19 @@ mod tests {
         assert_eq!(named("MPI memory"), 64 << 10);
         assert_eq!(named("its bit map"), (64 << 10) / 32 / 8);
         assert_eq!(named("table of peers"), 65_536 * 5 / 2);
-        let table = table(&options);
-        let numbers: Vec<u64> = table
-            .lines()
-            .take_while(|line| !line.is_empty())
-            .filter_map(|line| line.split_whitespace().next()?.parse().ok())
-            .collect();
-        let (total, parts) = numbers.split_last().expect("numbers");
-        assert_eq!(parts.iter().sum::<u64>(), *total);
+        let lines = table(&options);
+        let fits = |line: &String| line.len() <= usize::from(WIDTH);
+        assert!(lines.iter().all(fits), "{lines:#?}");
+        let sum: u64 = terms.iter().map(|term| term.bytes).sum();
+        let total = lines
+            .iter()
+            .find(|line| line.contains("  in all "))
+            .expect("a sum");
+        let total = total.split_whitespace().next().expect("a number");
+        assert_eq!(total.parse(), Ok(sum));
+        for term in &terms {
+            let begin = format!("{:>12}  {}", term.bytes, term.name);
+            assert!(lines.iter().any(|line| line.starts_with(&begin)), "{begin}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use crate::host::stop::{Doing, Stop};
 use crate::run::job::JobEnd;
 use crate::run::verdict::{Outcome, Seen};
 use crate::show::file::ResultFile;
+use crate::show::table::{Cells, Column, Table};
 use kernel_rt::blackboard::{CHANNEL_COUNTERS, COUNTERS, FRAME_COUNTERS, LinkCounters, State};
 use net_torus::{Direction, Shape, Vc};
 use serde::ser::SerializeMap;
@@ -14,21 +15,6 @@ use std::collections::BTreeMap;
 const WHOLE_TABLE: usize = 32;
 /// How many of the busiest nodes it shows then.
 const BUSIEST: usize = 8;
-
-/// The table's columns: the counter's name in the JSON report, and the heading in two lines.
-const COLUMNS: [(&str, [&str; 2]); 11] = [
-    ("messages", ["", "messages"]),
-    ("rts", ["", "RTS"]),
-    ("cts", ["", "CTS"]),
-    ("nctsd", ["", "NCTSD"]),
-    ("ncts", ["", "NCTS"]),
-    ("resend_all", ["", "resendAll"]),
-    ("peak_unexpected_records", ["peak unexp.", "records"]),
-    ("peak_unexpected_bytes", ["peak unexp.", "bytes"]),
-    ("packets_sent", ["packets", "sent"]),
-    ("packets_forwarded", ["packets", "forwarded"]),
-    ("idle_share", ["idle", "share"]),
-];
 
 /// What the report says about the job as a whole.
 #[derive(Serialize)]
@@ -180,14 +166,6 @@ impl Counters {
             run => (self.get("idle_ticks") as f64 / run as f64).min(1.0),
         }
     }
-
-    /// One cell of the table.
-    fn cell(&self, column: &str) -> String {
-        match column {
-            "idle_share" => format!("{:.1} %", 100.0 * self.idle_share()),
-            counter => self.get(counter).to_string(),
-        }
-    }
 }
 
 impl Serialize for Counters {
@@ -209,89 +187,156 @@ fn report_name(counter: &'static str) -> &'static str {
     }
 }
 
+/// One rank in the table, or all together.
+struct RankRow {
+    name: String,
+    place: String,
+    counters: Counters,
+}
+
+const fn rank(heading: &'static str, text: fn(&RankRow) -> String) -> Column<RankRow> {
+    Column {
+        heading,
+        cells: Cells::Right(0),
+        text,
+    }
+}
+
+/// The table of the ranks.
+const RANKS: Table<RankRow> = Table {
+    columns: &[
+        rank("rank", |row| row.name.clone()),
+        rank("(x,y,z)", |row| row.place.clone()),
+        rank("messages", |row| row.count("messages")),
+        rank("RTS", |row| row.count("rts")),
+        rank("CTS", |row| row.count("cts")),
+        rank("NCTSD", |row| row.count("nctsd")),
+        rank("NCTS", |row| row.count("ncts")),
+        rank("resendAll", |row| row.count("resend_all")),
+        rank("peak\nunexp.\nrecords", |row| {
+            row.count("peak_unexpected_records")
+        }),
+        rank("peak\nunexp.\nbytes", |row| {
+            row.count("peak_unexpected_bytes")
+        }),
+        rank("packets\nsent", |row| row.count("packets_sent")),
+        rank("packets\nforwarded", |row| row.count("packets_forwarded")),
+        rank("idle\nshare", |row| {
+            format!("{:.1} %", 100.0 * row.counters.idle_share())
+        }),
+    ],
+    keys: 2,
+    gap: 2,
+};
+
+impl RankRow {
+    fn count(&self, name: &str) -> String {
+        self.counters.get(name).to_string()
+    }
+}
+
 /// The table, line by line.
 pub fn table(end: &JobEnd) -> Vec<String> {
     let all: Vec<Counters> = end.nodes.iter().map(Counters::of).collect();
-    let mut rows: Vec<Vec<String>> = [0, 1]
-        .map(|line| {
-            let first = ["", "rank"][line].to_string();
-            let place = ["", "(x,y,z)"][line].to_string();
-            let cells = COLUMNS.iter().map(|(_, heading)| heading[line].to_string());
-            [first, place].into_iter().chain(cells).collect()
+    let mut rows: Vec<RankRow> = shown(&all)
+        .into_iter()
+        .map(|at| {
+            let (node, c) = (&end.nodes[at], end.nodes[at].coord);
+            RankRow {
+                name: node.rank.to_string(),
+                place: format!("({},{},{})", c.x, c.y, c.z),
+                counters: all[at].clone(),
+            }
         })
-        .to_vec();
-    let mut row = |name: String, place: String, counters: &Counters| {
-        let cells = COLUMNS.iter().map(|(column, _)| counters.cell(column));
-        rows.push([name, place].into_iter().chain(cells).collect());
-    };
-    for at in shown(&all) {
-        let node = &end.nodes[at];
-        let c = node.coord;
-        row(
-            node.rank.to_string(),
-            format!("({},{},{})", c.x, c.y, c.z),
-            &all[at],
-        );
+        .collect();
+    rows.push(RankRow {
+        name: "all".into(),
+        place: String::new(),
+        counters: Counters::total(&all),
+    });
+    with_note(RANKS.lines(&rows), all.len())
+}
+
+/// One end of a link in the table.
+struct LinkRow {
+    rank: u32,
+    direction: Direction,
+    to: u32,
+    counters: LinkCounters,
+}
+
+const fn link(heading: &'static str, text: fn(&LinkRow) -> String) -> Column<LinkRow> {
+    Column {
+        heading,
+        cells: Cells::Right(0),
+        text,
     }
-    row("all".into(), String::new(), &Counters::total(&all));
-    let mut lines = align(&rows);
-    if all.len() > WHOLE_TABLE {
-        lines.push(busiest(all.len()));
+}
+
+/// The table of the links.
+const LINKS: Table<LinkRow> = Table {
+    columns: &[
+        link("rank", |row| row.rank.to_string()),
+        link("link", |row| row.direction.name().into()),
+        link("to\nrank", |row| row.to.to_string()),
+        link("packets\nD0", |row| row.sent(Vc::D0)),
+        link("sent\nD1", |row| row.sent(Vc::D1)),
+        link("on\nBN", |row| row.sent(Vc::Bn)),
+        link("\nBP", |row| row.sent(Vc::Bp)),
+        link("packets\nforwarded", |row| row.sum(2)),
+        link("packets\nreceived", |row| row.sum(3)),
+        link("peak\nchunks", |row| row.peak().to_string()),
+        link("frames\nsent", |row| row.counters.frames[0].to_string()),
+        link("of these\ntokens", |row| row.counters.frames[1].to_string()),
+        link("frames\nreceived", |row| row.counters.frames[2].to_string()),
+    ],
+    keys: 3,
+    gap: 2,
+};
+
+impl LinkRow {
+    fn sent(&self, channel: Vc) -> String {
+        self.counters.channels[channel as usize][0].to_string()
     }
-    lines
+
+    /// A counter of the channels, all together.
+    fn sum(&self, counter: usize) -> String {
+        let channels = self.counters.channels.iter();
+        channels.map(|c| c[counter]).sum::<u64>().to_string()
+    }
+
+    fn peak(&self) -> u64 {
+        let channels = self.counters.channels.iter();
+        channels.map(|c| c[4]).max().unwrap_or(0)
+    }
 }
 
 /// The table of the links, line by line: what each end has sent by channel, forwarded, received, and the
 /// fullest its buffers were.
 pub fn link_table(shape: &Shape, end: &JobEnd) -> Vec<String> {
     let all: Vec<Counters> = end.nodes.iter().map(Counters::of).collect();
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for line in [
-        [
-            "", "", "to", "packets", "sent", "on", "", "packets", "packets", "peak", "frames",
-            "of these", "frames",
-        ],
-        [
-            "rank",
-            "link",
-            "rank",
-            "D0",
-            "D1",
-            "BN",
-            "BP",
-            "forwarded",
-            "received",
-            "chunks",
-            "sent",
-            "tokens",
-            "received",
-        ],
-    ] {
-        rows.push(line.map(String::from).to_vec());
-    }
-    for at in shown(&all) {
+    let ends = |at: usize| {
         let node = &end.nodes[at];
-        for (d, to, counters) in links_of(shape, node) {
-            let sum = |counter: usize| counters.channels.iter().map(|c| c[counter]).sum::<u64>();
-            let peak = counters.channels.iter().map(|c| c[4]).max().unwrap_or(0);
-            let sent = counters.channels.map(|c| c[0].to_string());
-            let [frames, tokens, frames_received] = counters.frames.map(|n| n.to_string());
-            let mut row = vec![node.rank.to_string(), d.name().into(), to.to_string()];
-            row.extend(sent);
-            row.extend([sum(2), sum(3), peak].map(|n| n.to_string()));
-            row.extend([frames, tokens, frames_received]);
-            rows.push(row);
-        }
-    }
-    let mut lines = align(&rows);
-    if all.len() > WHOLE_TABLE {
-        lines.push(busiest(all.len()));
-    }
-    lines
+        let links = links_of(shape, node).into_iter();
+        links.map(|(direction, to, counters)| LinkRow {
+            rank: node.rank,
+            direction,
+            to,
+            counters: *counters,
+        })
+    };
+    let rows: Vec<LinkRow> = shown(&all).into_iter().flat_map(ends).collect();
+    with_note(LINKS.lines(&rows), all.len())
 }
 
-fn busiest(of: usize) -> String {
-    format!("(the {BUSIEST} busiest of {of} ranks; --report FILE has them all)")
+/// A table, and below it a word on the ranks that it leaves out.
+fn with_note(mut lines: Vec<String>, ranks: usize) -> Vec<String> {
+    if ranks > WHOLE_TABLE {
+        lines.push(format!(
+            "(the {BUSIEST} busiest of {ranks} ranks; --report FILE has them all)"
+        ));
+    }
+    lines
 }
 
 /// Which nodes the table shows: all, or the busiest by packets, in the order of their ranks.
@@ -310,26 +355,6 @@ fn shown(all: &[Counters]) -> Vec<usize> {
         order.sort_unstable();
     }
     order
-}
-
-/// Columns under each other, to the right.
-fn align(rows: &[Vec<String>]) -> Vec<String> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            let cells = rows.iter().filter_map(|row| row.get(column));
-            cells.map(String::len).max().unwrap_or(0)
-        })
-        .collect();
-    rows.iter()
-        .map(|row| {
-            row.iter()
-                .zip(&widths)
-                .map(|(cell, &width)| format!("{cell:>width$}"))
-                .collect::<Vec<_>>()
-                .join("  ")
-        })
-        .collect()
 }
 
 /// Writes the report as JSON.
@@ -384,6 +409,7 @@ fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
 mod tests {
     use super::*;
     use crate::run::verdict::tests::seen;
+    use crate::show::table::WIDTH;
     use std::time::Duration;
 
     fn end(nodes: u32) -> JobEnd {
@@ -411,28 +437,54 @@ mod tests {
         }
     }
 
-    #[test]
-    fn every_column_is_a_counter_or_derived() {
-        for (column, _) in COLUMNS {
-            assert!(
-                column == "idle_share" || COUNTERS.iter().any(|c| report_name(c) == column),
-                "{column}"
-            );
+    /// A table whose every number is there, and which fits a terminal.
+    #[track_caller]
+    fn check(lines: &[String], words: &[&str]) {
+        let fits = |line: &String| line.len() <= usize::from(WIDTH);
+        assert!(lines.iter().all(fits), "{lines:#?}");
+        for word in words {
+            let has = |line: &String| line.split_whitespace().any(|cell| cell == *word);
+            assert!(lines.iter().any(has), "no {word} in {lines:#?}");
         }
     }
 
     #[test]
-    fn the_table_has_a_row_for_each_rank_and_one_for_all() {
+    fn the_table_has_every_rank_and_all_of_them() {
         let lines = table(&end(3));
-        assert_eq!(lines.len(), 2 + 3 + 1);
-        assert!(lines[1].contains("resendAll") && lines[1].contains("NCTSD"));
-        let cells: Vec<&str> = lines[4].split_whitespace().collect();
-        assert_eq!(cells[..3], ["2", "(2,0,0)", "12"]);
-        let all: Vec<&str> = lines[5].split_whitespace().collect();
+        check(
+            &lines,
+            &[
+                "messages",
+                "resendAll",
+                "NCTSD",
+                "forwarded",
+                "12",
+                "33",
+                "200",
+                "25.0",
+            ],
+        );
+        let cells: Vec<&str> = lines[5].split_whitespace().collect();
+        assert_eq!(cells[..3], ["2", "(2,0,0)", "12"], "{lines:#?}");
+        let all: Vec<&str> = lines[6].split_whitespace().collect();
         // Messages are summed, peaks are not.
-        assert_eq!(all[..2], ["all", "33"]);
-        assert!(all.contains(&"200") && all.contains(&"25.0"), "{all:?}");
-        assert!(lines.iter().all(|line| line.len() == lines[0].len()));
+        assert_eq!(all[..2], ["all", "33"], "{lines:#?}");
+    }
+
+    #[test]
+    fn numbers_of_any_size_fit_a_terminal() {
+        let mut end = end(2);
+        for node in &mut end.nodes {
+            let account = node.account.as_mut().unwrap();
+            account.counters = [u64::MAX / 4; COUNTERS.len()];
+            for link in &mut account.links {
+                link.frames = [u64::MAX / 64; 3];
+                link.channels = [[u64::MAX / 64; 5]; Vc::COUNT];
+            }
+        }
+        let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
+        check(&table(&end), &["4611686018427387903"]);
+        check(&link_table(&shape, &end), &["288230376151711743"]);
     }
 
     #[test]
@@ -446,11 +498,12 @@ mod tests {
         }
         // A mesh of three: one link at each end, two in the middle.
         let lines = link_table(&shape, &end);
-        assert_eq!(lines.len(), 2 + 4, "{lines:?}");
+        assert_eq!(lines.len(), 2 * (2 + 4), "{lines:#?}");
         let cells: Vec<&str> = lines[3].split_whitespace().collect();
-        let expected = "1 X+ 2 0 0 70 0 20 30 16 9 4 8";
-        assert_eq!(cells.join(" "), expected);
-        assert!(lines.iter().all(|line| line.len() == lines[0].len()));
+        assert_eq!(cells.join(" "), "1 X+ 2 0 0 70 0 20 30 16 9", "{lines:#?}");
+        let cells: Vec<&str> = lines[9].split_whitespace().collect();
+        assert_eq!(cells.join(" "), "1 X+ 2 4 8", "{lines:#?}");
+        check(&lines, &["BN", "forwarded", "tokens"]);
         let json = serde_json::to_value(report(&JobFacts::of_shape(&shape), &end)).unwrap();
         let links = &json["ranks"][1]["links"];
         assert_eq!(links.as_array().unwrap().len(), 2);
@@ -463,8 +516,15 @@ mod tests {
     #[test]
     fn a_big_table_shows_the_busiest() {
         let lines = table(&end(40));
-        assert_eq!(lines.len(), 2 + BUSIEST + 1 + 1);
-        assert!(lines[2].trim_start().starts_with("0 "));
+        let ranks = |line: &&String| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        assert_eq!(
+            lines.iter().filter(ranks).count() % BUSIEST,
+            0,
+            "{lines:#?}"
+        );
+        check(&lines, &["0", "7", "all"]);
+        assert!(lines.last().unwrap().contains("the 8 busiest of 40 ranks"));
+        assert!(!lines.iter().any(|line| line.trim_start().starts_with("8 ")));
     }
 
     #[test]
@@ -472,9 +532,10 @@ mod tests {
         let end = end(2);
         let job = JobFacts::of_shape(&Shape::new([2, 1, 1], [true; 3]).unwrap());
         let json: serde_json::Value = serde_json::to_value(report(&job, &end)).unwrap();
-        for (column, _) in COLUMNS {
-            assert!(json["ranks"][1][column].is_number(), "{column}");
-            assert!(json["totals"][column].is_number(), "{column}");
+        for counter in COUNTERS {
+            let name = report_name(counter);
+            assert!(json["ranks"][1][name].is_number(), "{name}");
+            assert!(json["totals"][name].is_number(), "{name}");
         }
         assert_eq!(json["ranks"][1]["messages"], 11);
         assert_eq!(json["ranks"][1]["coordinates"][0], 1);

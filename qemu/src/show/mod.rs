@@ -1,4 +1,6 @@
 //! What people read: lines, tables, drawings, files.
 
 pub mod file;
+pub mod plot;
 pub mod say;
+pub mod table;

@@ -1,0 +1,91 @@
+//! Overhead by number of nodes: a colour for each size of message, a shape for each amount of memory.
+
+use crate::host::stop::Stop;
+use crate::lab::bench::row::{Memory, Place, Row};
+use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
+use plotters::style::RGBColor;
+
+const COLOURS: [RGBColor; 3] = [
+    RGBColor(0x1f, 0x5f, 0xa8),
+    RGBColor(0x2c, 0x8f, 0x4e),
+    RGBColor(0xb8, 0x44, 0x2c),
+];
+const GREY: RGBColor = RGBColor(0x33, 0x33, 0x33);
+const SHAPES: [Shape; 4] = [
+    Shape::Circle,
+    Shape::Square,
+    Shape::Triangle,
+    Shape::Diamond,
+];
+
+/// Draws the rows with scarce memory; `sizes` are those of the messages.
+pub fn draw(rows: &[Row], sizes: &[usize; COLOURS.len()]) -> Result<String, Stop> {
+    let scarce: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row.memory != Memory::Ample)
+        .collect();
+    let most = scarce
+        .iter()
+        .fold(2.0f64, |most, row| most.max(row.overhead));
+    let series = scarce.iter().map(|row| {
+        let size = sizes.iter().position(|&size| size == row.bytes);
+        let memory = Memory::SCARCE.iter().position(|&m| m == row.memory);
+        let (size, memory) = (size.unwrap_or(0), memory.unwrap_or(0));
+        // Beside one another: what would lie on one line.
+        let shift = 0.05 * (memory as f64 - 1.5)
+            + 0.22 * (size as f64 - 1.0)
+            + if row.messages == 3 { -0.015 } else { 0.015 };
+        Series {
+            points: vec![(f64::from(row.nodes).log2() + shift, row.overhead)],
+            mark: Mark {
+                shape: SHAPES[memory],
+                colour: COLOURS[size],
+                filled: row.place == Place::Qemu,
+            },
+            joined: false,
+        }
+    });
+    let chart = Chart {
+        heading: "Killer benchmark: time with scarce MPI memory over time with ample memory",
+        x: Axis {
+            title: "nodes",
+            // 8 to 128 nodes.
+            range: 2.5..7.5,
+            names: 6,
+            name: &|log| match log.fract() == 0.0 {
+                true => format!("{:.0}", log.exp2()),
+                false => String::new(),
+            },
+        },
+        y: Axis {
+            title: "overhead",
+            range: 0.8..most + 0.1,
+            names: 10,
+            name: &|overhead| format!("{overhead:.1}"),
+        },
+        series: series.collect(),
+        legend: legend(sizes),
+    };
+    plot::chart(&chart)
+}
+
+/// What colours, shapes and filling mean.
+fn legend(sizes: &[usize; COLOURS.len()]) -> Vec<(String, Mark)> {
+    let mark = |shape, colour, filled| Mark {
+        shape,
+        colour,
+        filled,
+    };
+    let sizes = sizes.iter().zip(COLOURS).map(|(bytes, colour)| {
+        let name = format!("{} KiB", bytes >> 10);
+        (name, mark(Shape::Circle, colour, true))
+    });
+    let amounts = Memory::SCARCE.iter().zip(SHAPES);
+    let amounts = amounts.map(|(memory, shape)| (memory.name().into(), mark(shape, GREY, false)));
+    let places = [(Place::Simulated, false), (Place::Qemu, true)];
+    let places = places.map(|(place, filled)| {
+        let name = place.name().into();
+        (name, mark(Shape::Square, GREY, filled))
+    });
+    sizes.chain(amounts).chain(places).collect()
+}

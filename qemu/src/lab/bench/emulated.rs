@@ -1,0 +1,173 @@
+//! The killer benchmark in QEMU.
+
+use crate::host::folders;
+use crate::host::signals::Signals;
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use crate::lab::bench::row::{Memory, Place, Row, median, tell};
+use crate::setup;
+use crate::show::say::say;
+use rustix::process::{Signal, kill_process_group};
+use serde_json::Value;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// Machines in QEMU, and the sizes that are sent there.
+const MACHINES: [[u16; 3]; 2] = [[2, 2, 2], [4, 2, 2]];
+const SIZES: [usize; 2] = [1 << 10, 10 << 10];
+const MESSAGES: u32 = 5;
+/// Seconds after which a job in QEMU is given up.
+const PATIENCE: &str = "120";
+
+/// What one job in QEMU took and counted.
+struct Run {
+    ns: f64,
+    ncts: f64,
+    notices: f64,
+}
+
+/// Runs each setting so many times.
+pub fn run(runs: u32, signals: &Signals, rows: &mut Vec<Row>) -> Result<(), Stop> {
+    if !setup::has_qemu() {
+        return say(
+            "no part in QEMU: it is not installed (`cargo midplane doctor` says what is missing)",
+        );
+    }
+    let report = folders::target().join(format!("bench-report-{}.json", std::process::id()));
+    let each = MACHINES
+        .into_iter()
+        .flat_map(|m| SIZES.map(|bytes| (m, bytes)));
+    let mut done = Ok(());
+    for (extents, bytes) in each {
+        done = setting(extents, bytes, runs, &report, signals, rows);
+        if done.is_err() {
+            break;
+        }
+    }
+    let _ = std::fs::remove_file(&report);
+    done
+}
+
+/// Runs one setting with ample and with scarce memory.
+fn setting(
+    extents: [u16; 3],
+    bytes: usize,
+    runs: u32,
+    report: &Path,
+    signals: &Signals,
+    rows: &mut Vec<Row>,
+) -> Result<(), Stop> {
+    let nodes = extents.iter().map(|&e| u32::from(e)).product::<u32>();
+    let amounts = [Memory::Ample, Memory::Least, Memory::LeastAndAFifth];
+    let mut taken: [Vec<Run>; 3] = Default::default();
+    // In turn, so that what else the host does weighs on all alike.
+    for _ in 0..runs {
+        for (memory, taken) in amounts.iter().zip(&mut taken) {
+            let mpi_memory = memory.bytes(MESSAGES, nodes, bytes);
+            taken.push(boot(extents, bytes, mpi_memory, report, signals)?);
+        }
+    }
+    let received = f64::from((nodes - 1) * MESSAGES);
+    let middle = |runs: &[Run], of: fn(&Run) -> f64| {
+        let mut values: Vec<f64> = runs.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        median(&values)
+    };
+    let base = middle(&taken[0], |run| run.ns);
+    for (memory, runs) in amounts.into_iter().zip(&taken) {
+        let ns = middle(runs, |run| run.ns);
+        let row = Row {
+            place: Place::Qemu,
+            nodes,
+            messages: MESSAGES,
+            bytes,
+            memory,
+            memory_bytes: memory.bytes(MESSAGES, nodes, bytes),
+            time_us: ns / 1e3,
+            overhead: ns / base,
+            ncts_per_message: middle(runs, |run| run.ncts) / received,
+            resend_all_per_message: middle(runs, |run| run.notices) / received,
+        };
+        tell(row, rows)?;
+    }
+    Ok(())
+}
+
+/// Runs `tests/programs/killer.c` by `midplane run` and reads what it says and its report.
+fn boot(
+    extents: [u16; 3],
+    bytes: usize,
+    mpi_memory: usize,
+    report: &Path,
+    signals: &Signals,
+) -> Result<Run, Stop> {
+    let output = wait(start(extents, bytes, mpi_memory, report)?, signals)?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let failed = |why: &str| {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        Stop::failure(format!("the killer in QEMU {why}:\n{said}{errors}"))
+    };
+    if !output.status.success() {
+        return Err(failed("failed"));
+    }
+    let seconds = said
+        .split(" bytes from each, ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next())
+        .and_then(|number| number.parse::<f64>().ok())
+        .ok_or_else(|| failed("did not say how long it took"))?;
+    let text = std::fs::read_to_string(report).doing("read the job's report")?;
+    let report: Value = serde_json::from_str(&text).doing("read the job's report")?;
+    let count = |name: &str| report["ranks"][0][name].as_f64().unwrap_or(f64::NAN);
+    Ok(Run {
+        ns: seconds * 1e9,
+        ncts: count("ncts"),
+        notices: count("resend_all"),
+    })
+}
+
+fn start(
+    [x, y, z]: [u16; 3],
+    bytes: usize,
+    mpi_memory: usize,
+    report: &Path,
+) -> Result<Child, Stop> {
+    let exe = std::env::current_exe().doing("find this command")?;
+    let mut command = Command::new(exe);
+    command
+        .args(["run", "--quiet", "--timeout", PATIENCE])
+        .args(["--torus", &format!("{x}x{y}x{z}")])
+        .args(["--mpi-memory", &mpi_memory.to_string()])
+        .arg("--report")
+        .arg(report)
+        .arg(folders::root().join("tests/programs/killer.c"))
+        .args(["--", &MESSAGES.to_string(), &bytes.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    command.spawn().doing("start `midplane run`")
+}
+
+/// Waits for its end, or ends it when a signal comes.
+fn wait(child: Child, signals: &Signals) -> Result<Output, Stop> {
+    let group = sys::pid_of(&child);
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| child.wait_with_output());
+        while !waiter.is_finished() {
+            if let Some(stop) = signals.pending() {
+                let _ = kill_process_group(group, Signal::TERM);
+                let _ = waiter.join();
+                return Err(stop);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        match waiter.join() {
+            Ok(output) => output.doing("wait for `midplane run`"),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}

@@ -1,0 +1,176 @@
+//! The killer benchmark: from the command line to the table, CSV and the drawing.
+
+use crate::host::signals::Signals;
+use crate::host::stop::Stop;
+use crate::lab::bench::row::{Memory, Place, Row, TABLE, median, tell};
+use crate::lab::bench::{drawing, emulated};
+use crate::show::file::{ResultFile, check_apart};
+use crate::show::say::say;
+use crate::show::table;
+use clap::Args;
+use midplane_tests::timed::{Costs, Killer, Measured};
+use mpi_adi::LEAST_MPI_MEMORY;
+use std::path::PathBuf;
+
+/// Options of `midplane bench killer`.
+#[derive(Args, Debug)]
+pub struct KillerArgs {
+    /// Leave out the part in QEMU
+    #[arg(long, conflicts_with = "runs")]
+    no_qemu: bool,
+
+    /// Runs in QEMU of each setting; the medians count
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
+
+    /// Write a line per setting to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Draw the overheads to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// The paper's mesh.
+const SIZES: [usize; 3] = [1 << 10, 10 << 10, 100 << 10];
+const COUNTS: [u32; 2] = [3, 5];
+const MACHINES: [[u16; 3]; 4] = [[4, 2, 2], [4, 4, 2], [4, 4, 4], [8, 4, 4]];
+
+/// Measures; the exit status.
+pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
+    // Before the measurement, which takes long.
+    check_apart(options.csv.as_ref(), options.svg.as_ref())?;
+    let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
+    let svg_file = ResultFile::open_if_given(options.svg.as_ref())?;
+    let signals = Signals::catch()?;
+    let costs = Costs::BLUE_GENE;
+    say(format_args!(
+        "simulated machine: links of {:.0} MB/s, {} ns a hop, {} ns a packet at a\n\
+         processor, {} ns an MPI call, {} ns an entry of a queue looked at,\n\
+         {} ns a byte copied out of MPI memory",
+        1e3 / costs.link_ns_per_byte,
+        costs.hop_ns,
+        costs.packet_ns,
+        costs.call_ns,
+        costs.search_ns,
+        costs.copy_ns_per_byte
+    ))?;
+    say(format_args!(
+        "least: {LEAST_MPI_MEMORY} bytes of MPI memory, one record, with which every job runs;\n\
+         250 and 300 KB: the paper's; overhead: time over that with room for everything"
+    ))?;
+    say(TABLE.heading().join("\n"))?;
+    let mut rows = Vec::new();
+    for extents in MACHINES {
+        for messages in COUNTS {
+            for bytes in SIZES {
+                simulate(extents, messages, bytes, costs, &mut rows)?;
+                if let Some(stop) = signals.pending() {
+                    return Err(stop);
+                }
+            }
+        }
+    }
+    sum_up("simulated machine", &rows)?;
+    if !options.no_qemu {
+        let simulated = rows.len();
+        emulated::run(options.runs, &signals, &mut rows)?;
+        sum_up("QEMU", &rows[simulated..])?;
+    }
+    if let Some(file) = csv_file {
+        file.write(&table::csv(&rows)?)?;
+    }
+    if let Some(file) = svg_file {
+        file.write(&drawing::draw(&rows, &SIZES)?)?;
+    }
+    Ok(0)
+}
+
+fn simulate(
+    extents: [u16; 3],
+    messages: u32,
+    bytes: usize,
+    costs: Costs,
+    rows: &mut Vec<Row>,
+) -> Result<(), Stop> {
+    let nodes = extents.iter().map(|&e| u32::from(e)).product::<u32>();
+    let measure = |memory: Memory| -> Result<Measured, Stop> {
+        let killer = Killer {
+            extents,
+            messages,
+            bytes,
+            mpi_memory: memory.bytes(messages, nodes, bytes),
+            costs,
+        };
+        killer
+            .run()
+            .map_err(|e| Stop::failure(format!("killer on {nodes} simulated nodes: {e}")))
+    };
+    let base = measure(Memory::Ample)?;
+    for memory in std::iter::once(Memory::Ample).chain(Memory::SCARCE) {
+        let measured = match memory {
+            Memory::Ample => base,
+            scarce => measure(scarce)?,
+        };
+        let received = f64::from((nodes - 1) * messages);
+        let row = Row {
+            place: Place::Simulated,
+            nodes,
+            messages,
+            bytes,
+            memory,
+            memory_bytes: memory.bytes(messages, nodes, bytes),
+            time_us: measured.ns as f64 / 1e3,
+            overhead: measured.ns as f64 / base.ns as f64,
+            ncts_per_message: measured.ncts as f64 / received,
+            resend_all_per_message: measured.notices as f64 / received,
+        };
+        tell(row, rows)?;
+    }
+    Ok(())
+}
+
+/// Prints the median and the worst overhead of what ran with scarce memory.
+fn sum_up(place: &str, rows: &[Row]) -> Result<(), Stop> {
+    let scarce = rows.iter().filter(|row| row.memory != Memory::Ample);
+    let mut overheads: Vec<f64> = scarce.map(|row| row.overhead).collect();
+    overheads.sort_by(f64::total_cmp);
+    let Some(worst) = overheads.last() else {
+        return Ok(());
+    };
+    say(format_args!(
+        "{place}: overhead of scarce memory in {} settings: median {:.3}, worst {worst:.3}",
+        overheads.len(),
+        median(&overheads)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The least setting of the mesh, and what is written of it.
+    #[test]
+    fn a_setting_is_measured_told_and_drawn() {
+        let mut rows = Vec::new();
+        let costs = Costs::BLUE_GENE;
+        simulate([4, 2, 2], 3, 1 << 10, costs, &mut rows).expect("a run");
+        assert_eq!(rows.len(), 1 + Memory::SCARCE.len());
+        assert_eq!(rows[0].overhead, 1.0);
+        let counted = |row: &Row| (row.ncts_per_message, row.resend_all_per_message);
+        assert_eq!(counted(&rows[0]), (0.0, 0.0));
+        for row in &rows[1..=2] {
+            assert!(row.overhead < 1.6 && row.resend_all_per_message > 0.0);
+        }
+        let csv = table::csv(&rows).unwrap();
+        assert_eq!(csv.lines().count(), 1 + rows.len());
+        let begin = "where,nodes,messages,bytes,memory,memory_bytes,time_us,overhead,ncts_per_message,\
+                     resend_all_per_message\nsimulated,16,3,1024,ample,";
+        assert!(csv.starts_with(begin), "{csv}");
+        let drawing = drawing::draw(&rows, &SIZES).unwrap();
+        // A mark for each scarce amount, and those of the legend.
+        let legend = SIZES.len() + Memory::SCARCE.len() + 2;
+        assert_eq!(drawing.matches("<polygon").count(), 4 + legend);
+    }
+}

@@ -1,0 +1,44 @@
+//! `midplane bench`: measurements of the memory protocol, with what they cost stated.
+
+mod drawing;
+mod emulated;
+mod flood;
+mod killer;
+mod message;
+mod row;
+
+use crate::host::stop::Stop;
+use clap::Subcommand;
+
+/// What to measure.
+#[derive(Subcommand, Debug)]
+pub enum Bench {
+    /// The killer benchmark of "Scaling MPI to short-memory MPPs such as BG/L", section 5.1: what scarce
+    /// memory costs
+    ///
+    /// Every rank but 0 sends N messages by MPI_Isend, rank 0 receives them one by one in the reverse order
+    /// of their tags. Over the paper's mesh: 1, 10 and 100 KiB, 3 and 5 messages, 16 to 128 nodes, in the
+    /// simulated machine; and, on 8 and 16 nodes, in QEMU.
+    Killer(killer::KillerArgs),
+    /// Every rank but 0 sends many short messages, rank 0 receives them in the reverse order of their tags:
+    /// what the device does for each, counted
+    Flood(flood::FloodArgs),
+    /// Instructions that a message of 8 bytes takes whose receive is posted, with the protocol and with it
+    /// left out
+    ///
+    /// Counted by valgrind's callgrind, both sides together, for this host's processor.
+    Message,
+    /// What `message` counts
+    #[command(hide = true)]
+    MessageLoop(message::LoopArgs),
+}
+
+/// Measures; the exit status.
+pub fn run(bench: &Bench) -> Result<u8, Stop> {
+    match bench {
+        Bench::Killer(options) => killer::run(options),
+        Bench::Flood(options) => flood::run(options),
+        Bench::Message => message::run(),
+        Bench::MessageLoop(options) => message::run_loop(options),
+    }
+}

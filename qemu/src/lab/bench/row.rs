@@ -1,0 +1,204 @@
+//! One setting of the killer benchmark, for the table and for CSV.
+
+use crate::host::stop::Stop;
+use crate::show::say::say;
+use crate::show::table::{Cells, Column, Table, six_places};
+use mpi_adi::LEAST_MPI_MEMORY;
+use mpi_adi::region::BLOCK_BYTES;
+use serde::{Serialize, Serializer};
+
+/// Where a setting was run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub enum Place {
+    /// In the simulated machine; its times are virtual.
+    #[serde(rename = "simulated")]
+    Simulated,
+    /// In QEMU; its times are the host's.
+    #[serde(rename = "QEMU")]
+    Qemu,
+}
+
+impl Place {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Simulated => "simulated",
+            Self::Qemu => "QEMU",
+        }
+    }
+}
+
+/// How much MPI memory the nodes have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// Room for everything.
+    Ample,
+    /// The least with which a job can be run.
+    Least,
+    /// 1.2 times that, rounded up to whole records.
+    LeastAndAFifth,
+    /// 250 KB, with which the paper's job had to get by.
+    Paper250,
+    /// 300 KB, the same.
+    Paper300,
+}
+
+impl Memory {
+    /// The scarce amounts.
+    pub const SCARCE: [Self; 4] = [
+        Self::Least,
+        Self::LeastAndAFifth,
+        Self::Paper250,
+        Self::Paper300,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ample => "ample",
+            Self::Least => "least",
+            Self::LeastAndAFifth => "1.2 x least",
+            Self::Paper250 => "250 KB",
+            Self::Paper300 => "300 KB",
+        }
+    }
+
+    /// Bytes of it, where each of `nodes` nodes sends so many messages of so many bytes.
+    pub const fn bytes(self, messages: u32, nodes: u32, bytes: usize) -> usize {
+        match self {
+            Self::Ample => (messages * nodes) as usize * (bytes + 2 * BLOCK_BYTES),
+            Self::Least => LEAST_MPI_MEMORY,
+            Self::LeastAndAFifth => (LEAST_MPI_MEMORY * 6).div_ceil(5 * BLOCK_BYTES) * BLOCK_BYTES,
+            Self::Paper250 => 250_000,
+            Self::Paper300 => 300_000,
+        }
+    }
+}
+
+impl Serialize for Memory {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// What was measured of one setting.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    #[serde(rename = "where")]
+    pub place: Place,
+    pub nodes: u32,
+    /// Messages of each sender.
+    pub messages: u32,
+    /// Bytes of each message.
+    pub bytes: usize,
+    pub memory: Memory,
+    pub memory_bytes: usize,
+    #[serde(serialize_with = "six_places")]
+    pub time_us: f64,
+    /// Time over that with ample memory.
+    #[serde(serialize_with = "six_places")]
+    pub overhead: f64,
+    #[serde(serialize_with = "six_places")]
+    pub ncts_per_message: f64,
+    #[serde(serialize_with = "six_places")]
+    pub resend_all_per_message: f64,
+}
+
+const fn right(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
+    Column {
+        heading,
+        cells: Cells::Right(least),
+        text,
+    }
+}
+
+const fn left(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
+    Column {
+        heading,
+        cells: Cells::Left(least),
+        text,
+    }
+}
+
+/// The table of the rows.
+pub const TABLE: Table<Row> = Table {
+    columns: &[
+        left("where", 9, |r| r.place.name().into()),
+        right("nodes", 5, |r| r.nodes.to_string()),
+        right("mes-\nsages", 5, |r| r.messages.to_string()),
+        right("bytes", 6, |r| r.bytes.to_string()),
+        left("MPI\nmemory", 11, |r| r.memory.name().into()),
+        right("time\n(us)", 10, |r| format!("{:.1}", r.time_us)),
+        right("over-\nhead", 6, |r| format!("{:.3}", r.overhead)),
+        right("NCTS\n/message", 8, |r| {
+            format!("{:.2}", r.ncts_per_message)
+        }),
+        right("resendAll\n/message", 9, |r| {
+            format!("{:.2}", r.resend_all_per_message)
+        }),
+    ],
+    keys: 5,
+    gap: 1,
+};
+
+/// Shows a row and keeps it.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn tell(row: Row, rows: &mut Vec<Row>) -> Result<(), Stop> {
+    say(TABLE.row(&row))?;
+    rows.push(row);
+    Ok(())
+}
+
+/// The middle value, or the mean of the two middle ones; not a number when there is none.
+pub fn median(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    match sorted {
+        [] => f64::NAN,
+        _ if sorted.len() % 2 == 1 => sorted[middle],
+        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::table::WIDTH;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(&[1.0, 2.0, 9.0]), 2.0);
+        assert_eq!(median(&[1.0, 2.0, 4.0, 9.0]), 3.0);
+    }
+
+    #[test]
+    fn scarce_amounts_are_whole_records() {
+        let bytes = |memory: Memory| memory.bytes(5, 128, 1 << 10);
+        assert_eq!(bytes(Memory::Least), BLOCK_BYTES);
+        assert_eq!(bytes(Memory::LeastAndAFifth), 2 * BLOCK_BYTES);
+        assert!(bytes(Memory::Ample) > (5 * 128) << 10);
+    }
+
+    #[test]
+    fn the_widest_row_fits_a_terminal() {
+        let row = Row {
+            place: Place::Simulated,
+            nodes: 128,
+            messages: 5,
+            bytes: 102_400,
+            memory: Memory::LeastAndAFifth,
+            memory_bytes: 64,
+            time_us: 12_345_678.9,
+            overhead: 12.345,
+            ncts_per_message: 1.25,
+            resend_all_per_message: 1.25,
+        };
+        let lines = [TABLE.heading(), vec![TABLE.row(&row)]].concat();
+        let fits = |line: &String| line.len() <= usize::from(WIDTH);
+        assert!(lines.iter().all(fits), "{lines:#?}");
+        assert_eq!(
+            lines[2],
+            "simulated   128     5 102400 1.2 x least 12345678.9 12.345     1.25      1.25"
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! One line of results, for the table and for CSV.
+
+use crate::show::table::{Cells, Column, Table, six_places};
+use serde::Serialize;
+
+/// Part of the packets injected while measuring that may stay in the machine in a steady state.
+const STEADY: f64 = 0.02;
+
+/// What was measured at one load. Loads are in chunks of 32 bytes for each node and tick.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Offered load as a fraction of the limit.
+    #[serde(serialize_with = "six_places")]
+    pub load: f64,
+    #[serde(serialize_with = "six_places")]
+    pub limit_chunks_per_tick: f64,
+    #[serde(serialize_with = "six_places")]
+    pub offered_chunks_per_tick: f64,
+    #[serde(serialize_with = "six_places")]
+    pub accepted_chunks_per_tick: f64,
+    #[serde(serialize_with = "six_places")]
+    pub latency_mean_ticks: f64,
+    pub latency_p99_ticks: u64,
+    #[serde(serialize_with = "six_places")]
+    pub hops_mean: f64,
+    #[serde(serialize_with = "six_places")]
+    pub escapes_per_packet: f64,
+    /// Part of the time in which the links of a dimension were in use.
+    #[serde(serialize_with = "six_places")]
+    pub use_x: f64,
+    #[serde(serialize_with = "six_places")]
+    pub use_y: f64,
+    #[serde(serialize_with = "six_places")]
+    pub use_z: f64,
+    /// What was injected and not delivered while measuring, as a part of what was injected: how fast the
+    /// machine still filled up. Negative when it emptied.
+    #[serde(serialize_with = "six_places")]
+    pub filling: f64,
+}
+
+impl Row {
+    /// Whether the measurement shows what the machine does in the long run.
+    pub fn is_steady(&self) -> bool {
+        self.filling.abs() <= STEADY
+    }
+}
+
+const fn right(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
+    Column {
+        heading,
+        cells: Cells::Right(least),
+        text,
+    }
+}
+
+/// The table of the rows; a star marks a row that is not steady.
+pub const TABLE: Table<Row> = Table {
+    columns: &[
+        right("load", 6, |r| format!("{:.2}", r.load)),
+        Column {
+            heading: "",
+            cells: Cells::Left(1),
+            text: |r| if r.is_steady() { "" } else { "*" }.into(),
+        },
+        right("offered", 7, |r| {
+            format!("{:.4}", r.offered_chunks_per_tick)
+        }),
+        right("accep-\nted", 7, |r| {
+            format!("{:.4}", r.accepted_chunks_per_tick)
+        }),
+        right("% of\nlimit", 5, |r| {
+            let part = r.accepted_chunks_per_tick / r.limit_chunks_per_tick;
+            format!("{:.1}", 100.0 * part)
+        }),
+        right("latency\n(ticks)", 8, |r| {
+            format!("{:.1}", r.latency_mean_ticks)
+        }),
+        right("99 %", 6, |r| r.latency_p99_ticks.to_string()),
+        right("hops", 6, |r| format!("{:.2}", r.hops_mean)),
+        right("escapes", 7, |r| format!("{:.4}", r.escapes_per_packet)),
+        right("use\nX %", 5, |r| format!("{:.1}", 100.0 * r.use_x)),
+        right("of\nY %", 5, |r| format!("{:.1}", 100.0 * r.use_y)),
+        right("links\nZ %", 5, |r| format!("{:.1}", 100.0 * r.use_z)),
+    ],
+    keys: 2,
+    gap: 1,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::table::WIDTH;
+
+    #[test]
+    fn a_row_of_great_numbers_fits_a_terminal() {
+        let row = Row {
+            load: 100.0,
+            limit_chunks_per_tick: 2.0,
+            offered_chunks_per_tick: 99.9999,
+            accepted_chunks_per_tick: 6.0,
+            latency_mean_ticks: 123_456.7,
+            latency_p99_ticks: 654_321,
+            hops_mean: 192.25,
+            escapes_per_packet: 12.5,
+            use_x: 1.0,
+            use_y: 1.0,
+            use_z: 1.0,
+            filling: 0.5,
+        };
+        let lines = [TABLE.heading(), vec![TABLE.row(&row)]].concat();
+        assert!(
+            lines.iter().all(|line| line.len() <= usize::from(WIDTH)),
+            "{lines:#?}"
+        );
+        assert_eq!(
+            lines[2],
+            "100.00 * 99.9999  6.0000 300.0 123456.7 654321 192.25 12.5000 100.0 100.0 100.0"
+        );
+    }
+}

@@ -1,0 +1,304 @@
+//! Tables: rows of one type under headings, never wider than [`WIDTH`] columns of a terminal; and the same
+//! rows as CSV.
+
+use crate::host::stop::{Doing, Stop};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Row, Table as Grid, Width};
+use serde::{Serialize, Serializer};
+
+/// Columns that a terminal has at least.
+pub const WIDTH: u16 = 80;
+
+/// How the cells of a column stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cells {
+    /// To the right, of at least so many characters.
+    Right(u16),
+    /// To the left, of at least so many characters.
+    Left(u16),
+    /// To the left, on as many lines as the rest of the width makes necessary. Only the last column.
+    Prose,
+}
+
+/// One column of a table whose rows are `R`.
+pub struct Column<R: ?Sized> {
+    /// What stands above it, its lines separated by line feeds.
+    pub heading: &'static str,
+    /// How its cells stand.
+    pub cells: Cells,
+    /// The text of a row's cell.
+    pub text: fn(&R) -> String,
+}
+
+/// A table.
+pub struct Table<R: ?Sized + 'static> {
+    /// Its columns.
+    pub columns: &'static [Column<R>],
+    /// How many of them, from the left, tell which row it is. A table that is too wide is folded: the columns
+    /// that do not fit follow below, behind these again.
+    pub keys: usize,
+    /// Spaces between two columns.
+    pub gap: u16,
+}
+
+impl<R> Table<R> {
+    /// The headings alone, for rows that are shown one by one as they come.
+    pub fn heading(&self) -> Vec<String> {
+        self.grid(&self.all(), self.headings())
+    }
+
+    /// One row under [`Table::heading`].
+    pub fn row(&self, row: &R) -> String {
+        self.grid(&self.all(), vec![self.cells_of(row)]).join("\n")
+    }
+
+    /// Headings and rows, folded where they are wider than [`WIDTH`].
+    pub fn lines(&self, rows: &[R]) -> Vec<String> {
+        let mut cells = self.headings();
+        cells.extend(rows.iter().map(|row| self.cells_of(row)));
+        let mut lines = Vec::new();
+        for columns in self.folds(&cells) {
+            lines.extend(self.grid(&columns, cells.clone()));
+        }
+        lines
+    }
+
+    fn all(&self) -> Vec<usize> {
+        (0..self.columns.len()).collect()
+    }
+
+    fn cells_of(&self, row: &R) -> Vec<String> {
+        self.columns
+            .iter()
+            .map(|column| (column.text)(row))
+            .collect()
+    }
+
+    /// A row of cells for each line of the headings, the last lines next to the rows.
+    fn headings(&self) -> Vec<Vec<String>> {
+        let lines = |column: &Column<R>| column.heading.split('\n').count();
+        let height = self.columns.iter().map(lines).max().unwrap_or(0);
+        let line = |at: usize| {
+            let cell = |column: &Column<R>| {
+                let above = height - lines(column);
+                let line = at.checked_sub(above);
+                line.and_then(|line| column.heading.split('\n').nth(line))
+                    .unwrap_or_default()
+                    .to_string()
+            };
+            self.columns.iter().map(cell).collect()
+        };
+        (0..height)
+            .map(line)
+            .filter(|cells: &Vec<String>| cells.iter().any(|cell| !cell.is_empty()))
+            .collect()
+    }
+
+    /// Which columns stand beside one another, from the top to the bottom.
+    fn folds(&self, cells: &[Vec<String>]) -> Vec<Vec<usize>> {
+        let width = |at: usize| {
+            let widths = cells.iter().map(|row| row[at].chars().count() as u16);
+            let widest = widths.max().unwrap_or(0);
+            match self.columns[at].cells {
+                Cells::Right(least) | Cells::Left(least) => widest.max(least) + self.gap,
+                Cells::Prose => 0,
+            }
+        };
+        let keys: u16 = (0..self.keys).map(width).sum();
+        let mut folds = Vec::new();
+        let mut fold: Vec<usize> = (0..self.keys).collect();
+        let mut taken = keys;
+        for at in self.keys..self.columns.len() {
+            let more = width(at);
+            if taken + more > WIDTH + self.gap && fold.len() > self.keys {
+                let next = (0..self.keys).collect();
+                folds.push(std::mem::replace(&mut fold, next));
+                taken = keys;
+            }
+            fold.push(at);
+            taken += more;
+        }
+        folds.push(fold);
+        folds
+    }
+
+    fn grid(&self, columns: &[usize], rows: Vec<Vec<String>>) -> Vec<String> {
+        let mut grid = Grid::new();
+        grid.load_style(comfy_table::presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(WIDTH);
+        grid.add_rows(rows.iter().map(|row| {
+            let cells = columns.iter().map(|&at| row[at].as_str());
+            Row::from(cells.collect::<Vec<_>>())
+        }));
+        for (place, &at) in columns.iter().enumerate() {
+            let Some(column) = grid.column_mut(place) else {
+                continue;
+            };
+            let gap = if place == 0 { 0 } else { self.gap };
+            column.set_padding((gap, 0));
+            // Never narrower than what stands in it: a number that is cut in two lines is none.
+            let widest = rows.iter().map(|row| row[at].chars().count() as u16).max();
+            let widest = widest.unwrap_or(0);
+            let headings = self.columns[at].heading.split('\n');
+            let heading = headings.map(|line| line.chars().count() as u16).max();
+            let least = match self.columns[at].cells {
+                Cells::Right(least) | Cells::Left(least) => least.max(heading.unwrap_or(0)),
+                Cells::Prose => continue,
+            };
+            if let Cells::Right(_) = self.columns[at].cells {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+            let width = Width::Fixed(gap + widest.max(least));
+            column.set_constraint(ColumnConstraint::Absolute(width));
+        }
+        grid.lines()
+            .map(|line| line.trim_end().to_string())
+            .collect()
+    }
+}
+
+/// The rows as CSV, under the names of their fields.
+///
+/// # Errors
+/// A failure when a row cannot be written as CSV, which has no room for lists.
+pub fn csv<R: Serialize>(rows: &[R]) -> Result<String, Stop> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row).doing("write a line of CSV")?;
+    }
+    let bytes = writer.into_inner().doing("write CSV")?;
+    String::from_utf8(bytes).doing("write CSV")
+}
+
+/// A number for CSV, to six places: enough for everything that is measured here.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn six_places<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((value * 1e6).round() / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: Table<(u32, u64)> = Table {
+        columns: &[
+            Column {
+                heading: "rank",
+                cells: Cells::Right(0),
+                text: |row| row.0.to_string(),
+            },
+            Column {
+                heading: "messages\nsent",
+                cells: Cells::Right(0),
+                text: |row| row.1.to_string(),
+            },
+            Column {
+                heading: "half",
+                cells: Cells::Right(6),
+                text: |row| (row.1 / 2).to_string(),
+            },
+        ],
+        keys: 1,
+        gap: 2,
+    };
+
+    #[test]
+    fn numbers_stand_under_their_headings() {
+        assert_eq!(
+            TABLE.lines(&[(0, 7), (10, 123_456_789)]),
+            [
+                "       messages",
+                "rank       sent      half",
+                "   0          7         3",
+                "  10  123456789  61728394",
+            ]
+        );
+    }
+
+    #[test]
+    fn rows_that_come_one_by_one_stand_under_the_headings() {
+        assert_eq!(
+            TABLE.heading(),
+            ["      messages", "rank      sent    half"]
+        );
+        assert_eq!(TABLE.row(&(3, 8)), "   3         8       4");
+    }
+
+    #[test]
+    fn what_is_too_wide_is_folded_and_none_is_lost() {
+        const COLUMN: Column<u64> = Column {
+            heading: "a heading of some length",
+            cells: Cells::Right(0),
+            text: u64::to_string,
+        };
+        const KEY: Column<u64> = Column {
+            heading: "key",
+            ..COLUMN
+        };
+        let table = Table {
+            columns: &[KEY, COLUMN, COLUMN, COLUMN, COLUMN],
+            keys: 1,
+            gap: 2,
+        };
+        let lines = table.lines(&[1, 22]);
+        assert_eq!(lines.len(), 2 * 3);
+        assert!(lines.iter().all(|line| line.len() <= usize::from(WIDTH)));
+        let cells = |line: &str| line.split_whitespace().count();
+        assert_eq!((cells(&lines[1]), cells(&lines[4])), (1 + 2, 1 + 2));
+        // Wider than a terminal by itself: shown whole.
+        let wide = "9".repeat(100);
+        let table = Table {
+            columns: &[Column {
+                heading: "wide",
+                cells: Cells::Right(0),
+                text: String::clone,
+            }],
+            keys: 0,
+            gap: 2,
+        };
+        assert_eq!(table.lines(std::slice::from_ref(&wide))[1], wide);
+    }
+
+    #[test]
+    fn prose_takes_the_lines_that_it_needs() {
+        let table: Table<(u64, String)> = Table {
+            columns: &[
+                Column {
+                    heading: "",
+                    cells: Cells::Right(12),
+                    text: |row| row.0.to_string(),
+                },
+                Column {
+                    heading: "",
+                    cells: Cells::Prose,
+                    text: |row| row.1.to_string(),
+                },
+            ],
+            keys: 0,
+            gap: 2,
+        };
+        let words = ["word"; 30].join(" ");
+        let lines = table.lines(&[(5, words)]);
+        assert!(lines.len() > 2 && lines.iter().all(|line| line.len() <= usize::from(WIDTH)));
+        assert!(lines[0].starts_with("           5  word word"), "{lines:?}");
+        assert!(lines[1].starts_with("              word"), "{lines:?}");
+        assert_eq!(lines.join(" ").split_whitespace().count(), 31);
+    }
+
+    #[test]
+    fn csv_has_the_names_of_the_fields() {
+        #[derive(Serialize)]
+        struct Line {
+            #[serde(serialize_with = "six_places")]
+            load: f64,
+            place: &'static str,
+        }
+        let lines = [Line {
+            load: 0.1 + 0.2,
+            place: "a, b",
+        }];
+        assert_eq!(csv(&lines), Ok("load,place\n0.3,\"a, b\"\n".into()));
+    }
+}
