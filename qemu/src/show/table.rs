@@ -57,7 +57,12 @@ impl<R> Table<R> {
         cells.extend(rows.iter().map(|row| self.cells_of(row)));
         let mut lines = Vec::new();
         for columns in self.folds(&cells) {
-            lines.extend(self.grid(&columns, cells.clone()));
+            if !lines.is_empty() {
+                lines.push(String::new());
+            }
+            // Where another part has the higher headings.
+            let part = self.grid(&columns, cells.clone());
+            lines.extend(part.into_iter().skip_while(String::is_empty));
         }
         lines
     }
@@ -243,10 +248,10 @@ mod tests {
             gap: 2,
         };
         let lines = table.lines(&[1, 22]);
-        assert_eq!(lines.len(), 2 * 3);
+        assert_eq!(lines.len(), 2 * 3 + 1);
         assert!(lines.iter().all(|line| line.len() <= usize::from(WIDTH)));
         let cells = |line: &str| line.split_whitespace().count();
-        assert_eq!((cells(&lines[1]), cells(&lines[4])), (1 + 2, 1 + 2));
+        assert_eq!((cells(&lines[1]), cells(&lines[5])), (1 + 2, 1 + 2));
         // Wider than a terminal by itself: shown whole.
         let wide = "9".repeat(100);
         let table = Table {

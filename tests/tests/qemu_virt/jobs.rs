@@ -10,10 +10,17 @@ fn killer_on_eight_nodes() {
     let ended = run(&["--torus", "2x2x2"], "killer.c", &["5", "1024"]).expect(0);
     check_killer(&ended, 8, "5", "1024");
     let ended = ended.says(&["resendAll", "forwarded"]);
-    // One row for each rank.
+    // One row for each rank in each part of the table, none wider than a terminal.
+    let rows = |name: &str| {
+        let row = |line: &&str| line.split_whitespace().next() == Some(name);
+        ended.stderr.lines().filter(row).count()
+    };
+    assert!(rows("all") > 0, "{ended}");
     for rank in 0..8 {
-        let row = |line: &&str| line.split_whitespace().next() == Some(&rank.to_string());
-        assert_eq!(ended.stderr.lines().filter(row).count(), 1, "{ended}");
+        assert_eq!(rows(&rank.to_string()), rows("all"), "{ended}");
+    }
+    for line in ended.complaint() {
+        assert!(line.len() <= 80, "{line}: {ended}");
     }
 }
 

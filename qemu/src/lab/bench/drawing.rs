@@ -82,10 +82,13 @@ fn legend(sizes: &[usize; COLOURS.len()]) -> Vec<(String, Mark)> {
     });
     let amounts = Memory::SCARCE.iter().zip(SHAPES);
     let amounts = amounts.map(|(memory, shape)| (memory.name().into(), mark(shape, GREY, false)));
-    let places = [(Place::Simulated, false), (Place::Qemu, true)];
-    let places = places.map(|(place, filled)| {
-        let name = place.name().into();
-        (name, mark(Shape::Square, GREY, filled))
+    let places = [
+        (Place::Simulated, false, "open"),
+        (Place::Qemu, true, "filled"),
+    ];
+    let places = places.map(|(place, filled, word)| {
+        let name = format!("{} ({word})", place.name());
+        (name, mark(Shape::Circle, GREY, filled))
     });
     sizes.chain(amounts).chain(places).collect()
 }
