@@ -2,3 +2,4 @@
 
 pub mod image;
 pub mod program;
+mod said;

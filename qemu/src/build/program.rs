@@ -1,6 +1,7 @@
 //! From a program's source to an image: the kernel as a static library, the program's object, the link.
 
 use crate::build::image::Image;
+use crate::build::said::Said;
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
@@ -349,97 +350,6 @@ fn refused(path: &Path, verb: &str) -> Stop {
     ))
 }
 
-/// A line as it would be for a file: terminals' escape sequences (ESC, `[`, up to a letter) left out.
-fn without_colors(line: &str) -> String {
-    let mut pieces = line.split("\x1b[");
-    let mut plain = pieces.next().unwrap_or_default().to_string();
-    for piece in pieces {
-        let text = piece.find(|c: char| c.is_ascii_alphabetic());
-        plain.push_str(text.map_or("", |at| &piece[at + 1..]));
-    }
-    plain
-}
-
-/// What a compiler or linker said.
-struct Said {
-    success: bool,
-    words: String,
-}
-
-impl Said {
-    /// Runs it to its end. It says in English what it does not like, so that we can read it.
-    fn by(mut command: Command) -> Result<Self, Stop> {
-        if std::io::stderr().is_terminal() {
-            command.arg("-fdiagnostics-color=always");
-        }
-        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
-        let output = command
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .output()
-            .doing(format_args!("run {}", command.get_program().display()))?;
-        Ok(Self {
-            success: output.status.success(),
-            words: String::from_utf8_lossy(&output.stderr).into_owned(),
-        })
-    }
-
-    /// Shows it to the user.
-    fn pass_on(&self) {
-        self.words.lines().for_each(complain);
-    }
-
-    /// Undefined symbols, each once, with the first place (file and line) that names it, if it is said.
-    fn undefined(&self) -> Vec<(&str, &str)> {
-        let mut found: Vec<(&str, &str)> = Vec::new();
-        for line in self.words.lines() {
-            let Some((place, rest)) = line.split_once("undefined reference to `") else {
-                continue;
-            };
-            let name = rest.split('\'').next().unwrap_or(rest);
-            if found.iter().any(|(known, _)| *known == name) {
-                continue;
-            }
-            // `/usr/bin/ld: folder/file.c:12: `, or a section's offset where there is no line.
-            let place = place.trim_end().trim_end_matches(':');
-            let place = place.rsplit_once(": ").map_or(place, |(_, place)| place);
-            let has_line = place
-                .rsplit_once(':')
-                .is_some_and(|(_, line)| line.bytes().all(|b| b.is_ascii_digit()));
-            let file = place.rsplit('/').next().unwrap_or(place);
-            found.push((name, if has_line { file } else { "" }));
-        }
-        found
-    }
-
-    /// Names of MPI that the header does not have, each once.
-    fn unknown_to_the_compiler(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        for line in self.words.lines() {
-            let line = without_colors(line);
-            let wrong = [
-                "undeclared",
-                "unknown type name",
-                "implicit declaration of function",
-            ];
-            if !wrong.iter().any(|words| line.contains(words)) {
-                continue;
-            }
-            let quoted = line.split('\'').skip(1).step_by(2);
-            // The first name is the wrong one; another may be what the compiler would rather see.
-            let Some(name) = quoted.into_iter().next() else {
-                continue;
-            };
-            if name.starts_with("MPI_") && !found.iter().any(|known| known == name) {
-                found.push(name.to_string());
-            }
-        }
-        found
-    }
-}
-
 /// Checks a stack size given by the user.
 pub fn check_stack(bytes: u64) -> Result<(), Stop> {
     const LEAST: u64 = 16 << 10;
@@ -659,38 +569,6 @@ mod tests {
                 assert!(stop.message.contains("does nothing here"), "{stop}");
             }
         }
-    }
-
-    #[test]
-    fn what_is_missing_is_read_from_what_the_tools_say() {
-        let said = |words: &str| Said {
-            success: false,
-            words: words.into(),
-        };
-        let linker = said(
-            "/usr/lib/ld: /tmp/0.o: in function `main':\n\
-             /home/me/my prog.c:12: undefined reference to `MPI_Win_create'\n\
-             /usr/lib/ld: /home/me/b.c:3: undefined reference to `helper'\n\
-             /usr/lib/ld: /tmp/0.o:(.text+0x1a): undefined reference to `fork'\n\
-             /home/me/b.c:14: undefined reference to `helper'\n\
-             collect2: error: ld returned 1 exit status\n",
-        );
-        assert_eq!(
-            linker.undefined(),
-            [
-                ("MPI_Win_create", "my prog.c:12"),
-                ("helper", "b.c:3"),
-                ("fork", "")
-            ]
-        );
-        let compiler = said(
-            "a.c:3:5: error: unknown type name 'MPI_Win'; did you mean 'MPI_Op'?\n\
-             a.c:4:5: \x1b[01;31m\x1b[Kerror: \x1b[m\x1b[K'\x1b[01m\x1b[KMPI_INFO_NULL\x1b[m\x1b[K' undeclared (first use in this function)\n\
-             a.c:5:5: error: 'other' undeclared (first use in this function)\n\
-             a.c:6:5: error: 'MPI_INFO_NULL' undeclared\n",
-        );
-        let missing = ["MPI_Win", "MPI_INFO_NULL"];
-        assert_eq!(compiler.unknown_to_the_compiler(), missing);
     }
 
     #[test]

@@ -67,25 +67,31 @@ const TABLE: Table<Term> = Table {
 
 /// What is taken at start and never grows.
 fn terms(options: &MemoryArgs) -> Vec<Term> {
+    let mut terms = terms_of_mpi(options);
+    terms.extend(terms_of_the_node(options.links));
+    terms
+}
+
+fn term(name: &'static str, bytes: usize, why: impl Into<String>) -> Term {
+    Term {
+        name,
+        bytes: bytes as u64,
+        why: why.into(),
+    }
+}
+
+/// The device and the message layer.
+fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
     let nodes = options.nodes;
     let budget = Budget::of(options.mpi_memory as usize, nodes as usize);
     let blocks = budget.region / mpi_adi::region::BLOCK_BYTES;
-    let term = |name, bytes: usize, why: String| Term {
-        name,
-        bytes: bytes as u64,
-        why,
-    };
     vec![
         term(
             "MPI memory",
             budget.region,
             format!("{blocks} blocks of 32: records and buffers of unexpected messages"),
         ),
-        term(
-            "its bit map",
-            budget.map,
-            "a bit a block, in whole words".into(),
-        ),
+        term("its bit map", budget.map, "a bit a block, in whole words"),
         term(
             "table of peers",
             budget.peers,
@@ -116,20 +122,26 @@ fn terms(options: &MemoryArgs) -> Vec<Term> {
         term(
             "message layer",
             0,
-            "none of its own: packets stay in the router's buffers".into(),
+            "none of its own: packets stay in the router's buffers",
         ),
+    ]
+}
+
+/// The router and the devices.
+fn terms_of_the_node(links: u64) -> Vec<Term> {
+    vec![
         term(
             "router's buffers",
             mem::ROUTER.chunks() * CHUNK_BYTES,
-            "all virtual channels and FIFOs".into(),
+            "all virtual channels and FIFOs",
         ),
-        term("router", size_of::<Router<'_>>(), "its state".into()),
+        term("router", size_of::<Router<'_>>(), "its state"),
         Term {
             name: "links",
-            bytes: options.links * mem::LINK_BYTES,
+            bytes: links * mem::LINK_BYTES,
             why: format!(
                 "{} x {}: {} + {} frames of {} and two queues",
-                options.links,
+                links,
                 mem::LINK_BYTES,
                 mem::RECEIVE_FRAMES,
                 mem::TRANSMIT_FRAMES,
@@ -144,7 +156,7 @@ fn terms(options: &MemoryArgs) -> Vec<Term> {
         term(
             "blackboard",
             blackboard::BYTES,
-            "what the host reads of the node".into(),
+            "what the host reads of the node",
         ),
     ]
 }

@@ -132,12 +132,7 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
             Err(failure) => {
                 sums.failures += 1;
                 failed.push(seed);
-                say(format_args!(
-                    "seed {seed}: {failure}\n  replay: cargo midplane soak --seed {seed} --jobs 1"
-                ))?;
-                if options.jobs == Some(1) {
-                    say(format_args!("{job:#?}"))?;
-                }
+                tell_failure(seed, &failure, (options.jobs == Some(1)).then_some(&job))?;
             }
         }
         if news.elapsed() >= NEWS {
@@ -174,6 +169,14 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     }
     let all_well = failed.is_empty() && explored;
     Ok(if all_well { 0 } else { stop::FAILURE })
+}
+
+/// Names the seed of a job that failed, and shows the job itself when it is the only one.
+fn tell_failure(seed: u64, failure: &impl fmt::Display, job: Option<&Seeded>) -> Result<(), Stop> {
+    say(format_args!(
+        "seed {seed}: {failure}\n  replay: cargo midplane soak --seed {seed} --jobs 1"
+    ))?;
+    job.map_or(Ok(()), |job| say(format_args!("{job:#?}")))
 }
 
 /// The long cases of the explorer's table, in a thread that ends with the command.

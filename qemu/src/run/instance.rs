@@ -211,13 +211,7 @@ fn start(
         .ok_or_else(|| Stop::failure(format!("no rank {rank} in the machine")))?;
     let bootargs = boot_arguments(plan, coord)?;
     let ram = memory_file("midplane-ram", Some(plan.node_memory))?;
-    let (stdout, node_stdout) = stream()?;
-    let (stderr, node_stderr) = stream()?;
-    let (complaints, node_complaints) = stream()?;
-    let (log, node_log) = match plan.log {
-        true => stream().map(|(ours, theirs)| (Some(ours), Some(theirs)))?,
-        false => (None, None),
-    };
+    let (streams, node) = streams(plan.log)?;
     let node_image = image.try_clone().doing("share the image")?;
     let node_ram = ram.try_clone().doing("share the node's memory")?;
 
@@ -231,46 +225,35 @@ fn start(
         image: node_image.as_raw_fd(),
         bootargs: &bootargs,
         links: &numbers,
-        stdout: node_stdout.as_raw_fd(),
-        stderr: node_stderr.as_raw_fd(),
-        log: node_log.as_ref().map(AsRawFd::as_raw_fd),
+        stdout: node.stdout.as_raw_fd(),
+        stderr: node.stderr.as_raw_fd(),
+        log: node.log.as_ref().map(AsRawFd::as_raw_fd),
     }
     .arguments();
 
     let mut inherited: Vec<OwnedFd> = vec![
         node_image.into(),
         node_ram.into(),
-        node_stdout.into(),
-        node_stderr.into(),
+        node.stdout.into(),
+        node.stderr.into(),
     ];
-    inherited.extend(node_log.map(OwnedFd::from));
+    inherited.extend(node.log.map(OwnedFd::from));
     inherited.extend(links.into_iter().map(|(_, socket)| OwnedFd::from(socket)));
 
-    let mut command = Command::new(plan.qemu);
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(OwnedFd::from(node_complaints))
-        // Signals from the terminal are for us alone: we end the nodes in good order.
-        .process_group(0);
-    sys::bind_to_us(&mut command, Signal::KILL, inherited);
-    let child = command.spawn().doing(format_args!(
-        "start {} for rank {rank}",
-        plan.qemu.display()
-    ))?;
+    let child = spawn(
+        plan.qemu,
+        arguments,
+        inherited,
+        node.complaints.into(),
+        rank,
+    )?;
     let mut child = Unclaimed(Some(child));
     let pidfd = pidfd_open(sys::pid_of(child.as_ref()), PidfdFlags::empty())
         .doing(format_args!("watch the process of rank {rank}"))?;
     Ok(Instance {
         rank,
         coord,
-        streams: Streams {
-            stdout: Some(stdout),
-            stderr: Some(stderr),
-            log,
-            complaints: Some(complaints),
-        },
+        streams,
         pidfd,
         gone: None,
         child: child.claim(),
@@ -278,6 +261,28 @@ fn start(
         blackboard: plan.image.blackboard,
         inbox: plan.image.inbox,
     })
+}
+
+/// Starts QEMU, which inherits these descriptors and complains to that one.
+fn spawn(
+    qemu: &Path,
+    arguments: Vec<String>,
+    inherited: Vec<OwnedFd>,
+    complaints: OwnedFd,
+    rank: u32,
+) -> Result<Child, Stop> {
+    let mut command = Command::new(qemu);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(complaints)
+        // Signals from the terminal are for us alone: we end the nodes in good order.
+        .process_group(0);
+    sys::bind_to_us(&mut command, Signal::KILL, inherited);
+    command
+        .spawn()
+        .doing(format_args!("start {} for rank {rank}", qemu.display()))
 }
 
 /// A child that is killed unless somebody takes charge of it.
@@ -339,6 +344,38 @@ impl Sockets {
         ends.sort_by_key(|(direction, _)| *direction as u8);
         Ok(ends)
     }
+}
+
+/// The node's ends of its [`Streams`].
+struct NodeStreams {
+    stdout: UnixStream,
+    stderr: UnixStream,
+    log: Option<UnixStream>,
+    complaints: UnixStream,
+}
+
+/// A node's streams, with or without its log.
+fn streams(log: bool) -> Result<(Streams, NodeStreams), Stop> {
+    let (stdout, node_stdout) = stream()?;
+    let (stderr, node_stderr) = stream()?;
+    let (complaints, node_complaints) = stream()?;
+    let (log, node_log) = match log {
+        true => stream().map(|(ours, theirs)| (Some(ours), Some(theirs)))?,
+        false => (None, None),
+    };
+    let ours = Streams {
+        stdout: Some(stdout),
+        stderr: Some(stderr),
+        log,
+        complaints: Some(complaints),
+    };
+    let theirs = NodeStreams {
+        stdout: node_stdout,
+        stderr: node_stderr,
+        log: node_log,
+        complaints: node_complaints,
+    };
+    Ok((ours, theirs))
 }
 
 /// A socket for a node's output: our end, which does not block, and the node's.

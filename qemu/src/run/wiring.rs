@@ -82,7 +82,8 @@ impl Wiring<'_> {
             option(
                 "device",
                 format!(
-                    "virtio-net-device,bus=virtio-mmio-bus.{slot},netdev=link{slot},mac=52:4d:50:00:00:{slot:02x},tx=timer,x-txtimer={SEND_BY_NS}"
+                    "virtio-net-device,bus=virtio-mmio-bus.{slot},netdev=link{slot},\
+                     mac=52:4d:50:00:00:{slot:02x},tx=timer,x-txtimer={SEND_BY_NS}"
                 ),
             );
         }
