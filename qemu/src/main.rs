@@ -168,6 +168,36 @@ mod tests {
         }
     }
 
+    /// What people read changes only on purpose: `INSTA_UPDATE=always cargo test -p midplane` writes it anew.
+    #[test]
+    fn help_of_the_commands_that_run_something() {
+        let mut command = Cli::command().term_width(80);
+        command.build();
+        for name in ["run", "sim", "memory", "soak"] {
+            let sub = command.find_subcommand_mut(name).expect("a subcommand");
+            insta::assert_snapshot!(format!("help_{name}"), sub.render_long_help());
+        }
+    }
+
+    #[test]
+    fn words_of_usage_errors() {
+        let said = |arguments: &[&str]| {
+            let all = ["midplane"].iter().chain(arguments);
+            one_line(&Cli::try_parse_from(all).err().expect("refused"))
+        };
+        let lines = [
+            said(&["run"]),
+            said(&["run", "--nonsense", "a.c"]),
+            said(&["run", "a.c", "--mesh", "xx"]),
+            said(&["run", "--mpi-memory", "1", "a.c"]),
+            said(&["run", "--links", "--quiet", "a.c"]),
+            said(&["memory", "--nodes", "257"]),
+            said(&["bench", "killer", "--no-qemu", "--runs", "2"]),
+            said(&["sim", "--packets", "5"]),
+        ];
+        insta::assert_snapshot!("usage_errors", lines.join("\n"));
+    }
+
     #[test]
     fn usage_errors_are_one_line_that_names_what_is_wrong() {
         for (arguments, word) in [

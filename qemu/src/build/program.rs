@@ -218,7 +218,7 @@ impl Program {
         }
         link.arg("-lm").arg("-o").arg(&linked);
         self.link(link)?;
-        // In one step, so that whoever reads the file sees the old image or the new one.
+        // In one step, so that a reader of the file finds the old image or the new one.
         let image = folder.join(self.name()).with_extension("elf");
         fs::rename(&linked, &image).doing("put the image in its place")?;
         Image::read(&image)
@@ -494,7 +494,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed is in the build folder, where nobody minds.
+        // What cannot be removed is in the build folder, where it does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

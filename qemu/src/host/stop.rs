@@ -33,7 +33,7 @@ impl Stop {
         }
     }
 
-    /// Nothing more to say: somebody else, such as the compiler, has said it.
+    /// Nothing more to say: another program, such as the compiler, has said it.
     pub fn silent(status: u8) -> Self {
         Self {
             status,

@@ -33,7 +33,7 @@ impl Input {
     pub fn pass_on(&mut self, rank_0: &Instance, stdin: &impl AsFd) {
         let Some(head) = self.head.take() else { return };
         let mut buffer = [0; CAPACITY as usize];
-        // Straight from the descriptor: what a buffer of ours held back, nobody would poll for.
+        // Straight from the descriptor: what a buffer of ours held back, no poll would tell.
         match rustix::io::read(stdin, &mut buffer[..head.room as usize]) {
             Ok(bytes @ 1..) => rank_0.give(head, &buffer[..bytes]),
             Err(Errno::INTR | Errno::AGAIN) => self.head = Some(head),

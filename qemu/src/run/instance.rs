@@ -285,7 +285,7 @@ fn spawn(
         .doing(format_args!("start {} for rank {rank}", qemu.display()))
 }
 
-/// A child that is killed unless somebody takes charge of it.
+/// A child that is killed unless it is claimed.
 struct Unclaimed(Option<Child>);
 
 impl Unclaimed {

@@ -1,7 +1,7 @@
-//! The nodes' output, line by line behind the rank, without ever waiting for whoever reads ours.
+//! The nodes' output, line by line behind the rank, without ever waiting for the reader of ours.
 //!
 //! Complete lines of different ranks never mix. A line that is not yet complete is held back; on a
-//! terminal it is shown after a short while, so that a prompt appears, and continued if nobody else has
+//! terminal it is shown after a short while, so that a prompt appears, and continued if no other writer has
 //! written in between.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -89,7 +89,7 @@ impl Lines {
             .min()
     }
 
-    /// Ends every line: nobody will write any more.
+    /// Ends every line: no more will come.
     pub fn finish(&mut self) {
         let mut rest = self.waiting(|_| true);
         rest.sort_unstable();
@@ -150,7 +150,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Whether it takes more from the nodes, or whoever reads it must catch up first.
+    /// Whether it takes more from the nodes, or its reader must catch up first.
     pub fn has_room(&self) -> bool {
         self.lines.ready.len() < QUEUE_BYTES
     }

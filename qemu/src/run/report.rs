@@ -472,6 +472,14 @@ mod tests {
     }
 
     #[test]
+    fn tables_as_they_are_printed() {
+        let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
+        let end = end(2);
+        let lines = [table(&end), link_table(&shape, &end)].concat();
+        insta::assert_snapshot!("tables", lines.join("\n"));
+    }
+
+    #[test]
     fn numbers_of_any_size_fit_a_terminal() {
         let mut end = end(2);
         for node in &mut end.nodes {

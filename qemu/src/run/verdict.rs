@@ -175,11 +175,12 @@ pub fn overwritten_message(node: &Seen) -> String {
     )
 }
 
-/// What is said of a QEMU process that ended by itself or was killed by somebody else.
+/// What is said of a QEMU process that ended by itself or was killed from outside.
 pub fn lost_message(node: &Seen, gone: ExitStatus, complaints: &str) -> String {
     let how = match (gone.signal(), gone.code()) {
         (Some(9), _) => {
-            "was killed by signal 9 (somebody killed it, or the machine ran out of memory)".into()
+            "was killed by signal 9 (by another process, or because the machine ran out of memory)"
+                .into()
         }
         (Some(signal), _) => format!("was killed by signal {signal}"),
         (None, code) => format!("ended by itself with status {}", code.unwrap_or(-1)),
@@ -370,6 +371,32 @@ pub mod tests {
             let (_, status) = failure(&failed(0, end, status, ""), |_| Vec::new());
             assert_eq!(status, expected);
         }
+    }
+
+    #[test]
+    fn words_of_every_end() {
+        let place = |_| vec!["inner at a.c:3".into(), "main at a.c:9".into()];
+        let said = |end, status, message| failure(&failed(2, end, status, message), place).0;
+        let mut lost = running(3);
+        lost.gone = Some(ExitStatus::from_raw(9));
+        let mut overwritten = running(0);
+        overwritten.account = Err(ReadError::State(99));
+        let texts = [
+            said(
+                End::Fault,
+                1,
+                "rank 2 at (2,0,0): load of 0x0, a null pointer",
+            ),
+            said(End::StackOverflow, 1, ""),
+            said(End::Panic, 101, "panicked at a.rs:5: no"),
+            said(End::Abort, 1, ""),
+            said(End::MpiAbort, 7, ""),
+            said(End::Boot, 1, "no memory"),
+            lost_message(&lost, ExitStatus::from_raw(9), "qemu: out of memory"),
+            overwritten_message(&overwritten),
+            changed_status(&[done(1, 256)]).unwrap(),
+        ];
+        insta::assert_snapshot!("ends", texts.join("\n"));
     }
 
     #[test]

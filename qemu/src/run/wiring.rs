@@ -98,7 +98,7 @@ impl Wiring<'_> {
                     "virtio-serial-device,id=serial-{name},bus=virtio-mmio-bus.{slot},max_ports=2"
                 ),
             );
-            // Not a `virtconsole`: QEMU drops its output while nobody takes it, instead of holding it up.
+            // Not a `virtconsole`: QEMU drops its output while it is not taken, instead of holding it up.
             option(
                 "device",
                 format!("virtserialport,chardev={name},bus=serial-{name}.0,nr=1"),
