@@ -56,7 +56,7 @@ pub struct Case {
     /// Answers of a pair may overtake one another.
     pub answers_overtake: bool,
     /// Of the orders of steps between which there is no difference only some are explored: no restriction,
-    /// see [`Memo::persistent_steps`].
+    /// see `persistent_steps` in steps.rs.
     pub reduced: bool,
 }
 

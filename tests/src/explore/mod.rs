@@ -1,7 +1,7 @@
 //! Exhaustive exploration of the memory protocol: the real device, every interleaving of its steps.
 //!
 //! ```text
-//!   cases.rs    the table: names, cases, what must be found and in how many states
+//!   cases/      the table: names, cases, what must be found and in how many states
 //!   case.rs     one case: the nodes' programs, their memory, what is broken
 //!   background.rs   rows of the table in a thread beside something else
 //!   search.rs   depth-first search over the states of a system

@@ -18,13 +18,13 @@ use net_torus::{Coord, Shape};
 pub const BYTES: usize = 8;
 const TAG: i32 = 7;
 /// Packets that one class's queue holds, a power of two.
-const ROOM: usize = 32;
+pub const QUEUE_PACKETS: usize = 32;
 const MPI_MEMORY: usize = 64 << 10;
 
 /// A queue of packets that costs as little as one can.
 struct Queue {
-    packets: [[u8; BODY_BYTES]; ROOM],
-    lengths: [u8; ROOM],
+    packets: [[u8; BODY_BYTES]; QUEUE_PACKETS],
+    lengths: [u8; QUEUE_PACKETS],
     first: usize,
     len: usize,
 }
@@ -32,8 +32,8 @@ struct Queue {
 impl Queue {
     fn new() -> Self {
         Queue {
-            packets: [[0; BODY_BYTES]; ROOM],
-            lengths: [0; ROOM],
+            packets: [[0; BODY_BYTES]; QUEUE_PACKETS],
+            lengths: [0; QUEUE_PACKETS],
             first: 0,
             len: 0,
         }
@@ -80,7 +80,7 @@ impl End<'_> {
 
 impl Port for End<'_> {
     fn can_inject(&self, class: Class) -> bool {
-        self.pipes.0[1 - self.here][index(class)].borrow().len < ROOM
+        self.pipes.0[1 - self.here][index(class)].borrow().len < QUEUE_PACKETS
     }
 
     fn has_node(&self, node: Coord) -> bool {
@@ -89,10 +89,10 @@ impl Port for End<'_> {
 
     fn inject(&mut self, class: Class, _: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         let mut queue = self.pipes.0[1 - self.here][index(class)].borrow_mut();
-        if queue.len == ROOM {
+        if queue.len == QUEUE_PACKETS {
             return false;
         }
-        let at = (queue.first + queue.len) % ROOM;
+        let at = (queue.first + queue.len) % QUEUE_PACKETS;
         fill(&mut queue.packets[at][..len]);
         queue.lengths[at] = len as u8;
         queue.len += 1;
@@ -106,7 +106,7 @@ impl Port for End<'_> {
 
     fn pop(&mut self, class: Class) {
         let mut queue = self.pipes.0[self.here][index(class)].borrow_mut();
-        queue.first = (queue.first + 1) % ROOM;
+        queue.first = (queue.first + 1) % QUEUE_PACKETS;
         queue.len -= 1;
         drop(queue);
         self.look();
@@ -197,7 +197,7 @@ pub enum Kind {
 }
 
 /// Sends `messages` messages, each posted before it comes; true when all arrived. `batch` of them are under
-/// way at once, at most [`ROOM`]: the steps that look for packets are shared among those.
+/// way at once, at most [`QUEUE_PACKETS`]: the steps that look for packets are shared among those.
 pub fn run(kind: Kind, messages: u32, batch: u32) -> bool {
     let shape = Shape::new([2, 1, 1], [true; 3]).expect("two nodes");
     match kind {
@@ -224,7 +224,7 @@ pub fn run(kind: Kind, messages: u32, batch: u32) -> bool {
 }
 
 fn exchange<D: Device>(shape: Shape, devices: [D; 2], messages: u32, batch: u32) -> bool {
-    let batch = (batch as usize).clamp(1, ROOM);
+    let batch = (batch as usize).clamp(1, QUEUE_PACKETS);
     let pipes = Pipes(Default::default());
     let end = |here| End {
         pipes: &pipes,

@@ -1,0 +1,148 @@
+//! Cases in which a rule or a promise is broken, and what must be found then.
+#![forbid(unsafe_code)]
+
+use mpi_adi::request::Mode;
+
+use super::{NONE, ONE, Row, TWO, age_bits, cancelled_receive, many, reversed, same, under};
+use crate::explore::case::Case;
+use crate::explore::rules::Rules;
+use crate::explore::system::{END, EXPECTED, ORDER};
+
+/// Horizons of so few bits that the last receive of [`cancelled_receives`](super::cancelled_receives) seems to be as old as the first one.
+pub fn narrow_horizons() -> Vec<Row> {
+    let row = |(bits, after): (u32, u64)| {
+        let rules = Rules {
+            horizon_bits: bits,
+            ..Rules::SOUND
+        };
+        let reuses = (1 << bits) - 1;
+        let case = under(rules, cancelled_receive(reuses, NONE));
+        let name = format!("1 x 2, {reuses} others, horizons of {bits} bits, no memory");
+        Row::fails(name, ORDER, case, after)
+    };
+    [(1, 1_322), (2, 2_770)].map(row).into()
+}
+
+/// No age at all is too few bits.
+pub fn no_age() -> Vec<Row> {
+    let counts = [
+        (NONE, [(ORDER, 3_579), (END, 3_579)]),
+        (ONE, [(ORDER, 8_689), (END, 8_689)]),
+        (TWO, [(ORDER, 1_573), (END, 1_573)]),
+    ];
+    let mut rows = Vec::new();
+    for (memory, counts) in counts {
+        for (property, after) in counts {
+            let name = format!("1 x 3, {memory} bytes, 0 bits");
+            let case = under(age_bits(0), same(3, memory));
+            rows.push(Row::fails(name, property, case, after));
+        }
+    }
+    rows
+}
+
+/// Rule (a): a restart that does not go on gets stuck.
+pub fn without_rule_a() -> Vec<Row> {
+    let rules = Rules {
+        goes_on: false,
+        ..Rules::SOUND
+    };
+    let row = |name, property, case, after| Row::fails(name, property, under(rules, case), after);
+    vec![
+        row("1 x 3", END, same(3, NONE), 3_118),
+        row("reversed", END, reversed(3, NONE), 3_274),
+        row("1 x 3 in order", ORDER, same(3, NONE), 3_275),
+    ]
+}
+
+/// Rule (b): a message that leaves past an unanswered older one overtakes it.
+pub fn without_rule_b() -> Vec<Row> {
+    let rules = Rules {
+        waits: false,
+        ..Rules::SOUND
+    };
+    [
+        ("1 x 3, none", NONE, 8_283),
+        ("1 x 3, one record", ONE, 16_309),
+        ("1 x 3, two records", TWO, 2_102),
+    ]
+    .into_iter()
+    .map(|(name, memory, after)| Row::fails(name, ORDER, under(rules, same(3, memory)), after))
+    .collect()
+}
+
+/// Rules (c) and (d): the memory of a matched record, under the same age, is open to a later message while
+/// an earlier one stands refused.
+pub fn without_rules_c_and_d() -> Vec<Row> {
+    let rules = Rules {
+        matched_releases: false,
+        records_in_order: false,
+        ..Rules::SOUND
+    };
+    [("one record", ONE, 7_093), ("two records", TWO, 621)]
+        .into_iter()
+        .map(|(name, memory, after)| Row::fails(name, ORDER, under(rules, same(3, memory)), after))
+        .collect()
+}
+
+/// Rule (d): a record past a refused message lets it pass.
+pub fn without_rule_d() -> Vec<Row> {
+    let rules = Rules {
+        records_in_order: false,
+        ..Rules::SOUND
+    };
+    let case = under(rules, many(2, 2, TWO));
+    vec![Row::fails("2 x 2, two records", ORDER, case, 72_836)]
+}
+
+/// Rule (e): a receive posted during a notice, that anything may match, gets the wrong message.
+pub fn without_rule_e() -> Vec<Row> {
+    let rules = Rules {
+        guards_posts: false,
+        ..Rules::SOUND
+    };
+    [(NONE, 88_199), (TWO, 62_302)]
+        .into_iter()
+        .map(|(memory, after)| {
+            let case = under(rules, many(2, 2, memory));
+            Row::fails(format!("2 x 2, {memory} bytes"), ORDER, case, after)
+        })
+        .collect()
+}
+
+/// RTSs that overtake one another, whatever the age's width.
+pub fn rts_overtake() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for bits in [1, 8] {
+        for (memory, after) in [(NONE, 2_418), (ONE, 2_607), (TWO, 2_048)] {
+            let case = Case {
+                rts_overtake: true,
+                ..under(age_bits(bits), same(3, memory))
+            };
+            let name = format!("{memory} bytes, {bits} bits");
+            rows.push(Row::fails(name, ORDER, case, after));
+        }
+    }
+    rows
+}
+
+/// The CTS for a recorded message passes the NCTSD that says it was recorded.
+pub fn answers_overtake() -> Vec<Row> {
+    let synchronous = Case {
+        mode: Mode::Synchronous,
+        ..same(3, ONE)
+    };
+    [
+        ("1 x 3", same(3, ONE), 2_533),
+        ("synchronous", synchronous, 2_287),
+    ]
+    .into_iter()
+    .map(|(name, case, after)| {
+        let case = Case {
+            answers_overtake: true,
+            ..case
+        };
+        Row::fails(name, EXPECTED, case, after)
+    })
+    .collect()
+}

@@ -1,0 +1,89 @@
+//! Cases that are explored only over persistent sets of steps, most of them for minutes.
+#![forbid(unsafe_code)]
+
+use super::{Expected, NONE, NOT_LIGHT, ONE, Row, TWO, many, same, under};
+use crate::explore::case::Case;
+
+fn reduced(name: impl Into<String>, case: Case, states: u64) -> Row {
+    Row::new(name, case, Expected::HoldsReduced { states })
+}
+
+/// The largest case that is explored in every run of the tests.
+pub fn two_senders_of_three_messages_and_two_records() -> Vec<Row> {
+    vec![reduced("2 x 3, 64 bytes", many(2, 3, TWO), 4_406_122)]
+}
+
+/// Takes minutes.
+pub fn two_senders_of_three_messages() -> Vec<Row> {
+    [(NONE, 15_866_038), (ONE, 117_819_417)]
+        .into_iter()
+        .map(|(memory, states)| {
+            let name = format!("2 x 3, {memory} bytes");
+            reduced(name, many(2, 3, memory), states)
+        })
+        .collect()
+}
+
+/// Takes many minutes and gigabytes. With one record there are some two thousand million states, more than a
+/// host is likely to hold; without light sends they are few enough.
+pub fn three_senders_of_two_messages() -> Vec<Row> {
+    let light = [(TWO, 46_745_142), (NONE, 265_132_192)].map(|(memory, states)| {
+        let name = format!("3 x 2, {memory} bytes");
+        reduced(name, many(3, 2, memory), states)
+    });
+    let not_light = [(NONE, 8_554_706), (ONE, 63_862_141), (TWO, 2_432_726)];
+    let not_light = not_light.map(|(memory, states)| {
+        let name = format!("3 x 2, none light, {memory} bytes");
+        reduced(name, under(NOT_LIGHT, many(3, 2, memory)), states)
+    });
+    light.into_iter().chain(not_light).collect()
+}
+
+/// The senders' calls come at any moment. Takes many minutes and gigabytes.
+pub fn senders_at_any_moment() -> Vec<Row> {
+    let unknown = |name, case, reduced| Row::new(name, case, Expected::Unknown { reduced });
+    let mut rows = Vec::new();
+    for memory in [NONE, ONE, TWO] {
+        rows.push(unknown(
+            format!("1 x 5, {memory} bytes"),
+            same(5, memory),
+            false,
+        ));
+        let case = Case {
+            sent_early: false,
+            ..many(2, 2, memory)
+        };
+        let name = format!("2 x 2 at any moment, {memory} bytes");
+        rows.push(unknown(name, case, true));
+        let case = Case {
+            sent_early: false,
+            ..under(NOT_LIGHT, many(2, 3, memory))
+        };
+        let name = format!("2 x 3 at any moment, none light, {memory} bytes");
+        rows.push(unknown(name, case, true));
+    }
+    rows
+}
+
+/// What the reduced search leaves out, for a case of some size. Takes many minutes and gigabytes.
+pub fn two_senders_of_three_messages_in_all_orders() -> Vec<Row> {
+    [NONE, ONE, TWO]
+        .into_iter()
+        .map(|memory| {
+            let case = under(NOT_LIGHT, many(2, 3, memory));
+            let name = format!("2 x 3, none light, {memory} bytes, all orders");
+            Row::new(name, case, Expected::Unknown { reduced: false })
+        })
+        .collect()
+}
+
+/// All rows that take too long for every run of the tests; those that need least come first.
+pub fn long() -> Vec<Row> {
+    [
+        two_senders_of_three_messages(),
+        three_senders_of_two_messages(),
+        senders_at_any_moment(),
+        two_senders_of_three_messages_in_all_orders(),
+    ]
+    .concat()
+}

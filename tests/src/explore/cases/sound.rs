@@ -1,0 +1,338 @@
+//! Cases in which every property holds, in all orders of steps.
+#![forbid(unsafe_code)]
+
+use mpi_adi::request::Mode;
+
+use super::{
+    NONE, NOT_LIGHT, ONE, Row, THREE, TWO, age_bits, answers, cancelled_receive, from_one, many,
+    reversed, same, under,
+};
+use crate::explore::case::Case;
+use crate::explore::rules::Rules;
+
+/// Messages of one tag from one sender.
+pub fn one_sender() -> Vec<Row> {
+    let counts = [
+        (NONE, [4_297, 2_327], [36_127, 15_687]),
+        (ONE, [10_629, 4_557], [175_284, 55_749]),
+        (TWO, [1_023, 578], [9_791, 4_479]),
+        (THREE, [1_045, 604], [11_216, 4_765]),
+    ];
+    counts
+        .into_iter()
+        .flat_map(|(memory, three, four)| {
+            [
+                Row::holds(format!("1 x 3, {memory} bytes"), same(3, memory), three),
+                Row::holds(format!("1 x 4, {memory} bytes"), same(4, memory), four),
+            ]
+        })
+        .collect()
+}
+
+/// Receives in the reverse order of their tags.
+pub fn one_sender_reversed() -> Vec<Row> {
+    let counts = [
+        (NONE, [3_822, 1_940], [33_581, 13_653]),
+        (ONE, [3_379, 1_656], [31_899, 12_733]),
+        (TWO, [947, 510], [8_754, 3_785]),
+        (THREE, [742, 440], [8_022, 3_580]),
+    ];
+    let row = |messages, memory, count| {
+        let name = format!("1 x {messages} reversed, {memory} bytes");
+        Row::holds(name, reversed(messages, memory), count)
+    };
+    counts
+        .into_iter()
+        .flat_map(|(memory, three, four)| [row(3, memory, three), row(4, memory, four)])
+        .collect()
+}
+
+/// Receives for any tag among others.
+pub fn any_tag() -> Vec<Row> {
+    let (any, one, two) = ((Some(1), None), (Some(1), Some(1)), (Some(1), Some(2)));
+    let programs = [[any, one, any], [two, any, any], [one, one, any]];
+    let counts = [
+        (NONE, [[4_744, 2_522], [4_045, 2_206], [4_744, 2_522]]),
+        (ONE, [[8_292, 3_799], [4_337, 2_006], [8_292, 3_799]]),
+        (TWO, [[1_025, 594], [920, 521], [1_025, 594]]),
+    ];
+    let mut rows = Vec::new();
+    for (memory, counts) in counts {
+        for (receives, count) in programs.into_iter().zip(counts) {
+            let case = Case::new(&[&[1, 2, 1]], &receives, memory);
+            let name = format!("1 x 3 for {receives:?}, {memory} bytes");
+            rows.push(Row::holds(name, case, count));
+        }
+    }
+    rows
+}
+
+/// The emergency memory of paper 004 is one answer: it is enough.
+pub fn one_answer() -> Vec<Row> {
+    [
+        (NONE, [20_636, 15_687]),
+        (ONE, [70_320, 55_749]),
+        (TWO, [5_698, 4_479]),
+    ]
+    .into_iter()
+    .map(|(memory, count)| {
+        let name = format!("1 x 4, {memory} bytes, 1 answer");
+        Row::holds(name, answers(1, same(4, memory)), count)
+    })
+    .collect()
+}
+
+/// Two senders to receives from any source.
+pub fn two_senders() -> Vec<Row> {
+    let row = |memory, count| {
+        let name = format!("2 x 2, {memory} bytes, 1 answer");
+        Row::holds(name, answers(1, many(2, 2, memory)), count)
+    };
+    vec![
+        Row::holds("2 x 2, 64 bytes", many(2, 2, TWO), [137_329, 41_028]),
+        row(NONE, [178_881, 148_306]),
+        row(TWO, [47_960, 41_028]),
+    ]
+}
+
+/// The largest case that is explored in all orders in every run of the tests.
+pub fn two_senders_and_one_record() -> Vec<Row> {
+    let case = answers(1, many(2, 2, ONE));
+    vec![Row::holds(
+        "2 x 2, 32 bytes, 1 answer",
+        case,
+        [486_955, 372_366],
+    )]
+}
+
+/// Receives by source and tag.
+pub fn two_senders_by_name() -> Vec<Row> {
+    let receives = [
+        (Some(2), Some(2)),
+        (Some(1), Some(1)),
+        (Some(2), Some(1)),
+        (Some(1), Some(2)),
+    ];
+    [(NONE, [106_755, 34_853]), (ONE, [355_093, 82_924])]
+        .into_iter()
+        .map(|(memory, count)| {
+            let case = Case {
+                sent_early: true,
+                ..Case::new(&[&[1, 2], &[1, 2]], &receives, memory)
+            };
+            Row::holds(format!("2 x 2 by name, {memory} bytes"), case, count)
+        })
+        .collect()
+}
+
+/// Three senders of one message each.
+pub fn three_senders() -> Vec<Row> {
+    [
+        (NONE, [82_572, 27_660]),
+        (ONE, [55_356, 17_140]),
+        (TWO, [21_394, 8_842]),
+    ]
+    .into_iter()
+    .map(|(memory, count)| {
+        let case = Case {
+            sent_early: false,
+            ..many(3, 1, memory)
+        };
+        Row::holds(format!("3 x 1, {memory} bytes"), case, count)
+    })
+    .collect()
+}
+
+/// Messages longer than an RTS, and synchronous ones.
+pub fn long_and_synchronous() -> Vec<Row> {
+    let long = [
+        (NONE, [15_292, 5_340]),
+        (ONE, [31_246, 11_546]),
+        (352, [7_671, 2_705]),
+    ]
+    .map(|(memory, count)| {
+        let case = Case {
+            len: 300,
+            ..same(3, memory)
+        };
+        Row::holds(format!("1 x 3 of 300 bytes, {memory} bytes"), case, count)
+    });
+    let synchronous = [(ONE, [3_106, 1_266]), (TWO, [1_314, 551])].map(|(memory, count)| {
+        let case = Case {
+            mode: Mode::Synchronous,
+            ..same(3, memory)
+        };
+        Row::holds(format!("1 x 3 synchronous, {memory} bytes"), case, count)
+    });
+    long.into_iter().chain(synchronous).collect()
+}
+
+/// Without light sends short messages go by the pending send queue from the start, and every answer is given
+/// at once.
+pub fn not_light() -> Vec<Row> {
+    let counts = [
+        (NONE, [[13_060, 5_191], [17_450, 6_826], [27_789, 21_794]]),
+        (ONE, [[32_539, 10_104], [10_461, 4_065], [87_026, 63_943]]),
+        (TWO, [[4_256, 1_694], [5_309, 2_088], [10_994, 8_688]]),
+    ];
+    let mut rows = Vec::new();
+    for (memory, counts) in counts {
+        let cases = [
+            ("1 x 4", same(4, memory)),
+            ("1 x 4 reversed", reversed(4, memory)),
+            ("2 x 2, 1 answer", answers(1, many(2, 2, memory))),
+        ];
+        for ((name, case), count) in cases.into_iter().zip(counts) {
+            let name = format!("{name}, none light, {memory} bytes");
+            rows.push(Row::holds(name, under(NOT_LIGHT, case), count));
+        }
+    }
+    rows
+}
+
+/// What cannot be light sends those before it into the queue, wherever they are by then.
+pub fn light_among_others() -> Vec<Row> {
+    let counts = [
+        (
+            NONE,
+            [
+                [17_132, 7_345],
+                [24_321, 9_562],
+                [35_478, 13_957],
+                [40_592, 16_132],
+            ],
+            [27_789, 21_794],
+        ),
+        (
+            ONE,
+            [
+                [164_311, 54_364],
+                [86_188, 27_936],
+                [97_370, 29_223],
+                [144_094, 42_844],
+            ],
+            [87_026, 63_943],
+        ),
+        (
+            TWO,
+            [
+                [67_194, 25_633],
+                [9_000, 3_626],
+                [9_981, 3_467],
+                [12_310, 4_550],
+            ],
+            [15_190, 12_292],
+        ),
+    ];
+    let mut rows = Vec::new();
+    for (memory, ones, two) in counts {
+        for (synchronous, count) in ones.into_iter().enumerate() {
+            let case = Case {
+                synchronous: Some(synchronous),
+                ..same(4, memory)
+            };
+            let name = format!("1 x 4, message {synchronous} synchronous, {memory} bytes");
+            rows.push(Row::holds(name, case, count));
+        }
+        let case = Case {
+            synchronous: Some(1),
+            ..answers(1, many(2, 2, memory))
+        };
+        let name = format!("2 x 2, the second ones synchronous, {memory} bytes, 1 answer");
+        rows.push(Row::holds(name, case, two));
+    }
+    rows
+}
+
+/// A message that is received by no receive is cancelled at any moment, wherever it is by then; it is
+/// synchronous, so that it ends in no other way.
+pub fn cancelled_sends() -> Vec<Row> {
+    let counts = [
+        (NONE, [[5_340, 2_365], [2_840, 1_375], [1_820, 873]]),
+        (ONE, [[2_041, 943], [3_662, 1_761], [3_209, 1_412]]),
+        (TWO, [[1_662, 728], [1_651, 777], [1_396, 672]]),
+    ];
+    let programs = [[2, 1, 1], [1, 2, 1], [1, 1, 2]];
+    let mut rows = Vec::new();
+    for (memory, counts) in counts {
+        for (cancel, (tags, count)) in programs.iter().zip(counts).enumerate() {
+            let case = Case {
+                cancel: Some(cancel),
+                mode: Mode::Synchronous,
+                ..Case::new(&[tags], &from_one(&[1, 1]), memory)
+            };
+            let name = format!("1 x 3, {cancel} cancelled, {memory} bytes");
+            rows.push(Row::holds(name, case, count));
+        }
+    }
+    rows
+}
+
+/// A message that was asked for by a receive that is no more is not taken for an earlier one.
+pub fn cancelled_receives() -> Vec<Row> {
+    let counts = [
+        (NONE, [[893, 558], [1_417, 770], [2_865, 1_192]]),
+        (ONE, [[932, 541], [1_244, 691], [1_913, 925]]),
+        (TWO, [[247, 172], [404, 260], [800, 434]]),
+    ];
+    let mut rows = Vec::new();
+    for (memory, counts) in counts {
+        for (reuses, count) in [0, 1, 3].into_iter().zip(counts) {
+            let name = format!("1 x 2, a receive cancelled, {reuses} others, {memory} bytes");
+            rows.push(Row::holds(name, cancelled_receive(reuses, memory), count));
+        }
+    }
+    rows
+}
+
+/// With RTSs and answers in order, one bit tells the ages apart that are in use at once: as many states as with
+/// eight bits.
+pub fn few_bits_of_age() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for bits in [1, 2] {
+        let counts = [
+            (NONE, [36_127, 15_687]),
+            (ONE, [175_284, 55_749]),
+            (TWO, [9_791, 4_479]),
+        ];
+        for (memory, count) in counts {
+            let name = format!("1 x 4, {memory} bytes, {bits} bits");
+            let case = under(age_bits(bits), same(4, memory));
+            rows.push(Row::holds(name, case, count));
+        }
+    }
+    for (memory, count) in [(NONE, [178_881, 148_306]), (TWO, [47_960, 41_028])] {
+        let name = format!("2 x 2, {memory} bytes, 1 bit, 1 answer");
+        let case = answers(1, under(age_bits(1), many(2, 2, memory)));
+        rows.push(Row::holds(name, case, count));
+    }
+    rows
+}
+
+/// Rule (c) alone is not what the order rests on: rule (d) is a second line.
+pub fn matched_records_are_no_release() -> Vec<Row> {
+    let rules = Rules {
+        matched_releases: false,
+        ..Rules::SOUND
+    };
+    let counts = [
+        (
+            ONE,
+            [[115_506, 37_995], [31_899, 12_733], [240_300, 185_722]],
+        ),
+        (TWO, [[8_471, 4_088], [8_754, 3_785], [29_349, 25_368]]),
+    ];
+    let mut rows = Vec::new();
+    for (memory, counts) in counts {
+        let cases = [
+            ("1 x 4", same(4, memory)),
+            ("1 x 4 reversed", reversed(4, memory)),
+            ("2 x 2", answers(1, many(2, 2, memory))),
+        ];
+        for ((name, case), count) in cases.into_iter().zip(counts) {
+            let name = format!("{name}, {memory} bytes, matched records are no release");
+            rows.push(Row::holds(name, under(rules, case), count));
+        }
+    }
+    rows
+}
