@@ -11,8 +11,8 @@ use super::case::{Case, SENDERS};
 use super::node::{CANCELLER, Deed, Injected, Node, turn_back};
 use super::system::{Global, Step};
 
-/// States of nodes that are kept themselves, some 4 KiB each.
-const KEPT_NODES: usize = 200_000;
+/// States of nodes that are kept themselves, some 8 KiB each.
+const KEPT_NODES: usize = 100_000;
 
 /// A sender with what is under way between it and the receiver.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
