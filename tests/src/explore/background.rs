@@ -159,10 +159,7 @@ mod tests {
         assert!(
             matches!(
                 results[..],
-                [
-                    Ok(Explored { states: 2_214, .. }),
-                    Err(Surprise::Unfinished(Unfinished::Broken(_)))
-                ]
+                [Ok(_), Err(Surprise::Unfinished(Unfinished::Broken(_)))]
             ),
             "{findings:?}"
         );

@@ -15,7 +15,7 @@ pub fn two_senders_of_three_messages_and_two_records() -> Vec<Row> {
 
 /// Takes minutes.
 pub fn two_senders_of_three_messages() -> Vec<Row> {
-    [(NONE, 15_866_038), (ONE, 117_819_417)]
+    [(NONE, 12_554_607), (ONE, 117_819_417)]
         .into_iter()
         .map(|(memory, states)| {
             let name = format!("2 x 3, {memory} bytes");
@@ -31,7 +31,7 @@ pub fn three_senders_of_two_messages() -> Vec<Row> {
         let name = format!("3 x 2, {memory} bytes");
         reduced(name, many(3, 2, memory), states)
     });
-    let not_light = [(NONE, 8_554_706), (ONE, 63_862_141), (TWO, 2_432_726)];
+    let not_light = [(NONE, 8_466_124), (ONE, 63_862_141), (TWO, 2_967_472)];
     let not_light = not_light.map(|(memory, states)| {
         let name = format!("3 x 2, none light, {memory} bytes");
         reduced(name, under(NOT_LIGHT, many(3, 2, memory)), states)
