@@ -1,8 +1,8 @@
 //! The program's standard output and standard error: bytes as they are, each on its own stream.
 //!
 //! A stream is buffered by line: a line's end, a full buffer and [`flush`] send what there is; an unfinished
-//! line waits [`PARTIAL_TICKS`] at most. One buffer is written out by the device while the next one fills. On a machine without virtio consoles both
-//! streams go to the UART, byte by byte.
+//! line waits [`PARTIAL_TICKS`] at most. One buffer is written out by the device while the next one fills. On a
+//! machine without virtio consoles both streams go to the UART, byte by byte.
 
 use core::cell::RefCell;
 

@@ -35,7 +35,7 @@ const GARBAGE: u8 = 0xA5;
 
 /// A packet that was injected.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Packet {
+pub struct Sent {
     /// Its class.
     pub class: Class,
     /// Its destination.
@@ -50,7 +50,7 @@ pub struct Packet {
 #[derive(Clone, Debug)]
 struct Queues {
     shape: Shape,
-    sent: Vec<Packet>,
+    sent: Vec<Sent>,
     room: [usize; 2],
     arrived: [VecDeque<Vec<u8>>; 2],
 }
@@ -69,7 +69,7 @@ impl Queues {
         }
         let mut body = vec![GARBAGE; len];
         fill(&mut body);
-        self.sent.push(Packet {
+        self.sent.push(Sent {
             class,
             dest,
             ordered,
@@ -148,12 +148,12 @@ impl Fake {
     }
 
     /// Packets that were injected and not taken out, in the order of injection.
-    pub fn sent(&self) -> &[Packet] {
+    pub fn sent(&self) -> &[Sent] {
         &self.0.port.sent
     }
 
     /// Takes out all packets that were injected, in the order of injection: their FIFOs are empty again.
-    pub fn take_sent(&mut self) -> Vec<Packet> {
+    pub fn take_sent(&mut self) -> Vec<Sent> {
         core::mem::take(&mut self.0.port.sent)
     }
 

@@ -18,7 +18,7 @@
 //! Go back N: the receiver keeps nothing out of order, because the window's memory is the sender's. When
 //! the oldest frame is not acknowledged in time, or the receiver says that a frame is missing, all frames
 //! from the oldest on are sent again. The time-out doubles with each repetition, up to 16 times; after
-//! [`Config::retries`] repetitions without an answer the link is dead, which [`Link::is_dead`] tells.
+//! [`Retry::retries`] repetitions without an answer the link is dead, which [`Link::is_dead`] tells.
 //!
 //! Both ends keep a CRC over all that has passed in each direction. The receiver's comes with every
 //! acknowledgement and is compared with the sender's: damage that a frame's own CRC has missed is noticed
@@ -46,7 +46,7 @@ static CRC: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 
 /// Times and numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Config {
+pub struct Retry {
     /// Nanoseconds without acknowledgement after which frames are sent again. Blue Gene/Q used (2.5 times
     /// the largest packet + the cable's round trip) over the link's rate.
     pub timeout_ns: u64,
@@ -123,7 +123,7 @@ impl Running {
 /// A reliable link over the link `L`. See the [module](self).
 pub struct Reliable<'m, L> {
     link: L,
-    config: Config,
+    config: Retry,
     /// Slots of the size of the lower link's greatest frame; frame `s` is in slot `s % window`.
     memory: &'m mut [u8],
     window: u16,
@@ -214,7 +214,7 @@ fn emit(flags: u8, sequence: u16, ack: Ack, frame: &mut [u8], size: usize) {
 impl<'m, L: Link> Reliable<'m, L> {
     /// A reliable link over `link`. The window is as many frames of `link.mtu()` bytes as `memory` holds,
     /// at most [`MAX_WINDOW`].
-    pub fn new(link: L, config: Config, memory: &'m mut [u8]) -> Result<Self, ConfigError> {
+    pub fn new(link: L, config: Retry, memory: &'m mut [u8]) -> Result<Self, ConfigError> {
         let mtu = link.mtu();
         if mtu <= OVERHEAD {
             return Err(ConfigError::Mtu);
@@ -493,7 +493,7 @@ mod tests {
 
     type Bad = Reliable<'static, Faulty<SimLink>>;
 
-    const CONFIG: Config = Config {
+    const CONFIG: Retry = Retry {
         timeout_ns: 50,
         retries: 20,
     };
@@ -571,7 +571,7 @@ mod tests {
         };
         let (a, b) = ends(faults, 5, 16);
         // So many losses in a row happen without the link being dead.
-        let config = Config {
+        let config = Retry {
             retries: 1000,
             ..CONFIG
         };

@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    const RELIABLE: reliable::Config = reliable::Config {
+    const RELIABLE: reliable::Retry = reliable::Retry {
         timeout_ns: 100,
         retries: 30,
     };

@@ -8,7 +8,7 @@ use super::blackboard::{Blackboard, Counter, LinkCounters};
 
 /// What neither the device nor the router counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Own {
+pub struct NodeFigures {
     /// Steps of the node's loop.
     pub beats: u64,
     /// Ticks of the clock that the node slept.
@@ -22,7 +22,7 @@ pub struct Own {
 }
 
 /// Brings the blackboard up to date.
-pub fn publish(board: &Blackboard, adi: &Adi, router: &Router<'_>, own: &Own) {
+pub fn publish(board: &Blackboard, adi: &Adi, router: &Router<'_>, own: &NodeFigures) {
     const fn named(name: &str) -> Counter {
         Counter::named(name)
     }

@@ -179,6 +179,56 @@ fn single() -> Shape {
     }
 }
 
+/// What the words before argv have set so far.
+#[derive(Default)]
+struct Settings {
+    extents: Option<[u16; 3]>,
+    wraps: Option<[bool; 3]>,
+    coord: Option<Coord>,
+    mpi_memory: Option<u64>,
+    mpi_borrow: Option<()>,
+    eager: Option<u64>,
+    exit: Option<Exit>,
+}
+
+impl Settings {
+    /// Takes `setting`, which is `word` without its prefix.
+    fn take<'a>(&mut self, word: &'a str, setting: &'a str) -> Result<(), ParseError<'a>> {
+        let (name, value) = setting.split_once('=').ok_or(ParseError::Unknown(word))?;
+        let repeated = match name {
+            "torus" => self
+                .extents
+                .replace(parse_extents(value).ok_or(ParseError::Torus(value))?)
+                .is_some(),
+            "wrap" => self
+                .wraps
+                .replace(parse_wraps(value).ok_or(ParseError::Wrap(value))?)
+                .is_some(),
+            "coord" => self
+                .coord
+                .replace(parse_coord(value).ok_or(ParseError::Coord(value))?)
+                .is_some(),
+            "mpi_memory" => self
+                .mpi_memory
+                .replace(number(value).ok_or(ParseError::MpiMemory(value))?)
+                .is_some(),
+            "eager" => self
+                .eager
+                .replace(number(value).ok_or(ParseError::Eager(value))?)
+                .is_some(),
+            "mpi_borrow" if value == "yes" => self.mpi_borrow.replace(()).is_some(),
+            "mpi_borrow" => return Err(ParseError::MpiBorrow(value)),
+            "exit" if value == "test" => self.exit.replace(Exit::Test).is_some(),
+            "exit" => return Err(ParseError::Exit(value)),
+            _ => return Err(ParseError::Unknown(word)),
+        };
+        if repeated {
+            return Err(ParseError::Twice(word));
+        }
+        Ok(())
+    }
+}
+
 impl<'a> BootArgs<'a> {
     /// Reads boot arguments. Text without any of our words gives the default: a single node that leaves
     /// the emulator at the end. The words of argv are checked here, so that decoding them cannot fail.
@@ -189,9 +239,7 @@ impl<'a> BootArgs<'a> {
         if text.len() > MAX_BYTES {
             return Err(ParseError::TooLong(text.len()));
         }
-        let (mut extents, mut wraps, mut coord) = (None, None, None);
-        let (mut mpi_memory, mut mpi_borrow) = (None, None);
-        let (mut eager, mut exit) = (None, None);
+        let mut settings = Settings::default();
         let mut rest = text;
         let mut args = Words::default();
         while !rest.is_empty() {
@@ -204,32 +252,7 @@ impl<'a> BootArgs<'a> {
             let Some(setting) = word.strip_prefix("midplane.") else {
                 continue;
             };
-            let (name, value) = setting.split_once('=').ok_or(ParseError::Unknown(word))?;
-            let repeated = match name {
-                "torus" => extents
-                    .replace(parse_extents(value).ok_or(ParseError::Torus(value))?)
-                    .is_some(),
-                "wrap" => wraps
-                    .replace(parse_wraps(value).ok_or(ParseError::Wrap(value))?)
-                    .is_some(),
-                "coord" => coord
-                    .replace(parse_coord(value).ok_or(ParseError::Coord(value))?)
-                    .is_some(),
-                "mpi_memory" => mpi_memory
-                    .replace(number(value).ok_or(ParseError::MpiMemory(value))?)
-                    .is_some(),
-                "eager" => eager
-                    .replace(number(value).ok_or(ParseError::Eager(value))?)
-                    .is_some(),
-                "mpi_borrow" if value == "yes" => mpi_borrow.replace(()).is_some(),
-                "mpi_borrow" => return Err(ParseError::MpiBorrow(value)),
-                "exit" if value == "test" => exit.replace(Exit::Test).is_some(),
-                "exit" => return Err(ParseError::Exit(value)),
-                _ => return Err(ParseError::Unknown(word)),
-            };
-            if repeated {
-                return Err(ParseError::Twice(word));
-            }
+            settings.take(word, setting)?;
         }
         for (i, word) in args.iter().enumerate() {
             if i >= MAX_ARGS {
@@ -239,6 +262,15 @@ impl<'a> BootArgs<'a> {
                 return Err(ParseError::Encoding(word));
             }
         }
+        let Settings {
+            extents,
+            wraps,
+            coord,
+            mpi_memory,
+            mpi_borrow,
+            eager,
+            exit,
+        } = settings;
         let by_hand = extents.is_none() && coord.is_none();
         let shape = match extents {
             Some(extents) => Shape::new(extents, wraps.unwrap_or_default())

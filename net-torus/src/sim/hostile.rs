@@ -71,33 +71,8 @@ pub fn drive(data: &[u8]) -> Stats {
                 script.0 = rest;
                 receive(&mut router, d, frame);
             }
-            // A good frame header, then packets with good checksums and any fields.
             1..=3 => {
-                let mut packets = Vec::new();
-                for _ in 0..script.byte() % 6 {
-                    let mut packet = [0; PACKET_BYTES];
-                    let header = any_header(&mut script, &router, d);
-                    packet[..header.len()].copy_from_slice(&header);
-                    let chunks = (header[2] & 7) as usize + 1;
-                    packets.extend_from_slice(&packet[..chunks * CHUNK_BYTES]);
-                }
-                // Some frames end within their last packet, some are longer than they are.
-                let cut = if script.byte() < 16 {
-                    packets.len() / 64 * 32
-                } else {
-                    packets.len()
-                };
-                packets.truncate(cut);
-                let lie = (script.byte() < 16) as u16;
-                let header = FrameRepr {
-                    chunks: (packets.len() / CHUNK_BYTES) as u16 + lie,
-                    granted: [(); Vc::COUNT].map(|()| match script.word() {
-                        few @ 0..60_000 => few % 128,
-                        any => any.wrapping_mul(7),
-                    }),
-                };
-                let mut frame = header.emit().to_vec();
-                frame.extend(packets);
+                let frame = good_frame(&mut script, &router, d);
                 receive(&mut router, d, &frame);
             }
             4 => {
@@ -129,6 +104,36 @@ pub fn drive(data: &[u8]) -> Stats {
         router.assert_invariants();
     }
     router.stats().clone()
+}
+
+/// A frame with a good header, then packets with good checksums and any fields.
+fn good_frame(script: &mut Script<'_>, router: &Router<'_>, d: Direction) -> Vec<u8> {
+    let mut packets = Vec::new();
+    for _ in 0..script.byte() % 6 {
+        let mut packet = [0; PACKET_BYTES];
+        let header = any_header(script, router, d);
+        packet[..header.len()].copy_from_slice(&header);
+        let chunks = (header[2] & 7) as usize + 1;
+        packets.extend_from_slice(&packet[..chunks * CHUNK_BYTES]);
+    }
+    // Some frames end within their last packet, some are longer than they are.
+    let cut = if script.byte() < 16 {
+        packets.len() / 64 * 32
+    } else {
+        packets.len()
+    };
+    packets.truncate(cut);
+    let lie = (script.byte() < 16) as u16;
+    let header = FrameRepr {
+        chunks: (packets.len() / CHUNK_BYTES) as u16 + lie,
+        granted: [(); Vc::COUNT].map(|()| match script.word() {
+            few @ 0..60_000 => few % 128,
+            any => any.wrapping_mul(7),
+        }),
+    };
+    let mut frame = header.emit().to_vec();
+    frame.extend(packets);
+    frame
 }
 
 /// A header. Most are good or nearly so; all fields occur with all values, mostly under a good checksum.

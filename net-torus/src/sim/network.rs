@@ -47,6 +47,14 @@ pub struct Config {
     pub packets: Option<u32>,
 }
 
+impl Config {
+    fn is_possible(&self) -> bool {
+        let (least, most) = self.chunks;
+        let sizes = least > 0 && least <= most && most as usize <= PACKET_CHUNKS;
+        sizes && self.load > 0.0 && (0.0..=1.0).contains(&self.priority)
+    }
+}
+
 /// Why a simulation cannot be set up or did not end well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SimError {
@@ -242,14 +250,7 @@ impl<'m> Network<'m> {
     /// A machine with its routers' buffers in `memory`.
     pub fn new(config: Config, memory: &'m mut [Chunk]) -> Result<Self, SimError> {
         let Config { shape, sizes, .. } = config;
-        let (least, most) = config.chunks;
-        if least == 0
-            || least > most
-            || most as usize > PACKET_CHUNKS
-            || config.load.is_nan()
-            || config.load <= 0.0
-            || !(0.0..=1.0).contains(&config.priority)
-        {
+        if !config.is_possible() {
             return Err(SimError::Config);
         }
         if memory.len() < Self::chunks(&shape, &sizes) {
@@ -271,6 +272,7 @@ impl<'m> Network<'m> {
             })
             .collect();
         let limit = config.traffic.limit(&shape);
+        let (least, most) = config.chunks;
         let mean = (least as f64 + most as f64) / 2.0;
         let ordered = config.routing == Routing::Deterministic && nodes <= ORDER_NODES;
         let mut network = Self {

@@ -161,9 +161,10 @@ impl Traffic {
         }
     }
 
-    /// The greatest load that the wires allow, all nodes sending alike: a torus is cut into two parts by planes; what must cross a plane goes over the links that
-    /// cross it, one chunk per link and tick, however well routing balances them. Also no node takes or
-    /// sends more than its links carry. Packets for the node itself count for nothing.
+    /// The greatest load that the wires allow, all nodes sending alike: a torus is cut into two parts by
+    /// planes; what must cross a plane goes over the links that cross it, one chunk per link and tick, however
+    /// well routing balances them. Also no node takes or sends more than its links carry. Packets for the node
+    /// itself count for nothing.
     pub fn limit(&self, shape: &Shape) -> Limit {
         let nodes = shape.nodes();
         let mut flow = Flow::new(shape);

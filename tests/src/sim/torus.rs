@@ -14,7 +14,7 @@ use crate::random::Random;
 
 /// Times of the reliable links, in the machine's nanoseconds; a link that loses one frame in a hundred is
 /// never given up.
-const RELIABLE: reliable::Config = reliable::Config {
+const RELIABLE: reliable::Retry = reliable::Retry {
     timeout_ns: 100_000,
     retries: 1000,
 };
