@@ -37,7 +37,7 @@ static FREED: Mutex<Cell<fn()>> = Mutex::new(Cell::new(|| ()));
 /// Hands the heap its memory.
 ///
 /// # Safety
-/// `bytes` is RAM that nobody else uses, now or later. Called once, before anything is allocated.
+/// `bytes` is RAM without another user, now or later. Called once, before anything is allocated.
 pub unsafe fn init(bytes: Bytes) {
     // SAFETY: as the caller promises.
     unsafe { HEAP.heap.init(bytes.start as usize, bytes.len() as usize) };

@@ -8,7 +8,7 @@ use mpi_adi::region::{BLOCK_BYTES, Block, Blocks};
 use crate::heap;
 
 /// The part of the heap that is never lent, as a divisor of its size: what is left to the program when it
-/// asks for more while messages that nobody has received yet hold all that was lent.
+/// asks for more while messages that are not received yet hold all that was lent.
 pub const KEPT_SHARE: usize = 4;
 
 /// The node's memory.

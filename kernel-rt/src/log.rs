@@ -23,7 +23,7 @@ pub fn is_enabled() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Log bytes that were lost because nobody took them from the UART.
+/// Log bytes that were lost because the UART was not read.
 pub fn lost_bytes() -> u32 {
     LOST.load(Ordering::Relaxed)
 }

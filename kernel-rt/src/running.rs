@@ -22,7 +22,7 @@ static NODE: Mutex<RefCell<Slot>> = Mutex::new(RefCell::new(Slot::Empty));
 #[repr(u8)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "the one there is lives in a static"
+    reason = "there is one, and it is a static"
 )]
 enum Slot {
     Empty = 0,

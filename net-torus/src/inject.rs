@@ -151,7 +151,7 @@ impl Router<'_> {
         let (body, padding) = rest.split_at_mut(repr.body as usize);
         header.copy_from_slice(&repr.emit());
         fill(body);
-        // Not what an earlier packet left there: it is nobody else's business.
+        // Not what an earlier packet left there: it was for its own receiver only.
         padding.fill(0);
         if first {
             self.refresh(source);

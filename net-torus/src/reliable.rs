@@ -56,14 +56,14 @@ pub struct Retry {
 
 /// Why a reliable link cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ConfigError {
+pub enum ReliableError {
     /// The window's memory holds not even one frame of the link below.
     Memory,
     /// The link below carries no frame with data in it.
     Mtu,
 }
 
-impl core::fmt::Display for ConfigError {
+impl core::fmt::Display for ReliableError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Memory => "the window's memory is smaller than one frame of the link",
@@ -72,7 +72,7 @@ impl core::fmt::Display for ConfigError {
     }
 }
 
-impl core::error::Error for ConfigError {}
+impl core::error::Error for ReliableError {}
 
 /// Counters of a reliable link.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -123,7 +123,7 @@ impl Running {
 /// A reliable link over the link `L`. See the [module](self).
 pub struct Reliable<'m, L> {
     link: L,
-    config: Retry,
+    retry: Retry,
     /// Slots of the size of the lower link's greatest frame; frame `s` is in slot `s % window`.
     memory: &'m mut [u8],
     window: u16,
@@ -214,18 +214,18 @@ fn emit(flags: u8, sequence: u16, ack: Ack, frame: &mut [u8], size: usize) {
 impl<'m, L: Link> Reliable<'m, L> {
     /// A reliable link over `link`. The window is as many frames of `link.mtu()` bytes as `memory` holds,
     /// at most [`MAX_WINDOW`].
-    pub fn new(link: L, config: Retry, memory: &'m mut [u8]) -> Result<Self, ConfigError> {
+    pub fn new(link: L, retry: Retry, memory: &'m mut [u8]) -> Result<Self, ReliableError> {
         let mtu = link.mtu();
         if mtu <= OVERHEAD {
-            return Err(ConfigError::Mtu);
+            return Err(ReliableError::Mtu);
         }
         let window = (memory.len() / mtu).min(MAX_WINDOW) as u16;
         if window == 0 {
-            return Err(ConfigError::Memory);
+            return Err(ReliableError::Memory);
         }
         Ok(Self {
             link,
-            config,
+            retry,
             memory,
             window,
             sizes: [0; MAX_WINDOW],
@@ -291,7 +291,7 @@ impl<'m, L: Link> Reliable<'m, L> {
     }
 
     fn timeout(&self) -> u64 {
-        self.config.timeout_ns << self.repetitions.min(4)
+        self.retry.timeout_ns << self.repetitions.min(4)
     }
 
     /// What has been received, for the neighbour.
@@ -309,7 +309,7 @@ impl<'m, L: Link> Reliable<'m, L> {
         }
         let news = ack.wrapping_sub(self.base);
         if news > self.in_flight() {
-            // Older than the window's start: an old frame. Otherwise nobody has ever sent that.
+            // Older than the window's start: an old frame. Otherwise it has never been sent.
             if news < 0x8000 {
                 self.stats.bad_acks += 1;
             }
@@ -459,7 +459,7 @@ impl<L: Link> Link for Reliable<'_, L> {
             self.since = now_ns;
             self.resent_for = None;
             self.next = self.base;
-            self.dead = self.repetitions > self.config.retries;
+            self.dead = self.repetitions > self.retry.retries;
         }
         self.pump();
         if self.ack_due && !self.dead {
@@ -571,11 +571,11 @@ mod tests {
         };
         let (a, b) = ends(faults, 5, 16);
         // So many losses in a row happen without the link being dead.
-        let config = Retry {
+        let retry = Retry {
             retries: 1000,
             ..CONFIG
         };
-        let (mut a, mut b) = (Bad { config, ..a }, Bad { config, ..b });
+        let (mut a, mut b) = (Bad { retry, ..a }, Bad { retry, ..b });
         exchange(&mut a, &mut b, 1000, 5);
     }
 
@@ -705,7 +705,7 @@ mod tests {
         let short = vec![0; a.mtu() - 1].leak();
         assert_eq!(
             Reliable::new(a, CONFIG, short).err(),
-            Some(ConfigError::Memory)
+            Some(ReliableError::Memory)
         );
         struct Tiny;
         impl Link for Tiny {
@@ -722,7 +722,7 @@ mod tests {
         let memory = vec![0; b.mtu()].leak();
         assert_eq!(
             Reliable::new(Tiny, CONFIG, memory).err(),
-            Some(ConfigError::Mtu)
+            Some(ReliableError::Mtu)
         );
     }
 }

@@ -408,7 +408,7 @@ impl<'m> Router<'m> {
         }
         self.stats.channels[s][v].received.add(chunks);
         self.grants[s][v].receive(charge);
-        // At its destination and nobody waits before it: straight into the reception FIFO, a copy less.
+        // At its destination and no packet waits before it: straight into the reception FIFO, a copy less.
         if repr.dest == self.here
             && self.queues[source].is_empty()
             && self.want[LOCAL + repr.fifo as usize] == 0

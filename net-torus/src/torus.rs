@@ -387,7 +387,7 @@ mod tests {
     fn full_normal_fifos_hold_up_the_injector_but_no_priority_packet() {
         let mut nodes = machine(row(3), Sizes::BLUE_GENE);
         let mut injected = 0u32;
-        // Nobody receives at the end: everything on the way fills up, and then injection stops.
+        // No node receives at the end: everything on the way fills up, and then injection stops.
         loop {
             let result = nodes[0]
                 .router_mut()

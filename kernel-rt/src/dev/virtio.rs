@@ -24,7 +24,7 @@ static POOL: Mutex<Cell<Bytes>> = Mutex::new(Cell::new(Bytes { start: 0, end: 0 
 /// Hands over the memory for the queues of all devices.
 ///
 /// # Safety
-/// `pool` is whole pages of RAM that nobody else uses, now or later.
+/// `pool` is whole pages of RAM that have no other user, now or later.
 pub unsafe fn set_pool(pool: Bytes) {
     critical_section::with(|cs| POOL.borrow(cs).set(pool));
 }
@@ -118,7 +118,7 @@ impl core::error::Error for DeviceError {}
 /// holds a device of another kind.
 ///
 /// # Safety
-/// `slot` is a virtio-mmio slot of this board, and nobody else uses it.
+/// `slot` is a virtio-mmio slot of this board without another user.
 pub unsafe fn transport(
     slot: &Slot,
     wanted: DeviceType,
@@ -139,7 +139,7 @@ pub unsafe fn transport(
 pub fn begin(transport: &mut MmioTransport<'static>, wanted: u64) -> Result<(), DeviceError> {
     const VERSION_1: u64 = 1 << 32;
     if transport.get_status() != DeviceStatus::empty() {
-        // Only if somebody used it before: QEMU's network device drops on a reset what the neighbour, who
+        // Only if it was used before: QEMU's network device drops on a reset what the neighbour, who
         // may have booted earlier, has sent already.
         transport.set_status(DeviceStatus::empty());
     }

@@ -1,7 +1,7 @@
 //! An output stream over port 1 of a virtio console (section 5.3).
 //!
 //! Port 0 would be simpler, but it is a console in the narrow sense, and QEMU throws away what such a one
-//! writes while nobody takes it. On the other ports it holds the writer up instead.
+//! writes while the host does not take it. On the other ports it holds the writer up instead.
 
 use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::Transport;

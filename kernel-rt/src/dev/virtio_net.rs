@@ -1,6 +1,6 @@
 //! A torus link over a virtio network device (section 5.1), point to point between two instances.
 //!
-//! The other end is a stream without loss: frames that nobody takes stay with the device, then with the
+//! The other end is a stream without loss: frames that are not taken stay with the device, then with the
 //! neighbour, whose link is full. So this link drops nothing and keeps the order.
 //!
 //! Except at the start; see [`greeting`](super::greeting).

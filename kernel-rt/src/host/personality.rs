@@ -16,7 +16,7 @@
 //!
 //! Each word of argv is percent-encoded: every byte but `A-Za-z0-9._/+-,:=@` is `%` and two upper-case
 //! hexadecimal digits. An empty word is written `%`. Words without the prefix `midplane.` in front of
-//! `--` belong to somebody else (a boot loader) and are skipped; an unknown word with the prefix is an
+//! `--` belong to another reader (a boot loader) and are skipped; an unknown word with the prefix is an
 //! error, because it is a request that this kernel does not understand.
 
 use core::fmt;

@@ -27,7 +27,7 @@ pub enum Traffic {
 /// What the wires allow at most.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Limit {
-    /// Load in chunks per sending node and tick; 0 when nobody sends.
+    /// Load in chunks per sending node and tick; 0 when no node sends.
     pub load: f64,
     /// What sets it.
     pub bound: Bound,

@@ -58,7 +58,7 @@ pub fn device_tree_room() -> usize {
 /// The copy of the device tree, `bytes` long; cut to the room there is.
 ///
 /// # Safety
-/// May be called once: nobody else may refer to the copy.
+/// May be called once: no other reference to the copy may exist.
 pub unsafe fn device_tree(bytes: usize) -> &'static mut [u8] {
     let start = (&raw const __device_tree).cast_mut();
     // SAFETY: the linker script keeps this room for the copy, `_start` has initialised it, and the caller

@@ -77,7 +77,8 @@ extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
     let mut links = start_links(devices.links, &hardware.slots, plan.frames);
     greet(&mut links);
     defmt::info!(
-        "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, {=u32} greetings, heap {=u64} KiB, MPI memory {=u64} bytes",
+        "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, {=u32} greetings, heap {=u64} KiB, \
+         MPI memory {=u64} bytes",
         who.rank,
         who.coord.x,
         who.coord.y,
@@ -271,7 +272,7 @@ fn greet(links: &mut [Option<NetLink>; 6]) {
     }
 }
 
-/// Memory for ever, from the heap; the plan has seen to it that there is enough.
+/// Memory for ever, from the heap; the plan leaves enough for it.
 fn leak<T: Clone>(count: usize, value: T) -> &'static mut [T] {
     let mut items = Vec::new();
     if items.try_reserve_exact(count).is_err() {

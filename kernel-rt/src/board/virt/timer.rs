@@ -1,5 +1,5 @@
-//! The timer of hart 0, in the core-local interruptor. Whoever needs to be woken says by when; the earliest
-//! deadline counts, and who is woken looks for all there may be to do.
+//! The timer of hart 0, in the core-local interruptor. A caller asks for an interrupt by a deadline; the
+//! earliest one counts, and the interrupt's handler looks for all there may be to do.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use super::registers::{CLINT, write32};
 use crate::{arch, clock};
 
 const MTIMECMP: usize = CLINT + 0x4000;
-/// The timer is never further away than this, even when nobody waits. QEMU wakes its main thread, which
+/// The timer is never further away than this, even without a deadline. QEMU wakes its main thread, which
 /// then contends with the processor's, whenever the earliest of its timers changes; with this one
 /// in front, the links' timers, which lie 4 s ahead and are put off with each frame, never are. Two
 /// seconds cost an idle node nothing that can be measured.
@@ -28,7 +28,7 @@ fn set_furthest() {
     set(arch::ticks().saturating_add(clock::ticks_of(FURTHEST_SECONDS * 1_000_000_000)));
 }
 
-/// Nobody is waiting yet.
+/// Starts without a deadline.
 pub fn start() {
     set_furthest();
 }

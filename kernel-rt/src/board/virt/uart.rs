@@ -6,7 +6,7 @@ use core::ptr;
 const DATA: usize = UART;
 const LINE_STATUS: usize = UART + 5;
 const TRANSMITTER_EMPTY: u8 = 1 << 5;
-/// How often the status is asked before a byte is given up: nobody may be reading the other end.
+/// How often the status is asked before a byte is given up: the other end may have no reader.
 const PATIENCE: u32 = 20_000;
 
 /// Sends `byte`; false when the UART would not take it for a long time, and it was dropped.
