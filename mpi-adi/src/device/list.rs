@@ -90,6 +90,7 @@ impl List {
     }
 
     /// Takes `index` out, which is in this list.
+    #[inline]
     pub fn remove(&mut self, slots: &mut impl Links, index: u32) {
         let (prev, next) = slots.neighbours(index);
         match prev {
