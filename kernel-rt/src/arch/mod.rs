@@ -1,7 +1,7 @@
 //! The processor: nothing of an architecture stands elsewhere.
 //!
 //! Each architecture defines the same names: `wait_for_interrupt`, `ticks`, `arm_interrupts`,
-//! `enable_interrupts`, `is_external_pending`, `park`, `protect`, the places of the image's parts, `set_errno`,
+//! `registers`, `enable_interrupts`, `is_external_pending`, `park`, `protect`, the places of the image's parts, `set_errno`,
 //! `VaList`, and the implementation of the critical section. Upwards it knows three symbols only, which the
 //! board defines: `midplane_boot`, `midplane_interrupt`, `midplane_fault`.
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! blackboard    how the node fares: the node writes, the tool reads
+//! callers       the registers of a node that ends its job by a call
 //! counters      the node's figures on it
 //! inbox         standard input: the tool writes, the node takes
 //! personality   the boot arguments, and who the node is by them
@@ -10,6 +11,7 @@
 //! ```
 
 pub mod blackboard;
+pub mod callers;
 pub mod counters;
 pub mod inbox;
 pub mod personality;

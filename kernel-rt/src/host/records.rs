@@ -1,10 +1,11 @@
-//! This image's blackboard, inbox and personality.
+//! This image's blackboard, callers, inbox and personality.
 
 use core::cell::Cell;
 
 use critical_section::Mutex;
 
 use super::blackboard::Blackboard;
+use super::callers::Callers;
 use super::inbox::Inbox;
 use super::personality::Personality;
 use crate::fault::NodeName;
@@ -12,6 +13,9 @@ use crate::fault::NodeName;
 /// Found by the host tool through this name.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_BLACKBOARD: Blackboard = Blackboard::new();
+/// Found by its symbol, as the blackboard is.
+#[unsafe(no_mangle)]
+pub static MIDPLANE_CALLERS: Callers = Callers::new();
 /// Found by its symbol, as the blackboard is.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_INBOX: Inbox = Inbox::new();

@@ -1,10 +1,12 @@
 //! A linked image: is it one of ours, where does its blackboard stand, does it fit a node, and which
 //! line of the program stands at an address.
 
+use crate::build::unwind;
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
+use kernel_rt::callers::Registers;
 use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
-use kernel_rt::{blackboard, inbox};
+use kernel_rt::{blackboard, callers, inbox};
 use object::elf::{EM_RISCV, PT_LOAD};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};
@@ -30,6 +32,8 @@ pub struct Image {
     pub blackboard: u64,
     /// Offset of the inbox in RAM, if the program reads its input.
     pub inbox: Option<u64>,
+    /// Offset in RAM of the registers that a node notes when it ends its job by a call.
+    callers: Option<u64>,
     /// Bytes of RAM that the image takes from the start of RAM on, everything static included.
     pub footprint: u64,
     /// Bytes of RAM from the start on that are loaded from the file.
@@ -66,6 +70,7 @@ impl Image {
         };
         let blackboard = symbol(blackboard::SYMBOL)?;
         let inbox = symbol(inbox::SYMBOL).ok();
+        let callers = symbol(callers::SYMBOL).ok();
         let footprint = symbol(IMAGE_END)?;
         let mut loaded = 0;
         for segment in elf.elf_program_headers() {
@@ -82,6 +87,7 @@ impl Image {
             path: path.into(),
             blackboard,
             inbox,
+            callers,
             footprint: footprint
                 .max(loaded)
                 .max(blackboard + kernel_rt::blackboard::BYTES as u64),
@@ -135,6 +141,34 @@ impl Image {
         self.loaded.next_multiple_of(DEVICE_TREE_ALIGN) + DEVICE_TREE_BYTES
     }
 
+    /// The C program's call of the runtime by which a node has ended the job, as [`Image::describe`] has it; empty
+    /// when there is none or the image does not tell. `read` reads the node's RAM from an offset on.
+    pub fn describe_call(&self, read: &dyn Fn(u64, &mut [u8]) -> Option<()>) -> Vec<String> {
+        let call = || {
+            let mut noted = [0; callers::BYTES];
+            read(self.callers?, &mut noted)?;
+            let word = |address: u64| {
+                let mut word = [0; 8];
+                read(address.checked_sub(RAM_BASE)?, &mut word)?;
+                Some(u64::from_le_bytes(word))
+            };
+            let loader = addr2line::Loader::new(&self.path).ok()?;
+            // All of the runtime is in Rust.
+            let is_program = |address| {
+                let mut frames = loader.find_frames(address).ok();
+                let frame = frames
+                    .as_mut()
+                    .and_then(|frames| frames.next().ok().flatten());
+                let function = frame.and_then(|frame| frame.function);
+                let language = function.and_then(|function| function.language);
+                language.is_some_and(|language| language != gimli::DW_LANG_Rust)
+            };
+            let registers = Registers::read(&noted)?;
+            unwind::call_of_program(&self.bytes, &registers, &word, &is_program)
+        };
+        call().map_or(Vec::new(), |address| self.describe(address))
+    }
+
     /// The function and line at an address, innermost first, as far as the image says: for example
     /// `main at killer.c:42`.
     pub fn describe(&self, address: u64) -> Vec<String> {
@@ -178,6 +212,7 @@ mod tests {
     fn image(footprint: u64, loaded: u64) -> Image {
         Image {
             inbox: None,
+            callers: None,
             path: "x".into(),
             bytes: Vec::new(),
             blackboard: 0,

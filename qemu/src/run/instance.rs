@@ -83,6 +83,11 @@ impl Instance {
         }
     }
 
+    /// Reads the node's RAM from an offset on. `None`: it has no such place.
+    pub fn read_ram(&self, offset: u64, out: &mut [u8]) -> Option<()> {
+        self.ram.read_exact_at(out, offset).ok()
+    }
+
     /// What the program's inbox has room for; `None` while it has not asked for input.
     pub fn inbox(&self) -> Option<Head> {
         let mut head = [0; inbox::HEAD_BYTES];

@@ -6,7 +6,7 @@ use crate::run::decode::{Decoder, Dictionary};
 use crate::run::input::Input;
 use crate::run::instance::{Fleet, Instance, Plan};
 use crate::run::output::Sink;
-use crate::run::verdict::{self, Cause, Outcome, Seen};
+use crate::run::verdict::{self, Cause, Outcome, Seen, Stands};
 use crate::show::say;
 use kernel_rt::blackboard::State;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -302,7 +302,14 @@ impl Job<'_, '_, '_> {
                 (verdict::job_status(&nodes), Outcome::Ended, message, None)
             }
             Cause::Failed(at) => {
-                let (message, status) = verdict::failure(&nodes[at], |pc| plan.image.describe(pc));
+                let node = &self.fleet.nodes[at];
+                let places = |stands| match stands {
+                    Stands::At(pc) => plan.image.describe(pc),
+                    Stands::InCall => plan
+                        .image
+                        .describe_call(&|offset, out| node.read_ram(offset, out)),
+                };
+                let (message, status) = verdict::failure(&nodes[at], places);
                 (status, Outcome::Failed, Some(message), None)
             }
             Cause::Lost(at) => (stop::FAILURE, Outcome::Lost, None, Some(at)),

@@ -130,9 +130,18 @@ pub fn changed_status(nodes: &[Seen]) -> Option<String> {
     })
 }
 
-/// What to say of a failed node, and the job's exit status. `places` tells the functions and lines at an
-/// address of the image, innermost first.
-pub fn failure(node: &Seen, places: impl FnOnce(u64) -> Vec<String>) -> (String, u8) {
+/// Where in the program a failed node stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stands {
+    /// At this address.
+    At(u64),
+    /// In a call of MPI.
+    InCall,
+}
+
+/// What to say of a failed node, and the job's exit status. `places` tells the functions and lines where it
+/// stands, innermost first.
+pub fn failure(node: &Seen, places: impl FnOnce(Stands) -> Vec<String>) -> (String, u8) {
     let Ok(account) = &node.account else {
         return (overwritten_message(node), FAILURE);
     };
@@ -146,8 +155,13 @@ pub fn failure(node: &Seen, places: impl FnOnce(u64) -> Vec<String>) -> (String,
     if !text.contains(&format!("rank {}", node.rank)) {
         text = format!("{}: {text}", node.name());
     }
-    if matches!(account.end, End::Fault | End::StackOverflow) {
-        for (depth, line) in places(account.fault.pc).iter().enumerate() {
+    let stands = match account.end {
+        End::Fault | End::StackOverflow => Some(Stands::At(account.fault.pc)),
+        End::MpiAbort | End::MpiError => Some(Stands::InCall),
+        _ => None,
+    };
+    if let Some(stands) = stands {
+        for (depth, line) in places(stands).iter().enumerate() {
             let word = if depth == 0 { "in" } else { "inlined into" };
             text.push_str(&format!("\n  {word} {line}"));
         }
@@ -402,7 +416,15 @@ pub mod tests {
     #[test]
     fn a_failure_names_rank_coordinates_and_place() {
         let place = |_| vec!["inner at a.c:3".into(), "main at a.c:9".into()];
-        let (text, _) = failure(&failed(2, End::MpiAbort, 7, ""), place);
+        let in_call = |stands| match stands {
+            Stands::InCall => vec!["main at a.c:9".into()],
+            Stands::At(_) => Vec::new(),
+        };
+        for end in [End::MpiAbort, End::MpiError] {
+            let (text, _) = failure(&failed(2, end, 7, "rank 2 at (2,0,0): why"), in_call);
+            assert_eq!(text, "rank 2 at (2,0,0): why\n  in main at a.c:9");
+        }
+        let (text, _) = failure(&failed(2, End::MpiAbort, 7, ""), |_| Vec::new());
         assert_eq!(text, "rank 2 at (2,0,0): called MPI_Abort with code 7");
         let (text, _) = failure(
             &failed(2, End::Fault, 1, "rank 2 at (2,0,0): bad access"),

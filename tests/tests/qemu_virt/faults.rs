@@ -33,7 +33,8 @@ fn abort_ends_the_job_and_what_was_printed_is_shown() {
 fn mpi_abort_gives_its_code() {
     run(&["--torus", "2x2x1"], "fail_mpi_abort.c", &[])
         .expect(7)
-        .says(&["rank 3", "(1,1,0)", "MPI_Abort", "7"]);
+        .says(&["rank 3", "(1,1,0)", "MPI_Abort", "7"])
+        .says(&["in main at fail_mpi_abort.c:15"]);
 }
 
 #[test]
@@ -41,6 +42,27 @@ fn an_mpi_error_is_fatal_and_names_the_function() {
     run(&["--torus", "2x1x1"], "fail_args.c", &[])
         .expect(1)
         .says(&["rank", "MPI_"]);
+}
+
+#[test]
+fn an_mpi_error_names_the_programs_line() {
+    run(&["--torus", "2x2x1"], "fail_mpi_error.c", &[])
+        .expect(1)
+        .says(&["rank 3", "(1,1,0)", "MPI_Send", "MPI_ERR_RANK"])
+        .says(&["in wrong at fail_mpi_error.c:28"]);
+}
+
+#[test]
+fn an_error_in_a_collective_says_nothing_of_its_messages() {
+    let ended = run(&["--torus", "2x2x1"], "fail_mpi_error.c", &["bcast"])
+        .expect(1)
+        .says(&["rank 3", "MPI_Bcast", "different counts"])
+        .says(&["in main at fail_mpi_error.c:40"]);
+    let said = &ended.stderr;
+    assert!(
+        !said.contains("tag") && !said.contains("MPI_Probe"),
+        "{ended}"
+    );
 }
 
 #[test]

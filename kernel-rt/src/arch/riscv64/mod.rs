@@ -3,6 +3,7 @@
 //! ```text
 //! entry     the first instructions: device tree, zeroed memory, stack, trap vector
 //! trap      registers kept and restored around an interrupt; a fault does not come back
+//! callers   the registers from which the calls that led here can be found
 //! cause     what `mcause` says (pure)
 //! cpu       interrupts, sleep, clock, the critical section
 //! protect   what no program may touch is closed
@@ -13,6 +14,8 @@
 //! Boot order: `_start` (entry page) moves the device tree out of the way, clears what must be zero,
 //! sets stack, thread pointer and trap vector, and calls the board's `midplane_boot`.
 
+#[cfg(all(target_arch = "riscv64", target_os = "none"))]
+mod callers;
 pub mod cause;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod cpu;
@@ -30,4 +33,4 @@ mod trap;
 mod va_list;
 
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
-pub use self::{cpu::*, errno::*, layout::*, protect::*, va_list::*};
+pub use self::{callers::*, cpu::*, errno::*, layout::*, protect::*, va_list::*};

@@ -9,7 +9,7 @@ use crate::console::{self, Stream};
 use crate::dev::virtio_net::NetLink;
 use crate::end::{Message, end};
 use crate::host::blackboard::{Blackboard, End};
-use crate::host::records::{MIDPLANE_BLACKBOARD, node_name};
+use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, node_name};
 use crate::lend::NodeMemory;
 use crate::node::{Node, Platform};
 use crate::{arch, clock, heap};
@@ -91,6 +91,7 @@ impl Platform<NetLink> for Virt {
     }
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
+        MIDPLANE_CALLERS.note(&arch::registers());
         match why {
             AbortReason::MpiAbort => {
                 let name = node_name();

@@ -1,0 +1,89 @@
+//! The registers of a node that ends its job by a call: from them the tool finds out where in the program the
+//! call was made, with the image's call frame information and the node's memory.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The image's symbol for its [`Callers`].
+pub const SYMBOL: &str = "MIDPLANE_CALLERS";
+/// The registers that a called function keeps, and those of its frame: ra, sp, s0 to s11, by their numbers.
+pub const SAVED: [u8; 14] = [1, 2, 8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27];
+/// Bytes of [`Callers`].
+pub const BYTES: usize = 8 * (1 + SAVED.len());
+
+/// The registers as the node notes them.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Callers([AtomicU64; 1 + SAVED.len()]);
+
+/// The registers as the tool reads them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Registers {
+    /// Where the node was.
+    pub pc: u64,
+    /// In the order of [`SAVED`].
+    pub saved: [u64; SAVED.len()],
+}
+
+impl Default for Callers {
+    fn default() -> Self {
+        Callers::new()
+    }
+}
+
+impl Callers {
+    /// Nothing noted.
+    pub const fn new() -> Callers {
+        Callers([const { AtomicU64::new(0) }; 1 + SAVED.len()])
+    }
+
+    /// Notes the registers.
+    pub fn note(&self, registers: &Registers) {
+        let values = core::iter::once(registers.pc).chain(registers.saved);
+        for (word, value) in self.0.iter().zip(values) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Registers {
+    /// Reads [`BYTES`] bytes of memory. `None`: too few, or nothing has been noted.
+    pub fn read(bytes: &[u8]) -> Option<Registers> {
+        let mut words = bytes.chunks_exact(8).map(|word| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(word);
+            u64::from_le_bytes(bytes)
+        });
+        let pc = words.next().filter(|pc| *pc != 0)?;
+        let mut saved = [0; SAVED.len()];
+        for value in &mut saved {
+            *value = words.next()?;
+        }
+        Some(Registers { pc, saved })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_read() {
+        let callers = Callers::new();
+        let bytes = |callers: &Callers| -> Vec<u8> {
+            let words = callers.0.iter();
+            words
+                .flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes())
+                .collect()
+        };
+        assert_eq!(bytes(&callers).len(), BYTES);
+        assert_eq!(Registers::read(&bytes(&callers)), None);
+        let mut registers = Registers {
+            pc: 0x8000_1234,
+            saved: [7; SAVED.len()],
+        };
+        registers.saved[13] = u64::MAX;
+        callers.note(&registers);
+        assert_eq!(Registers::read(&bytes(&callers)), Some(registers));
+        assert_eq!(Registers::read(&bytes(&callers)[..BYTES - 8]), None);
+    }
+}

@@ -1,0 +1,211 @@
+//! Where in the program a call of the runtime was made: back through the stack of a node that has stopped, by
+//! what the image says of its functions' frames (DWARF call frame information). Pure.
+//!
+//! Nothing on the node costs anything for this but the registers that it notes when it ends the job: a program's
+//! calls keep no record of their callers, and neither side is built with frame pointers.
+
+use gimli::{
+    BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule,
+    UnwindContext, UnwindSection, UnwindTableRow,
+};
+use kernel_rt::callers::{Registers, SAVED};
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object, ObjectSection};
+
+/// Frames that are looked at; what goes deeper is not in a call of the runtime.
+const FRAMES: usize = 64;
+/// The return address and the stack pointer, in DWARF's numbers, which are riscv64's own.
+const RA: Register = Register(1);
+const SP: Register = Register(2);
+
+/// The values of the registers that a called function keeps; those that it may change are not known.
+#[derive(Clone, Debug)]
+struct Frame {
+    pc: u64,
+    /// By their numbers; `None`: not known.
+    registers: [Option<u64>; 32],
+}
+
+impl Frame {
+    fn new(noted: &Registers) -> Frame {
+        let mut registers = [None; 32];
+        for (number, value) in SAVED.iter().zip(noted.saved) {
+            registers[usize::from(*number)] = Some(value);
+        }
+        Frame {
+            pc: noted.pc,
+            registers,
+        }
+    }
+
+    fn get(&self, register: Register) -> Option<u64> {
+        *self.registers.get(usize::from(register.0))?
+    }
+
+    /// The frame of the caller, by the row of the table for this one; `read` gives 8 bytes of memory.
+    fn caller(
+        &self,
+        row: &UnwindTableRow<usize>,
+        read: &dyn Fn(u64) -> Option<u64>,
+    ) -> Option<Frame> {
+        let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else {
+            return None;
+        };
+        let cfa = self.get(*register)?.checked_add_signed(*offset)?;
+        let mut registers = self.registers;
+        for (register, rule) in row.registers() {
+            let value = match rule {
+                RegisterRule::Undefined => None,
+                RegisterRule::SameValue => continue,
+                RegisterRule::Offset(offset) => read(cfa.checked_add_signed(*offset)?),
+                RegisterRule::ValOffset(offset) => cfa.checked_add_signed(*offset),
+                _ => return None,
+            };
+            *registers.get_mut(usize::from(register.0))? = value;
+        }
+        let pc = registers[usize::from(RA.0)]?;
+        registers[usize::from(SP.0)] = Some(cfa);
+        Some(Frame { pc, registers })
+    }
+}
+
+/// The tables of an image.
+struct Tables<'a> {
+    eh: Option<EhFrame<EndianSlice<'a, LittleEndian>>>,
+    debug: Option<DebugFrame<EndianSlice<'a, LittleEndian>>>,
+    bases: BaseAddresses,
+}
+
+impl<'a> Tables<'a> {
+    fn of(elf: &ElfFile64<'a, Endianness>) -> Tables<'a> {
+        let section = |name| elf.section_by_name(name);
+        let data = |name| section(name).and_then(|section| section.data().ok());
+        let eh_address = section(".eh_frame").map_or(0, |section| section.address());
+        Tables {
+            eh: data(".eh_frame").map(|bytes| EhFrame::new(bytes, LittleEndian)),
+            debug: data(".debug_frame").map(|bytes| DebugFrame::new(bytes, LittleEndian)),
+            bases: BaseAddresses::default().set_eh_frame(eh_address),
+        }
+    }
+
+    fn caller(
+        &self,
+        frame: &Frame,
+        address: u64,
+        read: &dyn Fn(u64) -> Option<u64>,
+    ) -> Option<Frame> {
+        fn row<'a, 'c, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
+            section: &S,
+            bases: &BaseAddresses,
+            context: &'c mut UnwindContext<usize>,
+            address: u64,
+        ) -> Option<&'c UnwindTableRow<usize>> {
+            section
+                .unwind_info_for_address(bases, context, address, S::cie_from_offset)
+                .ok()
+        }
+        let mut context = UnwindContext::new();
+        if let Some(row) = self
+            .eh
+            .as_ref()
+            .and_then(|eh| row(eh, &self.bases, &mut context, address))
+        {
+            return frame.caller(row, read);
+        }
+        let mut context = UnwindContext::new();
+        let row = row(self.debug.as_ref()?, &self.bases, &mut context, address)?;
+        frame.caller(row, read)
+    }
+}
+
+/// The address in the program of the call that a node with these registers is in: of the innermost whose
+/// caller `is_program`. `read` gives 8 bytes of the node's memory. `None`: there is none, or the image does not
+/// tell.
+pub fn call_of_program(
+    image: &[u8],
+    noted: &Registers,
+    read: &dyn Fn(u64) -> Option<u64>,
+    is_program: &dyn Fn(u64) -> bool,
+) -> Option<u64> {
+    let elf = ElfFile64::<Endianness>::parse(image).ok()?;
+    let tables = Tables::of(&elf);
+    let mut frame = Frame::new(noted);
+    // The instruction that was being executed; of a caller, the call, which the return address is behind.
+    let mut at = frame.pc;
+    for _ in 0..FRAMES {
+        frame = tables.caller(&frame, at, read)?;
+        at = frame.pc.checked_sub(1)?;
+        if is_program(at) {
+            return Some(at);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_image_and_memory_that_is_not_there_give_nothing() {
+        let noted = Registers {
+            pc: 0x8000_0000,
+            saved: [0; SAVED.len()],
+        };
+        for image in [
+            b"\x7fELF".to_vec(),
+            std::fs::read("/proc/self/exe").unwrap(),
+        ] {
+            let call = call_of_program(&image, &noted, &|_| None, &|_| true);
+            assert_eq!(call, None);
+        }
+    }
+
+    #[test]
+    fn a_frame_gives_its_callers_registers() {
+        // A table for one function at 0x100, of 0x20 bytes: at 4 it has made room for 48 bytes, at 8 it has
+        // stored its return address at the top of them and s0 below.
+        let cie: &[u8] = &[
+            12, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x7c, 1, 0x0c, 2, 0,
+        ];
+        let mut fde = vec![0; 4];
+        fde.extend(0x100u64.to_le_bytes());
+        fde.extend(0x20u64.to_le_bytes());
+        fde.extend([0x44, 0x0e, 48, 0x44, 0x81, 2, 0x88, 4]);
+        let length = fde.len() as u32;
+        let mut table = cie.to_vec();
+        table.extend(length.to_le_bytes());
+        table.extend(&fde);
+        let tables = Tables {
+            eh: None,
+            debug: Some({
+                let mut frame = DebugFrame::new(&table, LittleEndian);
+                frame.set_address_size(8);
+                frame
+            }),
+            bases: BaseAddresses::default(),
+        };
+        let mut registers = [None; 32];
+        registers[1] = Some(0x777);
+        registers[2] = Some(0x8000);
+        registers[8] = Some(5);
+        registers[9] = Some(6);
+        let frame = Frame {
+            pc: 0x10c,
+            registers,
+        };
+        let read = |address| match address {
+            0x8028 => Some(0x222),
+            0x8020 => Some(0x333),
+            _ => None,
+        };
+        let caller = tables.caller(&frame, frame.pc, &read).expect("a caller");
+        assert_eq!(caller.pc, 0x222);
+        let values = [2, 8, 9].map(|number: usize| caller.registers[number]);
+        assert_eq!(values, [Some(0x8030), Some(0x333), Some(6)]);
+        // Before it has stored anything, everything is where it was.
+        let start = tables.caller(&frame, 0x102, &read).expect("a caller");
+        assert_eq!((start.pc, start.registers[2]), (0x777, Some(0x8000)));
+        assert!(tables.caller(&frame, 0x120, &read).is_none());
+    }
+}
