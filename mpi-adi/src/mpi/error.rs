@@ -142,6 +142,15 @@ pub enum Error {
         /// Bytes of the buffer given.
         given: usize,
     },
+    /// In a collective, another process gave a count that does not fit this one's.
+    CountsDiffer {
+        /// The process, by its rank in the communicator; what it sent may be of others, too.
+        rank: Rank,
+        /// Bytes that this process's count makes.
+        expected: usize,
+        /// Bytes that came; `None`: more than expected.
+        given: Option<usize>,
+    },
     /// The message was longer than the receive buffer: its beginning was received, the rest is lost.
     Truncated {
         /// Who sent the message.
@@ -265,7 +274,9 @@ impl Error {
             Error::Root { .. } => Class::Root,
             Error::Tag { .. } => Class::Tag,
             Error::Count { .. } | Error::TooLong { .. } => Class::Count,
-            Error::Truncated { .. } | Error::Lengths { .. } => Class::Truncate,
+            Error::Truncated { .. } | Error::Lengths { .. } | Error::CountsDiffer { .. } => {
+                Class::Truncate
+            }
             Error::NoMemory(_) | Error::NoRoom { .. } => Class::NoMem,
             Error::Limit { .. } => Class::Other,
             Error::Keyval { .. } => Class::Keyval,
@@ -304,6 +315,14 @@ impl fmt::Display for Error {
             }
             Error::Lengths { expected, given } => {
                 write!(f, "a buffer of {given} bytes where the other calls for {expected}")
+            }
+            Error::CountsDiffer { rank, expected, given } => {
+                write!(f, "the processes gave different counts: rank {rank} sent ")?;
+                match given {
+                    Some(given) => write!(f, "{given} bytes")?,
+                    None => f.write_str("more")?,
+                }
+                write!(f, " where {expected} bytes are expected here (MPI-3.1 section 5.1)")
             }
             Error::Truncated { source, tag, room } => write!(
                 f,
@@ -368,6 +387,26 @@ impl core::error::Error for Error {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_collective_says_that_counts_differ_and_nothing_of_its_messages() {
+        for (given, word) in [(Some(16), "sent 16 bytes"), (None, "sent more")] {
+            let error = Error::CountsDiffer {
+                rank: 3,
+                expected: 4,
+                given,
+            };
+            let text = error.to_string();
+            for wanted in ["different counts", "rank 3", word, "4 bytes are expected"] {
+                assert!(text.contains(wanted), "{text}");
+            }
+            assert!(
+                !text.contains("tag") && !text.contains("MPI_Probe"),
+                "{text}"
+            );
+            assert_eq!(error.class(), Class::Truncate);
+        }
+    }
 
     #[test]
     fn classes_read_back_from_their_codes() {

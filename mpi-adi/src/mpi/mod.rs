@@ -11,6 +11,8 @@ pub mod error;
 #[cfg(test)]
 pub(crate) mod fake;
 pub(crate) mod group;
+#[allow(unsafe_code)]
+pub(crate) mod lend;
 pub mod op;
 pub mod process;
 pub mod split;

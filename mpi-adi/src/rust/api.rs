@@ -238,7 +238,7 @@ impl Communicator<'_> {
     }
 
     /// Gives `root`'s data to everybody (MPI_Bcast). Fails with [`Error::Root`], and with
-    /// [`Error::Truncated`] where the slice is shorter than the root's.
+    /// [`Error::CountsDiffer`] where the slice is not as long as the root's.
     pub fn bcast<T: Datatype>(&self, data: &mut [T], root: Rank) -> Result<(), Error> {
         self.bcast_bytes(cast_slice_mut(data), root)
     }

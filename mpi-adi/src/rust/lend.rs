@@ -1,12 +1,10 @@
-//! Lending the program's slices to the device: the one place where the Rust binding makes spans.
+//! Lending the program's slices to nonblocking calls: scopes. Blocking calls borrow theirs in
+//! [`crate::mpi::lend`].
 //!
 //! A span is an address that the device copies from or to until its request has finished; the borrow
-//! checker does not see that. Two forms keep it sound:
-//! * a blocking call ends only after every request on its spans has finished;
-//! * a [`Scope`] ends only after every request that was started in it has finished, as
-//!   [`std::thread::scope`](https://doc.rust-lang.org/std/thread/fn.scope.html) does for threads.
-//!
-//! Both rest on one promise of the carrier: if a call is left by unwinding (a panic on a host; a node does
+//! checker does not see that. A [`Scope`] ends only after every request that was started in it has finished, as
+//! [`std::thread::scope`](https://doc.rust-lang.org/std/thread/fn.scope.html) does for threads. That rests on
+//! one promise of the carrier: if a call is left by unwinding (a panic on a host; a node does
 //! not unwind), the device is never driven again.
 
 use alloc::vec::Vec;
@@ -14,10 +12,9 @@ use core::cell::RefCell;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use bytemuck::{cast_slice, cast_slice_mut};
+use bytemuck::cast_slice;
 
 use crate::NoMemory;
-use crate::coll;
 use crate::device::envelope::{Rank, Tag};
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
@@ -26,143 +23,8 @@ use crate::mpi::call::immediate;
 use crate::mpi::comm::{Communicator, Status, wait, wait_cancelled};
 use crate::mpi::datatype::Datatype;
 use crate::mpi::error::Error;
-use crate::mpi::op::Op;
-
-/// The span of bytes that a blocking call reads.
-fn reading(bytes: &[u8]) -> Span {
-    // SAFETY: private to this module, whose every use hands the span to a call that finishes all of its
-    // requests before it returns, and `bytes` stays borrowed until then.
-    unsafe { Span::new(bytes.as_ptr(), bytes.len()) }
-}
-
-/// The span of bytes that a blocking call writes.
-fn writing(bytes: &mut [u8]) -> Span {
-    // SAFETY: as for `reading`; the borrow is exclusive.
-    unsafe { Span::new(bytes.as_mut_ptr(), bytes.len()) }
-}
 
 impl Communicator<'_> {
-    /// Sends bytes; see [`Communicator::send_span`].
-    pub(crate) fn send_bytes(
-        self,
-        function: &'static str,
-        bytes: &[u8],
-        dest: Rank,
-        tag: Tag,
-        mode: Mode,
-    ) -> Result<(), Error> {
-        self.send_span(function, reading(bytes), dest, tag, mode)
-    }
-
-    /// Receives bytes; see [`Communicator::recv_span`].
-    pub(crate) fn recv_bytes(
-        self,
-        function: &'static str,
-        bytes: &mut [u8],
-        source: Option<Rank>,
-        tag: Option<Tag>,
-    ) -> Result<Status, Error> {
-        self.recv_span(function, writing(bytes), source, tag)
-    }
-
-    /// Sends and receives bytes; see [`Communicator::sendrecv_span`].
-    pub(crate) fn sendrecv_bytes(
-        self,
-        function: &'static str,
-        (send, dest, send_tag): (&[u8], Rank, Tag),
-        (recv, source, recv_tag): (&mut [u8], Option<Rank>, Option<Tag>),
-    ) -> Result<Status, Error> {
-        self.sendrecv_span(
-            function,
-            (reading(send), dest, send_tag),
-            (writing(recv), source, recv_tag),
-        )
-    }
-
-    pub(crate) fn bcast_bytes(self, bytes: &mut [u8], root: Rank) -> Result<(), Error> {
-        coll::bcast(self, "MPI_Bcast", writing(bytes), root)
-    }
-
-    pub(crate) fn reduce_slices<T: Datatype>(
-        self,
-        send: &[T],
-        recv: Option<&mut [T]>,
-        op: Op,
-        root: Rank,
-    ) -> Result<(), Error> {
-        let recv = recv.map_or(Span::EMPTY, |recv| writing(cast_slice_mut(recv)));
-        let mut combine = coll::predefined(op, T::BASIC)?;
-        coll::reduce(
-            self,
-            "MPI_Reduce",
-            reading(cast_slice(send)),
-            recv,
-            size_of::<T>(),
-            &mut combine,
-            root,
-        )
-    }
-
-    pub(crate) fn allreduce_slices<T: Datatype>(
-        self,
-        send: &[T],
-        recv: &mut [T],
-        op: Op,
-    ) -> Result<(), Error> {
-        let recv = writing(cast_slice_mut(recv));
-        let mut combine = coll::predefined(op, T::BASIC)?;
-        coll::allreduce(
-            self,
-            "MPI_Allreduce",
-            reading(cast_slice(send)),
-            recv,
-            size_of::<T>(),
-            &mut combine,
-        )
-    }
-
-    pub(crate) fn gather_bytes(
-        self,
-        send: &[u8],
-        recv: &mut [u8],
-        root: Rank,
-    ) -> Result<(), Error> {
-        let recv = writing(recv);
-        let each = send.len();
-        coll::gather(
-            self,
-            "MPI_Gather",
-            reading(send),
-            &|rank| recv.part(rank as usize * each, each),
-            root,
-        )
-    }
-
-    pub(crate) fn allgather_bytes(self, send: &[u8], recv: &mut [u8]) -> Result<(), Error> {
-        let recv = writing(recv);
-        let each = send.len();
-        coll::allgather(self, "MPI_Allgather", reading(send), &|rank| {
-            recv.part(rank as usize * each, each)
-        })
-    }
-
-    pub(crate) fn scatter_bytes(
-        self,
-        send: &[u8],
-        recv: &mut [u8],
-        root: Rank,
-    ) -> Result<(), Error> {
-        let send = reading(send);
-        let each = recv.len();
-        coll::scatter(
-            self,
-            "MPI_Scatter",
-            &|rank| send.part(rank as usize * each, each),
-            writing(recv),
-            root,
-        )
-    }
-
     /// Opens a scope in which nonblocking sends and receives may borrow everything that outlives it.
     ///
     /// Blocks at the scope's end until every request that was started in it has finished. The result is

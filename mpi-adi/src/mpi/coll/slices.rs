@@ -1,0 +1,108 @@
+//! Collectives over slices.
+
+use bytemuck::{cast_slice, cast_slice_mut};
+
+use crate::device::envelope::Rank;
+use crate::device::memory::Span;
+use crate::mpi::coll;
+use crate::mpi::comm::Communicator;
+use crate::mpi::datatype::Datatype;
+use crate::mpi::error::Error;
+use crate::mpi::lend::{reading, writing};
+use crate::mpi::op::Op;
+
+impl Communicator<'_> {
+    pub(crate) fn bcast_bytes(self, bytes: &mut [u8], root: Rank) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slice is free again.
+        let span = unsafe { writing(bytes) };
+        coll::bcast(self, "MPI_Bcast", span, root)
+    }
+
+    pub(crate) fn reduce_slices<T: Datatype>(
+        self,
+        send: &[T],
+        recv: Option<&mut [T]>,
+        op: Op,
+        root: Rank,
+    ) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slices are free again.
+        let (send, recv) = unsafe {
+            let recv = recv.map_or(Span::EMPTY, |recv| writing(cast_slice_mut(recv)));
+            (reading(cast_slice(send)), recv)
+        };
+        let mut combine = coll::predefined(op, T::BASIC)?;
+        coll::reduce(
+            self,
+            "MPI_Reduce",
+            send,
+            recv,
+            size_of::<T>(),
+            &mut combine,
+            root,
+        )
+    }
+
+    pub(crate) fn allreduce_slices<T: Datatype>(
+        self,
+        send: &[T],
+        recv: &mut [T],
+        op: Op,
+    ) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slices are free again.
+        let (send, recv) = unsafe { (reading(cast_slice(send)), writing(cast_slice_mut(recv))) };
+        let mut combine = coll::predefined(op, T::BASIC)?;
+        coll::allreduce(
+            self,
+            "MPI_Allreduce",
+            send,
+            recv,
+            size_of::<T>(),
+            &mut combine,
+        )
+    }
+
+    pub(crate) fn gather_bytes(
+        self,
+        send: &[u8],
+        recv: &mut [u8],
+        root: Rank,
+    ) -> Result<(), Error> {
+        let each = send.len();
+        // SAFETY: the call is over, with all of its requests, before the slices are free again.
+        let (send, recv) = unsafe { (reading(send), writing(recv)) };
+        coll::gather(
+            self,
+            "MPI_Gather",
+            send,
+            &|rank| recv.part(rank as usize * each, each),
+            root,
+        )
+    }
+
+    pub(crate) fn allgather_bytes(self, send: &[u8], recv: &mut [u8]) -> Result<(), Error> {
+        let each = send.len();
+        // SAFETY: the call is over, with all of its requests, before the slices are free again.
+        let (send, recv) = unsafe { (reading(send), writing(recv)) };
+        coll::allgather(self, "MPI_Allgather", send, &|rank| {
+            recv.part(rank as usize * each, each)
+        })
+    }
+
+    pub(crate) fn scatter_bytes(
+        self,
+        send: &[u8],
+        recv: &mut [u8],
+        root: Rank,
+    ) -> Result<(), Error> {
+        let each = recv.len();
+        // SAFETY: the call is over, with all of its requests, before the slices are free again.
+        let (send, recv) = unsafe { (reading(send), writing(recv)) };
+        coll::scatter(
+            self,
+            "MPI_Scatter",
+            &|rank| send.part(rank as usize * each, each),
+            recv,
+            root,
+        )
+    }
+}

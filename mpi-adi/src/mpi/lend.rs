@@ -1,0 +1,71 @@
+//! Lending slices to blocking calls: the one place above the device where safe code's slices become spans.
+//!
+//! A span is an address that the device copies from or to until its request has finished; the borrow checker
+//! does not see that. A blocking call ends only after every request on its spans has finished. That rests on
+//! one promise of the carrier: if a call is left by unwinding (a panic on a host; a node does not unwind), the
+//! device is never driven again.
+
+use crate::device::envelope::{Rank, Tag};
+use crate::device::memory::Span;
+use crate::device::request::Mode;
+use crate::mpi::comm::{Communicator, Status};
+use crate::mpi::error::Error;
+
+/// The span of bytes that a blocking call reads.
+///
+/// # Safety
+/// The span goes to a call that finishes all of its requests before it returns, while `bytes` is borrowed.
+pub(super) unsafe fn reading(bytes: &[u8]) -> Span {
+    // SAFETY: the caller's promise.
+    unsafe { Span::new(bytes.as_ptr(), bytes.len()) }
+}
+
+/// The span of bytes that a blocking call writes.
+///
+/// # Safety
+/// As for [`reading`].
+pub(super) unsafe fn writing(bytes: &mut [u8]) -> Span {
+    // SAFETY: the caller's promise; the borrow is exclusive.
+    unsafe { Span::new(bytes.as_mut_ptr(), bytes.len()) }
+}
+
+impl Communicator<'_> {
+    /// Sends bytes; see [`Communicator::send_span`].
+    pub(crate) fn send_bytes(
+        self,
+        function: &'static str,
+        bytes: &[u8],
+        dest: Rank,
+        tag: Tag,
+        mode: Mode,
+    ) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slice is free again.
+        let span = unsafe { reading(bytes) };
+        self.send_span(function, span, dest, tag, mode)
+    }
+
+    /// Receives bytes; see [`Communicator::recv_span`].
+    pub(crate) fn recv_bytes(
+        self,
+        function: &'static str,
+        bytes: &mut [u8],
+        source: Option<Rank>,
+        tag: Option<Tag>,
+    ) -> Result<Status, Error> {
+        // SAFETY: the call is over, with all of its requests, before the slice is free again.
+        let span = unsafe { writing(bytes) };
+        self.recv_span(function, span, source, tag)
+    }
+
+    /// Sends and receives bytes; see [`Communicator::sendrecv_span`].
+    pub(crate) fn sendrecv_bytes(
+        self,
+        function: &'static str,
+        (send, dest, send_tag): (&[u8], Rank, Tag),
+        (recv, source, recv_tag): (&mut [u8], Option<Rank>, Option<Tag>),
+    ) -> Result<Status, Error> {
+        // SAFETY: the call is over, with all of its requests, before the slices are free again.
+        let (send, recv) = unsafe { (reading(send), writing(recv)) };
+        self.sendrecv_span(function, (send, dest, send_tag), (recv, source, recv_tag))
+    }
+}
