@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use super::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
-use super::{MPI_Status, PROCESS, USER_OPS};
+use super::{BINDING, MPI_Status, USER_OPS};
 use crate::device::envelope::{Rank, Tag};
 use crate::device::memory::{MODEL_KEYS, Span};
 use crate::mpi::comm::{Communicator, Status};
@@ -17,13 +17,13 @@ const USER_OP_HANDLES: c_int = 0x5900_0000;
 const IN_PLACE: usize = usize::MAX;
 const STATUS_IGNORE: usize = 1;
 
-/// MPI_PROC_NULL, or somebody.
+/// The peer of a call: MPI_PROC_NULL, or a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Peer<T> {
     /// MPI_PROC_NULL: nothing happens (section 3.11).
-    Nobody,
-    /// Somebody.
-    Somebody(T),
+    ProcNull,
+    /// A rank, or a choice of ranks.
+    Rank(T),
 }
 
 pub fn datatype(handle: c_int) -> Result<Basic, Error> {
@@ -85,18 +85,18 @@ pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Re
 /// The destination of a send.
 pub fn destination(comm: &Communicator<'_>, dest: c_int) -> Result<Peer<Rank>, Error> {
     if dest == MPI_PROC_NULL {
-        Ok(Peer::Nobody)
+        Ok(Peer::ProcNull)
     } else {
-        rank(comm, dest).map(Peer::Somebody)
+        rank(comm, dest).map(Peer::Rank)
     }
 }
 
 /// The source of a receive; within it `None` is MPI_ANY_SOURCE.
 pub fn source(comm: &Communicator<'_>, source: c_int) -> Result<Peer<Option<Rank>>, Error> {
     match source {
-        MPI_PROC_NULL => Ok(Peer::Nobody),
-        MPI_ANY_SOURCE => Ok(Peer::Somebody(None)),
-        _ => rank(comm, source).map(|rank| Peer::Somebody(Some(rank))),
+        MPI_PROC_NULL => Ok(Peer::ProcNull),
+        MPI_ANY_SOURCE => Ok(Peer::Rank(None)),
+        _ => rank(comm, source).map(|rank| Peer::Rank(Some(rank))),
     }
 }
 
@@ -143,7 +143,7 @@ pub fn any_tag(given: c_int) -> Result<Option<Tag>, Error> {
 /// A place for a result; not null.
 ///
 /// # Safety
-/// A pointer that is not null points to a `T` that may be written for `'a`, and nobody else uses it.
+/// A pointer that is not null points to a `T` that may be written for `'a`, and nothing else uses it.
 pub unsafe fn out<'a, T>(pointer: *mut T, name: &'static str) -> Result<&'a mut T, Error> {
     // SAFETY: the caller's promise. Results are numbers, for which any bytes are a value.
     unsafe { pointer.as_mut() }.ok_or(Error::NullArgument { name })
@@ -152,7 +152,7 @@ pub unsafe fn out<'a, T>(pointer: *mut T, name: &'static str) -> Result<&'a mut 
 /// An array of the program's; null only if it is empty.
 ///
 /// # Safety
-/// A pointer that is not null points to `len` items that may be read and written for `'a`, and nobody else
+/// A pointer that is not null points to `len` items that may be read and written for `'a`, and nothing else
 /// uses them.
 pub unsafe fn array_mut<'a, T>(
     pointer: *mut T,
@@ -172,7 +172,7 @@ pub unsafe fn array_mut<'a, T>(
 /// As [`array_mut`], to read.
 ///
 /// # Safety
-/// A pointer that is not null points to `len` items that may be read for `'a`, and nobody writes them.
+/// A pointer that is not null points to `len` items that may be read for `'a`, and nothing writes them.
 pub unsafe fn array<'a, T>(
     pointer: *const T,
     len: usize,
@@ -225,7 +225,7 @@ impl MPI_Status {
         midplane_bytes: 0,
     };
     /// The status of a receive from MPI_PROC_NULL (section 3.11).
-    pub const NOBODY: MPI_Status = MPI_Status {
+    pub const PROC_NULL: MPI_Status = MPI_Status {
         MPI_SOURCE: MPI_PROC_NULL,
         ..MPI_Status::EMPTY
     };
@@ -275,7 +275,7 @@ pub fn operation(handle: c_int) -> Result<Operation, Error> {
         return Ok(Operation::Predefined(*op));
     }
     let address = user_op_index(handle)
-        .map(|index| PROCESS.ops[index].load(core::sync::atomic::Ordering::Relaxed));
+        .map(|index| BINDING.ops[index].load(core::sync::atomic::Ordering::Relaxed));
     match address {
         None | Some(0) => Err(Error::Operation { handle }),
         Some(address) => {

@@ -13,7 +13,7 @@ use core::ffi::{c_int, c_void};
 use spin::Mutex;
 
 use super::args::{self, Peer};
-use super::completion::SENT_TO_NOBODY;
+use super::completion::SEND_COMPLETE;
 use super::point_to_point::send_args;
 use super::{env, on_comm, on_process};
 use crate::device::envelope::{Rank, Tag};
@@ -102,8 +102,8 @@ pub unsafe extern "C" fn MPI_Bsend(
         // SAFETY: the standard's promise about `buf` (section 3.2.2).
         let message = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
         match message.dest {
-            Peer::Nobody => Ok(()),
-            Peer::Somebody(dest) => send(comm, "MPI_Bsend", message.span, dest, message.tag),
+            Peer::ProcNull => Ok(()),
+            Peer::Rank(dest) => send(comm, "MPI_Bsend", message.span, dest, message.tag),
         }
     })
 }
@@ -126,11 +126,11 @@ pub unsafe extern "C" fn MPI_Ibsend(
                 args::out(request, "request")?,
             )
         };
-        if let Peer::Somebody(dest) = message.dest {
+        if let Peer::Rank(dest) = message.dest {
             send(comm, "MPI_Ibsend", message.span, dest, message.tag)?;
         }
         // The message is in the attached buffer: there is nothing to wait for.
-        *request = SENT_TO_NOBODY;
+        *request = SEND_COMPLETE;
         Ok(())
     })
 }

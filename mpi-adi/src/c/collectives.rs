@@ -11,7 +11,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 
 use super::args::{self, Operation, UserFunction};
-use super::{PROCESS, USER_OPS, on_comm, on_process};
+use super::{BINDING, USER_OPS, on_comm, on_process};
 use crate::device::envelope::Rank;
 use crate::device::memory::Span;
 use crate::mpi::coll::{self, Combine};
@@ -252,14 +252,14 @@ impl Blocks {
 }
 
 /// Blocks of different lengths at different places: the v-collectives.
-struct Places<'a> {
+struct VBlocks<'a> {
     base: *const c_void,
     counts: &'a [c_int],
     displs: &'a [c_int],
     extent: usize,
 }
 
-impl<'a> Places<'a> {
+impl<'a> VBlocks<'a> {
     /// # Safety
     /// `counts` and `displs` are as for [`args::array`], one item a rank; the elements that they and
     /// `base` describe are as for [`args::buffer`].
@@ -269,7 +269,7 @@ impl<'a> Places<'a> {
         counts: *const c_int,
         displs: *const c_int,
         datatype: c_int,
-    ) -> Result<Places<'a>, Error> {
+    ) -> Result<VBlocks<'a>, Error> {
         let size = comm.size() as usize;
         // SAFETY: the caller's promise.
         let (counts, displs) = unsafe {
@@ -278,7 +278,7 @@ impl<'a> Places<'a> {
                 args::array(displs, size, "displs")?,
             )
         };
-        let places = Places {
+        let places = VBlocks {
             base,
             counts,
             displs,
@@ -304,12 +304,12 @@ impl<'a> Places<'a> {
         if self.bytes(rank) > 0 && args::is_in_place(self.base) {
             return Err(Error::InPlace);
         }
-        // SAFETY: the promise at `Places::new`; the span is dropped at once.
+        // SAFETY: the promise at `VBlocks::new`; the span is dropped at once.
         unsafe { args::bytes(self.address(rank), self.bytes(rank)) }.map(|_| ())
     }
 
     fn of(&self, rank: Rank) -> Span {
-        // SAFETY: the promise at `Places::new`. It cannot fail, as `check` has found.
+        // SAFETY: the promise at `VBlocks::new`. It cannot fail, as `check` has found.
         unsafe { args::bytes(self.address(rank), self.bytes(rank)) }.unwrap_or(Span::EMPTY)
     }
 }
@@ -484,7 +484,7 @@ pub unsafe extern "C" fn MPI_Gatherv(
         }
         // SAFETY: the standard's promise about the buffers and arrays at the root (section 5.5).
         let (places, data) = unsafe {
-            let places = Places::new(&comm, recvbuf, recvcounts, displs, recvtype)?;
+            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, recvtype)?;
             let in_place = args::is_in_place(sendbuf);
             let data = if in_place {
                 places.of(root)
@@ -553,7 +553,7 @@ pub unsafe extern "C" fn MPI_Scatterv(
         }
         // SAFETY: the standard's promise about the buffers and arrays at the root (section 5.6).
         let (places, result) = unsafe {
-            let places = Places::new(&comm, sendbuf, sendcounts, displs, sendtype)?;
+            let places = VBlocks::new(&comm, sendbuf, sendcounts, displs, sendtype)?;
             let in_place = args::is_in_place(recvbuf);
             let result = if in_place {
                 places.of(root)
@@ -608,7 +608,7 @@ pub unsafe extern "C" fn MPI_Allgatherv(
     on_comm("MPI_Allgatherv", comm, |comm| {
         // SAFETY: the standard's promise about the buffers and arrays (section 5.7).
         let (places, data) = unsafe {
-            let places = Places::new(&comm, recvbuf, recvcounts, displs, recvtype)?;
+            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, recvtype)?;
             let in_place = args::is_in_place(sendbuf);
             let data = if in_place {
                 places.of(comm.rank())
@@ -659,12 +659,12 @@ pub unsafe extern "C" fn MPI_Alltoallv(
 ) -> c_int {
     on_comm("MPI_Alltoallv", comm, |comm| {
         // SAFETY: the standard's promise about `recvbuf` and its arrays (section 5.8).
-        let places = unsafe { Places::new(&comm, recvbuf, recvcounts, rdispls, recvtype) }?;
+        let places = unsafe { VBlocks::new(&comm, recvbuf, recvcounts, rdispls, recvtype) }?;
         if args::is_in_place(sendbuf) {
             return coll::alltoall_in_place(comm, "MPI_Alltoallv", &|rank| places.of(rank));
         }
         // SAFETY: the standard's promise about `sendbuf` and its arrays (section 5.8).
-        let parts = unsafe { Places::new(&comm, sendbuf, sendcounts, sdispls, sendtype) }?;
+        let parts = unsafe { VBlocks::new(&comm, sendbuf, sendcounts, sdispls, sendtype) }?;
         coll::alltoall(comm, "MPI_Alltoallv", &|rank| parts.of(rank), &|rank| {
             places.of(rank)
         })
@@ -682,7 +682,7 @@ pub unsafe extern "C" fn MPI_Op_create(
         // SAFETY: the standard's promise about `op`.
         let op = unsafe { args::out(op, "op") }?;
         let address = (function as *const ()).expose_provenance();
-        for (index, place) in PROCESS.ops.iter().enumerate() {
+        for (index, place) in BINDING.ops.iter().enumerate() {
             if place
                 .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
@@ -706,7 +706,7 @@ pub unsafe extern "C" fn MPI_Op_free(op: *mut c_int) -> c_int {
         let op = unsafe { args::out(op, "op") }?;
         let wrong = Error::Operation { handle: *op };
         let index = args::user_op_index(*op).ok_or(wrong)?;
-        if PROCESS.ops[index].swap(0, Ordering::Relaxed) == 0 {
+        if BINDING.ops[index].swap(0, Ordering::Relaxed) == 0 {
             return Err(wrong);
         }
         *op = super::constants::MPI_OP_NULL;

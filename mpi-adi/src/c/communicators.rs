@@ -23,7 +23,7 @@ use super::args;
 use super::constants::*;
 use super::environment::put_text;
 use super::handles::{Kind, Table};
-use super::{Blame, PROCESS, any_env, env, on_comm, topologies};
+use super::{BINDING, Blame, any_env, env, on_comm, topologies};
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::mpi::comm::{Communicator, Membership, RankMap};
 use crate::mpi::context::{self, CONTEXTS, SELF_CONTEXT, base};
@@ -82,12 +82,12 @@ fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) -> Option<R> 
 /// Notes who this process is; called by MPI_Init.
 pub(super) fn note_membership(env: &dyn Env) {
     let world = Communicator::world(env);
-    PROCESS.place[0].store(world.rank(), Ordering::Relaxed);
-    PROCESS.place[1].store(world.size(), Ordering::Relaxed);
+    BINDING.place[0].store(world.rank(), Ordering::Relaxed);
+    BINDING.place[1].store(world.size(), Ordering::Relaxed);
 }
 
 fn world() -> Membership<'static> {
-    let [rank, size] = &PROCESS.place;
+    let [rank, size] = &BINDING.place;
     Membership::world(rank.load(Ordering::Relaxed), size.load(Ordering::Relaxed))
 }
 
@@ -120,7 +120,7 @@ pub(super) fn communicator(
 
 /// The error handler of a communicator; of none, MPI_COMM_WORLD's (section 8.3).
 pub(super) fn handler(comm: c_int) -> c_int {
-    let [of_world, of_self] = &PROCESS.handlers;
+    let [of_world, of_self] = &BINDING.handlers;
     match comm {
         MPI_COMM_SELF => of_self.load(Ordering::Relaxed),
         _ => with_object(comm, |object| object.handler)
@@ -129,7 +129,7 @@ pub(super) fn handler(comm: c_int) -> c_int {
 }
 
 pub(super) fn set_handler(comm: c_int, handler: c_int) {
-    let [of_world, of_self] = &PROCESS.handlers;
+    let [of_world, of_self] = &BINDING.handlers;
     match comm {
         MPI_COMM_WORLD => of_world.store(handler, Ordering::Relaxed),
         MPI_COMM_SELF => of_self.store(handler, Ordering::Relaxed),
@@ -142,7 +142,7 @@ pub(super) fn set_handler(comm: c_int, handler: c_int) {
 /// Whether any communicator has this error handler.
 pub(super) fn in_use(handler: c_int) -> bool {
     let made = |object: &Object| object.handler == handler;
-    PROCESS
+    BINDING
         .handlers
         .iter()
         .any(|of| of.load(Ordering::Relaxed) == handler)
@@ -298,7 +298,7 @@ pub unsafe extern "C" fn MPI_Comm_split_type(
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         let color = match split_type {
-            // Nobody shares memory with anybody.
+            // No process shares memory with another.
             MPI_COMM_TYPE_SHARED => Some(comm.rank()),
             MPI_UNDEFINED => None,
             _ => {

@@ -22,9 +22,9 @@ use crate::mpi::error::{Class, Error};
 use crate::mpi::process::Env;
 
 /// The request of a send to MPI_PROC_NULL, or of a buffered one: complete from the start.
-pub(super) const SENT_TO_NOBODY: c_int = 0x2c00_0001;
+pub(super) const SEND_COMPLETE: c_int = 0x2c00_0001;
 /// The request of a receive from MPI_PROC_NULL: complete from the start.
-pub(super) const RECEIVED_FROM_NOBODY: c_int = 0x2c00_0002;
+pub(super) const RECEIVED_FROM_PROC_NULL: c_int = 0x2c00_0002;
 
 /// A request's handle: the complement of its name, so that it is negative and never MPI_REQUEST_NULL.
 fn handle(id: RequestId) -> c_int {
@@ -57,8 +57,8 @@ pub(super) enum Named {
 pub(super) fn named(adi: &Adi, handle: c_int) -> Result<Named, Error> {
     match persistent::active(handle).unwrap_or(handle) {
         MPI_REQUEST_NULL => Ok(Named::Inactive),
-        SENT_TO_NOBODY => Ok(Named::Complete(MPI_Status::EMPTY)),
-        RECEIVED_FROM_NOBODY => Ok(Named::Complete(MPI_Status::NOBODY)),
+        SEND_COMPLETE => Ok(Named::Complete(MPI_Status::EMPTY)),
+        RECEIVED_FROM_PROC_NULL => Ok(Named::Complete(MPI_Status::PROC_NULL)),
         active => {
             let id = RequestId(!active as u32);
             if active < 0 && adi.knows(id) {

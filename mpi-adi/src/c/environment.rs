@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering;
 
 use super::args;
 use super::constants::*;
-use super::{PROCESS, Phase, any_env, end, on_process, phase, set_phase};
+use super::{BINDING, Phase, any_env, end, on_process, phase, set_phase};
 use crate::device::kernel::AbortReason;
 use crate::mpi::error::Error;
 use crate::rust::api::Mpi;
@@ -40,7 +40,7 @@ fn init(level: c_int) -> Result<(), Error> {
     match phase() {
         Phase::Before => {
             super::communicators::note_membership(any_env()?);
-            PROCESS.thread_level.store(level, Ordering::Relaxed);
+            BINDING.thread_level.store(level, Ordering::Relaxed);
             set_phase(Phase::Running);
             Ok(())
         }
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn MPI_Init_thread(
 pub unsafe extern "C" fn MPI_Query_thread(provided: *mut c_int) -> c_int {
     on_process("MPI_Query_thread", |_| {
         // SAFETY: the standard's promise about `provided`.
-        *unsafe { args::out(provided, "provided") }? = PROCESS.thread_level.load(Ordering::Relaxed);
+        *unsafe { args::out(provided, "provided") }? = BINDING.thread_level.load(Ordering::Relaxed);
         Ok(())
     })
 }

@@ -104,7 +104,7 @@ fn raise(function: &'static str, blame: Blame, error: Error) -> c_int {
     let Ok(env) = any_env() else {
         return code(class);
     };
-    // An error outside of MPI's working time cannot be returned: nobody could have asked for that yet.
+    // An error outside of MPI's working time cannot be returned: no handler for it can have been set yet.
     let is_fatal = phase() != Phase::Running || blame.handler == MPI_ERRORS_ARE_FATAL;
     env.with(&mut |adi, kernel| {
         let heap = match class {

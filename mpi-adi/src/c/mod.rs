@@ -119,7 +119,7 @@ pub enum Phase {
 }
 
 /// The one process that C functions, which get no context, work for.
-struct Process {
+struct Binding {
     env: spin::Once<&'static (dyn Env + Sync)>,
     phase: AtomicU8,
     /// This process's number and the number of processes, from MPI_Init on.
@@ -131,7 +131,7 @@ struct Process {
     ops: [AtomicUsize; USER_OPS],
 }
 
-static PROCESS: Process = Process {
+static BINDING: Binding = Binding {
     env: spin::Once::new(),
     phase: AtomicU8::new(Phase::Before as u8),
     place: [const { AtomicU32::new(0) }; 2],
@@ -143,12 +143,12 @@ static PROCESS: Process = Process {
 /// Gives the C functions their device. To be called once, before the program's `main`; later calls change
 /// nothing.
 pub fn install(env: &'static (dyn Env + Sync)) {
-    PROCESS.env.call_once(|| env);
+    BINDING.env.call_once(|| env);
 }
 
 /// Where the program stands.
 pub fn phase() -> Phase {
-    match PROCESS.phase.load(Ordering::Relaxed) {
+    match BINDING.phase.load(Ordering::Relaxed) {
         0 => Phase::Before,
         1 => Phase::Running,
         _ => Phase::After,
@@ -156,12 +156,12 @@ pub fn phase() -> Phase {
 }
 
 fn set_phase(phase: Phase) {
-    PROCESS.phase.store(phase as u8, Ordering::Relaxed);
+    BINDING.phase.store(phase as u8, Ordering::Relaxed);
 }
 
 /// The device, whatever the phase.
 fn any_env() -> Result<&'static dyn Env, Error> {
-    match PROCESS.env.get() {
+    match BINDING.env.get() {
         Some(env) => Ok(*env),
         None => Err(Error::Order {
             what: "called before the runtime has started",

@@ -15,7 +15,7 @@ use core::ffi::{c_int, c_void};
 use spin::Mutex;
 
 use super::args::{self, Peer};
-use super::completion::{RECEIVED_FROM_NOBODY, SENT_TO_NOBODY, started_in};
+use super::completion::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, started_in};
 use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::handles::{Kind, Table};
 use super::point_to_point::{Receive, Send, recv_args, send_args};
@@ -107,7 +107,7 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
         Call::Send(
             Send {
                 span,
-                dest: Peer::Somebody(dest),
+                dest: Peer::Rank(dest),
                 tag,
             },
             mode,
@@ -117,22 +117,22 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
         ),
         Call::Buffered(Send {
             span,
-            dest: Peer::Somebody(dest),
+            dest: Peer::Rank(dest),
             tag,
         }) => {
             buffered::send(comm, function, span, dest, tag)?;
-            SENT_TO_NOBODY
+            SEND_COMPLETE
         }
         Call::Receive(Receive {
             span,
-            source: Peer::Somebody(source),
+            source: Peer::Rank(source),
             tag,
         }) => started_in(
             object.membership.context,
             comm.start_recv(function, span, source, tag)?,
         ),
-        Call::Send(..) | Call::Buffered(_) => SENT_TO_NOBODY,
-        Call::Receive(_) => RECEIVED_FROM_NOBODY,
+        Call::Send(..) | Call::Buffered(_) => SEND_COMPLETE,
+        Call::Receive(_) => RECEIVED_FROM_PROC_NULL,
     };
     with_object(named, |object| object.active = active);
     Ok(())

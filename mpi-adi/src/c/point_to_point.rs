@@ -11,7 +11,7 @@ use core::ffi::{c_int, c_longlong, c_void};
 
 use super::MPI_Status;
 use super::args::{self, Peer};
-use super::completion::{RECEIVED_FROM_NOBODY, SENT_TO_NOBODY, started};
+use super::completion::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, started};
 use super::constants::MPI_UNDEFINED;
 use super::{on_comm, on_process};
 use crate::device::envelope::{Rank, Tag};
@@ -78,9 +78,9 @@ fn deliver(result: Result<Status, Error>, status: Option<&mut MPI_Status>) -> Re
     result.map(|_| ())
 }
 
-fn nobody(status: Option<&mut MPI_Status>) -> Result<(), Error> {
+fn from_proc_null(status: Option<&mut MPI_Status>) -> Result<(), Error> {
     if let Some(status) = status {
-        status.set(MPI_Status::NOBODY);
+        status.set(MPI_Status::PROC_NULL);
     }
     Ok(())
 }
@@ -99,8 +99,8 @@ unsafe fn send(
         // SAFETY: the caller's promise.
         let send = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
         match send.dest {
-            Peer::Nobody => Ok(()),
-            Peer::Somebody(dest) => comm.send_span(function, send.span, dest, send.tag, mode),
+            Peer::ProcNull => Ok(()),
+            Peer::Rank(dest) => comm.send_span(function, send.span, dest, send.tag, mode),
         }
     })
 }
@@ -186,8 +186,8 @@ unsafe fn start_send(
             )
         };
         *request = match send.dest {
-            Peer::Nobody => SENT_TO_NOBODY,
-            Peer::Somebody(dest) => started(
+            Peer::ProcNull => SEND_COMPLETE,
+            Peer::Rank(dest) => started(
                 handle,
                 comm.start_send(function, send.span, dest, send.tag, mode)?,
             ),
@@ -282,8 +282,8 @@ pub unsafe extern "C" fn MPI_Recv(
             )
         };
         match receive.source {
-            Peer::Nobody => nobody(status),
-            Peer::Somebody(source) => deliver(
+            Peer::ProcNull => from_proc_null(status),
+            Peer::Rank(source) => deliver(
                 comm.recv_span("MPI_Recv", receive.span, source, receive.tag),
                 status,
             ),
@@ -311,8 +311,8 @@ pub unsafe extern "C" fn MPI_Irecv(
             )
         };
         *request = match receive.source {
-            Peer::Nobody => RECEIVED_FROM_NOBODY,
-            Peer::Somebody(source) => {
+            Peer::ProcNull => RECEIVED_FROM_PROC_NULL,
+            Peer::Rank(source) => {
                 let id = comm.start_recv("MPI_Irecv", receive.span, source, receive.tag)?;
                 started(named, id)
             }
@@ -329,16 +329,16 @@ fn sendrecv(
     status: Option<&mut MPI_Status>,
 ) -> Result<(), Error> {
     match (send.dest, receive.source) {
-        (Peer::Nobody, Peer::Nobody) => nobody(status),
-        (Peer::Somebody(dest), Peer::Nobody) => {
+        (Peer::ProcNull, Peer::ProcNull) => from_proc_null(status),
+        (Peer::Rank(dest), Peer::ProcNull) => {
             comm.send_span(function, send.span, dest, send.tag, Mode::Standard)?;
-            nobody(status)
+            from_proc_null(status)
         }
-        (Peer::Nobody, Peer::Somebody(source)) => deliver(
+        (Peer::ProcNull, Peer::Rank(source)) => deliver(
             comm.recv_span(function, receive.span, source, receive.tag),
             status,
         ),
-        (Peer::Somebody(dest), Peer::Somebody(source)) => deliver(
+        (Peer::Rank(dest), Peer::Rank(source)) => deliver(
             comm.sendrecv_span(
                 function,
                 (send.span, dest, send.tag),
@@ -406,7 +406,7 @@ pub unsafe extern "C" fn MPI_Sendrecv_replace(
             .map_err(|_| Error::NoRoom { bytes })?;
         copied.resize(bytes, 0u8);
         call::read(comm.env, send.span, &mut copied);
-        // SAFETY: `copied` lives until `sendrecv` has finished with it, and nobody writes it.
+        // SAFETY: `copied` lives until `sendrecv` has finished with it, and nothing writes it.
         let span = unsafe { Span::new(copied.as_ptr(), bytes) };
         sendrecv(
             "MPI_Sendrecv_replace",
@@ -430,8 +430,8 @@ pub unsafe extern "C" fn MPI_Probe(
         // SAFETY: the standard's promise about `status`.
         let status = unsafe { args::status(status) }?;
         match source {
-            Peer::Nobody => nobody(status),
-            Peer::Somebody(source) => deliver(comm.probe_span("MPI_Probe", source, tag), status),
+            Peer::ProcNull => from_proc_null(status),
+            Peer::Rank(source) => deliver(comm.probe_span("MPI_Probe", source, tag), status),
         }
     })
 }
@@ -449,11 +449,11 @@ pub unsafe extern "C" fn MPI_Iprobe(
         // SAFETY: the standard's promise about `flag` and `status`.
         let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };
         let found = match source {
-            Peer::Nobody => {
+            Peer::ProcNull => {
                 *flag = 1;
-                return nobody(status);
+                return from_proc_null(status);
             }
-            Peer::Somebody(source) => comm.iprobe_span("MPI_Iprobe", source, tag)?,
+            Peer::Rank(source) => comm.iprobe_span("MPI_Iprobe", source, tag)?,
         };
         *flag = found.is_some().into();
         match found {

@@ -462,7 +462,7 @@ pub unsafe extern "C" fn MPI_Testsome(
 
 #[cfg(test)]
 mod tests {
-    use super::super::completion::SENT_TO_NOBODY;
+    use super::super::completion::SEND_COMPLETE;
     use super::super::constants::MPI_REQUEST_NULL;
     use super::*;
     use crate::device::envelope::Pattern;
@@ -489,7 +489,7 @@ mod tests {
     }
 
     fn complete() -> Vec<c_int> {
-        vec![SENT_TO_NOBODY; REQUESTS]
+        vec![SEND_COMPLETE; REQUESTS]
     }
 
     #[test]
@@ -504,7 +504,7 @@ mod tests {
         let any = test_any(&env, &mut handles).expect("legal handles");
         assert!(matches!(any, Some(Any::Inactive)));
         assert_eq!(env.polls(), SLICES);
-        handles[REQUESTS - 1] = SENT_TO_NOBODY;
+        handles[REQUESTS - 1] = SEND_COMPLETE;
         let any = wait_any(&env, &mut handles).expect("legal handles");
         assert!(matches!(any, Any::At(at, _) if at == REQUESTS - 1));
         assert_eq!(env.polls(), SLICES + SLICES - 1);

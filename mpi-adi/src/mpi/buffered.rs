@@ -33,7 +33,7 @@ pub struct Room {
 
 /// Where a message is to lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct Gap {
     /// First byte in the buffer.
     pub offset: usize,
     /// Bytes.
@@ -60,22 +60,22 @@ impl Room {
         self.pieces.iter().map(|piece| piece.len).sum()
     }
 
-    /// A place for `len` bytes behind everything else.
-    pub fn at_the_end(&self, len: usize) -> Option<Place> {
+    /// A gap for `len` bytes behind everything else.
+    pub fn at_the_end(&self, len: usize) -> Option<Gap> {
         let offset = self.pieces.last().map_or(0, |last| last.offset + last.len);
-        (len <= self.bytes - offset).then_some(Place {
+        (len <= self.bytes - offset).then_some(Gap {
             offset,
             len,
             before: self.pieces.len(),
         })
     }
 
-    /// The first place for `len` bytes.
-    pub fn anywhere(&self, len: usize) -> Option<Place> {
+    /// The first gap for `len` bytes.
+    pub fn anywhere(&self, len: usize) -> Option<Gap> {
         let mut offset = 0;
         for (before, piece) in self.pieces.iter().enumerate() {
             if len <= piece.offset - offset {
-                return Some(Place {
+                return Some(Gap {
                     offset,
                     len,
                     before,
@@ -93,14 +93,14 @@ impl Room {
         })
     }
 
-    /// The message of request `send` lies at `place`, which was found since the last change.
-    pub fn take(&mut self, place: Place, send: RequestId) {
+    /// The message of request `send` lies at `gap`, which was found since the last change.
+    pub fn take(&mut self, gap: Gap, send: RequestId) {
         let piece = Piece {
-            offset: place.offset,
-            len: place.len,
+            offset: gap.offset,
+            len: gap.len,
             send: Some(send),
         };
-        self.pieces.insert(place.before, piece);
+        self.pieces.insert(gap.before, piece);
     }
 
     /// Frees the parts whose messages the device has finished with, and their requests. Does not block.
@@ -139,41 +139,41 @@ impl Pass<Piece, ()> for Reclaim {
 mod tests {
     use super::*;
 
-    fn put(room: &mut Room, place: Option<Place>, send: u32) -> usize {
-        let place = place.expect("a place");
+    fn put(room: &mut Room, gap: Option<Gap>, send: u32) -> usize {
+        let gap = gap.expect("a gap");
         room.prepare().expect("memory");
-        room.take(place, RequestId(send));
-        place.offset
+        room.take(gap, RequestId(send));
+        gap.offset
     }
 
     #[test]
     fn messages_fill_the_buffer_without_overlap() {
         let mut room = Room::new(100);
         for (send, len, offset) in [(1, 40, 0), (2, 0, 40), (3, 60, 40)] {
-            let place = room.at_the_end(len);
-            assert_eq!(put(&mut room, place, send), offset);
+            let gap = room.at_the_end(len);
+            assert_eq!(put(&mut room, gap, send), offset);
         }
         assert_eq!(room.used(), 100);
         assert_eq!(room.anywhere(1), None);
-        let place = room.anywhere(0);
-        assert!(place.is_some(), "nothing fits anywhere");
+        let gap = room.anywhere(0);
+        assert!(gap.is_some(), "nothing fits anywhere");
     }
 
     #[test]
     fn a_gap_is_found_and_kept_in_order() {
         let mut room = Room::new(100);
         for (send, len) in [(1, 30), (2, 30), (3, 30)] {
-            let place = room.at_the_end(len);
-            put(&mut room, place, send);
+            let gap = room.at_the_end(len);
+            put(&mut room, gap, send);
         }
         room.pieces.retain(|piece| piece.send != Some(RequestId(2)));
         assert_eq!(room.at_the_end(20), None);
         assert_eq!(room.anywhere(31), None);
-        let place = room.anywhere(20);
-        assert_eq!(put(&mut room, place, 4), 30);
-        let place = room.anywhere(10);
-        assert_eq!(put(&mut room, place, 5), 50);
-        assert_eq!(room.at_the_end(10).map(|place| place.offset), Some(90));
+        let gap = room.anywhere(20);
+        assert_eq!(put(&mut room, gap, 4), 30);
+        let gap = room.anywhere(10);
+        assert_eq!(put(&mut room, gap, 5), 50);
+        assert_eq!(room.at_the_end(10).map(|gap| gap.offset), Some(90));
         let offsets: Vec<usize> = room.pieces.iter().map(|piece| piece.offset).collect();
         assert_eq!(offsets, [0, 30, 50, 60]);
     }

@@ -10,7 +10,7 @@ use crate::mpi::error::Error;
 pub(crate) struct Members(Vec<Rank>);
 
 impl Members {
-    /// Nobody yet, with room for `most`. Fails with [`Error::NoRoom`].
+    /// No members yet, with room for `most`. Fails with [`Error::NoRoom`].
     pub fn with_room(most: usize) -> Result<Members, Error> {
         let mut list = Vec::new();
         match list.try_reserve_exact(most) {

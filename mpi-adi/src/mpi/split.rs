@@ -200,14 +200,14 @@ impl<'e> Communicator<'e> {
         loop {
             let free = process.free_contexts(self.env);
             let mut common = free;
-            self.allreduce(&free, &mut common, Op::Band)?;
+            self.allreduce_slices(&free, &mut common, Op::Band)?;
             let context = context::lowest(&common).ok_or(Error::Limit {
                 what: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
                 limit: CONTEXTS,
             })?;
             let is_idle = process.confirm_context(self.env, context);
             let mut is_idle_everywhere = [0u8];
-            self.allreduce(&[u8::from(is_idle)], &mut is_idle_everywhere, Op::Min)?;
+            self.allreduce_slices(&[u8::from(is_idle)], &mut is_idle_everywhere, Op::Min)?;
             if is_idle_everywhere == [1] {
                 return Ok(context);
             }

@@ -3,7 +3,7 @@
 //! ```
 //! use mpi_adi::{Communicator, Error, Op, Source, TagSelector};
 //!
-//! /// Adds up what everybody brings, the long way round: rank 0 asks whoever comes.
+//! /// Adds up every process's number, the long way round: rank 0 receives in the order of arrival.
 //! fn total(world: Communicator<'_>, mine: f64) -> Result<f64, Error> {
 //!     if world.rank() != 0 {
 //!         world.send(&[mine], 0, 1)?;
@@ -99,7 +99,7 @@ impl<'e> Mpi<'e> {
 /// Whom a receive takes messages from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Source {
-    /// Everybody (MPI_ANY_SOURCE).
+    /// All ranks (MPI_ANY_SOURCE).
     Any,
     /// This rank.
     Rank(Rank),
@@ -237,13 +237,13 @@ impl Communicator<'_> {
         coll::barrier(*self, "MPI_Barrier")
     }
 
-    /// Gives `root`'s data to everybody (MPI_Bcast). Fails with [`Error::Root`], and with
+    /// Gives `root`'s data to all processes (MPI_Bcast). Fails with [`Error::Root`], and with
     /// [`Error::CountsDiffer`] where the slice is not as long as the root's.
     pub fn bcast<T: Datatype>(&self, data: &mut [T], root: Rank) -> Result<(), Error> {
         self.bcast_bytes(cast_slice_mut(data), root)
     }
 
-    /// Combines everybody's `data`, place by place, into `result` at `root` (MPI_Reduce); the others give
+    /// Combines all processes' `data`, place by place, into `result` at `root` (MPI_Reduce); the others give
     /// `None`. The same values give the same result, bit for bit, at every root and in every run. Fails
     /// with [`Error::Root`], [`Error::Undefined`], and [`Error::Lengths`] when `result` is not as long as
     /// `data`, or missing at the root.
@@ -263,7 +263,7 @@ impl Communicator<'_> {
         self.reduce_slices(data, result, op, root)
     }
 
-    /// Combines everybody's `data`, place by place, into everybody's `result` (MPI_Allreduce), as
+    /// Combines all processes' `data`, place by place, into every process's `result` (MPI_Allreduce), as
     /// [`Communicator::reduce`] does. Fails with [`Error::Undefined`], and [`Error::Lengths`] when the two
     /// differ in length.
     pub fn allreduce<T: Datatype>(
@@ -276,7 +276,7 @@ impl Communicator<'_> {
         self.allreduce_slices(data, result, op)
     }
 
-    /// Collects everybody's `data`, in the order of the ranks, into `all` at `root` (MPI_Gather); at the
+    /// Collects all processes' `data`, in the order of the ranks, into `all` at `root` (MPI_Gather); at the
     /// others `all` may be empty. Fails with [`Error::Root`], and [`Error::Lengths`] when `all` at the root
     /// is not `size` times as long as `data`.
     pub fn gather<T: Datatype>(&self, data: &[T], all: &mut [T], root: Rank) -> Result<(), Error> {
@@ -286,7 +286,7 @@ impl Communicator<'_> {
         self.gather_bytes(cast_slice(data), cast_slice_mut(all), root)
     }
 
-    /// As [`Communicator::gather`], to everybody (MPI_Allgather).
+    /// As [`Communicator::gather`], to all processes (MPI_Allgather).
     pub fn allgather<T: Datatype>(&self, data: &[T], all: &mut [T]) -> Result<(), Error> {
         same_length(size_of_val(data) * self.size() as usize, size_of_val(all))?;
         self.allgather_bytes(cast_slice(data), cast_slice_mut(all))

@@ -33,7 +33,7 @@ impl Communicator<'_> {
     /// ```
     /// use mpi_adi::{Communicator, Error};
     ///
-    /// /// Everybody gives its right neighbour a number and gets one from the left.
+    /// /// Every process gives its right neighbour a number and gets one from the left.
     /// fn shift(world: Communicator<'_>, mine: u32) -> Result<u32, Error> {
     ///     let right = (world.rank() + 1) % world.size();
     ///     let left = (world.rank() + world.size() - 1) % world.size();
@@ -77,11 +77,11 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// The requests that have not been waited for. Places are used again, so that memory grows with the
 /// requests under way, not with all that ever were.
 struct Open {
-    requests: Vec<Place>,
+    requests: Vec<Entry>,
     free: Option<usize>,
 }
 
-enum Place {
+enum Entry {
     Free { next: Option<usize> },
     Send(RequestId),
     Receive(RequestId),
@@ -99,23 +99,23 @@ impl Open {
         Ok(())
     }
 
-    fn add(&mut self, place: Place) -> usize {
+    fn add(&mut self, entry: Entry) -> usize {
         match self.free {
             Some(at) => {
-                if let Place::Free { next } = core::mem::replace(&mut self.requests[at], place) {
+                if let Entry::Free { next } = core::mem::replace(&mut self.requests[at], entry) {
                     self.free = next;
                 }
                 at
             }
             None => {
-                self.requests.push(place);
+                self.requests.push(entry);
                 self.requests.len() - 1
             }
         }
     }
 
     fn remove(&mut self, at: usize) {
-        self.requests[at] = Place::Free { next: self.free };
+        self.requests[at] = Entry::Free { next: self.free };
         self.free = Some(at);
     }
 }
@@ -165,7 +165,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(SendRequest {
             scope: self,
             id,
-            at: open.add(Place::Send(id)),
+            at: open.add(Entry::Send(id)),
         })
     }
 
@@ -181,7 +181,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         open.prepare()?;
         let bytes = size_of_val(buffer);
         let buffer = NonNull::from(buffer);
-        // SAFETY: as in `start_send`; the borrow is exclusive, and nobody looks at the buffer again before
+        // SAFETY: as in `start_send`; the borrow is exclusive, and the buffer is not looked at again before
         // `RecvRequest::wait` or the end of the scope.
         let span = unsafe { Span::new(buffer.as_ptr().cast::<u8>().cast_const(), bytes) };
         let id = self
@@ -190,7 +190,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(RecvRequest {
             scope: self,
             id,
-            at: open.add(Place::Receive(id)),
+            at: open.add(Entry::Receive(id)),
             buffer,
             exclusive: PhantomData,
         })
@@ -199,14 +199,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Waits for everything still open.
     fn finish(&self) -> Result<(), Error> {
         let mut result = Ok(());
-        for place in self.open.borrow_mut().requests.drain(..) {
-            let ended = match place {
-                Place::Free { .. } => continue,
-                Place::Send(id) => {
+        for entry in self.open.borrow_mut().requests.drain(..) {
+            let ended = match entry {
+                Entry::Free { .. } => continue,
+                Entry::Send(id) => {
                     wait(self.comm.env, SCOPE_END, id);
                     Ok(())
                 }
-                Place::Receive(id) => self
+                Entry::Receive(id) => self
                     .comm
                     .received(wait(self.comm.env, SCOPE_END, id))
                     .map(|_| ()),

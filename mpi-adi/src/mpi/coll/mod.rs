@@ -110,7 +110,7 @@ fn along_lines(comm: Communicator<'_>, function: &'static str) -> bool {
     })
 }
 
-/// The root's span to everybody's.
+/// The root's span to every process's.
 pub(crate) fn bcast(
     comm: Communicator<'_>,
     function: &'static str,
@@ -238,7 +238,7 @@ fn segment_bytes(element: usize) -> usize {
     SEGMENT_BYTES / element * element
 }
 
-/// Combines everybody's `data` along the tree to rank 0, segment by segment; each finished segment is
+/// Combines all processes' `data` along the tree to rank 0, segment by segment; each finished segment is
 /// given to `finish` there.
 fn to_rank_0(
     comm: Communicator<'_>,
@@ -277,7 +277,7 @@ fn to_rank_0(
     Ok(())
 }
 
-/// Combines everybody's `data` into the root's `result`, which is as long; elsewhere `result` is not used.
+/// Combines all processes' `data` into the root's `result`, which is as long; elsewhere `result` is not used.
 /// `result` may be `data`.
 pub(crate) fn reduce(
     comm: Communicator<'_>,
@@ -323,7 +323,7 @@ pub(crate) fn reduce(
     Ok(())
 }
 
-/// Combines everybody's `data` into everybody's `result`, which is as long and may be `data`.
+/// Combines all processes' `data` into every process's `result`, which is as long and may be `data`.
 pub(crate) fn allreduce(
     comm: Communicator<'_>,
     function: &'static str,
@@ -337,9 +337,9 @@ pub(crate) fn allreduce(
     bcast(comm, function, result, 0)
 }
 
-/// Combines everybody's data, of which `part` is the part that each rank gets the result of, into
-/// everybody's `result`. Where that is the beginning of the data, the own part itself is given as `place`
-/// for the result to wait in until all data has been used; else `place` is `result`.
+/// Combines all processes' data; each rank gets the result of its own `part`, into `result`. Where `result` is
+/// the beginning of the data, the own part itself is given as `place`, for the result to stay in until all
+/// data has been used; else `place` is `result`.
 pub(crate) fn reduce_scatter(
     comm: Communicator<'_>,
     function: &'static str,
@@ -355,7 +355,7 @@ pub(crate) fn reduce_scatter(
     copy(comm, place, result)
 }
 
-/// Everybody's `data` to the root, where `place` says where each rank's goes. `data` may be the root's own
+/// Every process's `data` to the root, where `place` says where each rank's goes. `data` may be the root's own
 /// place.
 pub(crate) fn gather(
     comm: Communicator<'_>,
@@ -375,7 +375,7 @@ pub(crate) fn gather(
         .try_for_each(|rank| receive(comm, function, place(rank), rank, GATHER))
 }
 
-/// The root's parts, where `part` says what each rank gets, to everybody's `result`. `result` may be the
+/// The root's parts, where `part` says what each rank gets, to every process's `result`. `result` may be the
 /// root's own part.
 pub(crate) fn scatter(
     comm: Communicator<'_>,
@@ -395,7 +395,7 @@ pub(crate) fn scatter(
     copy(comm, part(root), result)
 }
 
-/// Everybody's `data` to everybody, where `place` says where each rank's goes. `data` may be the own place.
+/// Every process's `data` to every process, where `place` says where each rank's goes. `data` may be the own place.
 pub(crate) fn allgather(
     comm: Communicator<'_>,
     function: &'static str,
@@ -459,7 +459,7 @@ pub(crate) fn alltoall_in_place(
     let comm = comm.for_collectives();
     let (rank, size) = (comm.rank(), comm.size());
     let (mut given, mut taken) = (Segment::ZERO, Segment::ZERO);
-    // In each round everybody has one partner (or itself): two ranks whose sum is the round's number.
+    // In each round every process has one partner (or itself): two ranks whose sum is the round's number.
     for round in 0..size {
         let peer = (round + size - rank) % size;
         if peer == rank {
