@@ -4,9 +4,9 @@ use core::ffi::{c_int, c_void};
 
 use super::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use super::{BINDING, MPI_Status, USER_OPS};
-use crate::device::envelope::{Rank, Tag};
+use crate::device::envelope::Tag;
 use crate::device::memory::{MODEL_KEYS, Span};
-use crate::mpi::comm::{Communicator, Status};
+use crate::mpi::comm::{CommRank, Communicator, Status};
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
 use crate::mpi::op::Op;
@@ -83,7 +83,7 @@ pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Re
 }
 
 /// The destination of a send.
-pub fn destination(comm: &Communicator<'_>, dest: c_int) -> Result<Peer<Rank>, Error> {
+pub fn destination(comm: &Communicator<'_>, dest: c_int) -> Result<Peer<CommRank>, Error> {
     if dest == MPI_PROC_NULL {
         Ok(Peer::ProcNull)
     } else {
@@ -92,7 +92,7 @@ pub fn destination(comm: &Communicator<'_>, dest: c_int) -> Result<Peer<Rank>, E
 }
 
 /// The source of a receive; within it `None` is MPI_ANY_SOURCE.
-pub fn source(comm: &Communicator<'_>, source: c_int) -> Result<Peer<Option<Rank>>, Error> {
+pub fn source(comm: &Communicator<'_>, source: c_int) -> Result<Peer<Option<CommRank>>, Error> {
     match source {
         MPI_PROC_NULL => Ok(Peer::ProcNull),
         MPI_ANY_SOURCE => Ok(Peer::Rank(None)),
@@ -100,26 +100,24 @@ pub fn source(comm: &Communicator<'_>, source: c_int) -> Result<Peer<Option<Rank
     }
 }
 
-fn rank(comm: &Communicator<'_>, given: c_int) -> Result<Rank, Error> {
-    let wrong = Error::Rank {
+/// A rank of the communicator.
+pub fn rank(comm: &Communicator<'_>, given: c_int) -> Result<CommRank, Error> {
+    known(comm, given).ok_or(Error::Rank {
         rank: given.into(),
         size: comm.size(),
-    };
-    Rank::try_from(given)
-        .ok()
-        .filter(|rank| *rank < comm.size())
-        .ok_or(wrong)
+    })
 }
 
-pub fn root(comm: &Communicator<'_>, root: c_int) -> Result<Rank, Error> {
-    let wrong = Error::Root {
+pub fn root(comm: &Communicator<'_>, root: c_int) -> Result<CommRank, Error> {
+    known(comm, root).ok_or(Error::Root {
         root: root.into(),
         size: comm.size(),
-    };
-    Rank::try_from(root)
-        .ok()
-        .filter(|rank| *rank < comm.size())
-        .ok_or(wrong)
+    })
+}
+
+fn known(comm: &Communicator<'_>, given: c_int) -> Option<CommRank> {
+    let rank = u32::try_from(given).ok()?;
+    (rank < comm.size()).then_some(CommRank(rank))
 }
 
 /// The tag of a send.

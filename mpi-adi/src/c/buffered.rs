@@ -16,13 +16,13 @@ use super::args::{self, Peer};
 use super::completion::SEND_COMPLETE;
 use super::point_to_point::send_args;
 use super::{env, on_comm, on_process};
-use crate::device::envelope::{Rank, Tag};
+use crate::device::envelope::Tag;
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::buffered::Room;
 use crate::mpi::call;
-use crate::mpi::comm::Communicator;
+use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
@@ -45,7 +45,7 @@ pub(super) fn send(
     comm: Communicator<'_>,
     function: &'static str,
     data: Span,
-    dest: Rank,
+    dest: CommRank,
     tag: Tag,
 ) -> Result<(), Error> {
     let mut attached = ATTACHED.lock();

@@ -12,10 +12,9 @@ use core::sync::atomic::Ordering;
 
 use super::args::{self, Operation, UserFunction};
 use super::{BINDING, USER_OPS, on_comm, on_process};
-use crate::device::envelope::Rank;
 use crate::device::memory::Span;
 use crate::mpi::coll::{self, Combine};
-use crate::mpi::comm::Communicator;
+use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
 #[unsafe(no_mangle)]
@@ -103,7 +102,7 @@ pub unsafe extern "C" fn MPI_Reduce(
             // SAFETY: the standard's promise about the buffers (section 5.9.1); `recvbuf` and
             // MPI_IN_PLACE have a meaning at the root alone.
             let (data, result) = unsafe {
-                if comm.rank() == root {
+                if comm.own_rank() == root {
                     data_and_result(sendbuf, recvbuf, count, datatype)?
                 } else {
                     (args::buffer(sendbuf, count, datatype)?, Span::EMPTY)
@@ -242,11 +241,11 @@ impl Blocks {
         Ok(Blocks { all, each })
     }
 
-    fn of(&self, rank: Rank) -> Span {
+    fn of(&self, rank: CommRank) -> Span {
         if self.each == 0 {
             Span::EMPTY
         } else {
-            self.all.part(rank as usize * self.each, self.each)
+            self.all.part(rank.0 as usize * self.each, self.each)
         }
     }
 }
@@ -284,23 +283,23 @@ impl<'a> VBlocks<'a> {
             displs,
             extent: args::datatype(datatype)?.extent(),
         };
-        for rank in 0..comm.size() {
-            args::count(counts[rank as usize])?;
+        for rank in comm.membership().ranks() {
+            args::count(counts[rank.0 as usize])?;
             places.check(rank)?;
         }
         Ok(places)
     }
 
-    fn bytes(&self, rank: Rank) -> usize {
-        self.counts[rank as usize] as usize * self.extent
+    fn bytes(&self, rank: CommRank) -> usize {
+        self.counts[rank.0 as usize] as usize * self.extent
     }
 
-    fn address(&self, rank: Rank) -> *const c_void {
+    fn address(&self, rank: CommRank) -> *const c_void {
         self.base
-            .wrapping_byte_offset(self.displs[rank as usize] as isize * self.extent as isize)
+            .wrapping_byte_offset(self.displs[rank.0 as usize] as isize * self.extent as isize)
     }
 
-    fn check(&self, rank: Rank) -> Result<(), Error> {
+    fn check(&self, rank: CommRank) -> Result<(), Error> {
         if self.bytes(rank) > 0 && args::is_in_place(self.base) {
             return Err(Error::InPlace);
         }
@@ -308,7 +307,7 @@ impl<'a> VBlocks<'a> {
         unsafe { args::bytes(self.address(rank), self.bytes(rank)) }.map(|_| ())
     }
 
-    fn of(&self, rank: Rank) -> Span {
+    fn of(&self, rank: CommRank) -> Span {
         // SAFETY: the promise at `VBlocks::new`. It cannot fail, as `check` has found.
         unsafe { args::bytes(self.address(rank), self.bytes(rank)) }.unwrap_or(Span::EMPTY)
     }
@@ -347,8 +346,8 @@ impl<'a> Row<'a> {
         })
     }
 
-    fn of(&self, rank: Rank) -> Span {
-        let (before, from) = self.counts.split_at(rank as usize);
+    fn of(&self, rank: CommRank) -> Span {
+        let (before, from) = self.counts.split_at(rank.0 as usize);
         let elements = |counts: &[c_int]| counts.iter().map(|count| *count as usize).sum::<usize>();
         let (offset, len) = (elements(before), elements(&from[..1]));
         match len {
@@ -374,11 +373,11 @@ pub unsafe extern "C" fn MPI_Reduce_scatter(
             // SAFETY: the standard's promise about the buffers and `recvcounts` (section 5.10).
             let (row, result) = unsafe {
                 let row = Row::new(&comm, data, recvcounts, datatype)?;
-                let result = args::bytes(recvbuf, row.of(comm.rank()).len())?;
+                let result = args::bytes(recvbuf, row.of(comm.own_rank()).len())?;
                 (row, result)
             };
             let place = if in_place {
-                row.of(comm.rank())
+                row.of(comm.own_rank())
             } else {
                 result
             };
@@ -414,7 +413,7 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_block(
                     args::buffer(recvbuf, recvcount, datatype)?,
                 )
             };
-            let own = blocks.of(comm.rank());
+            let own = blocks.of(comm.own_rank());
             let place = if in_place { own } else { result };
             coll::reduce_scatter(
                 comm,
@@ -441,7 +440,7 @@ pub unsafe extern "C" fn MPI_Gather(
 ) -> c_int {
     on_comm("MPI_Gather", comm, |comm| {
         let root = args::root(&comm, root)?;
-        if comm.rank() != root {
+        if comm.own_rank() != root {
             // SAFETY: the standard's promise about `sendbuf` (section 5.5).
             let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
             return coll::gather(comm, "MPI_Gather", data, &|_| Span::EMPTY, root);
@@ -477,7 +476,7 @@ pub unsafe extern "C" fn MPI_Gatherv(
 ) -> c_int {
     on_comm("MPI_Gatherv", comm, |comm| {
         let root = args::root(&comm, root)?;
-        if comm.rank() != root {
+        if comm.own_rank() != root {
             // SAFETY: the standard's promise about `sendbuf` (section 5.5).
             let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
             return coll::gather(comm, "MPI_Gatherv", data, &|_| Span::EMPTY, root);
@@ -510,7 +509,7 @@ pub unsafe extern "C" fn MPI_Scatter(
 ) -> c_int {
     on_comm("MPI_Scatter", comm, |comm| {
         let root = args::root(&comm, root)?;
-        if comm.rank() != root {
+        if comm.own_rank() != root {
             // SAFETY: the standard's promise about `recvbuf` (section 5.6).
             let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
             return coll::scatter(comm, "MPI_Scatter", &|_| Span::EMPTY, result, root);
@@ -546,7 +545,7 @@ pub unsafe extern "C" fn MPI_Scatterv(
 ) -> c_int {
     on_comm("MPI_Scatterv", comm, |comm| {
         let root = args::root(&comm, root)?;
-        if comm.rank() != root {
+        if comm.own_rank() != root {
             // SAFETY: the standard's promise about `recvbuf` (section 5.6).
             let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
             return coll::scatter(comm, "MPI_Scatterv", &|_| Span::EMPTY, result, root);
@@ -584,7 +583,7 @@ pub unsafe extern "C" fn MPI_Allgather(
             (
                 blocks,
                 if in_place {
-                    blocks.of(comm.rank())
+                    blocks.of(comm.own_rank())
                 } else {
                     args::buffer(sendbuf, sendcount, sendtype)?
                 },
@@ -611,7 +610,7 @@ pub unsafe extern "C" fn MPI_Allgatherv(
             let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, recvtype)?;
             let in_place = args::is_in_place(sendbuf);
             let data = if in_place {
-                places.of(comm.rank())
+                places.of(comm.own_rank())
             } else {
                 args::buffer(sendbuf, sendcount, sendtype)?
             };

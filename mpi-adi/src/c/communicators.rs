@@ -25,7 +25,7 @@ use super::environment::put_text;
 use super::handles::{Kind, Table};
 use super::{BINDING, Blame, any_env, env, on_comm, topologies};
 use crate::device::envelope::{Context, Rank, Tag};
-use crate::mpi::comm::{Communicator, Membership, RankMap};
+use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap};
 use crate::mpi::context::{self, CONTEXTS, SELF_CONTEXT, base};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
@@ -93,11 +93,12 @@ fn world() -> Membership<'static> {
 
 /// This process's number in the job.
 pub(super) fn own_number() -> Rank {
-    world().rank
+    let world = world();
+    world.to_world(world.rank)
 }
 
 fn own() -> Membership<'static> {
-    Membership::own(world().rank)
+    Membership::own(own_number())
 }
 
 pub(super) fn membership(handle: c_int) -> Option<Membership<'static>> {
@@ -179,7 +180,7 @@ pub(super) struct Owner {
 
 impl Owner {
     /// The rank in the communicator of the process with this number in the job.
-    pub fn rank(&self, world: Rank) -> Rank {
+    pub fn rank(&self, world: Rank) -> CommRank {
         self.membership.in_group(world)
     }
 }
@@ -341,7 +342,9 @@ fn compare(first: Communicator<'_>, second: Communicator<'_>) -> c_int {
         return MPI_UNEQUAL;
     }
     fn members(membership: Membership<'_>) -> impl Iterator<Item = Rank> {
-        (0..membership.size).map(move |rank| membership.to_world(rank))
+        membership
+            .ranks()
+            .map(move |rank| membership.to_world(rank))
     }
     if members(a).eq(members(b)) {
         MPI_CONGRUENT

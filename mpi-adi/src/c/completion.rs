@@ -139,7 +139,7 @@ fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error> {
         return Ok(None);
     };
     let owner = communicators::owner(context);
-    let (source, tag, bytes) = (owner.rank(outcome.source), outcome.tag, outcome.bytes);
+    let (source, tag, bytes) = (owner.rank(outcome.source).0, outcome.tag, outcome.bytes);
     let mut status = MPI_Status::EMPTY;
     let mut error = None;
     if outcome.cancelled {

@@ -78,7 +78,8 @@ unsafe fn making(
 
 fn members_of(comm: &Communicator<'_>) -> Result<Vec<Rank>, Error> {
     let mut members = Members::with_room(comm.size() as usize)?;
-    members.append((0..comm.size()).map(|rank| comm.membership().to_world(rank)));
+    let membership = comm.membership();
+    members.append(membership.ranks().map(|rank| membership.to_world(rank)));
     Ok(members.done())
 }
 
@@ -147,7 +148,7 @@ pub unsafe extern "C" fn MPI_Group_translate_ranks(
                     second,
                     *process.ok_or(Error::Rank {
                         rank: i64::from(*rank),
-                        size: first.len() as Rank,
+                        size: first.len() as u32,
                     })?,
                 )
             };
@@ -238,7 +239,7 @@ pub unsafe extern "C" fn MPI_Group_difference(
 }
 
 /// The members with these ranks, in their order; or the others, in the group's.
-fn pick(members: &[Rank], ranks: &[Rank], wanted: bool) -> Result<Vec<Rank>, Error> {
+fn pick(members: &[Rank], ranks: &[u32], wanted: bool) -> Result<Vec<Rank>, Error> {
     let mut picked = Members::with_room(members.len())?;
     if wanted {
         picked.append(ranks.iter().map(|rank| members[*rank as usize]));
@@ -258,7 +259,7 @@ unsafe fn picking<T: Copy + 'static>(
     group: c_int,
     (n, list, name): (c_int, *const T, &'static str),
     newgroup: *mut c_int,
-    ranks: impl FnOnce(usize, &[T]) -> Result<Vec<Rank>, Error>,
+    ranks: impl FnOnce(usize, &[T]) -> Result<Vec<u32>, Error>,
     wanted: bool,
 ) -> c_int {
     // SAFETY: the caller's promise.
@@ -376,8 +377,11 @@ pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mu
             let table = TABLE.lock();
             group::union(members(&table, group)?, &[])?
         };
+        let membership = comm.membership();
         let is_member = |process: &Rank| {
-            (0..comm.size()).any(|rank| comm.membership().to_world(rank) == *process)
+            membership
+                .ranks()
+                .any(|rank| membership.to_world(rank) == *process)
         };
         if !list.iter().all(is_member) {
             return Err(Error::Group { handle: group });

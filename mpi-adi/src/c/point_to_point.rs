@@ -14,11 +14,11 @@ use super::args::{self, Peer};
 use super::completion::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, started};
 use super::constants::MPI_UNDEFINED;
 use super::{on_comm, on_process};
-use crate::device::envelope::{Rank, Tag};
+use crate::device::envelope::Tag;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::call;
-use crate::mpi::comm::{Communicator, Status};
+use crate::mpi::comm::{CommRank, Communicator, Status};
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
 
@@ -26,7 +26,7 @@ use crate::mpi::error::Error;
 #[derive(Clone, Copy)]
 pub(super) struct Send {
     pub span: Span,
-    pub dest: Peer<Rank>,
+    pub dest: Peer<CommRank>,
     pub tag: Tag,
 }
 
@@ -50,7 +50,7 @@ pub(super) unsafe fn send_args(
 #[derive(Clone, Copy)]
 pub(super) struct Receive {
     pub span: Span,
-    pub source: Peer<Option<Rank>>,
+    pub source: Peer<Option<CommRank>>,
     pub tag: Option<Tag>,
 }
 

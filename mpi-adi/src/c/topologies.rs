@@ -18,7 +18,7 @@ use super::args;
 use super::communicators::{enter, prepare};
 use super::constants::*;
 use super::{on_comm, on_process};
-use crate::device::envelope::{Context, Rank};
+use crate::device::envelope::Context;
 use crate::mpi::cart::{self, DIMENSIONS, Grid};
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
@@ -267,11 +267,7 @@ pub unsafe extern "C" fn MPI_Cart_coords(
 ) -> c_int {
     on_comm("MPI_Cart_coords", comm, |comm| {
         let grid = grid(&comm)?;
-        let known = Rank::try_from(rank).ok().filter(|rank| *rank < comm.size());
-        let of = known.ok_or(Error::Rank {
-            rank: rank.into(),
-            size: comm.size(),
-        })?;
+        let of = args::rank(&comm, rank)?.0;
         // SAFETY: the standard's promise about `coords`.
         unsafe { room(coords, maxdims, grid.dimensions().len(), "coords") }?
             .copy_from_slice(&grid.coords(of));

@@ -3,7 +3,6 @@
 
 use heapless::Vec;
 
-use crate::device::envelope::Rank;
 use crate::mpi::error::Error;
 
 /// Most dimensions that a grid can have.
@@ -62,7 +61,7 @@ impl Grid {
     }
 
     /// Where a rank below [`Grid::places`] is.
-    pub fn coords(&self, rank: Rank) -> Coords {
+    pub fn coords(&self, rank: u32) -> Coords {
         let mut rest = rank;
         let mut coords: Coords = self.0.iter().map(|_| 0).collect();
         for (at, dimension) in coords.iter_mut().zip(&self.0).rev() {
@@ -73,7 +72,7 @@ impl Grid {
     }
 
     /// Who is at a place, one coordinate for each dimension; `None` when it lies outside.
-    pub fn rank(&self, coords: &[i32]) -> Option<Rank> {
+    pub fn rank(&self, coords: &[i32]) -> Option<u32> {
         let mut rank = 0;
         for (at, dimension) in coords.iter().zip(&self.0) {
             let inside = match dimension.periodic {
@@ -88,7 +87,7 @@ impl Grid {
     }
 
     /// Who is `steps` away from `rank` along a dimension that there is; `None` outside.
-    pub fn neighbour(&self, rank: Rank, dimension: usize, steps: i64) -> Option<Rank> {
+    pub fn neighbour(&self, rank: u32, dimension: usize, steps: i64) -> Option<u32> {
         let mut coords = self.coords(rank);
         let extent = i64::from(self.0[dimension].extent);
         let to = i64::from(coords[dimension]) + steps;
@@ -100,7 +99,7 @@ impl Grid {
     }
 
     /// The grid of the dimensions for which `keep` is true, and which of such grids `rank` is in.
-    pub fn part(&self, rank: Rank, keep: &[bool]) -> (Grid, u32) {
+    pub fn part(&self, rank: u32, keep: &[bool]) -> (Grid, u32) {
         let (mut grid, mut number) = (Vec::new(), 0);
         for ((dimension, at), keep) in self.0.iter().zip(self.coords(rank)).zip(keep) {
             if *keep {

@@ -21,11 +21,16 @@ use crate::mpi::process::Env;
 const ANY_SOURCE_NOTE: i32 = -2;
 const ANY_TAG_NOTE: i32 = -1;
 
+/// A process's rank in a communicator. Its number in the job is a [`Rank`]; only a membership turns one into the
+/// other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct CommRank(pub u32);
+
 /// What is known of a received or probed message (MPI-3.1 section 3.2.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Status {
     /// Who sent it: a rank of the communicator.
-    pub source: Rank,
+    pub source: u32,
     /// Its tag.
     pub tag: Tag,
     /// Its length in bytes; of a truncated message, what was received.
@@ -47,8 +52,8 @@ pub(crate) struct Membership<'e> {
     /// Even; the next odd one is for its collectives, so that they never match the program's own messages
     /// (MPI-3.1 section 5.1).
     pub(crate) context: Context,
-    pub(crate) rank: Rank,
-    pub(crate) size: Rank,
+    pub(crate) rank: CommRank,
+    pub(crate) size: u32,
 }
 
 /// Which processes; a communicator's rank r is the group's r-th.
@@ -64,11 +69,11 @@ pub(crate) enum RankMap<'e> {
 
 impl Membership<'_> {
     /// MPI_COMM_WORLD's.
-    pub(crate) fn world(rank: Rank, size: Rank) -> Self {
+    pub(crate) fn world(rank: Rank, size: u32) -> Self {
         Membership {
             map: RankMap::All,
             context: WORLD_CONTEXT,
-            rank,
+            rank: CommRank(rank),
             size,
         }
     }
@@ -78,28 +83,34 @@ impl Membership<'_> {
         Membership {
             map: RankMap::One(world),
             context: SELF_CONTEXT,
-            rank: 0,
+            rank: CommRank(0),
             size: 1,
         }
     }
 
-    pub(crate) fn to_world(self, rank: Rank) -> Rank {
+    pub(crate) fn to_world(self, rank: CommRank) -> Rank {
         match self.map {
-            RankMap::All => rank,
+            RankMap::All => rank.0,
             RankMap::One(world) => world,
-            RankMap::List(list) => list[rank as usize],
+            RankMap::List(list) => list[rank.0 as usize],
         }
     }
 
     /// The rank of the process with this number in the job; only members send in a communicator's context.
-    pub(crate) fn in_group(self, world: Rank) -> Rank {
-        match self.map {
+    pub(crate) fn in_group(self, world: Rank) -> CommRank {
+        CommRank(match self.map {
             RankMap::All => world,
             RankMap::One(_) => 0,
             RankMap::List(list) => {
-                list.iter().position(|member| *member == world).unwrap_or(0) as Rank
+                let at = list.iter().position(|member| *member == world);
+                at.unwrap_or(0) as u32
             }
-        }
+        })
+    }
+
+    /// All ranks, in order.
+    pub(crate) fn ranks(self) -> impl Iterator<Item = CommRank> {
+        (0..self.size).map(CommRank)
     }
 }
 
@@ -126,12 +137,17 @@ impl<'e> Communicator<'e> {
     }
 
     /// This process's rank in the communicator.
-    pub fn rank(&self) -> Rank {
+    pub fn rank(&self) -> u32 {
+        self.membership.rank.0
+    }
+
+    /// As [`Communicator::rank`], as a rank of this communicator and no other.
+    pub(crate) fn own_rank(&self) -> CommRank {
         self.membership.rank
     }
 
     /// Number of processes.
-    pub fn size(&self) -> Rank {
+    pub fn size(&self) -> u32 {
         self.membership.size
     }
 
@@ -150,24 +166,24 @@ impl<'e> Communicator<'e> {
         self
     }
 
-    fn check_rank(&self, rank: Rank) -> Result<(), Error> {
-        if rank < self.size() {
+    fn check_rank(&self, rank: CommRank) -> Result<(), Error> {
+        if rank.0 < self.size() {
             Ok(())
         } else {
             Err(Error::Rank {
-                rank: rank.into(),
+                rank: rank.0.into(),
                 size: self.size(),
             })
         }
     }
 
     /// [`Error::Root`] unless `root` is a rank of the communicator.
-    pub(crate) fn check_root(&self, root: Rank) -> Result<(), Error> {
-        if root < self.size() {
+    pub(crate) fn check_root(&self, root: CommRank) -> Result<(), Error> {
+        if root.0 < self.size() {
             Ok(())
         } else {
             Err(Error::Root {
-                root: root.into(),
+                root: root.0.into(),
                 size: self.size(),
             })
         }
@@ -192,7 +208,7 @@ impl<'e> Communicator<'e> {
     pub(crate) fn note(
         self,
         function: &'static str,
-        peer: Option<Rank>,
+        peer: Option<CommRank>,
         tag: Option<Tag>,
     ) -> CallNote {
         let peer = peer.map_or(ANY_SOURCE_NOTE, |rank| {
@@ -207,7 +223,7 @@ impl<'e> Communicator<'e> {
         }
     }
 
-    fn send_to(self, span: Span, dest: Rank, tag: Tag, mode: Mode) -> Result<SendTo, Error> {
+    fn send_to(self, span: Span, dest: CommRank, tag: Tag, mode: Mode) -> Result<SendTo, Error> {
         self.check_rank(dest)?;
         Self::check_tag(Some(tag))?;
         Self::check_length(span)?;
@@ -219,7 +235,7 @@ impl<'e> Communicator<'e> {
         })
     }
 
-    fn pattern(self, source: Option<Rank>, tag: Option<Tag>) -> Result<Pattern, Error> {
+    fn pattern(self, source: Option<CommRank>, tag: Option<Tag>) -> Result<Pattern, Error> {
         if let Some(source) = source {
             self.check_rank(source)?;
         }
@@ -240,7 +256,7 @@ impl<'e> Communicator<'e> {
             truncated,
             ..
         } = outcome;
-        let source = self.membership.in_group(source);
+        let source = self.membership.in_group(source).0;
         if truncated {
             Err(Error::Truncated {
                 source,
@@ -258,7 +274,7 @@ impl<'e> Communicator<'e> {
         self,
         function: &'static str,
         span: Span,
-        dest: Rank,
+        dest: CommRank,
         tag: Tag,
         mode: Mode,
     ) -> Result<RequestId, Error> {
@@ -273,7 +289,7 @@ impl<'e> Communicator<'e> {
         self,
         function: &'static str,
         span: Span,
-        source: Option<Rank>,
+        source: Option<CommRank>,
         tag: Option<Tag>,
     ) -> Result<RequestId, Error> {
         let pattern = self.pattern(source, tag)?;
@@ -289,7 +305,7 @@ impl<'e> Communicator<'e> {
         self,
         function: &'static str,
         span: Span,
-        dest: Rank,
+        dest: CommRank,
         tag: Tag,
         mode: Mode,
     ) -> Result<(), Error> {
@@ -304,7 +320,7 @@ impl<'e> Communicator<'e> {
         self,
         function: &'static str,
         span: Span,
-        source: Option<Rank>,
+        source: Option<CommRank>,
         tag: Option<Tag>,
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag)?;
@@ -320,8 +336,8 @@ impl<'e> Communicator<'e> {
     pub(crate) fn sendrecv_span(
         self,
         function: &'static str,
-        (send, dest, send_tag): (Span, Rank, Tag),
-        (recv, source, recv_tag): (Span, Option<Rank>, Option<Tag>),
+        (send, dest, send_tag): (Span, CommRank, Tag),
+        (recv, source, recv_tag): (Span, Option<CommRank>, Option<Tag>),
     ) -> Result<Status, Error> {
         // Checked before anything starts, so that a mistake leaves nothing behind.
         let to = self.send_to(send, dest, send_tag, Mode::Standard)?;
@@ -343,7 +359,7 @@ impl<'e> Communicator<'e> {
     pub(crate) fn probe_span(
         self,
         function: &'static str,
-        source: Option<Rank>,
+        source: Option<CommRank>,
         tag: Option<Tag>,
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag)?;
@@ -357,7 +373,7 @@ impl<'e> Communicator<'e> {
     pub(crate) fn iprobe_span(
         self,
         function: &'static str,
-        source: Option<Rank>,
+        source: Option<CommRank>,
         tag: Option<Tag>,
     ) -> Result<Option<Status>, Error> {
         let pattern = self.pattern(source, tag)?;
@@ -375,7 +391,7 @@ impl<'e> Communicator<'e> {
 
     fn probed(self, found: Probed) -> Status {
         Status {
-            source: self.membership.in_group(found.envelope.source),
+            source: self.membership.in_group(found.envelope.source).0,
             tag: found.envelope.tag,
             bytes: found.length as usize,
         }
@@ -383,7 +399,7 @@ impl<'e> Communicator<'e> {
 }
 
 /// The rank and the size of the job.
-fn place(env: &dyn Env) -> (Rank, Rank) {
+fn place(env: &dyn Env) -> (Rank, u32) {
     let mut place = (0, 1);
     env.with(&mut |adi, _| place = (adi.rank(), adi.size()));
     place

@@ -4,7 +4,7 @@
 use core::fmt;
 
 use crate::NoMemory;
-use crate::device::envelope::{Rank, Tag};
+use crate::device::envelope::Tag;
 
 /// An error class of MPI. The discriminants are the values in `mpi.h`; an error code of this
 /// implementation is its class.
@@ -111,14 +111,14 @@ pub enum Error {
         /// The rank given.
         rank: i64,
         /// The communicator's size.
-        size: Rank,
+        size: u32,
     },
     /// A root that the communicator does not have.
     Root {
         /// The root given.
         root: i64,
         /// The communicator's size.
-        size: Rank,
+        size: u32,
     },
     /// A tag below 0.
     Tag {
@@ -145,7 +145,7 @@ pub enum Error {
     /// In a collective, another process gave a count that does not fit this one's.
     CountsDiffer {
         /// The process, by its rank in the communicator; what it sent may be of others, too.
-        rank: Rank,
+        rank: u32,
         /// Bytes that this process's count makes.
         expected: usize,
         /// Bytes that came; `None`: more than expected.
@@ -154,7 +154,7 @@ pub enum Error {
     /// The message was longer than the receive buffer: its beginning was received, the rest is lost.
     Truncated {
         /// Who sent the message.
-        source: Rank,
+        source: u32,
         /// Its tag.
         tag: Tag,
         /// Bytes of the receive buffer, all of them received.

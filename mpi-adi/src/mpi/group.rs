@@ -7,27 +7,27 @@ use crate::device::envelope::Rank;
 use crate::mpi::error::Error;
 
 /// A group under construction.
-pub(crate) struct Members(Vec<Rank>);
+pub(crate) struct Members<T>(Vec<T>);
 
-impl Members {
+impl<T: Copy + PartialEq> Members<T> {
     /// No members yet, with room for `most`. Fails with [`Error::NoRoom`].
-    pub fn with_room(most: usize) -> Result<Members, Error> {
+    pub fn with_room(most: usize) -> Result<Members<T>, Error> {
         let mut list = Vec::new();
         match list.try_reserve_exact(most) {
             Ok(()) => Ok(Members(list)),
             Err(_) => Err(Error::NoRoom {
-                bytes: most * size_of::<Rank>(),
+                bytes: most * size_of::<T>(),
             }),
         }
     }
 
     /// Adds processes that are not in the group.
-    pub fn append(&mut self, processes: impl Iterator<Item = Rank>) {
+    pub fn append(&mut self, processes: impl Iterator<Item = T>) {
         self.0.extend(processes);
     }
 
     /// Adds a process; false when it is in the group already.
-    pub fn add(&mut self, process: Rank) -> bool {
+    pub fn add(&mut self, process: T) -> bool {
         let is_new = !self.0.contains(&process);
         if is_new {
             self.0.push(process);
@@ -36,7 +36,7 @@ impl Members {
     }
 
     /// The finished group.
-    pub fn done(mut self) -> Vec<Rank> {
+    pub fn done(mut self) -> Vec<T> {
         self.0.shrink_to_fit();
         self.0
     }
@@ -87,7 +87,7 @@ pub(crate) fn compare(first: &[Rank], second: &[Rank]) -> Comparison {
 /// Those that the triplets (first, last, stride) name (section 6.3.2), each once. Fails with
 /// [`Error::Rank`] for one that the group of `size` does not have, or that is named twice, and with
 /// [`Error::Argument`] for a stride of 0.
-pub(crate) fn ranges(size: usize, triplets: &[[i32; 3]]) -> Result<Vec<Rank>, Error> {
+pub(crate) fn ranges(size: usize, triplets: &[[i32; 3]]) -> Result<Vec<u32>, Error> {
     let mut ranks = Members::with_room(size)?;
     for [first, last, stride] in triplets.iter().map(|t| t.map(i64::from)) {
         if stride == 0 {
@@ -105,7 +105,7 @@ pub(crate) fn ranges(size: usize, triplets: &[[i32; 3]]) -> Result<Vec<Rank>, Er
 }
 
 /// These ranks, checked as by [`ranges`].
-pub(crate) fn listed(size: usize, given: &[i32]) -> Result<Vec<Rank>, Error> {
+pub(crate) fn listed(size: usize, given: &[i32]) -> Result<Vec<u32>, Error> {
     let mut ranks = Members::with_room(given.len().min(size))?;
     for rank in given {
         add_rank(&mut ranks, size, i64::from(*rank))?;
@@ -113,14 +113,14 @@ pub(crate) fn listed(size: usize, given: &[i32]) -> Result<Vec<Rank>, Error> {
     Ok(ranks.done())
 }
 
-fn add_rank(ranks: &mut Members, size: usize, rank: i64) -> Result<(), Error> {
+fn add_rank(ranks: &mut Members<u32>, size: usize, rank: i64) -> Result<(), Error> {
     let wrong = Error::Rank {
         rank,
-        size: size as Rank,
+        size: size as u32,
     };
     let known = usize::try_from(rank).ok().filter(|rank| *rank < size);
     match known {
-        Some(rank) if ranks.add(rank as Rank) => Ok(()),
+        Some(rank) if ranks.add(rank as u32) => Ok(()),
         Some(_) => Err(Error::Argument {
             what: "a rank that is named twice",
         }),

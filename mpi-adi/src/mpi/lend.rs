@@ -5,10 +5,10 @@
 //! one promise of the carrier: if a call is left by unwinding (a panic on a host; a node does not unwind), the
 //! device is never driven again.
 
-use crate::device::envelope::{Rank, Tag};
+use crate::device::envelope::Tag;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
-use crate::mpi::comm::{Communicator, Status};
+use crate::mpi::comm::{CommRank, Communicator, Status};
 use crate::mpi::error::Error;
 
 /// The span of bytes that a blocking call reads.
@@ -35,7 +35,7 @@ impl Communicator<'_> {
         self,
         function: &'static str,
         bytes: &[u8],
-        dest: Rank,
+        dest: CommRank,
         tag: Tag,
         mode: Mode,
     ) -> Result<(), Error> {
@@ -49,7 +49,7 @@ impl Communicator<'_> {
         self,
         function: &'static str,
         bytes: &mut [u8],
-        source: Option<Rank>,
+        source: Option<CommRank>,
         tag: Option<Tag>,
     ) -> Result<Status, Error> {
         // SAFETY: the call is over, with all of its requests, before the slice is free again.
@@ -61,8 +61,8 @@ impl Communicator<'_> {
     pub(crate) fn sendrecv_bytes(
         self,
         function: &'static str,
-        (send, dest, send_tag): (&[u8], Rank, Tag),
-        (recv, source, recv_tag): (&mut [u8], Option<Rank>, Option<Tag>),
+        (send, dest, send_tag): (&[u8], CommRank, Tag),
+        (recv, source, recv_tag): (&mut [u8], Option<CommRank>, Option<Tag>),
     ) -> Result<Status, Error> {
         // SAFETY: the call is over, with all of its requests, before the slices are free again.
         let (send, recv) = unsafe { (reading(send), writing(recv)) };

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::device::envelope::{Context, Rank};
-use crate::mpi::comm::{Communicator, Membership, RankMap};
+use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap};
 use crate::mpi::context::{self, CONTEXTS};
 use crate::mpi::error::Error;
 use crate::mpi::op::Op;
@@ -153,17 +153,17 @@ impl<'e> Communicator<'e> {
         let rank = members
             .iter()
             .position(|rank| *rank == self.rank())
-            .unwrap_or(0) as Rank;
+            .unwrap_or(0) as u32;
         let membership = self.membership();
         members
             .iter_mut()
-            .for_each(|rank| *rank = membership.to_world(*rank));
+            .for_each(|rank| *rank = membership.to_world(CommRank(*rank)));
         members.shrink_to_fit();
         let membership = Membership {
             map: RankMap::All,
             context,
-            rank,
-            size: members.len() as Rank,
+            rank: CommRank(rank),
+            size: members.len() as u32,
         };
         Ok(Some(Made {
             membership,
@@ -175,7 +175,7 @@ impl<'e> Communicator<'e> {
     /// where this process is not among them. Other processes may give other lists that have none of these
     /// in them. Blocks until all processes have called it. Fails as [`Communicator::duplicate`].
     pub(crate) fn make_of(self, members: Vec<Rank>) -> Result<Option<Made>, Error> {
-        let own = self.membership().to_world(self.rank());
+        let own = self.membership().to_world(self.own_rank());
         let context = self.agree_on_context()?;
         let Some(rank) = members.iter().position(|member| *member == own) else {
             return Ok(None);
@@ -184,8 +184,8 @@ impl<'e> Communicator<'e> {
         let membership = Membership {
             map: RankMap::All,
             context,
-            rank: rank as Rank,
-            size: members.len() as Rank,
+            rank: CommRank(rank as u32),
+            size: members.len() as u32,
         };
         Ok(Some(Made {
             membership,

@@ -27,11 +27,11 @@
 use bytemuck::{cast_slice, cast_slice_mut};
 
 use crate::coll;
-use crate::device::envelope::{Rank, Tag};
+use crate::device::envelope::Tag;
 use crate::device::kernel::{AbortReason, CallNote};
 use crate::device::request::Mode;
 use crate::mpi::call::block_on;
-use crate::mpi::comm::{Communicator, Status};
+use crate::mpi::comm::{CommRank, Communicator, Status};
 use crate::mpi::datatype::Datatype;
 use crate::mpi::error::Error;
 use crate::mpi::op::Op;
@@ -102,20 +102,20 @@ pub enum Source {
     /// All ranks (MPI_ANY_SOURCE).
     Any,
     /// This rank.
-    Rank(Rank),
+    Rank(u32),
 }
 
 impl Source {
-    pub(crate) fn rank(self) -> Option<Rank> {
+    pub(crate) fn rank(self) -> Option<CommRank> {
         match self {
             Source::Any => None,
-            Source::Rank(rank) => Some(rank),
+            Source::Rank(rank) => Some(CommRank(rank)),
         }
     }
 }
 
-impl From<Rank> for Source {
-    fn from(rank: Rank) -> Self {
+impl From<u32> for Source {
+    fn from(rank: u32) -> Self {
         Source::Rank(rank)
     }
 }
@@ -158,13 +158,25 @@ impl Status {
 impl Communicator<'_> {
     /// Sends `data`; blocks until it may be changed again, which may be before it is received (MPI_Send).
     /// Fails with [`Error::Rank`], [`Error::Tag`], [`Error::TooLong`] or [`Error::NoMemory`].
-    pub fn send<T: Datatype>(&self, data: &[T], dest: Rank, tag: Tag) -> Result<(), Error> {
-        self.send_bytes("MPI_Send", cast_slice(data), dest, tag, Mode::Standard)
+    pub fn send<T: Datatype>(&self, data: &[T], dest: u32, tag: Tag) -> Result<(), Error> {
+        self.send_bytes(
+            "MPI_Send",
+            cast_slice(data),
+            CommRank(dest),
+            tag,
+            Mode::Standard,
+        )
     }
 
     /// Sends `data`; blocks until a receive has matched it (MPI_Ssend). Fails as [`Communicator::send`].
-    pub fn ssend<T: Datatype>(&self, data: &[T], dest: Rank, tag: Tag) -> Result<(), Error> {
-        self.send_bytes("MPI_Ssend", cast_slice(data), dest, tag, Mode::Synchronous)
+    pub fn ssend<T: Datatype>(&self, data: &[T], dest: u32, tag: Tag) -> Result<(), Error> {
+        self.send_bytes(
+            "MPI_Ssend",
+            cast_slice(data),
+            CommRank(dest),
+            tag,
+            Mode::Synchronous,
+        )
     }
 
     /// Receives a message from `source` with `tag`, either of which may be a wildcard; blocks until it is
@@ -190,7 +202,7 @@ impl Communicator<'_> {
     pub fn sendrecv<T: Datatype, U: Datatype>(
         &self,
         data: &[T],
-        dest: Rank,
+        dest: u32,
         send_tag: Tag,
         buffer: &mut [U],
         source: impl Into<Source>,
@@ -198,7 +210,7 @@ impl Communicator<'_> {
     ) -> Result<Status, Error> {
         self.sendrecv_bytes(
             "MPI_Sendrecv",
-            (cast_slice(data), dest, send_tag),
+            (cast_slice(data), CommRank(dest), send_tag),
             (
                 cast_slice_mut(buffer),
                 source.into().rank(),
@@ -239,8 +251,8 @@ impl Communicator<'_> {
 
     /// Gives `root`'s data to all processes (MPI_Bcast). Fails with [`Error::Root`], and with
     /// [`Error::CountsDiffer`] where the slice is not as long as the root's.
-    pub fn bcast<T: Datatype>(&self, data: &mut [T], root: Rank) -> Result<(), Error> {
-        self.bcast_bytes(cast_slice_mut(data), root)
+    pub fn bcast<T: Datatype>(&self, data: &mut [T], root: u32) -> Result<(), Error> {
+        self.bcast_bytes(cast_slice_mut(data), CommRank(root))
     }
 
     /// Combines all processes' `data`, place by place, into `result` at `root` (MPI_Reduce); the others give
@@ -252,7 +264,7 @@ impl Communicator<'_> {
         data: &[T],
         result: Option<&mut [T]>,
         op: Op,
-        root: Rank,
+        root: u32,
     ) -> Result<(), Error> {
         if self.rank() == root {
             same_length(
@@ -260,7 +272,7 @@ impl Communicator<'_> {
                 result.as_ref().map_or(0, |result| size_of_val(*result)),
             )?;
         }
-        self.reduce_slices(data, result, op, root)
+        self.reduce_slices(data, result, op, CommRank(root))
     }
 
     /// Combines all processes' `data`, place by place, into every process's `result` (MPI_Allreduce), as
@@ -279,11 +291,11 @@ impl Communicator<'_> {
     /// Collects all processes' `data`, in the order of the ranks, into `all` at `root` (MPI_Gather); at the
     /// others `all` may be empty. Fails with [`Error::Root`], and [`Error::Lengths`] when `all` at the root
     /// is not `size` times as long as `data`.
-    pub fn gather<T: Datatype>(&self, data: &[T], all: &mut [T], root: Rank) -> Result<(), Error> {
+    pub fn gather<T: Datatype>(&self, data: &[T], all: &mut [T], root: u32) -> Result<(), Error> {
         if self.rank() == root {
             same_length(size_of_val(data) * self.size() as usize, size_of_val(all))?;
         }
-        self.gather_bytes(cast_slice(data), cast_slice_mut(all), root)
+        self.gather_bytes(cast_slice(data), cast_slice_mut(all), CommRank(root))
     }
 
     /// As [`Communicator::gather`], to all processes (MPI_Allgather).
@@ -295,11 +307,11 @@ impl Communicator<'_> {
     /// Gives each rank its part of `root`'s `all` (MPI_Scatter); at the others `all` may be empty. Fails
     /// with [`Error::Root`], and [`Error::Lengths`] when `all` at the root is not `size` times as long as
     /// `part`.
-    pub fn scatter<T: Datatype>(&self, all: &[T], part: &mut [T], root: Rank) -> Result<(), Error> {
+    pub fn scatter<T: Datatype>(&self, all: &[T], part: &mut [T], root: u32) -> Result<(), Error> {
         if self.rank() == root {
             same_length(size_of_val(part) * self.size() as usize, size_of_val(all))?;
         }
-        self.scatter_bytes(cast_slice(all), cast_slice_mut(part), root)
+        self.scatter_bytes(cast_slice(all), cast_slice_mut(part), CommRank(root))
     }
 }
 

@@ -15,12 +15,12 @@ use core::ptr::NonNull;
 use bytemuck::cast_slice;
 
 use crate::NoMemory;
-use crate::device::envelope::{Rank, Tag};
+use crate::device::envelope::Tag;
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::{Mode, RequestId};
 use crate::mpi::call::immediate;
-use crate::mpi::comm::{Communicator, Status, wait, wait_cancelled};
+use crate::mpi::comm::{CommRank, Communicator, Status, wait, wait_cancelled};
 use crate::mpi::datatype::Datatype;
 use crate::mpi::error::Error;
 
@@ -132,7 +132,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn isend<T: Datatype>(
         &'scope self,
         data: &'scope [T],
-        dest: Rank,
+        dest: u32,
         tag: Tag,
     ) -> Result<SendRequest<'scope, 'env>, Error> {
         self.start_send("MPI_Isend", cast_slice(data), dest, tag, Mode::Standard)
@@ -142,7 +142,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn issend<T: Datatype>(
         &'scope self,
         data: &'scope [T],
-        dest: Rank,
+        dest: u32,
         tag: Tag,
     ) -> Result<SendRequest<'scope, 'env>, Error> {
         self.start_send("MPI_Issend", cast_slice(data), dest, tag, Mode::Synchronous)
@@ -152,7 +152,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         function: &'static str,
         bytes: &'scope [u8],
-        dest: Rank,
+        dest: u32,
         tag: Tag,
         mode: Mode,
     ) -> Result<SendRequest<'scope, 'env>, Error> {
@@ -161,7 +161,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         // SAFETY: `bytes` is borrowed for the scope, and `Scope::finish` waits for the request before the
         // scope is over; `Communicator::scope` leaves only through it, or by unwinding (see the module).
         let span = unsafe { Span::new(bytes.as_ptr(), bytes.len()) };
-        let id = self.comm.start_send(function, span, dest, tag, mode)?;
+        let id = self
+            .comm
+            .start_send(function, span, CommRank(dest), tag, mode)?;
         Ok(SendRequest {
             scope: self,
             id,

@@ -20,12 +20,12 @@
 #[allow(unsafe_code)]
 mod slices;
 
-use crate::device::envelope::{Rank, Tag};
+use crate::device::envelope::Tag;
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::call::block_on;
-use crate::mpi::comm::{Communicator, Status};
+use crate::mpi::comm::{CommRank, Communicator, Status};
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
 use crate::mpi::op::Op;
@@ -79,8 +79,8 @@ pub(crate) fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<
         let from = (rank + size - distance) % size;
         comm.sendrecv_span(
             function,
-            (Span::EMPTY, to, BARRIER),
-            (Span::EMPTY, Some(from), Some(BARRIER)),
+            (Span::EMPTY, CommRank(to), BARRIER),
+            (Span::EMPTY, Some(CommRank(from)), Some(BARRIER)),
         )?;
         distance *= 2;
     }
@@ -115,13 +115,13 @@ pub(crate) fn bcast(
     comm: Communicator<'_>,
     function: &'static str,
     span: Span,
-    root: Rank,
+    root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
     let comm = comm.for_collectives();
     let size = comm.size();
-    let relative = (comm.rank() + size - root) % size;
-    let absolute = |relative: Rank| (relative + root) % size;
+    let relative = (comm.rank() + size - root.0) % size;
+    let absolute = |relative: u32| CommRank((relative + root.0) % size);
     // The parent differs from us in our lowest set bit; the children in the bits below it.
     let mut bit = 1;
     while bit < size && relative & bit == 0 {
@@ -143,7 +143,7 @@ fn send(
     comm: Communicator<'_>,
     function: &'static str,
     span: Span,
-    dest: Rank,
+    dest: CommRank,
     tag: Tag,
 ) -> Result<(), Error> {
     comm.send_span(function, span, dest, tag, Mode::Standard)
@@ -154,7 +154,7 @@ fn receive(
     comm: Communicator<'_>,
     function: &'static str,
     span: Span,
-    source: Rank,
+    source: CommRank,
     tag: Tag,
 ) -> Result<(), Error> {
     let result = comm.recv_span(function, span, Some(source), Some(tag));
@@ -259,7 +259,8 @@ fn to_rank_0(
         let mut bit = 1;
         while bit < size && rank & bit == 0 {
             if rank + bit < size {
-                let result = comm.recv_bytes(function, incoming, Some(rank + bit), Some(REDUCE));
+                let result =
+                    comm.recv_bytes(function, incoming, Some(CommRank(rank + bit)), Some(REDUCE));
                 exactly(bytes, result)?;
                 // What comes is of higher ranks: it stands on the right, and so does the result.
                 combine(gathered, incoming);
@@ -270,7 +271,13 @@ fn to_rank_0(
         if rank == 0 {
             finish(offset, gathered)?;
         } else {
-            comm.send_bytes(function, gathered, rank - bit, REDUCE, Mode::Standard)?;
+            comm.send_bytes(
+                function,
+                gathered,
+                CommRank(rank - bit),
+                REDUCE,
+                Mode::Standard,
+            )?;
         }
         offset += bytes;
     }
@@ -286,20 +293,20 @@ pub(crate) fn reduce(
     result: Span,
     element: usize,
     combine: &mut Combine<'_>,
-    root: Rank,
+    root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
     let comm = comm.for_collectives();
-    if comm.rank() == root {
+    if comm.own_rank() == root {
         same_length(data.len(), result.len())?;
     }
-    if root == 0 {
+    if root == CommRank(0) {
         return to_rank_0(comm, function, data, element, combine, |offset, bytes| {
             write(comm, result, offset, bytes);
             Ok(())
         });
     }
-    if comm.rank() != root {
+    if comm.own_rank() != root {
         return to_rank_0(comm, function, data, element, combine, |_, bytes| {
             comm.send_bytes(function, bytes, root, REDUCE, Mode::Standard)
         });
@@ -317,7 +324,13 @@ pub(crate) fn reduce(
             combine,
             |_, _| Ok(()),
         )?;
-        receive(comm, function, result.part(offset, bytes), 0, REDUCE)?;
+        receive(
+            comm,
+            function,
+            result.part(offset, bytes),
+            CommRank(0),
+            REDUCE,
+        )?;
         offset += bytes;
     }
     Ok(())
@@ -333,8 +346,8 @@ pub(crate) fn allreduce(
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
-    reduce(comm, function, data, result, element, combine, 0)?;
-    bcast(comm, function, result, 0)
+    reduce(comm, function, data, result, element, combine, CommRank(0))?;
+    bcast(comm, function, result, CommRank(0))
 }
 
 /// Combines all processes' data; each rank gets the result of its own `part`, into `result`. Where `result` is
@@ -343,13 +356,13 @@ pub(crate) fn allreduce(
 pub(crate) fn reduce_scatter(
     comm: Communicator<'_>,
     function: &'static str,
-    part: &dyn Fn(Rank) -> Span,
+    part: &dyn Fn(CommRank) -> Span,
     (place, result): (Span, Span),
     element: usize,
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
-    same_length(part(comm.rank()).len(), result.len())?;
-    for root in 0..comm.size() {
+    same_length(part(comm.own_rank()).len(), result.len())?;
+    for root in comm.membership().ranks() {
         reduce(comm, function, part(root), place, element, combine, root)?;
     }
     copy(comm, place, result)
@@ -361,16 +374,17 @@ pub(crate) fn gather(
     comm: Communicator<'_>,
     function: &'static str,
     data: Span,
-    place: &dyn Fn(Rank) -> Span,
-    root: Rank,
+    place: &dyn Fn(CommRank) -> Span,
+    root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
     let comm = comm.for_collectives();
-    if comm.rank() != root {
+    if comm.own_rank() != root {
         return send(comm, function, data, root, GATHER);
     }
     copy(comm, data, place(root))?;
-    (0..comm.size())
+    comm.membership()
+        .ranks()
         .filter(|rank| *rank != root)
         .try_for_each(|rank| receive(comm, function, place(rank), rank, GATHER))
 }
@@ -380,16 +394,17 @@ pub(crate) fn gather(
 pub(crate) fn scatter(
     comm: Communicator<'_>,
     function: &'static str,
-    part: &dyn Fn(Rank) -> Span,
+    part: &dyn Fn(CommRank) -> Span,
     result: Span,
-    root: Rank,
+    root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
     let comm = comm.for_collectives();
-    if comm.rank() != root {
+    if comm.own_rank() != root {
         return receive(comm, function, result, root, SCATTER);
     }
-    (0..comm.size())
+    comm.membership()
+        .ranks()
         .filter(|rank| *rank != root)
         .try_for_each(|rank| send(comm, function, part(rank), rank, SCATTER))?;
     copy(comm, part(root), result)
@@ -400,15 +415,18 @@ pub(crate) fn allgather(
     comm: Communicator<'_>,
     function: &'static str,
     data: Span,
-    place: &dyn Fn(Rank) -> Span,
+    place: &dyn Fn(CommRank) -> Span,
 ) -> Result<(), Error> {
     let comm = comm.for_collectives();
     let (rank, size) = (comm.rank(), comm.size());
-    copy(comm, data, place(rank))?;
-    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+    copy(comm, data, place(CommRank(rank)))?;
+    let (right, left) = (
+        CommRank((rank + 1) % size),
+        CommRank((rank + size - 1) % size),
+    );
     for step in 1..size {
-        let given = place((rank + size - (step - 1)) % size);
-        let taken = place((rank + size - step) % size);
+        let given = place(CommRank((rank + size - (step - 1)) % size));
+        let taken = place(CommRank((rank + size - step) % size));
         exchange(comm, function, (given, right), (taken, left), ALLGATHER)?;
     }
     Ok(())
@@ -417,8 +435,8 @@ pub(crate) fn allgather(
 fn exchange(
     comm: Communicator<'_>,
     function: &'static str,
-    (given, to): (Span, Rank),
-    (taken, from): (Span, Rank),
+    (given, to): (Span, CommRank),
+    (taken, from): (Span, CommRank),
     tag: Tag,
 ) -> Result<(), Error> {
     let result = comm.sendrecv_span(function, (given, to, tag), (taken, Some(from), Some(tag)));
@@ -429,15 +447,15 @@ fn exchange(
 pub(crate) fn alltoall(
     comm: Communicator<'_>,
     function: &'static str,
-    part: &dyn Fn(Rank) -> Span,
-    place: &dyn Fn(Rank) -> Span,
+    part: &dyn Fn(CommRank) -> Span,
+    place: &dyn Fn(CommRank) -> Span,
 ) -> Result<(), Error> {
     let comm = comm.for_collectives();
     let (rank, size) = (comm.rank(), comm.size());
-    copy(comm, part(rank), place(rank))?;
+    copy(comm, part(comm.own_rank()), place(comm.own_rank()))?;
     for distance in 1..size {
-        let to = (rank + distance) % size;
-        let from = (rank + size - distance) % size;
+        let to = CommRank((rank + distance) % size);
+        let from = CommRank((rank + size - distance) % size);
         exchange(
             comm,
             function,
@@ -454,15 +472,15 @@ pub(crate) fn alltoall(
 pub(crate) fn alltoall_in_place(
     comm: Communicator<'_>,
     function: &'static str,
-    place: &dyn Fn(Rank) -> Span,
+    place: &dyn Fn(CommRank) -> Span,
 ) -> Result<(), Error> {
     let comm = comm.for_collectives();
     let (rank, size) = (comm.rank(), comm.size());
     let (mut given, mut taken) = (Segment::ZERO, Segment::ZERO);
     // In each round every process has one partner (or itself): two ranks whose sum is the round's number.
     for round in 0..size {
-        let peer = (round + size - rank) % size;
-        if peer == rank {
+        let peer = CommRank((round + size - rank) % size);
+        if peer == comm.own_rank() {
             continue;
         }
         let span = place(peer);
@@ -504,12 +522,12 @@ pub(crate) fn scan(
         let (before, upto) = (&mut before.0[..bytes], &mut upto.0[..bytes]);
         read(comm, data, offset, upto);
         if rank > 0 {
-            let result = comm.recv_bytes(function, before, Some(rank - 1), Some(SCAN));
+            let result = comm.recv_bytes(function, before, Some(CommRank(rank - 1)), Some(SCAN));
             exactly(bytes, result)?;
             combine(before, upto);
         }
         if rank + 1 < size {
-            comm.send_bytes(function, upto, rank + 1, SCAN, Mode::Standard)?;
+            comm.send_bytes(function, upto, CommRank(rank + 1), SCAN, Mode::Standard)?;
         }
         if inclusive {
             write(comm, result, offset, upto);

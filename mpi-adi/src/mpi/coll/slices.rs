@@ -2,17 +2,16 @@
 
 use bytemuck::{cast_slice, cast_slice_mut};
 
-use crate::device::envelope::Rank;
 use crate::device::memory::Span;
 use crate::mpi::coll;
-use crate::mpi::comm::Communicator;
+use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::datatype::Datatype;
 use crate::mpi::error::Error;
 use crate::mpi::lend::{reading, writing};
 use crate::mpi::op::Op;
 
 impl Communicator<'_> {
-    pub(crate) fn bcast_bytes(self, bytes: &mut [u8], root: Rank) -> Result<(), Error> {
+    pub(crate) fn bcast_bytes(self, bytes: &mut [u8], root: CommRank) -> Result<(), Error> {
         // SAFETY: the call is over, with all of its requests, before the slice is free again.
         let span = unsafe { writing(bytes) };
         coll::bcast(self, "MPI_Bcast", span, root)
@@ -23,7 +22,7 @@ impl Communicator<'_> {
         send: &[T],
         recv: Option<&mut [T]>,
         op: Op,
-        root: Rank,
+        root: CommRank,
     ) -> Result<(), Error> {
         // SAFETY: the call is over, with all of its requests, before the slices are free again.
         let (send, recv) = unsafe {
@@ -65,7 +64,7 @@ impl Communicator<'_> {
         self,
         send: &[u8],
         recv: &mut [u8],
-        root: Rank,
+        root: CommRank,
     ) -> Result<(), Error> {
         let each = send.len();
         // SAFETY: the call is over, with all of its requests, before the slices are free again.
@@ -74,7 +73,7 @@ impl Communicator<'_> {
             self,
             "MPI_Gather",
             send,
-            &|rank| recv.part(rank as usize * each, each),
+            &|rank| recv.part(rank.0 as usize * each, each),
             root,
         )
     }
@@ -84,7 +83,7 @@ impl Communicator<'_> {
         // SAFETY: the call is over, with all of its requests, before the slices are free again.
         let (send, recv) = unsafe { (reading(send), writing(recv)) };
         coll::allgather(self, "MPI_Allgather", send, &|rank| {
-            recv.part(rank as usize * each, each)
+            recv.part(rank.0 as usize * each, each)
         })
     }
 
@@ -92,7 +91,7 @@ impl Communicator<'_> {
         self,
         send: &[u8],
         recv: &mut [u8],
-        root: Rank,
+        root: CommRank,
     ) -> Result<(), Error> {
         let each = recv.len();
         // SAFETY: the call is over, with all of its requests, before the slices are free again.
@@ -100,7 +99,7 @@ impl Communicator<'_> {
         coll::scatter(
             self,
             "MPI_Scatter",
-            &|rank| send.part(rank as usize * each, each),
+            &|rank| send.part(rank.0 as usize * each, each),
             recv,
             root,
         )
