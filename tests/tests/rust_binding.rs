@@ -320,19 +320,21 @@ fn a_sum_has_the_same_bits_at_every_root_and_under_every_seed() {
 
 #[test]
 fn processes_that_disagree_on_a_length_are_told_so() {
-    let job = Cluster::new([2, 1, 1]).run(|node| {
-        let world = Mpi::new(node).world();
-        let mut data = vec![0u8; if world.rank() == 0 { 3 } else { 5 }];
-        match world.bcast(&mut data, 0) {
-            Ok(()) => 0,
-            Err(Error::Lengths {
+    for (root, given) in [(3, Some(3)), (7, None)] {
+        let job = Cluster::new([2, 1, 1]).run(|node| {
+            let world = Mpi::new(node).world();
+            let mut data = vec![0u8; if world.rank() == 0 { root } else { 5 }];
+            let ended = world.bcast(&mut data, 0);
+            let differ = Err(Error::CountsDiffer {
+                rank: 0,
                 expected: 5,
-                given: 3,
-            }) => 1,
-            Err(_) => 2,
-        }
-    });
-    assert_eq!(job, Ok(vec![0, 1]));
+                given,
+            });
+            let expected = if world.rank() == 0 { Ok(()) } else { differ };
+            i32::from(ended != expected)
+        });
+        assert_eq!(job, Ok(vec![0; 2]), "{root} bytes at the root");
+    }
 }
 
 /// Nobody leaves the n-th barrier before everybody has entered it, on tori and meshes, however unequal the

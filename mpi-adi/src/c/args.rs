@@ -1,9 +1,10 @@
 //! C's arguments, checked and turned into Rust's.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 
-use super::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
-use super::{BINDING, MPI_Status, USER_OPS};
+use super::binding::{BINDING, USER_OPS};
+use super::types::MPI_Status;
+use super::types::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use crate::device::envelope::Tag;
 use crate::device::memory::{MODEL_KEYS, Span};
 use crate::mpi::comm::{CommRank, Communicator, Status};
@@ -304,7 +305,7 @@ pub fn user_op_handle(index: usize) -> c_int {
 /// # Safety
 /// A `from` that is not null points to a string.
 pub unsafe fn string<'a>(
-    from: *const core::ffi::c_char,
+    from: *const c_char,
     room: usize,
     name: &'static str,
 ) -> Result<alloc::borrow::Cow<'a, str>, Error> {
@@ -324,7 +325,7 @@ pub unsafe fn string<'a>(
 ///
 /// # Safety
 /// A `to` that is not null has room for `room` bytes.
-pub unsafe fn text(to: *mut core::ffi::c_char, room: usize, text: &str) -> Result<c_int, Error> {
+pub unsafe fn text(to: *mut c_char, room: usize, text: &str) -> Result<c_int, Error> {
     if to.is_null() {
         return Err(Error::NullArgument { name: "the string" });
     }
@@ -336,4 +337,67 @@ pub unsafe fn text(to: *mut core::ffi::c_char, room: usize, text: &str) -> Resul
         to.cast::<u8>().add(bytes.len()).write(0);
     }
     Ok(bytes.len() as c_int)
+}
+
+/// # Safety
+/// `to` has room for `room` bytes, and `length` is as for [`out`].
+pub unsafe fn put_text(
+    to: *mut c_char,
+    room: usize,
+    text: &str,
+    length: *mut c_int,
+) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let length = unsafe { out(length, "resultlen") }?;
+    // SAFETY: the caller's promise.
+    *length = unsafe { self::text(to, room, text) }?;
+    Ok(())
+}
+
+/// The arguments of a send.
+#[derive(Clone, Copy)]
+pub struct Send {
+    pub span: Span,
+    pub dest: Peer<CommRank>,
+    pub tag: Tag,
+}
+
+/// # Safety
+/// As for [`buffer`].
+pub unsafe fn send_args(
+    comm: &Communicator<'_>,
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+) -> Result<Send, Error> {
+    // SAFETY: the caller's promise.
+    let span = unsafe { buffer(buf, count, datatype) }?;
+    let (dest, tag) = (destination(comm, dest)?, self::tag(tag)?);
+    Ok(Send { span, dest, tag })
+}
+
+/// The arguments of a receive.
+#[derive(Clone, Copy)]
+pub struct Receive {
+    pub span: Span,
+    pub source: Peer<Option<CommRank>>,
+    pub tag: Option<Tag>,
+}
+
+/// # Safety
+/// As for [`buffer`].
+pub unsafe fn recv_args(
+    comm: &Communicator<'_>,
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    source: c_int,
+    tag: c_int,
+) -> Result<Receive, Error> {
+    // SAFETY: the caller's promise.
+    let span = unsafe { buffer(buf, count, datatype) }?;
+    let (source, tag) = (self::source(comm, source)?, any_tag(tag)?);
+    Ok(Receive { span, source, tag })
 }

@@ -12,10 +12,10 @@ use core::ffi::{c_int, c_void};
 
 use spin::Mutex;
 
-use super::args::{self, Peer};
-use super::completion::SEND_COMPLETE;
-use super::point_to_point::send_args;
-use super::{env, on_comm, on_process};
+use super::args::{self, Peer, send_args};
+use super::binding::env;
+use super::report::{on_comm, on_process};
+use super::requests::SEND_COMPLETE;
 use crate::device::envelope::Tag;
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;

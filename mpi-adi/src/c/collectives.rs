@@ -11,7 +11,8 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 
 use super::args::{self, Operation, UserFunction};
-use super::{BINDING, USER_OPS, on_comm, on_process};
+use super::binding::{BINDING, USER_OPS};
+use super::report::{on_comm, on_process};
 use crate::device::memory::Span;
 use crate::mpi::coll::{self, Combine};
 use crate::mpi::comm::{CommRank, Communicator};
@@ -708,7 +709,7 @@ pub unsafe extern "C" fn MPI_Op_free(op: *mut c_int) -> c_int {
         if BINDING.ops[index].swap(0, Ordering::Relaxed) == 0 {
             return Err(wrong);
         }
-        *op = super::constants::MPI_OP_NULL;
+        *op = super::types::constants::MPI_OP_NULL;
         Ok(())
     })
 }

@@ -11,150 +11,17 @@
 use core::ffi::c_int;
 
 use super::args;
-use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
-use super::{Blame, MPI_Status, code, communicators, end, end_under, env, on_process, persistent};
-use crate::Adi;
-use crate::device::envelope::Context;
+use super::binding::env;
+use super::report::{end, end_under, on_process};
+use super::requests::{
+    Completed, Named, forget, free_persistent, named, note_of, peek, try_complete,
+};
+use super::types::MPI_Status;
+use super::types::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use crate::device::kernel::CallNote;
-use crate::device::request::RequestId;
 use crate::mpi::call::{block_on, look};
-use crate::mpi::error::{Class, Error};
+use crate::mpi::error::Error;
 use crate::mpi::process::Env;
-
-/// The request of a send to MPI_PROC_NULL, or of a buffered one: complete from the start.
-pub(super) const SEND_COMPLETE: c_int = 0x2c00_0001;
-/// The request of a receive from MPI_PROC_NULL: complete from the start.
-pub(super) const RECEIVED_FROM_PROC_NULL: c_int = 0x2c00_0002;
-
-/// A request's handle: the complement of its name, so that it is negative and never MPI_REQUEST_NULL.
-fn handle(id: RequestId) -> c_int {
-    !id.0 as c_int
-}
-
-/// The handle of a request that was started on `comm`.
-pub(super) fn started(comm: c_int, id: RequestId) -> c_int {
-    communicators::request_started(comm);
-    handle(id)
-}
-
-/// As [`started`], by the communicator's context.
-pub(super) fn started_in(context: Context, id: RequestId) -> c_int {
-    communicators::request_started_in(context);
-    handle(id)
-}
-
-/// What a handle names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Named {
-    /// Nothing that is under way: MPI_REQUEST_NULL, or a persistent request that has not been started.
-    Inactive,
-    /// A request that was complete from the start, with this status.
-    Complete(MPI_Status),
-    /// A request of the device.
-    Live(RequestId),
-}
-
-pub(super) fn named(adi: &Adi, handle: c_int) -> Result<Named, Error> {
-    match persistent::active(handle).unwrap_or(handle) {
-        MPI_REQUEST_NULL => Ok(Named::Inactive),
-        SEND_COMPLETE => Ok(Named::Complete(MPI_Status::EMPTY)),
-        RECEIVED_FROM_PROC_NULL => Ok(Named::Complete(MPI_Status::PROC_NULL)),
-        active => {
-            let id = RequestId(!active as u32);
-            if active < 0 && adi.knows(id) {
-                Ok(Named::Live(id))
-            } else {
-                Err(Error::Request { handle })
-            }
-        }
-    }
-}
-
-/// A request that has completed: its status, and its error with its communicator's error handler.
-pub(super) struct Completed {
-    pub status: MPI_Status,
-    pub error: Option<(Blame, Error)>,
-}
-
-impl Completed {
-    /// The status as calls that complete several requests give it, MPI_ERROR included.
-    pub fn full_status(&self) -> MPI_Status {
-        let error = self
-            .error
-            .as_ref()
-            .map_or(Class::Success, |(_, error)| error.class());
-        MPI_Status {
-            MPI_ERROR: code(error),
-            ..self.status
-        }
-    }
-}
-
-/// The request of this handle is over: a persistent one is inactive again, of others the handle is reset.
-fn reset(handle: &mut c_int) {
-    if !persistent::deactivate(*handle) {
-        *handle = MPI_REQUEST_NULL;
-    }
-}
-
-/// If the request that `handle` names is complete, frees it and resets the handle. What is inactive is
-/// complete, with the empty status.
-pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
-    let completed = peek(adi, *handle)?;
-    if completed.is_some() {
-        if let Named::Live(id) = named(adi, *handle)? {
-            forget(adi, id);
-        }
-        reset(handle);
-    }
-    Ok(completed)
-}
-
-/// Gives a request up, finished or not, and tells its communicator.
-fn forget(adi: &mut Adi, id: RequestId) {
-    let context = adi.requests().get(id).map_or(0, |request| request.context);
-    adi.forget(id);
-    communicators::request_completed(context);
-}
-
-/// How the request that `handle` names has ended, if it has; leaves everything as it is.
-fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error> {
-    let id = match named(adi, handle)? {
-        Named::Inactive => {
-            return Ok(Some(Completed {
-                status: MPI_Status::EMPTY,
-                error: None,
-            }));
-        }
-        Named::Complete(status) => {
-            return Ok(Some(Completed {
-                status,
-                error: None,
-            }));
-        }
-        Named::Live(id) => id,
-    };
-    let context = adi.requests().get(id).map_or(0, |request| request.context);
-    let Some(outcome) = adi.peek(id) else {
-        return Ok(None);
-    };
-    let owner = communicators::owner(context);
-    let (source, tag, bytes) = (owner.rank(outcome.source).0, outcome.tag, outcome.bytes);
-    let mut status = MPI_Status::EMPTY;
-    let mut error = None;
-    if outcome.cancelled {
-        status.midplane_cancelled = 1;
-    } else {
-        status.MPI_SOURCE = source as c_int;
-        status.MPI_TAG = tag;
-        status.midplane_bytes = bytes as core::ffi::c_longlong;
-        if outcome.truncated {
-            let room = bytes;
-            error = Some((owner.blame, Error::Truncated { source, tag, room }));
-        }
-    }
-    Ok(Some(Completed { status, error }))
-}
 
 /// The note of a call that waits for the request of this handle.
 fn note(env: &dyn Env, function: &'static str, handle: c_int) -> CallNote {
@@ -163,24 +30,11 @@ fn note(env: &dyn Env, function: &'static str, handle: c_int) -> CallNote {
         if let Ok(Named::Live(id)) = named(adi, handle)
             && let Some(request) = adi.requests().get(id)
         {
-            note.peer = Some(
-                request
-                    .peer
-                    .map_or(super::constants::MPI_ANY_SOURCE, |rank| rank as i32),
-            );
-            note.tag = Some(request.tag.unwrap_or(super::constants::MPI_ANY_TAG));
+            note.peer = Some(request.peer.map_or(MPI_ANY_SOURCE, |rank| rank as i32));
+            note.tag = Some(request.tag.unwrap_or(MPI_ANY_TAG));
         }
     });
     note
-}
-
-/// The note of a call that names no peer.
-pub(super) const fn note_of(function: &'static str) -> CallNote {
-    CallNote {
-        function,
-        peer: None,
-        tag: None,
-    }
 }
 
 pub(super) fn wait_one(
@@ -289,7 +143,7 @@ pub unsafe extern "C" fn MPI_Request_free(request: *mut c_int) -> c_int {
             };
         });
         result?;
-        persistent::free(*request);
+        free_persistent(*request);
         *request = MPI_REQUEST_NULL;
         Ok(())
     })

@@ -11,9 +11,10 @@ use core::ffi::{c_char, c_double, c_int, c_void};
 use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
-use super::args;
-use super::constants::*;
-use super::{BINDING, Phase, any_env, end, on_process, phase, set_phase};
+use super::args::{self, put_text};
+use super::binding::{BINDING, Phase, any_env, phase, set_phase};
+use super::report::{early, on_process};
+use super::types::constants::*;
 use crate::device::kernel::AbortReason;
 use crate::mpi::error::Error;
 use crate::rust::api::Mpi;
@@ -26,11 +27,6 @@ const LIBRARY: &str = concat!(
     ", a part of MPI 3.1"
 );
 
-/// A result of a call that may come before MPI_Init: such a call has no handler but the fatal one.
-pub(super) fn early(function: &'static str, result: Result<(), Error>) -> c_int {
-    end(function, MPI_COMM_WORLD, result)
-}
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
     early("MPI_Init", init(MPI_THREAD_SINGLE))
@@ -39,7 +35,7 @@ pub unsafe extern "C" fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_cha
 fn init(level: c_int) -> Result<(), Error> {
     match phase() {
         Phase::Before => {
-            super::communicators::note_membership(any_env()?);
+            super::comm_objects::note_membership(any_env()?);
             BINDING.thread_level.store(level, Ordering::Relaxed);
             set_phase(Phase::Running);
             Ok(())
@@ -157,21 +153,6 @@ pub unsafe extern "C" fn MPI_Get_library_version(
         // SAFETY: the standard's promise about both.
         unsafe { put_text(version, MPI_MAX_LIBRARY_VERSION_STRING, LIBRARY, resultlen) }
     })
-}
-
-/// # Safety
-/// `to` has room for `room` bytes, and `length` is as for [`args::out`].
-pub(super) unsafe fn put_text(
-    to: *mut c_char,
-    room: usize,
-    text: &str,
-    length: *mut c_int,
-) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
-    let length = unsafe { args::out(length, "resultlen") }?;
-    // SAFETY: the caller's promise.
-    *length = unsafe { args::text(to, room, text) }?;
-    Ok(())
 }
 
 #[unsafe(no_mangle)]

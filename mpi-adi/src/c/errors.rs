@@ -11,145 +11,17 @@
 )]
 
 use core::ffi::{c_char, c_int};
-use core::fmt::{self, Write};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::fmt::Write;
+use core::sync::atomic::Ordering;
 
-use spin::Mutex;
-
-use super::communicators::{self, in_use, set_handler};
-use super::constants::*;
-use super::environment::{early, put_text};
-use super::{Phase, any_env, args, code, on_comm, on_process, phase};
-use crate::device::kernel::{AbortReason, Heap};
-use crate::mpi::error::{CLASSES, Class, Error};
-
-/// Greatest length in bytes of the message of a fatal error; longer ones are cut.
-const MESSAGE_BYTES: usize = 640;
-/// Error handlers that a program can have created at one time (MPI_Comm_create_errhandler).
-pub const USER_HANDLERS: usize = 32;
-
-const HANDLERS: c_int = 0x5500_0000;
-
-/// `MPI_Comm_errhandler_function`.
-pub type ErrorFunction = unsafe extern "C" fn(*mut c_int, *mut c_int, ...);
-
-/// The functions of the handlers that the program has created; 0: free.
-static FUNCTIONS: [AtomicUsize; USER_HANDLERS] = [const { AtomicUsize::new(0) }; USER_HANDLERS];
-/// Handlers that were freed while communicators have them.
-static FREED: [AtomicUsize; USER_HANDLERS] = [const { AtomicUsize::new(0) }; USER_HANDLERS];
-
-/// The last error of each class. No call holds the lock while it waits, and interrupts do not come here.
-static LAST: Mutex<[Option<Described>; CLASSES]> = Mutex::new([None; CLASSES]);
-
-/// Whose error handler an error goes to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Blame {
-    /// The communicator's handle.
-    pub comm: c_int,
-    /// Its error handler.
-    pub handler: c_int,
-}
-
-/// An error in words, with how much memory there was when it was about memory.
-#[derive(Clone, Copy)]
-struct Described {
-    error: Error,
-    heap: Option<Heap>,
-}
-
-impl fmt::Display for Described {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Described { error, heap } = self;
-        write!(f, "{}: {error}", error.class().words())?;
-        match heap {
-            Some(Heap { bytes, used }) => write!(
-                f,
-                " (the heap has {bytes} bytes, of which {used} were in use)"
-            ),
-            None => Ok(()),
-        }
-    }
-}
-
-/// The blame for a call on `comm`; for one that names no communicator, MPI_COMM_WORLD's (section 8.3).
-fn blame(comm: c_int) -> Blame {
-    let known = communicators::membership(comm).is_some();
-    let comm = if known { comm } else { MPI_COMM_WORLD };
-    Blame {
-        comm,
-        handler: communicators::handler(comm),
-    }
-}
-
-/// Ends a call of `function` on `comm`: success, or the error by way of the communicator's handler.
-pub(super) fn end(function: &'static str, comm: c_int, result: Result<(), Error>) -> c_int {
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => raise(function, blame(comm), error),
-    }
-}
-
-/// Ends a call of `function`: success, or the error by way of this handler.
-pub(super) fn end_under(function: &'static str, blame: Blame, result: Result<(), Error>) -> c_int {
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => raise(function, blame, error),
-    }
-}
-
-/// Does not return under MPI_ERRORS_ARE_FATAL.
-#[cold]
-fn raise(function: &'static str, blame: Blame, error: Error) -> c_int {
-    let class = error.class();
-    let Ok(env) = any_env() else {
-        return code(class);
-    };
-    // An error outside of MPI's working time cannot be returned: no handler for it can have been set yet.
-    let is_fatal = phase() != Phase::Running || blame.handler == MPI_ERRORS_ARE_FATAL;
-    env.with(&mut |adi, kernel| {
-        let heap = match class {
-            Class::NoMem => kernel.heap(),
-            _ => None,
-        };
-        let described = Described { error, heap };
-        if is_fatal {
-            let mut text = heapless::String::<MESSAGE_BYTES>::new();
-            let (rank, here) = (adi.rank(), adi.here());
-            // What does not fit is cut off; the beginning says the most.
-            let _ = write!(
-                text,
-                "rank {rank} at ({},{},{}): {function} failed with {described}",
-                here.x, here.y, here.z
-            );
-            kernel.abort(AbortReason::MpiError(&text), 1)
-        }
-        LAST.lock()[class as usize] = Some(described);
-    });
-    let mut code = code(class);
-    if let Some(function) = user_function(blame.handler) {
-        let mut comm = blame.comm;
-        // SAFETY: the program's function, given what the standard says (section 8.3.1).
-        unsafe { function(&mut comm, &mut code) };
-    }
-    code
-}
-
-/// Which of the program's handlers `handle` names, whether or not it exists.
-fn user_index(handle: c_int) -> Option<usize> {
-    usize::try_from(handle.wrapping_sub(HANDLERS))
-        .ok()
-        .filter(|index| *index < USER_HANDLERS)
-}
-
-fn user_function(handle: c_int) -> Option<ErrorFunction> {
-    let address = FUNCTIONS[user_index(handle)?].load(Ordering::Relaxed);
-    if address == 0 {
-        return None;
-    }
-    let pointer = core::ptr::with_exposed_provenance::<()>(address);
-    // SAFETY: what MPI_Comm_create_errhandler stored: a pointer to such a function, not null.
-    Some(unsafe { core::mem::transmute::<*const (), ErrorFunction>(pointer) })
-}
+use super::args::{self, put_text};
+use super::comm_objects::{self, in_use, set_handler};
+use super::report::{
+    ErrorFunction, FREED, FUNCTIONS, HANDLERS, LAST, USER_HANDLERS, blame, code, early, on_comm,
+    on_process, raise, user_index,
+};
+use super::types::constants::*;
+use crate::mpi::error::{Class, Error};
 
 /// Gives the places of freed handlers back that no communicator has any more.
 fn sweep() {
@@ -217,7 +89,7 @@ pub unsafe extern "C" fn MPI_Comm_set_errhandler(comm: c_int, errhandler: c_int)
 pub unsafe extern "C" fn MPI_Comm_get_errhandler(comm: c_int, errhandler: *mut c_int) -> c_int {
     on_comm("MPI_Comm_get_errhandler", comm, |_| {
         // SAFETY: the standard's promise about `errhandler`.
-        *unsafe { args::out(errhandler, "errhandler") }? = communicators::handler(comm);
+        *unsafe { args::out(errhandler, "errhandler") }? = comm_objects::handler(comm);
         Ok(())
     })
 }

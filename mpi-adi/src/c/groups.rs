@@ -15,10 +15,10 @@ use core::ffi::c_int;
 use spin::Mutex;
 
 use super::args;
-use super::communicators::{enter, own_number, prepare};
-use super::constants::*;
+use super::comm_objects::{enter, own_number, prepare};
 use super::handles::{Kind, Table};
-use super::{on_comm, on_process};
+use super::report::{on_comm, on_process};
+use super::types::constants::*;
 use crate::device::envelope::Rank;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;

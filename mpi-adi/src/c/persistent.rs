@@ -1,7 +1,4 @@
 //! Section 3.9: persistent requests.
-//!
-//! A persistent request is the call's arguments, checked, and the
-//! handle of the request that it is at the moment, if it has been started. It keeps its communicator.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
     missing_docs,
@@ -12,74 +9,18 @@
 
 use core::ffi::{c_int, c_void};
 
-use spin::Mutex;
-
-use super::args::{self, Peer};
-use super::completion::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, started_in};
-use super::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
-use super::handles::{Kind, Table};
-use super::point_to_point::{Receive, Send, recv_args, send_args};
-use super::{buffered, communicators, end, end_under, env, on_comm, on_process};
+use super::args::{self, Peer, Receive, Send, recv_args, send_args};
+use super::binding::env;
+use super::report::{end, end_under, on_comm, on_process};
+use super::requests::{
+    Call, Object, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, TABLE, started_in, with_object,
+};
+use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
+use super::{buffered, comm_objects};
 use crate::device::request::Mode;
-use crate::mpi::comm::{Communicator, Membership};
+use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
-
-const KIND: Kind = Kind {
-    name: "persistent requests",
-    tag: 0x3000_0000,
-    place_bits: 16,
-    generation_bits: 12,
-    limit: 1 << 16,
-};
-
-/// What is to be started.
-#[derive(Clone, Copy)]
-enum Call {
-    Send(Send, Mode),
-    Buffered(Send),
-    Receive(Receive),
-}
-
-/// A persistent request.
-#[derive(Clone, Copy)]
-struct Object {
-    call: Call,
-    membership: Membership<'static>,
-    /// The handle of the request under way, or MPI_REQUEST_NULL.
-    active: c_int,
-}
-
-/// No call holds the lock while it waits, and interrupts do not come here.
-static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
-
-/// Runs `f` on the persistent request that `handle` names, if it names one.
-fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) -> Option<R> {
-    // Most handles are of other requests, which need no look at the table.
-    if handle & !((1 << (KIND.place_bits + KIND.generation_bits)) - 1) != KIND.tag {
-        return None;
-    }
-    TABLE.lock().get_mut(handle).map(f)
-}
-
-/// The handle of the request that a persistent one is at the moment; `None` when `handle` names no
-/// persistent request.
-pub(super) fn active(handle: c_int) -> Option<c_int> {
-    with_object(handle, |object| object.active)
-}
-
-/// What was started has completed; false when `handle` names no persistent request.
-pub(super) fn deactivate(handle: c_int) -> bool {
-    with_object(handle, |object| object.active = MPI_REQUEST_NULL).is_some()
-}
-
-/// Frees the persistent request, if `handle` names one.
-pub(super) fn free(handle: c_int) {
-    let freed = TABLE.lock().remove(handle);
-    if let Some(Object { membership, .. }) = freed {
-        communicators::request_completed(membership.context);
-    }
-}
 
 /// Enters a persistent request; its handle.
 fn enter(comm: Communicator<'static>, call: Call) -> Result<c_int, Error> {
@@ -89,7 +30,7 @@ fn enter(comm: Communicator<'static>, call: Call) -> Result<c_int, Error> {
         membership,
         active: MPI_REQUEST_NULL,
     })?;
-    communicators::request_started_in(membership.context);
+    comm_objects::request_started_in(membership.context);
     Ok(handle)
 }
 
@@ -281,7 +222,7 @@ pub unsafe extern "C" fn MPI_Recv_init(
 /// Ends a call that starts `handle`, an error by way of its communicator's handler.
 fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -> c_int {
     match with_object(handle, |object| object.membership.context) {
-        Some(context) => end_under(function, communicators::owner(context).blame, result),
+        Some(context) => end_under(function, comm_objects::owner(context).blame, result),
         None => end(function, MPI_COMM_WORLD, result),
     }
 }

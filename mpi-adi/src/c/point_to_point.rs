@@ -9,66 +9,17 @@
 
 use core::ffi::{c_int, c_longlong, c_void};
 
-use super::MPI_Status;
-use super::args::{self, Peer};
-use super::completion::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, started};
-use super::constants::MPI_UNDEFINED;
-use super::{on_comm, on_process};
-use crate::device::envelope::Tag;
+use super::args::{self, Peer, Receive, Send, recv_args, send_args};
+use super::report::{on_comm, on_process};
+use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, started};
+use super::types::MPI_Status;
+use super::types::constants::MPI_UNDEFINED;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::call;
-use crate::mpi::comm::{CommRank, Communicator, Status};
+use crate::mpi::comm::{Communicator, Status};
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
-
-/// The arguments of a send.
-#[derive(Clone, Copy)]
-pub(super) struct Send {
-    pub span: Span,
-    pub dest: Peer<CommRank>,
-    pub tag: Tag,
-}
-
-/// # Safety
-/// As for [`args::buffer`].
-pub(super) unsafe fn send_args(
-    comm: &Communicator<'_>,
-    buf: *const c_void,
-    count: c_int,
-    datatype: c_int,
-    dest: c_int,
-    tag: c_int,
-) -> Result<Send, Error> {
-    // SAFETY: the caller's promise.
-    let span = unsafe { args::buffer(buf, count, datatype) }?;
-    let (dest, tag) = (args::destination(comm, dest)?, args::tag(tag)?);
-    Ok(Send { span, dest, tag })
-}
-
-/// The arguments of a receive.
-#[derive(Clone, Copy)]
-pub(super) struct Receive {
-    pub span: Span,
-    pub source: Peer<Option<CommRank>>,
-    pub tag: Option<Tag>,
-}
-
-/// # Safety
-/// As for [`args::buffer`].
-pub(super) unsafe fn recv_args(
-    comm: &Communicator<'_>,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: c_int,
-    source: c_int,
-    tag: c_int,
-) -> Result<Receive, Error> {
-    // SAFETY: the caller's promise.
-    let span = unsafe { args::buffer(buf, count, datatype) }?;
-    let (source, tag) = (args::source(comm, source)?, args::any_tag(tag)?);
-    Ok(Receive { span, source, tag })
-}
 
 /// Gives a blocking receive's result to the program.
 fn deliver(result: Result<Status, Error>, status: Option<&mut MPI_Status>) -> Result<(), Error> {

@@ -14,9 +14,13 @@
 use core::ffi::c_int;
 
 use super::args;
-use super::completion::{Completed, Named, end_one, named, note_of, try_complete, wait_one};
-use super::constants::{MPI_COMM_WORLD, MPI_UNDEFINED};
-use super::{Blame, MPI_Status, end, end_under, env};
+use super::binding::env;
+use super::comm_objects::Blame;
+use super::completion::{end_one, wait_one};
+use super::report::{end, end_under};
+use super::requests::{Completed, Named, named, note_of, try_complete};
+use super::types::MPI_Status;
+use super::types::constants::{MPI_COMM_WORLD, MPI_UNDEFINED};
 use crate::Adi;
 use crate::mpi::call::{Pass, block_on_array, look_through};
 use crate::mpi::error::{Class, Error};
@@ -462,8 +466,8 @@ pub unsafe extern "C" fn MPI_Testsome(
 
 #[cfg(test)]
 mod tests {
-    use super::super::completion::SEND_COMPLETE;
-    use super::super::constants::MPI_REQUEST_NULL;
+    use super::super::requests::SEND_COMPLETE;
+    use super::super::types::constants::MPI_REQUEST_NULL;
     use super::*;
     use crate::device::envelope::Pattern;
     use crate::device::memory::Span;

@@ -3,9 +3,9 @@
 
 use core::ffi::{c_char, c_double, c_int, c_void};
 
-use super::MPI_Status;
 use super::args::UserFunction;
-use super::errors::ErrorFunction;
+use super::report::ErrorFunction;
+use super::types::MPI_Status;
 
 /// A function of the binding.
 #[derive(Clone, Copy, Debug)]

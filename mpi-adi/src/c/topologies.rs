@@ -9,59 +9,20 @@
     clippy::too_many_arguments
 )]
 
-use alloc::vec::Vec;
 use core::ffi::c_int;
 
-use spin::Mutex;
-
 use super::args;
-use super::communicators::{enter, prepare};
-use super::constants::*;
-use super::{on_comm, on_process};
-use crate::device::envelope::Context;
+use super::comm_objects::{enter, prepare};
+use super::kept;
+use super::report::{on_comm, on_process};
+use super::types::constants::*;
 use crate::mpi::cart::{self, DIMENSIONS, Grid};
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
 
-/// No call holds the lock while it waits, and interrupts do not come here.
-static GRIDS: Mutex<Vec<(Context, Grid)>> = Mutex::new(Vec::new());
-
 /// The grid of a communicator.
 fn grid(comm: &Communicator<'_>) -> Result<Grid, Error> {
-    find(comm.membership().context).ok_or(Error::NotCartesian)
-}
-
-fn find(context: Context) -> Option<Grid> {
-    let grids = GRIDS.lock();
-    let found = grids.iter().find(|(of, _)| *of == context);
-    found.map(|(_, grid)| grid.clone())
-}
-
-/// Makes room for one more grid.
-fn reserve() -> Result<(), Error> {
-    GRIDS.lock().try_reserve(1).map_err(|_| Error::NoRoom {
-        bytes: size_of::<(Context, Grid)>(),
-    })
-}
-
-/// The grid that a duplicate of the communicator with this context has (section 6.4.2), with room for it.
-/// Fails with [`Error::NoRoom`].
-pub(super) fn prepare_copy(context: Context) -> Result<Option<Grid>, Error> {
-    let grid = find(context);
-    if grid.is_some() {
-        reserve()?;
-    }
-    Ok(grid)
-}
-
-/// The communicator with this context has this grid, if any, for which there is room.
-pub(super) fn attach(context: Context, grid: Option<Grid>) {
-    GRIDS.lock().extend(grid.map(|grid| (context, grid)));
-}
-
-/// The communicator with this context is gone.
-pub(super) fn forget(context: Context) {
-    GRIDS.lock().retain(|(of, _)| *of != context);
+    kept::grid(comm.membership().context).ok_or(Error::NotCartesian)
 }
 
 /// Makes the communicator of the processes that choose `color`, with this grid; its handle.
@@ -72,11 +33,11 @@ fn make(
     grid: Grid,
 ) -> Result<c_int, Error> {
     prepare(comm.env)?;
-    reserve()?;
+    kept::reserve()?;
     let Some(made) = comm.make_split(color, comm.rank() as i32)? else {
         return Ok(MPI_COMM_NULL);
     };
-    attach(made.context(), Some(grid));
+    kept::attach(made.context(), Some(grid));
     enter(comm.env, made, parent)
 }
 

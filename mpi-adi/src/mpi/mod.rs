@@ -1,4 +1,13 @@
 //! What MPI has above the device: communicators, groups, collectives, datatypes, operations, errors.
+//!
+//! ```text
+//! split   communicators made of others      coll/   collectives      buffered   the attached buffer
+//! lend    slices for blocking calls
+//! comm    communicators, point to point     group, cart              op -> datatype
+//! call    blocking, and slices of arrays
+//! process the state of a process, Env       context  which contexts are free        error
+//! ```
+//! An import points downwards in this list.
 
 pub mod buffered;
 pub mod call;

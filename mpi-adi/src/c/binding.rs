@@ -1,0 +1,86 @@
+//! The one process that C functions, which get no context, work for.
+
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+
+use super::types::constants::{self, MPI_ERRORS_ARE_FATAL};
+use crate::mpi::error::Error;
+use crate::mpi::process::Env;
+
+/// Operations that a program can have created at one time (MPI_Op_create).
+pub const USER_OPS: usize = 32;
+
+/// Where the program stands between MPI_Init and MPI_Finalize.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Phase {
+    /// MPI_Init has not been called.
+    Before = 0,
+    /// MPI_Init has been called, MPI_Finalize has not ended.
+    Running = 1,
+    /// MPI_Finalize has ended.
+    After = 2,
+}
+
+/// The one process that C functions, which get no context, work for.
+pub(super) struct Binding {
+    pub(super) env: spin::Once<&'static (dyn Env + Sync)>,
+    pub(super) phase: AtomicU8,
+    /// This process's number and the number of processes, from MPI_Init on.
+    pub(super) place: [AtomicU32; 2],
+    /// The error handlers of MPI_COMM_WORLD and MPI_COMM_SELF.
+    pub(super) handlers: [AtomicI32; 2],
+    pub(super) thread_level: AtomicI32,
+    /// The functions of the operations that the program has created; 0: free.
+    pub(super) ops: [AtomicUsize; USER_OPS],
+}
+
+pub(super) static BINDING: Binding = Binding {
+    env: spin::Once::new(),
+    phase: AtomicU8::new(Phase::Before as u8),
+    place: [const { AtomicU32::new(0) }; 2],
+    handlers: [const { AtomicI32::new(MPI_ERRORS_ARE_FATAL) }; 2],
+    thread_level: AtomicI32::new(constants::MPI_THREAD_SINGLE),
+    ops: [const { AtomicUsize::new(0) }; USER_OPS],
+};
+
+/// Gives the C functions their device. To be called once, before the program's `main`; later calls change
+/// nothing.
+pub fn install(env: &'static (dyn Env + Sync)) {
+    BINDING.env.call_once(|| env);
+}
+
+/// Where the program stands.
+pub fn phase() -> Phase {
+    match BINDING.phase.load(Ordering::Relaxed) {
+        0 => Phase::Before,
+        1 => Phase::Running,
+        _ => Phase::After,
+    }
+}
+
+pub(super) fn set_phase(phase: Phase) {
+    BINDING.phase.store(phase as u8, Ordering::Relaxed);
+}
+
+/// The device, whatever the phase.
+pub(super) fn any_env() -> Result<&'static dyn Env, Error> {
+    match BINDING.env.get() {
+        Some(env) => Ok(*env),
+        None => Err(Error::Order {
+            what: "called before the runtime has started",
+        }),
+    }
+}
+
+/// The device, between MPI_Init and MPI_Finalize.
+pub(super) fn env() -> Result<&'static dyn Env, Error> {
+    match phase() {
+        Phase::Before => Err(Error::Order {
+            what: "called before MPI_Init",
+        }),
+        Phase::Running => any_env(),
+        Phase::After => Err(Error::Order {
+            what: "called after MPI_Finalize",
+        }),
+    }
+}

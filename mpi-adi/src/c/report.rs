@@ -1,0 +1,169 @@
+//! How a call ends: with success, or by way of an error handler (MPI-3.1 sections 8.3 and 8.4).
+
+use core::ffi::c_int;
+use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use spin::Mutex;
+
+use super::binding::{Phase, any_env, env, phase};
+use super::comm_objects::{self, Blame};
+use super::types::constants::*;
+use crate::device::kernel::{AbortReason, Heap};
+use crate::mpi::comm::Communicator;
+use crate::mpi::error::{CLASSES, Class, Error};
+use crate::mpi::process::Env;
+
+/// Greatest length in bytes of the message of a fatal error; longer ones are cut.
+pub(super) const MESSAGE_BYTES: usize = 640;
+/// Error handlers that a program can have created at one time (MPI_Comm_create_errhandler).
+pub const USER_HANDLERS: usize = 32;
+
+pub(super) const HANDLERS: c_int = 0x5500_0000;
+
+/// `MPI_Comm_errhandler_function`.
+pub type ErrorFunction = unsafe extern "C" fn(*mut c_int, *mut c_int, ...);
+
+/// The functions of the handlers that the program has created; 0: free.
+pub(super) static FUNCTIONS: [AtomicUsize; USER_HANDLERS] =
+    [const { AtomicUsize::new(0) }; USER_HANDLERS];
+/// Handlers that were freed while communicators have them.
+pub(super) static FREED: [AtomicUsize; USER_HANDLERS] =
+    [const { AtomicUsize::new(0) }; USER_HANDLERS];
+
+/// The last error of each class. No call holds the lock while it waits, and interrupts do not come here.
+pub(super) static LAST: Mutex<[Option<Described>; CLASSES]> = Mutex::new([None; CLASSES]);
+
+/// An error in words, with how much memory there was when it was about memory.
+#[derive(Clone, Copy)]
+pub(super) struct Described {
+    pub error: Error,
+    pub heap: Option<Heap>,
+}
+
+impl fmt::Display for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Described { error, heap } = self;
+        write!(f, "{}: {error}", error.class().words())?;
+        match heap {
+            Some(Heap { bytes, used }) => write!(
+                f,
+                " (the heap has {bytes} bytes, of which {used} were in use)"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The blame for a call on `comm`; for one that names no communicator, MPI_COMM_WORLD's (section 8.3).
+pub(super) fn blame(comm: c_int) -> Blame {
+    let known = comm_objects::membership(comm).is_some();
+    let comm = if known { comm } else { MPI_COMM_WORLD };
+    Blame {
+        comm,
+        handler: comm_objects::handler(comm),
+    }
+}
+
+/// Ends a call of `function` on `comm`: success, or the error by way of the communicator's handler.
+pub(super) fn end(function: &'static str, comm: c_int, result: Result<(), Error>) -> c_int {
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise(function, blame(comm), error),
+    }
+}
+
+/// Ends a call of `function`: success, or the error by way of this handler.
+pub(super) fn end_under(function: &'static str, blame: Blame, result: Result<(), Error>) -> c_int {
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => raise(function, blame, error),
+    }
+}
+
+/// Does not return under MPI_ERRORS_ARE_FATAL.
+#[cold]
+pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int {
+    let class = error.class();
+    let Ok(env) = any_env() else {
+        return code(class);
+    };
+    // An error outside of MPI's working time cannot be returned: no handler for it can have been set yet.
+    let is_fatal = phase() != Phase::Running || blame.handler == MPI_ERRORS_ARE_FATAL;
+    env.with(&mut |adi, kernel| {
+        let heap = match class {
+            Class::NoMem => kernel.heap(),
+            _ => None,
+        };
+        let described = Described { error, heap };
+        if is_fatal {
+            let mut text = heapless::String::<MESSAGE_BYTES>::new();
+            let (rank, here) = (adi.rank(), adi.here());
+            // What does not fit is cut off; the beginning says the most.
+            let _ = write!(
+                text,
+                "rank {rank} at ({},{},{}): {function} failed with {described}",
+                here.x, here.y, here.z
+            );
+            kernel.abort(AbortReason::MpiError(&text), 1)
+        }
+        LAST.lock()[class as usize] = Some(described);
+    });
+    let mut code = code(class);
+    if let Some(function) = user_function(blame.handler) {
+        let mut comm = blame.comm;
+        // SAFETY: the program's function, given what the standard says (section 8.3.1).
+        unsafe { function(&mut comm, &mut code) };
+    }
+    code
+}
+
+/// Which of the program's handlers `handle` names, whether or not it exists.
+pub(super) fn user_index(handle: c_int) -> Option<usize> {
+    usize::try_from(handle.wrapping_sub(HANDLERS))
+        .ok()
+        .filter(|index| *index < USER_HANDLERS)
+}
+
+pub(super) fn user_function(handle: c_int) -> Option<ErrorFunction> {
+    let address = FUNCTIONS[user_index(handle)?].load(Ordering::Relaxed);
+    if address == 0 {
+        return None;
+    }
+    let pointer = core::ptr::with_exposed_provenance::<()>(address);
+    // SAFETY: what MPI_Comm_create_errhandler stored: a pointer to such a function, not null.
+    Some(unsafe { core::mem::transmute::<*const (), ErrorFunction>(pointer) })
+}
+
+/// A result of a call that may come before MPI_Init: such a call has no handler but the fatal one.
+pub(super) fn early(function: &'static str, result: Result<(), Error>) -> c_int {
+    end(function, MPI_COMM_WORLD, result)
+}
+
+/// A call that belongs to a communicator.
+pub(super) fn on_comm(
+    function: &'static str,
+    comm: c_int,
+    call: impl FnOnce(Communicator<'static>) -> Result<(), Error>,
+) -> c_int {
+    end(
+        function,
+        comm,
+        env()
+            .and_then(|env| comm_objects::communicator(env, comm))
+            .and_then(call),
+    )
+}
+
+/// A call that belongs to none.
+pub(super) fn on_process(
+    function: &'static str,
+    call: impl FnOnce(&'static dyn Env) -> Result<(), Error>,
+) -> c_int {
+    end(function, MPI_COMM_WORLD, env().and_then(call))
+}
+
+/// An error's code as calls return it: its class.
+pub(super) fn code(class: Class) -> c_int {
+    class as c_int
+}

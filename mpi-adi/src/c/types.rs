@@ -1,0 +1,59 @@
+//! `MPI_Status`, and the values of `mpi.h`.
+
+use core::ffi::{c_int, c_longlong};
+
+/// `MPI_Status`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+#[allow(non_snake_case, non_camel_case_types)] // The names are the standard's.
+pub struct MPI_Status {
+    /// The sender.
+    pub MPI_SOURCE: c_int,
+    /// The tag.
+    pub MPI_TAG: c_int,
+    /// The error, where several requests complete at once.
+    pub MPI_ERROR: c_int,
+    /// Not zero: the request was cancelled.
+    pub midplane_cancelled: c_int,
+    /// Bytes received.
+    pub midplane_bytes: c_longlong,
+}
+
+/// Values of `mpi.h`.
+#[allow(missing_docs)]
+pub mod constants {
+    use core::ffi::c_int;
+
+    pub const MPI_SUCCESS: c_int = 0;
+    pub const MPI_ANY_SOURCE: c_int = -2;
+    pub const MPI_PROC_NULL: c_int = -1;
+    pub const MPI_ANY_TAG: c_int = -1;
+    pub const MPI_UNDEFINED: c_int = -32766;
+    pub const MPI_COMM_NULL: c_int = 0x0400_0000;
+    pub const MPI_COMM_WORLD: c_int = 0x4400_0000;
+    pub const MPI_COMM_SELF: c_int = 0x4400_0001;
+    pub const MPI_GROUP_NULL: c_int = 0x0800_0000;
+    pub const MPI_GROUP_EMPTY: c_int = 0x4800_0000;
+    pub const MPI_REQUEST_NULL: c_int = 0;
+    pub const MPI_OP_NULL: c_int = 0x1800_0000;
+    pub const MPI_ERRHANDLER_NULL: c_int = 0x1400_0000;
+    pub const MPI_ERRORS_ARE_FATAL: c_int = 0x5400_0000;
+    pub const MPI_ERRORS_RETURN: c_int = 0x5400_0001;
+    pub const MPI_MAX_PROCESSOR_NAME: usize = 64;
+    pub const MPI_MAX_ERROR_STRING: usize = 512;
+    pub const MPI_MAX_OBJECT_NAME: usize = 64;
+    pub const MPI_MAX_LIBRARY_VERSION_STRING: usize = 128;
+    pub const MPI_THREAD_SINGLE: c_int = 0;
+    pub const MPI_THREAD_SERIALIZED: c_int = 2;
+    pub const MPI_THREAD_MULTIPLE: c_int = 3;
+    pub const MPI_IDENT: c_int = 0;
+    pub const MPI_CONGRUENT: c_int = 1;
+    pub const MPI_SIMILAR: c_int = 2;
+    pub const MPI_UNEQUAL: c_int = 3;
+    pub const MPI_CART: c_int = 2;
+    pub const MPI_COMM_TYPE_SHARED: c_int = 1;
+    pub const MPI_TAG_UB: c_int = 0x6440_0001;
+    pub const MPI_HOST: c_int = 0x6440_0003;
+    pub const MPI_IO: c_int = 0x6440_0005;
+    pub const MPI_WTIME_IS_GLOBAL: c_int = 0x6440_0007;
+}
