@@ -47,7 +47,7 @@ mod program;
 #[cfg(target_os = "none")]
 mod running;
 
-pub use host::{blackboard, callers, inbox, personality};
+pub use host::{blackboard, callers, counters, inbox, personality};
 #[cfg(target_os = "none")]
 pub use program::{Args, Outcome};
 #[cfg(target_os = "none")]

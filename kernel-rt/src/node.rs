@@ -20,7 +20,7 @@ use net_torus::link::Link;
 use net_torus::torus::Torus;
 
 use crate::host::blackboard::{Blackboard, Call};
-use crate::host::counters::{self, NodeFigures};
+use crate::host::counters::{Own, Sources};
 
 /// Steps that an interrupt makes at most before the program has the processor back.
 pub const STEPS_PER_INTERRUPT: u32 = 64;
@@ -224,7 +224,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     fn publish(&self, adi: &Adi) {
         let links = self.torus.links().iter().flatten();
-        let own = NodeFigures {
+        let own = Own {
             beats: self.beats,
             idle_ticks: self.idle_ticks,
             run_ticks: self.platform.ticks() - self.started,
@@ -232,7 +232,13 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             link_defects: links.map(L::defects).sum(),
         };
         let board = self.platform.blackboard();
-        counters::publish(board, adi, self.torus.router(), &own);
+        let router = self.torus.router();
+        let sources = Sources {
+            adi,
+            torus: router.stats(),
+            own: &own,
+        };
+        board.publish(sources, router.links().iter());
     }
 }
 

@@ -10,9 +10,10 @@
 //! Whatever explains a state is written before the state itself, so a reader that sees
 //! [`State::Failed`] also sees why.
 
+use super::counters::{ChannelCounter, Counter, LINKS, LinkCounter, LinkCounters, Sources};
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
-use net_torus::{Direction, Stats, Vc};
+use net_torus::{Direction, Vc};
 
 /// The image's symbol at which the blackboard stands.
 pub const SYMBOL: &str = "MIDPLANE_BLACKBOARD";
@@ -48,9 +49,9 @@ const AT_CALL_BEGUN: usize = AT_CALL_NAME + CALL_BYTES / 4;
 const AT_MESSAGE_BYTES: usize = AT_CALL_BEGUN + 1;
 const AT_MESSAGE: usize = AT_MESSAGE_BYTES + 2;
 const AT_COUNTERS: usize = AT_MESSAGE + MESSAGE_BYTES / 4;
-const AT_LINKS: usize = AT_COUNTERS + 2 * COUNTERS.len();
+const AT_LINKS: usize = AT_COUNTERS + 2 * Counter::COUNT;
 /// Counters of one link.
-const LINK_VALUES: usize = FRAME_COUNTERS.len() + Vc::COUNT * CHANNEL_COUNTERS.len();
+const LINK_VALUES: usize = LinkCounter::COUNT + Vc::COUNT * ChannelCounter::COUNT;
 /// Size of a blackboard in 32-bit words.
 pub const WORDS: usize = AT_LINKS + 2 * LINKS * LINK_VALUES;
 /// Size of a blackboard in bytes.
@@ -97,115 +98,6 @@ pub enum End {
     MpiError = 6,
     /// The kernel could not start (devices, memory, arguments); `message` says why.
     Boot = 7,
-}
-
-/// Counters of the job report, in the order in which they stand in the blackboard and under the names
-/// that the JSON report uses.
-pub const COUNTERS: [&str; 27] = [
-    "messages_sent",
-    "messages_received",
-    "rts_sent",
-    "rts_received",
-    "cts_sent",
-    "nctsd_sent",
-    "ncts_sent",
-    "resend_all_sent",
-    "cts_received",
-    "nctsd_received",
-    "ncts_received",
-    "resend_all_received",
-    "peak_unexpected_records",
-    "peak_unexpected_bytes",
-    "peak_borrowed_bytes",
-    "unexpected_records",
-    "posted_receives_peak",
-    "requests_peak",
-    "eager_sent",
-    "eager_dropped",
-    "packets_sent",
-    "packets_received",
-    "packets_forwarded",
-    "link_defects",
-    "idle_ticks",
-    "run_ticks",
-    "heap_peak_bytes",
-];
-
-/// Links of a node, one for each direction.
-pub const LINKS: usize = Direction::ALL.len();
-
-/// What is counted for each link, under the names that the JSON report uses.
-pub const FRAME_COUNTERS: [&str; 3] = ["frames_sent", "token_frames_sent", "frames_received"];
-
-/// What is counted for each virtual channel of a link, under the names that the JSON report uses. The
-/// peak is that of the buffer behind the link, in chunks of 32 bytes.
-pub const CHANNEL_COUNTERS: [&str; 5] = [
-    "packets_sent",
-    "chunks_sent",
-    "packets_forwarded",
-    "packets_received",
-    "peak_chunks",
-];
-
-/// Counters of one link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LinkCounters {
-    /// By [`FRAME_COUNTERS`].
-    pub frames: [u64; FRAME_COUNTERS.len()],
-    /// By virtual channel, in the order of [`Vc::ALL`], then by [`CHANNEL_COUNTERS`].
-    pub channels: [[u64; CHANNEL_COUNTERS.len()]; Vc::COUNT],
-}
-
-impl LinkCounters {
-    /// What a router has counted for the link in direction `d`.
-    pub fn of(stats: &Stats, d: Direction) -> Self {
-        let link = &stats.links[d as usize];
-        Self {
-            frames: [
-                link.frames_sent,
-                link.token_frames_sent,
-                link.frames_received,
-            ],
-            channels: stats.channels[d as usize].map(|channel| {
-                [
-                    channel.sent.packets,
-                    channel.sent.chunks,
-                    channel.forwarded.packets,
-                    channel.received.packets,
-                    channel.high_water.into(),
-                ]
-            }),
-        }
-    }
-}
-
-/// A counter's place in [`COUNTERS`], so that the node need not spell names out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Counter(usize);
-
-impl Counter {
-    /// The counter called `name`. Meant for constants: an unknown name does not compile there.
-    ///
-    /// # Panics
-    /// When [`COUNTERS`] has no such name.
-    pub const fn named(name: &str) -> Self {
-        let name = name.as_bytes();
-        let mut i = 0;
-        while i < COUNTERS.len() {
-            let other = COUNTERS[i].as_bytes();
-            let mut same = name.len() == other.len();
-            let mut at = 0;
-            while same && at < name.len() {
-                same = name[at] == other[at];
-                at += 1;
-            }
-            if same {
-                return Self(i);
-            }
-            i += 1;
-        }
-        panic!("no counter of this name")
-    }
 }
 
 impl State {
@@ -367,7 +259,16 @@ impl Blackboard {
 
     /// Sets one counter of the report.
     pub fn set_counter(&self, counter: Counter, value: u64) {
-        self.set_long(AT_COUNTERS + 2 * counter.0, value);
+        self.set_long(AT_COUNTERS + 2 * counter as usize, value);
+    }
+
+    /// Brings all counters up to date, and those of these links.
+    pub fn publish(&self, sources: Sources<'_>, links: impl Iterator<Item = Direction>) {
+        self.set_beats(sources.own.beats);
+        Counter::read(sources, |counter, value| self.set_counter(counter, value));
+        for d in links {
+            self.set_link(d, &LinkCounters::of(sources.torus, d));
+        }
     }
 
     /// Sets all counters of the link in direction `d`.
@@ -442,8 +343,8 @@ pub struct Snapshot {
     pub calls_entered: u64,
     /// What the failed node has to say.
     pub message: heapless::String<MESSAGE_BYTES>,
-    /// The counters, in the order of [`COUNTERS`].
-    pub counters: [u64; COUNTERS.len()],
+    /// The counters, by [`Counter`].
+    pub counters: [u64; Counter::COUNT],
     /// The links' counters, by direction.
     pub links: [LinkCounters; LINKS],
 }
@@ -522,7 +423,7 @@ impl Snapshot {
                 LinkCounters {
                     frames: core::array::from_fn(value),
                     channels: core::array::from_fn(|vc| {
-                        let first = FRAME_COUNTERS.len() + vc * CHANNEL_COUNTERS.len();
+                        let first = LinkCounter::COUNT + vc * ChannelCounter::COUNT;
                         core::array::from_fn(|i| value(first + i))
                     }),
                 }
@@ -530,10 +431,9 @@ impl Snapshot {
         })
     }
 
-    /// The counter called `name` (one of [`COUNTERS`]); `None` when there is none of that name.
-    pub fn counter(&self, name: &str) -> Option<u64> {
-        let at = COUNTERS.iter().position(|&n| n == name)?;
-        Some(self.counters[at])
+    /// One of the counters.
+    pub fn counter(&self, counter: Counter) -> u64 {
+        self.counters[counter as usize]
     }
 }
 
@@ -555,6 +455,7 @@ fn text<const N: usize>(bytes: &[u8], at: usize, length: u32) -> heapless::Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use net_torus::Stats;
 
     fn bytes(board: &Blackboard) -> Vec<u8> {
         board
@@ -587,7 +488,7 @@ mod tests {
             (State::Running, Some(7))
         );
         board.set_beats(1 << 40);
-        board.set_counter(Counter::named("idle_ticks"), u64::MAX - 1);
+        board.set_counter(Counter::IdleTicks, u64::MAX - 1);
         board.done(-3);
         let seen = read(&board);
         assert_eq!(
@@ -595,9 +496,8 @@ mod tests {
             (State::Done, End::None, -3)
         );
         assert_eq!(seen.beats, 1 << 40);
-        assert_eq!(seen.counter("idle_ticks"), Some(u64::MAX - 1));
-        assert_eq!(seen.counter("run_ticks"), Some(0));
-        assert_eq!(seen.counter("nonsense"), None);
+        assert_eq!(seen.counter(Counter::IdleTicks), u64::MAX - 1);
+        assert_eq!(seen.counter(Counter::RunTicks), 0);
     }
 
     #[test]
@@ -617,10 +517,11 @@ mod tests {
         let seen = read(&board);
         for d in Direction::ALL {
             assert_eq!(seen.links[d as usize], counters(d));
-            assert_eq!(seen.links[d as usize].frames[2], u64::MAX - d as u64);
-            assert_eq!(seen.links[d as usize].channels[3][4], 7);
+            let link = &seen.links[d as usize];
+            assert_eq!(link.get(LinkCounter::FramesReceived), u64::MAX - d as u64);
+            assert_eq!(link.of_channel(Vc::Bp, ChannelCounter::PeakChunks), 7);
         }
-        assert_eq!(seen.counters, [0; COUNTERS.len()]);
+        assert_eq!(seen.counters, [0; Counter::COUNT]);
     }
 
     #[test]

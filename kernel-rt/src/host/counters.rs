@@ -1,14 +1,98 @@
-//! The node's figures on the blackboard.
+//! Everything that a node counts for the job's report: one list, from which the rest follows.
+//!
+//! A line of [`Counter`], [`LinkCounter`] or [`ChannelCounter`] says all there is to say of a counter: its
+//! meaning, its name in the report, its unit, how the nodes' values make one, and where the node has it
+//! from. The words of the blackboard, what the node writes there and the report are made from the lists. A
+//! new counter is one line here (and where it is counted); the names are part of the report's format.
 #![forbid(unsafe_code)]
 
 use mpi_adi::Adi;
-use net_torus::router::Router;
+use net_torus::stats::{ChannelStats, LinkStats};
+use net_torus::{Direction, Stats, Vc};
 
-use super::blackboard::{Blackboard, Counter, LinkCounters};
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Messages of the program.
+    Messages,
+    /// Packets of the protocol, of which several may share a packet of the torus.
+    ProtocolPackets,
+    /// Packets of the torus.
+    Packets,
+    /// Chunks of 32 bytes.
+    Chunks,
+    /// Frames on a link.
+    Frames,
+    /// Records of unexpected messages.
+    Records,
+    /// Requests and posted receives.
+    Requests,
+    /// Bytes.
+    Bytes,
+    /// Ticks of the node's clock.
+    Ticks,
+}
+
+impl Unit {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "messages",
+            Self::ProtocolPackets => "protocol packets",
+            Self::Packets => "packets",
+            Self::Chunks => "chunks of 32 bytes",
+            Self::Frames => "frames",
+            Self::Records => "records",
+            Self::Requests => "requests",
+            Self::Bytes => "bytes",
+            Self::Ticks => "ticks",
+        }
+    }
+}
+
+/// How several values make one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Total {
+    /// They are added.
+    Sum,
+    /// The greatest counts.
+    Greatest,
+}
+
+impl Total {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Greatest => "greatest",
+        }
+    }
+
+    /// Both together.
+    pub fn of(self, one: u64, other: u64) -> u64 {
+        match self {
+            Self::Sum => one.saturating_add(other),
+            Self::Greatest => one.max(other),
+        }
+    }
+}
+
+/// What is known of a counter, whichever list it is on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct About {
+    /// Its name in the report.
+    pub name: &'static str,
+    /// What is counted.
+    pub unit: Unit,
+    /// How the values of several nodes make one.
+    pub total: Total,
+    /// What it tells.
+    pub meaning: &'static str,
+}
 
 /// What neither the device nor the router counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NodeFigures {
+pub struct Own {
     /// Steps of the node's loop.
     pub beats: u64,
     /// Ticks of the clock that the node slept.
@@ -21,79 +105,211 @@ pub struct NodeFigures {
     pub link_defects: u64,
 }
 
-/// Brings the blackboard up to date.
-pub fn publish(board: &Blackboard, adi: &Adi, router: &Router<'_>, own: &NodeFigures) {
-    const fn named(name: &str) -> Counter {
-        Counter::named(name)
+/// Where a node's counters come from.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// The device.
+    pub adi: &'a Adi,
+    /// The router's counters.
+    pub torus: &'a Stats,
+    /// The node's own.
+    pub own: &'a Own,
+}
+
+/// Makes an enum of counters from lines `Variant "name" Unit Total, value;`, each under its meaning.
+macro_rules! counters {
+    (
+        $(#[$doc:meta])*
+        $list:ident: |$from:ident: $source:ty|
+        $(#[doc = $meaning:literal] $counter:ident $name:literal $unit:ident $total:ident, $value:expr;)*
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum $list {
+            $(#[doc = $meaning] $counter,)*
+        }
+
+        impl $list {
+            /// All, in the order of the blackboard.
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$counter),*];
+            /// How many there are.
+            pub const COUNT: usize = [$(Self::$counter),*].len();
+
+            /// All that is known of it.
+            pub const fn about(self) -> About {
+                match self {
+                    $(Self::$counter => About {
+                        name: $name,
+                        unit: Unit::$unit,
+                        total: Total::$total,
+                        meaning: $meaning.trim_ascii(),
+                    },)*
+                }
+            }
+
+            /// Calls `take` with each counter and its value.
+            pub fn read($from: $source, mut take: impl FnMut(Self, u64)) {
+                $(take(Self::$counter, $value);)*
+            }
+        }
+    };
+}
+
+counters! {
+    /// A counter of a node.
+    Counter: |from: Sources<'_>|
+    /// Sends started by the program.
+    MessagesSent "messages" Messages Sum, from.adi.stats().messages_sent;
+    /// Receives completed.
+    MessagesReceived "messages_received" Messages Sum, from.adi.stats().messages_received;
+    /// RTS sent, offers made again included.
+    RtsSent "rts" ProtocolPackets Sum, from.adi.stats().rts_sent;
+    /// RTS received.
+    RtsReceived "rts_received" ProtocolPackets Sum, from.adi.stats().rts_received;
+    /// CTS sent, those that share a packet counted each.
+    CtsSent "cts" ProtocolPackets Sum, from.adi.stats().cts_sent;
+    /// NCTSD sent: messages recorded without a buffer.
+    NctsdSent "nctsd" ProtocolPackets Sum, from.adi.stats().nctsd_sent;
+    /// NCTS sent: messages refused.
+    NctsSent "ncts" ProtocolPackets Sum, from.adi.stats().ncts_sent;
+    /// resendAll sent: refused messages asked for again.
+    ResendAllSent "resend_all" ProtocolPackets Sum, from.adi.stats().resend_all_sent;
+    /// CTS received, those that share a packet counted each.
+    CtsReceived "cts_received" ProtocolPackets Sum, from.adi.stats().cts_received;
+    /// NCTSD received.
+    NctsdReceived "nctsd_received" ProtocolPackets Sum, from.adi.stats().nctsd_received;
+    /// NCTS received.
+    NctsReceived "ncts_received" ProtocolPackets Sum, from.adi.stats().ncts_received;
+    /// resendAll received.
+    ResendAllReceived "resend_all_received" ProtocolPackets Sum, from.adi.stats().resend_all_received;
+    /// Most records of unexpected messages at once.
+    PeakUnexpectedRecords "peak_unexpected_records" Records Greatest, from.adi.region().peak_records() as u64;
+    /// Most bytes of MPI memory in use at once, records and buffers, what was borrowed included.
+    PeakUnexpectedBytes "peak_unexpected_bytes" Bytes Greatest, from.adi.region().peak_bytes() as u64;
+    /// Most bytes at once that the program's heap lent to MPI.
+    PeakBorrowedBytes "peak_borrowed_bytes" Bytes Greatest, from.adi.region().peak_lent_bytes() as u64;
+    /// Records of unexpected messages at the end.
+    UnexpectedRecords "unexpected_records" Records Sum, from.adi.region().records() as u64;
+    /// Most receives posted at once.
+    PostedReceivesPeak "posted_receives_peak" Requests Greatest, from.adi.matching().peak_posted() as u64;
+    /// Most requests at once.
+    RequestsPeak "requests_peak" Requests Greatest, from.adi.requests().peak() as u64;
+    /// Messages whose data was sent eagerly, right behind their RTS.
+    EagerSent "eager" Messages Sum, from.adi.stats().eager_sent;
+    /// Packets of eager data that were dropped; the sender sends what is wanted again.
+    EagerDropped "eager_dropped" Packets Sum, from.adi.stats().eager_dropped;
+    /// Packets sent over links, injected here or forwarded.
+    PacketsSent "packets_sent" Packets Sum, from.torus.sent().packets;
+    /// Packets received over links.
+    PacketsReceived "packets_received" Packets Sum, from.torus.received().packets;
+    /// Packets forwarded from link to link.
+    PacketsForwarded "packets_forwarded" Packets Sum, from.torus.forwarded().packets;
+    /// Defective frames and packets, and what the links' devices did that they must not do.
+    LinkDefects "link_defects" Frames Sum, from.torus.all_defects() + from.own.link_defects;
+    /// Ticks that the node slept.
+    IdleTicks "idle_ticks" Ticks Sum, from.own.idle_ticks;
+    /// Ticks since the node's start.
+    RunTicks "run_ticks" Ticks Sum, from.own.run_ticks;
+    /// Most bytes of the program's heap in use at once.
+    HeapPeakBytes "heap_peak_bytes" Bytes Greatest, from.own.heap_peak_bytes;
+}
+
+counters! {
+    /// A counter of one link of a node.
+    LinkCounter: |from: &LinkStats|
+    /// Frames sent.
+    FramesSent "frames_sent" Frames Sum, from.frames_sent;
+    /// Those of the frames sent that carried tokens only.
+    TokenFramesSent "token_frames_sent" Frames Sum, from.token_frames_sent;
+    /// Frames received, also defective ones.
+    FramesReceived "frames_received" Frames Sum, from.frames_received;
+}
+
+counters! {
+    /// A counter of one virtual channel of a link.
+    ChannelCounter: |from: &ChannelStats|
+    /// Packets sent, injected here or forwarded.
+    PacketsSent "packets_sent" Packets Sum, from.sent.packets;
+    /// Chunks of the packets sent, headers included.
+    ChunksSent "chunks_sent" Chunks Sum, from.sent.chunks;
+    /// Those of the packets sent that had come in over another link.
+    PacketsForwarded "packets_forwarded" Packets Sum, from.forwarded.packets;
+    /// Packets received and accepted.
+    PacketsReceived "packets_received" Packets Sum, from.received.packets;
+    /// Most chunks at once in the buffer behind the link.
+    PeakChunks "peak_chunks" Chunks Greatest, from.high_water.into();
+}
+
+/// Links of a node, one for each direction.
+pub const LINKS: usize = Direction::ALL.len();
+
+/// Counters of one link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinkCounters {
+    /// By [`LinkCounter`].
+    pub frames: [u64; LinkCounter::COUNT],
+    /// By virtual channel, in the order of [`Vc::ALL`], then by [`ChannelCounter`].
+    pub channels: [[u64; ChannelCounter::COUNT]; Vc::COUNT],
+}
+
+impl LinkCounters {
+    /// What a router has counted for the link in direction `d`.
+    pub fn of(stats: &Stats, d: Direction) -> Self {
+        let mut counters = Self::default();
+        LinkCounter::read(&stats.links[d as usize], |counter, value| {
+            counters.frames[counter as usize] = value;
+        });
+        let channels = stats.channels[d as usize].iter();
+        for (channel, values) in channels.zip(&mut counters.channels) {
+            ChannelCounter::read(channel, |counter, value| values[counter as usize] = value);
+        }
+        counters
     }
-    board.set_beats(own.beats);
-    let stats = adi.stats();
-    let torus = router.stats();
-    for (counter, value) in [
-        (const { named("messages_sent") }, stats.messages_sent),
-        (
-            const { named("messages_received") },
-            stats.messages_received,
-        ),
-        (const { named("rts_sent") }, stats.rts_sent),
-        (const { named("rts_received") }, stats.rts_received),
-        (const { named("cts_sent") }, stats.cts_sent),
-        (const { named("cts_received") }, stats.cts_received),
-        (const { named("nctsd_sent") }, stats.nctsd_sent),
-        (const { named("nctsd_received") }, stats.nctsd_received),
-        (const { named("ncts_sent") }, stats.ncts_sent),
-        (const { named("ncts_received") }, stats.ncts_received),
-        (const { named("resend_all_sent") }, stats.resend_all_sent),
-        (
-            const { named("resend_all_received") },
-            stats.resend_all_received,
-        ),
-        (
-            const { named("peak_unexpected_records") },
-            adi.region().peak_records() as u64,
-        ),
-        (
-            const { named("peak_unexpected_bytes") },
-            adi.region().peak_bytes() as u64,
-        ),
-        (
-            const { named("peak_borrowed_bytes") },
-            adi.region().peak_lent_bytes() as u64,
-        ),
-        (
-            const { named("unexpected_records") },
-            adi.region().records() as u64,
-        ),
-        (
-            const { named("posted_receives_peak") },
-            adi.matching().peak_posted() as u64,
-        ),
-        (
-            const { named("requests_peak") },
-            adi.requests().peak() as u64,
-        ),
-        (const { named("eager_sent") }, stats.eager_sent),
-        (const { named("eager_dropped") }, stats.eager_dropped),
-        (const { named("packets_sent") }, torus.sent().packets),
-        (
-            const { named("packets_received") },
-            torus.received().packets,
-        ),
-        (
-            const { named("packets_forwarded") },
-            torus.forwarded().packets,
-        ),
-        (
-            const { named("link_defects") },
-            torus.all_defects() + own.link_defects,
-        ),
-        (const { named("idle_ticks") }, own.idle_ticks),
-        (const { named("run_ticks") }, own.run_ticks),
-        (const { named("heap_peak_bytes") }, own.heap_peak_bytes),
-    ] {
-        board.set_counter(counter, value);
+
+    /// A counter of the link.
+    pub fn get(&self, counter: LinkCounter) -> u64 {
+        self.frames[counter as usize]
     }
-    for d in router.links().iter() {
-        board.set_link(d, &LinkCounters::of(torus, d));
+
+    /// A counter of one of its channels.
+    pub fn of_channel(&self, channel: Vc, counter: ChannelCounter) -> u64 {
+        self.channels[channel as usize][counter as usize]
+    }
+
+    /// A counter of its channels, all together.
+    pub fn of_all_channels(&self, counter: ChannelCounter) -> u64 {
+        let values = self.channels.iter().map(|c| c[counter as usize]);
+        values.fold(0, |one, other| counter.about().total.of(one, other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_meanings_are_told() {
+        let all = Counter::ALL.map(Counter::about);
+        for (at, about) in all.iter().enumerate() {
+            assert!(all[..at].iter().all(|other| other.name != about.name));
+            assert!(about.meaning.ends_with('.') && !about.meaning.starts_with(' '));
+            let is_peak = about.name.contains("peak");
+            assert_eq!(is_peak, about.total == Total::Greatest, "{}", about.name);
+        }
+    }
+
+    #[test]
+    fn values_are_added_or_the_greatest_counts() {
+        assert_eq!(Total::Sum.of(3, u64::MAX), u64::MAX);
+        assert_eq!((Total::Sum.of(3, 4), Total::Greatest.of(3, 4)), (7, 4));
+        let mut link = LinkCounters::default();
+        for (at, channel) in (1..).zip(&mut link.channels) {
+            *channel = [at; ChannelCounter::COUNT];
+        }
+        assert_eq!(
+            link.of_all_channels(ChannelCounter::PacketsSent),
+            1 + 2 + 3 + 4
+        );
+        assert_eq!(link.of_all_channels(ChannelCounter::PeakChunks), 4);
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! blackboard    how the node fares: the node writes, the tool reads
 //! callers       the registers of a node that ends its job by a call
-//! counters      the node's figures on it
+//! counters      all that a node counts for the report: one list, from which the rest follows
 //! inbox         standard input: the tool writes, the node takes
 //! personality   the boot arguments, and who the node is by them
 //! status        a program's status as a process's

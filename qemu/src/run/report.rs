@@ -5,7 +5,8 @@ use crate::run::job::JobEnd;
 use crate::run::verdict::{Outcome, Seen};
 use crate::show::file::ResultFile;
 use crate::show::table::{Cells, Column, Table};
-use kernel_rt::blackboard::{CHANNEL_COUNTERS, COUNTERS, FRAME_COUNTERS, LinkCounters, State};
+use kernel_rt::blackboard::State;
+use kernel_rt::counters::{About, ChannelCounter, Counter, LinkCounter, LinkCounters};
 use net_torus::{Direction, Shape, Vc};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -65,6 +66,7 @@ struct Report<'a> {
     seconds: f64,
     totals: Counters,
     ranks: Vec<RankReport>,
+    counters: Legends,
 }
 
 #[derive(Serialize)]
@@ -85,24 +87,64 @@ struct LinkReport {
     /// The rank at the other end.
     to: u32,
     #[serde(flatten)]
-    frames: BTreeMap<&'static str, u64>,
-    channels: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
+    frames: Values,
+    channels: BTreeMap<&'static str, Values>,
 }
+
+/// Values by the names of their counters.
+type Values = BTreeMap<&'static str, u64>;
 
 impl LinkReport {
     fn new(d: Direction, to: u32, counters: &LinkCounters) -> Self {
+        let frames = LinkCounter::ALL.map(|c| (c.about().name, counters.get(c)));
+        let channel = |vc| {
+            let value = |c: ChannelCounter| (c.about().name, counters.of_channel(vc, c));
+            (vc.name(), ChannelCounter::ALL.map(value).into())
+        };
         Self {
             direction: d.name(),
             to,
-            frames: FRAME_COUNTERS.into_iter().zip(counters.frames).collect(),
-            channels: Vc::ALL
-                .into_iter()
-                .zip(&counters.channels)
-                .map(|(vc, counts)| {
-                    let counts = CHANNEL_COUNTERS.into_iter().zip(counts.iter().copied());
-                    (vc.name(), counts.collect())
-                })
-                .collect(),
+            frames: frames.into(),
+            channels: Vc::ALL.map(channel).into(),
+        }
+    }
+}
+
+/// What the report says of a counter itself.
+#[derive(Serialize)]
+struct Legend {
+    name: &'static str,
+    unit: &'static str,
+    /// How the total is made of the ranks' values.
+    total: &'static str,
+    meaning: &'static str,
+}
+
+impl Legend {
+    fn of(about: About) -> Self {
+        Self {
+            name: about.name,
+            unit: about.unit.name(),
+            total: about.total.name(),
+            meaning: about.meaning,
+        }
+    }
+}
+
+/// What the counters of ranks, links and channels mean.
+#[derive(Serialize)]
+struct Legends {
+    ranks: Vec<Legend>,
+    links: Vec<Legend>,
+    channels: Vec<Legend>,
+}
+
+impl Legends {
+    fn all() -> Self {
+        Self {
+            ranks: Counter::ALL.map(|c| Legend::of(c.about())).into(),
+            links: LinkCounter::ALL.map(|c| Legend::of(c.about())).into(),
+            channels: ChannelCounter::ALL.map(|c| Legend::of(c.about())).into(),
         }
     }
 }
@@ -122,12 +164,12 @@ fn links_of<'a>(shape: &Shape, node: &'a Seen) -> Vec<(Direction, u32, &'a LinkC
         .collect()
 }
 
-/// Counters of one node or of all, by [`COUNTERS`].
+/// Counters of one node or of all, by [`Counter`].
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Counters([u64; COUNTERS.len()]);
+struct Counters([u64; Counter::COUNT]);
 
 impl Counters {
-    const NONE: Self = Self([0; COUNTERS.len()]);
+    const NONE: Self = Self([0; Counter::COUNT]);
 
     fn of(node: &Seen) -> Self {
         node.account
@@ -135,55 +177,34 @@ impl Counters {
             .map_or(Self::NONE, |account| Self(account.counters))
     }
 
-    /// All nodes together: sums, but for peaks the greatest.
+    /// All nodes together.
     fn total(all: &[Self]) -> Self {
-        let mut total = Self::NONE;
-        for counters in all {
-            for (at, name) in COUNTERS.iter().enumerate() {
-                let (sum, one) = (&mut total.0[at], counters.0[at]);
-                *sum = if name.contains("peak") {
-                    (*sum).max(one)
-                } else {
-                    sum.saturating_add(one)
-                };
-            }
-        }
-        total
+        all.iter().fold(Self::NONE, |total, one| {
+            Self(Counter::ALL.map(|c| c.about().total.of(total.get(c), one.get(c))))
+        })
     }
 
-    /// By the report's name.
-    fn get(&self, name: &str) -> u64 {
-        COUNTERS
-            .iter()
-            .position(|counter| report_name(counter) == name)
-            .map_or(0, |at| self.0[at])
+    fn get(&self, counter: Counter) -> u64 {
+        self.0[counter as usize]
     }
 
     /// Part of the time in which the node slept, 0 to 1.
     fn idle_share(&self) -> f64 {
-        match self.get("run_ticks") {
+        match self.get(Counter::RunTicks) {
             0 => 0.0,
-            run => (self.get("idle_ticks") as f64 / run as f64).min(1.0),
+            run => (self.get(Counter::IdleTicks) as f64 / run as f64).min(1.0),
         }
     }
 }
 
 impl Serialize for Counters {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(COUNTERS.len() + 1))?;
-        for (name, value) in COUNTERS.iter().zip(self.0) {
-            map.serialize_entry(report_name(name), &value)?;
+        let mut map = serializer.serialize_map(Some(Counter::COUNT + 1))?;
+        for counter in Counter::ALL {
+            map.serialize_entry(counter.about().name, &self.get(counter))?;
         }
         map.serialize_entry("idle_share", &self.idle_share())?;
         map.end()
-    }
-}
-
-/// A counter's name in the report: what a rank sent of the protocol goes by the protocol's own word.
-fn report_name(counter: &'static str) -> &'static str {
-    match counter.strip_suffix("_sent") {
-        Some(word) if word != "packets" => word,
-        _ => counter,
     }
 }
 
@@ -207,20 +228,22 @@ const RANKS: Table<RankRow> = Table {
     columns: &[
         rank("rank", |row| row.name.clone()),
         rank("(x,y,z)", |row| row.place.clone()),
-        rank("messages", |row| row.count("messages")),
-        rank("RTS", |row| row.count("rts")),
-        rank("CTS", |row| row.count("cts")),
-        rank("NCTSD", |row| row.count("nctsd")),
-        rank("NCTS", |row| row.count("ncts")),
-        rank("resendAll", |row| row.count("resend_all")),
+        rank("messages", |row| row.count(Counter::MessagesSent)),
+        rank("RTS", |row| row.count(Counter::RtsSent)),
+        rank("CTS", |row| row.count(Counter::CtsSent)),
+        rank("NCTSD", |row| row.count(Counter::NctsdSent)),
+        rank("NCTS", |row| row.count(Counter::NctsSent)),
+        rank("resendAll", |row| row.count(Counter::ResendAllSent)),
         rank("peak\nunexp.\nrecords", |row| {
-            row.count("peak_unexpected_records")
+            row.count(Counter::PeakUnexpectedRecords)
         }),
         rank("peak\nunexp.\nbytes", |row| {
-            row.count("peak_unexpected_bytes")
+            row.count(Counter::PeakUnexpectedBytes)
         }),
-        rank("packets\nsent", |row| row.count("packets_sent")),
-        rank("packets\nforwarded", |row| row.count("packets_forwarded")),
+        rank("packets\nsent", |row| row.count(Counter::PacketsSent)),
+        rank("packets\nforwarded", |row| {
+            row.count(Counter::PacketsForwarded)
+        }),
         rank("idle\nshare", |row| {
             format!("{:.1} %", 100.0 * row.counters.idle_share())
         }),
@@ -230,8 +253,8 @@ const RANKS: Table<RankRow> = Table {
 };
 
 impl RankRow {
-    fn count(&self, name: &str) -> String {
-        self.counters.get(name).to_string()
+    fn count(&self, counter: Counter) -> String {
+        self.counters.get(counter).to_string()
     }
 }
 
@@ -283,12 +306,20 @@ const LINKS: Table<LinkRow> = Table {
         link("sent\nD1", |row| row.sent(Vc::D1)),
         link("on\nBN", |row| row.sent(Vc::Bn)),
         link("\nBP", |row| row.sent(Vc::Bp)),
-        link("for-\nwarded", |row| row.sum(2)),
-        link("packets\nreceived", |row| row.sum(3)),
-        link("peak\nchunks", |row| row.peak().to_string()),
-        link("frames\nsent", |row| row.counters.frames[0].to_string()),
-        link("token\nframes", |row| row.counters.frames[1].to_string()),
-        link("frames\nreceived", |row| row.counters.frames[2].to_string()),
+        link("for-\nwarded", |row| {
+            row.sum(ChannelCounter::PacketsForwarded)
+        }),
+        link("packets\nreceived", |row| {
+            row.sum(ChannelCounter::PacketsReceived)
+        }),
+        link("peak\nchunks", |row| row.sum(ChannelCounter::PeakChunks)),
+        link("frames\nsent", |row| row.frames(LinkCounter::FramesSent)),
+        link("token\nframes", |row| {
+            row.frames(LinkCounter::TokenFramesSent)
+        }),
+        link("frames\nreceived", |row| {
+            row.frames(LinkCounter::FramesReceived)
+        }),
     ],
     keys: 3,
     gap: 1,
@@ -296,18 +327,16 @@ const LINKS: Table<LinkRow> = Table {
 
 impl LinkRow {
     fn sent(&self, channel: Vc) -> String {
-        self.counters.channels[channel as usize][0].to_string()
+        let counter = ChannelCounter::PacketsSent;
+        self.counters.of_channel(channel, counter).to_string()
     }
 
-    /// A counter of the channels, all together.
-    fn sum(&self, counter: usize) -> String {
-        let channels = self.counters.channels.iter();
-        channels.map(|c| c[counter]).sum::<u64>().to_string()
+    fn sum(&self, counter: ChannelCounter) -> String {
+        self.counters.of_all_channels(counter).to_string()
     }
 
-    fn peak(&self) -> u64 {
-        let channels = self.counters.channels.iter();
-        channels.map(|c| c[4]).max().unwrap_or(0)
+    fn frames(&self, counter: LinkCounter) -> String {
+        self.counters.get(counter).to_string()
     }
 }
 
@@ -345,10 +374,14 @@ fn shown(all: &[Counters]) -> Vec<usize> {
     if all.len() > WHOLE_TABLE {
         let packets = |at: &usize| {
             let counters = &all[*at];
-            ["packets_sent", "packets_received", "packets_forwarded"]
-                .map(|name| counters.get(name))
-                .into_iter()
-                .fold(0, u64::saturating_add)
+            [
+                Counter::PacketsSent,
+                Counter::PacketsReceived,
+                Counter::PacketsForwarded,
+            ]
+            .map(|counter| counters.get(counter))
+            .into_iter()
+            .fold(0, u64::saturating_add)
         };
         order.sort_by_key(|at| std::cmp::Reverse(packets(at)));
         order.truncate(BUSIEST);
@@ -402,6 +435,7 @@ fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
                     .collect(),
             })
             .collect(),
+        counters: Legends::all(),
     }
 }
 
@@ -420,16 +454,15 @@ mod tests {
             nodes: (0..nodes)
                 .map(|rank| {
                     seen(rank, State::Done, |account| {
-                        let mut set = |name: &str, value| {
-                            let at = COUNTERS.iter().position(|c| *c == name).unwrap();
-                            account.counters[at] = value;
+                        let mut set = |counter: Counter, value| {
+                            account.counters[counter as usize] = value;
                         };
-                        set("messages_sent", 10 + u64::from(rank));
-                        set("ncts_sent", 3);
-                        set("peak_unexpected_bytes", 100 * u64::from(rank));
-                        set("packets_sent", 1000 - u64::from(rank));
-                        set("idle_ticks", 1);
-                        set("run_ticks", 4);
+                        set(Counter::MessagesSent, 10 + u64::from(rank));
+                        set(Counter::NctsSent, 3);
+                        set(Counter::PeakUnexpectedBytes, 100 * u64::from(rank));
+                        set(Counter::PacketsSent, 1000 - u64::from(rank));
+                        set(Counter::IdleTicks, 1);
+                        set(Counter::RunTicks, 4);
                     })
                 })
                 .collect(),
@@ -484,7 +517,7 @@ mod tests {
         let mut end = end(2);
         for node in &mut end.nodes {
             let account = node.account.as_mut().unwrap();
-            account.counters = [u64::MAX / 4; COUNTERS.len()];
+            account.counters = [u64::MAX / 4; Counter::COUNT];
             for link in &mut account.links {
                 link.frames = [u64::MAX / 64; 3];
                 link.channels = [[u64::MAX / 64; 5]; Vc::COUNT];
@@ -538,8 +571,9 @@ mod tests {
         let end = end(2);
         let job = JobFacts::of_shape(&Shape::new([2, 1, 1], [true; 3]).unwrap());
         let json: serde_json::Value = serde_json::to_value(report(&job, &end)).unwrap();
-        for counter in COUNTERS {
-            let name = report_name(counter);
+        for (at, counter) in Counter::ALL.into_iter().enumerate() {
+            let name = counter.about().name;
+            assert_eq!(json["counters"]["ranks"][at]["name"], name);
             assert!(json["ranks"][1][name].is_number(), "{name}");
             assert!(json["totals"][name].is_number(), "{name}");
         }

@@ -7,6 +7,7 @@ use crate::host::sys;
 use crate::lab::bench::row::{Memory, Place, Row, median, tell};
 use crate::setup;
 use crate::show::say::say;
+use kernel_rt::counters::Counter;
 use rustix::process::{Signal, kill_process_group};
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
@@ -120,11 +121,14 @@ fn boot(
         .ok_or_else(|| failed("did not say how long it took"))?;
     let text = std::fs::read_to_string(report).doing("read the job's report")?;
     let report: Value = serde_json::from_str(&text).doing("read the job's report")?;
-    let count = |name: &str| report["ranks"][0][name].as_f64().unwrap_or(f64::NAN);
+    let count = |counter: Counter| {
+        let value = &report["ranks"][0][counter.about().name];
+        value.as_f64().unwrap_or(f64::NAN)
+    };
     Ok(Run {
         ns: seconds * 1e9,
-        ncts: count("ncts"),
-        notices: count("resend_all"),
+        ncts: count(Counter::NctsSent),
+        notices: count(Counter::ResendAllSent),
     })
 }
 
