@@ -136,7 +136,8 @@ signatures! {
     "6.3.2" Int MPI_Group_range_excl(group: Group, n: Int, ranges: Triplets, newgroup: GroupOut);
     "6.3.3" Int MPI_Group_free(group: GroupOut);
     "7.5.2" Int MPI_Dims_create(nnodes: Int, ndims: Int, dims: Ints);
-    "7.5.1" Int MPI_Cart_create(comm_old: Comm, ndims: Int, dims: ConstInts, periods: ConstInts, reorder: Int, comm_cart: CommOut);
+    "7.5.1" Int MPI_Cart_create(comm_old: Comm, ndims: Int, dims: ConstInts, periods: ConstInts, reorder: Int,
+        comm_cart: CommOut);
     "7.5.7" Int MPI_Cart_sub(comm: Comm, remain_dims: ConstInts, newcomm: CommOut);
     "7.5.5" Int MPI_Cartdim_get(comm: Comm, ndims: IntOut);
     "7.5.5" Int MPI_Cart_get(comm: Comm, maxdims: Int, dims: Ints, periods: Ints, coords: Ints);
@@ -153,31 +154,47 @@ signatures! {
     "3.4" Int MPI_Bsend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm);
     "3.6" Int MPI_Buffer_attach(buffer: Buffer, size: Int);
     "3.6" Int MPI_Buffer_detach(buffer_addr: Buffer, size: IntOut);
-    "3.2.4" Int MPI_Recv(buf: Buffer, count: Int, datatype: Datatype, source: Int, tag: Int, comm: Comm, status: StatusOut);
-    "3.10" Int MPI_Sendrecv(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, dest: Int, sendtag: Int, recvbuf: Buffer, recvcount: Int, recvtype: Datatype, source: Int, recvtag: Int, comm: Comm, status: StatusOut);
-    "3.10" Int MPI_Sendrecv_replace(buf: Buffer, count: Int, datatype: Datatype, dest: Int, sendtag: Int, source: Int, recvtag: Int, comm: Comm, status: StatusOut);
-    "3.7.2" Int MPI_Isend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
-    "3.7.2" Int MPI_Issend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
-    "3.7.2" Int MPI_Irsend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
-    "3.7.2" Int MPI_Ibsend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
-    "3.7.2" Int MPI_Irecv(buf: Buffer, count: Int, datatype: Datatype, source: Int, tag: Int, comm: Comm, request: RequestOut);
+    "3.2.4" Int MPI_Recv(buf: Buffer, count: Int, datatype: Datatype, source: Int, tag: Int, comm: Comm,
+        status: StatusOut);
+    "3.10" Int MPI_Sendrecv(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, dest: Int, sendtag: Int,
+        recvbuf: Buffer, recvcount: Int, recvtype: Datatype, source: Int, recvtag: Int, comm: Comm,
+        status: StatusOut);
+    "3.10" Int MPI_Sendrecv_replace(buf: Buffer, count: Int, datatype: Datatype, dest: Int, sendtag: Int,
+        source: Int, recvtag: Int, comm: Comm, status: StatusOut);
+    "3.7.2" Int MPI_Isend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm,
+        request: RequestOut);
+    "3.7.2" Int MPI_Issend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm,
+        request: RequestOut);
+    "3.7.2" Int MPI_Irsend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm,
+        request: RequestOut);
+    "3.7.2" Int MPI_Ibsend(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm,
+        request: RequestOut);
+    "3.7.2" Int MPI_Irecv(buf: Buffer, count: Int, datatype: Datatype, source: Int, tag: Int, comm: Comm,
+        request: RequestOut);
     "3.7.3" Int MPI_Wait(request: RequestOut, status: StatusOut);
     "3.7.5" Int MPI_Waitall(count: Int, array_of_requests: Requests, array_of_statuses: StatusOut);
     "3.7.5" Int MPI_Waitany(count: Int, array_of_requests: Requests, index: IntOut, status: StatusOut);
-    "3.7.5" Int MPI_Waitsome(incount: Int, array_of_requests: Requests, outcount: IntOut, array_of_indices: Ints, array_of_statuses: StatusOut);
+    "3.7.5" Int MPI_Waitsome(incount: Int, array_of_requests: Requests, outcount: IntOut, array_of_indices: Ints,
+        array_of_statuses: StatusOut);
     "3.7.3" Int MPI_Test(request: RequestOut, flag: IntOut, status: StatusOut);
     "3.7.5" Int MPI_Testall(count: Int, array_of_requests: Requests, flag: IntOut, array_of_statuses: StatusOut);
     "3.7.5" Int MPI_Testany(count: Int, array_of_requests: Requests, index: IntOut, flag: IntOut, status: StatusOut);
-    "3.7.5" Int MPI_Testsome(incount: Int, array_of_requests: Requests, outcount: IntOut, array_of_indices: Ints, array_of_statuses: StatusOut);
+    "3.7.5" Int MPI_Testsome(incount: Int, array_of_requests: Requests, outcount: IntOut, array_of_indices: Ints,
+        array_of_statuses: StatusOut);
     "3.7.6" Int MPI_Request_get_status(request: Request, flag: IntOut, status: StatusOut);
     "3.7.3" Int MPI_Request_free(request: RequestOut);
     "3.8.4" Int MPI_Cancel(request: RequestOut);
     "3.8.4" Int MPI_Test_cancelled(status: ConstStatus, flag: IntOut);
-    "3.9" Int MPI_Send_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
-    "3.9" Int MPI_Bsend_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
-    "3.9" Int MPI_Ssend_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
-    "3.9" Int MPI_Rsend_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: RequestOut);
-    "3.9" Int MPI_Recv_init(buf: Buffer, count: Int, datatype: Datatype, source: Int, tag: Int, comm: Comm, request: RequestOut);
+    "3.9" Int MPI_Send_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm,
+        request: RequestOut);
+    "3.9" Int MPI_Bsend_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm,
+        request: RequestOut);
+    "3.9" Int MPI_Ssend_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm,
+        request: RequestOut);
+    "3.9" Int MPI_Rsend_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm,
+        request: RequestOut);
+    "3.9" Int MPI_Recv_init(buf: Buffer, count: Int, datatype: Datatype, source: Int, tag: Int, comm: Comm,
+        request: RequestOut);
     "3.9" Int MPI_Start(request: RequestOut);
     "3.9" Int MPI_Startall(count: Int, array_of_requests: Requests);
     "3.8.1" Int MPI_Probe(source: Int, tag: Int, comm: Comm, status: StatusOut);
@@ -186,20 +203,33 @@ signatures! {
     "4.1.11" Int MPI_Get_elements(status: ConstStatus, datatype: Datatype, count: IntOut);
     "5.3" Int MPI_Barrier(comm: Comm);
     "5.4" Int MPI_Bcast(buffer: Buffer, count: Int, datatype: Datatype, root: Int, comm: Comm);
-    "5.5" Int MPI_Gather(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm);
-    "5.5" Int MPI_Gatherv(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer, recvcounts: ConstInts, displs: ConstInts, recvtype: Datatype, root: Int, comm: Comm);
-    "5.6" Int MPI_Scatter(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm);
-    "5.6" Int MPI_Scatterv(sendbuf: ConstBuffer, sendcounts: ConstInts, displs: ConstInts, sendtype: Datatype, recvbuf: Buffer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm);
-    "5.7" Int MPI_Allgather(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer, recvcount: Int, recvtype: Datatype, comm: Comm);
-    "5.7" Int MPI_Allgatherv(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer, recvcounts: ConstInts, displs: ConstInts, recvtype: Datatype, comm: Comm);
-    "5.8" Int MPI_Alltoall(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer, recvcount: Int, recvtype: Datatype, comm: Comm);
-    "5.8" Int MPI_Alltoallv(sendbuf: ConstBuffer, sendcounts: ConstInts, sdispls: ConstInts, sendtype: Datatype, recvbuf: Buffer, recvcounts: ConstInts, rdispls: ConstInts, recvtype: Datatype, comm: Comm);
-    "5.9.1" Int MPI_Reduce(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op, root: Int, comm: Comm);
-    "5.9.6" Int MPI_Allreduce(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op, comm: Comm);
-    "5.10.2" Int MPI_Reduce_scatter(sendbuf: ConstBuffer, recvbuf: Buffer, recvcounts: ConstInts, datatype: Datatype, op: Op, comm: Comm);
-    "5.10.1" Int MPI_Reduce_scatter_block(sendbuf: ConstBuffer, recvbuf: Buffer, recvcount: Int, datatype: Datatype, op: Op, comm: Comm);
+    "5.5" Int MPI_Gather(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer, recvcount: Int,
+        recvtype: Datatype, root: Int, comm: Comm);
+    "5.5" Int MPI_Gatherv(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcounts: ConstInts, displs: ConstInts, recvtype: Datatype, root: Int, comm: Comm);
+    "5.6" Int MPI_Scatter(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcount: Int, recvtype: Datatype, root: Int, comm: Comm);
+    "5.6" Int MPI_Scatterv(sendbuf: ConstBuffer, sendcounts: ConstInts, displs: ConstInts, sendtype: Datatype,
+        recvbuf: Buffer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm);
+    "5.7" Int MPI_Allgather(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcount: Int, recvtype: Datatype, comm: Comm);
+    "5.7" Int MPI_Allgatherv(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcounts: ConstInts, displs: ConstInts, recvtype: Datatype, comm: Comm);
+    "5.8" Int MPI_Alltoall(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcount: Int, recvtype: Datatype, comm: Comm);
+    "5.8" Int MPI_Alltoallv(sendbuf: ConstBuffer, sendcounts: ConstInts, sdispls: ConstInts, sendtype: Datatype,
+        recvbuf: Buffer, recvcounts: ConstInts, rdispls: ConstInts, recvtype: Datatype, comm: Comm);
+    "5.9.1" Int MPI_Reduce(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op,
+        root: Int, comm: Comm);
+    "5.9.6" Int MPI_Allreduce(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op,
+        comm: Comm);
+    "5.10.2" Int MPI_Reduce_scatter(sendbuf: ConstBuffer, recvbuf: Buffer, recvcounts: ConstInts,
+        datatype: Datatype, op: Op, comm: Comm);
+    "5.10.1" Int MPI_Reduce_scatter_block(sendbuf: ConstBuffer, recvbuf: Buffer, recvcount: Int,
+        datatype: Datatype, op: Op, comm: Comm);
     "5.11.1" Int MPI_Scan(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op, comm: Comm);
-    "5.11.2" Int MPI_Exscan(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op, comm: Comm);
+    "5.11.2" Int MPI_Exscan(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op,
+        comm: Comm);
     "5.9.5" Int MPI_Op_create(user_fn: UserFn, commute: Int, op: OpOut);
     "5.9.5" Int MPI_Op_free(op: OpOut);
     "5.9.7" Int MPI_Reduce_local(inbuf: ConstBuffer, inoutbuf: Buffer, count: Int, datatype: Datatype, op: Op);

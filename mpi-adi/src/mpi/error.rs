@@ -300,6 +300,7 @@ impl Error {
 }
 
 impl fmt::Display for Error {
+    // A table: each error's words in one place, longer than a screen.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Error::Rank { rank, size } => {
@@ -370,7 +371,9 @@ impl fmt::Display for Error {
             Error::Request { handle } => {
                 write!(f, "{handle:#010x} is no request, or one that has completed already")
             }
-            Error::NotCartesian => f.write_str("the communicator has no Cartesian topology; MPI_Cart_create makes one that has"),
+            Error::NotCartesian => f.write_str(
+                "the communicator has no Cartesian topology; MPI_Cart_create makes one that has",
+            ),
             Error::Argument { what } | Error::Buffer { what } | Error::Dims { what } => f.write_str(what),
             Error::InPlace => f.write_str("MPI_IN_PLACE is not allowed here (MPI-3.1 section 5.2.1)"),
             Error::InStatus { failed, first } => {
