@@ -20,7 +20,7 @@ use net_torus::link::Link;
 use net_torus::torus::Torus;
 
 use crate::host::blackboard::{Blackboard, Call};
-use crate::host::counters::{Own, Sources};
+use crate::host::counters::{NodeFigures, Sources};
 
 /// Steps that an interrupt makes at most before the program has the processor back.
 pub const STEPS_PER_INTERRUPT: u32 = 64;
@@ -224,7 +224,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     fn publish(&self, adi: &Adi) {
         let links = self.torus.links().iter().flatten();
-        let own = Own {
+        let own = NodeFigures {
             beats: self.beats,
             idle_ticks: self.idle_ticks,
             run_ticks: self.platform.ticks() - self.started,

@@ -92,7 +92,7 @@ pub struct About {
 
 /// What neither the device nor the router counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Own {
+pub struct NodeFigures {
     /// Steps of the node's loop.
     pub beats: u64,
     /// Ticks of the clock that the node slept.
@@ -113,7 +113,7 @@ pub struct Sources<'a> {
     /// The router's counters.
     pub torus: &'a Stats,
     /// The node's own.
-    pub own: &'a Own,
+    pub own: &'a NodeFigures,
 }
 
 /// Makes an enum of counters from lines `Variant "name" Unit Total, value;`, each under its meaning.
