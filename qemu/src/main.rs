@@ -12,7 +12,7 @@
 //! | `run`   | a job in QEMU: instances, the loop over them, output, verdict, report              |
 //! | `lab`   | measurements and tests: simulation, benchmarks, soak, memory sums, the test suite  |
 //! | `host`  | this machine: capacity, signals, processes, folders, sizes, early ends             |
-//! | `show`  | what people read: lines, files                                                      |
+//! | `show`  | what people read: lines, tables, drawings, result files                            |
 #![deny(unsafe_code)]
 
 mod build;
