@@ -1,6 +1,7 @@
 //! QEMU instances: start, see how they fare, kill. All of them end when this process does.
 
 use crate::image::Image;
+use crate::setup::Tool;
 use crate::stop::{Doing, Stop};
 use crate::sys;
 use crate::topology::{self, End};
@@ -18,13 +19,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 
 /// What to boot.
 pub struct Plan<'a> {
     /// The emulator.
-    pub qemu: &'a Path,
+    pub qemu: &'a Tool,
     /// What every node runs.
     pub image: &'a Image,
     /// The machine.
@@ -246,7 +246,7 @@ fn start(
     inherited.extend(node_log.map(OwnedFd::from));
     inherited.extend(links.into_iter().map(|(_, socket)| OwnedFd::from(socket)));
 
-    let mut command = Command::new(plan.qemu);
+    let mut command = plan.qemu.command();
     command
         .args(arguments)
         .stdin(Stdio::null())
@@ -257,7 +257,7 @@ fn start(
     sys::bind_to_us(&mut command, Signal::KILL, inherited);
     let child = command.spawn().doing(format_args!(
         "start {} for rank {rank}",
-        plan.qemu.display()
+        plan.qemu.path.display()
     ))?;
     let mut child = Unclaimed(Some(child));
     let pidfd = pidfd_open(sys::pid_of(child.as_ref()), PidfdFlags::empty())

@@ -10,6 +10,7 @@
 mod bench;
 mod capacity;
 mod decode;
+mod host;
 mod image;
 mod input;
 mod instance;
@@ -19,7 +20,6 @@ mod output;
 mod program;
 mod report;
 mod run;
-mod setup;
 mod signals;
 mod sim;
 mod size;
@@ -34,12 +34,12 @@ mod wiring;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
+use host::setup;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use stop::Stop;
 
-/// RAM of a node in bytes when no option asks for more.
-pub const DEFAULT_NODE_MEMORY: u64 = 8 << 20;
+pub use midplane_setup::DEFAULT_NODE_MEMORY;
 
 /// Bare-metal MPI on a 3-D torus of emulated nodes.
 #[derive(Parser)]
@@ -76,11 +76,13 @@ enum Sub {
     /// Fetches what is missing first, as `run` does. Ends with a line of counts; exit status 1 if a test
     /// failed.
     Test,
-    /// Show which tools are found, their versions, and what is missing
+    /// Show which tools are found, what is missing, and what `run` would do about it
     ///
-    /// Exit status 0 when everything is there, else 1. `run` and `test` fetch what is missing themselves
-    /// where the system allows it (apt-get as root or by sudo, rustup). MIDPLANE_RUST=installed, rustup or
-    /// debian chooses the Rust compiler for the nodes.
+    /// Exit status 0 when everything is there, else 1. Installs nothing and writes nothing, but says what
+    /// `run` and `test` would do first: which commands, which packages, where to. They install by rustup, and
+    /// by apt-get as root or by sudo without a password where nothing is removed or downgraded; the rest they
+    /// unpack in $XDG_CACHE_HOME/midplane or ~/.cache/midplane. MIDPLANE_RUST=installed, rustup or debian
+    /// chooses the Rust compiler for the nodes.
     Doctor,
 }
 
@@ -89,6 +91,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
+    if let Err(midplane_setup::Refusal(message)) = midplane_setup::check_root(root()) {
+        eprintln!("midplane: {message}");
+        return ExitCode::from(stop::USAGE);
+    }
     let status = match cli.command {
         Sub::Run(options) => run::run(&options),
         Sub::Sim(options) => sim::run(&options),

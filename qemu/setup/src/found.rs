@@ -39,8 +39,10 @@ impl<T> Look<T> {
 /// All tools, found.
 #[derive(Debug)]
 pub struct Tools {
-    /// The Rust compiler, and what it says its version is.
-    pub rust: (Rust, String),
+    /// The Rust compiler.
+    pub rust: Rust,
+    /// What it says its version is.
+    pub rust_version: String,
     /// The emulator.
     pub qemu: Tool,
     /// The C compiler, told where picolibc is.
@@ -82,10 +84,12 @@ impl Found {
     pub fn tools(&self) -> Option<Tools> {
         let (gcc, _) = self.gcc.there()?;
         let (arguments, _, _) = self.picolibc.there()?;
+        let (rust, rust_version) = self.rust.there()?.clone();
         let mut gcc = gcc.clone();
         gcc.arguments.extend(arguments.iter().cloned());
         Some(Tools {
-            rust: self.rust.there()?.clone(),
+            rust,
+            rust_version,
             qemu: self.qemu.there()?.0.clone(),
             gcc,
         })

@@ -1,0 +1,3 @@
+//! The machine that everything runs on.
+
+pub mod setup;
