@@ -3,6 +3,8 @@
 use crate::ask::{in_path, output, works};
 use crate::need::all_packages;
 use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -161,6 +163,37 @@ impl Simulation {
         works(&mut command).map(|text| Self::read(&text))
     }
 
+    /// What unpacking apart from the system needs: what would be installed if none of the packages were there
+    /// that `leave_out` names. A newer version that is installed can make the other impossible.
+    ///
+    /// # Errors
+    /// apt finds no way; its words.
+    pub fn apart(
+        packages: &[&str],
+        lists: &Lists,
+        leave_out: impl Fn(&str) -> bool,
+    ) -> Result<Self, String> {
+        let status =
+            output(Command::new("apt-config").args(["shell", "FILE", "Dir::State::status/f"]))
+                .and_then(|text| Some(text.strip_prefix("FILE='")?.strip_suffix('\'')?.to_string()))
+                .unwrap_or_else(|| "/var/lib/dpkg/status".into());
+        let installed = fs::read_to_string(&status).map_err(|e| format!("{status}: {e}"))?;
+        let file = std::env::temp_dir().join(format!("midplane-status-{}", std::process::id()));
+        let error = |e: std::io::Error| format!("{}: {e}", file.display());
+        File::create_new(&file)
+            .and_then(|mut file| file.write_all(without(&installed, leave_out).as_bytes()))
+            .map_err(error)?;
+        let mut command = lists.command("apt-get");
+        command
+            .arg("-o")
+            .arg(format!("Dir::State::status={}", file.display()))
+            .args(["--simulate", "install", "--no-install-recommends"])
+            .args(packages);
+        let simulated = works(&mut command).map(|text| Self::read(&text));
+        fs::remove_file(&file).map_err(error)?;
+        simulated
+    }
+
     fn read(text: &str) -> Self {
         let mut simulation = Self::default();
         let mut is_downgrade_list = false;
@@ -198,6 +231,19 @@ impl Simulation {
             .collect::<Vec<_>>();
         (!parts.is_empty()).then(|| parts.join(" and "))
     }
+}
+
+/// dpkg's list of what is installed, paragraph by paragraph, without some packages.
+fn without(status: &str, leave_out: impl Fn(&str) -> bool) -> String {
+    status
+        .split_inclusive("\n\n")
+        .filter(|paragraph| {
+            let name = paragraph
+                .lines()
+                .find_map(|line| line.strip_prefix("Package:"));
+            name.is_none_or(|name| !leave_out(name.trim()))
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -250,6 +296,14 @@ mod tests {
         );
         let none = "pkg:\n  Installed: 1\n  Candidate: (none)\n";
         assert!(candidates_in(none).is_empty() && candidates_in("").is_empty());
+    }
+
+    #[test]
+    fn installed_packages_are_left_out_by_name() {
+        let paragraph = |name: &str| format!("Package: {name}\nStatus: install ok installed\n\n");
+        let [a, b, c] = ["libc6", "qemu-utils", "zlib1g"].map(paragraph);
+        let status = format!("{a}{b}{c}");
+        assert_eq!(without(&status, |name| name == "qemu-utils"), a + &c);
     }
 
     #[test]

@@ -47,36 +47,49 @@ impl Need {
         }
     }
 
-    /// Debian's packages for it. `candidate` tells the version that would be installed.
+    /// Debian's packages for it: alternatives, each of packages that belong together, in the order in which
+    /// they are tried. `candidate` tells the version that would be installed.
     ///
     /// # Errors
     /// There are none.
     pub fn packages(
         self,
         candidate: impl Fn(&str) -> Option<String>,
-    ) -> Result<Vec<&'static str>, NoPackage> {
-        let is_there = |package: &&str| candidate(package).is_some();
-        let one = |packages: &[&'static str]| {
-            packages
-                .iter()
-                .copied()
-                .find(is_there)
-                .map(|package| vec![package])
-                .ok_or(NoPackage::Unknown)
+    ) -> Result<Vec<Vec<&'static str>>, NoPackage> {
+        let known = |packages: &[&'static str]| {
+            let known = packages.iter().filter(|p| candidate(p).is_some());
+            known.map(|package| vec![*package]).collect::<Vec<_>>()
         };
+        let alternatives = match self {
+            Self::Target => Vec::new(),
+            Self::Rust => rust_packages(candidate)?,
+            Self::Qemu => known(&QEMU_PACKAGES),
+            Self::Gcc => known(&[GCC_PACKAGE]),
+            Self::Picolibc => known(&[PICOLIBC_PACKAGE]),
+        };
+        match alternatives.is_empty() {
+            true => Err(NoPackage::Unknown),
+            false => Ok(alternatives),
+        }
+    }
+
+    /// Whether a package is of this kind, so that one that is installed can stand in another's way. What is
+    /// unpacked in a folder of its own stands in no way.
+    pub fn is_about(self, package: &str) -> bool {
         match self {
-            Self::Target => Err(NoPackage::Unknown),
-            Self::Rust => rust_packages(candidate),
-            Self::Qemu => one(&QEMU_PACKAGES),
-            Self::Gcc => one(&[GCC_PACKAGE]),
-            Self::Picolibc => one(&[PICOLIBC_PACKAGE]),
+            Self::Target | Self::Rust => ["rustc", "cargo", "libstd-rust", "rust-"]
+                .iter()
+                .any(|begin| package.starts_with(begin)),
+            Self::Qemu => package.starts_with("qemu"),
+            Self::Gcc | Self::Picolibc => package.contains("riscv64-unknown-elf"),
         }
     }
 }
 
 fn rust_packages(
     candidate: impl Fn(&str) -> Option<String>,
-) -> Result<Vec<&'static str>, NoPackage> {
+) -> Result<Vec<Vec<&'static str>>, NoPackage> {
+    let mut recent = Vec::new();
     let mut too_old = None;
     for packages in RUST_PACKAGES {
         if !packages.iter().all(|package| candidate(package).is_some()) {
@@ -86,11 +99,14 @@ fn rust_packages(
             continue;
         };
         match version_in(&version) {
-            Some(found) if found >= RUST_LEAST => return Ok(packages.to_vec()),
+            Some(found) if found >= RUST_LEAST => recent.push(packages.to_vec()),
             _ => too_old = too_old.or(Some(NoPackage::TooOld(packages[0], version))),
         }
     }
-    Err(too_old.unwrap_or(NoPackage::Unknown))
+    match too_old {
+        Some(too_old) if recent.is_empty() => Err(too_old),
+        _ => Ok(recent),
+    }
 }
 
 /// All packages that may be asked for.
@@ -186,13 +202,25 @@ mod tests {
             let known: Vec<_> = known.iter().map(|name| (*name, "1")).collect();
             Need::Qemu.packages(lists(&known))
         };
+        let alone = vec![vec!["qemu-system-misc"]];
+        assert_eq!(packages(&["qemu-system-misc"]), Ok(alone));
+        let both = vec![vec!["qemu-system-riscv"], vec!["qemu-system-misc"]];
         assert_eq!(
-            packages(&["qemu-system-misc"]),
-            Ok(vec!["qemu-system-misc"])
+            packages(&["qemu-system-misc", "qemu-system-riscv"]),
+            Ok(both)
         );
-        let both = ["qemu-system-misc", "qemu-system-riscv"];
-        assert_eq!(packages(&both), Ok(vec!["qemu-system-riscv"]));
         assert_eq!(packages(&[]), Err(NoPackage::Unknown));
+    }
+
+    #[test]
+    fn packages_of_one_kind_are_told_from_others() {
+        for (need, own, other) in [
+            (Need::Qemu, "qemu-utils", "libslirp0"),
+            (Need::Gcc, "binutils-riscv64-unknown-elf", "binutils"),
+            (Need::Rust, "libstd-rust-web-1.96", "librust-libc-dev"),
+        ] {
+            assert!(need.is_about(own) && !need.is_about(other), "{need:?}");
+        }
     }
 
     #[test]
@@ -203,7 +231,7 @@ mod tests {
         let recent = [&web("1.96.0+dfsg1-1~deb12u2")[..], &plain("1.63.0+dfsg1-2")].concat();
         assert_eq!(
             Need::Rust.packages(lists(&recent)),
-            Ok(RUST_PACKAGES[0].to_vec())
+            Ok(vec![RUST_PACKAGES[0].to_vec()])
         );
         let old = [&web("1.85.0+dfsg3-1~deb12u3")[..], &plain("1.63.0+dfsg1-2")].concat();
         let refused = Need::Rust.packages(lists(&old)).unwrap_err();
@@ -212,7 +240,7 @@ mod tests {
         // A Debian whose own Rust is recent.
         assert_eq!(
             Need::Rust.packages(lists(&plain("1.100.0+dfsg1-1"))),
-            Ok(RUST_PACKAGES[1].to_vec())
+            Ok(vec![RUST_PACKAGES[1].to_vec()])
         );
         // A compiler without the sources of its library is of no use.
         assert_eq!(

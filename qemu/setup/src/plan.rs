@@ -59,8 +59,8 @@ pub enum Step {
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
-    /// Whether more can be said after the package lists have been brought up to date.
-    pub more_after_update: bool,
+    /// Why no more can be said until the package lists have been brought up to date.
+    pub more_after_update: Option<String>,
 }
 
 /// What a plan depends on.
@@ -78,6 +78,11 @@ pub trait Machine {
     /// # Errors
     /// They cannot be installed; apt's words.
     fn simulate(&self, packages: &[&str]) -> Result<Simulation, String>;
+    /// The packages, each `name=version`, that have to be unpacked beside the system's for this need.
+    ///
+    /// # Errors
+    /// They do not fit together; apt's words.
+    fn apart(&self, need: Need, packages: &[&str]) -> Result<Vec<String>, String>;
 }
 
 /// Plans.
@@ -100,7 +105,7 @@ pub fn plan(
     }
     let done = |steps| Plan {
         steps,
-        more_after_update: false,
+        more_after_update: None,
     };
     if needs.is_empty() {
         return Ok(done(steps));
@@ -125,17 +130,17 @@ pub fn plan(
         Some(by) => Step::Update(by),
         None => Step::UpdateOwn,
     };
-    match packages_of(&needs, machine) {
-        Ok(packages) => {
-            steps.extend(divide(&packages, installer, machine));
+    match divide(&needs, installer, machine) {
+        Ok(divided) => {
+            steps.extend(divided);
             Ok(done(steps))
         }
         // The lists may be empty, as in a container, or from before a newer package came.
-        Err(_) if !tried.update => {
+        Err(why) if !tried.update => {
             steps.push(update());
             Ok(Plan {
                 steps,
-                more_after_update: true,
+                more_after_update: Some(why),
             })
         }
         Err(why) => refuse(&why),
@@ -144,24 +149,6 @@ pub fn plan(
 
 fn is_rust(need: &Need) -> bool {
     matches!(need, Need::Rust | Need::Target)
-}
-
-/// A need, its packages, and what installing them alone would do.
-type Wanted = (Need, Vec<&'static str>, Simulation);
-
-fn packages_of(needs: &[Need], machine: &dyn Machine) -> Result<Vec<Wanted>, String> {
-    needs
-        .iter()
-        .map(|need| {
-            let packages = need
-                .packages(|package| machine.candidate(package))
-                .map_err(|why| without_package(*need, &why))?;
-            let simulation = machine.simulate(&packages).map_err(|error| {
-                format!("apt-get cannot install {}: {error}", packages.join(" "))
-            })?;
-            Ok((*need, packages, simulation))
-        })
-        .collect()
 }
 
 fn without_package(need: Need, why: &NoPackage) -> String {
@@ -173,52 +160,112 @@ fn without_package(need: Need, why: &NoPackage) -> String {
     }
 }
 
+/// What the system can install for a need, or why it is unpacked instead.
+type Harmless = Result<Vec<&'static str>, String>;
+
 /// Installs what can be installed without harm, all at once, and unpacks the rest.
-fn divide(wanted: &[Wanted], installer: Option<Installer>, machine: &dyn Machine) -> Vec<Step> {
-    let unpack = |(need, packages, simulation): &Wanted, why: String| Step::Unpack {
-        need: *need,
-        packages: simulation.install.clone(),
-        name: packages[0],
-        why,
-    };
-    let Some(by) = installer else {
-        let why = || "installing needs root, or sudo without a password".to_string();
-        return wanted.iter().map(|need| unpack(need, why())).collect();
-    };
-    let mut steps = Vec::new();
+fn divide(
+    needs: &[Need],
+    installer: Option<Installer>,
+    machine: &dyn Machine,
+) -> Result<Vec<Step>, String> {
     let mut harmless = Vec::new();
-    for need in wanted {
-        match need.2.harm() {
-            Some(harm) => steps.push(unpack(need, format!("installing would {harm}"))),
-            None => harmless.push(need),
+    for need in needs {
+        harmless.push((*need, harmless_packages(*need, installer, machine)?));
+    }
+    let together: Vec<_> = harmless
+        .iter()
+        .flat_map(|(_, packages)| packages.iter().flatten().copied())
+        .collect();
+    let mut steps = Vec::new();
+    if let (Some(by), false) = (installer, together.is_empty()) {
+        // One by one they do no harm; together they might.
+        match without_harm(&together, machine) {
+            Ok(()) => {
+                let installed = harmless.iter().filter(|(_, packages)| packages.is_ok());
+                steps.push(Step::Install {
+                    by,
+                    needs: installed.map(|(need, _)| *need).collect(),
+                    packages: together,
+                });
+                harmless.retain(|(_, packages)| packages.is_err());
+            }
+            Err(why) => {
+                for (_, packages) in &mut harmless {
+                    *packages = packages.clone().and_then(|_| Err(why.clone()));
+                }
+            }
         }
     }
-    let needs: Vec<Need> = harmless.iter().map(|(need, ..)| *need).collect();
-    let packages: Vec<_> = harmless.iter().flat_map(|(_, p, _)| p.clone()).collect();
-    if packages.is_empty() {
-        return steps;
+    for (need, packages) in harmless {
+        let why = packages.err().unwrap_or_default();
+        steps.push(unpack(need, why, machine)?);
     }
-    // One by one they do no harm; together they might.
-    let harm = match machine.simulate(&packages) {
-        Ok(together) => together
-            .harm()
-            .map(|harm| format!("installing would {harm}")),
-        Err(error) => Some(format!(
-            "apt-get cannot install it with the others: {error}"
+    Ok(steps)
+}
+
+/// The first alternative that the system can install without harm.
+fn harmless_packages(
+    need: Need,
+    installer: Option<Installer>,
+    machine: &dyn Machine,
+) -> Result<Harmless, String> {
+    let alternatives = alternatives(need, machine)?;
+    if installer.is_none() {
+        return Ok(Err(
+            "installing needs root, or sudo without a password".into()
+        ));
+    }
+    let mut harm = None;
+    for packages in alternatives {
+        match without_harm(&packages, machine) {
+            Ok(()) => return Ok(Ok(packages)),
+            // The last is the one that most systems have.
+            Err(why) => harm = Some(why),
+        }
+    }
+    Ok(Err(harm.unwrap_or_default()))
+}
+
+fn alternatives(need: Need, machine: &dyn Machine) -> Result<Vec<Vec<&'static str>>, String> {
+    need.packages(|package| machine.candidate(package))
+        .map_err(|why| without_package(need, &why))
+}
+
+fn without_harm(packages: &[&str], machine: &dyn Machine) -> Result<(), String> {
+    match machine.simulate(packages) {
+        Ok(simulation) => match simulation.harm() {
+            Some(harm) => Err(format!("installing would {harm}")),
+            None => Ok(()),
+        },
+        Err(error) => Err(format!(
+            "it cannot be installed beside what is there: {error}"
         )),
-    };
-    match harm {
-        None => steps.insert(
-            0,
-            Step::Install {
-                by,
-                needs,
-                packages,
-            },
-        ),
-        Some(harm) => steps.extend(harmless.into_iter().map(|need| unpack(need, harm.clone()))),
     }
-    steps
+}
+
+/// Unpacks the first alternative whose packages fit together.
+fn unpack(need: Need, why: String, machine: &dyn Machine) -> Result<Step, String> {
+    let mut error = String::new();
+    for alternative in alternatives(need, machine)? {
+        let name = alternative[0];
+        match machine.apart(need, &alternative) {
+            Ok(mut packages) => {
+                if need == Need::Picolibc {
+                    // It depends on the compiler, which has a folder of its own.
+                    packages.retain(|package| package.split('=').next() == Some(name));
+                }
+                return Ok(Step::Unpack {
+                    need,
+                    packages,
+                    name,
+                    why,
+                });
+            }
+            Err(words) => error = format!("apt-get cannot have {name}: {words}"),
+        }
+    }
+    Err(error)
 }
 
 impl Plan {
@@ -229,8 +276,10 @@ impl Plan {
             .iter()
             .map(|step| step.describe(folder))
             .collect();
-        if self.more_after_update {
-            lines.push("then look again what the package lists have".into());
+        if let Some(why) = &self.more_after_update {
+            lines.push(format!(
+                "then look again what the package lists have: now {why}"
+            ));
         }
         lines
     }
@@ -304,6 +353,11 @@ impl Machine for ThisMachine {
     fn simulate(&self, packages: &[&str]) -> Result<Simulation, String> {
         Simulation::of(packages, &self.lists)
     }
+
+    fn apart(&self, need: Need, packages: &[&str]) -> Result<Vec<String>, String> {
+        let leave_out = |package: &str| need.is_about(package);
+        Simulation::apart(packages, &self.lists, leave_out).map(|simulation| simulation.install)
+    }
 }
 
 /// Our folder: the first of the candidates.
@@ -315,13 +369,15 @@ pub fn own_folder(places: &Places) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// A machine whose package lists are as given; QEMU's package takes another with it if `conflict`.
+    /// A machine whose package lists are as given; QEMU's package takes another with it if `conflict`, and apt finds
+    /// no way at all if `refuses`.
     struct Fake {
         rustup: bool,
         apt: bool,
         installer: Option<Installer>,
         lists: &'static [(&'static str, &'static str)],
         conflict: bool,
+        refuses: bool,
     }
 
     const DEBIAN_12: &[(&str, &str)] = &[
@@ -340,6 +396,7 @@ mod tests {
         installer: Some(Installer::Root),
         lists: DEBIAN_12,
         conflict: false,
+        refuses: false,
     };
 
     impl Machine for Fake {
@@ -362,12 +419,25 @@ mod tests {
 
         fn simulate(&self, packages: &[&str]) -> Result<Simulation, String> {
             let qemu = packages.contains(&"qemu-system-misc");
+            if self.refuses {
+                return Err("E: held packages".into());
+            }
             let remove = (qemu && self.conflict).then(|| "qemu-utils".to_string());
             Ok(Simulation {
                 install: packages.iter().map(|p| format!("{p}=1")).collect(),
                 remove: remove.into_iter().collect(),
                 downgrade: Vec::new(),
             })
+        }
+
+        fn apart(&self, need: Need, packages: &[&str]) -> Result<Vec<String>, String> {
+            if packages == ["qemu-system-riscv"] {
+                return Err("E: unmet dependencies".into());
+            }
+            // As Debian's picolibc, which depends on the compiler.
+            let compiler = (need == Need::Picolibc).then_some(C[0]);
+            let all = compiler.iter().chain(packages);
+            Ok(all.map(|p| format!("{p}=1")).collect())
         }
     }
 
@@ -410,6 +480,26 @@ mod tests {
         assert_eq!(why, "installing would remove qemu-utils");
     }
 
+    /// Debian 12 with the backports in its lists, which have a QEMU that does not fit the rest.
+    #[test]
+    fn what_apt_refuses_to_install_is_unpacked_in_the_version_that_fits_together() {
+        const BACKPORTS: &[(&str, &str)] = &[
+            ("qemu-system-riscv", "1:10.0"),
+            ("qemu-system-misc", "1:7.2"),
+        ];
+        let machine = Fake {
+            lists: BACKPORTS,
+            refuses: true,
+            ..CLEAN
+        };
+        let planned = steps(&machine, &[Need::Qemu], &Tried::default()).unwrap();
+        let [Step::Unpack { packages, why, .. }] = &planned[..] else {
+            panic!("{planned:?}");
+        };
+        assert_eq!(packages[..], ["qemu-system-misc=1"]);
+        assert!(why.contains("beside what is there: E: held"), "{why}");
+    }
+
     #[test]
     fn without_root_everything_is_unpacked() {
         let machine = Fake {
@@ -422,6 +512,14 @@ mod tests {
             _ => None,
         });
         assert_eq!(needs.collect::<Option<Vec<_>>>().unwrap(), ALL[1..]);
+        let Some(Step::Unpack { packages, .. }) = planned.last() else {
+            panic!("{planned:?}");
+        };
+        assert_eq!(
+            packages[..],
+            ["picolibc-riscv64-unknown-elf=1"],
+            "the compiler twice"
+        );
     }
 
     #[test]
