@@ -35,8 +35,10 @@ mod wiring;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use host::setup;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use stop::Stop;
 
 pub use midplane_setup::DEFAULT_NODE_MEMORY;
@@ -156,11 +158,18 @@ fn one_line(error: &clap::Error) -> String {
     line
 }
 
-/// The workspace that this command was built from, and builds from.
+/// The workspace that this command builds from: the launcher's word, else where it was built itself.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap_or(Path::new("."))
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| root_of(std::env::var_os(midplane_setup::ROOT)))
+}
+
+fn root_of(told: Option<OsString>) -> PathBuf {
+    let told = told.map(PathBuf::from).filter(|root| root.is_absolute());
+    told.unwrap_or_else(|| {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        package.parent().unwrap_or(Path::new(".")).into()
+    })
 }
 
 /// Cargo's folder for build results: where we have been built, else the workspace's own.
@@ -192,6 +201,14 @@ mod tests {
                     argument.get_id()
                 );
             }
+        }
+    }
+
+    #[test]
+    fn in_a_checkout_that_was_moved_the_launcher_is_believed() {
+        assert_eq!(root_of(Some("/moved".into())), Path::new("/moved"));
+        for told in [None, Some("relative".into())] {
+            assert!(midplane_setup::check_root(&root_of(told)).is_ok());
         }
     }
 

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_setup::fresh::Artifact;
-use midplane_setup::{Places, Refusal, check_root, doctor, rust};
+use midplane_setup::{Places, ROOT, Refusal, check_root, doctor, rust};
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -44,7 +44,8 @@ fn launch(arguments: &[OsString]) -> Result<u8, (u8, Refusal)> {
         rust::check_own(&places.root).map_err(usage)?;
         build(&tool, &places.root).map_err(|refusal| (FAILURE, refusal))?;
     }
-    let error = Command::new(&tool.file).args(arguments).exec();
+    let mut command = Command::new(&tool.file);
+    let error = command.env(ROOT, &places.root).args(arguments).exec();
     let message = format!("cannot start {}: {error}", tool.file.display());
     Err((FAILURE, Refusal(message)))
 }

@@ -30,6 +30,9 @@ use std::path::{Path, PathBuf};
 pub const TARGET: &str = "riscv64gc-unknown-none-elf";
 /// The least version of Rust that builds Midplane, the workspace's `rust-version`.
 pub const RUST_LEAST: (u32, u32) = (1, 95);
+/// Variable by which the launcher tells the tool where the workspace is. What stands in a binary is where it
+/// was when it was built: cargo does not build again in a checkout that was moved.
+pub const ROOT: &str = "MIDPLANE_ROOT";
 /// RAM of a node in bytes when no option asks for more.
 pub const DEFAULT_NODE_MEMORY: u64 = 8 << 20;
 
@@ -62,7 +65,7 @@ pub fn check_root(root: &Path) -> Result<(), Refusal> {
         true => Ok(()),
         false => Err(Refusal(format!(
             "this command was built in {}, where there is no checkout of Midplane any more; run \
-             `cargo midplane` in the checkout, which builds it anew",
+             `cargo midplane` in the checkout",
             root.display()
         ))),
     }
