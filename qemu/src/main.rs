@@ -19,11 +19,12 @@ mod build;
 mod host;
 mod lab;
 mod run;
-mod setup;
 mod show;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
+use host::folders::root;
+use host::setup;
 use host::stop::{self, Stop};
 use lab::{bench, memory, sim, soak, suite};
 use run::command;
@@ -66,11 +67,13 @@ enum Sub {
     /// Fetches what is missing first, as `run` does. Ends with a line of counts; exit status 1 if a test
     /// failed.
     Test,
-    /// Show which tools are found, their versions, and what is missing
+    /// Show which tools are found, what is missing, and what `run` would do about it
     ///
-    /// Exit status 0 when everything is there, else 1. `run` and `test` fetch what is missing themselves
-    /// where the system allows it (apt-get as root or by sudo, rustup). MIDPLANE_RUST=installed, rustup or
-    /// debian chooses the Rust compiler for the nodes.
+    /// Exit status 0 when everything is there, else 1. Installs nothing and writes nothing, but says what
+    /// `run` and `test` would do first: which commands, which packages, where to. They install by rustup, and
+    /// by apt-get as root or by sudo without a password where nothing is removed or downgraded; the rest they
+    /// unpack in $XDG_CACHE_HOME/midplane or ~/.cache/midplane. MIDPLANE_RUST=installed, rustup or debian
+    /// chooses the Rust compiler for the nodes.
     Doctor,
 }
 
@@ -79,6 +82,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
+    if let Err(midplane_setup::Refusal(message)) = midplane_setup::check_root(root()) {
+        complain(format_args!("midplane: {message}"));
+        return ExitCode::from(stop::USAGE);
+    }
     let status = match cli.command {
         Sub::Run(options) => command::run(&options),
         Sub::Sim(options) => sim::run(&options),

@@ -2,11 +2,12 @@
 
 use crate::build::image::Image;
 use crate::build::said::Said;
+use crate::host::setup::{TARGET, Tools};
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
-use crate::setup::{TARGET, Tools};
 use crate::show::say::complain;
+use midplane_setup::fresh::Artifact;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
@@ -19,12 +20,7 @@ use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What both compiling and linking need to know; the same as the linker script says.
-const MACHINE: [&str; 4] = [
-    "--specs=picolibc.specs",
-    "-march=rv64imafdc",
-    "-mabi=lp64d",
-    "-mcmodel=medany",
-];
+const MACHINE: [&str; 3] = ["-march=rv64imafdc", "-mabi=lp64d", "-mcmodel=medany"];
 
 /// What the user gave as a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -182,7 +178,7 @@ impl Program {
         let folder = self.folder(flags)?;
         let scratch = Scratch::new(&folder)?;
         let linked = scratch.0.join("image");
-        let mut link = Command::new(&tools.gcc);
+        let mut link = tools.gcc.command();
         link.args(MACHINE)
             .args(["-nostartfiles", "-static", "-T"])
             .arg(crate::host::folders::root().join("kernel-rt/ld/virt.ld"))
@@ -231,7 +227,7 @@ impl Program {
         source: &Path,
         object: &Path,
     ) -> Result<(), Stop> {
-        let mut compile = Command::new(&tools.gcc);
+        let mut compile = tools.gcc.command();
         compile
             .args(MACHINE)
             // What picolibc's time.h hides, because it has neither, the kernel supplies.
@@ -313,8 +309,14 @@ impl Program {
             .arg(package.join("Cargo.toml"))
             .arg("--target-dir")
             .arg(&target);
-        match run_cargo(cargo)? {
-            true => Ok(target.join(TARGET).join(format!("node/lib{name}.a"))),
+        let library = Artifact {
+            file: target.join(TARGET).join(format!("node/lib{name}.a")),
+            root: crate::host::folders::root().into(),
+            beside: vec![package.join("Cargo.toml"), lock],
+            with: tools.rust_version.clone(),
+        };
+        match library.is_fresh() || run_cargo(cargo, &library)? {
+            true => Ok(library.file),
             false => Err(refused(source, "compile")),
         }
     }
@@ -380,8 +382,14 @@ fn kernel_library(tools: &Tools) -> Result<PathBuf, Stop> {
         .arg(crate::host::folders::root().join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target);
-    match run_cargo(cargo)? {
-        true => Ok(target.join(TARGET).join("node/libkernel_rt.a")),
+    let library = Artifact {
+        file: target.join(TARGET).join("node/libkernel_rt.a"),
+        root: crate::host::folders::root().into(),
+        beside: Vec::new(),
+        with: tools.rust_version.clone(),
+    };
+    match library.is_fresh() || run_cargo(cargo, &library)? {
+        true => Ok(library.file),
         false => Err(Stop::failure(
             "the runtime does not compile; what the compiler says is above",
         )),
@@ -395,9 +403,10 @@ fn target_folder(tools: &Tools) -> PathBuf {
         .join(tools.rust.folder())
 }
 
-/// Runs cargo in the workspace, whose configuration it then finds. Shows what it does, but not that there
-/// was nothing to do.
-fn run_cargo(mut cargo: Command) -> Result<bool, Stop> {
+/// Runs cargo in the workspace, whose configuration it then finds, to build this file. Shows what it does,
+/// but not that there was nothing to do.
+fn run_cargo(mut cargo: Command, artifact: &Artifact) -> Result<bool, Stop> {
+    let begun = artifact.begin();
     let color = match std::io::stderr().is_terminal() {
         true => "always",
         false => "never",
@@ -421,6 +430,10 @@ fn run_cargo(mut cargo: Command) -> Result<bool, Stop> {
         }
     }
     let status = child.wait().doing("wait for cargo")?;
+    if let (true, Ok(begun)) = (status.success(), begun) {
+        // Without the note, cargo is asked again the next time.
+        let _ = artifact.succeeded(begun);
+    }
     Ok(status.success())
 }
 

@@ -2,59 +2,33 @@
 
 use crate::host::size;
 use crate::host::stop::Stop;
+pub use midplane_setup::DEFAULT_NODE_MEMORY;
+pub use midplane_setup::machine::memory_available;
+use midplane_setup::machine::{DESCRIPTORS_PER_NODE, Machine as Offer, QEMU_BYTES};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::fs;
-use std::path::Path;
-
-/// RAM of a node in bytes when no option asks for more.
-pub const DEFAULT_NODE_MEMORY: u64 = 8 << 20;
-/// Memory of a QEMU process beside the node's RAM, in bytes: measured, idle, with six links.
-const QEMU_BYTES: u64 = 16 << 20;
-/// File descriptors per node: its memory, its process, four streams and, while it is started, the
-/// other ends of those and of its six links.
-const DESCRIPTORS_PER_NODE: u64 = 16;
-/// File descriptors for everything else.
-const DESCRIPTORS_BESIDE: u64 = 64;
 
 /// What the machine has to offer.
 #[derive(Clone, Copy, Debug)]
-pub struct Machine {
-    /// Memory in bytes that can be used without swapping.
-    memory: u64,
-    /// File descriptors that this process may open.
-    descriptors: u64,
-}
+pub struct Machine(Offer);
 
 impl Machine {
     /// Looks at the machine. Raises this process's limit on descriptors as far as it may.
     pub fn look() -> Self {
-        let limit = getrlimit(Resource::Nofile);
-        let raised = Rlimit {
-            current: limit.maximum,
-            maximum: limit.maximum,
-        };
-        let current = match setrlimit(Resource::Nofile, raised) {
-            Ok(()) => limit.maximum,
-            Err(_) => limit.current,
-        };
-        Self {
-            memory: memory_available(),
-            // No number means no limit.
-            descriptors: current.unwrap_or(u64::MAX),
-        }
-    }
-
-    /// How many nodes with this much RAM each it can hold.
-    pub fn capacity(&self, node_memory: u64) -> u64 {
-        let by_memory = self.memory / node_memory.saturating_add(QEMU_BYTES);
-        let by_descriptors =
-            self.descriptors.saturating_sub(DESCRIPTORS_BESIDE) / DESCRIPTORS_PER_NODE;
-        by_memory.min(by_descriptors)
+        let maximum = getrlimit(Resource::Nofile).maximum;
+        // A process may always raise its limit up to this one.
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: maximum,
+                maximum,
+            },
+        );
+        Self(Offer::look())
     }
 
     /// Refuses more nodes than fit.
     pub fn check(&self, nodes: u64, node_memory: u64) -> Result<(), Stop> {
-        let capacity = self.capacity(node_memory);
+        let capacity = self.0.capacity(node_memory);
         if nodes <= capacity {
             return Ok(());
         }
@@ -63,52 +37,11 @@ impl Machine {
              {capacity} ({} of memory are available, a node takes about {}; {} open files are allowed, \
              a node takes {DESCRIPTORS_PER_NODE})",
             size::exact(node_memory),
-            size::about(self.memory),
+            size::about(self.0.memory),
             size::about(node_memory.saturating_add(QEMU_BYTES)),
-            self.descriptors,
+            self.0.descriptors,
         )))
     }
-}
-
-/// Memory that new processes may take: the machine's, or that of our control group if it is less.
-pub fn memory_available() -> u64 {
-    let machine = fs::read_to_string("/proc/meminfo")
-        .ok()
-        .and_then(|text| available_in(&text))
-        .unwrap_or(u64::MAX);
-    let group = fs::read_to_string("/proc/self/cgroup")
-        .ok()
-        .and_then(|text| {
-            let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
-            group_available(&Path::new("/sys/fs/cgroup").join(path))
-        })
-        .unwrap_or(u64::MAX);
-    machine.min(group)
-}
-
-/// `MemAvailable` of /proc/meminfo in bytes.
-fn available_in(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
-}
-
-/// What a control group (version 2) still allows in bytes, not counting what can be dropped at once.
-fn group_available(group: &Path) -> Option<u64> {
-    let number = |file: &str| -> Option<u64> {
-        let text = fs::read_to_string(group.join(file)).ok()?;
-        text.trim().parse().ok()
-    };
-    let droppable = fs::read_to_string(group.join("memory.stat"))
-        .ok()?
-        .lines()
-        .find_map(|line| line.strip_prefix("inactive_file ")?.parse().ok())
-        .unwrap_or(0);
-    let used = number("memory.current")?.saturating_sub(droppable);
-    // "max", which is no number, means no limit of its own.
-    Some(number("memory.max")?.saturating_sub(used))
 }
 
 #[cfg(test)]
@@ -116,28 +49,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn capacity_is_the_scarcer_of_memory_and_descriptors() {
-        let machine = Machine {
+    fn more_nodes_than_fit_are_refused() {
+        let machine = Machine(Offer {
             memory: 240 << 20,
             descriptors: 1 << 20,
-        };
-        assert_eq!(machine.capacity(8 << 20), 10);
+        });
         assert!(machine.check(10, 8 << 20).is_ok());
         let error = machine.check(11, 8 << 20).unwrap_err();
         assert_eq!(error.status, crate::host::stop::USAGE);
         assert!(error.message.contains("it can hold 10 "), "{error}");
-        let machine = Machine {
-            memory: u64::MAX,
-            descriptors: 1024,
-        };
-        assert_eq!(machine.capacity(8 << 20), 60);
-        assert_eq!(machine.capacity(u64::MAX), 1);
-    }
-
-    #[test]
-    fn available_memory_is_read() {
-        let text = "MemTotal:  100 kB\nMemAvailable:    42 kB\n";
-        assert_eq!(available_in(text), Some(42 * 1024));
-        assert_eq!(available_in("MemTotal: 1 kB"), None);
     }
 }

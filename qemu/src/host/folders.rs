@@ -1,12 +1,21 @@
 //! Where this command builds, and what it builds from.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-/// The workspace that this command was built from, and builds from.
+/// The workspace that this command builds from: the launcher's word, else where it was built itself.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap_or(Path::new("."))
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| root_of(std::env::var_os(midplane_setup::ROOT)))
+}
+
+fn root_of(told: Option<OsString>) -> PathBuf {
+    let told = told.map(PathBuf::from).filter(|root| root.is_absolute());
+    told.unwrap_or_else(|| {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        package.parent().unwrap_or(Path::new(".")).into()
+    })
 }
 
 /// Cargo's folder for build results: where we have been built, else the workspace's own.
@@ -16,4 +25,17 @@ pub fn target() -> PathBuf {
         .and_then(|exe| exe.ancestors().nth(2).map(PathBuf::from))
         .filter(|target| target.join("CACHEDIR.TAG").exists())
         .unwrap_or_else(|| root().join("target"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_checkout_that_was_moved_the_launcher_is_believed() {
+        assert_eq!(root_of(Some("/moved".into())), Path::new("/moved"));
+        for told in [None, Some("relative".into())] {
+            assert!(midplane_setup::check_root(&root_of(told)).is_ok());
+        }
+    }
 }

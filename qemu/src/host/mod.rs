@@ -1,7 +1,8 @@
-//! What is about this machine.
+//! The machine that everything runs on.
 
 pub mod capacity;
 pub mod folders;
+pub mod setup;
 pub mod signals;
 pub mod size;
 pub mod stop;

@@ -1,7 +1,7 @@
 //! The one place where the host tool leaves safe Rust: what a child does between fork and exec.
 
 use rustix::io::FdFlags;
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal, setsid};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -27,6 +27,15 @@ pub fn bind_to_us(command: &mut Command, signal: Signal, keep: Vec<OwnedFd>) {
     // allocates nor takes locks; the error values are made without allocation.
     unsafe {
         command.pre_exec(prepare);
+    }
+}
+
+/// Puts the child into a session of its own, without a terminal: no key pressed there reaches it.
+pub fn own_session(command: &mut Command) {
+    // SAFETY: between fork and exec the closure only makes a system call through rustix, which neither
+    // allocates nor takes locks; the error value is made without allocation.
+    unsafe {
+        command.pre_exec(|| setsid().map(|_| ()).map_err(Into::into));
     }
 }
 

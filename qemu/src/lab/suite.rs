@@ -1,9 +1,9 @@
 //! `midplane test`: all tests of the workspace, and a line of counts.
 
+use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::stop::{self, Doing, Stop};
 use crate::host::sys;
-use crate::setup;
 use crate::show::say;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_process_group};

@@ -3,6 +3,7 @@
 use crate::build::program::{self, Flags, Heeded, Program};
 use crate::host::capacity::DEFAULT_NODE_MEMORY;
 use crate::host::capacity::Machine;
+use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
@@ -12,7 +13,6 @@ use crate::run::output::Sink;
 use crate::run::report::{self, JobFacts};
 use crate::run::verdict::Outcome;
 use crate::run::{limits, topology};
-use crate::setup;
 use crate::show::file::ResultFile;
 use crate::show::say;
 use clap::Args;

@@ -1,6 +1,7 @@
 //! QEMU instances: start, see how they fare, kill. All of them end when this process does.
 
 use crate::build::image::Image;
+use crate::host::setup::Tool;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::run::topology::{self, End};
@@ -18,13 +19,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 
 /// What to boot.
 pub struct Plan<'a> {
     /// The emulator.
-    pub qemu: &'a Path,
+    pub qemu: &'a Tool,
     /// What every node runs.
     pub image: &'a Image,
     /// The machine.
@@ -270,13 +270,13 @@ fn start(
 
 /// Starts QEMU, which inherits these descriptors and complains to that one.
 fn spawn(
-    qemu: &Path,
+    qemu: &Tool,
     arguments: Vec<String>,
     inherited: Vec<OwnedFd>,
     complaints: OwnedFd,
     rank: u32,
 ) -> Result<Child, Stop> {
-    let mut command = Command::new(qemu);
+    let mut command = qemu.command();
     command
         .args(arguments)
         .stdin(Stdio::null())
@@ -285,9 +285,10 @@ fn spawn(
         // Signals from the terminal are for us alone: we end the nodes in good order.
         .process_group(0);
     sys::bind_to_us(&mut command, Signal::KILL, inherited);
-    command
-        .spawn()
-        .doing(format_args!("start {} for rank {rank}", qemu.display()))
+    command.spawn().doing(format_args!(
+        "start {} for rank {rank}",
+        qemu.path.display()
+    ))
 }
 
 /// A child that is killed unless it is claimed.

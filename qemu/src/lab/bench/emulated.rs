@@ -1,11 +1,11 @@
 //! The killer benchmark in QEMU.
 
 use crate::host::folders;
+use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::lab::bench::row::{Memory, Place, Row, median, tell};
-use crate::setup;
 use crate::show::say::say;
 use kernel_rt::counters::Counter;
 use rustix::process::{Signal, kill_process_group};

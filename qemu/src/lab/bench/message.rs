@@ -31,7 +31,7 @@ const BATCHES: [u32; 3] = [1, 4, 16];
 
 /// Measures; the exit status.
 pub fn run() -> Result<u8, Stop> {
-    if crate::setup::in_path("valgrind").is_none() {
+    if crate::host::setup::in_path("valgrind").is_none() {
         return Err(Stop::usage(
             "bench message: valgrind is not installed; it counts the instructions",
         ));

@@ -1,0 +1,201 @@
+//! The folder of our own: packages that are unpacked there instead of being installed.
+//!
+//! ```text
+//! $XDG_CACHE_HOME/midplane, else ~/.cache/midplane, else target/midplane/packages
+//!     qemu/  gcc/  picolibc/  rust/    one per need, each with the file `packages`, written last
+//!     apt/                             package lists, where the system's cannot be brought up to date
+//! ```
+//!
+//! It belongs to the user and not to the checkout, so that `cargo clean` and a second clone do not fetch
+//! again. It can be removed at any time.
+
+use crate::Places;
+use crate::need::Need;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// File in the folder of a need that names its packages. Where it is, all of them are unpacked.
+pub const PACKAGES: &str = "packages";
+
+/// The folders that are looked at, in this order. The first that can be created is unpacked to.
+pub fn candidates(places: &Places) -> Vec<PathBuf> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    candidates_of(variable("XDG_CACHE_HOME"), variable("HOME"), &places.target)
+}
+
+fn candidates_of(cache: Option<PathBuf>, home: Option<PathBuf>, target: &Path) -> Vec<PathBuf> {
+    // What is not absolute is to be ignored (XDG Base Directory Specification, "Environment variables").
+    let cache = cache.filter(|cache| cache.is_absolute());
+    // A home that is not there is not made.
+    let home = home.filter(|home| home.is_absolute() && home.is_dir());
+    let user = cache.or_else(|| home.map(|home| home.join(".cache")));
+    let mut candidates: Vec<PathBuf> = user
+        .map(|cache| cache.join("midplane"))
+        .into_iter()
+        .collect();
+    candidates.push(target.join("midplane/packages"));
+    candidates
+}
+
+/// The folder that has this need's packages, if they have been unpacked.
+pub fn of(places: &Places, need: Need) -> Option<PathBuf> {
+    candidates(places)
+        .into_iter()
+        .map(|folder| folder.join(need.folder()))
+        .find(|folder| folder.join(PACKAGES).exists())
+}
+
+/// The folders of a root file system with libraries in them, for `LD_LIBRARY_PATH`: `lib` and `usr/lib`,
+/// and two levels below (`x86_64-linux-gnu`, and what some packages keep for themselves in there).
+pub fn libraries(root: &Path) -> Option<OsString> {
+    let mut found = Vec::new();
+    for top in ["usr/lib", "lib"] {
+        collect_libraries(&root.join(top), 2, &mut found);
+    }
+    std::env::join_paths(found).ok()
+}
+
+fn collect_libraries(folder: &Path, levels: u32, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = folder.read_dir() else {
+        return;
+    };
+    let mut below = Vec::new();
+    let mut has_libraries = false;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => below.push(entry.path()),
+            _ => has_libraries |= name.starts_with("lib") && name.contains(".so"),
+        }
+    }
+    if has_libraries {
+        found.push(folder.into());
+    }
+    below.sort();
+    for folder in below.iter().filter(|_| levels > 0) {
+        collect_libraries(folder, levels - 1, found);
+    }
+}
+
+/// Whether a file of a package is unpacked, by its path from the root. What is left out is four fifths of
+/// the 1.4 GB: other emulators, the C library and the compiler's own for other processors and ABIs, C++,
+/// and documentation.
+pub fn is_wanted(path: &str) -> bool {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let name = parts.last().copied().unwrap_or_default();
+    let starts = |prefix: &[&str]| parts.starts_with(prefix);
+    let documentation = ["doc", "man", "info", "locale", "lintian"]
+        .iter()
+        .any(|folder| starts(&["usr", "share", folder]));
+    let other_emulator =
+        starts(&["usr", "bin"]) && name.starts_with("qemu-") && name != "qemu-system-riscv64";
+    // Folders `rv64imafdc/lp64d`: processor and ABI. In between may stand `release`, a second C library.
+    let other_machine = parts.iter().enumerate().any(|(at, part)| {
+        (part.starts_with("rv32") || part.starts_with("rv64"))
+            && (*part != "rv64imafdc" || parts.get(at + 1).is_some_and(|abi| *abi != "lp64d"))
+    });
+    let picolibc = starts(&["usr", "lib", "picolibc"]) && parts.contains(&"release");
+    let gcc = starts(&["usr", "lib", "gcc"])
+        && (name == "cc1plus" || parts.contains(&"plugin") && !name.starts_with("liblto_plugin"))
+        || name.ends_with("-lto-dump");
+    !(documentation || other_emulator || other_machine || picolibc || gcc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_the_users_and_the_builds_where_there_is_no_user() {
+        let target = Path::new("/t");
+        let last = PathBuf::from("/t/midplane/packages");
+        let here = std::env::temp_dir();
+        let home = Some(here.clone());
+        assert_eq!(
+            candidates_of(Some("/c".into()), home.clone(), target),
+            [PathBuf::from("/c/midplane"), last.clone()]
+        );
+        let own = here.join(".cache/midplane");
+        for cache in [None, Some("relative".into())] {
+            assert_eq!(
+                candidates_of(cache, home.clone(), target),
+                [own.clone(), last.clone()]
+            );
+        }
+        for home in [None, Some("/nonexistent/home".into()), Some("home".into())] {
+            assert_eq!(
+                candidates_of(None, home, target),
+                std::slice::from_ref(&last)
+            );
+        }
+    }
+
+    /// Paths of Debian's packages.
+    #[test]
+    fn what_other_machines_need_is_left_out() {
+        for wanted in [
+            "./",
+            "./usr/bin/",
+            "./usr/bin/qemu-system-riscv64",
+            "./usr/bin/riscv64-unknown-elf-gcc",
+            "./usr/share/qemu/opensbi-riscv64-generic-fw_dynamic.bin",
+            "./usr/lib/x86_64-linux-gnu/libslirp.so.0",
+            "./lib/x86_64-linux-gnu/libnl-3.so.200",
+            "./usr/lib/gcc/riscv64-unknown-elf/12.2.0/cc1",
+            "./usr/lib/gcc/riscv64-unknown-elf/12.2.0/liblto_plugin.so",
+            "./usr/lib/gcc/riscv64-unknown-elf/12.2.0/libgcc.a",
+            "./usr/lib/gcc/riscv64-unknown-elf/12.2.0/rv64imafdc/lp64d/libgcc.a",
+            "./usr/lib/picolibc/riscv64-unknown-elf/lib/libc.a",
+            "./usr/lib/picolibc/riscv64-unknown-elf/picolibc.specs",
+            "./usr/lib/picolibc/riscv64-unknown-elf/lib/rv64imafdc/lp64d/libc.a",
+            "./usr/lib/picolibc/riscv64-unknown-elf/include/stdio.h",
+        ] {
+            assert!(is_wanted(wanted), "{wanted}");
+        }
+        for other in [
+            "./usr/bin/qemu-system-xtensa",
+            "./usr/bin/qemu-system-riscv32",
+            "./usr/share/doc/qemu-system-misc/copyright",
+            "./usr/lib/gcc/riscv64-unknown-elf/12.2.0/cc1plus",
+            "./usr/lib/gcc/riscv64-unknown-elf/12.2.0/rv32imac/ilp32/libgcc.a",
+            "./usr/lib/gcc/riscv64-unknown-elf/12.2.0/rv64imafdc/lp64f/libgcc.a",
+            "./usr/lib/gcc/riscv64-unknown-elf/12.2.0/plugin/gtype.state",
+            "./usr/lib/picolibc/riscv64-unknown-elf/lib/rv64imac/lp64/libc.a",
+            "./usr/lib/picolibc/riscv64-unknown-elf/lib/release/libc.a",
+            "./usr/bin/riscv64-unknown-elf-lto-dump",
+        ] {
+            assert!(!is_wanted(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn library_folders_are_found_two_levels_deep() {
+        let root = std::env::temp_dir().join(format!("midplane-libraries-{}", std::process::id()));
+        for file in [
+            "usr/lib/x86_64-linux-gnu/liba.so.1",
+            "usr/lib/x86_64-linux-gnu/pulse/libb.so",
+            "usr/lib/x86_64-linux-gnu/empty/readme",
+            "lib/x86_64-linux-gnu/libc.so.2",
+        ] {
+            let file = root.join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, "").unwrap();
+        }
+        let found = libraries(&root).unwrap();
+        std::fs::remove_dir_all(&root).unwrap();
+        let folders = std::env::split_paths(&found)
+            .map(|f| f.strip_prefix(&root).unwrap().display().to_string())
+            .collect::<Vec<_>>();
+        let usr = "usr/lib/x86_64-linux-gnu";
+        assert_eq!(
+            folders,
+            [
+                usr,
+                "usr/lib/x86_64-linux-gnu/pulse",
+                "lib/x86_64-linux-gnu"
+            ]
+        );
+    }
+}

@@ -1,0 +1,316 @@
+//! What is on the machine.
+
+use crate::ask::{Tool, in_path, output, version_in, works};
+use crate::need::{Missing, Need};
+use crate::rust::{self, Choice, Rust};
+use crate::{Places, Refusal, folder};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The emulator.
+pub const QEMU: &str = "qemu-system-riscv64";
+/// The least version of the emulator that this is tested with.
+pub const QEMU_LEAST: (u32, u32) = (7, 2);
+/// The C compiler of the nodes.
+pub const GCC: &str = "riscv64-unknown-elf-gcc";
+/// Where Debian's picolibc is, below `usr`.
+const PICOLIBC_SPECS: &str = "lib/picolibc/riscv64-unknown-elf/picolibc.specs";
+
+/// What came of looking for something.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Look<T> {
+    /// It is there and usable.
+    There(T),
+    /// It is not there, or too old.
+    Missing,
+    /// It is there and does not work; installing would not help. What it said.
+    Broken(String),
+}
+
+impl<T> Look<T> {
+    fn there(&self) -> Option<&T> {
+        match self {
+            Self::There(found) => Some(found),
+            _ => None,
+        }
+    }
+}
+
+/// All tools, found.
+#[derive(Debug)]
+pub struct Tools {
+    /// The Rust compiler.
+    pub rust: Rust,
+    /// What it says its version is.
+    pub rust_version: String,
+    /// The emulator.
+    pub qemu: Tool,
+    /// The C compiler, told where picolibc is.
+    pub gcc: Tool,
+}
+
+/// A tool and its version, as it is shown.
+pub type Versioned = (Tool, String);
+
+/// What is on the machine.
+#[derive(Debug)]
+pub struct Found {
+    /// A Rust compiler for the nodes.
+    pub rust: Look<(Rust, String)>,
+    /// An emulator that is recent enough.
+    pub qemu: Look<Versioned>,
+    /// A C compiler.
+    pub gcc: Look<Versioned>,
+    /// What the C compiler is told to find picolibc, the specification's file, and the version.
+    pub picolibc: Look<(Vec<OsString>, PathBuf, String)>,
+}
+
+impl Found {
+    /// Looks at the machine.
+    pub fn look(choice: Choice, places: &Places) -> Self {
+        let gcc = gcc(places);
+        Self {
+            rust: rust::look(choice, places),
+            qemu: qemu(places),
+            picolibc: match gcc.there() {
+                Some((gcc, _)) => picolibc(gcc, places),
+                None => Look::Missing,
+            },
+            gcc,
+        }
+    }
+
+    /// The tools, if all are there.
+    pub fn tools(&self) -> Option<Tools> {
+        let (gcc, _) = self.gcc.there()?;
+        let (arguments, _, _) = self.picolibc.there()?;
+        let (rust, rust_version) = self.rust.there()?.clone();
+        let mut gcc = gcc.clone();
+        gcc.arguments.extend(arguments.iter().cloned());
+        Some(Tools {
+            rust,
+            rust_version,
+            qemu: self.qemu.there()?.0.clone(),
+            gcc,
+        })
+    }
+
+    /// What is not there.
+    ///
+    /// # Errors
+    /// Something is there and does not work, so that it is not known what is missing.
+    pub fn missing(&self, choice: Choice) -> Result<Missing, Refusal> {
+        let broken = |name: &str, error: &str| {
+            Err(Refusal(format!(
+                "{name} is there and does not work, so nothing is installed; {error}"
+            )))
+        };
+        let mut missing = Vec::new();
+        match &self.rust {
+            Look::There(_) => {}
+            Look::Broken(error) => return broken("the Rust compiler", error),
+            Look::Missing if choice.debian() => missing.push(Need::Rust),
+            Look::Missing => missing.push(Need::Target),
+        }
+        match &self.qemu {
+            Look::There(_) => {}
+            Look::Missing => missing.push(Need::Qemu),
+            Look::Broken(error) => return broken("QEMU", error),
+        }
+        match &self.gcc {
+            Look::There(_) => {}
+            Look::Missing => missing.push(Need::Gcc),
+            Look::Broken(error) => return broken("the C compiler", error),
+        }
+        match &self.picolibc {
+            Look::There(_) => {}
+            Look::Missing => missing.push(Need::Picolibc),
+            Look::Broken(error) => return broken("picolibc", error),
+        }
+        Ok(Missing(missing))
+    }
+}
+
+/// The emulator: the system's, or ours where the system has none that is recent enough.
+pub fn qemu(places: &Places) -> Look<Versioned> {
+    let system = in_path(QEMU).map(Tool::of_the_system);
+    let own = || {
+        let root = folder::of(places, Need::Qemu)?;
+        let mut tool = own_tool(&root, QEMU)?;
+        // Its firmware is looked for where the system's would be.
+        tool.arguments = vec!["-L".into(), root.join("usr/share/qemu").into()];
+        Some(tool)
+    };
+    first_usable(system, own, "--version", |said| {
+        let version = version_in(said);
+        // One whose version cannot be read is tried; it will say itself what it does not know.
+        let usable = version.is_none_or(|version| version >= QEMU_LEAST);
+        usable.then(|| match version {
+            Some((major, minor)) => format!("{major}.{minor}"),
+            None => "of unknown version".into(),
+        })
+    })
+}
+
+fn gcc(places: &Places) -> Look<Versioned> {
+    let system = in_path(GCC).map(Tool::of_the_system);
+    let own = || own_tool(&folder::of(places, Need::Gcc)?, GCC);
+    first_usable(system, own, "-dumpfullversion", |said| Some(said.into()))
+}
+
+/// A program in a folder of unpacked packages.
+fn own_tool(root: &Path, name: &str) -> Option<Tool> {
+    let path = root.join("usr/bin").join(name);
+    path.exists().then(|| Tool {
+        path,
+        arguments: Vec::new(),
+        libraries: folder::libraries(root),
+    })
+}
+
+/// The first tool that works and whose version, as it answers to `option`, is accepted.
+fn first_usable(
+    system: Option<Tool>,
+    own: impl FnOnce() -> Option<Tool>,
+    option: &str,
+    accept: impl Fn(&str) -> Option<String>,
+) -> Look<Versioned> {
+    let ask = |tool: Tool| match works(tool.command().arg(option)) {
+        Ok(said) => match accept(&said) {
+            Some(version) => Look::There((tool, version)),
+            None => Look::Missing,
+        },
+        Err(error) => Look::Broken(format!("`{} {option}` says: {error}", tool.path.display())),
+    };
+    let system = system.map_or(Look::Missing, ask);
+    if let Look::There(_) = system {
+        return system;
+    }
+    // Ours does not work any more when the system's libraries have changed: it is unpacked again.
+    match own().map(ask) {
+        Some(Look::There(tool)) => Look::There(tool),
+        _ => system,
+    }
+}
+
+/// picolibc: the compiler's own, one of the system's that a compiler in our folder does not know, or ours.
+fn picolibc(gcc: &Tool, places: &Places) -> Look<(Vec<OsString>, PathBuf, String)> {
+    let beside = |usr: PathBuf| {
+        let specs = usr.join(PICOLIBC_SPECS);
+        let arguments =
+            [("--specs=", &specs), ("--picolibc-prefix=", &usr)].map(|(option, path)| {
+                let mut argument = OsString::from(option);
+                argument.push(path);
+                argument
+            });
+        (arguments.to_vec(), specs)
+    };
+    // The compiler repeats the bare name when it finds no such file.
+    let known = output(gcc.command().arg("--print-file-name=picolibc.specs"))
+        .map(PathBuf::from)
+        .filter(|specs| specs.is_absolute())
+        .map(|specs| (vec!["--specs=picolibc.specs".into()], specs));
+    let own = folder::of(places, Need::Picolibc).map(|root| root.join("usr"));
+    let others = [Some(PathBuf::from("/usr")), own];
+    known
+        .into_iter()
+        .chain(others.into_iter().flatten().map(beside))
+        .filter(|(_, specs)| specs.exists())
+        .find_map(|(arguments, specs)| {
+            let version = picolibc_version(gcc, &arguments)?;
+            Some((arguments, specs, version))
+        })
+        .map_or(Look::Missing, Look::There)
+}
+
+/// The version of picolibc, if the compiler finds its headers with these arguments.
+fn picolibc_version(gcc: &Tool, arguments: &[OsString]) -> Option<String> {
+    let preprocess = [
+        "-dM",
+        "-E",
+        "-include",
+        "picolibc.h",
+        "-x",
+        "c",
+        "/dev/null",
+    ];
+    let macros = output(gcc.command().args(arguments).args(preprocess))?;
+    Some(
+        macros
+            .lines()
+            .find_map(|line| line.strip_prefix("#define __PICOLIBC_VERSION__ "))
+            .map_or_else(
+                || "of unknown version".into(),
+                |version| version.trim_matches('"').to_string(),
+            ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found() -> Found {
+        let tool = |name: &str| Tool::of_the_system(name.into());
+        Found {
+            rust: Look::There((Rust::Installed, "1.95".into())),
+            qemu: Look::There((tool("qemu"), "7.2".into())),
+            gcc: Look::There((tool("gcc"), "12".into())),
+            picolibc: Look::There((vec!["--specs=x".into()], "x".into(), "1.8".into())),
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_listed_and_what_does_not_work_is_not_taken_for_missing() {
+        let all = found();
+        assert_eq!(all.missing(Choice::Any), Ok(Missing(vec![])));
+        let tools = all.tools().unwrap();
+        assert_eq!(tools.gcc.arguments, ["--specs=x"]);
+        let without = Found {
+            rust: Look::Missing,
+            qemu: Look::Missing,
+            ..found()
+        };
+        assert!(without.tools().is_none());
+        let missing = |choice| without.missing(choice).unwrap().0;
+        assert_eq!(missing(Choice::Any), [Need::Rust, Need::Qemu]);
+        assert_eq!(missing(Choice::Rustup), [Need::Target, Need::Qemu]);
+        let broken = Found {
+            gcc: Look::Broken("`gcc -dumpfullversion` says: no".into()),
+            picolibc: Look::Missing,
+            ..found()
+        };
+        let refusal = broken.missing(Choice::Any).unwrap_err();
+        assert!(refusal.0.contains("nothing is installed"), "{refusal}");
+        assert!(refusal.0.contains("says: no"), "{refusal}");
+    }
+
+    #[test]
+    fn an_old_tool_is_missing_and_ours_takes_its_place() {
+        let tool = |name: &str| Tool::of_the_system(name.into());
+        let recent = |said: &str| {
+            let version = version_in(said)?;
+            (version >= QEMU_LEAST).then(|| said.to_string())
+        };
+        let echo = |version: &str| Tool {
+            arguments: vec![version.into()],
+            ..tool("/bin/echo")
+        };
+        let look = |system, own: Option<Tool>| first_usable(system, || own, "x", recent);
+        assert_eq!(look(None, None), Look::Missing);
+        assert_eq!(look(Some(echo("6.2")), None), Look::Missing);
+        assert!(matches!(look(Some(echo("7.2")), None), Look::There(_)));
+        let own = echo("8.0");
+        assert_eq!(
+            look(Some(echo("6.2")), Some(own.clone())),
+            Look::There((own.clone(), "8.0 x".into()))
+        );
+        let broken = tool("/bin/false");
+        assert!(matches!(look(Some(broken.clone()), None), Look::Broken(_)));
+        assert!(matches!(
+            look(Some(broken.clone()), Some(own)),
+            Look::There(_)
+        ));
+        assert_eq!(look(None, Some(broken)), Look::Missing);
+    }
+}

@@ -1,0 +1,131 @@
+//! `cargo midplane`: answers `doctor`, has the tool built where that is needed, and becomes the tool.
+//!
+//! Cargo builds this program in a second and without a word, and starts it in every case. What takes longer
+//! is shown: this program runs cargo with its messages on stderr. When nothing has changed since, cargo is
+//! not asked, so that no build that is under way elsewhere is waited for.
+#![forbid(unsafe_code)]
+
+use midplane_setup::fresh::Artifact;
+use midplane_setup::{Places, ROOT, Refusal, check_root, doctor, rust};
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Exit status for a machine that cannot be used as asked.
+const USAGE: u8 = 2;
+/// Exit status for a tool that does not compile.
+const FAILURE: u8 = 1;
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    match launch(&arguments) {
+        Ok(status) => ExitCode::from(status),
+        Err((status, Refusal(message))) => {
+            // Whether or not stderr is read, the status tells.
+            let _ = writeln!(io::stderr(), "midplane: {message}");
+            ExitCode::from(status)
+        }
+    }
+}
+
+/// Comes back only where the tool is not started.
+fn launch(arguments: &[OsString]) -> Result<u8, (u8, Refusal)> {
+    let usage = |refusal| (USAGE, refusal);
+    let places = places();
+    check_root(&places.root).map_err(usage)?;
+    if arguments == ["doctor"] {
+        return doctor(&places).map_err(usage);
+    }
+    let tool = tool(&places);
+    if !tool.is_fresh() {
+        rust::check_own(&places.root).map_err(usage)?;
+        build(&tool, &places.root).map_err(|refusal| (FAILURE, refusal))?;
+    }
+    let mut command = Command::new(&tool.file);
+    let error = command.env(ROOT, &places.root).args(arguments).exec();
+    let message = format!("cannot start {}: {error}", tool.file.display());
+    Err((FAILURE, Refusal(message)))
+}
+
+/// Cargo says where it runs us from. Without cargo, it is where we were built.
+fn places() -> Places {
+    let package = env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    let root = package
+        .ancestors()
+        .nth(2)
+        .map_or(package.clone(), Path::to_path_buf);
+    // `target/launcher/midplane-launcher`; between may stand the name of a Rust target.
+    let target = env::current_exe()
+        .ok()
+        .and_then(|exe| exe.ancestors().nth(2).map(PathBuf::from))
+        .unwrap_or_else(|| root.join("target"));
+    Places { root, target }
+}
+
+fn doctor(places: &Places) -> Result<u8, Refusal> {
+    let mut report = doctor::examine(places)?;
+    if let Err(Refusal(why)) = rust::check_own(&places.root) {
+        report.text.push_str(&format!("{why}\n"));
+        report.all_there = false;
+    }
+    // Whether or not stdout is read, the status tells.
+    let _ = io::stdout().write_all(report.text.as_bytes());
+    Ok(u8::from(!report.all_there))
+}
+
+/// The tool, where cargo puts it.
+fn tool(places: &Places) -> Artifact {
+    Artifact {
+        file: places.target.join("release/midplane"),
+        root: places.root.clone(),
+        beside: Vec::new(),
+        with: String::new(),
+    }
+}
+
+/// Has cargo build the tool, in sight.
+fn build(tool: &Artifact, root: &Path) -> Result<(), Refusal> {
+    if !tool.file.exists() {
+        let _ = writeln!(
+            io::stderr(),
+            "midplane: building the command; the first time this takes one to two minutes"
+        );
+    }
+    let begun = tool.begin();
+    let mut cargo = Command::new(rust::own_cargo());
+    cargo
+        .args([
+            "build",
+            "--release",
+            "--package",
+            "midplane",
+            "--manifest-path",
+        ])
+        .arg(root.join("Cargo.toml"))
+        .stdin(std::process::Stdio::null())
+        .stdout(io::stderr());
+    // What cargo tells the programs that it runs is not for the cargo that we run.
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            cargo.env_remove(&name);
+        }
+    }
+    let status = cargo
+        .status()
+        .map_err(|error| Refusal(format!("cannot run cargo: {error}")))?;
+    if !status.success() {
+        return Err(Refusal(
+            "the command does not compile; what cargo says is above".into(),
+        ));
+    }
+    if let Ok(begun) = begun {
+        // Without the note, cargo is asked again the next time.
+        let _ = tool.succeeded(begun);
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! What can be missing, and in which of Debian's packages it comes.
+
+use crate::ask::version_in;
+use crate::found::{GCC, QEMU, QEMU_LEAST};
+use crate::{RUST_LEAST, TARGET};
+use std::fmt;
+
+const GCC_PACKAGE: &str = "gcc-riscv64-unknown-elf";
+const PICOLIBC_PACKAGE: &str = "picolibc-riscv64-unknown-elf";
+/// Debian's packages of QEMU for this target: its own since Debian 13, one of several before.
+const QEMU_PACKAGES: [&str; 2] = ["qemu-system-riscv", "qemu-system-misc"];
+/// Debian's packages of Rust with the sources of the core library, in the order in which they are tried:
+/// first those that Debian keeps recent for the sake of browsers. The first of each tells the version.
+const RUST_PACKAGES: [[&str; 4]; 2] = [
+    [
+        "rustc-web",
+        "cargo-web",
+        "libstd-rust-web-dev",
+        "rust-web-src",
+    ],
+    ["rustc", "cargo", "libstd-rust-dev", "rust-src"],
+];
+
+/// One thing that is not there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// The target, by the compiler that was asked for.
+    Target,
+    /// A Rust compiler for the nodes.
+    Rust,
+    /// The emulator.
+    Qemu,
+    /// The C compiler.
+    Gcc,
+    /// The C library.
+    Picolibc,
+}
+
+impl Need {
+    /// The name of the folder that its packages are unpacked to.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Target | Self::Rust => "rust",
+            Self::Qemu => "qemu",
+            Self::Gcc => "gcc",
+            Self::Picolibc => "picolibc",
+        }
+    }
+
+    /// Debian's packages for it: alternatives, each of packages that belong together, in the order in which
+    /// they are tried. `candidate` tells the version that would be installed.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn packages(
+        self,
+        candidate: impl Fn(&str) -> Option<String>,
+    ) -> Result<Vec<Vec<&'static str>>, NoPackage> {
+        let known = |packages: &[&'static str]| {
+            let known = packages.iter().filter(|p| candidate(p).is_some());
+            known.map(|package| vec![*package]).collect::<Vec<_>>()
+        };
+        let alternatives = match self {
+            Self::Target => Vec::new(),
+            Self::Rust => rust_packages(candidate)?,
+            Self::Qemu => known(&QEMU_PACKAGES),
+            Self::Gcc => known(&[GCC_PACKAGE]),
+            Self::Picolibc => known(&[PICOLIBC_PACKAGE]),
+        };
+        match alternatives.is_empty() {
+            true => Err(NoPackage::Unknown),
+            false => Ok(alternatives),
+        }
+    }
+
+    /// Whether a package is of this kind, so that one that is installed can stand in another's way. What is
+    /// unpacked in a folder of its own stands in no way.
+    pub fn is_about(self, package: &str) -> bool {
+        match self {
+            Self::Target | Self::Rust => ["rustc", "cargo", "libstd-rust", "rust-"]
+                .iter()
+                .any(|begin| package.starts_with(begin)),
+            Self::Qemu => package.starts_with("qemu"),
+            Self::Gcc | Self::Picolibc => package.contains("riscv64-unknown-elf"),
+        }
+    }
+}
+
+fn rust_packages(
+    candidate: impl Fn(&str) -> Option<String>,
+) -> Result<Vec<Vec<&'static str>>, NoPackage> {
+    let mut recent = Vec::new();
+    let mut too_old = None;
+    for packages in RUST_PACKAGES {
+        if !packages.iter().all(|package| candidate(package).is_some()) {
+            continue;
+        }
+        let Some(version) = candidate(packages[0]) else {
+            continue;
+        };
+        match version_in(&version) {
+            Some(found) if found >= RUST_LEAST => recent.push(packages.to_vec()),
+            _ => too_old = too_old.or(Some(NoPackage::TooOld(packages[0], version))),
+        }
+    }
+    match too_old {
+        Some(too_old) if recent.is_empty() => Err(too_old),
+        _ => Ok(recent),
+    }
+}
+
+/// All packages that may be asked for.
+pub fn all_packages() -> impl Iterator<Item = &'static str> {
+    let others = [GCC_PACKAGE, PICOLIBC_PACKAGE];
+    RUST_PACKAGES
+        .into_iter()
+        .flatten()
+        .chain(QEMU_PACKAGES)
+        .chain(others)
+}
+
+/// Why there is no package for a need.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NoPackage {
+    /// The package lists have none.
+    Unknown,
+    /// They have this one, which would be rejected after it had been installed.
+    TooOld(&'static str, String),
+}
+
+impl fmt::Display for NoPackage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("the package lists have no package for it"),
+            Self::TooOld(package, version) => write!(
+                f,
+                "{package} is {version} here, {}.{} or later is needed",
+                RUST_LEAST.0, RUST_LEAST.1
+            ),
+        }
+    }
+}
+
+/// What is not there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Missing(pub Vec<Need>);
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, need) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str(", ")?;
+            }
+            match need {
+                Need::Target | Need::Rust => write!(f, "a Rust compiler for {TARGET}")?,
+                Need::Qemu => write!(f, "{QEMU} {}.{} or later", QEMU_LEAST.0, QEMU_LEAST.1)?,
+                Need::Gcc => f.write_str(GCC)?,
+                Need::Picolibc => f.write_str("picolibc for riscv64")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Missing {
+    /// What to look for on a system whose package manager is not known here.
+    pub fn by_hand(&self) -> String {
+        let mut lines = vec![
+            "this system's package manager is not known here (apt-get is); install with yours:"
+                .to_string(),
+        ];
+        lines.extend(self.0.iter().map(|need| match need {
+            Need::Target | Need::Rust => {
+                format!("  the Rust target: rustup target add {TARGET}")
+            }
+            Need::Qemu => format!("  QEMU for riscv64 ({QEMU}), often called qemu-system-riscv"),
+            Need::Gcc => {
+                format!("  GCC for bare-metal riscv64 ({GCC}), often called riscv64-elf-gcc")
+            }
+            Need::Picolibc => {
+                "  picolibc for riscv64 (picolibc.specs in that GCC's folders)".into()
+            }
+        }));
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lists<'a>(known: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<String> + 'a {
+        |package| {
+            let (_, version) = known.iter().find(|(name, _)| *name == package)?;
+            Some((*version).into())
+        }
+    }
+
+    #[test]
+    fn qemu_comes_in_the_package_that_the_lists_have() {
+        let packages = |known: &[&'static str]| {
+            let known: Vec<_> = known.iter().map(|name| (*name, "1")).collect();
+            Need::Qemu.packages(lists(&known))
+        };
+        let alone = vec![vec!["qemu-system-misc"]];
+        assert_eq!(packages(&["qemu-system-misc"]), Ok(alone));
+        let both = vec![vec!["qemu-system-riscv"], vec!["qemu-system-misc"]];
+        assert_eq!(
+            packages(&["qemu-system-misc", "qemu-system-riscv"]),
+            Ok(both)
+        );
+        assert_eq!(packages(&[]), Err(NoPackage::Unknown));
+    }
+
+    #[test]
+    fn packages_of_one_kind_are_told_from_others() {
+        for (need, own, other) in [
+            (Need::Qemu, "qemu-utils", "libslirp0"),
+            (Need::Gcc, "binutils-riscv64-unknown-elf", "binutils"),
+            (Need::Rust, "libstd-rust-web-1.96", "librust-libc-dev"),
+        ] {
+            assert!(need.is_about(own) && !need.is_about(other), "{need:?}");
+        }
+    }
+
+    #[test]
+    fn a_rust_that_would_be_rejected_is_not_installed() {
+        let web = |version| RUST_PACKAGES[0].map(|package| (package, version));
+        let plain = |version| RUST_PACKAGES[1].map(|package| (package, version));
+        // Debian 12 with its security updates, and without them.
+        let recent = [&web("1.96.0+dfsg1-1~deb12u2")[..], &plain("1.63.0+dfsg1-2")].concat();
+        assert_eq!(
+            Need::Rust.packages(lists(&recent)),
+            Ok(vec![RUST_PACKAGES[0].to_vec()])
+        );
+        let old = [&web("1.85.0+dfsg3-1~deb12u3")[..], &plain("1.63.0+dfsg1-2")].concat();
+        let refused = Need::Rust.packages(lists(&old)).unwrap_err();
+        assert!(matches!(refused, NoPackage::TooOld("rustc-web", _)));
+        assert!(refused.to_string().contains("1.95 or later"), "{refused}");
+        // A Debian whose own Rust is recent.
+        assert_eq!(
+            Need::Rust.packages(lists(&plain("1.100.0+dfsg1-1"))),
+            Ok(vec![RUST_PACKAGES[1].to_vec()])
+        );
+        // A compiler without the sources of its library is of no use.
+        assert_eq!(
+            Need::Rust.packages(lists(&web("1.96.0")[..3])),
+            Err(NoPackage::Unknown)
+        );
+    }
+}

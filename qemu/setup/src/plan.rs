@@ -1,0 +1,616 @@
+//! What is to be done about what is missing, and where.
+//!
+//! The system's package manager installs only where it may and where nothing is removed or put back to an
+//! older version. Everything else goes into a folder of our own (see [`folder`](crate::folder)).
+
+use crate::apt::{self, Installer, Lists, Simulation};
+use crate::ask::{in_path, line};
+use crate::need::{Missing, Need, NoPackage};
+use crate::rust::Choice;
+use crate::{Places, Refusal, TARGET, folder};
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// What has been tried already, so that nothing is tried twice.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Tried {
+    /// rustup has been asked for the target.
+    pub rustup: bool,
+    /// The package lists have been brought up to date.
+    pub update: bool,
+    /// What has been installed or unpacked.
+    pub needs: Vec<Need>,
+}
+
+/// One step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// rustup adds the target.
+    Rustup,
+    /// The system's package lists are brought up to date.
+    Update(Installer),
+    /// Package lists in our folder are brought up to date.
+    UpdateOwn,
+    /// Packages are installed.
+    Install {
+        /// By whom.
+        by: Installer,
+        /// For what.
+        needs: Vec<Need>,
+        /// Their names.
+        packages: Vec<&'static str>,
+    },
+    /// Packages are fetched and unpacked in our folder.
+    Unpack {
+        /// For what.
+        need: Need,
+        /// Each `name=version`: what the system does not have of the package and what it depends on.
+        packages: Vec<String>,
+        /// The package that is asked for.
+        name: &'static str,
+        /// Why they are not installed.
+        why: String,
+    },
+}
+
+/// What to do, in this order. After a step all is looked at anew: it may have made the next one needless.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// Why no more can be said until the package lists have been brought up to date.
+    pub more_after_update: Option<String>,
+}
+
+/// What a plan depends on.
+pub trait Machine {
+    /// Whether rustup is there.
+    fn has_rustup(&self) -> bool;
+    /// Whether this system's packages are apt's.
+    fn has_apt(&self) -> bool;
+    /// How packages can be installed.
+    fn installer(&self) -> Option<Installer>;
+    /// The version that would be installed of a package.
+    fn candidate(&self, package: &str) -> Option<String>;
+    /// What installing packages would do.
+    ///
+    /// # Errors
+    /// They cannot be installed; apt's words.
+    fn simulate(&self, packages: &[&str]) -> Result<Simulation, String>;
+    /// The packages, each `name=version`, that have to be unpacked beside the system's for this need.
+    ///
+    /// # Errors
+    /// They do not fit together; apt's words.
+    fn apart(&self, need: Need, packages: &[&str]) -> Result<Vec<String>, String>;
+}
+
+/// Plans.
+///
+/// # Errors
+/// What is missing cannot be had here, or is still missing after it was installed. The message says what
+/// to type.
+pub fn plan(
+    missing: &Missing,
+    choice: Choice,
+    tried: &Tried,
+    machine: &dyn Machine,
+) -> Result<Plan, Refusal> {
+    let refuse = |why: &str| Err(Refusal(format!("missing: {missing}; {why}")));
+    let mut steps = Vec::new();
+    let mut needs = missing.0.clone();
+    if !tried.rustup && choice.rustup() && machine.has_rustup() && needs.iter().any(is_rust) {
+        steps.push(Step::Rustup);
+        needs.retain(|need| !is_rust(need));
+    }
+    let done = |steps| Plan {
+        steps,
+        more_after_update: None,
+    };
+    if needs.is_empty() {
+        return Ok(done(steps));
+    }
+    if needs.contains(&Need::Target) {
+        let what = format!("install the target with: rustup target add {TARGET}");
+        return match machine.has_apt() || needs == [Need::Target] {
+            true => refuse(&what),
+            false => refuse(&Missing(needs).by_hand()),
+        };
+    }
+    if !machine.has_apt() {
+        return refuse(&missing.by_hand());
+    }
+    if needs.iter().any(|need| tried.needs.contains(need)) {
+        return refuse(
+            "still missing after installing; `cargo midplane doctor` shows what is found",
+        );
+    }
+    let installer = machine.installer();
+    let update = || match installer {
+        Some(by) => Step::Update(by),
+        None => Step::UpdateOwn,
+    };
+    match divide(&needs, installer, machine) {
+        Ok(divided) => {
+            steps.extend(divided);
+            Ok(done(steps))
+        }
+        // The lists may be empty, as in a container, or from before a newer package came.
+        Err(why) if !tried.update => {
+            steps.push(update());
+            Ok(Plan {
+                steps,
+                more_after_update: Some(why),
+            })
+        }
+        Err(why) => refuse(&why),
+    }
+}
+
+fn is_rust(need: &Need) -> bool {
+    matches!(need, Need::Rust | Need::Target)
+}
+
+fn without_package(need: Need, why: &NoPackage) -> String {
+    match need {
+        Need::Rust => format!(
+            "{why}; with rustup (https://rustup.rs) install the target with: rustup target add {TARGET}"
+        ),
+        need => format!("{}: {why}", Missing(vec![need])),
+    }
+}
+
+/// What the system can install for a need, or why it is unpacked instead.
+type Harmless = Result<Vec<&'static str>, String>;
+
+/// Installs what can be installed without harm, all at once, and unpacks the rest.
+fn divide(
+    needs: &[Need],
+    installer: Option<Installer>,
+    machine: &dyn Machine,
+) -> Result<Vec<Step>, String> {
+    let mut harmless = Vec::new();
+    for need in needs {
+        harmless.push((*need, harmless_packages(*need, installer, machine)?));
+    }
+    let together: Vec<_> = harmless
+        .iter()
+        .flat_map(|(_, packages)| packages.iter().flatten().copied())
+        .collect();
+    let mut steps = Vec::new();
+    if let (Some(by), false) = (installer, together.is_empty()) {
+        // One by one they do no harm; together they might.
+        match without_harm(&together, machine) {
+            Ok(()) => {
+                let installed = harmless.iter().filter(|(_, packages)| packages.is_ok());
+                steps.push(Step::Install {
+                    by,
+                    needs: installed.map(|(need, _)| *need).collect(),
+                    packages: together,
+                });
+                harmless.retain(|(_, packages)| packages.is_err());
+            }
+            Err(why) => {
+                for (_, packages) in &mut harmless {
+                    *packages = packages.clone().and_then(|_| Err(why.clone()));
+                }
+            }
+        }
+    }
+    for (need, packages) in harmless {
+        let why = packages.err().unwrap_or_default();
+        steps.push(unpack(need, why, machine)?);
+    }
+    Ok(steps)
+}
+
+/// The first alternative that the system can install without harm.
+fn harmless_packages(
+    need: Need,
+    installer: Option<Installer>,
+    machine: &dyn Machine,
+) -> Result<Harmless, String> {
+    let alternatives = alternatives(need, machine)?;
+    if installer.is_none() {
+        return Ok(Err(
+            "installing needs root, or sudo without a password".into()
+        ));
+    }
+    let mut harm = None;
+    for packages in alternatives {
+        match without_harm(&packages, machine) {
+            Ok(()) => return Ok(Ok(packages)),
+            // The last is the one that most systems have.
+            Err(why) => harm = Some(why),
+        }
+    }
+    Ok(Err(harm.unwrap_or_default()))
+}
+
+fn alternatives(need: Need, machine: &dyn Machine) -> Result<Vec<Vec<&'static str>>, String> {
+    need.packages(|package| machine.candidate(package))
+        .map_err(|why| without_package(need, &why))
+}
+
+fn without_harm(packages: &[&str], machine: &dyn Machine) -> Result<(), String> {
+    match machine.simulate(packages) {
+        Ok(simulation) => match simulation.harm() {
+            Some(harm) => Err(format!("installing would {harm}")),
+            None => Ok(()),
+        },
+        Err(error) => Err(format!(
+            "it cannot be installed beside what is there: {error}"
+        )),
+    }
+}
+
+/// Unpacks the first alternative whose packages fit together.
+fn unpack(need: Need, why: String, machine: &dyn Machine) -> Result<Step, String> {
+    let mut error = String::new();
+    for alternative in alternatives(need, machine)? {
+        let name = alternative[0];
+        match machine.apart(need, &alternative) {
+            Ok(mut packages) => {
+                if need == Need::Picolibc {
+                    // It depends on the compiler, which has a folder of its own.
+                    packages.retain(|package| package.split('=').next() == Some(name));
+                }
+                return Ok(Step::Unpack {
+                    need,
+                    packages,
+                    name,
+                    why,
+                });
+            }
+            Err(words) => error = format!("apt-get cannot have {name}: {words}"),
+        }
+    }
+    Err(error)
+}
+
+impl Plan {
+    /// What would be done, a line each. `folder` is where packages are unpacked.
+    pub fn describe(&self, folder: &std::path::Path) -> Vec<String> {
+        let mut lines: Vec<String> = self
+            .steps
+            .iter()
+            .map(|step| step.describe(folder))
+            .collect();
+        if let Some(why) = &self.more_after_update {
+            lines.push(format!(
+                "then look again what the package lists have: now {why}"
+            ));
+        }
+        lines
+    }
+}
+
+impl Step {
+    fn describe(&self, folder: &std::path::Path) -> String {
+        match self {
+            Self::Rustup => format!("rustup target add {TARGET}"),
+            Self::Update(by) => line(&by.apt_get(&["update".into()])),
+            Self::UpdateOwn => format!("fetch package lists into {}", folder.join("apt").display()),
+            Self::Install { by, packages, .. } => line(&by.apt_get(&apt::install(packages))),
+            Self::Unpack {
+                need,
+                packages,
+                name,
+                why,
+            } => format!(
+                "fetch {name} ({} with what it depends on) and unpack it in {}: {why}",
+                Count(packages.len(), "package"),
+                folder.join(need.folder()).display()
+            ),
+        }
+    }
+}
+
+/// A number of things.
+struct Count(usize, &'static str);
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(number, noun) = self;
+        write!(f, "{number} {noun}{}", if *number == 1 { "" } else { "s" })
+    }
+}
+
+/// This machine, and what it has answered.
+pub struct ThisMachine {
+    lists: Lists,
+    candidates: HashMap<String, String>,
+}
+
+impl ThisMachine {
+    /// The machine, seen through these package lists.
+    pub fn with(lists: Lists) -> Self {
+        let candidates = match apt::is_there() {
+            true => apt::candidates(&lists),
+            false => HashMap::new(),
+        };
+        Self { lists, candidates }
+    }
+}
+
+impl Machine for ThisMachine {
+    fn has_rustup(&self) -> bool {
+        in_path("rustup").is_some()
+    }
+
+    fn has_apt(&self) -> bool {
+        apt::is_there()
+    }
+
+    fn installer(&self) -> Option<Installer> {
+        Installer::find()
+    }
+
+    fn candidate(&self, package: &str) -> Option<String> {
+        self.candidates.get(package).cloned()
+    }
+
+    fn simulate(&self, packages: &[&str]) -> Result<Simulation, String> {
+        Simulation::of(packages, &self.lists)
+    }
+
+    fn apart(&self, need: Need, packages: &[&str]) -> Result<Vec<String>, String> {
+        let leave_out = |package: &str| need.is_about(package);
+        Simulation::apart(packages, &self.lists, leave_out).map(|simulation| simulation.install)
+    }
+}
+
+/// Our folder: the first of the candidates.
+pub fn own_folder(places: &Places) -> PathBuf {
+    folder::candidates(places).swap_remove(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine whose package lists are as given; QEMU's package takes another with it if `conflict`, and apt finds
+    /// no way at all if `refuses`.
+    struct Fake {
+        rustup: bool,
+        apt: bool,
+        installer: Option<Installer>,
+        lists: &'static [(&'static str, &'static str)],
+        conflict: bool,
+        refuses: bool,
+    }
+
+    const DEBIAN_12: &[(&str, &str)] = &[
+        ("qemu-system-misc", "1:7.2"),
+        ("gcc-riscv64-unknown-elf", "12.2.0"),
+        ("picolibc-riscv64-unknown-elf", "1.8"),
+        ("rustc-web", "1.85.0"),
+        ("cargo-web", "1.85.0"),
+        ("libstd-rust-web-dev", "1.85.0"),
+        ("rust-web-src", "1.85.0"),
+    ];
+
+    const CLEAN: Fake = Fake {
+        rustup: true,
+        apt: true,
+        installer: Some(Installer::Root),
+        lists: DEBIAN_12,
+        conflict: false,
+        refuses: false,
+    };
+
+    impl Machine for Fake {
+        fn has_rustup(&self) -> bool {
+            self.rustup
+        }
+
+        fn has_apt(&self) -> bool {
+            self.apt
+        }
+
+        fn installer(&self) -> Option<Installer> {
+            self.installer
+        }
+
+        fn candidate(&self, package: &str) -> Option<String> {
+            let (_, version) = self.lists.iter().find(|(name, _)| *name == package)?;
+            Some((*version).into())
+        }
+
+        fn simulate(&self, packages: &[&str]) -> Result<Simulation, String> {
+            let qemu = packages.contains(&"qemu-system-misc");
+            if self.refuses {
+                return Err("E: held packages".into());
+            }
+            let remove = (qemu && self.conflict).then(|| "qemu-utils".to_string());
+            Ok(Simulation {
+                install: packages.iter().map(|p| format!("{p}=1")).collect(),
+                remove: remove.into_iter().collect(),
+                downgrade: Vec::new(),
+            })
+        }
+
+        fn apart(&self, need: Need, packages: &[&str]) -> Result<Vec<String>, String> {
+            if packages == ["qemu-system-riscv"] {
+                return Err("E: unmet dependencies".into());
+            }
+            // As Debian's picolibc, which depends on the compiler.
+            let compiler = (need == Need::Picolibc).then_some(C[0]);
+            let all = compiler.iter().chain(packages);
+            Ok(all.map(|p| format!("{p}=1")).collect())
+        }
+    }
+
+    const ALL: [Need; 4] = [Need::Rust, Need::Qemu, Need::Gcc, Need::Picolibc];
+    const C: [&str; 2] = ["gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf"];
+
+    fn steps(machine: &Fake, needs: &[Need], tried: &Tried) -> Result<Vec<Step>, String> {
+        plan(&Missing(needs.to_vec()), Choice::Any, tried, machine)
+            .map(|plan| plan.steps)
+            .map_err(|refusal| refusal.0)
+    }
+
+    #[test]
+    fn on_a_clean_machine_rustup_adds_the_target_and_apt_the_rest() {
+        let install = Step::Install {
+            by: Installer::Root,
+            needs: ALL[1..].to_vec(),
+            packages: [&["qemu-system-misc"], &C[..]].concat(),
+        };
+        let planned = steps(&CLEAN, &ALL, &Tried::default());
+        assert_eq!(planned, Ok(vec![Step::Rustup, install]));
+    }
+
+    #[test]
+    fn what_would_remove_something_is_unpacked_and_the_rest_installed() {
+        let machine = Fake {
+            conflict: true,
+            ..CLEAN
+        };
+        let planned = steps(&machine, &ALL[1..], &Tried::default()).unwrap();
+        let [
+            Step::Install { packages, .. },
+            Step::Unpack { need, why, .. },
+        ] = &planned[..]
+        else {
+            panic!("{planned:?}");
+        };
+        assert_eq!(*packages, C);
+        assert_eq!(*need, Need::Qemu);
+        assert_eq!(why, "installing would remove qemu-utils");
+    }
+
+    /// Debian 12 with the backports in its lists, which have a QEMU that does not fit the rest.
+    #[test]
+    fn what_apt_refuses_to_install_is_unpacked_in_the_version_that_fits_together() {
+        const BACKPORTS: &[(&str, &str)] = &[
+            ("qemu-system-riscv", "1:10.0"),
+            ("qemu-system-misc", "1:7.2"),
+        ];
+        let machine = Fake {
+            lists: BACKPORTS,
+            refuses: true,
+            ..CLEAN
+        };
+        let planned = steps(&machine, &[Need::Qemu], &Tried::default()).unwrap();
+        let [Step::Unpack { packages, why, .. }] = &planned[..] else {
+            panic!("{planned:?}");
+        };
+        assert_eq!(packages[..], ["qemu-system-misc=1"]);
+        assert!(why.contains("beside what is there: E: held"), "{why}");
+    }
+
+    #[test]
+    fn without_root_everything_is_unpacked() {
+        let machine = Fake {
+            installer: None,
+            ..CLEAN
+        };
+        let planned = steps(&machine, &ALL[1..], &Tried::default()).unwrap();
+        let needs = planned.iter().map(|step| match step {
+            Step::Unpack { need, why, .. } if why.contains("needs root") => Some(*need),
+            _ => None,
+        });
+        assert_eq!(needs.collect::<Option<Vec<_>>>().unwrap(), ALL[1..]);
+        let Some(Step::Unpack { packages, .. }) = planned.last() else {
+            panic!("{planned:?}");
+        };
+        assert_eq!(
+            packages[..],
+            ["picolibc-riscv64-unknown-elf=1"],
+            "the compiler twice"
+        );
+    }
+
+    #[test]
+    fn lists_that_lack_something_are_brought_up_to_date_once() {
+        let empty = Fake {
+            lists: &[],
+            ..CLEAN
+        };
+        let user = Fake {
+            installer: None,
+            ..empty
+        };
+        let none = Tried::default();
+        let [qemu] = [Need::Qemu];
+        let update = Step::Update(Installer::Root);
+        assert_eq!(steps(&empty, &[qemu], &none), Ok(vec![update.clone()]));
+        assert_eq!(steps(&user, &[qemu], &none), Ok(vec![Step::UpdateOwn]));
+        let updated = Tried {
+            update: true,
+            ..none.clone()
+        };
+        let refusal = steps(&empty, &[qemu], &updated).unwrap_err();
+        assert!(refusal.contains("no package"), "{refusal}");
+        // Debian's Rust is too old as far as the lists know; security updates may bring a newer one.
+        let no_rustup = Fake {
+            rustup: false,
+            ..CLEAN
+        };
+        assert_eq!(steps(&no_rustup, &[Need::Rust], &none), Ok(vec![update]));
+        let refusal = steps(&no_rustup, &[Need::Rust], &updated).unwrap_err();
+        for word in ["rustc-web is 1.85.0", "1.95 or later", "rustup target add"] {
+            assert!(refusal.contains(word), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn what_is_still_missing_is_not_installed_again() {
+        let tried = Tried {
+            needs: vec![Need::Gcc],
+            ..Tried::default()
+        };
+        let refusal = steps(&CLEAN, &[Need::Gcc], &tried).unwrap_err();
+        assert!(refusal.contains("still missing"), "{refusal}");
+        assert!(steps(&CLEAN, &[Need::Picolibc], &tried).is_ok());
+    }
+
+    #[test]
+    fn a_system_that_is_not_known_is_told_what_to_install() {
+        let unknown = Fake {
+            apt: false,
+            rustup: false,
+            ..CLEAN
+        };
+        let refusal = steps(&unknown, &ALL, &Tried::default()).unwrap_err();
+        for word in ["not known here", "rustup target add", "qemu-system-riscv64"] {
+            assert!(refusal.contains(word), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn only_rustup_is_asked_for_a_target_that_rustup_was_chosen_for() {
+        let only = |rustup| {
+            let machine = Fake { rustup, ..CLEAN };
+            let missing = Missing(vec![Need::Target]);
+            plan(&missing, Choice::Rustup, &Tried::default(), &machine)
+        };
+        assert_eq!(only(true).unwrap().steps, [Step::Rustup]);
+        assert!(only(false).unwrap_err().0.contains("rustup target add"));
+    }
+
+    #[test]
+    fn a_plan_is_told_by_commands_and_reasons() {
+        let machine = Fake {
+            conflict: true,
+            ..CLEAN
+        };
+        let plan = plan(
+            &Missing(ALL.to_vec()),
+            Choice::Any,
+            &Tried::default(),
+            &machine,
+        )
+        .unwrap();
+        let lines = plan.describe(std::path::Path::new("/c"));
+        assert_eq!(lines[0], "rustup target add riscv64gc-unknown-none-elf");
+        assert!(
+            lines[1].starts_with("apt-get ") && lines[1].contains(C[0]),
+            "{lines:?}"
+        );
+        let unpack = "fetch qemu-system-misc (1 package with what it depends on) and unpack it in \
+                      /c/qemu: installing would remove qemu-utils";
+        assert_eq!(lines[2], unpack);
+    }
+}

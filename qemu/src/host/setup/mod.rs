@@ -1,0 +1,179 @@
+//! What the command needs from the machine: finds it, and fetches what is missing.
+//!
+//! What is there, what is missing and what is to be done is decided in the package `midplane-setup`. Here it
+//! is carried out, each command printed first ([`shown`]): step by step, and after each all is looked at
+//! anew.
+
+mod shown;
+mod unpack;
+
+use crate::host::stop::Stop;
+pub use midplane_setup::TARGET;
+use midplane_setup::apt::{self, Lists};
+pub use midplane_setup::ask::{Tool, in_path};
+pub use midplane_setup::found::Tools;
+use midplane_setup::found::{Found, Look, qemu};
+use midplane_setup::need::Need;
+use midplane_setup::plan::{Step, ThisMachine, Tried, plan};
+use midplane_setup::rust::Choice;
+pub use midplane_setup::rust::own_cargo;
+use midplane_setup::{Places, Refusal, doctor as examination, folder};
+use shown::{run_shown, run_whole, say};
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::Command;
+
+impl From<Refusal> for Stop {
+    fn from(Refusal(message): Refusal) -> Self {
+        Self::usage(message)
+    }
+}
+
+fn places() -> Places {
+    Places {
+        root: crate::host::folders::root().into(),
+        target: crate::host::folders::target(),
+    }
+}
+
+/// Whether there is a QEMU that is recent enough.
+pub fn has_qemu() -> bool {
+    matches!(qemu(&places()), Look::There(_))
+}
+
+/// Prints what is found and what `run` would do about the rest; true when nothing is missing.
+pub fn doctor() -> Result<bool, Stop> {
+    let report = examination::examine(&places())?;
+    // Whether or not stdout is read, the status tells.
+    let _ = stdout().write_all(report.text.as_bytes());
+    Ok(report.all_there)
+}
+
+/// Finds all tools; fetches those that are missing.
+///
+/// Waits for commands that can take minutes. A signal ends the process, but not amid an installation: then
+/// the error of that signal is returned when it is done.
+pub fn ensure() -> Result<Tools, Stop> {
+    let choice = Choice::read()?;
+    let mut fetching = Fetching {
+        places: places(),
+        tried: Tried::default(),
+        lists: Lists::System,
+    };
+    let mut said = false;
+    loop {
+        let found = Found::look(choice, &fetching.places);
+        if let Some(tools) = found.tools() {
+            return Ok(tools);
+        }
+        let missing = found.missing(choice)?;
+        let machine = ThisMachine::with(fetching.lists.clone());
+        let plan = plan(&missing, choice, &fetching.tried, &machine)?;
+        let Some(step) = plan.steps.first() else {
+            return Err(Stop::usage(format!("missing: {missing}")));
+        };
+        if !said {
+            say(&format!("missing: {missing}; fetching"));
+            said = true;
+        }
+        fetching
+            .take(step)
+            .map_err(|stop| match stop.message.is_empty() {
+                true => stop,
+                false => Stop::usage(format!("{stop}; still missing: {missing}")),
+            })?;
+    }
+}
+
+/// Fetching that is under way.
+struct Fetching {
+    places: Places,
+    tried: Tried,
+    lists: Lists,
+}
+
+impl Fetching {
+    fn take(&mut self, step: &Step) -> Result<(), Stop> {
+        match step {
+            Step::Rustup => {
+                self.tried.rustup = true;
+                let mut rustup = Command::new("rustup");
+                rustup.args(["target", "add", TARGET]);
+                match run_shown(rustup) {
+                    Err(stop) if !stop.message.is_empty() => {
+                        say("rustup cannot add the target; trying the system's packages");
+                        Ok(())
+                    }
+                    done => done,
+                }
+            }
+            Step::Update(by) => {
+                self.tried.update = true;
+                run_whole(by.apt_get(&["update".into()]))
+            }
+            Step::UpdateOwn => self.update_own(),
+            Step::Install {
+                by,
+                needs,
+                packages,
+            } => {
+                let installed = run_whole(by.apt_get(&apt::install(packages)));
+                self.or_update(installed, needs, Step::Update(*by))
+            }
+            Step::Unpack { need, packages, .. } => {
+                let unpacked = self
+                    .folder()
+                    .and_then(|folder| unpack::unpack(&folder, *need, packages, &self.lists));
+                self.or_update(unpacked, &[*need], Step::UpdateOwn)
+            }
+        }
+    }
+
+    /// Package lists may name versions that the server no longer has: they are brought up to date, once, and
+    /// all is planned again.
+    fn or_update(
+        &mut self,
+        done: Result<(), Stop>,
+        needs: &[Need],
+        update: Step,
+    ) -> Result<(), Stop> {
+        match done {
+            Err(stop) if !stop.message.is_empty() && !self.tried.update => {
+                say(&format!("{stop}; trying again with new package lists"));
+                self.take(&update)
+            }
+            Err(stop) => Err(stop),
+            Ok(()) => {
+                self.tried.needs.extend(needs);
+                Ok(())
+            }
+        }
+    }
+
+    fn update_own(&mut self) -> Result<(), Stop> {
+        self.tried.update = true;
+        let folder = self.folder()?.join("apt");
+        for part in ["lists/partial", "cache/archives/partial"] {
+            let part = folder.join(part);
+            std::fs::create_dir_all(&part).map_err(|error| {
+                Stop::usage(format!("cannot create {}: {error}", part.display()))
+            })?;
+        }
+        self.lists = Lists::Own(folder);
+        let mut update = self.lists.command("apt-get");
+        update.args(["--quiet", "update"]);
+        run_shown(update)
+    }
+
+    /// Our folder, created.
+    fn folder(&self) -> Result<PathBuf, Stop> {
+        let mut why = String::new();
+        for folder in folder::candidates(&self.places) {
+            match std::fs::create_dir_all(&folder) {
+                Ok(()) => return Ok(folder),
+                Err(error) => why = format!("cannot create {}: {error}", folder.display()),
+            }
+        }
+        Err(Stop::usage(why))
+    }
+}

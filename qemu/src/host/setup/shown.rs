@@ -1,0 +1,146 @@
+//! Commands that are run for the user: printed first, their output on our stderr.
+
+use crate::host::signals::Hold;
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use midplane_setup::ask::line;
+use rustix::fs::MemfdFlags;
+use rustix::process::Signal;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// How often a command's output is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Tells the user. When stderr is closed or full, the work goes on.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "midplane: {text}");
+}
+
+/// Runs a command that can be broken off at any time. It ends when we do.
+pub fn run_shown(mut command: Command) -> Result<(), Stop> {
+    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    let (mut child, output) = start(&mut command)?;
+    let status = follow(&mut child, &output, || {})?;
+    judge(&command, status)
+}
+
+/// Runs a command that must not be broken off, as a package manager amid its work: in a session of its own,
+/// which neither the terminal's signals nor its end reach. A signal that we get meanwhile is the error when
+/// the command is done.
+pub fn run_whole(mut command: Command) -> Result<(), Stop> {
+    let hold = Hold::begin()?;
+    sys::own_session(&mut command);
+    let (mut child, output) = start(&mut command)?;
+    let mut said = false;
+    let status = follow(&mut child, &output, || {
+        if hold.came() && !said {
+            said = true;
+            let program = command.get_program().display();
+            say(&format!(
+                "ending when {program} is done: half an installation would be worse"
+            ));
+        }
+    });
+    match hold.end() {
+        Some(stop) => Err(stop),
+        None => judge(&command, status?),
+    }
+}
+
+/// Starts it, with its output in a file in memory. Unlike a pipe, that one takes what is written when our
+/// own output is closed, and even when we are not there any more.
+fn start(command: &mut Command) -> Result<(Child, File), Stop> {
+    let line = line(command);
+    let _ = writeln!(std::io::stderr(), "+ {line}");
+    let output = rustix::fs::memfd_create("midplane-output", MemfdFlags::CLOEXEC)
+        .map(File::from)
+        .doing("create a file in memory")?;
+    let (out, err) = output
+        .try_clone()
+        .and_then(|out| Ok((out.try_clone()?, out)))
+        .doing("share a file in memory")?;
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(err)
+        .spawn()
+        .map_err(|error| Stop::usage(format!("cannot run `{line}`: {error}")))?;
+    Ok((child, output))
+}
+
+/// Shows a child's output until it has ended. `between` is called now and then.
+fn follow(child: &mut Child, output: &File, mut between: impl FnMut()) -> Result<ExitStatus, Stop> {
+    let mut shown = 0;
+    loop {
+        // Before the last look at its output.
+        let ended = child.try_wait().doing("wait for a command")?;
+        let mut buffer = [0; 8192];
+        while let Ok(bytes @ 1..) = output.read_at(&mut buffer, shown) {
+            let _ = std::io::stderr().write_all(&buffer[..bytes]);
+            shown += bytes as u64;
+        }
+        if let Some(status) = ended {
+            return Ok(status);
+        }
+        between();
+        sleep(LOOK);
+    }
+}
+
+fn judge(command: &Command, status: ExitStatus) -> Result<(), Stop> {
+    match status.success() {
+        true => Ok(()),
+        false => Err(Stop::usage(format!(
+            "`{}` failed ({status})",
+            line(command)
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_command_that_fails_is_named_with_its_status() {
+        assert_eq!(run_shown(shell("true")), Ok(()));
+        let stop = run_shown(shell("exit 7")).unwrap_err();
+        assert!(stop.message.contains("exit 7") && stop.message.contains("status: 7"));
+        assert_eq!(stop.status, crate::host::stop::USAGE);
+        assert!(run_shown(Command::new("/nonexistent/program")).is_err());
+    }
+
+    #[test]
+    fn all_output_is_followed_to_the_end() {
+        let mut command = shell("echo one; echo two >&2; printf three");
+        let (mut child, output) = start(&mut command).unwrap();
+        assert!(follow(&mut child, &output, || {}).unwrap().success());
+        let mut text = [0; 64];
+        let bytes = output.read_at(&mut text, 0).unwrap();
+        assert_eq!(&text[..bytes], b"one\ntwo\nthree");
+    }
+
+    #[test]
+    fn a_command_that_must_not_be_broken_off_has_a_session_of_its_own() {
+        let mut command = shell("cut -d' ' -f6 /proc/$$/stat; echo $$");
+        sys::own_session(&mut command);
+        let (mut child, output) = start(&mut command).unwrap();
+        follow(&mut child, &output, || {}).unwrap();
+        let mut text = [0; 64];
+        let bytes = output.read_at(&mut text, 0).unwrap();
+        let text = String::from_utf8_lossy(&text[..bytes]).into_owned();
+        let (session, process) = text.trim().split_once('\n').unwrap();
+        assert_eq!(session, process);
+    }
+}

@@ -1,0 +1,206 @@
+//! Packages that are unpacked in our folder instead of being installed.
+
+use super::shown::{run_shown, say};
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use midplane_setup::apt::Lists;
+use midplane_setup::folder::{PACKAGES, is_wanted};
+use midplane_setup::need::Need;
+use rustix::process::Signal;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The beginning of the names of folders that are being filled.
+const UNDER_WAY: &str = ".under-way-";
+
+/// Fetches packages, each `name=version`, and unpacks what is wanted of them in the need's folder below
+/// `folder`. Whoever looks there finds all of it or nothing. Waits for other processes that do the same.
+pub fn unpack(folder: &Path, need: Need, packages: &[String], lists: &Lists) -> Result<(), Stop> {
+    if packages.is_empty() {
+        return Err(Stop::usage(
+            "apt-get says that the package is installed, but what it should hold is not found",
+        ));
+    }
+    let lock = folder.join("lock");
+    let lock = File::create(&lock).doing(format_args!("create {}", lock.display()))?;
+    if lock.try_lock().is_err() {
+        say("waiting for another process that fetches packages");
+        lock.lock().doing("wait for a lock")?;
+    }
+    let place = folder.join(need.folder());
+    remove_left_over(folder)?;
+    let scratch = folder.join(format!("{UNDER_WAY}{}", need.folder()));
+    let (archives, root) = (scratch.join("archives"), scratch.join("root"));
+    for part in [&archives, &root] {
+        fs::create_dir_all(part).doing(format_args!("create {}", part.display()))?;
+    }
+    let mut download = lists.command("apt-get");
+    download
+        .args(["--quiet", "-o", "APT::Sandbox::User=root", "download"])
+        .args(packages.iter().filter(|package| !is_base(package)))
+        .current_dir(&archives);
+    run_shown(download)?;
+    say(&format!("unpacking in {}", place.display()));
+    for archive in files(&archives)? {
+        unpack_archive(&archive, &root, &scratch)?;
+    }
+    let names = packages.join("\n") + "\n";
+    fs::write(root.join(PACKAGES), names).doing("note which packages are unpacked")?;
+    if place.exists() {
+        let old = folder.join(format!("{UNDER_WAY}old"));
+        fs::rename(&place, &old).doing(format_args!("move {} away", place.display()))?;
+    }
+    fs::rename(&root, &place).doing(format_args!("create {}", place.display()))?;
+    remove_left_over(folder)
+}
+
+/// The C library must be the one that the loader belongs to: the system's.
+fn is_base(package: &str) -> bool {
+    let name = package.split('=').next().unwrap_or(package);
+    matches!(name, "libc6" | "libc-bin")
+}
+
+/// What was left by a process that was broken off; the lock is ours.
+fn remove_left_over(folder: &Path) -> Result<(), Stop> {
+    for entry in files(folder)? {
+        let name = entry.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(UNDER_WAY) {
+            fs::remove_dir_all(&entry).doing(format_args!("remove {}", entry.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Stop> {
+    fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+        .doing(format_args!("read {}", folder.display()))
+}
+
+/// Unpacks what is wanted of one archive.
+fn unpack_archive(archive: &Path, root: &Path, scratch: &Path) -> Result<(), Stop> {
+    let listed = tar(archive, &["--list"])?;
+    let wanted: String = listed
+        .lines()
+        // A folder is made when something is put into it.
+        .filter(|path| is_wanted(path) && !path.ends_with('/'))
+        .flat_map(|path| [path, "\n"])
+        .collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let list = scratch.join("wanted");
+    File::create(&list)
+        .and_then(|mut file| file.write_all(wanted.as_bytes()))
+        .doing(format_args!("write {}", list.display()))?;
+    let argument = |option: &str, path: &Path| format!("{option}={}", path.display());
+    let arguments = [
+        "--extract".to_string(),
+        "--no-same-owner".to_string(),
+        argument("--directory", root),
+        "--verbatim-files-from".to_string(),
+        argument("--files-from", &list),
+    ];
+    tar(archive, &arguments.each_ref().map(String::as_str)).map(|_| ())
+}
+
+/// What tar says about a package's files.
+fn tar(archive: &Path, arguments: &[&str]) -> Result<String, Stop> {
+    let mut open = Command::new("dpkg-deb");
+    open.arg("--fsys-tarfile")
+        .arg(archive)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    sys::bind_to_us(&mut open, Signal::TERM, Vec::new());
+    let mut opened = open.spawn().doing("run dpkg-deb")?;
+    let files = opened
+        .stdout
+        .take()
+        .ok_or_else(|| Stop::failure("dpkg-deb has no output"))?;
+    let mut tar = Command::new("tar");
+    tar.args(arguments).stdin(files).stderr(Stdio::piped());
+    // The names come as they are, whatever the language.
+    tar.env("LC_ALL", "C")
+        .env("TAR_OPTIONS", "--quoting-style=literal");
+    sys::bind_to_us(&mut tar, Signal::TERM, Vec::new());
+    let output = tar.output().doing("run tar")?;
+    // tar may be content before the archive's last padding is written.
+    drop(tar);
+    let opened = opened.wait().doing("wait for dpkg-deb")?;
+    if !output.status.success() || !opened.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(Stop::usage(format!(
+            "cannot unpack {}: {}",
+            archive.display(),
+            said.lines().next().unwrap_or("dpkg-deb failed")
+        )));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_c_library_is_never_unpacked() {
+        assert!(is_base("libc6=2.36-9") && is_base("libc6"));
+        assert!(!is_base("libcapstone4=4.0.2-5"));
+    }
+
+    /// A package made here, since no other is sure to be there.
+    #[test]
+    fn only_what_is_wanted_is_unpacked() {
+        if super::super::in_path("dpkg-deb").is_none() {
+            // Other systems than Debian and its kin do not come here.
+            return;
+        }
+        let folder = std::env::temp_dir().join(format!("midplane-unpack-{}", std::process::id()));
+        let files = [
+            (
+                "DEBIAN/control",
+                "Package: a\nVersion: 1\nArchitecture: all\nMaintainer: a <a@b>\nDescription: a\n",
+            ),
+            ("usr/bin/qemu-system-riscv64", "wanted"),
+            ("usr/bin/qemu-system-avr", "other"),
+            ("usr/share/doc/a/copyright", "other"),
+            ("usr/share/qemu/two words", "wanted"),
+        ];
+        let package = folder.join("package");
+        for (name, content) in files {
+            let file = package.join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, content).unwrap();
+        }
+        let archive = folder.join("a.deb");
+        let built = Command::new("dpkg-deb")
+            .args(["--root-owner-group", "--build"])
+            .args([&package, &archive])
+            .output()
+            .unwrap();
+        assert!(built.status.success(), "{built:?}");
+        let root = folder.join("root");
+        fs::create_dir_all(&root).unwrap();
+        unpack_archive(&archive, &root, &folder).unwrap();
+        for (name, content) in &files[1..] {
+            assert_eq!(root.join(name).exists(), *content == "wanted", "{name}");
+        }
+        fs::write(&archive, "no archive").unwrap();
+        let stop = unpack_archive(&archive, &root, &folder).unwrap_err();
+        assert!(stop.message.contains("a.deb"), "{stop}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_was_broken_off_is_removed() {
+        let folder = std::env::temp_dir().join(format!("midplane-left-{}", std::process::id()));
+        for name in [".under-way-qemu/root", ".under-way-old", "gcc/usr"] {
+            fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        remove_left_over(&folder).unwrap();
+        assert_eq!(files(&folder).unwrap(), [folder.join("gcc")]);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
