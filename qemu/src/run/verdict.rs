@@ -3,6 +3,7 @@
 use crate::host::stop::FAILURE;
 use crate::run::instance::Instance;
 use kernel_rt::blackboard::{End, ReadError, SeenCall, Snapshot, State};
+use kernel_rt::host::status::exit_byte;
 use net_torus::coord::Coord;
 use serde::Serialize;
 use std::os::unix::process::ExitStatusExt;
@@ -96,26 +97,17 @@ pub fn cause(nodes: &[Seen]) -> Option<Cause> {
         .then_some(Cause::Ended)
 }
 
-/// The exit status of a process for a program's status: the low eight bits, as POSIX has it, but 1 where
-/// those are 0 and the status is not: what a program calls a failure stays one.
-pub fn process_status(status: i32) -> u8 {
-    match status as u8 {
-        0 if status != 0 => FAILURE,
-        low => low,
-    }
-}
-
 /// The exit status of a job whose programs have all ended: the first that is not 0, by rank.
 pub fn job_status(nodes: &[Seen]) -> u8 {
     nodes
         .iter()
         .filter_map(|n| n.account.as_ref().ok())
-        .map(|account| process_status(account.status))
+        .map(|account| exit_byte(account.status))
         .find(|&status| status != 0)
         .unwrap_or(0)
 }
 
-/// What to say of a status that has become another one on the way, by [`process_status`].
+/// What to say of a status that has become another one on the way, by [`exit_byte`].
 pub fn changed_status(nodes: &[Seen]) -> Option<String> {
     nodes.iter().find_map(|node| {
         let status = node.account.as_ref().ok()?.status;
@@ -171,7 +163,7 @@ pub fn failure(node: &Seen, places: impl FnOnce(Stands) -> Vec<String>) -> (Stri
     }
     let status = match account.end {
         // The program's choice; but an abort means that something is wrong, also with code 0.
-        End::MpiAbort | End::MpiError => process_status(account.status).max(1),
+        End::MpiAbort | End::MpiError => exit_byte(account.status).max(1),
         _ => FAILURE,
     };
     (text, status)
@@ -342,7 +334,7 @@ pub mod tests {
     #[test]
     fn a_status_that_is_not_zero_never_becomes_zero() {
         for (status, expected) in [(0, 0), (3, 3), (-1, 255), (256, 1), (512, 1), (i32::MIN, 1)] {
-            assert_eq!(process_status(status), expected, "{status}");
+            assert_eq!(exit_byte(status), expected, "{status}");
             let nodes = [done(0, 0), done(1, status)];
             assert_eq!(job_status(&nodes), expected);
             let said = changed_status(&nodes).unwrap_or_default();
