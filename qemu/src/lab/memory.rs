@@ -30,11 +30,12 @@ pub struct MemoryArgs {
     links: u64,
 }
 
-/// What the device keeps for calls that block: whole chunks of slots, and an index that is at least half
-/// full.
+/// What the device keeps for calls that block: whole chunks of slots, an index and a list of destinations that
+/// are at least half full.
 const KEPT_BYTES: usize =
     (KEPT_SLOTS as usize).div_ceil(CHUNK_SLOTS) * CHUNK_SLOTS * RequestPool::SLOT_BYTES
-        + 4 * KEPT_SLOTS as usize * mpi_adi::pending::INDEX_BYTES;
+        + KEPT_SLOTS as usize
+            * (4 * mpi_adi::pending::INDEX_BYTES + 2 * mpi_adi::pending::DESTINATION_BYTES);
 
 /// One term of the sum.
 struct Term {
@@ -111,7 +112,7 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
             "kept requests",
             KEPT_BYTES,
             format!(
-                "{KEPT_SLOTS} slots and their index entries, so that a call that blocks can begin"
+                "{KEPT_SLOTS} slots, destinations and their index entries: a call that blocks can begin"
             ),
         ),
         term(
@@ -178,16 +179,17 @@ fn table(options: &MemoryArgs) -> Vec<String> {
         Term {
             name: "a request",
             bytes: RequestPool::SLOT_BYTES as u64,
-            why: format!(
-                "under way, in chunks of {CHUNK_SLOTS}; as much for each destination with messages pending"
-            ),
+            why: format!("under way, in chunks of {CHUNK_SLOTS}"),
+        },
+        Term {
+            name: "a destination",
+            bytes: mpi_adi::pending::DESTINATION_BYTES as u64,
+            why: "with messages pending".into(),
         },
         Term {
             name: "an index entry",
             bytes: mpi_adi::pending::INDEX_BYTES as u64,
-            why:
-                "about, for each destination, and each context and tag to it, with messages pending"
-                    .into(),
+            why: "about, for each such destination, and each context and tag to it".into(),
         },
     ];
     let mut lines = vec![format!(
