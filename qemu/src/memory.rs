@@ -43,11 +43,12 @@ fn parse_mpi_memory(text: &str) -> Result<u64, String> {
     }
 }
 
-/// What the device keeps for calls that block: whole chunks of slots, and an index that is at least half
-/// full.
+/// What the device keeps for calls that block: whole chunks of slots, an index and a list of destinations that
+/// are at least half full.
 const KEPT_BYTES: usize =
     (KEPT_SLOTS as usize).div_ceil(CHUNK_SLOTS) * CHUNK_SLOTS * RequestPool::SLOT_BYTES
-        + 4 * KEPT_SLOTS as usize * mpi_adi::pending::INDEX_BYTES;
+        + KEPT_SLOTS as usize
+            * (4 * mpi_adi::pending::INDEX_BYTES + 2 * mpi_adi::pending::DESTINATION_BYTES);
 
 /// One term of the sum.
 struct Term {
@@ -96,7 +97,7 @@ fn terms(options: &MemoryArgs) -> Vec<Term> {
             "kept requests",
             KEPT_BYTES,
             format!(
-                "{KEPT_SLOTS} slots and their index entries, so that a call that blocks can begin"
+                "{KEPT_SLOTS} slots, destinations and their index entries: a call that blocks can begin"
             ),
         ),
         term(
@@ -162,10 +163,11 @@ fn table(options: &MemoryArgs) -> String {
     text += &format!(
         "{total:>12}  in all, besides the image, the stack and the program's heap\n\n\
          Out of the program's heap, as its own calls need it, and nothing else:\n\
-         {:>12}  a request under way, in chunks of {CHUNK_SLOTS}; as much for each destination with messages \
-         pending\n{:>12}  about, for each destination, and each context and tag to it, with messages \
-         pending: an index entry\n",
+         {:>12}  a request under way, in chunks of {CHUNK_SLOTS}\n\
+         {:>12}  a destination with messages pending\n\
+         {:>12}  about, for each such destination, and each context and tag to it: an index entry\n",
         RequestPool::SLOT_BYTES,
+        mpi_adi::pending::DESTINATION_BYTES,
         mpi_adi::pending::INDEX_BYTES
     );
     text

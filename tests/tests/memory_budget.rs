@@ -6,7 +6,7 @@ use std::alloc::System;
 use cap::Cap;
 use mpi_adi::envelope::Pattern;
 use mpi_adi::memory::{RawMemory, Span};
-use mpi_adi::pending::INDEX_BYTES;
+use mpi_adi::pending::{DESTINATION_BYTES, INDEX_BYTES};
 use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
 use mpi_adi::{Adi, Budget, Config, Memory};
 use net_torus::wire::CHUNK_BYTES;
@@ -58,9 +58,10 @@ fn what_is_taken_is_what_is_said() {
         let kept = KEPT_SLOTS as usize;
         let slots = kept.div_ceil(CHUNK_SLOTS) * chunk;
         let index = 4 * kept * INDEX_BYTES;
+        let destinations = 2 * kept * DESTINATION_BYTES;
         assert!(
-            (slots..=slots + index + 2 * LEAST_LIST).contains(&bytes),
-            "the kept requests: {slots} and an index: {bytes}"
+            (slots..=slots + destinations + index + 2 * LEAST_LIST).contains(&bytes),
+            "the kept requests: {slots}, their destinations: {destinations}, and an index: {bytes}"
         );
 
         // Further requests come in chunks, for the program's own calls only.

@@ -13,7 +13,7 @@ use crate::device::envelope::{Context, Rank};
 use crate::device::list::List;
 use crate::device::matching::Matching;
 use crate::device::memory::region::Region;
-use crate::device::names::Serial;
+use crate::device::names::{Serial, Slot};
 use crate::device::peers::{Ages, Peers};
 use crate::device::protocol::{Rules, Sound};
 use crate::device::recv;
@@ -36,7 +36,7 @@ pub struct Adi<R = Sound> {
     pub(super) matching: Matching,
     pub(super) pending: Pending,
     /// Sends whose data is leaving.
-    pub(super) transfers: List,
+    pub(super) transfers: List<Slot>,
     /// The send whose data is leaving eagerly.
     pub(super) stream: Option<send::Stream>,
     /// Messages whose data is coming eagerly.
@@ -48,14 +48,14 @@ pub struct Adi<R = Sound> {
     /// Answers for which nobody waits.
     pub(super) late: heapless::Vec<recv::Late, LATE_SOURCES>,
     /// Held sends that the program wants back, whose receivers are still to be asked.
-    pub(super) cancels: List,
+    pub(super) cancels: List<Slot>,
     /// Receives whose CTS is still to be sent.
-    pub(super) owing: List,
+    pub(super) owing: List<Slot>,
     /// Posted receives from one source that a notice has still to name.
-    pub(super) unnamed: List,
+    pub(super) unnamed: List<Slot>,
     /// Posted receives from any source that every notice names, since some source waited when they were
     /// posted.
-    pub(super) wild: List,
+    pub(super) wild: List<Slot>,
     /// Receives started so far: the place of the next one in their order.
     pub(super) posts: Serial,
     pub(super) probes: Probes,
@@ -77,7 +77,7 @@ impl<R> Hash for Adi<R> {
         self.region.hash(state);
         self.peers.hash(state);
         self.matching.hash(&self.region, state);
-        self.pending.hash(&self.requests, state);
+        self.pending.hash(&self.requests, lights, state);
         for sends in [&self.transfers, &self.cancels] {
             self.requests.hash_queue(sends.head(), lights, state);
         }
@@ -256,7 +256,7 @@ impl<R: Rules> Adi<R> {
 
     /// The request in `slot` has finished; the caller names the slot no more after that.
     #[inline]
-    pub(super) fn finish(&mut self, slot: u32, cancelled: bool) {
+    pub(super) fn finish(&mut self, slot: Slot, cancelled: bool) {
         if let Some(light) = self.requests.finish(slot, cancelled) {
             self.lights.free(light);
         }

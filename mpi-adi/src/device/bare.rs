@@ -15,6 +15,7 @@ use crate::device::envelope::Pattern;
 use crate::device::list::List;
 use crate::device::matching::Matching;
 use crate::device::memory::{Span, UserMemory};
+use crate::device::names::Slot;
 use crate::device::request::Outcome;
 use crate::device::request::{Full, Offer, Request, RequestId, RequestPool, State};
 use crate::device::send::SendTo;
@@ -27,7 +28,7 @@ pub struct Bare {
     here: Coord,
     requests: RequestPool,
     matching: Matching,
-    unsent: List,
+    unsent: List<Slot>,
     lost: u64,
     layer: msg_layer::Stats,
 }
@@ -73,7 +74,7 @@ impl Bare {
             ..Request::new(State::Pending(Offer::Unsent), to.pattern(), span)
         };
         let id = self.requests.insert(request)?;
-        self.unsent.push(&mut self.requests, id.index());
+        self.unsent.push(&mut self.requests, id.slot());
         Ok(id)
     }
 
@@ -88,7 +89,7 @@ impl Bare {
         let id = self
             .requests
             .insert(Request::new(State::Posted, pattern, span))?;
-        self.matching.post(&mut self.requests, id.index());
+        self.matching.post(&mut self.requests, id.slot());
         Ok(id)
     }
 
@@ -119,8 +120,10 @@ impl Bare {
         );
         self.layer = layer;
         let mut sent = 0;
-        while sent < STEP_PACKETS && !self.unsent.is_empty() && port.can_inject(Class::Normal) {
-            let slot = self.unsent.head();
+        while sent < STEP_PACKETS
+            && let Some(slot) = self.unsent.head()
+            && port.can_inject(Class::Normal)
+        {
             self.send(port, memory, slot);
             self.unsent.remove(&mut self.requests, slot);
             self.requests.at_mut(slot).state = State::Done { cancelled: false };
@@ -129,7 +132,7 @@ impl Bare {
         taken + sent > 0
     }
 
-    fn send<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M, slot: u32) {
+    fn send<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M, slot: Slot) {
         let request = self.requests.at(slot);
         let (span, length) = (request.span, request.length as usize);
         let rts = Rts {

@@ -1,115 +1,110 @@
-//! Doubly linked lists over slots that keep the links themselves, named by 32-bit index.
+//! Doubly linked lists over things that keep the links themselves, named by a type of their own.
 #![forbid(unsafe_code)]
 
-/// The index that names no slot.
-pub const NONE: u32 = u32::MAX;
-
-/// Slots that can be in one list at a time.
-pub trait Links {
-    /// The slot after `index`.
-    fn next(&self, index: u32) -> u32;
-    /// The slot before `index`.
-    fn prev(&self, index: u32) -> u32;
-    /// Sets the slot after `index`.
-    fn set_next(&mut self, index: u32, next: u32);
-    /// Sets the slot before `index`.
-    fn set_prev(&mut self, index: u32, prev: u32);
-    /// The slots before and after `index`.
-    fn neighbours(&self, index: u32) -> (u32, u32);
-    /// Sets the slots before and after `index`.
-    fn set_neighbours(&mut self, index: u32, prev: u32, next: u32);
+/// What can be in one list at a time, named by `I`.
+pub trait Links<I> {
+    /// What comes after `at`.
+    fn next(&self, at: I) -> Option<I>;
+    /// What comes before `at`.
+    fn prev(&self, at: I) -> Option<I>;
+    /// Sets what comes after `at`.
+    fn set_next(&mut self, at: I, next: Option<I>);
+    /// Sets what comes before `at`.
+    fn set_prev(&mut self, at: I, prev: Option<I>);
+    /// What comes before and after `at`.
+    fn neighbours(&self, at: I) -> (Option<I>, Option<I>);
+    /// Sets what comes before and after `at`.
+    fn set_neighbours(&mut self, at: I, prev: Option<I>, next: Option<I>);
 }
 
 /// A list's two ends and its length.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct List {
-    head: u32,
-    tail: u32,
+pub struct List<I> {
+    head: Option<I>,
+    tail: Option<I>,
     len: u32,
 }
 
-impl Default for List {
+impl<I> Default for List<I> {
     fn default() -> Self {
         List {
-            head: NONE,
-            tail: NONE,
+            head: None,
+            tail: None,
             len: 0,
         }
     }
 }
 
-impl List {
-    /// The first slot, or [`NONE`].
-    pub fn head(&self) -> u32 {
+impl<I: Copy> List<I> {
+    /// The first member.
+    pub fn head(&self) -> Option<I> {
         self.head
     }
 
-    /// Number of slots.
+    /// Number of members.
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// No slot.
+    /// No member.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Appends `index`, which is in no list.
-    pub fn push(&mut self, slots: &mut impl Links, index: u32) {
-        slots.set_neighbours(index, self.tail, NONE);
+    /// Appends `at`, which is in no list.
+    pub fn push(&mut self, links: &mut impl Links<I>, at: I) {
+        links.set_neighbours(at, self.tail, None);
         match self.tail {
-            NONE => self.head = index,
-            tail => slots.set_next(tail, index),
+            None => self.head = Some(at),
+            Some(tail) => links.set_next(tail, Some(at)),
         }
-        self.tail = index;
+        self.tail = Some(at);
         self.len += 1;
     }
 
-    /// The last slot, or [`NONE`].
-    pub fn tail(&self) -> u32 {
+    /// The last member.
+    pub fn tail(&self) -> Option<I> {
         self.tail
     }
 
-    /// Puts `index`, which is in no list, behind `after`, or at the head when that is [`NONE`].
-    pub fn insert_after(&mut self, slots: &mut impl Links, after: u32, index: u32) {
-        let next = if after == NONE {
-            self.head
-        } else {
-            slots.next(after)
+    /// Puts `at`, which is in no list, behind `after`, or at the head when that is `None`.
+    pub fn insert_after(&mut self, links: &mut impl Links<I>, after: Option<I>, at: I) {
+        let next = match after {
+            None => self.head,
+            Some(after) => links.next(after),
         };
-        slots.set_neighbours(index, after, next);
+        links.set_neighbours(at, after, next);
         match after {
-            NONE => self.head = index,
-            after => slots.set_next(after, index),
+            None => self.head = Some(at),
+            Some(after) => links.set_next(after, Some(at)),
         }
         match next {
-            NONE => self.tail = index,
-            next => slots.set_prev(next, index),
+            None => self.tail = Some(at),
+            Some(next) => links.set_prev(next, Some(at)),
         }
         self.len += 1;
     }
 
-    /// Takes `index` out, which is in this list.
-    pub fn remove(&mut self, slots: &mut impl Links, index: u32) {
-        let (prev, next) = slots.neighbours(index);
+    /// Takes `at` out, which is in this list.
+    pub fn remove(&mut self, links: &mut impl Links<I>, at: I) {
+        let (prev, next) = links.neighbours(at);
         match prev {
-            NONE => self.head = next,
-            prev => slots.set_next(prev, next),
+            None => self.head = next,
+            Some(prev) => links.set_next(prev, next),
         }
         match next {
-            NONE => self.tail = prev,
-            next => slots.set_prev(next, prev),
+            None => self.tail = prev,
+            Some(next) => links.set_prev(next, prev),
         }
-        slots.set_neighbours(index, NONE, NONE);
+        links.set_neighbours(at, None, None);
         self.len -= 1;
     }
 
-    /// Moves the first slot to the end.
-    pub fn rotate(&mut self, slots: &mut impl Links) {
-        let head = self.head;
-        if self.len > 1 {
-            self.remove(slots, head);
-            self.push(slots, head);
+    /// Moves the first member to the end.
+    pub fn rotate(&mut self, links: &mut impl Links<I>) {
+        if let Some(head) = self.head.filter(|_| self.len > 1) {
+            self.remove(links, head);
+            self.push(links, head);
         }
     }
 }

@@ -28,8 +28,69 @@
 //! sender repeats it with each offer that the notice asks for, and the receiver compares.
 #![forbid(unsafe_code)]
 
+use core::num::NonZeroU32;
+
 /// A place in an order: counted up by one, from 0, for ever.
 pub type Serial = u64;
 
 /// Receives that its receiver had started when it made a notice; those with a lower [`Serial`] are older.
 pub type Horizon = u64;
+
+/// A type for the places of one array, so that they cannot be confused with those of another; `None` takes no
+/// more memory than a place.
+macro_rules! place {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub struct $name(NonZeroU32);
+
+        impl $name {
+            /// The place with this number, from 0 on and below the greatest `u32`.
+            #[inline]
+            pub const fn new(index: u32) -> Self {
+                $name(NonZeroU32::MIN.saturating_add(index))
+            }
+
+            /// Its number, from 0 on.
+            #[inline]
+            pub const fn index(self) -> u32 {
+                self.0.get() - 1
+            }
+        }
+    };
+}
+
+place! {
+    /// A slot of the request pool.
+    Slot
+}
+
+place! {
+    /// A block of the MPI memory: as a name, of the record that begins there.
+    BlockIndex
+}
+
+impl BlockIndex {
+    /// As a word in memory: 0 is no block.
+    #[inline]
+    pub const fn to_word(block: Option<Self>) -> u32 {
+        match block {
+            Some(block) => block.0.get(),
+            None => 0,
+        }
+    }
+
+    /// The block that [`BlockIndex::to_word`] has written.
+    #[inline]
+    pub const fn from_word(word: u32) -> Option<Self> {
+        match NonZeroU32::new(word) {
+            Some(word) => Some(BlockIndex(word)),
+            None => None,
+        }
+    }
+}
+
+place! {
+    /// A destination with messages pending to it.
+    DestinationId
+}

@@ -239,52 +239,49 @@ pub struct Sound;
 
 impl Rules for Sound {}
 
-/// What the region has room for.
+/// What has been recorded of a message, and where.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Room {
-    /// A record and a buffer for all of the message.
-    RecordAndBuffer,
-    /// A record.
-    Record,
-    /// Not even a record.
+pub enum Recorded<B> {
+    /// A record with a buffer for all of the message.
+    WithBuffer(B),
+    /// A record alone.
+    Alone(B),
+    /// Nothing: there was not even room for a record.
     Nothing,
 }
 
 /// What the receiver does with an RTS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[must_use]
-pub enum Verdict {
+pub enum Verdict<S, B> {
     /// CTS into the buffer of the posted receive that matches.
-    Receive,
-    /// Make a record with a buffer, CTS into the buffer.
-    Buffer,
-    /// Make a record, NCTSD.
-    Record,
+    Receive(S),
+    /// Recorded with a buffer: CTS into the buffer.
+    Buffer(B),
+    /// Recorded: NCTSD.
+    Record(B),
     /// NCTS.
     Refuse {
         /// Set the source's failed bit.
-        set_failed: bool,
-        /// Send resendAll with the current age.
-        resend_all: bool,
+        failed: bool,
     },
 }
 
-/// The receiver's table, row by row. `room` is asked only where the table does.
-pub fn on_rts(ages_equal: bool, posted_match: bool, room: impl FnOnce() -> Room) -> Verdict {
-    match (ages_equal, posted_match) {
-        (true, true) => Verdict::Receive,
-        (true, false) => match room() {
-            Room::RecordAndBuffer => Verdict::Buffer,
-            Room::Record => Verdict::Record,
-            Room::Nothing => Verdict::Refuse {
-                set_failed: true,
-                resend_all: false,
-            },
+/// The receiver's table, row by row, with the posted receive that matches. `record` is asked only where the
+/// table does.
+pub fn on_rts<S, B>(
+    ages_equal: bool,
+    posted: Option<S>,
+    record: impl FnOnce() -> Recorded<B>,
+) -> Verdict<S, B> {
+    match (ages_equal, posted) {
+        (true, Some(receive)) => Verdict::Receive(receive),
+        (true, None) => match record() {
+            Recorded::WithBuffer(at) => Verdict::Buffer(at),
+            Recorded::Alone(at) => Verdict::Record(at),
+            Recorded::Nothing => Verdict::Refuse { failed: true },
         },
-        (false, resend_all) => Verdict::Refuse {
-            set_failed: false,
-            resend_all,
-        },
+        (false, _) => Verdict::Refuse { failed: false },
     }
 }
 
@@ -333,39 +330,27 @@ pub fn on_answer(offer: Offer, reply: Reply) -> Option<Step> {
 mod tests {
     use super::*;
 
-    fn never() -> Room {
+    fn never() -> Recorded<u8> {
         panic!("the table does not ask for memory here")
     }
 
     #[test]
     fn the_receivers_table_row_by_row() {
-        assert_eq!(on_rts(true, true, never), Verdict::Receive);
+        const NONE: Option<char> = None;
+        let recorded = |recorded: Recorded<u8>| on_rts(true, NONE, || recorded);
+        assert_eq!(on_rts(true, Some('r'), never), Verdict::Receive('r'));
+        assert_eq!(recorded(Recorded::WithBuffer(5)), Verdict::Buffer(5));
+        assert_eq!(recorded(Recorded::Alone(6)), Verdict::Record(6));
         assert_eq!(
-            on_rts(true, false, || Room::RecordAndBuffer),
-            Verdict::Buffer
+            recorded(Recorded::Nothing),
+            Verdict::Refuse { failed: true }
         );
-        assert_eq!(on_rts(true, false, || Room::Record), Verdict::Record);
-        assert_eq!(
-            on_rts(true, false, || Room::Nothing),
-            Verdict::Refuse {
-                set_failed: true,
-                resend_all: false
-            }
-        );
-        assert_eq!(
-            on_rts(false, false, never),
-            Verdict::Refuse {
-                set_failed: false,
-                resend_all: false
-            }
-        );
-        assert_eq!(
-            on_rts(false, true, never),
-            Verdict::Refuse {
-                set_failed: false,
-                resend_all: true
-            }
-        );
+        for posted in [NONE, Some('r')] {
+            assert_eq!(
+                on_rts(false, posted, never),
+                Verdict::Refuse { failed: false }
+            );
+        }
     }
 
     #[test]

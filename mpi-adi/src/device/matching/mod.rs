@@ -9,15 +9,16 @@
 use core::hash::{Hash, Hasher};
 
 use crate::device::envelope::{Envelope, Pattern};
-use crate::device::list::{Links, List, NONE};
+use crate::device::list::{Links, List};
 use crate::device::memory::region::{Record, Region};
+use crate::device::names::{BlockIndex, Slot};
 use crate::device::request::RequestPool;
 
 /// The two queues and what searching them has cost.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Matching {
-    posted: List,
-    unexpected: List,
+    posted: List<Slot>,
+    unexpected: List<BlockIndex>,
     peak_posted: u32,
     traversals: u64,
 }
@@ -25,68 +26,72 @@ pub struct Matching {
 impl Matching {
     /// The first posted receive that matches `envelope`, leaving it where it is: its slot, or `None`.
     #[inline]
-    pub fn arrive(&mut self, requests: &RequestPool, envelope: &Envelope) -> Option<u32> {
-        let mut at = self.posted.head();
-        while at != NONE {
+    pub fn arrive(&mut self, requests: &RequestPool, envelope: &Envelope) -> Option<Slot> {
+        let mut next = self.posted.head();
+        while let Some(at) = next {
             self.traversals += 1;
             if requests.at(at).pattern().matches(envelope) {
                 return Some(at);
             }
-            at = requests.next(at);
+            next = requests.next(at);
         }
         None
     }
 
     /// Appends a receive to the posted receive queue.
     #[inline]
-    pub fn post(&mut self, requests: &mut RequestPool, slot: u32) {
+    pub fn post(&mut self, requests: &mut RequestPool, slot: Slot) {
         self.posted.push(requests, slot);
         self.peak_posted = self.peak_posted.max(self.posted.len());
     }
 
     /// Takes a posted receive out: it has matched, or is cancelled.
     #[inline]
-    pub fn unpost(&mut self, requests: &mut RequestPool, slot: u32) {
+    pub fn unpost(&mut self, requests: &mut RequestPool, slot: Slot) {
         self.posted.remove(requests, slot);
     }
 
     /// Appends a record to the unexpected message queue.
-    pub fn record(&mut self, region: &mut Region, index: u32) {
-        self.unexpected.push(region, index);
+    pub fn record(&mut self, region: &mut Region, at: BlockIndex) {
+        self.unexpected.push(region, at);
     }
 
     /// The first unexpected message that `pattern` asks for, leaving it where it is.
     #[inline]
-    pub fn probe(&mut self, region: &Region, pattern: &Pattern) -> Option<u32> {
-        let mut at = self.unexpected.head();
-        while at != NONE {
+    pub fn probe(&mut self, region: &Region, pattern: &Pattern) -> Option<BlockIndex> {
+        let mut next = self.unexpected.head();
+        while let Some(at) = next {
             self.traversals += 1;
             if region.matches(at, pattern) {
                 return Some(at);
             }
-            at = region.next(at);
+            next = region.next(at);
         }
         None
     }
 
     /// Takes the first unexpected message that `pattern` asks for out of its queue.
     #[inline]
-    pub fn take(&mut self, region: &mut Region, pattern: &Pattern) -> Option<u32> {
-        let index = self.probe(region, pattern)?;
-        self.unexpected.remove(region, index);
-        Some(index)
+    pub fn take(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+        let at = self.probe(region, pattern)?;
+        self.unexpected.remove(region, at);
+        Some(at)
     }
 
     /// Takes the unexpected message out of its queue that `is` the one.
-    pub fn take_where(&mut self, region: &mut Region, is: impl Fn(&Record) -> bool) -> Option<u32> {
-        let mut at = self.unexpected.head();
-        while at != NONE {
+    pub fn take_where(
+        &mut self,
+        region: &mut Region,
+        is: impl Fn(&Record) -> bool,
+    ) -> Option<BlockIndex> {
+        let mut next = self.unexpected.head();
+        while let Some(at) = next {
             self.traversals += 1;
             if region.record(at).is_some_and(|record| is(&record)) {
                 self.unexpected.remove(region, at);
                 return Some(at);
             }
-            at = region.next(at);
+            next = region.next(at);
         }
         None
     }
@@ -96,10 +101,10 @@ impl Matching {
     pub(crate) fn hash<H: Hasher>(&self, region: &Region, state: &mut H) {
         self.posted.hash(state);
         self.unexpected.len().hash(state);
-        let mut at = self.unexpected.head();
-        while at != NONE {
+        let mut next = self.unexpected.head();
+        while let Some(at) = next {
             region.hash_record(at, state);
-            at = region.next(at);
+            next = region.next(at);
         }
     }
 

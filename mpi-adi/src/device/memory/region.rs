@@ -18,8 +18,9 @@ use bitvec::view::BitView;
 use core::hash::{Hash, Hasher};
 
 use crate::device::envelope::{Envelope, Pattern};
-use crate::device::list::{Links, NONE};
+use crate::device::list::Links;
 use crate::device::memory::UserMemory;
+use crate::device::names::BlockIndex;
 use crate::device::request::RequestId;
 
 /// Bytes of a block, as of a torus chunk.
@@ -50,8 +51,8 @@ pub struct RecordId(pub u32);
 impl RecordId {
     const FLAG: u32 = 1 << 31;
 
-    fn new(index: u32, generation: u8) -> Self {
-        RecordId(Self::FLAG | u32::from(generation & 0x7F) << 24 | index)
+    fn new(at: BlockIndex, generation: u8) -> Self {
+        RecordId(Self::FLAG | u32::from(generation & 0x7F) << 24 | at.index())
     }
 
     /// The record that `target` names, if it names one.
@@ -59,8 +60,8 @@ impl RecordId {
         (target & Self::FLAG != 0).then_some(RecordId(target))
     }
 
-    fn index(self) -> u32 {
-        self.0 & 0x00FF_FFFF
+    fn block(self) -> BlockIndex {
+        BlockIndex::new(self.0 & 0x00FF_FFFF)
     }
 }
 
@@ -74,15 +75,11 @@ pub enum Holding {
     },
     /// A buffer, of whose bytes some may still be on their way.
     Buffer {
-        /// First block of the buffer.
-        first: u32,
         /// Bytes that have arrived.
         received: u32,
     },
     /// A buffer whose message a receive has matched already; the record is in no queue any more.
     Bound {
-        /// First block of the buffer.
-        first: u32,
         /// Bytes that have arrived.
         received: u32,
         /// The receive that waits for the rest.
@@ -102,8 +99,8 @@ pub struct Record {
 }
 
 /// A record's fields in its block, in bytes: source 0..4, tag 4..8, context 8..10, kind 10, generation 11,
-/// length 12..16, sender or received 16..20, first buffer block 20..24, next 24..28, previous or receive
-/// 28..32. The sender's name is needed only until a buffer is granted, and the links only until a receive
+/// length 12..16, sender or received 16..20, next 24..28, previous or receive 28..32. The buffer follows the
+/// record. The sender's name is needed only until a buffer is granted, and the links only until a receive
 /// has matched, which is why they share.
 mod field {
     pub const SOURCE: usize = 0;
@@ -113,7 +110,6 @@ mod field {
     pub const GENERATION: usize = 11;
     pub const LENGTH: usize = 12;
     pub const SENDER_OR_RECEIVED: usize = 16;
-    pub const FIRST: usize = 20;
     pub const NEXT: usize = 24;
     pub const PREV_OR_RECEIVE: usize = 28;
 }
@@ -317,9 +313,13 @@ impl Region {
     }
 
     /// Takes a run of `count` blocks, at least 1, wherever there is one.
-    fn take_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, count: u32) -> Option<u32> {
+    fn take_run<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        count: u32,
+    ) -> Option<BlockIndex> {
         let run = match self.reserve.take_run(count) {
-            Some(start) => start,
+            Some(start) => BlockIndex::new(start),
             None => self.take_lent_run(memory, count)?,
         };
         self.used += count;
@@ -328,12 +328,18 @@ impl Region {
         Some(run)
     }
 
-    fn take_lent_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, count: u32) -> Option<u32> {
-        let first = |at: usize| MAX_BLOCKS as u32 + at as u32 * MAX_LOAN_BLOCKS;
+    fn take_lent_run<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        count: u32,
+    ) -> Option<BlockIndex> {
+        let block = |at: usize, start: u32| {
+            BlockIndex::new(MAX_BLOCKS as u32 + at as u32 * MAX_LOAN_BLOCKS + start)
+        };
         let lent = self.loans.iter_mut().enumerate();
         for (at, loan) in lent.filter_map(|(at, loan)| Some((at, loan.as_mut()?))) {
             if let Some(start) = loan.take_run(count) {
-                return Some(first(at) + start);
+                return Some(block(at, start));
             }
         }
         let at = self.loans.iter().position(Option::is_none)?;
@@ -357,14 +363,14 @@ impl Region {
         self.free += loan.len() as u32;
         self.loans[at] = Some(loan);
         self.peak_lent = self.peak_lent.max(self.lent());
-        start.map(|start| first(at) + start)
+        start.map(|start| block(at, start))
     }
 
-    fn free_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, first: u32, count: u32) {
+    fn free_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, first: BlockIndex, count: u32) {
         self.used -= count;
         self.free += count;
-        let Some(at) = first.checked_sub(MAX_BLOCKS as u32) else {
-            self.reserve.free_run(first, count);
+        let Some(at) = first.index().checked_sub(MAX_BLOCKS as u32) else {
+            self.reserve.free_run(first.index(), count);
             return;
         };
         let slot = &mut self.loans[(at / MAX_LOAN_BLOCKS) as usize];
@@ -378,8 +384,9 @@ impl Region {
         }
     }
 
-    /// The array that block `index` is in, and its place there; `None` when there is no such block.
-    fn locate(&self, index: u32) -> Option<(&Blocks, usize)> {
+    /// The array that `block` is in, and its place there; `None` when there is no such block.
+    fn locate(&self, block: BlockIndex) -> Option<(&Blocks, usize)> {
+        let index = block.index();
         let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
             None => (&self.reserve, index),
             Some(at) => (
@@ -390,7 +397,8 @@ impl Region {
         ((at as usize) < blocks.len()).then_some((blocks, at as usize))
     }
 
-    fn locate_mut(&mut self, index: u32) -> Option<(&mut Blocks, usize)> {
+    fn locate_mut(&mut self, block: BlockIndex) -> Option<(&mut Blocks, usize)> {
+        let index = block.index();
         let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
             None => (&mut self.reserve, index),
             Some(at) => (
@@ -403,13 +411,13 @@ impl Region {
         ((at as usize) < blocks.len()).then_some((blocks, at as usize))
     }
 
-    fn block(&self, index: u32) -> &Block {
-        let (blocks, at) = self.locate(index).expect("a block");
+    fn block(&self, at: BlockIndex) -> &Block {
+        let (blocks, at) = self.locate(at).expect("a block");
         &blocks.blocks[at]
     }
 
-    fn block_mut(&mut self, index: u32) -> &mut Block {
-        let (blocks, at) = self.locate_mut(index).expect("a block");
+    fn block_mut(&mut self, at: BlockIndex) -> &mut Block {
+        let (blocks, at) = self.locate_mut(at).expect("a block");
         &mut blocks.blocks[at]
     }
 
@@ -419,22 +427,19 @@ impl Region {
         memory: &mut M,
         envelope: Envelope,
         length: u32,
-    ) -> Option<u32> {
+    ) -> Option<BlockIndex> {
         // One run holds both, the record first.
-        let first = self.take_run(memory, 1 + buffer_blocks(length))?;
-        let holding = Holding::Buffer {
-            first: first + 1,
-            received: 0,
-        };
+        let at = self.take_run(memory, 1 + buffer_blocks(length))?;
+        let holding = Holding::Buffer { received: 0 };
         self.write_record(
-            first,
+            at,
             Record {
                 envelope,
                 length,
                 holding,
             },
         );
-        Some(first)
+        Some(at)
     }
 
     /// Makes a record without a buffer; `None` when there is no room.
@@ -444,22 +449,22 @@ impl Region {
         envelope: Envelope,
         length: u32,
         sender: u32,
-    ) -> Option<u32> {
-        let index = self.take_run(memory, 1)?;
+    ) -> Option<BlockIndex> {
+        let at = self.take_run(memory, 1)?;
         self.write_record(
-            index,
+            at,
             Record {
                 envelope,
                 length,
                 holding: Holding::Nothing { sender },
             },
         );
-        Some(index)
+        Some(at)
     }
 
-    fn write_record(&mut self, index: u32, record: Record) {
-        let generation = self.block(index)[field::GENERATION].wrapping_add(1);
-        let block = self.block_mut(index);
+    fn write_record(&mut self, at: BlockIndex, record: Record) {
+        let generation = self.block(at)[field::GENERATION].wrapping_add(1);
+        let block = self.block_mut(at);
         *block = [0; BLOCK_BYTES];
         block[field::GENERATION] = generation;
         put(block, field::SOURCE, record.envelope.source);
@@ -467,26 +472,19 @@ impl Region {
         block[field::CONTEXT..field::CONTEXT + 2]
             .copy_from_slice(&record.envelope.context.to_le_bytes());
         put(block, field::LENGTH, record.length);
-        put(block, field::NEXT, NONE);
-        put(block, field::PREV_OR_RECEIVE, NONE);
         write_holding(block, record.holding);
         self.records += 1;
         self.peak_records = self.peak_records.max(self.records);
     }
 
-    /// The record in block `index`; `None` when none is there.
-    pub fn record(&self, index: u32) -> Option<Record> {
-        let block = self.block(index);
+    /// The record that begins at `at`; `None` when none is there.
+    pub fn record(&self, at: BlockIndex) -> Option<Record> {
+        let block = self.block(at);
         let word = get(block, field::SENDER_OR_RECEIVED);
-        let first = get(block, field::FIRST);
         let holding = match block[field::KIND] {
             KIND_NOTHING => Holding::Nothing { sender: word },
-            KIND_BUFFER => Holding::Buffer {
-                first,
-                received: word,
-            },
+            KIND_BUFFER => Holding::Buffer { received: word },
             KIND_BOUND => Holding::Bound {
-                first,
                 received: word,
                 receive: RequestId(get(block, field::PREV_OR_RECEIVE)),
             },
@@ -499,60 +497,57 @@ impl Region {
         })
     }
 
-    /// Changes where the data of the record at `index` is.
-    pub fn set_holding(&mut self, index: u32, holding: Holding) {
-        write_holding(self.block_mut(index), holding);
+    /// Changes where the data of the record at `at` is.
+    pub fn set_holding(&mut self, at: BlockIndex, holding: Holding) {
+        write_holding(self.block_mut(at), holding);
     }
 
-    /// The wire name of the record at `index`.
-    pub fn id(&self, index: u32) -> RecordId {
-        RecordId::new(index, self.block(index)[field::GENERATION])
+    /// The wire name of the record at `at`.
+    pub fn id(&self, at: BlockIndex) -> RecordId {
+        RecordId::new(at, self.block(at)[field::GENERATION])
     }
 
     /// The block of the live record that `id` names; `None` when it names none.
-    pub fn find(&self, id: RecordId) -> Option<u32> {
-        let index = id.index();
-        let (blocks, at) = self.locate(index)?;
-        (blocks.blocks[at][field::KIND] != KIND_FREE && self.id(index) == id).then_some(index)
+    pub fn find(&self, id: RecordId) -> Option<BlockIndex> {
+        let block = id.block();
+        let (blocks, at) = self.locate(block)?;
+        (blocks.blocks[at][field::KIND] != KIND_FREE && self.id(block) == id).then_some(block)
     }
 
-    /// Frees the record at `index` and its buffer.
-    pub fn release<M: UserMemory + ?Sized>(&mut self, memory: &mut M, index: u32) {
-        let Some(record) = self.record(index) else {
+    /// Frees the record at `at` and its buffer.
+    pub fn release<M: UserMemory + ?Sized>(&mut self, memory: &mut M, at: BlockIndex) {
+        let Some(record) = self.record(at) else {
             return;
         };
-        self.block_mut(index)[field::KIND] = KIND_FREE;
+        self.block_mut(at)[field::KIND] = KIND_FREE;
         self.records -= 1;
         let buffer = match record.holding {
             Holding::Buffer { .. } | Holding::Bound { .. } => buffer_blocks(record.length),
             Holding::Nothing { .. } => 0,
         };
-        self.free_run(memory, index, 1 + buffer);
+        self.free_run(memory, at, 1 + buffer);
     }
 
-    /// Copies `bytes` into the buffer that begins at block `first`, at `offset`.
-    pub fn write_buffer(&mut self, first: u32, offset: u32, bytes: &[u8]) {
+    /// Copies `bytes` into the buffer of the record at `at`, at `offset`.
+    pub fn write_buffer(&mut self, at: BlockIndex, offset: u32, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
-        let (blocks, at) = self.locate_mut(first).expect("a buffer's first block");
-        let start = at * BLOCK_BYTES + offset as usize;
+        let (blocks, at) = self.locate_mut(at).expect("a record's block");
+        let start = (at + 1) * BLOCK_BYTES + offset as usize;
         blocks.blocks.as_flattened_mut()[start..start + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// The first `len` bytes of the buffer that begins at block `first`.
-    pub fn read_buffer(&self, first: u32, len: u32) -> &[u8] {
-        // A buffer of no bytes may stand behind the last block.
-        let Some((blocks, at)) = self.locate(first).filter(|_| len > 0) else {
-            return &[];
-        };
-        let start = at * BLOCK_BYTES;
+    /// The first `len` bytes of the buffer of the record at `at`.
+    pub fn read_buffer(&self, at: BlockIndex, len: u32) -> &[u8] {
+        let (blocks, at) = self.locate(at).expect("a record's block");
+        let start = (at + 1) * BLOCK_BYTES;
         &blocks.blocks.as_flattened()[start..start + len as usize]
     }
 
-    /// Whether the record at `index` matches `pattern`.
-    pub fn matches(&self, index: u32, pattern: &Pattern) -> bool {
-        pattern.matches(&envelope(self.block(index)))
+    /// Whether the record at `at` matches `pattern`.
+    pub fn matches(&self, at: BlockIndex, pattern: &Pattern) -> bool {
+        pattern.matches(&envelope(self.block(at)))
     }
 }
 
@@ -570,18 +565,12 @@ fn write_holding(block: &mut Block, holding: Holding) {
             block[field::KIND] = KIND_NOTHING;
             put(block, field::SENDER_OR_RECEIVED, sender);
         }
-        Holding::Buffer { first, received } => {
+        Holding::Buffer { received } => {
             block[field::KIND] = KIND_BUFFER;
-            put(block, field::FIRST, first);
             put(block, field::SENDER_OR_RECEIVED, received);
         }
-        Holding::Bound {
-            first,
-            received,
-            receive,
-        } => {
+        Holding::Bound { received, receive } => {
             block[field::KIND] = KIND_BOUND;
-            put(block, field::FIRST, first);
             put(block, field::SENDER_OR_RECEIVED, received);
             put(block, field::PREV_OR_RECEIVE, receive.0);
         }
@@ -596,7 +585,7 @@ impl Hash for Region {
         let lent = (0..MAX_LOANS as u32).map(|loan| MAX_BLOCKS as u32 + loan * MAX_LOAN_BLOCKS);
         self.refused_at.hash(state);
         for base in core::iter::once(0).chain(lent) {
-            let Some((blocks, _)) = self.locate(base) else {
+            let Some((blocks, _)) = self.locate(BlockIndex::new(base)) else {
                 continue;
             };
             if blocks.len() > 2 {
@@ -609,14 +598,14 @@ impl Hash for Region {
             let mut at = 0;
             while let Some(index) = bits[at..].first_one().map(|skip| at + skip) {
                 // A run begins with its record; a buffer follows it.
-                let index = base + index as u32;
-                let record = self.record(index).expect("a taken run's record");
-                at = (index - base) as usize + 1;
+                let block = BlockIndex::new(base + index as u32);
+                let record = self.record(block).expect("a taken run's record");
+                at = index + 1;
                 if let Holding::Buffer { .. } | Holding::Bound { .. } = record.holding {
                     at += buffer_blocks(record.length) as usize;
                 }
                 if let Holding::Bound { .. } = record.holding {
-                    self.hash_record(index, state);
+                    self.hash_record(block, state);
                 }
             }
         }
@@ -624,54 +613,56 @@ impl Hash for Region {
 }
 
 impl Region {
-    /// Hashes the record at `index`: its place where that makes a difference, and its name as long as
+    /// Hashes the record at `at`: its place where that makes a difference, and its name as long as
     /// somebody may name it.
-    pub(crate) fn hash_record<H: Hasher>(&self, index: u32, state: &mut H) {
-        let (blocks, at) = self.locate(index).expect("a block");
+    pub(crate) fn hash_record<H: Hasher>(&self, block: BlockIndex, state: &mut H) {
+        let (blocks, at) = self.locate(block).expect("a block");
         if blocks.len() > 2 {
             at.hash(state);
         }
-        let record = self.record(index).expect("a live record");
+        let record = self.record(block).expect("a live record");
         core::mem::discriminant(&record.holding).hash(state);
-        let (first, received) = match record.holding {
+        let received = match record.holding {
             Holding::Nothing { .. } => return record.hash(state),
-            Holding::Buffer { first, received } => (first, received),
-            Holding::Bound {
-                first,
-                received,
-                receive,
-            } => {
+            Holding::Buffer { received } => received,
+            Holding::Bound { received, receive } => {
                 receive.hash(state);
-                (first, received)
+                received
             }
         };
         (record.envelope, record.length, received).hash(state);
-        self.read_buffer(first, record.length).hash(state);
+        self.read_buffer(block, record.length).hash(state);
         if received < record.length {
-            self.id(index).hash(state);
+            self.id(block).hash(state);
         }
     }
 }
 
-impl Links for Region {
-    fn next(&self, index: u32) -> u32 {
-        get(self.block(index), field::NEXT)
+impl Links<BlockIndex> for Region {
+    fn next(&self, at: BlockIndex) -> Option<BlockIndex> {
+        BlockIndex::from_word(get(self.block(at), field::NEXT))
     }
-    fn prev(&self, index: u32) -> u32 {
-        get(self.block(index), field::PREV_OR_RECEIVE)
+    fn prev(&self, at: BlockIndex) -> Option<BlockIndex> {
+        BlockIndex::from_word(get(self.block(at), field::PREV_OR_RECEIVE))
     }
-    fn set_next(&mut self, index: u32, next: u32) {
-        put(self.block_mut(index), field::NEXT, next);
+    fn set_next(&mut self, at: BlockIndex, next: Option<BlockIndex>) {
+        put(self.block_mut(at), field::NEXT, BlockIndex::to_word(next));
     }
-    fn set_prev(&mut self, index: u32, prev: u32) {
-        put(self.block_mut(index), field::PREV_OR_RECEIVE, prev);
+    fn set_prev(&mut self, at: BlockIndex, prev: Option<BlockIndex>) {
+        let word = BlockIndex::to_word(prev);
+        put(self.block_mut(at), field::PREV_OR_RECEIVE, word);
     }
-    fn neighbours(&self, index: u32) -> (u32, u32) {
-        (self.prev(index), self.next(index))
+    fn neighbours(&self, at: BlockIndex) -> (Option<BlockIndex>, Option<BlockIndex>) {
+        (self.prev(at), self.next(at))
     }
-    fn set_neighbours(&mut self, index: u32, prev: u32, next: u32) {
-        self.set_prev(index, prev);
-        self.set_next(index, next);
+    fn set_neighbours(
+        &mut self,
+        at: BlockIndex,
+        prev: Option<BlockIndex>,
+        next: Option<BlockIndex>,
+    ) {
+        self.set_prev(at, prev);
+        self.set_next(at, next);
     }
 }
 
@@ -727,20 +718,14 @@ mod tests {
         let id = region.id(index);
         let record = region.record(index).unwrap();
         assert_eq!((record.envelope, record.length), (envelope(5), 40));
-        let Holding::Buffer { first, received: 0 } = record.holding else {
-            panic!("{record:?}")
-        };
+        assert_eq!(record.holding, Holding::Buffer { received: 0 });
         for holding in [
             Holding::Nothing { sender: 77 },
             Holding::Bound {
-                first,
                 received: 12,
                 receive: RequestId(4),
             },
-            Holding::Buffer {
-                first,
-                received: 40,
-            },
+            Holding::Buffer { received: 40 },
         ] {
             region.set_holding(index, holding);
             assert_eq!(region.record(index).unwrap().holding, holding);
@@ -754,7 +739,11 @@ mod tests {
         let again = region
             .record_only(&mut RawMemory, envelope(6), 0, 1)
             .unwrap();
-        assert_eq!(region.find(id), None, "block {again} has a new generation");
+        assert_eq!(
+            region.find(id),
+            None,
+            "block {again:?} has a new generation"
+        );
     }
 
     #[test]
@@ -783,7 +772,7 @@ mod tests {
             (state >> 8) % below
         };
         let mut region = region(BLOCKS);
-        let mut live: Vec<(u32, u32)> = Vec::new();
+        let mut live: Vec<(BlockIndex, u32)> = Vec::new();
         let mut taken = [false; BLOCKS];
         let (mut peak, mut failures) = (0, 0);
         for _ in 0..50_000 {
@@ -792,7 +781,7 @@ mod tests {
                 let blocks = 1 + buffer_blocks(bytes);
                 match region.record_with_buffer(&mut RawMemory, envelope(0), bytes) {
                     Some(at) => {
-                        let run = &mut taken[at as usize..(at + blocks) as usize];
+                        let run = &mut taken[at.index() as usize..][..blocks as usize];
                         assert!(run.iter().all(|taken| !taken));
                         run.fill(true);
                         live.push((at, blocks));
@@ -808,7 +797,7 @@ mod tests {
             } else if !live.is_empty() {
                 let (at, blocks) = live.swap_remove(random(live.len() as u32) as usize);
                 region.release(&mut RawMemory, at);
-                taken[at as usize..(at + blocks) as usize].fill(false);
+                taken[at.index() as usize..][..blocks as usize].fill(false);
             }
             let used = taken.iter().filter(|&&taken| taken).count() * BLOCK_BYTES;
             peak = peak.max(used);
@@ -823,8 +812,7 @@ mod tests {
         let mut region = region(2);
         let mut records = Vec::new();
         while let Some(at) = region.record_with_buffer(&mut lender, envelope(1), 33) {
-            let first = at + 1;
-            region.write_buffer(first, 0, &[records.len() as u8; 33]);
+            region.write_buffer(at, 0, &[records.len() as u8; 33]);
             records.push(at);
         }
         // Runs of 3: none in the reserve of 2, 42 in the first loan of 128, 24 in what is left of 72.
@@ -833,7 +821,7 @@ mod tests {
         assert_eq!(region.peak_lent_bytes(), 200 * BLOCK_BYTES);
         for (n, &at) in records.iter().enumerate() {
             assert_eq!(region.find(region.id(at)), Some(at));
-            assert_eq!(region.read_buffer(at + 1, 33), [n as u8; 33]);
+            assert_eq!(region.read_buffer(at, 33), [n as u8; 33]);
         }
         let named: Vec<RecordId> = records.iter().map(|&at| region.id(at)).collect();
         for &at in &records {

@@ -12,12 +12,11 @@ use msg_layer::{Answer, Landing, Malformed};
 use crate::device::adi::Adi;
 use crate::device::config::{NoMemory, SHARED_ANSWER};
 use crate::device::envelope::{Envelope, Pattern, Rank};
-use crate::device::list::NONE;
 use crate::device::memory::region::{BLOCK_BYTES, Holding, RecordId};
 use crate::device::memory::{Span, UserMemory};
-use crate::device::names::{Horizon, Serial};
+use crate::device::names::{BlockIndex, Horizon, Serial, Slot};
 use crate::device::peers::Standing;
-use crate::device::protocol::{Age, Room, Rules, Verdict, on_rts as decide};
+use crate::device::protocol::{Age, Recorded, Rules, Verdict, on_rts as decide};
 use crate::device::request::{Asked, CHAIN, KEPT_SLOTS, Request, RequestId, State};
 use crate::device::wire::{
     self, Done, Entry, Fields, NOTICE_ENTRIES, ROOM_FOR_ALL, ResendAll, Rts,
@@ -108,7 +107,7 @@ impl<R: Rules> Adi<R> {
             Some(record) => self.match_record(memory, id, record),
             None => {
                 self.probes.posted(&pattern);
-                self.post(id.index(), &pattern);
+                self.post(id.slot(), &pattern);
             }
         }
         Ok(id)
@@ -116,7 +115,7 @@ impl<R: Rules> Adi<R> {
 
     /// Posts a receive, and asks sources that wait for a message for it.
     #[inline]
-    fn post(&mut self, slot: u32, pattern: &Pattern) {
+    fn post(&mut self, slot: Slot, pattern: &Pattern) {
         self.matching.post(&mut self.requests, slot);
         if self.peers.are_all_calm() {
             return;
@@ -135,7 +134,7 @@ impl<R: Rules> Adi<R> {
 
     /// Takes a receive out of the posted receive queue, and of what notices have still to name.
     #[inline]
-    fn unpost(&mut self, slot: u32) {
+    fn unpost(&mut self, slot: Slot) {
         self.matching.unpost(&mut self.requests, slot);
         let request = self.requests.at_mut(slot);
         if request.asked.is_some() {
@@ -162,9 +161,9 @@ impl<R: Rules> Adi<R> {
             .min(NOTICE_ROOM);
         let mut named = Named::new();
         let mut fits = true;
-        let mut slot = self.unnamed.head();
-        while slot != NONE {
-            let next = self.requests.next_in::<CHAIN>(slot);
+        let mut next = self.unnamed.head();
+        while let Some(slot) = next {
+            next = self.requests.next_in::<CHAIN>(slot);
             self.stats.named += 1;
             if self.requests.at(slot).peer == Some(source) {
                 fits = self.name(&mut named, slot) && fits;
@@ -172,13 +171,12 @@ impl<R: Rules> Adi<R> {
                 self.unnamed
                     .remove(&mut self.requests.links::<CHAIN>(), slot);
             }
-            slot = next;
         }
-        let mut slot = self.wild.head();
-        while slot != NONE && fits {
+        let mut next = self.wild.head();
+        while let Some(slot) = next.filter(|_| fits) {
             self.stats.named += 1;
             fits = self.name(&mut named, slot);
-            slot = self.requests.next_in::<CHAIN>(slot);
+            next = self.requests.next_in::<CHAIN>(slot);
         }
         for probe in self
             .probes
@@ -205,7 +203,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    fn name(&self, named: &mut Named, slot: u32) -> bool {
+    fn name(&self, named: &mut Named, slot: Slot) -> bool {
         let request = self.requests.at(slot);
         let entry = Entry {
             context: request.context,
@@ -215,67 +213,60 @@ impl<R: Rules> Adi<R> {
         named.push((request.serial, entry)).is_ok()
     }
 
-    /// A receive takes over the unexpected message in `record`.
-    fn match_record<M: UserMemory + ?Sized>(&mut self, memory: &mut M, id: RequestId, index: u32) {
+    /// A receive takes over the unexpected message whose record begins at `at`.
+    fn match_record<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        id: RequestId,
+        at: BlockIndex,
+    ) {
         let record = self
             .region
-            .record(index)
+            .record(at)
             .expect("the unexpected queue holds records");
-        let slot = id.index();
+        let slot = id.slot();
         let request = self.requests.at_mut(slot);
         request.match_with(&record.envelope, record.length);
         match record.holding {
             Holding::Nothing { sender } => {
                 request.state = State::Owing { sender };
                 self.owing.push(&mut self.requests, slot);
-                self.release(memory, index);
+                self.release(memory, at);
             }
-            Holding::Buffer { first, received } if received == record.length => {
-                self.unload(memory, slot, index, first);
+            Holding::Buffer { received } if received == record.length => {
+                self.unload(memory, slot, at);
             }
-            Holding::Buffer { first, received } => {
+            Holding::Buffer { received } => {
                 request.state = State::Bound;
-                self.region.set_holding(
-                    index,
-                    Holding::Bound {
-                        first,
-                        received,
-                        receive: id,
-                    },
-                );
+                let bound = Holding::Bound {
+                    received,
+                    receive: id,
+                };
+                self.region.set_holding(at, bound);
             }
             Holding::Bound { .. } => unreachable!("a bound record is in no queue"),
         }
     }
 
     /// Copies a whole buffered message to the receive that matched it, and frees its record.
-    fn unload<M: UserMemory + ?Sized>(
-        &mut self,
-        memory: &mut M,
-        slot: u32,
-        index: u32,
-        first: u32,
-    ) {
+    fn unload<M: UserMemory + ?Sized>(&mut self, memory: &mut M, slot: Slot, at: BlockIndex) {
         let request = self.requests.at(slot);
-        memory.write(
-            request.span,
-            0,
-            self.region.read_buffer(first, request.wanted()),
-        );
+        let bytes = self.region.read_buffer(at, request.wanted());
+        memory.write(request.span, 0, bytes);
         self.received(slot);
-        self.release(memory, index);
+        self.release(memory, at);
     }
 
     #[inline]
-    fn received(&mut self, slot: u32) {
+    fn received(&mut self, slot: Slot) {
         self.stats.messages_received += 1;
         self.finish(slot, false);
     }
 
     /// Frees a record: memory that refused sources have been waiting for.
-    fn release<M: UserMemory + ?Sized>(&mut self, memory: &mut M, index: u32) {
+    fn release<M: UserMemory + ?Sized>(&mut self, memory: &mut M, at: BlockIndex) {
         let before = self.region.used_bytes();
-        self.region.release(memory, index);
+        self.region.release(memory, at);
         let rules = self.rules();
         if rules.matched_releases() {
             let freed = (before - self.region.used_bytes()) / BLOCK_BYTES;
@@ -335,11 +326,11 @@ impl<R: Rules> Adi<R> {
                 state: State::Posted,
                 ..
             }) => {
-                self.unpost(id.index());
-                self.finish(id.index(), true);
+                self.unpost(id.slot());
+                self.finish(id.slot(), true);
                 true
             }
-            Some(_) => self.withdraw(id.index()),
+            Some(_) => self.withdraw(id.slot()),
             None => false,
         }
     }
@@ -371,10 +362,7 @@ impl<R: Rules> Adi<R> {
 
     /// The next receive that owes its sender a CTS: whom, and what the CTS says.
     pub(crate) fn next_owed_cts(&mut self) -> Option<(Rank, Fields)> {
-        if self.owing.is_empty() {
-            return None;
-        }
-        let slot = self.owing.head();
+        let slot = self.owing.head()?;
         self.owing.remove(&mut self.requests, slot);
         let request = self.requests.at(slot);
         let (State::Owing { sender }, Some(source)) = (request.state, request.peer) else {
@@ -384,7 +372,7 @@ impl<R: Rules> Adi<R> {
     }
 
     /// The receive in `slot` has matched and its data is still with the sender: what the CTS says.
-    fn clear_to_send(&mut self, slot: u32, sender: u32) -> Fields {
+    fn clear_to_send(&mut self, slot: Slot, sender: u32) -> Fields {
         let target = self.requests.id(slot).0;
         let wanted = self.requests.at(slot).wanted();
         if wanted == 0 {
@@ -406,7 +394,7 @@ impl<R: Rules> Adi<R> {
     fn accept<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
-        slot: u32,
+        slot: Slot,
         envelope: &Envelope,
         rts: &Rts,
         data: &[u8],
@@ -439,22 +427,13 @@ impl<R: Rules> Adi<R> {
         Fields { stream, ..fields }
     }
 
-    /// A record with a buffer has been made at `index` for an RTS.
-    fn buffer(&mut self, source: Rank, index: u32, rts: &Rts, data: &[u8]) -> Fields {
-        self.matching.record(&mut self.region, index);
+    /// A record with a buffer has been made at `at` for an RTS.
+    fn buffer(&mut self, source: Rank, at: BlockIndex, rts: &Rts, data: &[u8]) -> Fields {
+        self.matching.record(&mut self.region, at);
         if rts.inline {
-            let record = self.region.record(index).expect("just made");
-            let Holding::Buffer { first, .. } = record.holding else {
-                unreachable!("made with a buffer")
-            };
-            self.region.write_buffer(first, 0, data);
-            self.region.set_holding(
-                index,
-                Holding::Buffer {
-                    first,
-                    received: rts.length,
-                },
-            );
+            self.region.write_buffer(at, 0, data);
+            let received = rts.length;
+            self.region.set_holding(at, Holding::Buffer { received });
             Fields {
                 request: rts.request,
                 complete: true,
@@ -463,7 +442,7 @@ impl<R: Rules> Adi<R> {
         } else {
             let fields = Fields {
                 request: rts.request,
-                target: self.region.id(index).0,
+                target: self.region.id(at).0,
                 wanted: rts.length,
                 ..Fields::default()
             };
@@ -477,17 +456,17 @@ impl<R: Rules> Adi<R> {
         memory: &mut M,
         envelope: &Envelope,
         rts: &Rts,
-    ) -> (Room, u32) {
+    ) -> Recorded<BlockIndex> {
         let region = &mut self.region;
         if !rts.synchronous
-            && let Some(index) = region.record_with_buffer(memory, *envelope, rts.length)
+            && let Some(at) = region.record_with_buffer(memory, *envelope, rts.length)
         {
-            return (Room::RecordAndBuffer, index);
+            return Recorded::WithBuffer(at);
         }
-        if let Some(index) = region.record_only(memory, *envelope, rts.length, rts.request) {
-            return (Room::Record, index);
+        match region.record_only(memory, *envelope, rts.length, rts.request) {
+            Some(at) => Recorded::Alone(at),
+            None => Recorded::Nothing,
         }
-        (Room::Nothing, 0)
     }
 
     /// Takes the answer to `source` that is late, if there is one, to send it with something else.
@@ -546,43 +525,36 @@ impl<R: Rules> Adi<R> {
             && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
         let refused_before = matches!(standing, Standing::Failed | Standing::Wanted);
         let recordable = rts.in_order && !refused_before || !rules.records_in_order();
-        let mut record = 0;
-        let verdict = decide(ages_equal && !early, posted.is_some(), || {
-            let (room, index) = if recordable {
-                self.make_room(memory, &envelope, rts)
-            } else {
-                (Room::Nothing, 0)
-            };
-            record = index;
-            room
+        let verdict = decide(ages_equal && !early, posted, || match recordable {
+            true => self.make_room(memory, &envelope, rts),
+            false => Recorded::Nothing,
         });
         let fields = Fields {
             request: rts.request,
             stale: !ages_equal || early,
             ..Fields::default()
         };
-        let (handler, fields) = match (verdict, posted) {
-            (Verdict::Receive, Some(slot)) => {
+        let (handler, fields) = match verdict {
+            Verdict::Receive(slot) => {
                 self.unpost(slot);
                 self.probes.taken(&envelope);
                 self.stats.cts_sent += 1;
                 (wire::CTS, self.accept(memory, slot, &envelope, rts, data))
             }
-            (Verdict::Receive, None) => unreachable!("decided upon the match"),
-            (Verdict::Buffer, _) => {
+            Verdict::Buffer(at) => {
                 self.probes.taken(&envelope);
                 self.stats.cts_sent += 1;
-                (wire::CTS, self.buffer(source, record, rts, data))
+                (wire::CTS, self.buffer(source, at, rts, data))
             }
-            (Verdict::Record, _) => {
+            Verdict::Record(at) => {
                 self.probes.taken(&envelope);
-                self.matching.record(&mut self.region, record);
+                self.matching.record(&mut self.region, at);
                 self.stats.nctsd_sent += 1;
                 (wire::NCTSD, fields)
             }
-            (Verdict::Refuse { set_failed, .. }, _) => {
+            Verdict::Refuse { failed } => {
                 // After a receive was posted in the meantime, an earlier message may be asked for first.
-                if set_failed && !posted_since {
+                if failed && !posted_since {
                     self.probes.refused(Probed {
                         envelope,
                         length: rts.length,
@@ -594,10 +566,8 @@ impl<R: Rules> Adi<R> {
         };
         if ages_equal {
             match verdict {
-                Verdict::Refuse {
-                    set_failed: true, ..
-                } => self.peers.refused(source),
-                Verdict::Refuse { .. } => self.peers.accepted(source, true, rts.follows),
+                Verdict::Refuse { failed: true } => self.peers.refused(source),
+                Verdict::Refuse { failed: false } => self.peers.accepted(source, true, rts.follows),
                 _ => self.peers.accepted(source, rts.more, rts.follows),
             }
             self.go_on(memory, source, standing);
@@ -606,7 +576,7 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Whether the receive in `slot` was posted before the notice with this `horizon` was made.
-    fn is_older(&self, slot: u32, horizon: Option<Horizon>) -> bool {
+    fn is_older(&self, slot: Slot, horizon: Option<Horizon>) -> bool {
         let horizon = horizon.map(|said| self.rules().horizon(said, self.posts));
         horizon.is_some_and(|horizon| self.requests.at(slot).serial < horizon)
     }
@@ -732,57 +702,63 @@ impl<R: Rules> Adi<R> {
         place: Place,
         bytes: &[u8],
     ) -> Result<bool, Malformed> {
-        let whole;
-        if let Some(id) = RecordId::from_target(place.target) {
-            let index = self.region.find(id).ok_or(Malformed)?;
-            let record = self.region.record(index).ok_or(Malformed)?;
-            let (first, received) = match record.holding {
-                Holding::Buffer { first, received }
-                | Holding::Bound {
-                    first, received, ..
-                } => (first, received),
-                Holding::Nothing { .. } => return Err(Malformed),
-            };
-            let mut landing = Landing {
-                received,
-                total: record.length,
-            };
-            whole = landing
-                .accept(place.offset, bytes.len())
-                .map_err(|_| Malformed)?;
-            self.region.write_buffer(first, place.offset, bytes);
-            let received = landing.received;
-            match record.holding {
-                Holding::Bound { receive, .. } if whole => {
-                    self.unload(memory, receive.index(), index, first)
-                }
-                Holding::Bound { receive, .. } => {
-                    self.region.set_holding(
-                        index,
-                        Holding::Bound {
-                            first,
-                            received,
-                            receive,
-                        },
-                    );
-                }
-                _ => self
-                    .region
-                    .set_holding(index, Holding::Buffer { first, received }),
+        match RecordId::from_target(place.target) {
+            Some(id) => self.take_data_of_record(memory, id, place, bytes),
+            None => self.take_data_of_receive(memory, place, bytes),
+        }
+    }
+
+    fn take_data_of_record<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        id: RecordId,
+        place: Place,
+        bytes: &[u8],
+    ) -> Result<bool, Malformed> {
+        let at = self.region.find(id).ok_or(Malformed)?;
+        let record = self.region.record(at).ok_or(Malformed)?;
+        let (received, bound) = match record.holding {
+            Holding::Buffer { received } => (received, None),
+            Holding::Bound { received, receive } => (received, Some(receive)),
+            Holding::Nothing { .. } => return Err(Malformed),
+        };
+        let mut landing = Landing {
+            received,
+            total: record.length,
+        };
+        let whole = landing
+            .accept(place.offset, bytes.len())
+            .map_err(|_| Malformed)?;
+        self.region.write_buffer(at, place.offset, bytes);
+        let received = landing.received;
+        match bound {
+            Some(receive) if whole => self.unload(memory, receive.slot(), at),
+            Some(receive) => {
+                let bound = Holding::Bound { received, receive };
+                self.region.set_holding(at, bound);
             }
-        } else {
-            let id = RequestId(place.target);
-            let request = self.requests.get_mut(id).ok_or(Malformed)?;
-            let State::Landing(landing) = &mut request.state else {
-                return Err(Malformed);
-            };
-            whole = landing
-                .accept(place.offset, bytes.len())
-                .map_err(|_| Malformed)?;
-            memory.write(request.span, place.offset as usize, bytes);
-            if whole {
-                self.received(id.index());
-            }
+            None => self.region.set_holding(at, Holding::Buffer { received }),
+        }
+        Ok(whole)
+    }
+
+    fn take_data_of_receive<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        place: Place,
+        bytes: &[u8],
+    ) -> Result<bool, Malformed> {
+        let id = RequestId(place.target);
+        let request = self.requests.get_mut(id).ok_or(Malformed)?;
+        let State::Landing(landing) = &mut request.state else {
+            return Err(Malformed);
+        };
+        let whole = landing
+            .accept(place.offset, bytes.len())
+            .map_err(|_| Malformed)?;
+        memory.write(request.span, place.offset as usize, bytes);
+        if whole {
+            self.received(id.slot());
         }
         Ok(whole)
     }

@@ -12,17 +12,16 @@ use core::hash::{Hash, Hasher};
 use msg_layer::{Landing, Transfer};
 
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
-use crate::device::list::{Links, NONE};
+use crate::device::list::Links;
 use crate::device::memory::Span;
-use crate::device::names::Serial;
+use crate::device::names::{Serial, Slot};
 use crate::device::send::light::{LightId, Lights};
-use crate::device::send::pending::Destination;
 
 /// Slots that the pool grows by at a time.
 pub const CHUNK_SLOTS: usize = 32;
 /// Slots that are kept for calls that block, so that these go on when the heap is used up. There is one at
-/// a time; the greediest sends and receives, and takes a slot for its destination, too.
-pub const KEPT_SLOTS: u32 = 3;
+/// a time; the greediest sends and receives.
+pub const KEPT_SLOTS: u32 = 2;
 const INDEX_BITS: u32 = 22;
 const GENERATION_MASK: u32 = (1 << (31 - INDEX_BITS)) - 1;
 /// Greatest number of slots: all but the last names, which light sends have on the wire, and notices use for
@@ -36,7 +35,7 @@ pub struct RequestId(pub u32);
 impl RequestId {
     /// The name on the wire of the light send at `place`.
     pub(crate) fn light(place: u32, generation: u32) -> Self {
-        Self::new(MAX_SLOTS as u32 + place, generation)
+        Self::named(MAX_SLOTS as u32 + place, generation)
     }
 
     /// The place of the light send, if it is the name of one.
@@ -44,13 +43,27 @@ impl RequestId {
         self.index().checked_sub(MAX_SLOTS as u32)
     }
 
-    fn new(index: u32, generation: u32) -> Self {
+    fn new(slot: Slot, generation: u32) -> Self {
+        Self::named(slot.index(), generation)
+    }
+
+    fn named(index: u32, generation: u32) -> Self {
         RequestId((generation & GENERATION_MASK) << INDEX_BITS | index)
     }
 
-    /// The slot's index.
-    pub fn index(self) -> u32 {
+    fn index(self) -> u32 {
         self.0 & ((1 << INDEX_BITS) - 1)
+    }
+
+    /// It names its slot's request of this generation.
+    fn is(self, generation: u32) -> bool {
+        self.0 >> INDEX_BITS == generation
+    }
+
+    /// The request's slot.
+    #[inline]
+    pub fn slot(self) -> Slot {
+        Slot::new(self.index())
     }
 }
 
@@ -258,9 +271,8 @@ impl Request {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Body {
-    Free { next: u32 },
+    Free { next: Option<Slot> },
     Request(Request),
-    Destination(Destination),
 }
 
 /// Which of a slot's lists a link belongs to: the queue it stands in.
@@ -273,10 +285,10 @@ pub(crate) const OFFERS: usize = 2;
 const LISTS: usize = 3;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Slot {
+struct Entry {
     generation: u32,
-    next: [u32; LISTS],
-    prev: [u32; LISTS],
+    next: [Option<Slot>; LISTS],
+    prev: [Option<Slot>; LISTS],
     /// Nobody will ask how the request ended: it is freed when it has finished.
     forgotten: bool,
     body: Body,
@@ -293,8 +305,8 @@ pub struct RequestPool {
         clippy::vec_box,
         reason = "when the list grows, the slots stay where they are"
     )]
-    chunks: Vec<Box<[Slot; CHUNK_SLOTS]>>,
-    free: u32,
+    chunks: Vec<Box<[Entry; CHUNK_SLOTS]>>,
+    free: Option<Slot>,
     free_slots: u32,
     /// Free slots that are set aside.
     aside: u32,
@@ -311,7 +323,7 @@ impl RequestPool {
         let limit = limit.min(MAX_SLOTS) as u32;
         RequestPool {
             chunks: Vec::new(),
-            free: NONE,
+            free: None,
             free_slots: 0,
             aside: 0,
             live: 0,
@@ -322,7 +334,7 @@ impl RequestPool {
     }
 
     /// Bytes of the program's heap that a slot takes.
-    pub const SLOT_BYTES: usize = size_of::<Slot>();
+    pub const SLOT_BYTES: usize = size_of::<Entry>();
 
     /// Live requests.
     pub fn live(&self) -> u32 {
@@ -377,14 +389,14 @@ impl RequestPool {
             self.chunks.try_reserve(1).map_err(|_| Full)?;
             for i in 0..CHUNK_SLOTS {
                 let next = if i + 1 < CHUNK_SLOTS {
-                    (first + i + 1) as u32
+                    Some(Slot::new((first + i + 1) as u32))
                 } else {
                     self.free
                 };
-                chunk.push(Slot {
+                chunk.push(Entry {
                     generation: 0,
-                    next: [NONE; LISTS],
-                    prev: [NONE; LISTS],
+                    next: [None; LISTS],
+                    prev: [None; LISTS],
                     forgotten: false,
                     body: Body::Free { next },
                 });
@@ -393,82 +405,70 @@ impl RequestPool {
                 unreachable!("as many slots as a chunk has")
             };
             self.chunks.push(chunk);
-            self.free = first as u32;
+            self.free = Some(Slot::new(first as u32));
             self.free_slots += CHUNK_SLOTS as u32;
         }
         Ok(())
     }
 
-    fn slot(&self, index: u32) -> Option<&Slot> {
-        self.chunks
-            .get(index as usize / CHUNK_SLOTS)
-            .map(|chunk| &chunk[index as usize % CHUNK_SLOTS])
+    fn entry(&self, slot: Slot) -> Option<&Entry> {
+        let index = slot.index() as usize;
+        let chunk = self.chunks.get(index / CHUNK_SLOTS)?;
+        Some(&chunk[index % CHUNK_SLOTS])
     }
 
-    fn slot_mut(&mut self, index: u32) -> Option<&mut Slot> {
-        self.chunks
-            .get_mut(index as usize / CHUNK_SLOTS)
-            .map(|chunk| &mut chunk[index as usize % CHUNK_SLOTS])
+    fn entry_mut(&mut self, slot: Slot) -> Option<&mut Entry> {
+        let index = slot.index() as usize;
+        let chunk = self.chunks.get_mut(index / CHUNK_SLOTS)?;
+        Some(&mut chunk[index % CHUNK_SLOTS])
     }
 
-    /// Takes a free slot: its index and generation.
-    fn take(&mut self, body: Body) -> Result<(u32, u32), Full> {
-        let index = self.free;
-        let slot = self.slot_mut(index).ok_or(Full)?;
-        let Body::Free { next } = slot.body else {
-            unreachable!("the free list holds free slots")
-        };
-        slot.body = body;
-        let generation = slot.generation;
-        self.free = next;
-        self.free_slots -= 1;
-        Ok((index, generation))
-    }
-
-    fn give_back(&mut self, index: u32) {
+    fn give_back(&mut self, slot: Slot) {
         let next = self.free;
-        let slot = self.slot_mut(index).expect("a live slot");
-        slot.body = Body::Free { next };
-        slot.forgotten = false;
-        slot.generation = slot.generation.wrapping_add(1) & GENERATION_MASK;
-        self.free = index;
+        let entry = self.entry_mut(slot).expect("a live slot");
+        entry.body = Body::Free { next };
+        entry.forgotten = false;
+        entry.generation = entry.generation.wrapping_add(1) & GENERATION_MASK;
+        self.free = Some(slot);
         self.free_slots += 1;
     }
 
     /// Takes a free slot for `request`.
     #[inline]
     pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
-        let (index, generation) = self.take(Body::Request(request))?;
+        let slot = self.free.ok_or(Full)?;
+        let entry = self.entry_mut(slot).ok_or(Full)?;
+        let Body::Free { next } = entry.body else {
+            unreachable!("the free list holds free slots")
+        };
+        entry.body = Body::Request(request);
+        let generation = entry.generation;
+        self.free = next;
+        self.free_slots -= 1;
         self.live += 1;
         self.peak = self.peak.max(self.live);
-        Ok(RequestId::new(index, generation))
+        Ok(RequestId::new(slot, generation))
     }
 
-    /// The name of the request in slot `index`.
-    pub fn id(&self, index: u32) -> RequestId {
-        RequestId::new(index, self.slot(index).map_or(0, |slot| slot.generation))
+    /// The name of the request in `slot`.
+    pub fn id(&self, slot: Slot) -> RequestId {
+        RequestId::new(slot, self.entry(slot).map_or(0, |entry| entry.generation))
     }
 
     /// The request that `id` names; `None` when it names none (any more).
     pub fn get(&self, id: RequestId) -> Option<&Request> {
-        match self.slot(id.index()) {
-            Some(Slot {
-                generation,
-                body: Body::Request(request),
-                ..
-            }) if RequestId::new(id.index(), *generation) == id => Some(request),
+        let entry = self.entry(id.slot())?;
+        match &entry.body {
+            Body::Request(request) if id.is(entry.generation) => Some(request),
             _ => None,
         }
     }
 
     /// The request that `id` names, to change it; `None` when it names none (any more).
     pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
-        match self.slot_mut(id.index()) {
-            Some(Slot {
-                generation,
-                body: Body::Request(request),
-                ..
-            }) if RequestId::new(id.index(), *generation) == id => Some(request),
+        let entry = self.entry_mut(id.slot())?;
+        match &mut entry.body {
+            Body::Request(request) if id.is(entry.generation) => Some(request),
             _ => None,
         }
     }
@@ -480,7 +480,7 @@ impl RequestPool {
     #[inline]
     pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
         let outcome = self.get(id).expect("a live request").outcome()?;
-        self.free_request(id.index());
+        self.free_request(id.slot());
         Some(outcome)
     }
 
@@ -488,56 +488,56 @@ impl RequestPool {
     /// is not there any more is left at that.
     pub fn forget(&mut self, id: RequestId) {
         match self.get(id).map(|request| request.state) {
-            Some(State::Done { .. }) => self.free_request(id.index()),
-            Some(_) => self.give_up(id.index()),
+            Some(State::Done { .. }) => self.free_request(id.slot()),
+            Some(_) => self.give_up(id.slot()),
             None => {}
         }
     }
 
-    fn give_up(&mut self, index: u32) {
-        let slot = self.slot_mut(index).expect("a live slot");
-        let first = !core::mem::replace(&mut slot.forgotten, true);
+    fn give_up(&mut self, slot: Slot) {
+        let entry = self.entry_mut(slot).expect("a live slot");
+        let first = !core::mem::replace(&mut entry.forgotten, true);
         self.forgotten += u32::from(first);
     }
 
-    fn free_request(&mut self, index: u32) {
-        self.give_back(index);
+    fn free_request(&mut self, slot: Slot) {
+        self.give_back(slot);
         self.live -= 1;
     }
 
-    /// The request in slot `index` has finished; frees it if nobody will ask how it ended. Returns the light
+    /// The request in `slot` has finished; frees it if nobody will ask how it ended. Returns the light
     /// send that it was.
     #[inline]
-    pub(crate) fn finish(&mut self, index: u32, cancelled: bool) -> Option<LightId> {
-        let slot = self.slot_mut(index).expect("a live slot");
-        let Body::Request(request) = &mut slot.body else {
+    pub(crate) fn finish(&mut self, slot: Slot, cancelled: bool) -> Option<LightId> {
+        let entry = self.entry_mut(slot).expect("a live slot");
+        let Body::Request(request) = &mut entry.body else {
             unreachable!("a queue names a slot that holds no request")
         };
         request.state = State::Done { cancelled };
         let light = request.light.take();
-        if slot.forgotten {
+        if entry.forgotten {
             self.forgotten -= 1;
-            self.free_request(index);
+            self.free_request(slot);
         }
         light
     }
 
-    /// The request in slot `index`, to change it, and its name.
-    pub(crate) fn named_mut(&mut self, index: u32) -> (RequestId, &mut Request) {
-        match self.slot_mut(index) {
-            Some(Slot {
+    /// The request in `slot`, to change it, and its name.
+    pub(crate) fn named_mut(&mut self, slot: Slot) -> (RequestId, &mut Request) {
+        match self.entry_mut(slot) {
+            Some(Entry {
                 body: Body::Request(request),
                 generation,
                 ..
-            }) => (RequestId::new(index, *generation), request),
+            }) => (RequestId::new(slot, *generation), request),
             _ => unreachable!("a queue names a slot that holds no request"),
         }
     }
 
-    /// The request in slot `index`, which one of the device's own queues names.
-    pub(crate) fn at(&self, index: u32) -> &Request {
-        match self.slot(index) {
-            Some(Slot {
+    /// The request in `slot`, which one of the device's own queues names.
+    pub(crate) fn at(&self, slot: Slot) -> &Request {
+        match self.entry(slot) {
+            Some(Entry {
                 body: Body::Request(request),
                 ..
             }) => request,
@@ -546,42 +546,13 @@ impl RequestPool {
     }
 
     /// As [`RequestPool::at`], to change it.
-    pub(crate) fn at_mut(&mut self, index: u32) -> &mut Request {
-        match self.slot_mut(index) {
-            Some(Slot {
+    pub(crate) fn at_mut(&mut self, slot: Slot) -> &mut Request {
+        match self.entry_mut(slot) {
+            Some(Entry {
                 body: Body::Request(request),
                 ..
             }) => request,
             _ => unreachable!("a queue names a slot that holds no request"),
-        }
-    }
-
-    pub(crate) fn insert_destination(&mut self, destination: Destination) -> Result<u32, Full> {
-        self.take(Body::Destination(destination))
-            .map(|(index, _)| index)
-    }
-
-    pub(crate) fn remove_destination(&mut self, index: u32) {
-        self.give_back(index);
-    }
-
-    pub(crate) fn destination(&self, index: u32) -> &Destination {
-        match self.slot(index) {
-            Some(Slot {
-                body: Body::Destination(destination),
-                ..
-            }) => destination,
-            _ => unreachable!("the index of destinations names a slot that holds none"),
-        }
-    }
-
-    pub(crate) fn destination_mut(&mut self, index: u32) -> &mut Destination {
-        match self.slot_mut(index) {
-            Some(Slot {
-                body: Body::Destination(destination),
-                ..
-            }) => destination,
-            _ => unreachable!("the index of destinations names a slot that holds none"),
         }
     }
 }
@@ -592,17 +563,12 @@ impl RequestPool {
     /// more; how it ended is what the program has been told. Pending messages are hashed with their
     /// destination, and light ones are `lights`.
     pub(crate) fn hash<H: Hasher>(&self, lights: &Lights, state: &mut H) {
-        let slots = self.chunks.iter().flat_map(|chunk| chunk.iter());
+        let entries = self.chunks.iter().flat_map(|chunk| chunk.iter());
         // Sends that are in no queue stand anywhere.
         let mut sends: Vec<&Request> = Vec::new();
-        for (slot, index) in slots.zip(0u32..) {
-            let request = match &slot.body {
-                Body::Free { .. } => continue,
-                Body::Destination(destination) => {
-                    destination.hash(self, lights, state);
-                    continue;
-                }
-                Body::Request(request) => request,
+        for (entry, index) in entries.zip(0u32..) {
+            let Body::Request(request) = &entry.body else {
+                continue;
             };
             let is_queued = match request.state {
                 State::Done { .. } | State::Light | State::Pending(_) => continue,
@@ -613,10 +579,10 @@ impl RequestPool {
                 State::Posted | State::Owing { .. } => true,
                 State::Landing(_) | State::Bound => false,
             };
-            (index, slot.generation, slot.forgotten).hash(state);
+            (index, entry.generation, entry.forgotten).hash(state);
             request.hash(lights, state);
             if is_queued {
-                (slot.next, slot.prev).hash(state);
+                (entry.next, entry.prev).hash(state);
             }
         }
         let data = |request: &Request| request.light.map(|light| lights.bytes(light));
@@ -626,14 +592,19 @@ impl RequestPool {
         }
     }
 
-    /// Hashes the requests of a queue that begins with the slot `head`.
-    pub(crate) fn hash_queue<H: Hasher>(&self, head: u32, lights: &Lights, state: &mut H) {
-        let mut slot = head;
-        while slot != NONE {
+    /// Hashes the requests of a queue from `first` on.
+    pub(crate) fn hash_queue<H: Hasher>(
+        &self,
+        first: Option<Slot>,
+        lights: &Lights,
+        state: &mut H,
+    ) {
+        let mut next = first;
+        while let Some(slot) = next {
             self.at(slot).hash(lights, state);
-            slot = self.next_in::<QUEUE>(slot);
+            next = self.next_in::<QUEUE>(slot);
         }
-        NONE.hash(state);
+        None::<Slot>.hash(state);
     }
 }
 
@@ -643,61 +614,61 @@ impl RequestPool {
         ListLinks(self)
     }
 
-    /// The slot after `index` in list `LIST`.
-    pub(crate) fn next_in<const LIST: usize>(&self, index: u32) -> u32 {
-        self.slot(index).expect("a listed slot").next[LIST]
+    /// The slot after `slot` in list `LIST`.
+    pub(crate) fn next_in<const LIST: usize>(&self, slot: Slot) -> Option<Slot> {
+        self.entry(slot).expect("a listed slot").next[LIST]
     }
 
-    /// The slot before `index` in list `LIST`.
-    pub(crate) fn prev_in<const LIST: usize>(&self, index: u32) -> u32 {
-        self.slot(index).expect("a listed slot").prev[LIST]
+    /// The slot before `slot` in list `LIST`.
+    pub(crate) fn prev_in<const LIST: usize>(&self, slot: Slot) -> Option<Slot> {
+        self.entry(slot).expect("a listed slot").prev[LIST]
     }
 }
 
 /// The pool's slots as members of one kind of list.
 pub(crate) struct ListLinks<'a, const LIST: usize>(&'a mut RequestPool);
 
-impl<const LIST: usize> Links for ListLinks<'_, LIST> {
-    fn next(&self, index: u32) -> u32 {
-        self.0.next_in::<LIST>(index)
+impl<const LIST: usize> Links<Slot> for ListLinks<'_, LIST> {
+    fn next(&self, at: Slot) -> Option<Slot> {
+        self.0.next_in::<LIST>(at)
     }
-    fn prev(&self, index: u32) -> u32 {
-        self.0.prev_in::<LIST>(index)
+    fn prev(&self, at: Slot) -> Option<Slot> {
+        self.0.prev_in::<LIST>(at)
     }
-    fn set_next(&mut self, index: u32, next: u32) {
-        self.0.slot_mut(index).expect("a listed slot").next[LIST] = next;
+    fn set_next(&mut self, at: Slot, next: Option<Slot>) {
+        self.0.entry_mut(at).expect("a listed slot").next[LIST] = next;
     }
-    fn set_prev(&mut self, index: u32, prev: u32) {
-        self.0.slot_mut(index).expect("a listed slot").prev[LIST] = prev;
+    fn set_prev(&mut self, at: Slot, prev: Option<Slot>) {
+        self.0.entry_mut(at).expect("a listed slot").prev[LIST] = prev;
     }
-    fn neighbours(&self, index: u32) -> (u32, u32) {
-        let slot = self.0.slot(index).expect("a listed slot");
-        (slot.prev[LIST], slot.next[LIST])
+    fn neighbours(&self, at: Slot) -> (Option<Slot>, Option<Slot>) {
+        let entry = self.0.entry(at).expect("a listed slot");
+        (entry.prev[LIST], entry.next[LIST])
     }
-    fn set_neighbours(&mut self, index: u32, prev: u32, next: u32) {
-        let slot = self.0.slot_mut(index).expect("a listed slot");
-        (slot.prev[LIST], slot.next[LIST]) = (prev, next);
+    fn set_neighbours(&mut self, at: Slot, prev: Option<Slot>, next: Option<Slot>) {
+        let entry = self.0.entry_mut(at).expect("a listed slot");
+        (entry.prev[LIST], entry.next[LIST]) = (prev, next);
     }
 }
 
-impl Links for RequestPool {
-    fn next(&self, index: u32) -> u32 {
-        self.next_in::<QUEUE>(index)
+impl Links<Slot> for RequestPool {
+    fn next(&self, at: Slot) -> Option<Slot> {
+        self.next_in::<QUEUE>(at)
     }
-    fn prev(&self, index: u32) -> u32 {
-        self.prev_in::<QUEUE>(index)
+    fn prev(&self, at: Slot) -> Option<Slot> {
+        self.prev_in::<QUEUE>(at)
     }
-    fn set_next(&mut self, index: u32, next: u32) {
-        self.links::<QUEUE>().set_next(index, next);
+    fn set_next(&mut self, at: Slot, next: Option<Slot>) {
+        self.links::<QUEUE>().set_next(at, next);
     }
-    fn set_prev(&mut self, index: u32, prev: u32) {
-        self.links::<QUEUE>().set_prev(index, prev);
+    fn set_prev(&mut self, at: Slot, prev: Option<Slot>) {
+        self.links::<QUEUE>().set_prev(at, prev);
     }
-    fn neighbours(&self, index: u32) -> (u32, u32) {
-        let slot = self.slot(index).expect("a listed slot");
-        (slot.prev[QUEUE], slot.next[QUEUE])
+    fn neighbours(&self, at: Slot) -> (Option<Slot>, Option<Slot>) {
+        let entry = self.entry(at).expect("a listed slot");
+        (entry.prev[QUEUE], entry.next[QUEUE])
     }
-    fn set_neighbours(&mut self, index: u32, prev: u32, next: u32) {
-        self.links::<QUEUE>().set_neighbours(index, prev, next);
+    fn set_neighbours(&mut self, at: Slot, prev: Option<Slot>, next: Option<Slot>) {
+        self.links::<QUEUE>().set_neighbours(at, prev, next);
     }
 }

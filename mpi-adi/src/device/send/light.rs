@@ -14,8 +14,8 @@
 //! ```
 //! A destination's messages are either all light or all in its pending send queue. When one of them is
 //! refused or recorded without its data, when a notice comes, or when the program sends what cannot be
-//! light, all that are light enter the queue, in order, as if they had been there from the start; slots of the
-//! request pool are set aside for that beforehand. So the protocol's rules are all kept by the queue, and
+//! light, all that are light enter the queue, in order, as if they had been there from the start; for each a
+//! slot of the request pool and room for a destination are set aside beforehand. So the protocol's rules are all kept by the queue, and
 //! what is never refused pays for no queue.
 //!
 //! The copies are few and are all there is: when they are in use, messages go by the queue.
@@ -25,15 +25,13 @@ use core::hash::{Hash, Hasher};
 
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::memory::Span;
-use crate::device::names::Serial;
+use crate::device::names::{Serial, Slot};
 use crate::device::request::RequestId;
 
 /// Light sends under way at the same time.
 pub const LIGHTS: usize = 32;
 /// The greatest message in bytes that is sent so.
 pub const LIGHT_BYTES: usize = 32;
-/// Slots of the request pool that are set aside for each: one for the message, one for its destination.
-pub const LIGHT_SLOTS: u32 = 2;
 
 /// Names no light send.
 const NOBODY: u8 = u8::MAX;
@@ -48,7 +46,7 @@ pub enum Stage {
     /// It is still in the program's buffer, and this slot holds its request.
     Unsent {
         /// The request's slot.
-        slot: u32,
+        slot: Slot,
         /// The program's buffer.
         span: Span,
     },
@@ -57,7 +55,7 @@ pub enum Stage {
     /// It has entered the pending send queue, in this slot.
     Queued {
         /// The slot.
-        slot: u32,
+        slot: Slot,
     },
 }
 
@@ -150,7 +148,7 @@ impl Lights {
     /// # Panics
     /// When [`Lights::is_full`].
     #[inline]
-    pub fn start(&mut self, dest: Rank, tag: Tag, context: Context, slot: u32, span: Span) {
+    pub fn start(&mut self, dest: Rank, tag: Tag, context: Context, slot: Slot, span: Span) {
         let free = (!self.used).rotate_right(self.turn.into());
         let at = (self.turn + free.trailing_zeros() as u8) % LIGHTS as u8;
         assert!(!self.is_full());
@@ -249,7 +247,7 @@ impl Lights {
     }
 
     /// One that was offered has entered the queue, in `slot`.
-    pub fn queued(&mut self, id: LightId, slot: u32) {
+    pub fn queued(&mut self, id: LightId, slot: Slot) {
         self.lights[usize::from(id.0)].stage = Stage::Queued { slot };
     }
 
@@ -350,7 +348,13 @@ mod tests {
     use super::*;
 
     fn start(lights: &mut Lights, dest: Rank, tag: Tag) -> LightId {
-        lights.start(dest, tag, 0, tag as u32, Span::model(tag as usize, 1));
+        lights.start(
+            dest,
+            tag,
+            0,
+            Slot::new(tag as u32),
+            Span::model(tag as usize, 1),
+        );
         *lights.to(dest).last().expect("just started")
     }
 

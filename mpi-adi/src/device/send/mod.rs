@@ -12,11 +12,12 @@ use crate::device::adi::Adi;
 use crate::device::config::{NoMemory, STEP_PACKETS, TURN_PACKETS};
 use crate::device::envelope::{Context, Pattern, Rank, Tag};
 use crate::device::memory::{Span, UserMemory};
+use crate::device::names::Slot;
 use crate::device::protocol::{Reply, Rules, Step, on_answer};
 use crate::device::request::{
     Asked, Full, KEPT_SLOTS, Mode, Offer, QUEUE, Request, RequestId, RequestPool, State, Withdrawal,
 };
-use crate::device::send::light::{LIGHT_BYTES, LIGHT_SLOTS, LightId, Stage};
+use crate::device::send::light::{LIGHT_BYTES, LightId, Stage};
 use crate::device::send::pending::{Answered, Next};
 use crate::device::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts};
 
@@ -47,7 +48,7 @@ impl SendTo {
 /// A message whose data leaves right behind its RTS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stream {
-    pub(crate) slot: u32,
+    pub(crate) slot: Slot,
     /// Its target is the sender's own name for the message.
     pub(crate) transfer: Transfer,
 }
@@ -92,7 +93,7 @@ impl<R: Rules> Adi<R> {
             request.state = State::Light;
             let id = self.requests.insert(request).map_err(|_| none)?;
             self.lights
-                .start(to.dest, to.tag, to.context, id.index(), span);
+                .start(to.dest, to.tag, to.context, id.slot(), span);
             self.stats.messages_sent += 1;
             return Ok(id);
         }
@@ -105,19 +106,20 @@ impl<R: Rules> Adi<R> {
         Ok(id)
     }
 
-    /// Sees to it that there is a slot for a light send, and sets aside what it needs should it not stay light.
+    /// Finds a slot for a light send, and sets aside what it needs should it not stay light: another slot, and
+    /// a place in the pending send queue of its destination.
     #[inline]
     fn set_aside(&mut self, keep: u32) -> Result<(), Full> {
-        self.requests.grow(1 + LIGHT_SLOTS + keep)?;
+        self.requests.grow(2 + keep)?;
         self.pending.reserve(1 + keep as usize)?;
-        self.requests.set_aside(LIGHT_SLOTS);
+        self.requests.set_aside(1);
         self.pending.expect(1);
         Ok(())
     }
 
     /// What was set aside for `count` light sends is not needed any more, or is to be used.
     fn use_aside(&mut self, count: u32) {
-        self.requests.put_back(count * LIGHT_SLOTS);
+        self.requests.put_back(count);
         self.pending.expect_no_more(count as usize);
     }
 
@@ -147,7 +149,7 @@ impl<R: Rules> Adi<R> {
     }
 
     /// The request of a light send that has left, which the program has been told is complete.
-    fn insert_offered(&mut self, light: LightId) -> u32 {
+    fn insert_offered(&mut self, light: LightId) -> Slot {
         let from = self.lights.at(light);
         let pattern = Pattern {
             source: Some(from.dest),
@@ -163,7 +165,7 @@ impl<R: Rules> Adi<R> {
         };
         let id = self.requests.insert(request).expect("set aside for it");
         self.requests.forget(id);
-        id.index()
+        id.slot()
     }
 
     /// Priority packets that are owed: notices, and CTSs for receives that matched a record without a
@@ -269,9 +271,7 @@ impl<R: Rules> Adi<R> {
             if self.stream.is_none() {
                 sent += usize::from(self.offer_next(port, memory));
             }
-            if !self.transfers.is_empty() {
-                sent += self.push_next_transfer(port, memory);
-            }
+            sent += self.push_next_transfer(port, memory);
             if sent == before {
                 break;
             }
@@ -463,7 +463,7 @@ impl<R: Rules> Adi<R> {
     }
 
     /// The program cancels the send in `slot`: true when that ends it at once.
-    pub(crate) fn withdraw(&mut self, slot: u32) -> bool {
+    pub(crate) fn withdraw(&mut self, slot: Slot) -> bool {
         if self.requests.at(slot).state == State::Light
             && let Some(dest) = self.requests.at(slot).peer
         {
@@ -499,10 +499,9 @@ impl<R: Rules> Adi<R> {
 
     /// Asks the receiver of one message that it knows of, and whose sender wants it back, to forget it.
     fn send_cancel<P: Port>(&mut self, port: &mut P) -> bool {
-        if self.cancels.is_empty() {
+        let Some(slot) = self.cancels.head() else {
             return false;
-        }
-        let slot = self.cancels.head();
+        };
         self.cancels.remove(&mut self.requests, slot);
         let request = self.requests.at_mut(slot);
         let refused = request.withdrawal == Withdrawal::Refused;
@@ -542,7 +541,9 @@ impl<R: Rules> Adi<R> {
         port: &mut P,
         memory: &M,
     ) -> usize {
-        let slot = self.transfers.head();
+        let Some(slot) = self.transfers.head() else {
+            return 0;
+        };
         let request = self.requests.at(slot);
         let (State::Sending(mut transfer), span, light, Some(dest)) =
             (request.state, request.span, request.light, request.peer)
@@ -573,7 +574,7 @@ impl<R: Rules> Adi<R> {
     }
 
     /// The pending or held send that an answer from `source` names; malformed when it names none.
-    fn answered(&self, arrival: &Arrival<'_>) -> Result<(Rank, u32, Fields), Malformed> {
+    fn answered(&self, arrival: &Arrival<'_>) -> Result<(Rank, Slot, Fields), Malformed> {
         let fields = Fields::parse(arrival.bytes).ok_or(Malformed)?;
         let source = self.shape.rank(arrival.source).ok_or(Malformed)?;
         let slot = self.named_by(source, fields.request).ok_or(Malformed)?;
@@ -581,7 +582,7 @@ impl<R: Rules> Adi<R> {
     }
 
     /// The slot of the pending or held send that `dest` names so, one that was light included.
-    fn named_by(&self, dest: Rank, name: u32) -> Option<u32> {
+    fn named_by(&self, dest: Rank, name: u32) -> Option<Slot> {
         let id = RequestId(name);
         if let Some(light) = self.lights.find(id, dest) {
             let Stage::Queued { slot } = self.lights.at(light).stage else {
@@ -592,7 +593,7 @@ impl<R: Rules> Adi<R> {
         let request = self.requests.get(id)?;
         let ours =
             matches!(request.state, State::Pending(_) | State::Held) && request.peer == Some(dest);
-        ours.then_some(id.index())
+        ours.then_some(id.slot())
     }
 
     /// A light send to `dest` that has left and has no other answer has been taken, with the `before` ones
@@ -609,7 +610,7 @@ impl<R: Rules> Adi<R> {
     }
 
     /// The protocol's step for the pending send in `slot`; malformed when no such answer was due.
-    fn step(&self, slot: u32, reply: Reply) -> Result<Step, Malformed> {
+    fn step(&self, slot: Slot, reply: Reply) -> Result<Step, Malformed> {
         let step = match (self.requests.at(slot).state, reply) {
             (State::Pending(offer), reply) => on_answer(offer, reply),
             (State::Held, Reply::Cts) => Some(Step::Send),
@@ -641,7 +642,8 @@ impl<R: Rules> Adi<R> {
         if fields.before > 0 {
             let is_offered = self.requests.at(slot).is_offered_to(dest);
             let before = self.requests.prev_in::<QUEUE>(slot);
-            if !is_offered || !self.all_taken(dest, before, fields.before.into()) {
+            let before = before.filter(|_| is_offered).ok_or(Malformed)?;
+            if !self.all_taken(dest, before, fields.before.into()) {
                 return Err(Malformed);
             }
         }
@@ -697,7 +699,7 @@ impl<R: Rules> Adi<R> {
 
     /// The `total` offers to `dest` that end with that in the slot `last` have been taken, data and all. False
     /// when there are no such offers.
-    fn all_taken(&mut self, dest: Rank, last: u32, total: u32) -> bool {
+    fn all_taken(&mut self, dest: Rank, last: Slot, total: u32) -> bool {
         let rules = self.rules();
         let Adi {
             pending,
@@ -737,7 +739,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    fn begin_transfer(&mut self, slot: u32, fields: &Fields) {
+    fn begin_transfer(&mut self, slot: Slot, fields: &Fields) {
         let length = self.requests.at(slot).length;
         if fields.complete || fields.wanted == 0 {
             self.finish(slot, false);

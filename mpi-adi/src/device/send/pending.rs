@@ -17,20 +17,22 @@
 //! The rules by which messages are offered are in [`crate::device::protocol`].
 #![forbid(unsafe_code)]
 
+use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
+use core::ops::{Index, IndexMut};
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::device::envelope::{Context, Rank, Tag};
-use crate::device::list::{Links, List, NONE};
-use crate::device::names::{Horizon, Serial};
+use crate::device::list::{Links, List};
+use crate::device::names::{DestinationId, Horizon, Serial, Slot};
 use crate::device::protocol::{Rules, may_offer};
 use crate::device::request::{
     Asked, CHAIN, Full, OFFERS, Offer, QUEUE, Request, RequestId, RequestPool, State,
 };
 use crate::device::send::light::Lights;
-use crate::device::wire::{ROOM_FOR_ALL, ResendAll};
+use crate::device::wire::{Entry, ROOM_FOR_ALL, ResendAll};
 
 /// Messages to one destination that may be unanswered at once while others to it stand refused: what each
 /// notice makes stale and has to be offered again is bounded by this.
@@ -38,21 +40,25 @@ pub const WINDOW: u32 = 16;
 
 /// Bytes of the greater of the two index entries that lead to pending messages; the index is at least 7/16
 /// full once it has grown.
-pub const INDEX_BYTES: usize = size_of::<(Key, List)>() + 1;
+pub const INDEX_BYTES: usize = size_of::<(Key, List<Slot>)>() + 1;
+
+/// Bytes of a destination with messages pending to it; the list of them is at least half full once it has
+/// grown.
+pub const DESTINATION_BYTES: usize = size_of::<Place>();
 
 /// One destination's pending send queue.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Destination {
+#[derive(Clone, Debug)]
+struct Destination {
     rank: Rank,
-    queue: List,
+    queue: List<Slot>,
     /// Messages to be offered again.
-    offers: List,
+    offers: List<Slot>,
     /// The first message that was never offered; none behind it was.
-    fresh: u32,
+    fresh: Option<Slot>,
     /// Every message of the queue is in the chain of its context and tag.
     chained: bool,
     /// Where the last message was put back among the offers: the next one usually goes behind it.
-    finger: u32,
+    finger: Option<Slot>,
     unanswered: u32,
     refused: u32,
     /// The next message's place in the order.
@@ -64,6 +70,8 @@ pub struct Destination {
     notice: Notice,
     /// In the list of destinations that may have something to offer.
     listed: bool,
+    /// Before and after it in that list.
+    neighbours: (Option<DestinationId>, Option<DestinationId>),
 }
 
 impl Destination {
@@ -72,9 +80,9 @@ impl Destination {
             rank,
             queue: List::default(),
             offers: List::default(),
-            fresh: NONE,
+            fresh: None,
             chained: false,
-            finger: NONE,
+            finger: None,
             unanswered: 0,
             refused: 0,
             serial: 0,
@@ -82,15 +90,13 @@ impl Destination {
             throttled: false,
             notice: Notice::Closed,
             listed: false,
+            neighbours: (None, None),
         }
     }
 
     /// The next message to be offered: what has been offered before comes first, as in the queue.
-    fn next_offer(&self) -> u32 {
-        match self.offers.head() {
-            NONE => self.fresh,
-            again => again,
-        }
+    fn next_offer(&self) -> Option<Slot> {
+        self.offers.head().or(self.fresh)
     }
 
     fn is_ready(&self, rules: impl Rules) -> bool {
@@ -100,7 +106,7 @@ impl Destination {
             Notice::Expected if rules.waits() => false,
             Notice::Expected | Notice::Closed => {
                 let open = self.refused == 0 || self.unanswered < WINDOW;
-                self.next_offer() != NONE && open
+                self.next_offer().is_some() && open
             }
         }
     }
@@ -112,25 +118,134 @@ impl Destination {
 
     /// Notices have asked for messages that are still in the queue.
     fn asks(&self, requests: &RequestPool) -> bool {
-        let mut at = self.queue.head();
-        while at != NONE && requests.at(at).asked.is_none() {
-            at = requests.next_in::<QUEUE>(at);
+        let mut next = self.queue.head();
+        while let Some(slot) = next {
+            if requests.at(slot).asked.is_some() {
+                return true;
+            }
+            next = requests.next_in::<QUEUE>(slot);
         }
-        at != NONE
+        false
     }
 
     /// Hashes the queue and what becomes of it; not what only saves steps, and no serial numbers, which say no
     /// more than its order does.
-    pub(crate) fn hash<H: Hasher>(&self, requests: &RequestPool, lights: &Lights, state: &mut H) {
-        if self.is_idle() {
-            return;
-        }
+    fn hash<H: Hasher>(&self, requests: &RequestPool, lights: &Lights, state: &mut H) {
         (self.rank, self.unanswered, self.refused).hash(state);
         (self.throttled, self.notice, self.listed).hash(state);
         // Offers bring it back that were asked for.
         self.asks(requests).then_some(self.horizon).hash(state);
         requests.hash_queue(self.queue.head(), lights, state);
         requests.hash_queue(self.fresh, lights, state);
+    }
+}
+
+/// A place for a destination.
+#[derive(Clone, Debug)]
+enum Place {
+    Free { next: Option<DestinationId> },
+    Taken(Destination),
+}
+
+/// All destinations, in the program's heap: it grows when the program makes a call.
+#[derive(Clone, Default, Debug)]
+struct Destinations {
+    places: Vec<Place>,
+    free: Option<DestinationId>,
+    taken: usize,
+}
+
+impl Destinations {
+    /// Makes sure that so many places are free.
+    fn reserve(&mut self, count: usize) -> Result<(), Full> {
+        match self.places.len() - self.taken >= count {
+            true => Ok(()),
+            false => self.grow(count),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, count: usize) -> Result<(), Full> {
+        let more = self.taken + count - self.places.len();
+        self.places.try_reserve(more).map_err(|_| Full)?;
+        for _ in 0..more {
+            let at = DestinationId::new(self.places.len() as u32);
+            self.places.push(Place::Free { next: self.free });
+            self.free = Some(at);
+        }
+        Ok(())
+    }
+
+    /// Takes one of the places that were reserved.
+    fn insert(&mut self, destination: Destination) -> DestinationId {
+        let at = self.free.expect("a free place");
+        let place = &mut self.places[at.index() as usize];
+        let Place::Free { next } = *place else {
+            unreachable!("the free list holds free places")
+        };
+        *place = Place::Taken(destination);
+        self.free = next;
+        self.taken += 1;
+        at
+    }
+
+    fn remove(&mut self, at: DestinationId) {
+        self.places[at.index() as usize] = Place::Free { next: self.free };
+        self.free = Some(at);
+        self.taken -= 1;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Destination> {
+        self.places.iter().filter_map(|place| match place {
+            Place::Taken(destination) => Some(destination),
+            Place::Free { .. } => None,
+        })
+    }
+}
+
+impl Index<DestinationId> for Destinations {
+    type Output = Destination;
+
+    fn index(&self, at: DestinationId) -> &Destination {
+        match &self.places[at.index() as usize] {
+            Place::Taken(destination) => destination,
+            Place::Free { .. } => unreachable!("a destination is named that is not there"),
+        }
+    }
+}
+
+impl IndexMut<DestinationId> for Destinations {
+    fn index_mut(&mut self, at: DestinationId) -> &mut Destination {
+        match &mut self.places[at.index() as usize] {
+            Place::Taken(destination) => destination,
+            Place::Free { .. } => unreachable!("a destination is named that is not there"),
+        }
+    }
+}
+
+impl Links<DestinationId> for Destinations {
+    fn next(&self, at: DestinationId) -> Option<DestinationId> {
+        self[at].neighbours.1
+    }
+    fn prev(&self, at: DestinationId) -> Option<DestinationId> {
+        self[at].neighbours.0
+    }
+    fn set_next(&mut self, at: DestinationId, next: Option<DestinationId>) {
+        self[at].neighbours.1 = next;
+    }
+    fn set_prev(&mut self, at: DestinationId, prev: Option<DestinationId>) {
+        self[at].neighbours.0 = prev;
+    }
+    fn neighbours(&self, at: DestinationId) -> (Option<DestinationId>, Option<DestinationId>) {
+        self[at].neighbours
+    }
+    fn set_neighbours(
+        &mut self,
+        at: DestinationId,
+        prev: Option<DestinationId>,
+        next: Option<DestinationId>,
+    ) {
+        self[at].neighbours = (prev, next);
     }
 }
 
@@ -165,7 +280,7 @@ pub enum Answered {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Next {
     /// Offer the message in this slot, and say this of the queue.
-    Offer(u32, Standing),
+    Offer(Slot, Standing),
     /// The notice has been carried out and asks for nothing that is here.
     Done {
         /// Messages to the destination stand refused.
@@ -191,58 +306,43 @@ pub struct Standing {
 type Key = (Rank, Context, Tag);
 
 /// All destinations with pending messages.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Pending {
-    by_rank: HashMap<Rank, u32, FxBuildHasher>,
-    chains: HashMap<Key, List, FxBuildHasher>,
+    by_rank: HashMap<Rank, DestinationId, FxBuildHasher>,
+    destinations: Destinations,
+    chains: HashMap<Key, List<Slot>, FxBuildHasher>,
     /// Messages that are in no chain, each of which may need a new one.
     unchained: usize,
     /// Messages that may enter at any moment, for which there is room.
     expected: usize,
-    /// The destination that was last looked for, and its slot: most often it is the next one, too.
-    last: (Rank, u32),
+    /// The destination that was last looked for: most often it is the next one, too.
+    last: Option<(Rank, DestinationId)>,
     /// The destination whose queue has last become empty, kept for the next message to it.
-    idle: u32,
-    ready: List,
+    idle: Option<DestinationId>,
+    ready: List<DestinationId>,
     steps: u64,
 }
 
-impl Default for Pending {
-    fn default() -> Self {
-        Pending {
-            by_rank: HashMap::default(),
-            chains: HashMap::default(),
-            unchained: 0,
-            expected: 0,
-            last: (0, NONE),
-            idle: NONE,
-            ready: List::default(),
-            steps: 0,
-        }
-    }
-}
-
-impl PartialEq for Pending {
-    fn eq(&self, other: &Self) -> bool {
-        self.by_rank == other.by_rank && self.chains == other.chains && self.ready == other.ready
-    }
-}
-
-impl Eq for Pending {}
-
 impl Pending {
-    /// Hashes the order of turns. The maps say no more than the destinations and requests that they lead to,
-    /// which are hashed with the pool; and which destination was last looked for changes nothing but the work.
-    pub(crate) fn hash<H: Hasher>(&self, requests: &RequestPool, state: &mut H) {
-        let mut at = self.ready.head();
-        while at != NONE {
-            requests.destination(at).rank.hash(state);
-            at = requests.next_in::<QUEUE>(at);
+    /// Hashes the destinations, wherever they stand, and the order of turns. The maps say no more than those
+    /// and the requests that they lead to; and which destination was last looked for changes nothing but the
+    /// work.
+    pub(crate) fn hash<H: Hasher>(&self, requests: &RequestPool, lights: &Lights, state: &mut H) {
+        let mut busy: Vec<&Destination> = self.destinations.iter().collect();
+        busy.retain(|destination| !destination.is_idle());
+        busy.sort_by_key(|destination| destination.rank);
+        for destination in busy {
+            destination.hash(requests, lights, state);
+        }
+        let mut next = self.ready.head();
+        while let Some(at) = next {
+            self.destinations[at].rank.hash(state);
+            next = self.destinations.next(at);
         }
     }
 }
 
-fn key(requests: &RequestPool, dest: Rank, slot: u32) -> Key {
+fn key(requests: &RequestPool, dest: Rank, slot: Slot) -> Key {
     let request = requests.at(slot);
     (dest, request.context, request.tag.unwrap_or(0))
 }
@@ -253,7 +353,8 @@ impl Pending {
         let messages = messages + self.expected;
         let chains = self.unchained + messages;
         self.chains.try_reserve(chains).map_err(|_| Full)?;
-        self.by_rank.try_reserve(messages).map_err(|_| Full)
+        self.by_rank.try_reserve(messages).map_err(|_| Full)?;
+        self.destinations.reserve(messages)
     }
 
     /// `count` messages more may enter, for which [`Pending::reserve`] has made room.
@@ -268,41 +369,46 @@ impl Pending {
 
     /// The destination has a queue.
     pub(crate) fn has(&self, dest: Rank) -> bool {
-        self.destinations() > 0 && self.by_rank.get(&dest).is_some_and(|&at| at != self.idle)
+        self.destinations() > 0
+            && self
+                .by_rank
+                .get(&dest)
+                .is_some_and(|&at| Some(at) != self.idle)
     }
 
     /// Destinations with pending messages, or whose notice has still to be carried out.
     pub fn destinations(&self) -> usize {
-        self.by_rank.len() - usize::from(self.idle != NONE)
+        self.by_rank.len() - usize::from(self.idle.is_some())
     }
 
-    /// The slot of the destination `dest`.
+    /// The destination `dest`, if there is something of it.
     #[inline]
-    fn find(&mut self, dest: Rank) -> Option<u32> {
-        if self.last.0 != dest || self.last.1 == NONE {
-            self.last = (dest, *self.by_rank.get(&dest)?);
+    fn find(&mut self, dest: Rank) -> Option<DestinationId> {
+        match self.last {
+            Some((rank, at)) if rank == dest => Some(at),
+            _ => {
+                let at = *self.by_rank.get(&dest)?;
+                self.last = Some((dest, at));
+                Some(at)
+            }
         }
-        Some(self.last.1)
     }
 
     /// Forgets the destination that is kept though nothing is pending to it.
-    fn drop_idle(&mut self, requests: &mut RequestPool) {
-        if self.idle != NONE {
-            self.by_rank.remove(&requests.destination(self.idle).rank);
-            requests.remove_destination(self.idle);
-            if self.last.1 == self.idle {
-                self.last.1 = NONE;
-            }
-            self.idle = NONE;
+    fn drop_idle(&mut self) {
+        if let Some(idle) = self.idle.take() {
+            self.by_rank.remove(&self.destinations[idle].rank);
+            self.destinations.remove(idle);
+            self.last = self.last.filter(|&(_, at)| at != idle);
         }
     }
 
     /// Nothing is pending any more to the destination at `at`, which is in no list.
-    fn set_idle(&mut self, requests: &mut RequestPool, at: u32) {
-        self.drop_idle(requests);
-        let rank = requests.destination(at).rank;
-        *requests.destination_mut(at) = Destination::new(rank);
-        self.idle = at;
+    fn set_idle(&mut self, at: DestinationId) {
+        self.drop_idle();
+        let destination = &mut self.destinations[at];
+        *destination = Destination::new(destination.rank);
+        self.idle = Some(at);
     }
 
     /// Messages looked at one after the other, by everything that has to search.
@@ -321,70 +427,63 @@ impl Pending {
         keep: u32,
         rules: impl Rules,
     ) -> Result<RequestId, Full> {
-        let is_new = self.find(dest).is_none();
-        if is_new {
-            self.drop_idle(requests);
+        if self.find(dest).is_none() {
+            self.drop_idle();
         }
-        requests.grow(1 + u32::from(is_new) + keep)?;
+        requests.grow(1 + keep)?;
         self.reserve(1 + keep as usize)?;
-        let at = self.queue_of(requests, dest);
-        request.serial = requests.destination(at).serial;
+        let at = self.queue_of(dest);
+        request.serial = self.destinations[at].serial;
         let id = requests.insert(request).expect("there is a free slot");
-        self.append(requests, at, id.index());
-        self.list_if_ready(requests, at, rules);
+        self.append(requests, at, id.slot());
+        self.list_if_ready(at, rules);
         Ok(id)
     }
 
     /// A light send, whose request is in `slot`, enters the queue of its destination `dest`: it has been
-    /// offered or is unsent. There is a free slot for the destination.
+    /// offered or is unsent. There is a free place for the destination.
     pub fn enter_light(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
-        slot: u32,
+        slot: Slot,
         rules: impl Rules,
     ) {
-        let at = self.queue_of(requests, dest);
-        let destination = requests.destination(at);
-        let (serial, fresh) = (destination.serial, destination.fresh);
-        requests.at_mut(slot).serial = serial;
+        let at = self.queue_of(dest);
+        let destination = &mut self.destinations[at];
+        let fresh = destination.fresh;
+        requests.at_mut(slot).serial = destination.serial;
         self.append(requests, at, slot);
         if requests.at(slot).state == State::Pending(Offer::Unanswered) {
-            let destination = requests.destination_mut(at);
+            let destination = &mut self.destinations[at];
             destination.unanswered += 1;
             destination.fresh = fresh;
         }
-        self.list_if_ready(requests, at, rules);
+        self.list_if_ready(at, rules);
     }
 
-    /// The destination's slot; it takes a free one when the destination is new.
-    fn queue_of(&mut self, requests: &mut RequestPool, dest: Rank) -> u32 {
+    /// The destination; it takes a free place when it is new.
+    fn queue_of(&mut self, dest: Rank) -> DestinationId {
         let at = match self.find(dest) {
             Some(at) => at,
             None => {
-                let at = requests
-                    .insert_destination(Destination::new(dest))
-                    .expect("there is a free slot");
+                let at = self.destinations.insert(Destination::new(dest));
                 self.by_rank.insert(dest, at);
-                self.last = (dest, at);
+                self.last = Some((dest, at));
                 at
             }
         };
-        if self.idle == at {
-            self.idle = NONE;
+        if self.idle == Some(at) {
+            self.idle = None;
         }
         at
     }
 
-    fn append(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
-        let mut queue = requests.destination(at).queue;
-        queue.push(requests, slot);
-        let destination = requests.destination_mut(at);
-        destination.queue = queue;
+    fn append(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
+        let destination = &mut self.destinations[at];
+        destination.queue.push(requests, slot);
         destination.serial += 1;
-        if destination.fresh == NONE {
-            destination.fresh = slot;
-        }
+        destination.fresh = destination.fresh.or(Some(slot));
         self.unchained += 1;
         let (dest, chained) = (destination.rank, destination.chained);
         if chained {
@@ -393,7 +492,7 @@ impl Pending {
     }
 
     /// Enters a message into the chain of its context and tag.
-    fn enter(&mut self, requests: &mut RequestPool, dest: Rank, slot: u32) {
+    fn enter(&mut self, requests: &mut RequestPool, dest: Rank, slot: Slot) {
         let key = key(requests, dest, slot);
         self.chains
             .entry(key)
@@ -403,13 +502,13 @@ impl Pending {
     }
 
     /// A notice names a tag: from now on the destination's messages are in chains.
-    fn enter_all(&mut self, requests: &mut RequestPool, at: u32) {
-        let destination = requests.destination_mut(at);
-        let (dest, mut slot) = (destination.rank, destination.queue.head());
+    fn enter_all(&mut self, requests: &mut RequestPool, at: DestinationId) {
+        let destination = &mut self.destinations[at];
+        let (dest, mut next) = (destination.rank, destination.queue.head());
         destination.chained = true;
-        while slot != NONE {
+        while let Some(slot) = next {
             self.enter(requests, dest, slot);
-            slot = requests.next_in::<QUEUE>(slot);
+            next = requests.next_in::<QUEUE>(slot);
         }
     }
 
@@ -419,7 +518,7 @@ impl Pending {
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
-        slot: u32,
+        slot: Slot,
         answered: Answered,
         scarce: bool,
         rules: impl Rules,
@@ -427,7 +526,7 @@ impl Pending {
         let Some(at) = self.find(dest) else {
             return;
         };
-        let destination = requests.destination_mut(at);
+        let destination = &mut self.destinations[at];
         destination.unanswered -= 1;
         destination.throttled = scarce;
         if answered == Answered::Stale && destination.notice == Notice::Closed {
@@ -442,7 +541,7 @@ impl Pending {
             // Refused, but asked for while its answer was on the way; or never judged.
             Answered::Refused | Answered::Stale => self.put_back(requests, at, slot),
         }
-        self.list_if_ready(requests, at, rules);
+        self.list_if_ready(at, rules);
     }
 
     /// The `total` messages in the queue of `dest` that end with that in the slot `last`, all of them offered,
@@ -453,29 +552,34 @@ impl Pending {
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
-        last: u32,
+        last: Slot,
         total: u32,
         rules: impl Rules,
-        mut taken: impl FnMut(&mut RequestPool, u32),
+        mut taken: impl FnMut(&mut RequestPool, Slot),
     ) -> bool {
         let Some(at) = self.find(dest).filter(|_| total > 0) else {
             return total == 0;
         };
-        let (mut slot, mut before) = (NONE, last);
+        let (mut first, mut before) = (last, Some(last));
         for _ in 0..total {
-            if before == NONE || requests.at(before).state != State::Pending(Offer::Unanswered) {
+            let Some(slot) =
+                before.filter(|&slot| requests.at(slot).state == State::Pending(Offer::Unanswered))
+            else {
                 return false;
-            }
-            (slot, before) = (before, requests.prev_in::<QUEUE>(before));
+            };
+            (first, before) = (slot, requests.prev_in::<QUEUE>(slot));
         }
+        let mut next = Some(first);
         for _ in 0..total {
-            let next = requests.next_in::<QUEUE>(slot);
-            requests.destination_mut(at).unanswered -= 1;
+            let Some(slot) = next else {
+                unreachable!("as many as were found before the last one")
+            };
+            next = requests.next_in::<QUEUE>(slot);
+            self.destinations[at].unanswered -= 1;
             self.take_out(requests, at, slot);
             taken(requests, slot);
-            slot = next;
         }
-        self.list_if_ready(requests, at, rules);
+        self.list_if_ready(at, rules);
         true
     }
 
@@ -484,67 +588,54 @@ impl Pending {
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
-        slot: u32,
+        slot: Slot,
         rules: impl Rules,
     ) {
         let Some(at) = self.find(dest) else {
             return;
         };
-        let is_refused = requests.at(slot).state == State::Pending(Offer::Refused);
-        let destination = requests.destination_mut(at);
-        let fresh = destination.fresh;
-        if is_refused {
+        let (state, serial) = (requests.at(slot).state, requests.at(slot).serial);
+        let destination = &mut self.destinations[at];
+        let is_fresh = |fresh| serial >= requests.at(fresh).serial;
+        if state == State::Pending(Offer::Refused) {
             destination.refused -= 1;
-        } else if fresh != NONE && requests.at(slot).serial >= requests.at(fresh).serial {
-            if fresh == slot {
-                requests.destination_mut(at).fresh = requests.next_in::<QUEUE>(slot);
+        } else if destination.fresh.is_some_and(is_fresh) {
+            if destination.fresh == Some(slot) {
+                destination.fresh = requests.next_in::<QUEUE>(slot);
             }
         } else {
-            let destination = requests.destination_mut(at);
-            if destination.finger == slot {
-                destination.finger = NONE;
-            }
-            let mut offers = destination.offers;
-            offers.remove(&mut requests.links::<OFFERS>(), slot);
-            requests.destination_mut(at).offers = offers;
+            destination.finger = destination.finger.filter(|&finger| finger != slot);
+            let links = &mut requests.links::<OFFERS>();
+            destination.offers.remove(links, slot);
         }
         self.take_out(requests, at, slot);
-        self.list_if_ready(requests, at, rules);
+        self.list_if_ready(at, rules);
     }
 
     /// A message stands refused until a notice asks for it or has room for it.
-    fn settle(&self, requests: &mut RequestPool, at: u32, slot: u32) {
+    fn settle(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let request = requests.at_mut(slot);
         request.state = State::Pending(Offer::Refused);
         request.asked = None;
-        requests.destination_mut(at).refused += 1;
+        self.destinations[at].refused += 1;
     }
 
     /// Takes a message that has been accepted, or withdrawn, out of everything.
-    fn take_out(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
-        let destination = requests.destination(at);
-        let (dest, mut queue, chained) = (destination.rank, destination.queue, destination.chained);
-        if let Some(asked) = requests
-            .at_mut(slot)
-            .asked
-            .take()
-            .filter(|asked| !asked.told)
-        {
+    fn take_out(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
+        let asked = requests.at_mut(slot).asked.take();
+        if let Some(asked) = asked.filter(|asked| !asked.told) {
             // It was asked for, but accepted before that: the request passes to the next that fits.
             let next = match asked.any_tag {
-                true => self.next_unasked(requests, slot, |requests, slot| {
-                    requests.next_in::<QUEUE>(slot)
-                }),
-                false => self.next_unasked(requests, slot, |requests, slot| {
-                    requests.next_in::<CHAIN>(slot)
-                }),
+                true => self.next_unasked(requests, slot, RequestPool::next_in::<QUEUE>),
+                false => self.next_unasked(requests, slot, RequestPool::next_in::<CHAIN>),
             };
-            if next != NONE {
+            if let Some(next) = next {
                 self.ask(requests, at, next, asked);
             }
         }
-        if chained {
-            let key = key(requests, dest, slot);
+        let destination = &mut self.destinations[at];
+        if destination.chained {
+            let key = key(requests, destination.rank, slot);
             if let Some(chain) = self.chains.get_mut(&key) {
                 chain.remove(&mut requests.links::<CHAIN>(), slot);
                 if chain.is_empty() {
@@ -554,14 +645,12 @@ impl Pending {
         } else {
             self.unchained -= 1;
         }
-        queue.remove(requests, slot);
-        let destination = requests.destination_mut(at);
-        destination.queue = queue;
-        if queue.is_empty() && destination.notice == Notice::Closed {
+        destination.queue.remove(requests, slot);
+        if destination.is_idle() {
             if destination.listed {
-                self.ready.remove(requests, at);
+                self.ready.remove(&mut self.destinations, at);
             }
-            self.set_idle(requests, at);
+            self.set_idle(at);
         }
     }
 
@@ -569,49 +658,47 @@ impl Pending {
     fn next_unasked(
         &mut self,
         requests: &RequestPool,
-        slot: u32,
-        next: fn(&RequestPool, u32) -> u32,
-    ) -> u32 {
+        slot: Slot,
+        next: fn(&RequestPool, Slot) -> Option<Slot>,
+    ) -> Option<Slot> {
         let context = requests.at(slot).context;
         let mut at = next(requests, slot);
-        while at != NONE && (requests.at(at).context != context || requests.at(at).asked.is_some())
-        {
+        while let Some(slot) = at {
+            let request = requests.at(slot);
+            if request.context == context && request.asked.is_none() {
+                break;
+            }
             self.steps += 1;
-            at = next(requests, at);
+            at = next(requests, slot);
         }
         at
     }
 
     /// Puts a message among those to be offered, in its place.
-    fn put_back(&mut self, requests: &mut RequestPool, at: u32, slot: u32) {
+    fn put_back(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let request = requests.at_mut(slot);
         request.state = State::Pending(Offer::Unsent);
         if let Some(asked) = &mut request.asked {
             asked.told = false;
         }
-        let destination = requests.destination(at);
-        let (mut offers, finger) = (destination.offers, destination.finger);
-        let serial = requests.at(slot).serial;
-        let before = |requests: &RequestPool, other: u32| requests.at(other).serial < serial;
-        let mut after = if finger != NONE && before(requests, finger) {
-            finger
-        } else {
-            NONE
+        let serial = request.serial;
+        let destination = &mut self.destinations[at];
+        let is_before = |requests: &RequestPool, other: Slot| requests.at(other).serial < serial;
+        let mut after = destination
+            .finger
+            .filter(|&finger| is_before(requests, finger));
+        let mut next = match after {
+            Some(after) => requests.next_in::<OFFERS>(after),
+            None => destination.offers.head(),
         };
-        let mut next = if after == NONE {
-            offers.head()
-        } else {
-            requests.next_in::<OFFERS>(after)
-        };
-        while next != NONE && before(requests, next) {
+        while let Some(other) = next.filter(|&other| is_before(requests, other)) {
             self.steps += 1;
-            after = next;
-            next = requests.next_in::<OFFERS>(next);
+            after = Some(other);
+            next = requests.next_in::<OFFERS>(other);
         }
-        offers.insert_after(&mut requests.links::<OFFERS>(), after, slot);
-        let destination = requests.destination_mut(at);
-        destination.offers = offers;
-        destination.finger = slot;
+        let links = &mut requests.links::<OFFERS>();
+        destination.offers.insert_after(links, after, slot);
+        destination.finger = Some(slot);
     }
 
     /// A notice of `dest` has come: it asks for a message for each of its entries, in the order of posting, and
@@ -625,10 +712,10 @@ impl Pending {
         notice: &ResendAll,
         rules: impl Rules,
     ) -> bool {
-        let Some(at) = self.find(dest).filter(|&at| at != self.idle) else {
+        let Some(at) = self.find(dest).filter(|&at| Some(at) != self.idle) else {
             return false;
         };
-        let destination = requests.destination_mut(at);
+        let destination = &mut self.destinations[at];
         let room = match notice.room {
             ROOM_FOR_ALL => u32::MAX,
             room => room.into(),
@@ -636,81 +723,84 @@ impl Pending {
         destination.notice = Notice::Waiting { room };
         destination.horizon = notice.horizon;
         for entry in &notice.entries {
-            let asked = Asked {
-                any_tag: entry.tag.is_none(),
-                exact: entry.exact,
-                told: false,
-            };
-            let first = match entry.tag {
-                Some(tag) => {
-                    if !requests.destination(at).chained {
-                        self.enter_all(requests, at);
-                    }
-                    let chain = self.chains.get(&(dest, entry.context, tag));
-                    chain.map_or(NONE, List::head)
-                }
-                None => requests.destination(at).queue.head(),
-            };
-            let fits = |requests: &RequestPool, slot: u32| {
-                requests.at(slot).context == entry.context && requests.at(slot).asked.is_none()
-            };
-            let slot = if first == NONE || fits(requests, first) {
-                first
-            } else if entry.tag.is_some() {
-                self.next_unasked(requests, first, |requests, slot| {
-                    requests.next_in::<CHAIN>(slot)
-                })
-            } else {
-                let mut slot = first;
-                while slot != NONE && !fits(requests, slot) {
-                    self.steps += 1;
-                    slot = requests.next_in::<QUEUE>(slot);
-                }
-                slot
-            };
-            if slot != NONE {
+            if let Some(slot) = self.first_for(requests, at, entry) {
+                let asked = Asked {
+                    any_tag: entry.tag.is_none(),
+                    exact: entry.exact,
+                    told: false,
+                };
                 self.ask(requests, at, slot, asked);
             }
         }
-        self.list_if_ready(requests, at, rules);
+        self.list_if_ready(at, rules);
         true
     }
 
-    /// Notes that a notice asks for the message in `slot`, and sees to it that it is offered.
-    fn ask(&mut self, requests: &mut RequestPool, at: u32, slot: u32, asked: Asked) {
+    /// The first message that the receive would take which a notice names so, and that is not asked for yet.
+    fn first_for(
+        &mut self,
+        requests: &mut RequestPool,
+        at: DestinationId,
+        entry: &Entry,
+    ) -> Option<Slot> {
+        let fits = |requests: &RequestPool, slot: Slot| {
+            let request = requests.at(slot);
+            request.context == entry.context && request.asked.is_none()
+        };
+        let Some(tag) = entry.tag else {
+            let mut next = self.destinations[at].queue.head();
+            while let Some(slot) = next.filter(|&slot| !fits(requests, slot)) {
+                self.steps += 1;
+                next = requests.next_in::<QUEUE>(slot);
+            }
+            return next;
+        };
+        if !self.destinations[at].chained {
+            self.enter_all(requests, at);
+        }
+        let key = (self.destinations[at].rank, entry.context, tag);
+        let first = self.chains.get(&key).and_then(List::head)?;
+        match fits(requests, first) {
+            true => Some(first),
+            false => self.next_unasked(requests, first, RequestPool::next_in::<CHAIN>),
+        }
+    }
+
+    /// Notes that a notice asks for the message in `slot`, and puts it among those to be offered.
+    fn ask(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot, asked: Asked) {
         let request = requests.at_mut(slot);
         request.asked = Some(asked);
         if request.state == State::Pending(Offer::Refused) {
-            requests.destination_mut(at).refused -= 1;
+            self.destinations[at].refused -= 1;
             self.put_back(requests, at, slot);
         }
     }
 
     /// Nothing is under way any more: what there is room for joins what is to be offered.
-    fn begin_pass(&mut self, requests: &mut RequestPool, at: u32, room: u32) {
-        let destination = requests.destination_mut(at);
+    fn begin_pass(&mut self, requests: &mut RequestPool, at: DestinationId, room: u32) {
+        let destination = &mut self.destinations[at];
         destination.notice = Notice::Closing;
-        destination.finger = NONE;
-        let mut slot = destination.queue.head();
+        destination.finger = None;
+        let mut next = destination.queue.head();
         for _ in 0..room {
             // From here on everything is unsent and in its place already.
-            if slot == NONE || requests.destination(at).refused == 0 {
+            let Some(slot) = next.filter(|_| self.destinations[at].refused > 0) else {
                 break;
-            }
+            };
             self.steps += 1;
             if requests.at(slot).state == State::Pending(Offer::Refused) {
-                requests.destination_mut(at).refused -= 1;
+                self.destinations[at].refused -= 1;
                 self.put_back(requests, at, slot);
             }
-            slot = requests.next_in::<QUEUE>(slot);
+            next = requests.next_in::<QUEUE>(slot);
         }
     }
 
-    fn list_if_ready(&mut self, requests: &mut RequestPool, at: u32, rules: impl Rules) {
-        let destination = requests.destination_mut(at);
+    fn list_if_ready(&mut self, at: DestinationId, rules: impl Rules) {
+        let destination = &mut self.destinations[at];
         if !destination.listed && destination.is_ready(rules) {
             destination.listed = true;
-            self.ready.push(requests, at);
+            self.ready.push(&mut self.destinations, at);
         }
     }
 
@@ -718,11 +808,8 @@ impl Pending {
     /// caller says it at once.
     pub fn next(&mut self, requests: &mut RequestPool, rules: impl Rules) -> Option<(Rank, Next)> {
         loop {
-            let at = self.ready.head();
-            if at == NONE {
-                return None;
-            }
-            let destination = requests.destination_mut(at);
+            let at = self.ready.head()?;
+            let destination = &mut self.destinations[at];
             if destination.is_ready(rules) {
                 if let Notice::Waiting { room } = destination.notice {
                     self.begin_pass(requests, at, room);
@@ -730,44 +817,39 @@ impl Pending {
                 return Some(self.take_turn(requests, at));
             }
             destination.listed = false;
-            self.ready.remove(requests, at);
+            self.ready.remove(&mut self.destinations, at);
         }
     }
 
-    fn take_turn(&mut self, requests: &mut RequestPool, at: u32) -> (Rank, Next) {
-        let destination = requests.destination_mut(at);
-        let (rank, throttled, fresh) = (destination.rank, destination.throttled, destination.fresh);
-        let horizon = destination.horizon;
+    fn take_turn(&mut self, requests: &mut RequestPool, at: DestinationId) -> (Rank, Next) {
+        let destination = &mut self.destinations[at];
+        let (rank, throttled) = (destination.rank, destination.throttled);
         let more = destination.refused > 0;
         destination.notice = Notice::Closed;
-        let slot = destination.next_offer();
-        if slot == NONE {
+        let Some(slot) = destination.next_offer() else {
             destination.listed = false;
             let is_empty = destination.queue.is_empty();
-            self.ready.remove(requests, at);
+            self.ready.remove(&mut self.destinations, at);
             if is_empty {
-                self.set_idle(requests, at);
+                self.set_idle(at);
             }
             return (rank, Next::Done { more });
-        }
-        destination.unanswered += 1;
-        if destination.finger == slot {
-            destination.finger = NONE;
-        }
-        let mut offers = destination.offers;
-        let (prev, next) = requests.neighbours(slot);
-        let follows = if slot == fresh {
-            requests.destination_mut(at).fresh = next;
-            next != NONE
-        } else {
-            offers.remove(&mut requests.links::<OFFERS>(), slot);
-            requests.destination_mut(at).offers = offers;
-            !offers.is_empty() || fresh != NONE
         };
-        let in_order = prev == NONE || {
+        destination.unanswered += 1;
+        destination.finger = destination.finger.filter(|&finger| finger != slot);
+        let (prev, next) = requests.neighbours(slot);
+        let follows = if destination.fresh == Some(slot) {
+            destination.fresh = next;
+            next.is_some()
+        } else {
+            let links = &mut requests.links::<OFFERS>();
+            destination.offers.remove(links, slot);
+            destination.next_offer().is_some()
+        };
+        let in_order = prev.is_none_or(|prev| {
             let prev = requests.at(prev);
             prev.in_order && prev.state == State::Pending(Offer::Unanswered)
-        };
+        });
         let request = requests.at_mut(slot);
         debug_assert!(matches!(request.state, State::Pending(offer) if may_offer(offer)));
         request.state = State::Pending(Offer::Unanswered);
@@ -775,15 +857,14 @@ impl Pending {
         if let Some(asked) = &mut request.asked {
             asked.told = true;
         }
-        let asked = request.asked.map(|_| horizon);
-        self.ready.rotate(requests);
         let standing = Standing {
             in_order,
             more,
             follows,
             eager: in_order && !more && !throttled,
-            asked,
+            asked: request.asked.map(|_| destination.horizon),
         };
+        self.ready.rotate(&mut self.destinations);
         (rank, Next::Offer(slot, standing))
     }
 }
