@@ -15,7 +15,7 @@ use super::{Blame, MPI_Status, code, communicators, end, end_under, env, on_proc
 use crate::Adi;
 use crate::device::envelope::Context;
 use crate::device::kernel::{CallNote, Env};
-use crate::device::request::RequestId;
+use crate::device::request::{Request, RequestId};
 use crate::mpi::call::block_on;
 use crate::mpi::error::{Class, Error};
 
@@ -110,7 +110,10 @@ fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, 
 
 /// Gives a request up, finished or not, and tells its communicator.
 fn forget(adi: &mut Adi, id: RequestId) {
-    let context = adi.requests().get(id).map_or(0, |request| request.context);
+    let context = adi
+        .requests()
+        .get(id)
+        .map_or(0, |request| request.pattern().context);
     adi.forget(id);
     communicators::request_completed(context);
 }
@@ -132,7 +135,10 @@ fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error> {
         }
         Named::Live(id) => id,
     };
-    let context = adi.requests().get(id).map_or(0, |request| request.context);
+    let context = adi
+        .requests()
+        .get(id)
+        .map_or(0, |request| request.pattern().context);
     let Some(outcome) = adi.peek(id) else {
         return Ok(None);
     };
@@ -163,14 +169,14 @@ fn note(env: &dyn Env, function: &'static str, handle: c_int) -> CallNote {
     };
     env.with(&mut |adi, _| {
         if let Ok(Named::Live(id)) = named(adi, handle)
-            && let Some(request) = adi.requests().get(id)
+            && let Some(pattern) = adi.requests().get(id).map(Request::pattern)
         {
             note.peer = Some(
-                request
-                    .peer
+                pattern
+                    .source
                     .map_or(super::constants::MPI_ANY_SOURCE, |rank| rank as i32),
             );
-            note.tag = Some(request.tag.unwrap_or(super::constants::MPI_ANY_TAG));
+            note.tag = Some(pattern.tag.unwrap_or(super::constants::MPI_ANY_TAG));
         }
     });
     note

@@ -18,7 +18,7 @@ use crate::device::peers::{Ages, Peers};
 use crate::device::protocol::{Rules, Sound};
 use crate::device::recv;
 use crate::device::recv::probe::Probes;
-use crate::device::request::{KEPT_SLOTS, MAX_SLOTS, Outcome, RequestId, RequestPool, State};
+use crate::device::request::{KEPT_SLOTS, MAX_SLOTS, Outcome, RequestId, RequestPool};
 use crate::device::send;
 use crate::device::send::light::Lights;
 use crate::device::send::pending::Pending;
@@ -40,7 +40,7 @@ pub struct Adi<R = Sound> {
     /// The send whose data is leaving eagerly.
     pub(super) stream: Option<send::Stream>,
     /// Messages whose data is coming eagerly.
-    pub(super) coming: heapless::Vec<recv::Coming, EAGER_SOURCES>,
+    pub(super) coming: heapless::Vec<recv::Eager, EAGER_SOURCES>,
     /// Greatest message in bytes that is sent eagerly.
     pub(super) eager_limit: usize,
     /// Short messages that do not wait for their answers.
@@ -82,7 +82,7 @@ impl<R> Hash for Adi<R> {
             self.requests.hash_queue(sends.head(), lights, state);
         }
         if let Some(stream) = &self.stream {
-            self.requests.at(stream.slot).hash(lights, state);
+            self.requests.send(stream.slot).hash(lights, state);
             stream.transfer.offset.hash(state);
         }
         self.coming.hash(state);
@@ -246,7 +246,7 @@ impl<R: Rules> Adi<R> {
     pub fn is_done(&self, id: RequestId) -> bool {
         self.requests
             .get(id)
-            .is_none_or(|request| matches!(request.state, State::Done { .. }))
+            .is_none_or(|request| request.outcome().is_some())
     }
 
     /// There is a request of that name.
@@ -254,10 +254,10 @@ impl<R: Rules> Adi<R> {
         self.requests.get(id).is_some()
     }
 
-    /// The request in `slot` has finished; the caller names the slot no more after that.
+    /// The send in `slot` has finished; the caller names the slot no more after that.
     #[inline]
-    pub(super) fn finish(&mut self, slot: Slot, cancelled: bool) {
-        if let Some(light) = self.requests.finish(slot, cancelled) {
+    pub(super) fn finish_send(&mut self, slot: Slot, cancelled: bool) {
+        if let Some(light) = self.requests.finish_send(slot, cancelled) {
             self.lights.free(light);
         }
     }

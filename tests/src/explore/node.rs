@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use mpi_adi::envelope::Envelope;
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::protocol::{Age, Rules as _};
-use mpi_adi::request::{Mode, RequestId};
+use mpi_adi::request::{Data, Mode, Receive, ReceiveState, Request, RequestId};
 use mpi_adi::send::SendTo;
 use mpi_adi::wire::{self, Rts};
 use mpi_adi::{Config, Memory};
@@ -74,6 +74,17 @@ pub struct Injected {
     pub dest: u8,
     /// Its bytes.
     pub packet: Vec<u8>,
+}
+
+/// The program's buffer; empty when there is a copy.
+fn span(request: &Request) -> Span {
+    match request {
+        Request::Send(send) => match send.data {
+            Data::User(span) => span,
+            Data::Light(_) => Span::EMPTY,
+        },
+        Request::Receive(receive) => receive.span,
+    }
 }
 
 fn class(priority: bool) -> Class {
@@ -254,7 +265,7 @@ impl Node {
             return Some((byte % PER_SENDER).into());
         }
         let request = self.adi.requests().get(RequestId(name));
-        Some(request.expect("a message under way").span.address())
+        Some(span(request.expect("a message under way")).address())
     }
 
     /// Where a packet says a sender's name for a message, which it sends or takes.
@@ -340,7 +351,7 @@ impl Node {
         for &name in &self.names {
             let request = self.adi.requests().get(RequestId(name));
             request
-                .is_some_and(|request| request.span.is_empty())
+                .is_some_and(|request| span(request).is_empty())
                 .hash(&mut bytes);
         }
         self.cancelled.hash(&mut bytes);
@@ -424,14 +435,16 @@ impl Node {
                 .requests()
                 .get(self.calls[receive])
                 .expect("not yet freed");
-            let said = Envelope {
-                source: request.peer.unwrap_or(0),
-                tag: request.tag.unwrap_or(0),
-                context: request.context,
+            let Request::Receive(Receive {
+                state: ReceiveState::Done(said),
+                ..
+            }) = request
+            else {
+                return false;
             };
             case.pattern(receive).matches(&envelope)
-                && said == envelope
-                && request.length as usize == case.len
+                && said.envelope == envelope
+                && said.length as usize == case.len
                 && done.iter().all(|&(later, other, of)| {
                     let same = envelope.source == of.source;
                     later <= receive

@@ -30,7 +30,7 @@ impl Matching {
         let mut next = self.posted.head();
         while let Some(at) = next {
             self.traversals += 1;
-            if requests.at(at).pattern().matches(envelope) {
+            if requests.posted(at).pattern.matches(envelope) {
                 return Some(at);
             }
             next = requests.next(at);

@@ -17,7 +17,9 @@ use crate::device::memory::{Span, UserMemory};
 use crate::device::names::{BlockIndex, Horizon, Serial, Slot};
 use crate::device::peers::Standing;
 use crate::device::protocol::{Age, Recorded, Rules, Verdict, on_rts as decide};
-use crate::device::request::{Asked, CHAIN, KEPT_SLOTS, Request, RequestId, State};
+use crate::device::request::{
+    CHAIN, Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request, RequestId,
+};
 use crate::device::wire::{
     self, Done, Entry, Fields, NOTICE_ENTRIES, ROOM_FOR_ALL, ResendAll, Rts,
 };
@@ -26,16 +28,9 @@ use crate::device::wire::{
 const NOTICE_ROOM: u16 = 8;
 /// What a notice names, and where it stands in the order of receives.
 type Named = heapless::Vec<(Serial, Entry), NOTICE_ENTRIES>;
-/// Marks a posted receive as one that a notice has still to name.
-const TO_NAME: Asked = Asked {
-    any_tag: false,
-    exact: false,
-    told: false,
-};
-
 /// A message whose data comes eagerly and is being taken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Coming {
+pub(crate) struct Eager {
     source: Rank,
     /// The sender's name for the message.
     request: u32,
@@ -97,11 +92,14 @@ impl<R: Rules> Adi<R> {
             live: self.requests.named(),
         };
         self.requests.grow(1 + keep).map_err(|_| none)?;
-        let request = Request {
+        let posted = Posted {
+            pattern,
             serial: self.posts,
-            ..Request::new(State::Posted, pattern, span)
+            to_name: false,
         };
-        let id = self.requests.insert(request).map_err(|_| none)?;
+        let state = ReceiveState::Posted(posted);
+        let receive = Request::Receive(Receive { span, state });
+        let id = self.requests.insert(receive).map_err(|_| none)?;
         self.posts += 1;
         match self.matching.take(&mut self.region, &pattern) {
             Some(record) => self.match_record(memory, id, record),
@@ -128,7 +126,7 @@ impl<R: Rules> Adi<R> {
                 &mut self.wild
             };
             list.push(&mut self.requests.links::<CHAIN>(), slot);
-            self.requests.at_mut(slot).asked = Some(TO_NAME);
+            self.requests.posted_mut(slot).to_name = true;
         }
     }
 
@@ -136,10 +134,9 @@ impl<R: Rules> Adi<R> {
     #[inline]
     fn unpost(&mut self, slot: Slot) {
         self.matching.unpost(&mut self.requests, slot);
-        let request = self.requests.at_mut(slot);
-        if request.asked.is_some() {
-            request.asked = None;
-            let list = if request.peer.is_some() {
+        let posted = self.requests.posted_mut(slot);
+        if core::mem::take(&mut posted.to_name) {
+            let list = if posted.pattern.source.is_some() {
                 &mut self.unnamed
             } else {
                 &mut self.wild
@@ -165,9 +162,9 @@ impl<R: Rules> Adi<R> {
         while let Some(slot) = next {
             next = self.requests.next_in::<CHAIN>(slot);
             self.stats.named += 1;
-            if self.requests.at(slot).peer == Some(source) {
+            if self.requests.posted(slot).pattern.source == Some(source) {
                 fits = self.name(&mut named, slot) && fits;
-                self.requests.at_mut(slot).asked = None;
+                self.requests.posted_mut(slot).to_name = false;
                 self.unnamed
                     .remove(&mut self.requests.links::<CHAIN>(), slot);
             }
@@ -204,13 +201,15 @@ impl<R: Rules> Adi<R> {
     }
 
     fn name(&self, named: &mut Named, slot: Slot) -> bool {
-        let request = self.requests.at(slot);
+        let Posted {
+            pattern, serial, ..
+        } = *self.requests.posted(slot);
         let entry = Entry {
-            context: request.context,
-            tag: request.tag,
-            exact: request.peer.is_some(),
+            context: pattern.context,
+            tag: pattern.tag,
+            exact: pattern.source.is_some(),
         };
-        named.push((request.serial, entry)).is_ok()
+        named.push((serial, entry)).is_ok()
     }
 
     /// A receive takes over the unexpected message whose record begins at `at`.
@@ -225,19 +224,22 @@ impl<R: Rules> Adi<R> {
             .record(at)
             .expect("the unexpected queue holds records");
         let slot = id.slot();
-        let request = self.requests.at_mut(slot);
-        request.match_with(&record.envelope, record.length);
+        let matched = Matched {
+            envelope: record.envelope,
+            length: record.length,
+        };
+        let receive = self.requests.receive_mut(slot);
         match record.holding {
             Holding::Nothing { sender } => {
-                request.state = State::Owing { sender };
+                receive.state = ReceiveState::Matched(matched, Coming::CtsDue { sender });
                 self.owing.push(&mut self.requests, slot);
                 self.release(memory, at);
             }
             Holding::Buffer { received } if received == record.length => {
-                self.unload(memory, slot, at);
+                self.unload(memory, slot, matched, at);
             }
             Holding::Buffer { received } => {
-                request.state = State::Bound;
+                receive.state = ReceiveState::Matched(matched, Coming::Bound);
                 let bound = Holding::Bound {
                     received,
                     receive: id,
@@ -249,18 +251,24 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Copies a whole buffered message to the receive that matched it, and frees its record.
-    fn unload<M: UserMemory + ?Sized>(&mut self, memory: &mut M, slot: Slot, at: BlockIndex) {
-        let request = self.requests.at(slot);
-        let bytes = self.region.read_buffer(at, request.wanted());
-        memory.write(request.span, 0, bytes);
-        self.received(slot);
+    fn unload<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        slot: Slot,
+        matched: Matched,
+        at: BlockIndex,
+    ) {
+        let span = self.requests.receive(slot).span;
+        let bytes = self.region.read_buffer(at, matched.wanted(span));
+        memory.write(span, 0, bytes);
+        self.received(slot, matched);
         self.release(memory, at);
     }
 
     #[inline]
-    fn received(&mut self, slot: Slot) {
+    fn received(&mut self, slot: Slot, matched: Matched) {
         self.stats.messages_received += 1;
-        self.finish(slot, false);
+        self.requests.finish_receive(slot, matched);
     }
 
     /// Frees a record: memory that refused sources have been waiting for.
@@ -322,16 +330,16 @@ impl<R: Rules> Adi<R> {
     /// has been completed after all. True when it is known already that it was cancelled.
     pub fn cancel(&mut self, id: RequestId) -> bool {
         match self.requests.get(id) {
-            Some(Request {
-                state: State::Posted,
+            Some(Request::Send(_)) => self.withdraw(id.slot()),
+            Some(Request::Receive(Receive {
+                state: ReceiveState::Posted(_),
                 ..
-            }) => {
+            })) => {
                 self.unpost(id.slot());
-                self.finish(id.slot(), true);
+                self.requests.cancel_receive(id.slot());
                 true
             }
-            Some(_) => self.withdraw(id.slot()),
-            None => false,
+            Some(Request::Receive(_)) | None => false,
         }
     }
 
@@ -364,21 +372,26 @@ impl<R: Rules> Adi<R> {
     pub(crate) fn next_owed_cts(&mut self) -> Option<(Rank, Fields)> {
         let slot = self.owing.head()?;
         self.owing.remove(&mut self.requests, slot);
-        let request = self.requests.at(slot);
-        let (State::Owing { sender }, Some(source)) = (request.state, request.peer) else {
-            unreachable!("the list of owed CTSs holds receives that owe one")
+        let state = self.requests.receive(slot).state;
+        let ReceiveState::Matched(matched, Coming::CtsDue { sender }) = state else {
+            unreachable!("the list of CTSs that are due names a receive that owes none")
         };
-        Some((source, self.clear_to_send(slot, sender)))
+        Some((
+            matched.envelope.source,
+            self.clear_to_send(slot, matched, sender),
+        ))
     }
 
     /// The receive in `slot` has matched and its data is still with the sender: what the CTS says.
-    fn clear_to_send(&mut self, slot: Slot, sender: u32) -> Fields {
+    fn clear_to_send(&mut self, slot: Slot, matched: Matched, sender: u32) -> Fields {
         let target = self.requests.id(slot).0;
-        let wanted = self.requests.at(slot).wanted();
+        let receive = self.requests.receive_mut(slot);
+        let wanted = matched.wanted(receive.span);
         if wanted == 0 {
-            self.received(slot);
+            self.received(slot, matched);
         } else {
-            self.requests.at_mut(slot).state = State::Landing(Landing::new(wanted));
+            let landing = Coming::Landing(Landing::new(wanted));
+            receive.state = ReceiveState::Matched(matched, landing);
         }
         Fields {
             request: sender,
@@ -399,18 +412,21 @@ impl<R: Rules> Adi<R> {
         rts: &Rts,
         data: &[u8],
     ) -> Fields {
-        let request = self.requests.at_mut(slot);
-        request.match_with(envelope, rts.length);
+        let matched = Matched {
+            envelope: *envelope,
+            length: rts.length,
+        };
         if rts.inline {
-            memory.write(request.span, 0, &data[..request.wanted() as usize]);
-            self.received(slot);
+            let span = self.requests.receive(slot).span;
+            memory.write(span, 0, &data[..matched.wanted(span) as usize]);
+            self.received(slot, matched);
             Fields {
                 request: rts.request,
                 complete: true,
                 ..Fields::default()
             }
         } else {
-            let fields = self.clear_to_send(slot, rts.request);
+            let fields = self.clear_to_send(slot, matched, rts.request);
             self.stream(envelope.source, rts, fields)
         }
     }
@@ -418,12 +434,12 @@ impl<R: Rules> Adi<R> {
     /// The CTS `fields` for a long message: if its data is coming already and there is room for one more such
     /// message, it is taken as it comes.
     fn stream(&mut self, source: Rank, rts: &Rts, fields: Fields) -> Fields {
-        let coming = Coming {
+        let eager = Eager {
             source,
             request: rts.request,
             target: fields.target,
         };
-        let stream = rts.eager && fields.wanted > 0 && self.coming.push(coming).is_ok();
+        let stream = rts.eager && fields.wanted > 0 && self.coming.push(eager).is_ok();
         Fields { stream, ..fields }
     }
 
@@ -578,7 +594,7 @@ impl<R: Rules> Adi<R> {
     /// Whether the receive in `slot` was posted before the notice with this `horizon` was made.
     fn is_older(&self, slot: Slot, horizon: Option<Horizon>) -> bool {
         let horizon = horizon.map(|said| self.rules().horizon(said, self.posts));
-        horizon.is_some_and(|horizon| self.requests.at(slot).serial < horizon)
+        horizon.is_some_and(|horizon| self.requests.posted(slot).serial < horizon)
     }
 
     /// Answers an offer; `None`: later, since nobody waits for it.
@@ -677,8 +693,10 @@ impl<R: Rules> Adi<R> {
                 self.region.record(index).ok_or(Malformed)?.length
             }
             None => {
-                let request = self.requests.get(RequestId(target));
-                request.ok_or(Malformed)?.wanted()
+                let receive = self.requests.get_receive_mut(RequestId(target));
+                receive
+                    .and_then(|receive| receive.wanted())
+                    .ok_or(Malformed)?
             }
         };
         // What the receive has no room for is cut off.
@@ -732,7 +750,13 @@ impl<R: Rules> Adi<R> {
         self.region.write_buffer(at, place.offset, bytes);
         let received = landing.received;
         match bound {
-            Some(receive) if whole => self.unload(memory, receive.slot(), at),
+            Some(receive) if whole => {
+                let matched = Matched {
+                    envelope: record.envelope,
+                    length: record.length,
+                };
+                self.unload(memory, receive.slot(), matched, at);
+            }
             Some(receive) => {
                 let bound = Holding::Bound { received, receive };
                 self.region.set_holding(at, bound);
@@ -749,16 +773,17 @@ impl<R: Rules> Adi<R> {
         bytes: &[u8],
     ) -> Result<bool, Malformed> {
         let id = RequestId(place.target);
-        let request = self.requests.get_mut(id).ok_or(Malformed)?;
-        let State::Landing(landing) = &mut request.state else {
+        let receive = self.requests.get_receive_mut(id).ok_or(Malformed)?;
+        let ReceiveState::Matched(matched, Coming::Landing(landing)) = &mut receive.state else {
             return Err(Malformed);
         };
+        let matched = *matched;
         let whole = landing
             .accept(place.offset, bytes.len())
             .map_err(|_| Malformed)?;
-        memory.write(request.span, place.offset as usize, bytes);
+        memory.write(receive.span, place.offset as usize, bytes);
         if whole {
-            self.received(id.slot());
+            self.received(id.slot(), matched);
         }
         Ok(whole)
     }

@@ -87,13 +87,22 @@ pub enum Offer {
     Refused,
 }
 
-/// How far a send is that the program has cancelled (MPI-3.1 section 3.8.4).
+/// A posted receive for which a receiver asks to be offered a message.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Asked {
+    /// The receive takes any tag.
+    pub any_tag: bool,
+    /// The receive takes no other source's messages, so that what is asked for is sure to be taken.
+    pub exact: bool,
+    /// The offer under way says so.
+    pub told: bool,
+}
+
+/// How far a held send is that the program has cancelled (MPI-3.1 section 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Withdrawal {
     /// It has not been cancelled.
     None,
-    /// It is cancelled as soon as the answer under way says that the receiver has not taken it.
-    Wanted,
     /// The receiver, who has recorded it, is still to be asked to forget it.
     Unasked,
     /// The receiver, who has refused it but may have noted it for a probe, is still to be asked to forget it.
@@ -102,35 +111,230 @@ pub enum Withdrawal {
     Asked,
 }
 
-/// Where a request stands.
+/// Where a send's data is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Data {
+    /// In the program's buffer.
+    User(Span),
+    /// In the copy of a light send, which is complete for the program.
+    Light(LightId),
+}
+
+/// A send.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Send {
+    /// The destination.
+    pub dest: Rank,
+    /// The tag.
+    pub tag: Tag,
+    /// The communicator's context.
+    pub context: Context,
+    /// The mode.
+    pub mode: Mode,
+    /// Bytes of the message.
+    pub length: u32,
+    /// Where they are.
+    pub data: Data,
+    /// Where it stands.
+    pub state: SendState,
+}
+
+/// Where a send stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum State {
-    /// Send: light, and has not left yet.
+pub enum SendState {
+    /// Light, and has not left yet.
     Light,
-    /// Send: in the destination's pending send queue.
-    Pending(Offer),
-    /// Send: recorded at the receiver without a buffer (NCTSD); waits for CTS.
-    Held,
-    /// Send: data packets are leaving.
+    /// In the destination's pending send queue.
+    Pending(PendingSend),
+    /// Recorded at the receiver without a buffer (NCTSD), or taken back after it was refused: waits for CTS,
+    /// or for CANCELLED.
+    Held(Withdrawal),
+    /// Data packets are leaving.
     Sending(Transfer),
-    /// Send: accepted while its data is leaving eagerly.
+    /// Accepted while its data is leaving eagerly.
     Streaming,
-    /// Receive: in the posted receive queue.
-    Posted,
-    /// Receive: matched a record without a buffer; the CTS is still to be sent.
-    Owing {
+    /// Finished; the program has yet to ask.
+    Done {
+        /// It was taken back.
+        cancelled: bool,
+    },
+}
+
+/// What is known of a send in the pending send queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PendingSend {
+    /// How often it has been offered.
+    pub offer: Offer,
+    /// Its place in the order of sends to the destination.
+    pub serial: Serial,
+    /// The receive for which a notice of the receiver asks for it.
+    pub asked: Option<Asked>,
+    /// It was last offered with everything before it accepted or offered so, too.
+    pub in_order: bool,
+    /// It was last offered with its data following at once.
+    pub eager: bool,
+    /// It is taken back as soon as the answer under way says that the receiver has not taken it.
+    pub cancelled: bool,
+}
+
+impl PendingSend {
+    /// Offered so often, for the first time in the queue.
+    pub fn new(offer: Offer) -> PendingSend {
+        PendingSend {
+            offer,
+            serial: 0,
+            asked: None,
+            in_order: offer == Offer::Unanswered,
+            eager: false,
+            cancelled: false,
+        }
+    }
+}
+
+/// Serial numbers say no more than the order of the queue, and whether a message was offered in order is of
+/// interest to the next one as long as its answer is under way.
+impl Hash for PendingSend {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let in_order = self.in_order && self.offer == Offer::Unanswered;
+        (self.offer, self.asked, in_order, self.eager, self.cancelled).hash(state);
+    }
+}
+
+impl Send {
+    /// It has been offered to `dest` and has no answer.
+    pub(crate) fn is_offered_to(&self, dest: Rank) -> bool {
+        let offered =
+            matches!(&self.state, SendState::Pending(send) if send.offer == Offer::Unanswered);
+        offered && self.dest == dest
+    }
+
+    /// Hashes what the device does with it from now on, up to names.
+    pub(crate) fn hash<H: Hasher>(&self, lights: &Lights, state: &mut H) {
+        (self.dest, self.tag, self.context, self.mode, self.length).hash(state);
+        match self.data {
+            Data::User(span) => span.hash(state),
+            Data::Light(light) => lights.bytes(light).hash(state),
+        }
+        self.state.hash(state);
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        let SendState::Done { cancelled } = self.state else {
+            return None;
+        };
+        Some(Outcome {
+            source: self.dest,
+            tag: self.tag,
+            bytes: self.length as usize,
+            truncated: false,
+            cancelled,
+        })
+    }
+}
+
+/// A receive.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Receive {
+    /// The program's buffer.
+    pub span: Span,
+    /// Where it stands.
+    pub state: ReceiveState,
+}
+
+/// Where a receive stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ReceiveState {
+    /// In the posted receive queue.
+    Posted(Posted),
+    /// It has matched a message whose data has still to come.
+    Matched(Matched, Coming),
+    /// Finished; the program has yet to ask.
+    Done(Matched),
+    /// Cancelled before it matched; the program has yet to ask.
+    Cancelled(Pattern),
+}
+
+/// What a posted receive waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Posted {
+    /// What it asks for.
+    pub pattern: Pattern,
+    /// Its place in the order of receives.
+    pub serial: Serial,
+    /// A notice has still to name it.
+    pub to_name: bool,
+}
+
+/// The message that a receive has matched.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Matched {
+    /// Its envelope.
+    pub envelope: Envelope,
+    /// Its bytes, which may be more than the receive's buffer holds.
+    pub length: u32,
+}
+
+impl Matched {
+    /// Bytes of it that the program's buffer takes.
+    pub fn wanted(&self, span: Span) -> u32 {
+        self.length
+            .min(u32::try_from(span.len()).unwrap_or(u32::MAX))
+    }
+}
+
+/// How a matched message comes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Coming {
+    /// Its record had no buffer; the CTS is still to be sent.
+    CtsDue {
         /// The sender's name for its request.
         sender: u32,
     },
-    /// Receive: matched; data packets arrive into the program's buffer.
+    /// In data packets, into the program's buffer.
     Landing(Landing),
-    /// Receive: matched a record whose buffer is still filling.
+    /// Into the buffer of its record, which is still filling.
     Bound,
-    /// Finished; the program has yet to ask.
-    Done {
-        /// A receive that was cancelled before it matched.
-        cancelled: bool,
-    },
+}
+
+impl Receive {
+    /// Bytes of the message that has matched which its buffer takes; `None`: none has.
+    pub fn wanted(&self) -> Option<u32> {
+        match &self.state {
+            ReceiveState::Matched(matched, _) => Some(matched.wanted(self.span)),
+            _ => None,
+        }
+    }
+
+    /// What it asks for, or from when it has matched what it has.
+    fn pattern(&self) -> Pattern {
+        match &self.state {
+            ReceiveState::Posted(Posted { pattern, .. }) | ReceiveState::Cancelled(pattern) => {
+                *pattern
+            }
+            ReceiveState::Matched(Matched { envelope, .. }, _)
+            | ReceiveState::Done(Matched { envelope, .. }) => envelope.pattern(),
+        }
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        match &self.state {
+            ReceiveState::Posted(_) | ReceiveState::Matched(..) => None,
+            ReceiveState::Done(matched) => Some(Outcome {
+                source: matched.envelope.source,
+                tag: matched.envelope.tag,
+                bytes: matched.wanted(self.span) as usize,
+                truncated: matched.length as usize > self.span.len(),
+                cancelled: false,
+            }),
+            ReceiveState::Cancelled(pattern) => Some(Outcome {
+                source: pattern.source.unwrap_or(0),
+                tag: pattern.tag.unwrap_or(0),
+                bytes: 0,
+                truncated: false,
+                cancelled: true,
+            }),
+        }
+    }
 }
 
 /// How a finished request ended.
@@ -144,128 +348,39 @@ pub struct Outcome {
     pub bytes: usize,
     /// Receive: the message was longer than the buffer (MPI_ERR_TRUNCATE); only its beginning was kept.
     pub truncated: bool,
-    /// Receive: cancelled before a message matched.
+    /// Taken back before a message matched, or before a receive did.
     pub cancelled: bool,
 }
 
 /// A request.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Request {
-    /// Where it stands.
-    pub state: State,
-    /// Send: the destination. Receive: the source asked for, or from when it has matched the actual one.
-    pub peer: Option<Rank>,
-    /// Send: the tag. Receive: the tag asked for, or from when it has matched the actual one.
-    pub tag: Option<Tag>,
-    /// The communicator's context.
-    pub context: Context,
-    /// Send: the mode.
-    pub mode: Mode,
-    /// The program's buffer.
-    pub span: Span,
-    /// Receive: length in bytes of the matched message, which may be more than the span holds.
-    pub length: u32,
-    /// Place in the order of sends to a destination, or of receives.
-    pub serial: Serial,
-    /// Send: which of the receiver's notices asks for it.
-    pub asked: Option<Asked>,
-    /// Send: it was last offered with everything before it accepted or offered so, too.
-    pub in_order: bool,
-    /// Send: the program wants it back.
-    pub withdrawal: Withdrawal,
-    /// Send: it was last offered with its data following at once.
-    pub eager: bool,
-    /// Send: it was a light one, whose data is there; it is complete for the program.
-    pub light: Option<LightId>,
+pub enum Request {
+    /// A send.
+    Send(Send),
+    /// A receive.
+    Receive(Receive),
 }
 
 impl Request {
-    /// Hashes what the device does with the request from now on, up to names. Serial numbers say no more than
-    /// the order of the queue, and whether a message was offered in order is of interest to the next one as
-    /// long as its answer is under way.
-    pub(crate) fn hash<H: Hasher>(&self, lights: &Lights, state: &mut H) {
-        let in_order = self.in_order && self.state == State::Pending(Offer::Unanswered);
-        (self.state, self.peer, self.tag, self.context).hash(state);
-        (self.mode, self.span, self.length).hash(state);
-        (self.asked, in_order, self.withdrawal, self.eager).hash(state);
-        self.light.map(|light| lights.bytes(light)).hash(state);
-        // A notice's horizon is compared with it.
-        (self.state == State::Posted)
-            .then_some(self.serial)
-            .hash(state);
-    }
-}
-
-/// A posted receive for which a receiver asks to be offered a message.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Asked {
-    /// The receive takes any tag.
-    pub any_tag: bool,
-    /// The receive takes no other source's messages, so that what is asked for is sure to be taken.
-    pub exact: bool,
-    /// The offer under way says so.
-    pub told: bool,
-}
-
-impl Request {
-    /// A request that nothing has happened to yet, in standard mode.
-    pub fn new(state: State, pattern: Pattern, span: Span) -> Request {
-        Request {
-            state,
-            peer: pattern.source,
-            tag: pattern.tag,
-            context: pattern.context,
-            mode: Mode::Standard,
-            span,
-            length: 0,
-            serial: 0,
-            asked: None,
-            in_order: false,
-            withdrawal: Withdrawal::None,
-            eager: false,
-            light: None,
+    /// Whom and what it is for: a send's destination, tag and context; what a receive asks for, or from when it
+    /// has matched what it has.
+    pub fn pattern(&self) -> Pattern {
+        match self {
+            Request::Send(send) => Pattern {
+                source: Some(send.dest),
+                tag: Some(send.tag),
+                context: send.context,
+            },
+            Request::Receive(receive) => receive.pattern(),
         }
-    }
-
-    /// A send to `dest` that has been offered and has no answer.
-    pub(crate) fn is_offered_to(&self, dest: Rank) -> bool {
-        self.state == State::Pending(Offer::Unanswered) && self.peer == Some(dest)
     }
 
     /// How it ended; `None`: it has not finished.
     pub fn outcome(&self) -> Option<Outcome> {
-        let State::Done { cancelled } = self.state else {
-            return None;
-        };
-        Some(Outcome {
-            source: self.peer.unwrap_or(0),
-            tag: self.tag.unwrap_or(0),
-            bytes: self.wanted() as usize,
-            truncated: self.length as usize > self.span.len(),
-            cancelled,
-        })
-    }
-
-    /// What a receive asks for.
-    pub fn pattern(&self) -> Pattern {
-        Pattern {
-            source: self.peer,
-            tag: self.tag,
-            context: self.context,
+        match self {
+            Request::Send(send) => send.outcome(),
+            Request::Receive(receive) => receive.outcome(),
         }
-    }
-
-    /// Notes which message a receive has matched.
-    pub fn match_with(&mut self, envelope: &Envelope, length: u32) {
-        self.peer = Some(envelope.source);
-        self.tag = Some(envelope.tag);
-        self.length = length;
-    }
-
-    /// Bytes of the matched message that the program's buffer takes.
-    pub fn wanted(&self) -> u32 {
-        self.length
-            .min(u32::try_from(self.span.len()).unwrap_or(u32::MAX))
     }
 }
 
@@ -334,7 +449,10 @@ impl RequestPool {
     }
 
     /// Bytes of the program's heap that a slot takes.
-    pub const SLOT_BYTES: usize = size_of::<Entry>();
+    pub const SLOT_BYTES: usize = {
+        assert!(size_of::<Entry>() <= 96);
+        size_of::<Entry>()
+    };
 
     /// Live requests.
     pub fn live(&self) -> u32 {
@@ -464,11 +582,19 @@ impl RequestPool {
         }
     }
 
-    /// The request that `id` names, to change it; `None` when it names none (any more).
-    pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
+    /// The send that `id` names; `None` when it names none (any more).
+    pub fn get_send(&self, id: RequestId) -> Option<&Send> {
+        match self.get(id) {
+            Some(Request::Send(send)) => Some(send),
+            _ => None,
+        }
+    }
+
+    /// The receive that `id` names, to change it; `None` when it names none (any more).
+    pub fn get_receive_mut(&mut self, id: RequestId) -> Option<&mut Receive> {
         let entry = self.entry_mut(id.slot())?;
         match &mut entry.body {
-            Body::Request(request) if id.is(entry.generation) => Some(request),
+            Body::Request(Request::Receive(receive)) if id.is(entry.generation) => Some(receive),
             _ => None,
         }
     }
@@ -487,9 +613,9 @@ impl RequestPool {
     /// Nobody will ask how the request ended that `id` names: frees it, now or when it has finished. One that
     /// is not there any more is left at that.
     pub fn forget(&mut self, id: RequestId) {
-        match self.get(id).map(|request| request.state) {
-            Some(State::Done { .. }) => self.free_request(id.slot()),
-            Some(_) => self.give_up(id.slot()),
+        match self.get(id).map(Request::outcome) {
+            Some(Some(_)) => self.free_request(id.slot()),
+            Some(None) => self.give_up(id.slot()),
             None => {}
         }
     }
@@ -505,54 +631,103 @@ impl RequestPool {
         self.live -= 1;
     }
 
-    /// The request in `slot` has finished; frees it if nobody will ask how it ended. Returns the light
-    /// send that it was.
+    /// The send in `slot` has finished; frees it if nobody will ask how it ended. Returns the light send that
+    /// it was.
     #[inline]
-    pub(crate) fn finish(&mut self, slot: Slot, cancelled: bool) -> Option<LightId> {
-        let entry = self.entry_mut(slot).expect("a live slot");
-        let Body::Request(request) = &mut entry.body else {
-            unreachable!("a queue names a slot that holds no request")
+    pub(crate) fn finish_send(&mut self, slot: Slot, cancelled: bool) -> Option<LightId> {
+        let send = self.send_mut(slot);
+        send.state = SendState::Done { cancelled };
+        let light = match send.data {
+            Data::Light(light) => Some(light),
+            Data::User(_) => None,
         };
-        request.state = State::Done { cancelled };
-        let light = request.light.take();
-        if entry.forgotten {
-            self.forgotten -= 1;
-            self.free_request(slot);
-        }
+        self.free_if_forgotten(slot);
         light
     }
 
-    /// The request in `slot`, to change it, and its name.
-    pub(crate) fn named_mut(&mut self, slot: Slot) -> (RequestId, &mut Request) {
-        match self.entry_mut(slot) {
-            Some(Entry {
-                body: Body::Request(request),
-                generation,
-                ..
-            }) => (RequestId::new(slot, *generation), request),
-            _ => unreachable!("a queue names a slot that holds no request"),
+    /// The receive in `slot` has finished, with this message; frees it if nobody will ask how it ended.
+    #[inline]
+    pub(crate) fn finish_receive(&mut self, slot: Slot, matched: Matched) {
+        self.receive_mut(slot).state = ReceiveState::Done(matched);
+        self.free_if_forgotten(slot);
+    }
+
+    /// The posted receive in `slot` is cancelled; frees it if nobody will ask how it ended.
+    pub(crate) fn cancel_receive(&mut self, slot: Slot) {
+        let pattern = self.posted(slot).pattern;
+        self.receive_mut(slot).state = ReceiveState::Cancelled(pattern);
+        self.free_if_forgotten(slot);
+    }
+
+    #[inline]
+    fn free_if_forgotten(&mut self, slot: Slot) {
+        if self.entry(slot).is_some_and(|entry| entry.forgotten) {
+            self.forgotten -= 1;
+            self.free_request(slot);
         }
     }
 
-    /// The request in `slot`, which one of the device's own queues names.
-    pub(crate) fn at(&self, slot: Slot) -> &Request {
-        match self.entry(slot) {
-            Some(Entry {
-                body: Body::Request(request),
-                ..
-            }) => request,
-            _ => unreachable!("a queue names a slot that holds no request"),
+    /// The send in `slot`, which one of the device's own queues names.
+    pub(crate) fn send(&self, slot: Slot) -> &Send {
+        match self.entry(slot).map(|entry| &entry.body) {
+            Some(Body::Request(Request::Send(send))) => send,
+            _ => unreachable!("a queue of sends names a slot that holds none"),
         }
     }
 
-    /// As [`RequestPool::at`], to change it.
-    pub(crate) fn at_mut(&mut self, slot: Slot) -> &mut Request {
-        match self.entry_mut(slot) {
-            Some(Entry {
-                body: Body::Request(request),
-                ..
-            }) => request,
-            _ => unreachable!("a queue names a slot that holds no request"),
+    /// As [`RequestPool::send`], to change it.
+    pub(crate) fn send_mut(&mut self, slot: Slot) -> &mut Send {
+        match self.entry_mut(slot).map(|entry| &mut entry.body) {
+            Some(Body::Request(Request::Send(send))) => send,
+            _ => unreachable!("a queue of sends names a slot that holds none"),
+        }
+    }
+
+    /// The send in `slot`, which is in a pending send queue.
+    pub(crate) fn pending(&self, slot: Slot) -> &PendingSend {
+        match &self.send(slot).state {
+            SendState::Pending(send) => send,
+            _ => unreachable!("a pending send queue names a send that is not pending"),
+        }
+    }
+
+    /// As [`RequestPool::pending`], to change it.
+    pub(crate) fn pending_mut(&mut self, slot: Slot) -> &mut PendingSend {
+        match &mut self.send_mut(slot).state {
+            SendState::Pending(send) => send,
+            _ => unreachable!("a pending send queue names a send that is not pending"),
+        }
+    }
+
+    /// The receive in `slot`, which one of the device's own queues names.
+    pub(crate) fn receive(&self, slot: Slot) -> &Receive {
+        match self.entry(slot).map(|entry| &entry.body) {
+            Some(Body::Request(Request::Receive(receive))) => receive,
+            _ => unreachable!("a queue of receives names a slot that holds none"),
+        }
+    }
+
+    /// As [`RequestPool::receive`], to change it.
+    pub(crate) fn receive_mut(&mut self, slot: Slot) -> &mut Receive {
+        match self.entry_mut(slot).map(|entry| &mut entry.body) {
+            Some(Body::Request(Request::Receive(receive))) => receive,
+            _ => unreachable!("a queue of receives names a slot that holds none"),
+        }
+    }
+
+    /// The receive in `slot`, which is in the posted receive queue.
+    pub(crate) fn posted(&self, slot: Slot) -> &Posted {
+        match &self.receive(slot).state {
+            ReceiveState::Posted(posted) => posted,
+            _ => unreachable!("the posted receive queue names a receive that is not posted"),
+        }
+    }
+
+    /// As [`RequestPool::posted`], to change it.
+    pub(crate) fn posted_mut(&mut self, slot: Slot) -> &mut Posted {
+        match &mut self.receive_mut(slot).state {
+            ReceiveState::Posted(posted) => posted,
+            _ => unreachable!("the posted receive queue names a receive that is not posted"),
         }
     }
 }
@@ -565,34 +740,41 @@ impl RequestPool {
     pub(crate) fn hash<H: Hasher>(&self, lights: &Lights, state: &mut H) {
         let entries = self.chunks.iter().flat_map(|chunk| chunk.iter());
         // Sends that are in no queue stand anywhere.
-        let mut sends: Vec<&Request> = Vec::new();
+        let mut sends: Vec<&Send> = Vec::new();
         for (entry, index) in entries.zip(0u32..) {
-            let Body::Request(request) = &entry.body else {
-                continue;
-            };
-            let is_queued = match request.state {
-                State::Done { .. } | State::Light | State::Pending(_) => continue,
-                State::Held | State::Sending(_) | State::Streaming => {
-                    sends.push(request);
+            let receive = match &entry.body {
+                Body::Free { .. } => continue,
+                Body::Request(Request::Send(send)) => {
+                    if let SendState::Held(_) | SendState::Sending(_) | SendState::Streaming =
+                        send.state
+                    {
+                        sends.push(send);
+                    }
                     continue;
                 }
-                State::Posted | State::Owing { .. } => true,
-                State::Landing(_) | State::Bound => false,
+                Body::Request(Request::Receive(receive)) => receive,
             };
-            (index, entry.generation, entry.forgotten).hash(state);
-            request.hash(lights, state);
+            let is_queued = match receive.state {
+                ReceiveState::Done(_) | ReceiveState::Cancelled(_) => continue,
+                ReceiveState::Posted(_) | ReceiveState::Matched(_, Coming::CtsDue { .. }) => true,
+                ReceiveState::Matched(_, Coming::Landing(_) | Coming::Bound) => false,
+            };
+            (index, entry.generation, entry.forgotten, receive).hash(state);
             if is_queued {
                 (entry.next, entry.prev).hash(state);
             }
         }
-        let data = |request: &Request| request.light.map(|light| lights.bytes(light));
-        sends.sort_by_key(|request| (request.span.address(), data(request)));
-        for request in sends {
-            request.hash(lights, state);
+        let key = |send: &Send| match send.data {
+            Data::User(span) => (span.address(), None),
+            Data::Light(light) => (0, Some(lights.bytes(light))),
+        };
+        sends.sort_by_key(|send| key(send));
+        for send in sends {
+            send.hash(lights, state);
         }
     }
 
-    /// Hashes the requests of a queue from `first` on.
+    /// Hashes the sends of a queue from `first` on.
     pub(crate) fn hash_queue<H: Hasher>(
         &self,
         first: Option<Slot>,
@@ -601,7 +783,7 @@ impl RequestPool {
     ) {
         let mut next = first;
         while let Some(slot) = next {
-            self.at(slot).hash(lights, state);
+            self.send(slot).hash(lights, state);
             next = self.next_in::<QUEUE>(slot);
         }
         None::<Slot>.hash(state);

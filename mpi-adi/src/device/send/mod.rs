@@ -10,15 +10,16 @@ use net_torus::coord::Coord;
 
 use crate::device::adi::Adi;
 use crate::device::config::{NoMemory, STEP_PACKETS, TURN_PACKETS};
-use crate::device::envelope::{Context, Pattern, Rank, Tag};
+use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::memory::{Span, UserMemory};
 use crate::device::names::Slot;
 use crate::device::protocol::{Reply, Rules, Step, on_answer};
 use crate::device::request::{
-    Asked, Full, KEPT_SLOTS, Mode, Offer, QUEUE, Request, RequestId, RequestPool, State, Withdrawal,
+    Asked, Data, Full, KEPT_SLOTS, Mode, Offer, PendingSend, QUEUE, Request, RequestId,
+    RequestPool, Send, SendState, Withdrawal,
 };
 use crate::device::send::light::{LIGHT_BYTES, LightId, Stage};
-use crate::device::send::pending::{Answered, Next};
+use crate::device::send::pending::{Answered, Next, Standing};
 use crate::device::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts};
 
 /// Where a message goes and under which name.
@@ -35,12 +36,17 @@ pub struct SendTo {
 }
 
 impl SendTo {
-    /// Peer, tag and context, as a request holds them: for a send the peer is the destination.
-    pub(crate) fn pattern(&self) -> Pattern {
-        Pattern {
-            source: Some(self.dest),
-            tag: Some(self.tag),
+    /// The send of the `length` bytes in `span`.
+    #[inline]
+    pub(crate) fn send(&self, span: Span, length: u32, state: SendState) -> Send {
+        Send {
+            dest: self.dest,
+            tag: self.tag,
             context: self.context,
+            mode: self.mode,
+            length,
+            data: Data::User(span),
+            state,
         }
     }
 }
@@ -81,8 +87,7 @@ impl<R: Rules> Adi<R> {
         let none = NoMemory::Requests {
             live: self.requests.named(),
         };
-        let mut request = Request::new(State::Pending(Offer::Unsent), to.pattern(), span);
-        (request.mode, request.length) = (to.mode, length);
+        let send = to.send(span, length, SendState::Light);
         let rules = self.rules();
         let can_be_light = rules.light() && to.mode == Mode::Standard && span.len() <= LIGHT_BYTES;
         if can_be_light
@@ -90,8 +95,8 @@ impl<R: Rules> Adi<R> {
             && !self.pending.has(to.dest)
             && self.set_aside(keep).is_ok()
         {
-            request.state = State::Light;
-            let id = self.requests.insert(request).map_err(|_| none)?;
+            let send = Request::Send(send);
+            let id = self.requests.insert(send).map_err(|_| none)?;
             self.lights
                 .start(to.dest, to.tag, to.context, id.slot(), span);
             self.stats.messages_sent += 1;
@@ -100,7 +105,7 @@ impl<R: Rules> Adi<R> {
         self.enter_lights(to.dest);
         let id = self
             .pending
-            .push(&mut self.requests, to.dest, request, keep, rules)
+            .push(&mut self.requests, to.dest, send, keep, rules)
             .map_err(|_| none)?;
         self.stats.messages_sent += 1;
         Ok(id)
@@ -132,7 +137,8 @@ impl<R: Rules> Adi<R> {
         for light in self.lights.to(dest) {
             let slot = match self.lights.at(light).stage {
                 Stage::Unsent { slot, .. } => {
-                    self.requests.at_mut(slot).state = State::Pending(Offer::Unsent);
+                    let unsent = PendingSend::new(Offer::Unsent);
+                    self.requests.send_mut(slot).state = SendState::Pending(unsent);
                     self.lights.free(light);
                     slot
                 }
@@ -151,19 +157,16 @@ impl<R: Rules> Adi<R> {
     /// The request of a light send that has left, which the program has been told is complete.
     fn insert_offered(&mut self, light: LightId) -> Slot {
         let from = self.lights.at(light);
-        let pattern = Pattern {
-            source: Some(from.dest),
-            tag: Some(from.tag),
+        let send = Request::Send(Send {
+            dest: from.dest,
+            tag: from.tag,
             context: from.context,
-        };
-        let offered = State::Pending(Offer::Unanswered);
-        let request = Request {
+            mode: Mode::Standard,
             length: from.length.into(),
-            in_order: true,
-            light: Some(light),
-            ..Request::new(offered, pattern, Span::EMPTY)
-        };
-        let id = self.requests.insert(request).expect("set aside for it");
+            data: Data::Light(light),
+            state: SendState::Pending(PendingSend::new(Offer::Unanswered)),
+        });
+        let id = self.requests.insert(send).expect("set aside for it");
         self.requests.forget(id);
         id.slot()
     }
@@ -295,38 +298,50 @@ impl<R: Rules> Adi<R> {
             return true;
         }
         let rules = self.rules();
-        let (dest, slot, standing) = match self.pending.next(&mut self.requests, rules) {
+        match self.pending.next(&mut self.requests, rules) {
             None => return false,
-            Some((dest, Next::Offer(slot, standing))) => (dest, slot, standing),
-            Some((dest, Next::Done { more })) => {
-                self.send_done(
-                    port,
-                    dest,
-                    Done {
-                        age: self.peers.ages(dest).to,
-                        more,
-                    },
-                );
-                return true;
+            Some((dest, Next::Offer(slot, standing))) => {
+                self.offer(port, memory, dest, slot, standing);
             }
+            Some((dest, Next::Done { more })) => {
+                let age = self.peers.ages(dest).to;
+                self.send_done(port, dest, Done { age, more });
+            }
+        }
+        true
+    }
+
+    /// Offers the pending send in `slot` to `dest`, with its data if that is to go along or to follow.
+    fn offer<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+        dest: Rank,
+        slot: Slot,
+        standing: Standing,
+    ) {
+        let id = self.requests.id(slot);
+        let eager_limit = self.eager_limit;
+        let send = self.requests.send_mut(slot);
+        let SendState::Pending(pending) = &mut send.state else {
+            unreachable!("what is offered is pending")
         };
-        let (id, request) = self.requests.named_mut(slot);
-        let (span, length) = (request.span, request.length as usize);
-        let is_standard = request.mode == Mode::Standard;
+        let length = send.length as usize;
+        let is_standard = send.mode == Mode::Standard;
         // A posted receive that takes no other source's messages is sure to take what it has asked for; and
         // two trips have been spent already.
-        let limit = match request.asked {
-            Some(Asked { exact: true, .. }) => 2 * self.eager_limit,
-            _ if standing.eager && is_standard => self.eager_limit,
+        let limit = match pending.asked {
+            Some(Asked { exact: true, .. }) => 2 * eager_limit,
+            _ if standing.eager && is_standard => eager_limit,
             _ => 0,
         };
         let eager = length > INLINE_BYTES && length <= limit;
-        request.eager = eager;
-        let light = request.light;
+        pending.eager = eager;
+        let data = send.data;
         let rts = Rts {
-            context: request.context,
-            tag: request.tag.unwrap_or(0),
-            length: request.length,
+            context: send.context,
+            tag: send.tag,
+            length: send.length,
             request: id.0,
             age: self.peers.ages(dest).to,
             synchronous: !is_standard,
@@ -335,26 +350,23 @@ impl<R: Rules> Adi<R> {
             in_order: standing.in_order,
             more: standing.more,
             follows: standing.follows,
-            patient: light.is_some(),
+            patient: matches!(data, Data::Light(_)),
             asked: standing.asked,
         };
-        let data = if rts.inline { length } else { 0 };
-        self.send_rts(port, dest, &rts, data, |adi, out| {
-            adi.read(memory, light, span, 0, out)
+        let bytes = if rts.inline { length } else { 0 };
+        self.send_rts(port, dest, &rts, bytes, |adi, out| {
+            adi.read(memory, data, 0, out)
         });
         if eager {
-            self.stream = Some(Stream {
-                slot,
-                transfer: Transfer {
-                    target: id.0,
-                    offset: 0,
-                    end: length as u32,
-                    in_order: true,
-                },
-            });
+            let transfer = Transfer {
+                target: id.0,
+                offset: 0,
+                end: length as u32,
+                in_order: true,
+            };
+            self.stream = Some(Stream { slot, transfer });
             self.stats.eager_sent += 1;
         }
-        true
     }
 
     /// The next light send leaves, and its request is complete.
@@ -388,7 +400,7 @@ impl<R: Rules> Adi<R> {
         self.send_rts(port, light.dest, &rts, bytes, |adi, out| {
             out.copy_from_slice(adi.lights.bytes(id))
         });
-        self.finish(slot, false);
+        self.finish_send(slot, false);
     }
 
     /// Sends an RTS with so many bytes of data, which `read` writes; and with it an answer that is late.
@@ -423,18 +435,13 @@ impl<R: Rules> Adi<R> {
         });
     }
 
-    /// Reads a message's data: out of the light send that it was, or of the program's buffer.
-    fn read<M: UserMemory + ?Sized>(
-        &self,
-        memory: &M,
-        light: Option<LightId>,
-        span: Span,
-        offset: usize,
-        out: &mut [u8],
-    ) {
-        match light {
-            Some(light) => out.copy_from_slice(&self.lights.bytes(light)[offset..][..out.len()]),
-            None => memory.read(span, offset, out),
+    /// Reads a message's data.
+    fn read<M: UserMemory + ?Sized>(&self, memory: &M, data: Data, offset: usize, out: &mut [u8]) {
+        match data {
+            Data::Light(light) => {
+                out.copy_from_slice(&self.lights.bytes(light)[offset..][..out.len()]);
+            }
+            Data::User(span) => memory.read(span, offset, out),
         }
     }
 
@@ -444,52 +451,49 @@ impl<R: Rules> Adi<R> {
         let Some(Stream { slot, mut transfer }) = self.stream else {
             return 0;
         };
-        let request = self.requests.at(slot);
-        let (span, dest, state) = (request.span, request.peer, request.state);
-        let dest = self.coord(dest.expect("a send has a destination"));
+        let &Send {
+            dest, data, state, ..
+        } = self.requests.send(slot);
         let sent = transfer.push(
             port,
             self.here,
-            dest,
+            self.coord(dest),
             wire::EAGER,
             TURN_PACKETS,
-            |offset, out| memory.read(span, offset as usize, out),
+            |offset, out| self.read(memory, data, offset as usize, out),
         );
         self.stream = (!transfer.is_out()).then_some(Stream { slot, transfer });
-        if transfer.is_out() && state == State::Streaming {
-            self.finish(slot, false);
+        if transfer.is_out() && state == SendState::Streaming {
+            self.finish_send(slot, false);
         }
         sent
     }
 
     /// The program cancels the send in `slot`: true when that ends it at once.
     pub(crate) fn withdraw(&mut self, slot: Slot) -> bool {
-        if self.requests.at(slot).state == State::Light
-            && let Some(dest) = self.requests.at(slot).peer
-        {
+        let &Send { dest, state, .. } = self.requests.send(slot);
+        if state == SendState::Light {
             self.enter_lights(dest);
         }
-        let request = self.requests.at_mut(slot);
-        match (request.state, request.withdrawal) {
-            (State::Pending(Offer::Unanswered), _) => request.withdrawal = Withdrawal::Wanted,
-            (State::Pending(offer), _) => {
-                let dest = request.peer.expect("a send has a destination");
+        match &mut self.requests.send_mut(slot).state {
+            SendState::Pending(pending) if pending.offer == Offer::Unanswered => {
+                pending.cancelled = true;
+            }
+            SendState::Pending(pending) => {
                 // A notice asks for what has been refused.
-                let is_known = offer == Offer::Refused || request.asked.is_some();
+                let is_known = pending.offer == Offer::Refused || pending.asked.is_some();
                 let rules = self.rules();
                 self.pending.withdraw(&mut self.requests, dest, slot, rules);
                 if !is_known {
-                    self.finish(slot, true);
+                    self.finish_send(slot, true);
                     return true;
                 }
                 // A probe there may have seen it, and must not see it any more.
-                let request = self.requests.at_mut(slot);
-                request.state = State::Held;
-                request.withdrawal = Withdrawal::Refused;
+                self.requests.send_mut(slot).state = SendState::Held(Withdrawal::Refused);
                 self.cancels.push(&mut self.requests, slot);
             }
-            (State::Held, Withdrawal::None | Withdrawal::Wanted) => {
-                request.withdrawal = Withdrawal::Unasked;
+            SendState::Held(withdrawal @ Withdrawal::None) => {
+                *withdrawal = Withdrawal::Unasked;
                 self.cancels.push(&mut self.requests, slot);
             }
             _ => {}
@@ -503,10 +507,10 @@ impl<R: Rules> Adi<R> {
             return false;
         };
         self.cancels.remove(&mut self.requests, slot);
-        let request = self.requests.at_mut(slot);
-        let refused = request.withdrawal == Withdrawal::Refused;
-        request.withdrawal = Withdrawal::Asked;
-        let dest = request.peer.expect("a send has a destination");
+        let send = self.requests.send_mut(slot);
+        let refused = send.state == SendState::Held(Withdrawal::Refused);
+        send.state = SendState::Held(Withdrawal::Asked);
+        let dest = send.dest;
         let [a, b, c, d] = self.requests.id(slot).0.to_le_bytes();
         let (bytes, header) = (wire::CANCEL_BYTES, self.header(wire::CANCEL));
         self.send_now(port, Class::Normal, dest, header, bytes, |out| {
@@ -520,11 +524,10 @@ impl<R: Rules> Adi<R> {
         arrival: &Arrival<'_>,
     ) -> Result<(), Malformed> {
         let (_, slot, _) = self.answered(arrival)?;
-        let request = self.requests.at(slot);
-        if (request.state, request.withdrawal) != (State::Held, Withdrawal::Asked) {
+        if self.requests.send(slot).state != SendState::Held(Withdrawal::Asked) {
             return Err(Malformed);
         }
-        self.finish(slot, true);
+        self.finish_send(slot, true);
         Ok(())
     }
 
@@ -544,28 +547,25 @@ impl<R: Rules> Adi<R> {
         let Some(slot) = self.transfers.head() else {
             return 0;
         };
-        let request = self.requests.at(slot);
-        let (State::Sending(mut transfer), span, light, Some(dest)) =
-            (request.state, request.span, request.light, request.peer)
-        else {
-            unreachable!("the list of transfers holds sends under way")
+        let &Send {
+            dest, data, state, ..
+        } = self.requests.send(slot);
+        let SendState::Sending(mut transfer) = state else {
+            unreachable!("the list of transfers names a send whose data does not leave")
         };
-        let dest = self.coord(dest);
         let sent = transfer.push(
             port,
             self.here,
-            dest,
+            self.coord(dest),
             wire::DATA,
             TURN_PACKETS,
-            |offset, out| {
-                self.read(memory, light, span, offset as usize, out);
-            },
+            |offset, out| self.read(memory, data, offset as usize, out),
         );
         if transfer.is_out() {
             self.transfers.remove(&mut self.requests, slot);
-            self.finish(slot, false);
+            self.finish_send(slot, false);
         } else {
-            self.requests.at_mut(slot).state = State::Sending(transfer);
+            self.requests.send_mut(slot).state = SendState::Sending(transfer);
             if sent > 0 {
                 self.transfers.rotate(&mut self.requests);
             }
@@ -590,10 +590,9 @@ impl<R: Rules> Adi<R> {
             };
             return Some(slot);
         }
-        let request = self.requests.get(id)?;
-        let ours =
-            matches!(request.state, State::Pending(_) | State::Held) && request.peer == Some(dest);
-        ours.then_some(id.slot())
+        let send = self.requests.get_send(id)?;
+        let waits = matches!(send.state, SendState::Pending(_) | SendState::Held(_));
+        (waits && send.dest == dest).then_some(id.slot())
     }
 
     /// A light send to `dest` that has left and has no other answer has been taken, with the `before` ones
@@ -609,21 +608,40 @@ impl<R: Rules> Adi<R> {
         taken
     }
 
-    /// The protocol's step for the pending send in `slot`; malformed when no such answer was due.
-    fn step(&self, slot: Slot, reply: Reply) -> Result<Step, Malformed> {
-        let step = match (self.requests.at(slot).state, reply) {
-            (State::Pending(offer), reply) => on_answer(offer, reply),
-            (State::Held, Reply::Cts) => Some(Step::Send),
-            _ => None,
-        };
-        step.ok_or(Malformed)
-    }
-
     pub(in crate::device) fn take_reply(
         &mut self,
         arrival: &Arrival<'_>,
         reply: Reply,
     ) -> Result<(), Malformed> {
+        if self.take_reply_to_light(arrival, reply) {
+            return Ok(());
+        }
+        let (dest, slot, fields) = self.answered(arrival)?;
+        if reply == Reply::Cts {
+            self.stats.cts_received += 1;
+        }
+        self.take_those_before(dest, slot, fields.before)?;
+        match self.requests.send(slot).state {
+            SendState::Pending(pending) => {
+                let step = on_answer(pending.offer, reply).ok_or(Malformed)?;
+                self.leave_queue(dest, slot, step, &fields);
+                self.do_step(slot, pending, step, &fields);
+            }
+            SendState::Held(withdrawal) if reply == Reply::Cts => {
+                if let Withdrawal::Unasked | Withdrawal::Refused = withdrawal {
+                    // A receive has matched it before its receiver could be asked.
+                    self.cancels.remove(&mut self.requests, slot);
+                }
+                self.begin_transfer(slot, &fields);
+            }
+            _ => return Err(Malformed),
+        }
+        Ok(())
+    }
+
+    /// An answer to a message that is light: true when that is all. Otherwise those to its destination have
+    /// entered the pending send queue, where the answer finds it.
+    fn take_reply_to_light(&mut self, arrival: &Arrival<'_>, reply: Reply) -> bool {
         if let Some(dest) = self.shape.rank(arrival.source)
             && let Some(fields) = Fields::parse(arrival.bytes)
             && let Some(light) = self.lights.find(RequestId(fields.request), dest)
@@ -631,70 +649,68 @@ impl<R: Rules> Adi<R> {
         {
             let taken = reply == Reply::Cts && fields.complete;
             if taken && self.light_taken(dest, fields.request, fields.before) {
-                return Ok(());
+                return true;
             }
             self.enter_lights(dest);
         }
-        let (dest, slot, fields) = self.answered(arrival)?;
-        if reply == Reply::Cts {
-            self.stats.cts_received += 1;
-        }
-        if fields.before > 0 {
-            let is_offered = self.requests.at(slot).is_offered_to(dest);
-            let before = self.requests.prev_in::<QUEUE>(slot);
-            let before = before.filter(|_| is_offered).ok_or(Malformed)?;
-            if !self.all_taken(dest, before, fields.before.into()) {
-                return Err(Malformed);
-            }
-        }
-        let step = self.step(slot, reply)?;
-        if matches!(self.requests.at(slot).state, State::Pending(_)) {
-            let answered = match step {
-                Step::Send | Step::Hold => Answered::Taken,
-                Step::Stay if fields.stale => Answered::Stale,
-                Step::Stay => Answered::Refused,
-            };
-            let rules = self.rules();
-            self.pending.answered(
-                &mut self.requests,
-                dest,
-                slot,
-                answered,
-                fields.scarce,
-                rules,
-            );
-        }
-        let streams = self.stream.is_some_and(|stream| stream.slot == slot);
-        let withdrawal = self.requests.at(slot).withdrawal;
-        if matches!(withdrawal, Withdrawal::Unasked | Withdrawal::Refused) {
-            // A receive has matched it before its receiver could be asked.
-            self.cancels.remove(&mut self.requests, slot);
-            self.requests.at_mut(slot).withdrawal = Withdrawal::Asked;
-        }
-        if step == Step::Send && fields.stream && self.requests.at(slot).eager {
-            match streams {
-                true => self.requests.at_mut(slot).state = State::Streaming,
-                false => self.finish(slot, false),
-            }
+        false
+    }
+
+    /// The answer to the send in `slot` says that `count` offers directly before it have been taken.
+    fn take_those_before(&mut self, dest: Rank, slot: Slot, count: u8) -> Result<(), Malformed> {
+        if count == 0 {
             return Ok(());
+        }
+        let is_offered = self.requests.send(slot).is_offered_to(dest);
+        let before = self.requests.prev_in::<QUEUE>(slot);
+        let before = before.filter(|_| is_offered).ok_or(Malformed)?;
+        match self.all_taken(dest, before, count.into()) {
+            true => Ok(()),
+            false => Err(Malformed),
+        }
+    }
+
+    /// The pending send in `slot` has its answer: it leaves the queue, or takes its place there.
+    fn leave_queue(&mut self, dest: Rank, slot: Slot, step: Step, fields: &Fields) {
+        let answered = match step {
+            Step::Send | Step::Hold => Answered::Taken,
+            Step::Stay if fields.stale => Answered::Stale,
+            Step::Stay => Answered::Refused,
+        };
+        let rules = self.rules();
+        self.pending.answered(
+            &mut self.requests,
+            dest,
+            slot,
+            answered,
+            fields.scarce,
+            rules,
+        );
+    }
+
+    /// Does what the protocol says for a send that was pending, and whose data may be leaving already.
+    fn do_step(&mut self, slot: Slot, pending: PendingSend, step: Step, fields: &Fields) {
+        let streams = self.stream.is_some_and(|stream| stream.slot == slot);
+        if step == Step::Send && fields.stream && pending.eager {
+            match streams {
+                true => self.requests.send_mut(slot).state = SendState::Streaming,
+                false => self.finish_send(slot, false),
+            }
+            return;
         }
         if streams {
             // The receiver had no place for it.
             self.stream = None;
         }
         match step {
-            Step::Send => {
-                // It is not taken back any more; and when it has finished, nobody may be asking for it.
-                self.begin_transfer(slot, &fields);
-                return Ok(());
-            }
-            Step::Hold => self.requests.at_mut(slot).state = State::Held,
+            // It is not taken back any more.
+            Step::Send => return self.begin_transfer(slot, fields),
+            Step::Hold => self.requests.send_mut(slot).state = SendState::Held(Withdrawal::None),
             Step::Stay => {}
         }
-        if self.requests.at(slot).withdrawal == Withdrawal::Wanted {
+        if pending.cancelled {
             self.withdraw(slot);
         }
-        Ok(())
     }
 
     /// The `total` offers to `dest` that end with that in the slot `last` have been taken, data and all. False
@@ -708,7 +724,7 @@ impl<R: Rules> Adi<R> {
             ..
         } = self;
         let finish = |requests: &mut RequestPool, slot| {
-            if let Some(light) = requests.finish(slot, false) {
+            if let Some(light) = requests.finish_send(slot, false) {
                 lights.free(light);
             }
         };
@@ -732,7 +748,7 @@ impl<R: Rules> Adi<R> {
             return Ok(());
         }
         let slot = self.named_by(dest, request);
-        let slot = slot.filter(|&slot| self.requests.at(slot).is_offered_to(dest));
+        let slot = slot.filter(|&slot| self.requests.send(slot).is_offered_to(dest));
         match self.all_taken(dest, slot.ok_or(Malformed)?, count.into()) {
             true => Ok(()),
             false => Err(Malformed),
@@ -740,19 +756,18 @@ impl<R: Rules> Adi<R> {
     }
 
     fn begin_transfer(&mut self, slot: Slot, fields: &Fields) {
-        let length = self.requests.at(slot).length;
+        let send = self.requests.send_mut(slot);
         if fields.complete || fields.wanted == 0 {
-            self.finish(slot, false);
+            self.finish_send(slot, false);
         } else {
             // A receiver cannot want more than there is; if one does, it gets what there is.
-            let end = fields.wanted.min(length);
-            let transfer = Transfer {
+            let end = fields.wanted.min(send.length);
+            send.state = SendState::Sending(Transfer {
                 target: fields.target,
                 offset: 0,
                 end,
                 in_order: false,
-            };
-            self.requests.at_mut(slot).state = State::Sending(transfer);
+            });
             self.transfers.push(&mut self.requests, slot);
         }
     }

@@ -29,7 +29,8 @@ use crate::device::list::{Links, List};
 use crate::device::names::{DestinationId, Horizon, Serial, Slot};
 use crate::device::protocol::{Rules, may_offer};
 use crate::device::request::{
-    Asked, CHAIN, Full, OFFERS, Offer, QUEUE, Request, RequestId, RequestPool, State,
+    Asked, CHAIN, Full, OFFERS, Offer, PendingSend, QUEUE, Request, RequestId, RequestPool, Send,
+    SendState,
 };
 use crate::device::send::light::Lights;
 use crate::device::wire::{Entry, ROOM_FOR_ALL, ResendAll};
@@ -120,7 +121,7 @@ impl Destination {
     fn asks(&self, requests: &RequestPool) -> bool {
         let mut next = self.queue.head();
         while let Some(slot) = next {
-            if requests.at(slot).asked.is_some() {
+            if requests.pending(slot).asked.is_some() {
                 return true;
             }
             next = requests.next_in::<QUEUE>(slot);
@@ -343,8 +344,13 @@ impl Pending {
 }
 
 fn key(requests: &RequestPool, dest: Rank, slot: Slot) -> Key {
-    let request = requests.at(slot);
-    (dest, request.context, request.tag.unwrap_or(0))
+    let send = requests.send(slot);
+    (dest, send.context, send.tag)
+}
+
+/// The pending message in `slot` is of this context, and no notice asks for it.
+fn is_unasked(requests: &RequestPool, slot: Slot, context: Context) -> bool {
+    requests.send(slot).context == context && requests.pending(slot).asked.is_none()
 }
 
 impl Pending {
@@ -416,14 +422,14 @@ impl Pending {
         self.steps
     }
 
-    /// Appends an unsent message to the queue of `dest`, out of the heap: the only call here that allocates.
+    /// Appends a message, which becomes unsent, to the queue of `dest`, out of the heap: the only call here that allocates.
     /// So many slots besides, and room for as many messages, are kept for others; when there is not so
     /// much, nothing has changed.
     pub fn push(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
-        mut request: Request,
+        mut send: Send,
         keep: u32,
         rules: impl Rules,
     ) -> Result<RequestId, Full> {
@@ -433,8 +439,13 @@ impl Pending {
         requests.grow(1 + keep)?;
         self.reserve(1 + keep as usize)?;
         let at = self.queue_of(dest);
-        request.serial = self.destinations[at].serial;
-        let id = requests.insert(request).expect("there is a free slot");
+        send.state = SendState::Pending(PendingSend {
+            serial: self.destinations[at].serial,
+            ..PendingSend::new(Offer::Unsent)
+        });
+        let id = requests
+            .insert(Request::Send(send))
+            .expect("there is a free slot");
         self.append(requests, at, id.slot());
         self.list_if_ready(at, rules);
         Ok(id)
@@ -452,9 +463,11 @@ impl Pending {
         let at = self.queue_of(dest);
         let destination = &mut self.destinations[at];
         let fresh = destination.fresh;
-        requests.at_mut(slot).serial = destination.serial;
+        let send = requests.pending_mut(slot);
+        send.serial = destination.serial;
+        let is_offered = send.offer == Offer::Unanswered;
         self.append(requests, at, slot);
-        if requests.at(slot).state == State::Pending(Offer::Unanswered) {
+        if is_offered {
             let destination = &mut self.destinations[at];
             destination.unanswered += 1;
             destination.fresh = fresh;
@@ -532,7 +545,7 @@ impl Pending {
         if answered == Answered::Stale && destination.notice == Notice::Closed {
             destination.notice = Notice::Expected;
         }
-        let asked = requests.at(slot).asked;
+        let asked = requests.pending(slot).asked;
         let told = asked.is_none_or(|asked| asked.told);
         match answered {
             Answered::Taken => self.take_out(requests, at, slot),
@@ -563,7 +576,7 @@ impl Pending {
         let (mut first, mut before) = (last, Some(last));
         for _ in 0..total {
             let Some(slot) =
-                before.filter(|&slot| requests.at(slot).state == State::Pending(Offer::Unanswered))
+                before.filter(|&slot| requests.pending(slot).offer == Offer::Unanswered)
             else {
                 return false;
             };
@@ -594,10 +607,10 @@ impl Pending {
         let Some(at) = self.find(dest) else {
             return;
         };
-        let (state, serial) = (requests.at(slot).state, requests.at(slot).serial);
+        let PendingSend { offer, serial, .. } = *requests.pending(slot);
         let destination = &mut self.destinations[at];
-        let is_fresh = |fresh| serial >= requests.at(fresh).serial;
-        if state == State::Pending(Offer::Refused) {
+        let is_fresh = |fresh| serial >= requests.pending(fresh).serial;
+        if offer == Offer::Refused {
             destination.refused -= 1;
         } else if destination.fresh.is_some_and(is_fresh) {
             if destination.fresh == Some(slot) {
@@ -614,15 +627,15 @@ impl Pending {
 
     /// A message stands refused until a notice asks for it or has room for it.
     fn settle(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
-        let request = requests.at_mut(slot);
-        request.state = State::Pending(Offer::Refused);
-        request.asked = None;
+        let send = requests.pending_mut(slot);
+        send.offer = Offer::Refused;
+        send.asked = None;
         self.destinations[at].refused += 1;
     }
 
     /// Takes a message that has been accepted, or withdrawn, out of everything.
     fn take_out(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
-        let asked = requests.at_mut(slot).asked.take();
+        let asked = requests.pending_mut(slot).asked.take();
         if let Some(asked) = asked.filter(|asked| !asked.told) {
             // It was asked for, but accepted before that: the request passes to the next that fits.
             let next = match asked.any_tag {
@@ -661,11 +674,10 @@ impl Pending {
         slot: Slot,
         next: fn(&RequestPool, Slot) -> Option<Slot>,
     ) -> Option<Slot> {
-        let context = requests.at(slot).context;
+        let context = requests.send(slot).context;
         let mut at = next(requests, slot);
         while let Some(slot) = at {
-            let request = requests.at(slot);
-            if request.context == context && request.asked.is_none() {
+            if is_unasked(requests, slot, context) {
                 break;
             }
             self.steps += 1;
@@ -676,14 +688,15 @@ impl Pending {
 
     /// Puts a message among those to be offered, in its place.
     fn put_back(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
-        let request = requests.at_mut(slot);
-        request.state = State::Pending(Offer::Unsent);
-        if let Some(asked) = &mut request.asked {
+        let send = requests.pending_mut(slot);
+        send.offer = Offer::Unsent;
+        if let Some(asked) = &mut send.asked {
             asked.told = false;
         }
-        let serial = request.serial;
+        let serial = send.serial;
         let destination = &mut self.destinations[at];
-        let is_before = |requests: &RequestPool, other: Slot| requests.at(other).serial < serial;
+        let is_before =
+            |requests: &RequestPool, other: Slot| requests.pending(other).serial < serial;
         let mut after = destination
             .finger
             .filter(|&finger| is_before(requests, finger));
@@ -743,10 +756,7 @@ impl Pending {
         at: DestinationId,
         entry: &Entry,
     ) -> Option<Slot> {
-        let fits = |requests: &RequestPool, slot: Slot| {
-            let request = requests.at(slot);
-            request.context == entry.context && request.asked.is_none()
-        };
+        let fits = |requests: &RequestPool, slot| is_unasked(requests, slot, entry.context);
         let Some(tag) = entry.tag else {
             let mut next = self.destinations[at].queue.head();
             while let Some(slot) = next.filter(|&slot| !fits(requests, slot)) {
@@ -768,9 +778,9 @@ impl Pending {
 
     /// Notes that a notice asks for the message in `slot`, and puts it among those to be offered.
     fn ask(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot, asked: Asked) {
-        let request = requests.at_mut(slot);
-        request.asked = Some(asked);
-        if request.state == State::Pending(Offer::Refused) {
+        let send = requests.pending_mut(slot);
+        send.asked = Some(asked);
+        if send.offer == Offer::Refused {
             self.destinations[at].refused -= 1;
             self.put_back(requests, at, slot);
         }
@@ -788,7 +798,7 @@ impl Pending {
                 break;
             };
             self.steps += 1;
-            if requests.at(slot).state == State::Pending(Offer::Refused) {
+            if requests.pending(slot).offer == Offer::Refused {
                 self.destinations[at].refused -= 1;
                 self.put_back(requests, at, slot);
             }
@@ -847,14 +857,14 @@ impl Pending {
             destination.next_offer().is_some()
         };
         let in_order = prev.is_none_or(|prev| {
-            let prev = requests.at(prev);
-            prev.in_order && prev.state == State::Pending(Offer::Unanswered)
+            let prev = requests.pending(prev);
+            prev.in_order && prev.offer == Offer::Unanswered
         });
-        let request = requests.at_mut(slot);
-        debug_assert!(matches!(request.state, State::Pending(offer) if may_offer(offer)));
-        request.state = State::Pending(Offer::Unanswered);
-        request.in_order = in_order;
-        if let Some(asked) = &mut request.asked {
+        let send = requests.pending_mut(slot);
+        debug_assert!(may_offer(send.offer));
+        send.offer = Offer::Unanswered;
+        send.in_order = in_order;
+        if let Some(asked) = &mut send.asked {
             asked.told = true;
         }
         let standing = Standing {
@@ -862,7 +872,7 @@ impl Pending {
             more,
             follows,
             eager: in_order && !more && !throttled,
-            asked: request.asked.map(|_| destination.horizon),
+            asked: send.asked.map(|_| destination.horizon),
         };
         self.ready.rotate(&mut self.destinations);
         (rank, Next::Offer(slot, standing))
