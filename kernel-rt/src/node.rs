@@ -550,7 +550,7 @@ impl Board {
             ),
             (
                 const { named("posted_receives_peak") },
-                adi.matching().peak_posted() as u64,
+                adi.matching().peak_posted as u64,
             ),
             (
                 const { named("requests_peak") },

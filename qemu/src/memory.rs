@@ -84,6 +84,11 @@ fn terms(options: &MemoryArgs) -> Vec<Term> {
             format!("{nodes} x 2.5: an age each way, four bits"),
         ),
         term(
+            "matching engine",
+            budget.matching,
+            "its own; lists keep their links in requests and records".into(),
+        ),
+        term(
             "MPI device",
             size_of::<Adi>(),
             format!(

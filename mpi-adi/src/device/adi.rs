@@ -11,7 +11,7 @@ use crate::device::config::{
 };
 use crate::device::envelope::{Context, Rank};
 use crate::device::list::List;
-use crate::device::matching::Matching;
+use crate::device::matching::{Lists, Matching, Measures};
 use crate::device::memory::region::Region;
 use crate::device::names::{Serial, Slot};
 use crate::device::peers::{Ages, Peers};
@@ -26,14 +26,14 @@ use crate::device::stats::Stats;
 
 /// The device of one process.
 #[derive(Clone, Debug)]
-pub struct Adi<R = Sound> {
+pub struct Adi<R = Sound, E = Lists> {
     pub(super) shape: Shape,
     pub(super) here: Coord,
     pub(super) rank: Rank,
     pub(super) requests: RequestPool,
     pub(super) region: Region,
     pub(super) peers: Peers,
-    pub(super) matching: Matching,
+    pub(super) matching: E,
     pub(super) pending: Pending,
     /// Sends whose data is leaving.
     pub(super) transfers: List<Slot>,
@@ -70,7 +70,7 @@ pub struct Adi<R = Sound> {
 
 /// All that the device's behaviour depends on, so that a model checker knows a state again: neither who it
 /// is, nor what it has counted, nor how finished requests ended, nor the names of sends.
-impl<R> Hash for Adi<R> {
+impl<R, E: Matching> Hash for Adi<R, E> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let lights = &self.lights;
         self.requests.hash(lights, state);
@@ -104,9 +104,10 @@ impl Adi {
     }
 }
 
-impl<R: Rules> Adi<R> {
-    /// As [`Adi::new`], with these rules kept and others broken: for a model checker.
-    pub fn with_rules(config: Config, memory: Memory, rules: R) -> Option<Adi<R>> {
+impl<R: Rules, E: Matching> Adi<R, E> {
+    /// As [`Adi::new`], with these rules kept and others broken, for a model checker, and with the matching
+    /// engine `E`, if the heap has room for it.
+    pub fn with_rules(config: Config, memory: Memory, rules: R) -> Option<Adi<R, E>> {
         let here = config.shape.coord(config.rank)?;
         if memory.ages.len() != config.shape.nodes() as usize {
             return None;
@@ -116,9 +117,9 @@ impl<R: Rules> Adi<R> {
             here,
             rank: config.rank,
             requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
+            matching: E::new(memory.reserve.len())?,
             region: Region::new(memory.reserve),
             peers: Peers::new(memory.ages, memory.bits),
-            matching: Matching::default(),
             pending: Pending::default(),
             transfers: List::default(),
             stream: None,
@@ -195,7 +196,10 @@ impl<R: Rules> Adi<R> {
     /// Entries of queues and tables that have been looked at one after the other, by everything that has to
     /// search: what the device's work grows with beside messages and packets.
     pub fn searched(&self) -> u64 {
-        self.matching.traversals() + self.pending.steps() + self.peers.steps() + self.stats.named
+        self.matching.measures().traversals
+            + self.pending.steps()
+            + self.peers.steps()
+            + self.stats.named
     }
 
     /// The request pool, for its measures.
@@ -203,9 +207,23 @@ impl<R: Rules> Adi<R> {
         &self.requests
     }
 
-    /// The matching queues, for their measures.
-    pub fn matching(&self) -> &Matching {
-        &self.matching
+    /// How full the matching queues are, and what searching them has cost.
+    pub fn matching(&self) -> Measures {
+        self.matching.measures()
+    }
+
+    /// Nothing of `context` or of the one for collectives after it can be matched any more, as far as this
+    /// process knows: no receive is posted, no message recorded, and none that was sent from here is still to
+    /// be recorded or matched. When this is true of every process of a communicator that is freed, its
+    /// context can be used again. Searches all requests and unexpected messages; does not block.
+    pub fn context_is_idle(&mut self, context: Context) -> bool {
+        [context, context + 1].into_iter().all(|context| {
+            let sends = self.lights.has_context(context) || self.requests.has_pending(context);
+            !sends
+                && self
+                    .matching
+                    .context_is_idle(&self.requests, &self.region, context)
+        })
     }
 
     /// Nothing is under way that this process has yet to send.

@@ -13,7 +13,7 @@ use net_torus::coord::{Coord, Shape};
 use crate::device::config::STEP_PACKETS;
 use crate::device::envelope::Pattern;
 use crate::device::list::List;
-use crate::device::matching::Matching;
+use crate::device::matching::{Lists, Matching};
 use crate::device::memory::{Span, UserMemory};
 use crate::device::names::Slot;
 use crate::device::request::{
@@ -29,7 +29,7 @@ pub struct Bare {
     shape: Shape,
     here: Coord,
     requests: RequestPool,
-    matching: Matching,
+    matching: Lists,
     unsent: List<Slot>,
     lost: u64,
     layer: msg_layer::Stats,
@@ -52,7 +52,7 @@ impl Bare {
             shape,
             here,
             requests: RequestPool::new(crate::device::request::MAX_SLOTS),
-            matching: Matching::default(),
+            matching: Lists::default(),
             unsent: List::default(),
             lost: 0,
             layer: msg_layer::Stats::default(),

@@ -21,6 +21,7 @@ use msg_layer::{Arrival, Class, Malformed, Port};
 use net_torus::{Coord, Direction};
 
 use crate::device::adi::Adi;
+use crate::device::matching::Matching;
 use crate::device::protocol::Rules;
 use crate::device::wire;
 
@@ -64,7 +65,7 @@ fn head(here: Coord, dimension: usize) -> Coord {
     }
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: Rules, E: Matching> Adi<R, E> {
     /// Enters the barrier of all processes. [`Adi::progress`] takes it from there.
     ///
     /// # Panics

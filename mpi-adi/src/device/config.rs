@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use net_torus::coord::Shape;
 
 use crate::device::envelope::Rank;
+use crate::device::matching::{Lists, Matching};
 use crate::device::memory::region::{self, BLOCK_BYTES, Blocks};
 use crate::device::peers::{Ages, Peers};
 use crate::device::send::light;
@@ -68,16 +69,24 @@ pub struct Budget {
     pub map: usize,
     /// The table of peers.
     pub peers: usize,
+    /// The matching engine's own memory: none for [`Lists`].
+    pub matching: usize,
 }
 
 impl Budget {
     /// The budget of a device with `mpi_memory` bytes of MPI memory in a job of `peers` processes.
     pub const fn of(mpi_memory: usize, peers: usize) -> Budget {
+        Self::with_engine::<Lists>(mpi_memory, peers)
+    }
+
+    /// As [`Budget::of`], of a device with the matching engine `E`.
+    pub const fn with_engine<E: Matching>(mpi_memory: usize, peers: usize) -> Budget {
         let blocks = Self::blocks(mpi_memory);
         Budget {
             region: blocks * BLOCK_BYTES,
             map: Blocks::map_words(blocks) * size_of::<usize>(),
             peers: Peers::bytes(peers),
+            matching: blocks * E::BYTES_PER_BLOCK,
         }
     }
 
@@ -92,7 +101,7 @@ impl Budget {
 
     /// The sum.
     pub const fn total(&self) -> usize {
-        self.region + self.map + self.peers
+        self.region + self.map + self.peers + self.matching
     }
 }
 

@@ -1,130 +1,93 @@
 //! Matching: the posted receive queue and the unexpected message queue.
 //!
-//! This is the seam behind which other engines will stand: everything the device asks of matching is a
-//! method of [`Matching`], and an engine keeps nothing but what is in here and the links inside the
-//! requests and records it is given, so that queueing can never fail once these exist. This engine is a
-//! plain list each, in order of posting and of arrival (MPI-3.1 section 3.5), as MPICH has it.
+//! An engine is the seam behind which the two queues stand: everything the device asks of matching is a method
+//! of [`Matching`]. Receives and records stay where they are, in the request pool and in the MPI memory; an
+//! engine keeps links inside them, and whatever else it needs in memory of its own, which is given at start
+//! and a term of the [budget](crate::Budget). So queueing can never fail.
+//!
+//! The order is that of posting and of arrival (MPI-3.1 section 3.5): a message gets the first posted receive
+//! that matches it, a receive the first recorded message.
 #![forbid(unsafe_code)]
 
-use core::hash::{Hash, Hasher};
+mod lists;
 
-use crate::device::envelope::{Envelope, Pattern};
-use crate::device::list::{Links, List};
+use core::hash::Hasher;
+
+use crate::device::envelope::{Context, Envelope, Pattern};
 use crate::device::memory::region::{Record, Region};
 use crate::device::names::{BlockIndex, Slot};
 use crate::device::request::RequestPool;
 
-/// The two queues and what searching them has cost.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Matching {
-    posted: List<Slot>,
-    unexpected: List<BlockIndex>,
-    peak_posted: u32,
-    traversals: u64,
+pub use lists::Lists;
+
+/// How full the queues are, and what searching them has cost.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Measures {
+    /// Posted receives.
+    pub posted: u32,
+    /// The most receives ever posted at once.
+    pub peak_posted: u32,
+    /// Unexpected messages recorded and not yet matched.
+    pub unexpected: u32,
+    /// Entries of queues and tables looked at by all searches.
+    pub traversals: u64,
 }
 
-impl Matching {
-    /// The first posted receive that matches `envelope`, leaving it where it is: its slot, or `None`.
-    #[inline]
-    pub fn arrive(&mut self, requests: &RequestPool, envelope: &Envelope) -> Option<Slot> {
-        let mut next = self.posted.head();
-        while let Some(at) = next {
-            self.traversals += 1;
-            if requests.posted(at).pattern.matches(envelope) {
-                return Some(at);
-            }
-            next = requests.next(at);
-        }
-        None
-    }
+/// A matching engine.
+pub trait Matching {
+    /// Bytes of memory of its own for each block of the MPI memory, which has room for one record.
+    const BYTES_PER_BLOCK: usize;
 
-    /// Appends a receive to the posted receive queue.
-    #[inline]
-    pub fn post(&mut self, requests: &mut RequestPool, slot: Slot) {
-        self.posted.push(requests, slot);
-        self.peak_posted = self.peak_posted.max(self.posted.len());
-    }
+    /// An engine for MPI memory of so many blocks, both queues empty; `None` when the heap does not have
+    /// [`BYTES_PER_BLOCK`](Matching::BYTES_PER_BLOCK) for each.
+    fn new(blocks: usize) -> Option<Self>
+    where
+        Self: Sized;
 
-    /// Takes a posted receive out: it has matched, or is cancelled.
-    #[inline]
-    pub fn unpost(&mut self, requests: &mut RequestPool, slot: Slot) {
-        self.posted.remove(requests, slot);
-    }
+    /// A receive, in this slot, is posted.
+    fn post(&mut self, requests: &mut RequestPool, slot: Slot);
 
-    /// Appends a record to the unexpected message queue.
-    pub fn record(&mut self, region: &mut Region, at: BlockIndex) {
-        self.unexpected.push(region, at);
-    }
+    /// A posted receive has matched, or is cancelled: it is posted no more.
+    fn unpost(&mut self, requests: &mut RequestPool, slot: Slot);
 
-    /// The first unexpected message that `pattern` asks for, leaving it where it is.
-    #[inline]
-    pub fn probe(&mut self, region: &Region, pattern: &Pattern) -> Option<BlockIndex> {
-        let mut next = self.unexpected.head();
-        while let Some(at) = next {
-            self.traversals += 1;
-            if region.matches(at, pattern) {
-                return Some(at);
-            }
-            next = region.next(at);
-        }
-        None
-    }
+    /// The first posted receive that matches `envelope`; it stays posted.
+    fn arrive(&mut self, requests: &RequestPool, envelope: &Envelope) -> Option<Slot>;
 
-    /// Takes the first unexpected message that `pattern` asks for out of its queue.
-    #[inline]
-    pub fn take(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
-        let at = self.probe(region, pattern)?;
-        self.unexpected.remove(region, at);
-        Some(at)
-    }
+    /// A message has been recorded, at `at`.
+    fn record(&mut self, region: &mut Region, at: BlockIndex);
 
-    /// Takes the unexpected message out of its queue that `is` the one.
-    pub fn take_where(
+    /// The first recorded message that `pattern` asks for; it stays recorded.
+    fn probe(&mut self, region: &Region, pattern: &Pattern) -> Option<BlockIndex>;
+
+    /// A recorded message has been matched, or is forgotten: it is in the queue no more.
+    fn unrecord(&mut self, region: &mut Region, at: BlockIndex);
+
+    /// The first recorded message of which `is` is true; it stays recorded. For what is asked seldom: an
+    /// engine may look at every record.
+    fn find_record(&mut self, region: &Region, is: impl Fn(&Record) -> bool) -> Option<BlockIndex>;
+
+    /// No receive is posted and no message recorded in this context. Asked before the context is used for another
+    /// communicator: when it is true, the engine may let go of what it keeps for it. It may look at every
+    /// receive and every record.
+    fn context_is_idle(
         &mut self,
-        region: &mut Region,
-        is: impl Fn(&Record) -> bool,
-    ) -> Option<BlockIndex> {
-        let mut next = self.unexpected.head();
-        while let Some(at) = next {
-            self.traversals += 1;
-            if region.record(at).is_some_and(|record| is(&record)) {
-                self.unexpected.remove(region, at);
-                return Some(at);
-            }
-            next = region.next(at);
-        }
-        None
-    }
+        requests: &RequestPool,
+        region: &Region,
+        context: Context,
+    ) -> bool;
 
-    /// Hashes the queues, without the measures: the posted receive queue is in the pool, the unexpected
-    /// message queue is what its records say, wherever they stand.
-    pub(crate) fn hash<H: Hasher>(&self, region: &Region, state: &mut H) {
-        self.posted.hash(state);
-        self.unexpected.len().hash(state);
-        let mut next = self.unexpected.head();
-        while let Some(at) = next {
-            region.hash_record(at, state);
-            next = region.next(at);
-        }
-    }
+    /// Hashes the queues for a model checker, without the measures: what they do from now on depends on
+    /// nothing else.
+    fn hash<H: Hasher>(&self, region: &Region, state: &mut H);
 
-    /// Posted receives.
-    pub fn posted(&self) -> u32 {
-        self.posted.len()
-    }
+    /// How full the queues are, and what searching them has cost.
+    fn measures(&self) -> Measures;
 
-    /// The most receives ever posted at once.
-    pub fn peak_posted(&self) -> u32 {
-        self.peak_posted
-    }
-
-    /// Unexpected messages recorded and not yet matched.
-    pub fn unexpected(&self) -> u32 {
-        self.unexpected.len()
-    }
-
-    /// Queue entries looked at by all searches.
-    pub fn traversals(&self) -> u64 {
-        self.traversals
+    /// Takes the first recorded message that `pattern` asks for out of the queue.
+    #[inline]
+    fn take(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+        let at = self.probe(region, pattern)?;
+        self.unrecord(region, at);
+        Some(at)
     }
 }

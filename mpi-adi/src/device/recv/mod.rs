@@ -12,6 +12,7 @@ use msg_layer::{Answer, Landing, Malformed};
 use crate::device::adi::Adi;
 use crate::device::config::{NoMemory, SHARED_ANSWER};
 use crate::device::envelope::{Envelope, Pattern, Rank};
+use crate::device::matching::Matching;
 use crate::device::memory::region::{BLOCK_BYTES, Holding, RecordId};
 use crate::device::memory::{Span, UserMemory};
 use crate::device::names::{BlockIndex, Horizon, Serial, Slot};
@@ -59,7 +60,7 @@ impl Late {
     }
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: Rules, E: Matching> Adi<R, E> {
     /// Starts receiving into `span`. Fails only when the program's heap has no room for the request.
     pub fn irecv<M: UserMemory + ?Sized>(
         &mut self,
@@ -355,11 +356,12 @@ impl<R: Rules> Adi<R> {
         if refused {
             self.probes.withdrawn(source);
         } else {
-            let index = self.matching.take_where(&mut self.region, |record| {
+            let at = self.matching.find_record(&self.region, |record| {
                 record.envelope.source == source
                     && record.holding == Holding::Nothing { sender: request }
             })?;
-            self.release(memory, index);
+            self.matching.unrecord(&mut self.region, at);
+            self.release(memory, at);
         }
         let fields = Fields {
             request,

@@ -599,6 +599,17 @@ impl RequestPool {
         }
     }
 
+    /// A send of this context has not been recorded or matched by its receiver yet.
+    pub(crate) fn has_pending(&self, context: Context) -> bool {
+        let mut entries = self.chunks.iter().flat_map(|chunk| chunk.iter());
+        entries.any(|entry| match &entry.body {
+            Body::Request(Request::Send(send)) => {
+                send.context == context && matches!(send.state, SendState::Pending(_))
+            }
+            _ => false,
+        })
+    }
+
     /// If the request that `id` names has finished, frees it and says how it ended.
     ///
     /// # Panics

@@ -200,6 +200,11 @@ impl Lights {
         all
     }
 
+    /// One is under way in this context.
+    pub fn has_context(&self, context: Context) -> bool {
+        self.in_use().any(|id| self.at(id).context == context)
+    }
+
     /// A light send.
     #[inline]
     pub fn at(&self, id: LightId) -> &Light {

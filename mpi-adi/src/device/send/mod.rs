@@ -11,6 +11,7 @@ use net_torus::coord::Coord;
 use crate::device::adi::Adi;
 use crate::device::config::{NoMemory, STEP_PACKETS, TURN_PACKETS};
 use crate::device::envelope::{Context, Rank, Tag};
+use crate::device::matching::Matching;
 use crate::device::memory::{Span, UserMemory};
 use crate::device::names::Slot;
 use crate::device::protocol::{Reply, Rules, Step, on_answer};
@@ -59,7 +60,7 @@ pub(crate) struct Stream {
     pub(crate) transfer: Transfer,
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: Rules, E: Matching> Adi<R, E> {
     /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message
     /// joins the destination's pending send queue and leaves in later steps. Fails only when the
     /// program's heap has no room for the request.

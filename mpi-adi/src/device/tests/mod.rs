@@ -3,6 +3,7 @@
 
 mod answers;
 mod cancels;
+mod contexts;
 mod eager;
 mod heap;
 mod hostile;
