@@ -5,7 +5,7 @@ use core::hash::{Hash, Hasher};
 
 use net_torus::coord::{Coord, Shape};
 
-use crate::device::barrier;
+use crate::device::barrier::state::Barrier;
 use crate::device::config::{
     Config, DEFAULT_EAGER_LIMIT, EAGER_SOURCES, GREATEST_EAGER_LIMIT, LATE_SOURCES, Memory,
 };
@@ -13,15 +13,16 @@ use crate::device::envelope::{Context, Rank};
 use crate::device::list::List;
 use crate::device::matching::{Lists, Matching, Measures};
 use crate::device::memory::region::Region;
-use crate::device::names::{Serial, Slot};
+use crate::device::names::{MAX_SLOTS, RequestId, Serial, Slot};
 use crate::device::peers::{Ages, Peers};
 use crate::device::protocol::{Rules, Sound};
-use crate::device::recv;
+use crate::device::recv::eager::Eager;
+use crate::device::recv::late::Late;
 use crate::device::recv::probe::Probes;
-use crate::device::request::{KEPT_SLOTS, MAX_SLOTS, Outcome, RequestId, RequestPool};
-use crate::device::send;
+use crate::device::request::{KEPT_SLOTS, Outcome, RequestPool};
 use crate::device::send::light::Lights;
 use crate::device::send::pending::Pending;
+use crate::device::send::stream::Stream;
 use crate::device::stats::Stats;
 
 /// The device of one process.
@@ -38,15 +39,15 @@ pub struct Adi<R = Sound, E = Lists> {
     /// Sends whose data is leaving.
     pub(super) transfers: List<Slot>,
     /// The send whose data is leaving eagerly.
-    pub(super) stream: Option<send::Stream>,
+    pub(super) stream: Option<Stream>,
     /// Messages whose data is coming eagerly.
-    pub(super) coming: heapless::Vec<recv::Eager, EAGER_SOURCES>,
+    pub(super) coming: heapless::Vec<Eager, EAGER_SOURCES>,
     /// Greatest message in bytes that is sent eagerly.
     pub(super) eager_limit: usize,
     /// Short messages that do not wait for their answers.
     pub(super) lights: Lights,
     /// Answers for which nobody waits.
-    pub(super) late: heapless::Vec<recv::Late, LATE_SOURCES>,
+    pub(super) late: heapless::Vec<Late, LATE_SOURCES>,
     /// Held sends that the program wants back, whose receivers are still to be asked.
     pub(super) cancels: List<Slot>,
     /// Receives whose CTS is still to be sent.
@@ -59,7 +60,7 @@ pub struct Adi<R = Sound, E = Lists> {
     /// Receives started so far: the place of the next one in their order.
     pub(super) posts: Serial,
     pub(super) probes: Probes,
-    pub(super) barrier: barrier::Barrier,
+    pub(super) barrier: Barrier,
     /// The network can send along lines.
     pub(super) has_lines: bool,
     /// The context of the next communicator that the program makes.
@@ -72,7 +73,7 @@ pub struct Adi<R = Sound, E = Lists> {
 /// is, nor what it has counted, nor how finished requests ended, nor the names of sends.
 impl<R, E: Matching> Hash for Adi<R, E> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let lights = &self.lights;
+        let lights = |light| self.lights.bytes(light);
         self.requests.hash(lights, state);
         self.region.hash(state);
         self.peers.hash(state);
@@ -86,7 +87,7 @@ impl<R, E: Matching> Hash for Adi<R, E> {
             stream.transfer.offset.hash(state);
         }
         self.coming.hash(state);
-        lights.hash(state);
+        self.lights.hash(state);
         self.late.hash(state);
         for receives in [&self.owing, &self.unnamed, &self.wild] {
             receives.hash(state);
@@ -133,7 +134,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             wild: List::default(),
             posts: 0,
             probes: Probes::default(),
-            barrier: barrier::Barrier::default(),
+            barrier: Barrier::default(),
             has_lines: false,
             next_context: crate::mpi::comm::FIRST_MADE_CONTEXT,
             stats: Stats::default(),

@@ -94,3 +94,52 @@ place! {
     /// A destination with messages pending to it.
     DestinationId
 }
+
+const INDEX_BITS: u32 = 22;
+pub(super) const GENERATION_MASK: u32 = (1 << (31 - INDEX_BITS)) - 1;
+/// Greatest number of slots: all but the last names, which light sends have on the wire, and notices use for
+/// what is no receive.
+pub const MAX_SLOTS: usize = (1 << INDEX_BITS) - 64;
+
+/// A request's name: index and generation, top bit clear.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RequestId(pub u32);
+
+impl RequestId {
+    /// The name on the wire of the light send at `place`.
+    pub(crate) fn light(place: u32, generation: u32) -> Self {
+        Self::named(MAX_SLOTS as u32 + place, generation)
+    }
+
+    /// The place of the light send, if it is the name of one.
+    pub(crate) fn light_index(self) -> Option<u32> {
+        self.index().checked_sub(MAX_SLOTS as u32)
+    }
+
+    pub(super) fn new(slot: Slot, generation: u32) -> Self {
+        Self::named(slot.index(), generation)
+    }
+
+    fn named(index: u32, generation: u32) -> Self {
+        RequestId((generation & GENERATION_MASK) << INDEX_BITS | index)
+    }
+
+    fn index(self) -> u32 {
+        self.0 & ((1 << INDEX_BITS) - 1)
+    }
+
+    /// It names its slot's request of this generation.
+    pub(super) fn is(self, generation: u32) -> bool {
+        self.0 >> INDEX_BITS == generation
+    }
+
+    /// The request's slot.
+    #[inline]
+    pub fn slot(self) -> Slot {
+        Slot::new(self.index())
+    }
+}
+
+/// The place of a light send.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct LightId(pub(super) u8);

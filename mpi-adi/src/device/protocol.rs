@@ -153,7 +153,6 @@
 #![forbid(unsafe_code)]
 
 use crate::device::names::{Horizon, Serial};
-use crate::device::request::Offer;
 
 /// Counts restarts of one source by one receiver, wrapping around.
 pub type Age = u8;
@@ -283,6 +282,17 @@ pub fn on_rts<S, B>(
         },
         (false, _) => Verdict::Refuse { failed: false },
     }
+}
+
+/// How often a pending send has been offered to the receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Offer {
+    /// Not yet.
+    Unsent,
+    /// An RTS is on its way or its answer is.
+    Unanswered,
+    /// The receiver answered NCTS.
+    Refused,
 }
 
 /// Whether a message may be offered: an unanswered one never is again.

@@ -4,7 +4,7 @@
 
 use core::hash::{Hash, Hasher};
 
-use super::{Matching, Measures};
+use super::engine::{Matching, Measures};
 use crate::device::envelope::{Context, Envelope, Pattern};
 use crate::device::list::{Links, List};
 use crate::device::memory::region::{Record, Region};

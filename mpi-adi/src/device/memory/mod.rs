@@ -5,9 +5,10 @@
 //! one place where the device's safe code meets the program's addresses; a model checker hands in memory
 //! of its own.
 
+pub mod blocks;
 pub mod region;
 
-use crate::device::memory::region::Blocks;
+use crate::device::memory::blocks::Blocks;
 
 /// Addresses below this are never a program's buffer, on any board or host: they are left to the spans of
 /// models.

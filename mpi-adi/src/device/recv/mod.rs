@@ -1,9 +1,10 @@
 //! The receiving side: the program's receives and probes, and what comes from the senders.
 #![forbid(unsafe_code)]
 
+pub(super) mod eager;
+pub(super) mod late;
 pub mod probe;
 
-use probe::Arming;
 pub use probe::Probed;
 
 use msg_layer::header::Place;
@@ -15,11 +16,14 @@ use crate::device::envelope::{Envelope, Pattern, Rank};
 use crate::device::matching::Matching;
 use crate::device::memory::region::{BLOCK_BYTES, Holding, RecordId};
 use crate::device::memory::{Span, UserMemory};
-use crate::device::names::{BlockIndex, Horizon, Serial, Slot};
+use crate::device::names::{BlockIndex, Horizon, RequestId, Serial, Slot};
 use crate::device::peers::Standing;
 use crate::device::protocol::{Age, Recorded, Rules, Verdict, on_rts as decide};
+use crate::device::recv::eager::Eager;
+use crate::device::recv::late::Late;
+use crate::device::recv::probe::Arming;
 use crate::device::request::{
-    CHAIN, Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request, RequestId,
+    CHAIN, Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request,
 };
 use crate::device::wire::{
     self, Done, Entry, Fields, NOTICE_ENTRIES, ROOM_FOR_ALL, ResendAll, Rts,
@@ -29,37 +33,6 @@ use crate::device::wire::{
 const NOTICE_ROOM: u16 = 8;
 /// What a notice names, and where it stands in the order of receives.
 type Named = heapless::Vec<(Serial, Entry), NOTICE_ENTRIES>;
-/// A message whose data comes eagerly and is being taken.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Eager {
-    source: Rank,
-    /// The sender's name for the message.
-    request: u32,
-    /// Our name for its place.
-    target: u32,
-}
-
-/// An answer for which nobody waits: a source's messages that have been taken with their data.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Late {
-    pub(crate) source: Rank,
-    /// The sender's name for the last of them.
-    pub(crate) request: u32,
-    /// How many there are: it and those offered directly before it.
-    pub(crate) count: u8,
-}
-
-impl Late {
-    pub(crate) fn fields(&self) -> Fields {
-        Fields {
-            request: self.request,
-            complete: true,
-            before: self.count - 1,
-            ..Fields::default()
-        }
-    }
-}
-
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// Starts receiving into `span`. Fails only when the program's heap has no room for the request.
     pub fn irecv<M: UserMemory + ?Sized>(

@@ -14,59 +14,15 @@ use msg_layer::{Landing, Transfer};
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::device::list::Links;
 use crate::device::memory::Span;
-use crate::device::names::{Serial, Slot};
-use crate::device::send::light::{LightId, Lights};
+use crate::device::names::{GENERATION_MASK, LightId, Serial, Slot};
+pub use crate::device::names::{MAX_SLOTS, RequestId};
+use crate::device::protocol::Offer;
 
 /// Slots that the pool grows by at a time.
 pub const CHUNK_SLOTS: usize = 32;
 /// Slots that are kept for calls that block, so that these go on when the heap is used up. There is one at
 /// a time; the greediest sends and receives.
 pub const KEPT_SLOTS: u32 = 2;
-const INDEX_BITS: u32 = 22;
-const GENERATION_MASK: u32 = (1 << (31 - INDEX_BITS)) - 1;
-/// Greatest number of slots: all but the last names, which light sends have on the wire, and notices use for
-/// what is no receive.
-pub const MAX_SLOTS: usize = (1 << INDEX_BITS) - 64;
-
-/// A request's name: index and generation, top bit clear.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct RequestId(pub u32);
-
-impl RequestId {
-    /// The name on the wire of the light send at `place`.
-    pub(crate) fn light(place: u32, generation: u32) -> Self {
-        Self::named(MAX_SLOTS as u32 + place, generation)
-    }
-
-    /// The place of the light send, if it is the name of one.
-    pub(crate) fn light_index(self) -> Option<u32> {
-        self.index().checked_sub(MAX_SLOTS as u32)
-    }
-
-    fn new(slot: Slot, generation: u32) -> Self {
-        Self::named(slot.index(), generation)
-    }
-
-    fn named(index: u32, generation: u32) -> Self {
-        RequestId((generation & GENERATION_MASK) << INDEX_BITS | index)
-    }
-
-    fn index(self) -> u32 {
-        self.0 & ((1 << INDEX_BITS) - 1)
-    }
-
-    /// It names its slot's request of this generation.
-    fn is(self, generation: u32) -> bool {
-        self.0 >> INDEX_BITS == generation
-    }
-
-    /// The request's slot.
-    #[inline]
-    pub fn slot(self) -> Slot {
-        Slot::new(self.index())
-    }
-}
-
 /// Whether a send may complete before a receive has matched it (MPI-3.1 section 3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mode {
@@ -74,17 +30,6 @@ pub enum Mode {
     Standard,
     /// Only once a receive has matched it.
     Synchronous,
-}
-
-/// How often a pending send has been offered to the receiver.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Offer {
-    /// Not yet.
-    Unsent,
-    /// An RTS is on its way or its answer is.
-    Unanswered,
-    /// The receiver answered NCTS.
-    Refused,
 }
 
 /// A posted receive for which a receiver asks to be offered a message.
@@ -110,6 +55,11 @@ pub enum Withdrawal {
     /// The receiver has been asked.
     Asked,
 }
+
+/// The bytes of light sends, by name.
+pub(crate) trait Copies<'a>: Copy + Fn(LightId) -> &'a [u8] {}
+
+impl<'a, F: Copy + Fn(LightId) -> &'a [u8]> Copies<'a> for F {}
 
 /// Where a send's data is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -209,11 +159,11 @@ impl Send {
     }
 
     /// Hashes what the device does with it from now on, up to names.
-    pub(crate) fn hash<H: Hasher>(&self, lights: &Lights, state: &mut H) {
+    pub(crate) fn hash<'a, H: Hasher>(&self, copy: impl Copies<'a>, state: &mut H) {
         (self.dest, self.tag, self.context, self.mode, self.length).hash(state);
         match self.data {
             Data::User(span) => span.hash(state),
-            Data::Light(light) => lights.bytes(light).hash(state),
+            Data::Light(light) => copy(light).hash(state),
         }
         self.state.hash(state);
     }
@@ -747,8 +697,8 @@ impl RequestPool {
     /// Hashes what the pool does from now on, up to the names that it gives to sends: that depends on its live
     /// slots only, so neither measures nor the free list are hashed. A finished request does nothing any
     /// more; how it ended is what the program has been told. Pending messages are hashed with their
-    /// destination, and light ones are `lights`.
-    pub(crate) fn hash<H: Hasher>(&self, lights: &Lights, state: &mut H) {
+    /// destination, and light ones are the `copies`.
+    pub(crate) fn hash<'a, H: Hasher>(&self, copy: impl Copies<'a>, state: &mut H) {
         let entries = self.chunks.iter().flat_map(|chunk| chunk.iter());
         // Sends that are in no queue stand anywhere.
         let mut sends: Vec<&Send> = Vec::new();
@@ -777,24 +727,24 @@ impl RequestPool {
         }
         let key = |send: &Send| match send.data {
             Data::User(span) => (span.address(), None),
-            Data::Light(light) => (0, Some(lights.bytes(light))),
+            Data::Light(light) => (0, Some(copy(light))),
         };
         sends.sort_by_key(|send| key(send));
         for send in sends {
-            send.hash(lights, state);
+            send.hash(copy, state);
         }
     }
 
     /// Hashes the sends of a queue from `first` on.
-    pub(crate) fn hash_queue<H: Hasher>(
+    pub(crate) fn hash_queue<'a, H: Hasher>(
         &self,
         first: Option<Slot>,
-        lights: &Lights,
+        copy: impl Copies<'a>,
         state: &mut H,
     ) {
         let mut next = first;
         while let Some(slot) = next {
-            self.send(slot).hash(lights, state);
+            self.send(slot).hash(copy, state);
             next = self.next_in::<QUEUE>(slot);
         }
         None::<Slot>.hash(state);

@@ -25,8 +25,7 @@ use core::hash::{Hash, Hasher};
 
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::memory::Span;
-use crate::device::names::{Serial, Slot};
-use crate::device::request::RequestId;
+use crate::device::names::{LightId, RequestId, Serial, Slot};
 
 /// Light sends under way at the same time.
 pub const LIGHTS: usize = 32;
@@ -35,10 +34,6 @@ pub const LIGHT_BYTES: usize = 32;
 
 /// Names no light send.
 const NOBODY: u8 = u8::MAX;
-
-/// The place of a light send.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct LightId(u8);
 
 /// How far a light send is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -3,6 +3,7 @@
 
 pub mod light;
 pub mod pending;
+pub(super) mod stream;
 
 use msg_layer::header::{Header, SHORT_BYTES};
 use msg_layer::{Arrival, Class, Malformed, Port, Transfer, tx};
@@ -13,14 +14,15 @@ use crate::device::config::{NoMemory, STEP_PACKETS, TURN_PACKETS};
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::matching::Matching;
 use crate::device::memory::{Span, UserMemory};
-use crate::device::names::Slot;
-use crate::device::protocol::{Reply, Rules, Step, on_answer};
+use crate::device::names::{LightId, RequestId, Slot};
+use crate::device::protocol::{Offer, Reply, Rules, Step, on_answer};
 use crate::device::request::{
-    Asked, Data, Full, KEPT_SLOTS, Mode, Offer, PendingSend, QUEUE, Request, RequestId,
-    RequestPool, Send, SendState, Withdrawal,
+    Asked, Data, Full, KEPT_SLOTS, Mode, PendingSend, QUEUE, Request, RequestPool, Send, SendState,
+    Withdrawal,
 };
-use crate::device::send::light::{LIGHT_BYTES, LightId, Stage};
+use crate::device::send::light::{LIGHT_BYTES, Stage};
 use crate::device::send::pending::{Answered, Next, Standing};
+use crate::device::send::stream::Stream;
 use crate::device::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts};
 
 /// Where a message goes and under which name.
@@ -50,14 +52,6 @@ impl SendTo {
             state,
         }
     }
-}
-
-/// A message whose data leaves right behind its RTS.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Stream {
-    pub(crate) slot: Slot,
-    /// Its target is the sender's own name for the message.
-    pub(crate) transfer: Transfer,
 }
 
 impl<R: Rules, E: Matching> Adi<R, E> {

@@ -26,13 +26,11 @@ use rustc_hash::FxBuildHasher;
 
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::list::{Links, List};
-use crate::device::names::{DestinationId, Horizon, Serial, Slot};
-use crate::device::protocol::{Rules, may_offer};
+use crate::device::names::{DestinationId, Horizon, RequestId, Serial, Slot};
+use crate::device::protocol::{Offer, Rules, may_offer};
 use crate::device::request::{
-    Asked, CHAIN, Full, OFFERS, Offer, PendingSend, QUEUE, Request, RequestId, RequestPool, Send,
-    SendState,
+    Asked, CHAIN, Copies, Full, OFFERS, PendingSend, QUEUE, Request, RequestPool, Send, SendState,
 };
-use crate::device::send::light::Lights;
 use crate::device::wire::{Entry, ROOM_FOR_ALL, ResendAll};
 
 /// Messages to one destination that may be unanswered at once while others to it stand refused: what each
@@ -131,13 +129,13 @@ impl Destination {
 
     /// Hashes the queue and what becomes of it; not what only saves steps, and no serial numbers, which say no
     /// more than its order does.
-    fn hash<H: Hasher>(&self, requests: &RequestPool, lights: &Lights, state: &mut H) {
+    fn hash<'a, H: Hasher>(&self, requests: &RequestPool, copy: impl Copies<'a>, state: &mut H) {
         (self.rank, self.unanswered, self.refused).hash(state);
         (self.throttled, self.notice, self.listed).hash(state);
         // Offers bring it back that were asked for.
         self.asks(requests).then_some(self.horizon).hash(state);
-        requests.hash_queue(self.queue.head(), lights, state);
-        requests.hash_queue(self.fresh, lights, state);
+        requests.hash_queue(self.queue.head(), copy, state);
+        requests.hash_queue(self.fresh, copy, state);
     }
 }
 
@@ -328,12 +326,17 @@ impl Pending {
     /// Hashes the destinations, wherever they stand, and the order of turns. The maps say no more than those
     /// and the requests that they lead to; and which destination was last looked for changes nothing but the
     /// work.
-    pub(crate) fn hash<H: Hasher>(&self, requests: &RequestPool, lights: &Lights, state: &mut H) {
+    pub(crate) fn hash<'a, H: Hasher>(
+        &self,
+        requests: &RequestPool,
+        copy: impl Copies<'a>,
+        state: &mut H,
+    ) {
         let mut busy: Vec<&Destination> = self.destinations.iter().collect();
         busy.retain(|destination| !destination.is_idle());
         busy.sort_by_key(|destination| destination.rank);
         for destination in busy {
-            destination.hash(requests, lights, state);
+            destination.hash(requests, copy, state);
         }
         let mut next = self.ready.head();
         while let Some(at) = next {

@@ -16,39 +16,17 @@
 //! this one, so one count a dimension is enough.
 #![forbid(unsafe_code)]
 
+pub(super) mod state;
+
 use msg_layer::header::Header;
 use msg_layer::{Arrival, Class, Malformed, Port};
 use net_torus::{Coord, Direction};
 
 use crate::device::adi::Adi;
+use crate::device::barrier::state::Stage;
 use crate::device::matching::Matching;
 use crate::device::protocol::Rules;
 use crate::device::wire;
-
-/// How far this process is.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-enum Stage {
-    /// In no barrier.
-    #[default]
-    Outside,
-    /// Waits for the rest of its line in this dimension, whose head it is; or, in the first dimension of
-    /// which it is not the head, has to tell the head.
-    Gathering(usize),
-    /// Has told the head of its line.
-    Waiting,
-    /// Has still to tell so many of its half lines, two a dimension, that all have arrived.
-    Releasing(usize),
-    /// Everybody has arrived.
-    Done,
-}
-
-/// This process's part in the barrier.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Barrier {
-    stage: Stage,
-    /// By dimension: nodes of the line from here that have arrived.
-    arrived: [u16; 3],
-}
 
 /// How many dimensions there are of whose line through `here` it is the head.
 fn heads(here: Coord) -> usize {
