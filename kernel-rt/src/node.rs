@@ -527,10 +527,10 @@ impl Board {
             (const { named("nctsd_received") }, stats.nctsd_received),
             (const { named("ncts_sent") }, stats.ncts_sent),
             (const { named("ncts_received") }, stats.ncts_received),
-            (const { named("resend_all_sent") }, stats.resend_all_sent),
+            (const { named("restarts_sent") }, stats.restarts_sent),
             (
-                const { named("resend_all_received") },
-                stats.resend_all_received,
+                const { named("restarts_received") },
+                stats.restarts_received,
             ),
             (
                 const { named("peak_unexpected_records") },

@@ -154,7 +154,7 @@ struct Point {
     ns: f64,
     overhead: f64,
     ncts: f64,
-    notices: f64,
+    restarts: f64,
 }
 
 /// Measures; the exit status.
@@ -194,7 +194,7 @@ fn flood(options: &FloodArgs) -> Result<u8, Stop> {
     let each = |count: u64| count as f64 / work.messages as f64;
     say(format_args!(
         "{} messages of {} bytes from {} senders, received in the reverse order of their tags with {} of \
-         MPI memory\nfor each message: {:.3} packets, {:.3} RTS, {:.3} NCTS, {:.3} resendAll, {:.3} queue \
+         MPI memory\nfor each message: {:.3} packets, {:.3} RTS, {:.3} NCTS, {:.3} restart, {:.3} queue \
          entries looked at\nat most {} bytes of MPI memory used; {:.1} s",
         work.messages,
         options.bytes,
@@ -203,7 +203,7 @@ fn flood(options: &FloodArgs) -> Result<u8, Stop> {
         each(work.packets),
         each(work.rts),
         each(work.ncts),
-        each(work.notices),
+        each(work.restarts),
         each(work.searched),
         work.peak_bytes,
         start.elapsed().as_secs_f64()
@@ -307,7 +307,7 @@ fn killer(options: &KillerArgs) -> Result<u8, Stop> {
 }
 
 const COLUMNS: &str = "where      nodes  messages   bytes  MPI memory      time (us)  overhead  \
-                       NCTS/message  resendAll/message";
+                       NCTS/message  restart/message";
 
 fn tell(point: Point, points: &mut Vec<Point>) {
     say(format_args!(
@@ -320,7 +320,7 @@ fn tell(point: Point, points: &mut Vec<Point>) {
         point.ns / 1e3,
         point.overhead,
         point.ncts,
-        point.notices
+        point.restarts
     ));
     points.push(point);
 }
@@ -365,7 +365,7 @@ fn simulate(
             ns: measured.ns as f64,
             overhead: measured.ns as f64 / base.ns as f64,
             ncts: measured.ncts as f64 / received,
-            notices: measured.notices as f64 / received,
+            restarts: measured.restarts as f64 / received,
         };
         tell(point, points);
     }
@@ -400,7 +400,7 @@ fn median(sorted: &[f64]) -> f64 {
 struct Run {
     ns: f64,
     ncts: f64,
-    notices: f64,
+    restarts: f64,
 }
 
 fn emulate(runs: u32, signals: &Signals, points: &mut Vec<Point>) -> Result<(), Stop> {
@@ -453,7 +453,7 @@ fn emulate_all(
                     ns,
                     overhead: ns / base,
                     ncts: middle(runs, |run| run.ncts) / received,
-                    notices: middle(runs, |run| run.notices) / received,
+                    restarts: middle(runs, |run| run.restarts) / received,
                 };
                 tell(point, points);
             }
@@ -523,7 +523,7 @@ fn boot(
     Ok(Run {
         ns: seconds * 1e9,
         ncts: count("ncts"),
-        notices: count("resend_all"),
+        restarts: count("resend_all"),
     })
 }
 
@@ -545,7 +545,7 @@ fn csv(points: &[Point]) -> String {
             p.ns / 1e3,
             p.overhead,
             p.ncts,
-            p.notices
+            p.restarts
         );
     }
     text
@@ -707,9 +707,9 @@ mod tests {
         simulate([4, 2, 2], 3, 1 << 10, costs, &mut points).expect("a run");
         assert_eq!(points.len(), 1 + SCARCE.len());
         assert_eq!(points[0].overhead, 1.0);
-        assert_eq!((points[0].ncts, points[0].notices), (0.0, 0.0));
+        assert_eq!((points[0].ncts, points[0].restarts), (0.0, 0.0));
         for point in &points[1..=2] {
-            assert!(point.overhead < 1.6 && point.notices > 0.0);
+            assert!(point.overhead < 1.6 && point.restarts > 0.0);
         }
         assert_eq!(csv(&points).lines().count(), 1 + points.len());
         let drawing = svg(&points);

@@ -93,8 +93,8 @@ fn terms(options: &MemoryArgs) -> Vec<Term> {
             size_of::<Adi>(),
             format!(
                 "queues' ends, counters, {} light sends of {} bytes, up to {} eager messages that are coming",
-                mpi_adi::light::LIGHTS,
-                mpi_adi::light::LIGHT_BYTES,
+                mpi_adi::bcopy::BCOPIES,
+                mpi_adi::bcopy::BCOPY_BYTES,
                 mpi_adi::EAGER_SOURCES
             ),
         ),

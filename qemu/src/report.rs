@@ -22,7 +22,7 @@ const COLUMNS: [(&str, [&str; 2]); 11] = [
     ("cts", ["", "CTS"]),
     ("nctsd", ["", "NCTSD"]),
     ("ncts", ["", "NCTS"]),
-    ("resend_all", ["", "resendAll"]),
+    ("resend_all", ["", "restart"]),
     ("peak_unexpected_records", ["peak unexp.", "records"]),
     ("peak_unexpected_bytes", ["peak unexp.", "bytes"]),
     ("packets_sent", ["packets", "sent"]),
@@ -439,7 +439,7 @@ mod tests {
     fn the_table_has_a_row_for_each_rank_and_one_for_all() {
         let lines = table(&end(3));
         assert_eq!(lines.len(), 2 + 3 + 1);
-        assert!(lines[1].contains("resendAll") && lines[1].contains("NCTSD"));
+        assert!(lines[1].contains("restart") && lines[1].contains("NCTSD"));
         let cells: Vec<&str> = lines[4].split_whitespace().collect();
         assert_eq!(cells[..3], ["2", "(2,0,0)", "12"]);
         let all: Vec<&str> = lines[5].split_whitespace().collect();

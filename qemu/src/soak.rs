@@ -76,7 +76,7 @@ impl Sums {
             self.rts += stats.rts_sent;
             self.ncts += stats.ncts_sent;
             self.nctsd += stats.nctsd_sent;
-            self.notices += stats.resend_all_sent;
+            self.notices += stats.restarts_sent;
         }
     }
 }
@@ -86,7 +86,7 @@ impl fmt::Display for Sums {
         write!(
             f,
             "{} jobs, {} failures; {} ended for want of request slots; {} messages received, {} RTS, \
-             {} refused, {} recorded without a buffer, {} resendAll; {:.1} million steps",
+             {} refused, {} recorded without a buffer, {} restart; {:.1} million steps",
             self.jobs,
             self.failures,
             self.short,

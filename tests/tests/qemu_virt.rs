@@ -265,7 +265,7 @@ fn check_killer(ended: &Ended, processes: u32, messages: &str, bytes: &str) {
 fn killer_on_eight_nodes() {
     let ended = run(&["--torus", "2x2x2"], "killer.c", &["5", "1024"]).expect(0);
     check_killer(&ended, 8, "5", "1024");
-    let ended = ended.says(&["resendAll", "forwarded"]);
+    let ended = ended.says(&["restart", "forwarded"]);
     // One row for each rank.
     for rank in 0..8 {
         let row = |line: &&str| line.split_whitespace().next() == Some(&rank.to_string());
@@ -280,7 +280,7 @@ fn killer_with_its_defaults_and_without_the_table() {
         ended.stdout.starts_with("[0] killer: 8 processes"),
         "{ended}"
     );
-    assert!(!ended.stderr.contains("resendAll"), "{ended}");
+    assert!(!ended.stderr.contains("restart"), "{ended}");
 }
 
 #[test]

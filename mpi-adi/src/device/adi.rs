@@ -7,7 +7,7 @@ use net_torus::coord::{Coord, Shape};
 
 use crate::device::barrier::state::Barrier;
 use crate::device::config::{
-    Config, DEFAULT_EAGER_LIMIT, EAGER_SOURCES, GREATEST_EAGER_LIMIT, LATE_SOURCES, Memory,
+    Config, DEFAULT_EAGER_LIMIT, DEFERRED_SOURCES, EAGER_SOURCES, GREATEST_EAGER_LIMIT, Memory,
 };
 use crate::device::envelope::{Context, Rank};
 use crate::device::list::List;
@@ -16,11 +16,11 @@ use crate::device::memory::region::Region;
 use crate::device::names::{MAX_SLOTS, RequestId, Serial, Slot};
 use crate::device::peers::{Ages, Peers};
 use crate::device::protocol::{Rules, Sound};
+use crate::device::recv::deferred::DeferredAck;
 use crate::device::recv::eager::Eager;
-use crate::device::recv::late::Late;
 use crate::device::recv::probe::Probes;
 use crate::device::request::{KEPT_SLOTS, Outcome, RequestPool};
-use crate::device::send::light::Lights;
+use crate::device::send::bcopy::Bcopies;
 use crate::device::send::pending::Pending;
 use crate::device::send::stream::Stream;
 use crate::device::stats::Stats;
@@ -45,18 +45,18 @@ pub struct Adi<R = Sound, E = Lists> {
     /// Greatest message in bytes that is sent eagerly.
     pub(super) eager_limit: usize,
     /// Short messages that do not wait for their answers.
-    pub(super) lights: Lights,
+    pub(super) bcopies: Bcopies,
     /// Answers for which nobody waits.
-    pub(super) late: heapless::Vec<Late, LATE_SOURCES>,
+    pub(super) deferred: heapless::Vec<DeferredAck, DEFERRED_SOURCES>,
     /// Held sends that the program wants back, whose receivers are still to be asked.
     pub(super) cancels: List<Slot>,
     /// Receives whose CTS is still to be sent.
-    pub(super) owing: List<Slot>,
-    /// Posted receives from one source that a notice has still to name.
-    pub(super) unnamed: List<Slot>,
-    /// Posted receives from any source that every notice names, since some source waited when they were
+    pub(super) cts_due: List<Slot>,
+    /// Posted receives from one source that a restart has still to name.
+    pub(super) exact_to_name: List<Slot>,
+    /// Posted receives from any source that every restart names, since some source waited when they were
     /// posted.
-    pub(super) wild: List<Slot>,
+    pub(super) wildcards: List<Slot>,
     /// Receives started so far: the place of the next one in their order.
     pub(super) posts: Serial,
     pub(super) probes: Probes,
@@ -73,23 +73,23 @@ pub struct Adi<R = Sound, E = Lists> {
 /// is, nor what it has counted, nor how finished requests ended, nor the names of sends.
 impl<R, E: Matching> Hash for Adi<R, E> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let lights = |light| self.lights.bytes(light);
-        self.requests.hash(lights, state);
+        let bcopies = |bcopy| self.bcopies.bytes(bcopy);
+        self.requests.hash(bcopies, state);
         self.region.hash(state);
         self.peers.hash(state);
         self.matching.hash(&self.region, state);
-        self.pending.hash(&self.requests, lights, state);
+        self.pending.hash(&self.requests, bcopies, state);
         for sends in [&self.transfers, &self.cancels] {
-            self.requests.hash_queue(sends.head(), lights, state);
+            self.requests.hash_queue(sends.head(), bcopies, state);
         }
         if let Some(stream) = &self.stream {
-            self.requests.send(stream.slot).hash(lights, state);
+            self.requests.send(stream.slot).hash(bcopies, state);
             stream.transfer.offset.hash(state);
         }
         self.coming.hash(state);
-        self.lights.hash(state);
-        self.late.hash(state);
-        for receives in [&self.owing, &self.unnamed, &self.wild] {
+        self.bcopies.hash(state);
+        self.deferred.hash(state);
+        for receives in [&self.cts_due, &self.exact_to_name, &self.wildcards] {
             receives.hash(state);
         }
         self.probes.hash(state);
@@ -126,12 +126,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             stream: None,
             coming: heapless::Vec::new(),
             eager_limit: DEFAULT_EAGER_LIMIT,
-            lights: Lights::new(),
-            late: heapless::Vec::new(),
+            bcopies: Bcopies::new(),
+            deferred: heapless::Vec::new(),
             cancels: List::default(),
-            owing: List::default(),
-            unnamed: List::default(),
-            wild: List::default(),
+            cts_due: List::default(),
+            exact_to_name: List::default(),
+            wildcards: List::default(),
             posts: 0,
             probes: Probes::default(),
             barrier: Barrier::default(),
@@ -219,7 +219,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// context can be used again. Searches all requests and unexpected messages; does not block.
     pub fn context_is_idle(&mut self, context: Context) -> bool {
         [context, context + 1].into_iter().all(|context| {
-            let sends = self.lights.has_context(context) || self.requests.has_pending(context);
+            let sends = self.bcopies.has_context(context) || self.requests.has_pending(context);
             !sends
                 && self
                     .matching
@@ -232,10 +232,10 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.pending.destinations() == 0
             && self.transfers.is_empty()
             && self.stream.is_none()
-            && self.owing.is_empty()
+            && self.cts_due.is_empty()
             && self.cancels.is_empty()
-            && self.lights.is_empty()
-            && self.late.is_empty()
+            && self.bcopies.is_empty()
+            && self.deferred.is_empty()
             && self.peers.owed() == 0
     }
 
@@ -276,8 +276,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// The send in `slot` has finished; the caller names the slot no more after that.
     #[inline]
     pub(super) fn finish_send(&mut self, slot: Slot, cancelled: bool) {
-        if let Some(light) = self.requests.finish_send(slot, cancelled) {
-            self.lights.free(light);
+        if let Some(bcopy) = self.requests.finish_send(slot, cancelled) {
+            self.bcopies.free(bcopy);
         }
     }
 }

@@ -71,7 +71,7 @@ impl Bare {
     pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, Full> {
         assert!(span.len() <= INLINE_BYTES && to.dest < self.shape.nodes() && to.tag >= 0);
         self.requests.grow(1)?;
-        let send = to.send(span, span.len() as u32, SendState::Light);
+        let send = to.send(span, span.len() as u32, SendState::Bcopy);
         let id = self.requests.insert(Request::Send(send))?;
         self.unsent.push(&mut self.requests, id.slot());
         Ok(id)

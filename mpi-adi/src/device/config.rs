@@ -10,7 +10,7 @@ use crate::device::envelope::Rank;
 use crate::device::matching::{Lists, Matching};
 use crate::device::memory::region::{self, BLOCK_BYTES, Blocks};
 use crate::device::peers::{Ages, Peers};
-use crate::device::send::light;
+use crate::device::send::bcopy;
 
 /// The least MPI memory in bytes with which a job runs: one unexpected record.
 pub const LEAST_MPI_MEMORY: usize = BLOCK_BYTES;
@@ -23,12 +23,12 @@ pub const STEP_PACKETS: usize = 32;
 pub const DEFAULT_EAGER_LIMIT: usize = 8192;
 /// The highest such limit: a message that leaves eagerly holds up the offers behind it.
 pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
-/// Sources to which an answer may be late at the same time.
-pub const LATE_SOURCES: usize = 4;
-/// Messages of one source that share an answer, at most; fewer than there are light sends, so that the sender
-/// need not wait for an answer that is late.
+/// Sources to which an answer may be deferred at the same time.
+pub const DEFERRED_SOURCES: usize = 4;
+/// Messages of one source that share an answer, at most; fewer than there are bcopies, so that the sender
+/// need not wait for an answer that is deferred.
 pub const SHARED_ANSWER: u8 = 16;
-const _: () = assert!((SHARED_ANSWER as usize) < light::LIGHTS);
+const _: () = assert!((SHARED_ANSWER as usize) < bcopy::BCOPIES);
 /// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
 pub const EAGER_SOURCES: usize = 16;
 /// Data packets that one transfer sends before the next one has its turn.

@@ -7,7 +7,7 @@ use crate::device::adi::Adi;
 use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::protocol::{Reply, Rules};
-use crate::device::wire::{self, Done, MERGED_BYTES, ResendAll, Rts};
+use crate::device::wire::{self, Done, MERGED_BYTES, Restart, Rts};
 
 /// What a handler works on: the device and the program's memory.
 pub(super) struct Handling<'a, R, E, M: ?Sized> {
@@ -110,22 +110,22 @@ pub(super) fn on_ncts<R: Rules, E: Matching, M: ?Sized>(
     on.adi.take_reply(arrival, Reply::Ncts)
 }
 
-pub(super) fn on_resend_all<R: Rules, E: Matching, M: ?Sized>(
+pub(super) fn on_restart<R: Rules, E: Matching, M: ?Sized>(
     on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     let adi = &mut *on.adi;
     let source = adi.shape.rank(arrival.source).ok_or(Malformed)?;
-    let notice = ResendAll::parse(arrival.bytes).ok_or(Malformed)?;
-    adi.stats.resend_all_received += 1;
+    let restart = Restart::parse(arrival.bytes).ok_or(Malformed)?;
+    adi.stats.restarts_received += 1;
     let rules = adi.rules();
-    adi.enter_lights(source);
-    adi.peers.take_age(source, notice.age);
+    adi.enter_bcopies(source);
+    adi.peers.take_age(source, restart.age);
     let is_closed = !adi
         .pending
-        .notice(&mut adi.requests, source, &notice, rules);
+        .restart(&mut adi.requests, source, &restart, rules);
     if is_closed {
-        adi.peers.owe_done(source);
+        adi.peers.queue_done(source);
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ impl<R: Rules, E: Matching, M: UserMemory + ?Sized> Handling<'_, R, E, M> {
         .answer::<{ wire::CTS }>(handlers::on_cts::<R, E, M>)
         .answer::<{ wire::NCTSD }>(handlers::on_nctsd::<R, E, M>)
         .answer::<{ wire::NCTS }>(handlers::on_ncts::<R, E, M>)
-        .answer::<{ wire::RESEND_ALL }>(handlers::on_resend_all::<R, E, M>)
+        .answer::<{ wire::RESTART }>(handlers::on_restart::<R, E, M>)
         .request::<{ wire::CANCEL }>(handlers::on_cancel::<R, E, M>)
         .answer::<{ wire::CANCELLED }>(handlers::on_cancelled::<R, E, M>)
         .answer::<{ wire::ARRIVE }>(handlers::on_arrive::<R, E, M>)
@@ -36,7 +36,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         memory: &mut M,
     ) -> bool {
         // Debts first: a flood of offers, each answered at once, must not use up all the room.
-        let owed = self.send_owed(port, memory);
+        let owed = self.send_due(port, memory);
         let here = self.here;
         let mut layer = self.stats.layer;
         let mut context = Handling { adi: self, memory };
@@ -49,10 +49,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             STEP_PACKETS,
         );
         self.stats.layer = layer;
-        let answered = self.send_owed(port, memory) + self.send_barrier(port);
+        let answered = self.send_due(port, memory) + self.send_barrier(port);
         let sent = self.send_pending(port, memory);
         // What has just come is likely to be followed by more, or by something of ours that they can go with.
-        let late = if taken == 0 { self.send_late(port) } else { 0 };
-        owed + taken + answered + late + sent > 0
+        let deferred = if taken == 0 {
+            self.send_deferred(port)
+        } else {
+            0
+        };
+        owed + taken + answered + deferred + sent > 0
     }
 }

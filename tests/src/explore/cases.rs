@@ -3,7 +3,7 @@
 //! Sound cases are explored to their end, every property must hold in every state, and the number of states is
 //! stated: a number that changes says that the protocol has changed. Broken cases are explored until a property
 //! is seen to fail: each rule that the protocol rests on, and each promise of the transport, is taken away in
-//! turn, and the checker must notice.
+//! turn, and the checker must restart.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -150,8 +150,8 @@ const TWO: usize = 64;
 const THREE: usize = 96;
 
 /// Short messages go by the pending send queue, too.
-const NOT_LIGHT: Rules = Rules {
-    light: false,
+const NO_BCOPY: Rules = Rules {
+    bcopy: false,
     ..Rules::SOUND
 };
 
@@ -358,7 +358,7 @@ pub fn long_and_synchronous() -> Vec<Row> {
 
 /// Without light sends short messages go by the pending send queue from the start, and every answer is given
 /// at once.
-pub fn not_light() -> Vec<Row> {
+pub fn no_bcopy() -> Vec<Row> {
     let counts = [
         (NONE, [[12_534, 5_067], [17_447, 6_823], [26_482, 20_755]]),
         (ONE, [[31_987, 10_050], [9_728, 3_683], [86_193, 63_399]]),
@@ -373,7 +373,7 @@ pub fn not_light() -> Vec<Row> {
         ];
         for ((name, case), count) in cases.into_iter().zip(counts) {
             let name = format!("{name}, none light, {memory} bytes");
-            rows.push(Row::holds(name, under(NOT_LIGHT, case), count));
+            rows.push(Row::holds(name, under(NO_BCOPY, case), count));
         }
     }
     rows
@@ -588,7 +588,7 @@ pub fn without_rule_d() -> Vec<Row> {
     vec![Row::fails("2 x 2, two records", ORDER, case, 69_282)]
 }
 
-/// Rule (e): a receive posted during a notice, that anything may match, gets the wrong message.
+/// Rule (e): a receive posted during a restart, that anything may match, gets the wrong message.
 pub fn without_rule_e() -> Vec<Row> {
     let rules = Rules {
         guards_posts: false,
@@ -667,12 +667,12 @@ pub fn three_senders_of_two_messages() -> Vec<Row> {
         let name = format!("3 x 2, {memory} bytes");
         reduced(name, many(3, 2, memory), states)
     });
-    let not_light = [(NONE, 8_554_706), (ONE, 63_862_141), (TWO, 2_432_726)];
-    let not_light = not_light.map(|(memory, states)| {
+    let no_bcopy = [(NONE, 8_554_706), (ONE, 63_862_141), (TWO, 2_432_726)];
+    let no_bcopy = no_bcopy.map(|(memory, states)| {
         let name = format!("3 x 2, none light, {memory} bytes");
-        reduced(name, under(NOT_LIGHT, many(3, 2, memory)), states)
+        reduced(name, under(NO_BCOPY, many(3, 2, memory)), states)
     });
-    light.into_iter().chain(not_light).collect()
+    light.into_iter().chain(no_bcopy).collect()
 }
 
 /// The senders' calls come at any moment. Takes many minutes and gigabytes.
@@ -693,7 +693,7 @@ pub fn senders_at_any_moment() -> Vec<Row> {
         rows.push(unknown(name, case, true));
         let case = Case {
             sent_early: false,
-            ..under(NOT_LIGHT, many(2, 3, memory))
+            ..under(NO_BCOPY, many(2, 3, memory))
         };
         let name = format!("2 x 3 at any moment, none light, {memory} bytes");
         rows.push(unknown(name, case, true));
@@ -706,7 +706,7 @@ pub fn two_senders_of_three_messages_in_all_orders() -> Vec<Row> {
     [NONE, ONE, TWO]
         .into_iter()
         .map(|memory| {
-            let case = under(NOT_LIGHT, many(2, 3, memory));
+            let case = under(NO_BCOPY, many(2, 3, memory));
             let name = format!("2 x 3, none light, {memory} bytes, all orders");
             Row::new(name, case, Expected::Unknown { reduced: false })
         })

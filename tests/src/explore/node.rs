@@ -81,7 +81,7 @@ fn span(request: &Request) -> Span {
     match request {
         Request::Send(send) => match send.data {
             Data::User(span) => span,
-            Data::Light(_) => Span::EMPTY,
+            Data::Bcopy(_) => Span::EMPTY,
         },
         Request::Receive(receive) => receive.span,
     }
@@ -460,7 +460,7 @@ pub fn turn_back(case: &Case, priority: bool, packet: &mut [u8], age: Age) {
     let (header, _) = Header::parse(packet).expect("a packet of the device");
     let at = match (priority, header.handler) {
         (false, wire::RTS) => 3,
-        (false, wire::DONE) | (true, wire::RESEND_ALL) => 0,
+        (false, wire::DONE) | (true, wire::RESTART) => 0,
         _ => return,
     };
     let carried = &mut packet[header.bytes() + at];

@@ -3,7 +3,7 @@
 
 /// How far this process is.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(in crate::device) enum Stage {
+pub(in crate::device) enum BarrierStage {
     /// In no barrier.
     #[default]
     Outside,
@@ -21,7 +21,7 @@ pub(in crate::device) enum Stage {
 /// This process's part in the barrier.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(in crate::device) struct Barrier {
-    pub(super) stage: Stage,
+    pub(super) stage: BarrierStage,
     /// By dimension: nodes of the line from here that have arrived.
     pub(super) arrived: [u16; 3],
 }

@@ -1,8 +1,8 @@
 //! The receiving side: the program's receives and probes, and what comes from the senders.
 #![forbid(unsafe_code)]
 
+pub(super) mod deferred;
 pub(super) mod eager;
-pub(super) mod late;
 pub mod probe;
 
 pub use probe::Probed;
@@ -19,20 +19,18 @@ use crate::device::memory::{Span, UserMemory};
 use crate::device::names::{BlockIndex, Horizon, RequestId, Serial, Slot};
 use crate::device::peers::Standing;
 use crate::device::protocol::{Age, Recorded, Rules, Verdict, on_rts as decide};
+use crate::device::recv::deferred::DeferredAck;
 use crate::device::recv::eager::Eager;
-use crate::device::recv::late::Late;
 use crate::device::recv::probe::Arming;
 use crate::device::request::{
     CHAIN, Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request,
 };
-use crate::device::wire::{
-    self, Done, Entry, Fields, NOTICE_ENTRIES, ROOM_FOR_ALL, ResendAll, Rts,
-};
+use crate::device::wire::{self, Done, Entry, Fields, RESTART_ENTRIES, ROOM_FOR_ALL, Restart, Rts};
 
-/// Most messages that one notice has room for, so that sources share what is free.
-const NOTICE_ROOM: u16 = 8;
-/// What a notice names, and where it stands in the order of receives.
-type Named = heapless::Vec<(Serial, Entry), NOTICE_ENTRIES>;
+/// Most messages that one restart has room for, so that sources share what is free.
+const RESTART_ROOM: u16 = 8;
+/// What a restart names, and where it stands in the order of receives.
+type Named = heapless::Vec<(Serial, Entry), RESTART_ENTRIES>;
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// Starts receiving into `span`. Fails only when the program's heap has no room for the request.
     pub fn irecv<M: UserMemory + ?Sized>(
@@ -89,61 +87,61 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     fn post(&mut self, slot: Slot, pattern: &Pattern) {
         self.matching.post(&mut self.requests, slot);
-        if self.peers.are_all_calm() {
+        if self.peers.are_all_clear() {
             return;
         }
         let rules = self.rules();
         if self.peers.posted(pattern.source, rules) {
             let list = if pattern.source.is_some() {
-                &mut self.unnamed
+                &mut self.exact_to_name
             } else {
-                &mut self.wild
+                &mut self.wildcards
             };
             list.push(&mut self.requests.links::<CHAIN>(), slot);
             self.requests.posted_mut(slot).to_name = true;
         }
     }
 
-    /// Takes a receive out of the posted receive queue, and of what notices have still to name.
+    /// Takes a receive out of the posted receive queue, and of what restarts have still to name.
     #[inline]
     fn unpost(&mut self, slot: Slot) {
         self.matching.unpost(&mut self.requests, slot);
         let posted = self.requests.posted_mut(slot);
         if core::mem::take(&mut posted.to_name) {
             let list = if posted.pattern.source.is_some() {
-                &mut self.unnamed
+                &mut self.exact_to_name
             } else {
-                &mut self.wild
+                &mut self.wildcards
             };
             list.remove(&mut self.requests.links::<CHAIN>(), slot);
         }
     }
 
-    /// The notice for `source` under its new age: the receives posted since its last one, and what the
-    /// memory has room for. When there are more than a notice can name, it asks for everything.
-    pub(crate) fn notice<M: UserMemory + ?Sized>(
+    /// The restart for `source` under its new age: the receives posted since its last one, and what the
+    /// memory has room for. When there are more than a restart can name, it asks for everything.
+    pub(crate) fn make_restart<M: UserMemory + ?Sized>(
         &mut self,
         memory: &M,
         source: Rank,
         age: Age,
-    ) -> ResendAll {
+    ) -> Restart {
         let room = u16::try_from(self.region.free_blocks(memory))
             .unwrap_or(u16::MAX)
-            .min(NOTICE_ROOM);
+            .min(RESTART_ROOM);
         let mut named = Named::new();
         let mut fits = true;
-        let mut next = self.unnamed.head();
+        let mut next = self.exact_to_name.head();
         while let Some(slot) = next {
             next = self.requests.next_in::<CHAIN>(slot);
             self.stats.named += 1;
             if self.requests.posted(slot).pattern.source == Some(source) {
                 fits = self.name(&mut named, slot) && fits;
                 self.requests.posted_mut(slot).to_name = false;
-                self.unnamed
+                self.exact_to_name
                     .remove(&mut self.requests.links::<CHAIN>(), slot);
             }
         }
-        let mut next = self.wild.head();
+        let mut next = self.wildcards.head();
         while let Some(slot) = next.filter(|_| fits) {
             self.stats.named += 1;
             fits = self.name(&mut named, slot);
@@ -166,7 +164,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             named.clear();
         }
         named.sort_unstable_by_key(|(serial, _)| *serial);
-        ResendAll {
+        Restart {
             age,
             room: if fits { room } else { ROOM_FOR_ALL },
             horizon: self.rules().on_the_wire(self.posts),
@@ -206,7 +204,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         match record.holding {
             Holding::Nothing { sender } => {
                 receive.state = ReceiveState::Matched(matched, Coming::CtsDue { sender });
-                self.owing.push(&mut self.requests, slot);
+                self.cts_due.push(&mut self.requests, slot);
                 self.release(memory, at);
             }
             Holding::Buffer { received } if received == record.length => {
@@ -344,9 +342,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// The next receive that owes its sender a CTS: whom, and what the CTS says.
-    pub(crate) fn next_owed_cts(&mut self) -> Option<(Rank, Fields)> {
-        let slot = self.owing.head()?;
-        self.owing.remove(&mut self.requests, slot);
+    pub(crate) fn next_due_cts(&mut self) -> Option<(Rank, Fields)> {
+        let slot = self.cts_due.head()?;
+        self.cts_due.remove(&mut self.requests, slot);
         let state = self.requests.receive(slot).state;
         let ReceiveState::Matched(matched, Coming::CtsDue { sender }) = state else {
             unreachable!("the list of CTSs that are due names a receive that owes none")
@@ -460,11 +458,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
-    /// Takes the answer to `source` that is late, if there is one, to send it with something else.
+    /// Takes the answer to `source` that is deferred, if there is one, to send it with something else.
     #[inline]
-    pub(crate) fn take_late(&mut self, source: Rank) -> Option<Late> {
-        let at = self.late.iter().position(|late| late.source == source)?;
-        Some(self.late.swap_remove(at))
+    pub(crate) fn take_deferred(&mut self, source: Rank) -> Option<DeferredAck> {
+        let at = self
+            .deferred
+            .iter()
+            .position(|deferred| deferred.source == source)?;
+        Some(self.deferred.swap_remove(at))
     }
 
     /// Takes an offer whose data has come along into the posted receive that it matches, where nothing of
@@ -478,7 +479,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         rts: &Rts,
         data: &[u8],
     ) -> Option<Option<Answer>> {
-        let plain = self.peers.are_all_calm() && rts.inline && !rts.more;
+        let plain = self.peers.are_all_clear() && rts.inline && !rts.more;
         if !plain || self.peers.ages(source).from != rts.age {
             return None;
         }
@@ -491,7 +492,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         Some(self.answer(memory, source, rts, wire::CTS, fields))
     }
 
-    /// Decides upon an offer. `None`: the answer is late.
+    /// Decides upon an offer. `None`: the answer is deferred.
     pub(in crate::device) fn take_rts<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -507,14 +508,17 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         } else {
             None
         };
-        // Receives have been posted since the notice that this offer answers: an earlier message may
-        // match those. What the notice has asked for can be taken by a receive that is older than it.
+        // Receives have been posted since the restart that this offer answers: an earlier message may
+        // match those. What the restart has asked for can be taken by a receive that is older than it.
         let rules = self.rules();
-        let posted_since = matches!(standing, Standing::OpenAgain | Standing::Wanted);
+        let posted_since = matches!(
+            standing,
+            Standing::RestartSentStale | Standing::WildcardQueued
+        );
         let early = rules.guards_posts()
             && posted_since
             && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
-        let refused_before = matches!(standing, Standing::Failed | Standing::Wanted);
+        let refused_before = matches!(standing, Standing::Refused | Standing::WildcardQueued);
         let recordable = rts.in_order && !refused_before || !rules.records_in_order();
         let verdict = decide(ages_equal && !early, posted, || match recordable {
             true => self.make_room(memory, &envelope, rts),
@@ -566,7 +570,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.answer(memory, source, rts, handler, fields)
     }
 
-    /// Whether the receive in `slot` was posted before the notice with this `horizon` was made.
+    /// Whether the receive in `slot` was posted before the restart with this `horizon` was made.
     fn is_older(&self, slot: Slot, horizon: Option<Horizon>) -> bool {
         let horizon = horizon.map(|said| self.rules().horizon(said, self.posts));
         horizon.is_some_and(|horizon| self.requests.posted(slot).serial < horizon)
@@ -583,19 +587,21 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         fields: Fields,
     ) -> Option<Answer> {
         let scarce = self.region.is_low(memory);
-        let before = self.take_late(source).map_or(0, |late| late.count);
-        let late = Late {
+        let before = self
+            .take_deferred(source)
+            .map_or(0, |deferred| deferred.count);
+        let deferred = DeferredAck {
             source,
             request: rts.request,
             count: before + 1,
         };
-        // A source in whose queue nothing stands refused, so that no notice waits for the answer either.
+        // A source in whose queue nothing stands refused, so that no restart waits for the answer either.
         let may_wait = rts.patient
             && fields.complete
             && !scarce
-            && late.count < SHARED_ANSWER
-            && self.peers.standing(source) == Standing::Calm;
-        if may_wait && self.late.push(late).is_ok() {
+            && deferred.count < SHARED_ANSWER
+            && self.peers.standing(source) == Standing::Clear;
+        if may_wait && self.deferred.push(deferred).is_ok() {
             return None;
         }
         self.stats.cts_merged += u64::from(before);
@@ -607,21 +613,26 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         Some(fields.emit(handler))
     }
 
-    /// Something has come of `source`, which stood as `before`, under the current age: its notice, if one
+    /// Something has come of `source`, which stood as `before`, under the current age: its restart, if one
     /// was on the way, is closed. Sees to it that nobody waits for what is there.
     fn go_on<M: UserMemory + ?Sized>(&mut self, memory: &M, source: Rank, before: Standing) {
-        if self.peers.are_all_calm() {
+        if self.peers.are_all_clear() {
             return;
         }
         let rules = self.rules();
-        let posted_since = matches!(before, Standing::OpenAgain | Standing::Wanted);
-        if posted_since && self.peers.standing(source) != Standing::Calm {
+        let posted_since = matches!(
+            before,
+            Standing::RestartSentStale | Standing::WildcardQueued
+        );
+        if posted_since && self.peers.standing(source) != Standing::Clear {
             self.peers.restart(source, rules);
         }
         // Whoever was asked for a receive from any source has answered: if it is still posted, or a probe
         // has still found nothing, the next source is asked.
-        if self.peers.wanted() > 0 && (!self.wild.is_empty() || self.probes.ask_anybody()) {
-            self.peers.restart_wanted(rules);
+        if self.peers.wildcards_queued() > 0
+            && (!self.wildcards.is_empty() || self.probes.ask_any_source())
+        {
+            self.peers.restart_wildcards(rules);
         }
         if self.peers.waiting() > 0 && self.region.free_blocks(memory) > 0 {
             self.peers.restart_next(1, rules);
@@ -635,7 +646,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         done: Done,
     ) -> Result<(), Malformed> {
         let standing = self.peers.standing(source);
-        let open = matches!(standing, Standing::Open | Standing::OpenAgain);
+        let open = matches!(standing, Standing::RestartSent | Standing::RestartSentStale);
         if !open || self.peers.ages(source).from != done.age {
             return Err(Malformed);
         }

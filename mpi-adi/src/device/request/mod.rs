@@ -14,7 +14,7 @@ use msg_layer::{Landing, Transfer};
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::device::list::Links;
 use crate::device::memory::Span;
-use crate::device::names::{GENERATION_MASK, LightId, Serial, Slot};
+use crate::device::names::{BcopyId, GENERATION_MASK, Serial, Slot};
 pub use crate::device::names::{MAX_SLOTS, RequestId};
 use crate::device::protocol::Offer;
 
@@ -56,18 +56,18 @@ pub enum Withdrawal {
     Asked,
 }
 
-/// The bytes of light sends, by name.
-pub(crate) trait Copies<'a>: Copy + Fn(LightId) -> &'a [u8] {}
+/// The bytes of bcopies, by name.
+pub(crate) trait Copies<'a>: Copy + Fn(BcopyId) -> &'a [u8] {}
 
-impl<'a, F: Copy + Fn(LightId) -> &'a [u8]> Copies<'a> for F {}
+impl<'a, F: Copy + Fn(BcopyId) -> &'a [u8]> Copies<'a> for F {}
 
 /// Where a send's data is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Data {
     /// In the program's buffer.
     User(Span),
-    /// In the copy of a light send, which is complete for the program.
-    Light(LightId),
+    /// In the copy of a bcopy, which is complete for the program.
+    Bcopy(BcopyId),
 }
 
 /// A send.
@@ -92,8 +92,8 @@ pub struct Send {
 /// Where a send stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SendState {
-    /// Light, and has not left yet.
-    Light,
+    /// Bcopy, and has not left yet.
+    Bcopy,
     /// In the destination's pending send queue.
     Pending(PendingSend),
     /// Recorded at the receiver without a buffer (NCTSD), or taken back after it was refused: waits for CTS,
@@ -117,7 +117,7 @@ pub struct PendingSend {
     pub offer: Offer,
     /// Its place in the order of sends to the destination.
     pub serial: Serial,
-    /// The receive for which a notice of the receiver asks for it.
+    /// The receive for which a restart of the receiver asks for it.
     pub asked: Option<Asked>,
     /// It was last offered with everything before it accepted or offered so, too.
     pub in_order: bool,
@@ -163,7 +163,7 @@ impl Send {
         (self.dest, self.tag, self.context, self.mode, self.length).hash(state);
         match self.data {
             Data::User(span) => span.hash(state),
-            Data::Light(light) => copy(light).hash(state),
+            Data::Bcopy(bcopy) => copy(bcopy).hash(state),
         }
         self.state.hash(state);
     }
@@ -211,7 +211,7 @@ pub struct Posted {
     pub pattern: Pattern,
     /// Its place in the order of receives.
     pub serial: Serial,
-    /// A notice has still to name it.
+    /// A restart has still to name it.
     pub to_name: bool,
 }
 
@@ -342,7 +342,7 @@ enum Body {
 
 /// Which of a slot's lists a link belongs to: the queue it stands in.
 pub(crate) const QUEUE: usize = 0;
-/// Sends: messages to one destination with the same context and tag. Receives: those that no notice has
+/// Sends: messages to one destination with the same context and tag. Receives: those that no restart has
 /// named yet.
 pub(crate) const CHAIN: usize = 1;
 /// Sends: messages to be offered.
@@ -350,7 +350,7 @@ pub(crate) const OFFERS: usize = 2;
 const LISTS: usize = 3;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Entry {
+struct SlotEntry {
     generation: u32,
     next: [Option<Slot>; LISTS],
     prev: [Option<Slot>; LISTS],
@@ -370,11 +370,11 @@ pub struct RequestPool {
         clippy::vec_box,
         reason = "when the list grows, the slots stay where they are"
     )]
-    chunks: Vec<Box<[Entry; CHUNK_SLOTS]>>,
+    chunks: Vec<Box<[SlotEntry; CHUNK_SLOTS]>>,
     free: Option<Slot>,
     free_slots: u32,
-    /// Free slots that are set aside.
-    aside: u32,
+    /// Free slots that are reserved.
+    reserved: u32,
     live: u32,
     /// Of these, those for whose end nobody will ask.
     forgotten: u32,
@@ -390,7 +390,7 @@ impl RequestPool {
             chunks: Vec::new(),
             free: None,
             free_slots: 0,
-            aside: 0,
+            reserved: 0,
             live: 0,
             forgotten: 0,
             peak: 0,
@@ -400,8 +400,8 @@ impl RequestPool {
 
     /// Bytes of the program's heap that a slot takes.
     pub const SLOT_BYTES: usize = {
-        assert!(size_of::<Entry>() <= 96);
-        size_of::<Entry>()
+        assert!(size_of::<SlotEntry>() <= 96);
+        size_of::<SlotEntry>()
     };
 
     /// Live requests.
@@ -424,25 +424,25 @@ impl RequestPool {
         self.chunks.len() * CHUNK_SLOTS
     }
 
-    /// Makes sure that `slots` slots are free beside those set aside, out of the heap; [`Full`] when heap or
+    /// Makes sure that `slots` slots are free beside those reserved, out of the heap; [`Full`] when heap or
     /// limit do not allow it.
     #[inline]
     pub fn grow(&mut self, slots: u32) -> Result<(), Full> {
-        let slots = slots + self.aside;
+        let slots = slots + self.reserved;
         match self.free_slots >= slots {
             true => Ok(()),
             false => self.add_chunks(slots),
         }
     }
 
-    /// Sets `slots` free slots aside, which [`RequestPool::grow`] has found.
-    pub(crate) fn set_aside(&mut self, slots: u32) {
-        self.aside += slots;
+    /// Reserves `slots` free slots, which [`RequestPool::grow`] has found.
+    pub(crate) fn reserve_slots(&mut self, slots: u32) {
+        self.reserved += slots;
     }
 
-    /// Gives back slots that were set aside.
+    /// Gives back slots that were reserved.
     pub(crate) fn put_back(&mut self, slots: u32) {
-        self.aside -= slots;
+        self.reserved -= slots;
     }
 
     #[cold]
@@ -461,7 +461,7 @@ impl RequestPool {
                 } else {
                     self.free
                 };
-                chunk.push(Entry {
+                chunk.push(SlotEntry {
                     generation: 0,
                     next: [None; LISTS],
                     prev: [None; LISTS],
@@ -479,13 +479,13 @@ impl RequestPool {
         Ok(())
     }
 
-    fn entry(&self, slot: Slot) -> Option<&Entry> {
+    fn entry(&self, slot: Slot) -> Option<&SlotEntry> {
         let index = slot.index() as usize;
         let chunk = self.chunks.get(index / CHUNK_SLOTS)?;
         Some(&chunk[index % CHUNK_SLOTS])
     }
 
-    fn entry_mut(&mut self, slot: Slot) -> Option<&mut Entry> {
+    fn entry_mut(&mut self, slot: Slot) -> Option<&mut SlotEntry> {
         let index = slot.index() as usize;
         let chunk = self.chunks.get_mut(index / CHUNK_SLOTS)?;
         Some(&mut chunk[index % CHUNK_SLOTS])
@@ -592,18 +592,18 @@ impl RequestPool {
         self.live -= 1;
     }
 
-    /// The send in `slot` has finished; frees it if nobody will ask how it ended. Returns the light send that
+    /// The send in `slot` has finished; frees it if nobody will ask how it ended. Returns the bcopy that
     /// it was.
     #[inline]
-    pub(crate) fn finish_send(&mut self, slot: Slot, cancelled: bool) -> Option<LightId> {
+    pub(crate) fn finish_send(&mut self, slot: Slot, cancelled: bool) -> Option<BcopyId> {
         let send = self.send_mut(slot);
         send.state = SendState::Done { cancelled };
-        let light = match send.data {
-            Data::Light(light) => Some(light),
+        let bcopy = match send.data {
+            Data::Bcopy(bcopy) => Some(bcopy),
             Data::User(_) => None,
         };
         self.free_if_forgotten(slot);
-        light
+        bcopy
     }
 
     /// The receive in `slot` has finished, with this message; frees it if nobody will ask how it ended.
@@ -697,7 +697,7 @@ impl RequestPool {
     /// Hashes what the pool does from now on, up to the names that it gives to sends: that depends on its live
     /// slots only, so neither measures nor the free list are hashed. A finished request does nothing any
     /// more; how it ended is what the program has been told. Pending messages are hashed with their
-    /// destination, and light ones are the `copies`.
+    /// destination, and bcopies are the `copies`.
     pub(crate) fn hash<'a, H: Hasher>(&self, copy: impl Copies<'a>, state: &mut H) {
         let entries = self.chunks.iter().flat_map(|chunk| chunk.iter());
         // Sends that are in no queue stand anywhere.
@@ -727,7 +727,7 @@ impl RequestPool {
         }
         let key = |send: &Send| match send.data {
             Data::User(span) => (span.address(), None),
-            Data::Light(light) => (0, Some(copy(light))),
+            Data::Bcopy(bcopy) => (0, Some(copy(bcopy))),
         };
         sends.sort_by_key(|send| key(send));
         for send in sends {

@@ -1,7 +1,7 @@
 //! The sending side: the program's sends, offers to receivers, and what comes of the answers.
 #![forbid(unsafe_code)]
 
-pub mod light;
+pub mod bcopy;
 pub mod pending;
 pub(super) mod stream;
 
@@ -14,14 +14,14 @@ use crate::device::config::{NoMemory, STEP_PACKETS, TURN_PACKETS};
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::matching::Matching;
 use crate::device::memory::{Span, UserMemory};
-use crate::device::names::{LightId, RequestId, Slot};
+use crate::device::names::{BcopyId, RequestId, Slot};
 use crate::device::protocol::{Offer, Reply, Rules, Step, on_answer};
 use crate::device::request::{
     Asked, Data, Full, KEPT_SLOTS, Mode, PendingSend, QUEUE, Request, RequestPool, Send, SendState,
     Withdrawal,
 };
-use crate::device::send::light::{LIGHT_BYTES, Stage};
-use crate::device::send::pending::{Answered, Next, Standing};
+use crate::device::send::bcopy::{BCOPY_BYTES, BcopyState};
+use crate::device::send::pending::{Answered, Next, OfferFlags};
 use crate::device::send::stream::Stream;
 use crate::device::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts};
 
@@ -82,22 +82,22 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let none = NoMemory::Requests {
             live: self.requests.named(),
         };
-        let send = to.send(span, length, SendState::Light);
+        let send = to.send(span, length, SendState::Bcopy);
         let rules = self.rules();
-        let can_be_light = rules.light() && to.mode == Mode::Standard && span.len() <= LIGHT_BYTES;
-        if can_be_light
-            && !self.lights.is_full()
+        let can_be_bcopy = rules.bcopy() && to.mode == Mode::Standard && span.len() <= BCOPY_BYTES;
+        if can_be_bcopy
+            && !self.bcopies.is_full()
             && !self.pending.has(to.dest)
-            && self.set_aside(keep).is_ok()
+            && self.reserve_slots(keep).is_ok()
         {
             let send = Request::Send(send);
             let id = self.requests.insert(send).map_err(|_| none)?;
-            self.lights
+            self.bcopies
                 .start(to.dest, to.tag, to.context, id.slot(), span);
             self.stats.messages_sent += 1;
             return Ok(id);
         }
-        self.enter_lights(to.dest);
+        self.enter_bcopies(to.dest);
         let id = self
             .pending
             .push(&mut self.requests, to.dest, send, keep, rules)
@@ -106,91 +106,91 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         Ok(id)
     }
 
-    /// Finds a slot for a light send, and sets aside what it needs should it not stay light: another slot, and
+    /// Finds a slot for a bcopy, and reserves what it needs should it not stay one: another slot, and
     /// a place in the pending send queue of its destination.
     #[inline]
-    fn set_aside(&mut self, keep: u32) -> Result<(), Full> {
+    fn reserve_slots(&mut self, keep: u32) -> Result<(), Full> {
         self.requests.grow(2 + keep)?;
         self.pending.reserve(1 + keep as usize)?;
-        self.requests.set_aside(1);
+        self.requests.reserve_slots(1);
         self.pending.expect(1);
         Ok(())
     }
 
-    /// What was set aside for `count` light sends is not needed any more, or is to be used.
-    fn use_aside(&mut self, count: u32) {
+    /// What was reserved for `count` bcopies is not needed any more, or is to be used.
+    fn release_reserved(&mut self, count: u32) {
         self.requests.put_back(count);
         self.pending.expect_no_more(count as usize);
     }
 
-    /// The light sends to `dest` enter its pending send queue, as if they had been there from the start.
-    pub(in crate::device) fn enter_lights(&mut self, dest: Rank) {
-        if self.lights.is_empty() {
+    /// The bcopies to `dest` enter its pending send queue, as if they had been there from the start.
+    pub(in crate::device) fn enter_bcopies(&mut self, dest: Rank) {
+        if self.bcopies.is_empty() {
             return;
         }
         let rules = self.rules();
-        for light in self.lights.to(dest) {
-            let slot = match self.lights.at(light).stage {
-                Stage::Unsent { slot, .. } => {
+        for bcopy in self.bcopies.to(dest) {
+            let slot = match self.bcopies.at(bcopy).state {
+                BcopyState::Unsent { slot, .. } => {
                     let unsent = PendingSend::new(Offer::Unsent);
                     self.requests.send_mut(slot).state = SendState::Pending(unsent);
-                    self.lights.free(light);
+                    self.bcopies.free(bcopy);
                     slot
                 }
                 _ => {
-                    let slot = self.insert_offered(light);
-                    self.lights.queued(light, slot);
+                    let slot = self.insert_offered(bcopy);
+                    self.bcopies.queued(bcopy, slot);
                     slot
                 }
             };
-            self.use_aside(1);
+            self.release_reserved(1);
             self.pending
-                .enter_light(&mut self.requests, dest, slot, rules);
+                .enter_bcopy(&mut self.requests, dest, slot, rules);
         }
     }
 
-    /// The request of a light send that has left, which the program has been told is complete.
-    fn insert_offered(&mut self, light: LightId) -> Slot {
-        let from = self.lights.at(light);
+    /// The request of a bcopy that has left, which the program has been told is complete.
+    fn insert_offered(&mut self, bcopy: BcopyId) -> Slot {
+        let from = self.bcopies.at(bcopy);
         let send = Request::Send(Send {
             dest: from.dest,
             tag: from.tag,
             context: from.context,
             mode: Mode::Standard,
             length: from.length.into(),
-            data: Data::Light(light),
+            data: Data::Bcopy(bcopy),
             state: SendState::Pending(PendingSend::new(Offer::Unanswered)),
         });
-        let id = self.requests.insert(send).expect("set aside for it");
+        let id = self.requests.insert(send).expect("reserved for it");
         self.requests.forget(id);
         id.slot()
     }
 
-    /// Priority packets that are owed: notices, and CTSs for receives that matched a record without a
+    /// Priority packets that are owed: restarts, and CTSs for receives that matched a record without a
     /// buffer. Returns how many were sent.
     #[inline]
-    pub(crate) fn send_owed<P: Port, M: UserMemory + ?Sized>(
+    pub(crate) fn send_due<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &M,
     ) -> usize {
-        match self.peers.owes_notices() || !self.owing.is_empty() {
-            true => self.pay_owed(port, memory),
+        match self.peers.owes_restarts() || !self.cts_due.is_empty() {
+            true => self.send_due_now(port, memory),
             false => 0,
         }
     }
 
     #[inline(never)]
-    fn pay_owed<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
+    fn send_due_now<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
         let mut sent = 0;
         while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
-            if let Some((source, age)) = self.peers.pay() {
-                let notice = self.notice(memory, source, age);
-                let (class, bytes) = (Class::Priority, notice.bytes());
-                let header = self.header(wire::RESEND_ALL);
-                self.send_now(port, class, source, header, bytes, |out| notice.emit(out));
-                self.stats.resend_all_sent += 1;
-            } else if let Some((dest, fields)) = self.next_owed_cts() {
+            if let Some((source, age)) = self.peers.take_due_restart() {
+                let restart = self.make_restart(memory, source, age);
+                let (class, bytes) = (Class::Priority, restart.bytes());
+                let header = self.header(wire::RESTART);
+                self.send_now(port, class, source, header, bytes, |out| restart.emit(out));
+                self.stats.restarts_sent += 1;
+            } else if let Some((dest, fields)) = self.next_due_cts() {
                 self.send_cts(port, dest, &fields);
                 self.stats.cts_sent += 1;
             } else {
@@ -203,14 +203,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// Answers for which nobody waits: called when nothing comes that they could leave with. Returns how
     /// many were sent.
-    pub(crate) fn send_late<P: Port>(&mut self, port: &mut P) -> usize {
+    pub(crate) fn send_deferred<P: Port>(&mut self, port: &mut P) -> usize {
         let mut sent = 0;
-        while !self.late.is_empty()
+        while !self.deferred.is_empty()
             && port.can_inject(Class::Priority)
-            && let Some(late) = self.late.pop()
+            && let Some(deferred) = self.deferred.pop()
         {
-            self.send_cts(port, late.source, &late.fields());
-            self.stats.cts_merged += u64::from(late.count) - 1;
+            self.send_cts(port, deferred.source, &deferred.fields());
+            self.stats.cts_merged += u64::from(deferred.count) - 1;
             sent += 1;
         }
         sent
@@ -281,12 +281,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if !port.can_inject(Class::Normal) {
             return false;
         }
-        if let Some((dest, age)) = self.peers.pay_done() {
+        if let Some((dest, age)) = self.peers.take_due_done() {
             self.send_done(port, dest, Done { age, more: false });
             return true;
         }
-        if self.lights.next_unsent().is_some() {
-            self.send_light(port, memory);
+        if self.bcopies.next_unsent().is_some() {
+            self.send_bcopy(port, memory);
             return true;
         }
         if self.send_cancel(port) {
@@ -295,8 +295,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let rules = self.rules();
         match self.pending.next(&mut self.requests, rules) {
             None => return false,
-            Some((dest, Next::Offer(slot, standing))) => {
-                self.offer(port, memory, dest, slot, standing);
+            Some((dest, Next::Offer(slot, flags))) => {
+                self.offer(port, memory, dest, slot, flags);
             }
             Some((dest, Next::Done { more })) => {
                 let age = self.peers.ages(dest).to;
@@ -313,7 +313,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         memory: &M,
         dest: Rank,
         slot: Slot,
-        standing: Standing,
+        flags: OfferFlags,
     ) {
         let id = self.requests.id(slot);
         let eager_limit = self.eager_limit;
@@ -327,7 +327,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         // two trips have been spent already.
         let limit = match pending.asked {
             Some(Asked { exact: true, .. }) => 2 * eager_limit,
-            _ if standing.eager && is_standard => eager_limit,
+            _ if flags.eager && is_standard => eager_limit,
             _ => 0,
         };
         let eager = length > INLINE_BYTES && length <= limit;
@@ -342,11 +342,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             synchronous: !is_standard,
             inline: length <= INLINE_BYTES,
             eager,
-            in_order: standing.in_order,
-            more: standing.more,
-            follows: standing.follows,
-            patient: matches!(data, Data::Light(_)),
-            asked: standing.asked,
+            in_order: flags.in_order,
+            more: flags.more,
+            follows: flags.follows,
+            patient: matches!(data, Data::Bcopy(_)),
+            asked: flags.asked,
         };
         let bytes = if rts.inline { length } else { 0 };
         self.send_rts(port, dest, &rts, bytes, |adi, out| {
@@ -364,41 +364,41 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
-    /// The next light send leaves, and its request is complete.
+    /// The next bcopy leaves, and its request is complete.
     #[inline]
-    fn send_light<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) {
-        let Some(id) = self.lights.next_unsent() else {
+    fn send_bcopy<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) {
+        let Some(id) = self.bcopies.next_unsent() else {
             return;
         };
-        let light = *self.lights.at(id);
-        let Stage::Unsent { slot, .. } = light.stage else {
+        let bcopy = *self.bcopies.at(id);
+        let BcopyState::Unsent { slot, .. } = bcopy.state else {
             unreachable!("it is still to leave")
         };
-        self.lights.leave(|span, out| memory.read(span, 0, out));
+        self.bcopies.leave(|span, out| memory.read(span, 0, out));
         let rts = Rts {
-            context: light.context,
-            tag: light.tag,
-            length: light.length.into(),
-            request: self.lights.name(id).0,
-            age: self.peers.ages(light.dest).to,
+            context: bcopy.context,
+            tag: bcopy.tag,
+            length: bcopy.length.into(),
+            request: self.bcopies.name(id).0,
+            age: self.peers.ages(bcopy.dest).to,
             synchronous: false,
             inline: true,
             eager: false,
-            // There is no queue: everything before it has been accepted, or is light too.
+            // There is no queue: everything before it has been accepted, or is a bcopy, too.
             in_order: true,
             more: false,
             follows: false,
             patient: true,
             asked: None,
         };
-        let bytes = light.length.into();
-        self.send_rts(port, light.dest, &rts, bytes, |adi, out| {
-            out.copy_from_slice(adi.lights.bytes(id))
+        let bytes = bcopy.length.into();
+        self.send_rts(port, bcopy.dest, &rts, bytes, |adi, out| {
+            out.copy_from_slice(adi.bcopies.bytes(id))
         });
         self.finish_send(slot, false);
     }
 
-    /// Sends an RTS with so many bytes of data, which `read` writes; and with it an answer that is late.
+    /// Sends an RTS with so many bytes of data, which `read` writes; and with it an answer that is deferred.
     fn send_rts<P: Port>(
         &mut self,
         port: &mut P,
@@ -408,33 +408,33 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         read: impl FnOnce(&Self, &mut [u8]),
     ) {
         let mut bytes = rts.bytes() + data;
-        let late = match bytes + MERGED_BYTES <= SHORT_BYTES {
-            true => self.take_late(dest),
+        let deferred = match bytes + MERGED_BYTES <= SHORT_BYTES {
+            true => self.take_deferred(dest),
             false => None,
         };
         let mut header = self.header(wire::RTS);
-        if let Some(late) = late {
-            header.argument = late.count.into();
+        if let Some(deferred) = deferred {
+            header.argument = deferred.count.into();
             bytes += MERGED_BYTES;
-            self.stats.cts_merged += u64::from(late.count);
+            self.stats.cts_merged += u64::from(deferred.count);
         }
         self.stats.rts_sent += 1;
         self.send_now(port, Class::Normal, dest, header, bytes, |out| {
             let rest = rts.emit(out);
-            let Some(late) = late else {
+            let Some(deferred) = deferred else {
                 return read(self, rest);
             };
             let (data, merged) = rest.split_at_mut(data);
             read(self, data);
-            merged.copy_from_slice(&late.request.to_le_bytes());
+            merged.copy_from_slice(&deferred.request.to_le_bytes());
         });
     }
 
     /// Reads a message's data.
     fn read<M: UserMemory + ?Sized>(&self, memory: &M, data: Data, offset: usize, out: &mut [u8]) {
         match data {
-            Data::Light(light) => {
-                out.copy_from_slice(&self.lights.bytes(light)[offset..][..out.len()]);
+            Data::Bcopy(bcopy) => {
+                out.copy_from_slice(&self.bcopies.bytes(bcopy)[offset..][..out.len()]);
             }
             Data::User(span) => memory.read(span, offset, out),
         }
@@ -467,15 +467,15 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// The program cancels the send in `slot`: true when that ends it at once.
     pub(crate) fn withdraw(&mut self, slot: Slot) -> bool {
         let &Send { dest, state, .. } = self.requests.send(slot);
-        if state == SendState::Light {
-            self.enter_lights(dest);
+        if state == SendState::Bcopy {
+            self.enter_bcopies(dest);
         }
         match &mut self.requests.send_mut(slot).state {
             SendState::Pending(pending) if pending.offer == Offer::Unanswered => {
                 pending.cancelled = true;
             }
             SendState::Pending(pending) => {
-                // A notice asks for what has been refused.
+                // A restart asks for what has been refused.
                 let is_known = pending.offer == Offer::Refused || pending.asked.is_some();
                 let rules = self.rules();
                 self.pending.withdraw(&mut self.requests, dest, slot, rules);
@@ -576,11 +576,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         Ok((source, slot, fields))
     }
 
-    /// The slot of the pending or held send that `dest` names so, one that was light included.
+    /// The slot of the pending or held send that `dest` names so, one that was a bcopy included.
     fn named_by(&self, dest: Rank, name: u32) -> Option<Slot> {
         let id = RequestId(name);
-        if let Some(light) = self.lights.find(id, dest) {
-            let Stage::Queued { slot } = self.lights.at(light).stage else {
+        if let Some(bcopy) = self.bcopies.find(id, dest) {
+            let BcopyState::Queued { slot } = self.bcopies.at(bcopy).state else {
                 return None;
             };
             return Some(slot);
@@ -590,14 +590,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         (waits && send.dest == dest).then_some(id.slot())
     }
 
-    /// A light send to `dest` that has left and has no other answer has been taken, with the `before` ones
+    /// A bcopy to `dest` that has left and has no other answer has been taken, with the `before` ones
     /// before it. False when it is none, or not so many have left.
-    fn light_taken(&mut self, dest: Rank, name: u32, before: u8) -> bool {
-        let light = self.lights.find(RequestId(name), dest);
-        let taken = light.is_some_and(|light| self.lights.taken(light, before));
+    fn bcopy_taken(&mut self, dest: Rank, name: u32, before: u8) -> bool {
+        let bcopy = self.bcopies.find(RequestId(name), dest);
+        let taken = bcopy.is_some_and(|bcopy| self.bcopies.taken(bcopy, before));
         if taken {
             let count = u32::from(before) + 1;
-            self.use_aside(count);
+            self.release_reserved(count);
             self.stats.cts_received += u64::from(count);
         }
         taken
@@ -608,7 +608,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         arrival: &Arrival<'_>,
         reply: Reply,
     ) -> Result<(), Malformed> {
-        if self.take_reply_to_light(arrival, reply) {
+        if self.take_reply_to_bcopy(arrival, reply) {
             return Ok(());
         }
         let (dest, slot, fields) = self.answered(arrival)?;
@@ -634,19 +634,19 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         Ok(())
     }
 
-    /// An answer to a message that is light: true when that is all. Otherwise those to its destination have
+    /// An answer to a message that is a bcopy: true when that is all. Otherwise those to its destination have
     /// entered the pending send queue, where the answer finds it.
-    fn take_reply_to_light(&mut self, arrival: &Arrival<'_>, reply: Reply) -> bool {
+    fn take_reply_to_bcopy(&mut self, arrival: &Arrival<'_>, reply: Reply) -> bool {
         if let Some(dest) = self.shape.rank(arrival.source)
             && let Some(fields) = Fields::parse(arrival.bytes)
-            && let Some(light) = self.lights.find(RequestId(fields.request), dest)
-            && !matches!(self.lights.at(light).stage, Stage::Queued { .. })
+            && let Some(bcopy) = self.bcopies.find(RequestId(fields.request), dest)
+            && !matches!(self.bcopies.at(bcopy).state, BcopyState::Queued { .. })
         {
             let taken = reply == Reply::Cts && fields.complete;
-            if taken && self.light_taken(dest, fields.request, fields.before) {
+            if taken && self.bcopy_taken(dest, fields.request, fields.before) {
                 return true;
             }
-            self.enter_lights(dest);
+            self.enter_bcopies(dest);
         }
         false
     }
@@ -715,12 +715,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let Adi {
             pending,
             requests,
-            lights,
+            bcopies,
             ..
         } = self;
         let finish = |requests: &mut RequestPool, slot| {
-            if let Some(light) = requests.finish_send(slot, false) {
-                lights.free(light);
+            if let Some(bcopy) = requests.finish_send(slot, false) {
+                bcopies.free(bcopy);
             }
         };
         let all = pending.all_taken(requests, dest, last, total, rules, finish);
@@ -739,7 +739,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         count: u16,
     ) -> Result<(), Malformed> {
         let before = u8::try_from(count.saturating_sub(1)).map_err(|_| Malformed)?;
-        if self.light_taken(dest, request, before) {
+        if self.bcopy_taken(dest, request, before) {
             return Ok(());
         }
         let slot = self.named_by(dest, request);

@@ -10,8 +10,8 @@
 //! ```
 //! A destination's queue exists only while a message to it is pending (but for the one that has last become
 //! empty), so nothing here grows with the job. Adding, offering, answering and removing a message take
-//! constant time, however long the queue; a notice takes constant time for each receive that it names and
-//! each record that it has room for. The first notice that names a tag enters the queue's messages into
+//! constant time, however long the queue; a restart takes constant time for each receive that it names and
+//! each record that it has room for. The first restart that names a tag enters the queue's messages into
 //! chains by context and tag, each message once: what is never refused pays nothing for being found.
 //!
 //! The rules by which messages are offered are in [`crate::device::protocol`].
@@ -31,10 +31,10 @@ use crate::device::protocol::{Offer, Rules, may_offer};
 use crate::device::request::{
     Asked, CHAIN, Copies, Full, OFFERS, PendingSend, QUEUE, Request, RequestPool, Send, SendState,
 };
-use crate::device::wire::{Entry, ROOM_FOR_ALL, ResendAll};
+use crate::device::wire::{Entry, ROOM_FOR_ALL, Restart};
 
 /// Messages to one destination that may be unanswered at once while others to it stand refused: what each
-/// notice makes stale and has to be offered again is bounded by this.
+/// restart makes stale and has to be offered again is bounded by this.
 pub const WINDOW: u32 = 16;
 
 /// Bytes of the greater of the two index entries that lead to pending messages; the index is at least 7/16
@@ -43,7 +43,7 @@ pub const INDEX_BYTES: usize = size_of::<(Key, List<Slot>)>() + 1;
 
 /// Bytes of a destination with messages pending to it; the list of them is at least half full once it has
 /// grown.
-pub const DESTINATION_BYTES: usize = size_of::<Place>();
+pub const DESTINATION_BYTES: usize = size_of::<DestinationEntry>();
 
 /// One destination's pending send queue.
 #[derive(Clone, Debug)]
@@ -62,11 +62,11 @@ struct Destination {
     refused: u32,
     /// The next message's place in the order.
     serial: Serial,
-    /// The horizon of the notice that was carried out last.
+    /// The horizon of the restart that was carried out last.
     horizon: Horizon,
     /// The receiver's last answer said that its memory runs low.
     throttled: bool,
-    notice: Notice,
+    restart: RestartState,
     /// In the list of destinations that may have something to offer.
     listed: bool,
     /// Before and after it in that list.
@@ -87,7 +87,7 @@ impl Destination {
             serial: 0,
             horizon: 0,
             throttled: false,
-            notice: Notice::Closed,
+            restart: RestartState::Closed,
             listed: false,
             neighbours: (None, None),
         }
@@ -99,23 +99,23 @@ impl Destination {
     }
 
     fn is_ready(&self, rules: impl Rules) -> bool {
-        match self.notice {
-            Notice::Waiting { .. } => self.unanswered == 0 || !rules.waits(),
-            Notice::Closing => true,
-            Notice::Expected if rules.waits() => false,
-            Notice::Expected | Notice::Closed => {
+        match self.restart {
+            RestartState::Waiting { .. } => self.unanswered == 0 || !rules.waits(),
+            RestartState::Closing => true,
+            RestartState::Expected if rules.waits() => false,
+            RestartState::Expected | RestartState::Closed => {
                 let open = self.refused == 0 || self.unanswered < WINDOW;
                 self.next_offer().is_some() && open
             }
         }
     }
 
-    /// Nothing is pending and no notice is to be carried out: it might as well not be there.
+    /// Nothing is pending and no restart is to be carried out: it might as well not be there.
     fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.notice == Notice::Closed
+        self.queue.is_empty() && self.restart == RestartState::Closed
     }
 
-    /// Notices have asked for messages that are still in the queue.
+    /// Restarts have asked for messages that are still in the queue.
     fn asks(&self, requests: &RequestPool) -> bool {
         let mut next = self.queue.head();
         while let Some(slot) = next {
@@ -131,7 +131,7 @@ impl Destination {
     /// more than its order does.
     fn hash<'a, H: Hasher>(&self, requests: &RequestPool, copy: impl Copies<'a>, state: &mut H) {
         (self.rank, self.unanswered, self.refused).hash(state);
-        (self.throttled, self.notice, self.listed).hash(state);
+        (self.throttled, self.restart, self.listed).hash(state);
         // Offers bring it back that were asked for.
         self.asks(requests).then_some(self.horizon).hash(state);
         requests.hash_queue(self.queue.head(), copy, state);
@@ -141,7 +141,7 @@ impl Destination {
 
 /// A place for a destination.
 #[derive(Clone, Debug)]
-enum Place {
+enum DestinationEntry {
     Free { next: Option<DestinationId> },
     Taken(Destination),
 }
@@ -149,7 +149,7 @@ enum Place {
 /// All destinations, in the program's heap: it grows when the program makes a call.
 #[derive(Clone, Default, Debug)]
 struct Destinations {
-    places: Vec<Place>,
+    places: Vec<DestinationEntry>,
     free: Option<DestinationId>,
     taken: usize,
 }
@@ -169,7 +169,7 @@ impl Destinations {
         self.places.try_reserve(more).map_err(|_| Full)?;
         for _ in 0..more {
             let at = DestinationId::new(self.places.len() as u32);
-            self.places.push(Place::Free { next: self.free });
+            self.places.push(DestinationEntry::Free { next: self.free });
             self.free = Some(at);
         }
         Ok(())
@@ -179,25 +179,25 @@ impl Destinations {
     fn insert(&mut self, destination: Destination) -> DestinationId {
         let at = self.free.expect("a free place");
         let place = &mut self.places[at.index() as usize];
-        let Place::Free { next } = *place else {
+        let DestinationEntry::Free { next } = *place else {
             unreachable!("the free list holds free places")
         };
-        *place = Place::Taken(destination);
+        *place = DestinationEntry::Taken(destination);
         self.free = next;
         self.taken += 1;
         at
     }
 
     fn remove(&mut self, at: DestinationId) {
-        self.places[at.index() as usize] = Place::Free { next: self.free };
+        self.places[at.index() as usize] = DestinationEntry::Free { next: self.free };
         self.free = Some(at);
         self.taken -= 1;
     }
 
     fn iter(&self) -> impl Iterator<Item = &Destination> {
         self.places.iter().filter_map(|place| match place {
-            Place::Taken(destination) => Some(destination),
-            Place::Free { .. } => None,
+            DestinationEntry::Taken(destination) => Some(destination),
+            DestinationEntry::Free { .. } => None,
         })
     }
 }
@@ -207,8 +207,10 @@ impl Index<DestinationId> for Destinations {
 
     fn index(&self, at: DestinationId) -> &Destination {
         match &self.places[at.index() as usize] {
-            Place::Taken(destination) => destination,
-            Place::Free { .. } => unreachable!("a destination is named that is not there"),
+            DestinationEntry::Taken(destination) => destination,
+            DestinationEntry::Free { .. } => {
+                unreachable!("a destination is named that is not there")
+            }
         }
     }
 }
@@ -216,8 +218,10 @@ impl Index<DestinationId> for Destinations {
 impl IndexMut<DestinationId> for Destinations {
     fn index_mut(&mut self, at: DestinationId) -> &mut Destination {
         match &mut self.places[at.index() as usize] {
-            Place::Taken(destination) => destination,
-            Place::Free { .. } => unreachable!("a destination is named that is not there"),
+            DestinationEntry::Taken(destination) => destination,
+            DestinationEntry::Free { .. } => {
+                unreachable!("a destination is named that is not there")
+            }
         }
     }
 }
@@ -248,19 +252,19 @@ impl Links<DestinationId> for Destinations {
     }
 }
 
-/// How far the receiver's notice has been carried out.
+/// How far the receiver's restart has been carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Notice {
+enum RestartState {
     /// There is none, or it has been closed.
     Closed,
-    /// An offer was not judged, so a notice is on its way: it would be no use to offer anything before it.
+    /// An offer was not judged, so a restart is on its way: it would be no use to offer anything before it.
     Expected,
     /// It has come: nothing is offered before every offer under way has its answer.
     Waiting {
         /// Messages from the head of the queue that there is room for.
         room: u32,
     },
-    /// What is to be offered is known; the first offer, or DONE, closes the notice.
+    /// What is to be offered is known; the first offer, or DONE, closes the restart.
     Closing,
 }
 
@@ -279,8 +283,8 @@ pub enum Answered {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Next {
     /// Offer the message in this slot, and say this of the queue.
-    Offer(Slot, Standing),
-    /// The notice has been carried out and asks for nothing that is here.
+    Offer(Slot, OfferFlags),
+    /// The restart has been carried out and asks for nothing that is here.
     Done {
         /// Messages to the destination stand refused.
         more: bool,
@@ -289,7 +293,7 @@ pub enum Next {
 
 /// What an offer says of the queue it comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Standing {
+pub struct OfferFlags {
     /// Everything before it has been accepted, or offered in order under the same age.
     pub in_order: bool,
     /// Other messages stand refused.
@@ -298,7 +302,7 @@ pub struct Standing {
     pub follows: bool,
     /// Its data may follow without waiting for the answer, as far as the receiver's memory goes.
     pub eager: bool,
-    /// A notice asks for it: that notice's horizon.
+    /// A restart asks for it: that restart's horizon.
     pub asked: Option<Horizon>,
 }
 
@@ -351,7 +355,7 @@ fn key(requests: &RequestPool, dest: Rank, slot: Slot) -> Key {
     (dest, send.context, send.tag)
 }
 
-/// The pending message in `slot` is of this context, and no notice asks for it.
+/// The pending message in `slot` is of this context, and no restart asks for it.
 fn is_unasked(requests: &RequestPool, slot: Slot, context: Context) -> bool {
     requests.send(slot).context == context && requests.pending(slot).asked.is_none()
 }
@@ -385,7 +389,7 @@ impl Pending {
                 .is_some_and(|&at| Some(at) != self.idle)
     }
 
-    /// Destinations with pending messages, or whose notice has still to be carried out.
+    /// Destinations with pending messages, or whose restart has still to be carried out.
     pub fn destinations(&self) -> usize {
         self.by_rank.len() - usize::from(self.idle.is_some())
     }
@@ -454,9 +458,9 @@ impl Pending {
         Ok(id)
     }
 
-    /// A light send, whose request is in `slot`, enters the queue of its destination `dest`: it has been
+    /// A bcopy, whose request is in `slot`, enters the queue of its destination `dest`: it has been
     /// offered or is unsent. There is a free place for the destination.
-    pub fn enter_light(
+    pub fn enter_bcopy(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
@@ -517,7 +521,7 @@ impl Pending {
         self.unchained -= 1;
     }
 
-    /// A notice names a tag: from now on the destination's messages are in chains.
+    /// A restart names a tag: from now on the destination's messages are in chains.
     fn enter_all(&mut self, requests: &mut RequestPool, at: DestinationId) {
         let destination = &mut self.destinations[at];
         let (dest, mut next) = (destination.rank, destination.queue.head());
@@ -545,8 +549,8 @@ impl Pending {
         let destination = &mut self.destinations[at];
         destination.unanswered -= 1;
         destination.throttled = scarce;
-        if answered == Answered::Stale && destination.notice == Notice::Closed {
-            destination.notice = Notice::Expected;
+        if answered == Answered::Stale && destination.restart == RestartState::Closed {
+            destination.restart = RestartState::Expected;
         }
         let asked = requests.pending(slot).asked;
         let told = asked.is_none_or(|asked| asked.told);
@@ -628,7 +632,7 @@ impl Pending {
         self.list_if_ready(at, rules);
     }
 
-    /// A message stands refused until a notice asks for it or has room for it.
+    /// A message stands refused until a restart asks for it or has room for it.
     fn settle(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let send = requests.pending_mut(slot);
         send.offer = Offer::Refused;
@@ -717,28 +721,28 @@ impl Pending {
         destination.finger = Some(slot);
     }
 
-    /// A notice of `dest` has come: it asks for a message for each of its entries, in the order of posting, and
+    /// A restart of `dest` has come: it asks for a message for each of its entries, in the order of posting, and
     /// has room for so many messages from the head of the queue. False when nothing is pending to `dest`: the
-    /// notice is done.
+    /// restart is done.
     #[must_use]
-    pub fn notice(
+    pub fn restart(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
-        notice: &ResendAll,
+        restart: &Restart,
         rules: impl Rules,
     ) -> bool {
         let Some(at) = self.find(dest).filter(|&at| Some(at) != self.idle) else {
             return false;
         };
         let destination = &mut self.destinations[at];
-        let room = match notice.room {
+        let room = match restart.room {
             ROOM_FOR_ALL => u32::MAX,
             room => room.into(),
         };
-        destination.notice = Notice::Waiting { room };
-        destination.horizon = notice.horizon;
-        for entry in &notice.entries {
+        destination.restart = RestartState::Waiting { room };
+        destination.horizon = restart.horizon;
+        for entry in &restart.entries {
             if let Some(slot) = self.first_for(requests, at, entry) {
                 let asked = Asked {
                     any_tag: entry.tag.is_none(),
@@ -752,7 +756,7 @@ impl Pending {
         true
     }
 
-    /// The first message that the receive would take which a notice names so, and that is not asked for yet.
+    /// The first message that the receive would take which a restart names so, and that is not asked for yet.
     fn first_for(
         &mut self,
         requests: &mut RequestPool,
@@ -779,7 +783,7 @@ impl Pending {
         }
     }
 
-    /// Notes that a notice asks for the message in `slot`, and puts it among those to be offered.
+    /// Notes that a restart asks for the message in `slot`, and puts it among those to be offered.
     fn ask(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot, asked: Asked) {
         let send = requests.pending_mut(slot);
         send.asked = Some(asked);
@@ -792,7 +796,7 @@ impl Pending {
     /// Nothing is under way any more: what there is room for joins what is to be offered.
     fn begin_pass(&mut self, requests: &mut RequestPool, at: DestinationId, room: u32) {
         let destination = &mut self.destinations[at];
-        destination.notice = Notice::Closing;
+        destination.restart = RestartState::Closing;
         destination.finger = None;
         let mut next = destination.queue.head();
         for _ in 0..room {
@@ -824,7 +828,7 @@ impl Pending {
             let at = self.ready.head()?;
             let destination = &mut self.destinations[at];
             if destination.is_ready(rules) {
-                if let Notice::Waiting { room } = destination.notice {
+                if let RestartState::Waiting { room } = destination.restart {
                     self.begin_pass(requests, at, room);
                 }
                 return Some(self.take_turn(requests, at));
@@ -838,7 +842,7 @@ impl Pending {
         let destination = &mut self.destinations[at];
         let (rank, throttled) = (destination.rank, destination.throttled);
         let more = destination.refused > 0;
-        destination.notice = Notice::Closed;
+        destination.restart = RestartState::Closed;
         let Some(slot) = destination.next_offer() else {
             destination.listed = false;
             let is_empty = destination.queue.is_empty();
@@ -870,7 +874,7 @@ impl Pending {
         if let Some(asked) = &mut send.asked {
             asked.told = true;
         }
-        let standing = Standing {
+        let flags = OfferFlags {
             in_order,
             more,
             follows,
@@ -878,6 +882,6 @@ impl Pending {
             asked: send.asked.map(|_| destination.horizon),
         };
         self.ready.rotate(&mut self.destinations);
-        (rank, Next::Offer(slot, standing))
+        (rank, Next::Offer(slot, flags))
     }
 }

@@ -1,4 +1,4 @@
-//! What a receiver keeps of answers that are late.
+//! What a receiver keeps of answers that are deferred.
 #![forbid(unsafe_code)]
 
 use crate::device::envelope::Rank;
@@ -6,7 +6,7 @@ use crate::device::wire::Fields;
 
 /// An answer for which nobody waits: a source's messages that have been taken with their data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Late {
+pub(crate) struct DeferredAck {
     pub(crate) source: Rank,
     /// The sender's name for the last of them.
     pub(crate) request: u32,
@@ -14,7 +14,7 @@ pub(crate) struct Late {
     pub(crate) count: u8,
 }
 
-impl Late {
+impl DeferredAck {
     pub(crate) fn fields(&self) -> Fields {
         Fields {
             request: self.request,
