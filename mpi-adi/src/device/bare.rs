@@ -130,7 +130,7 @@ impl Bare {
         {
             self.send(port, memory, slot);
             self.unsent.remove(&mut self.requests, slot);
-            self.requests.finish_send(slot, false);
+            self.requests.send_mut(slot).state = SendState::Done { cancelled: false };
             sent += 1;
         }
         taken + sent > 0
@@ -184,13 +184,13 @@ fn on_rts<M: UserMemory + ?Sized>(
         return Ok(None);
     };
     bare.matching.unpost(&mut bare.requests, slot);
-    let span = bare.requests.receive(slot).span;
+    let receive = bare.requests.receive_mut(slot);
     let matched = Matched {
         envelope,
         length: rts.length,
     };
-    on.memory
-        .write(span, 0, &data[..matched.wanted(span) as usize]);
-    bare.requests.finish_receive(slot, matched);
+    let wanted = matched.wanted(receive.span) as usize;
+    on.memory.write(receive.span, 0, &data[..wanted]);
+    receive.state = ReceiveState::Done(matched);
     Ok(None)
 }

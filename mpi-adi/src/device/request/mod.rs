@@ -359,6 +359,25 @@ struct SlotEntry {
     body: Body,
 }
 
+impl SlotEntry {
+    /// The request that is here, if `id` names it.
+    #[inline]
+    fn request(&self, id: RequestId) -> Option<&Request> {
+        match &self.body {
+            Body::Request(request) if id.is(self.generation) => Some(request),
+            _ => None,
+        }
+    }
+
+    /// The request is gone, and its name with it.
+    #[inline]
+    fn free(&mut self, next: Option<Slot>) {
+        self.body = Body::Free { next };
+        self.forgotten = false;
+        self.generation = self.generation.wrapping_add(1) & GENERATION_MASK;
+    }
+}
+
 /// The pool has no free slot: grow it, or tell the program that its memory is used up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
@@ -491,16 +510,6 @@ impl RequestPool {
         Some(&mut chunk[index % CHUNK_SLOTS])
     }
 
-    fn give_back(&mut self, slot: Slot) {
-        let next = self.free;
-        let entry = self.entry_mut(slot).expect("a live slot");
-        entry.body = Body::Free { next };
-        entry.forgotten = false;
-        entry.generation = entry.generation.wrapping_add(1) & GENERATION_MASK;
-        self.free = Some(slot);
-        self.free_slots += 1;
-    }
-
     /// Takes a free slot for `request`.
     #[inline]
     pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
@@ -525,11 +534,7 @@ impl RequestPool {
 
     /// The request that `id` names; `None` when it names none (any more).
     pub fn get(&self, id: RequestId) -> Option<&Request> {
-        let entry = self.entry(id.slot())?;
-        match &entry.body {
-            Body::Request(request) if id.is(entry.generation) => Some(request),
-            _ => None,
-        }
+        self.entry(id.slot())?.request(id)
     }
 
     /// The send that `id` names; `None` when it names none (any more).
@@ -566,8 +571,11 @@ impl RequestPool {
     /// When `id` names none (any more).
     #[inline]
     pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
-        let outcome = self.get(id).expect("a live request").outcome()?;
-        self.free_request(id.slot());
+        let (slot, next) = (id.slot(), self.free);
+        let entry = self.entry_mut(slot).expect("a live request");
+        let outcome = entry.request(id).expect("a live request").outcome()?;
+        entry.free(next);
+        self.freed(slot);
         Some(outcome)
     }
 
@@ -588,44 +596,64 @@ impl RequestPool {
     }
 
     fn free_request(&mut self, slot: Slot) {
-        self.give_back(slot);
+        let next = self.free;
+        self.entry_mut(slot).expect("a live slot").free(next);
+        self.freed(slot);
+    }
+
+    /// The entry in `slot` has become free.
+    #[inline]
+    fn freed(&mut self, slot: Slot) {
+        self.free = Some(slot);
+        self.free_slots += 1;
         self.live -= 1;
     }
 
-    /// The send in `slot` has finished; frees it if nobody will ask how it ended. Returns the bcopy that
-    /// it was.
+    /// The send in `slot` has finished; frees it if the program has given it up. Returns the bcopy that it was.
     #[inline]
     pub(crate) fn finish_send(&mut self, slot: Slot, cancelled: bool) -> Option<BcopyId> {
-        let send = self.send_mut(slot);
+        let entry = self.entry_mut(slot).expect("a live slot");
+        let Body::Request(Request::Send(send)) = &mut entry.body else {
+            unreachable!("a queue of sends names a slot that holds none")
+        };
         send.state = SendState::Done { cancelled };
         let bcopy = match send.data {
             Data::Bcopy(bcopy) => Some(bcopy),
             Data::User(_) => None,
         };
-        self.free_if_forgotten(slot);
+        if entry.forgotten {
+            self.free_forgotten(slot);
+        }
         bcopy
     }
 
-    /// The receive in `slot` has finished, with this message; frees it if nobody will ask how it ended.
+    /// The receive in `slot` has finished, with this message; frees it if the program has given it up.
     #[inline]
     pub(crate) fn finish_receive(&mut self, slot: Slot, matched: Matched) {
-        self.receive_mut(slot).state = ReceiveState::Done(matched);
-        self.free_if_forgotten(slot);
+        self.end_receive(slot, ReceiveState::Done(matched));
     }
 
     /// The posted receive in `slot` is cancelled; frees it if nobody will ask how it ended.
     pub(crate) fn cancel_receive(&mut self, slot: Slot) {
         let pattern = self.posted(slot).pattern;
-        self.receive_mut(slot).state = ReceiveState::Cancelled(pattern);
-        self.free_if_forgotten(slot);
+        self.end_receive(slot, ReceiveState::Cancelled(pattern));
     }
 
     #[inline]
-    fn free_if_forgotten(&mut self, slot: Slot) {
-        if self.entry(slot).is_some_and(|entry| entry.forgotten) {
-            self.forgotten -= 1;
-            self.free_request(slot);
+    fn end_receive(&mut self, slot: Slot, end: ReceiveState) {
+        let entry = self.entry_mut(slot).expect("a live slot");
+        let Body::Request(Request::Receive(receive)) = &mut entry.body else {
+            unreachable!("a queue of receives names a slot that holds none")
+        };
+        receive.state = end;
+        if entry.forgotten {
+            self.free_forgotten(slot);
         }
+    }
+
+    fn free_forgotten(&mut self, slot: Slot) {
+        self.forgotten -= 1;
+        self.free_request(slot);
     }
 
     /// The send in `slot`, which one of the device's own queues names.
