@@ -12,7 +12,7 @@
 //! ```
 //! * [`protocol`]: the decisions, pure, with the table; read it first.
 //! * [`send`] and [`recv`]: the two sides, each with the program's calls and the packets' handlers.
-//! * [`light`], [`pending`], [`matching`], [`request`], [`region`], [`peers`], [`probe`]: what they work on.
+//! * [`bcopy`], [`pending`], [`matching`], [`request`], [`region`], [`peers`], [`probe`]: what they work on.
 //! * [`call`]: blocking calls over all this, for the bindings.
 //!
 //! # Memory
@@ -22,7 +22,7 @@
 //! | answers | incoming traffic | the network's priority FIFO; the peer table for restart | constant |
 //! | peer table | the job | 2.5 bytes a process, at start | constant |
 //! | requests, pending send queues | the program's own calls | the program's heap | the node's RAM; an error when used up |
-//! | light sends | nothing | the device itself | [`light::BCOPIES`] of [`light::BCOPY_BYTES`] bytes |
+//! | bcopies | nothing | the device itself | [`bcopy::BCOPIES`] of [`bcopy::BCOPY_BYTES`] bytes |
 //! | armed probes | the program's own probes, at most [`probe::ARMED_PROBES`] | the program's heap | as above |
 //!
 //! The core ([`protocol`], [`pending`], [`matching`], [`region`], [`peers`], [`send`], [`recv`]) does no I/O, reads no

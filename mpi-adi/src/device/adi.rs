@@ -46,7 +46,7 @@ pub struct Adi<R = Sound, E = Lists> {
     pub(super) eager_limit: usize,
     /// Short messages that do not wait for their answers.
     pub(super) bcopies: Bcopies,
-    /// Answers for which nobody waits.
+    /// Answers for which their senders do not wait.
     pub(super) deferred: heapless::Vec<DeferredAck, DEFERRED_SOURCES>,
     /// Held sends that the program wants back, whose receivers are still to be asked.
     pub(super) cancels: List<Slot>,
@@ -255,7 +255,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.requests.get(id).expect("a live request").outcome()
     }
 
-    /// Nobody will ask how the request ended: frees it, now or when it has finished. One that is not there
+    /// The program gives the request up: frees it, now or when it has finished. One that is not there
     /// any more is left at that.
     pub fn forget(&mut self, id: RequestId) {
         self.requests.forget(id);

@@ -139,6 +139,7 @@ pub struct Config {
     pub shape: Shape,
     /// This process's number.
     pub rank: Rank,
-    /// Greatest number of request slots (see [`MAX_SLOTS`](crate::device::request::MAX_SLOTS)); the heap usually ends sooner.
+    /// Greatest number of request slots (see [`MAX_SLOTS`](crate::device::request::MAX_SLOTS)); the heap
+    /// usually ends sooner.
     pub request_slots: usize,
 }

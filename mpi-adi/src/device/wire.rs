@@ -100,7 +100,7 @@ pub struct Rts {
     pub more: bool,
     /// Another offer to the same receiver comes next.
     pub follows: bool,
-    /// The sender has completed the message: nobody waits for its answer.
+    /// The sender has completed the message and does not wait for its answer.
     pub patient: bool,
     /// A restart asked for it: that restart's horizon, as it came.
     pub asked: Option<Horizon>,

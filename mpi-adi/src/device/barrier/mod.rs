@@ -12,7 +12,7 @@
 //! point takes 2 N log2 N.
 //!
 //! Packets are of the priority class and change a constant amount of state, so the barrier needs no MPI
-//! memory and cannot be refused. Nobody arrives at the next barrier before the head of its line has left
+//! memory and cannot be refused. No process arrives at the next barrier before the head of its line has left
 //! this one, so one count a dimension is enough.
 #![forbid(unsafe_code)]
 

@@ -527,7 +527,7 @@ impl Hash for Region {
 
 impl Region {
     /// Hashes the record at `at`: its place where that makes a difference, and its name as long as
-    /// somebody may name it.
+    /// something under way may name it.
     pub(crate) fn hash_record<H: Hasher>(&self, block: BlockIndex, state: &mut H) {
         let (blocks, at) = self.locate(block).expect("a block");
         if blocks.len() > 2 {

@@ -4,7 +4,7 @@
 use crate::device::envelope::Rank;
 use crate::device::wire::Fields;
 
-/// An answer for which nobody waits: a source's messages that have been taken with their data.
+/// An answer for which its sender does not wait: a source's messages that have been taken with their data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct DeferredAck {
     pub(crate) source: Rank,

@@ -469,7 +469,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// Takes an offer whose data has come along into the posted receive that it matches, where nothing of
-    /// anybody stands refused: the first row of [`decide`]'s table, with nothing else to look at. `None`:
+    /// any source stands refused: the first row of [`decide`]'s table, with nothing else to look at. `None`:
     /// this is not such an offer. Otherwise as [`Adi::take_rts`].
     #[inline]
     pub(in crate::device) fn take_at_once<M: UserMemory + ?Sized>(
@@ -560,14 +560,19 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             }
         };
         if ages_equal {
-            match verdict {
-                Verdict::Refuse { failed: true } => self.peers.refused(source),
-                Verdict::Refuse { failed: false } => self.peers.accepted(source, true, rts.follows),
-                _ => self.peers.accepted(source, rts.more, rts.follows),
-            }
+            self.note_verdict(source, &verdict, rts);
             self.go_on(memory, source, standing);
         }
         self.answer(memory, source, rts, handler, fields)
+    }
+
+    /// How `source` stands after this verdict upon an offer under the current age.
+    fn note_verdict(&mut self, source: Rank, verdict: &Verdict<Slot, BlockIndex>, rts: &Rts) {
+        match verdict {
+            Verdict::Refuse { failed: true } => self.peers.refused(source),
+            Verdict::Refuse { failed: false } => self.peers.accepted(source, true, rts.follows),
+            _ => self.peers.accepted(source, rts.more, rts.follows),
+        }
     }
 
     /// Whether the receive in `slot` was posted before the restart with this `horizon` was made.
@@ -576,7 +581,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         horizon.is_some_and(|horizon| self.requests.posted(slot).serial < horizon)
     }
 
-    /// Answers an offer; `None`: later, since nobody waits for it.
+    /// Answers an offer; `None`: later, since its sender does not wait for it.
     #[inline]
     fn answer<M: UserMemory + ?Sized>(
         &mut self,
@@ -614,7 +619,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// Something has come of `source`, which stood as `before`, under the current age: its restart, if one
-    /// was on the way, is closed. Sees to it that nobody waits for what is there.
+    /// was on the way, is closed. Sources that wait for memory or for a receive that is there are restarted.
     fn go_on<M: UserMemory + ?Sized>(&mut self, memory: &M, source: Rank, before: Standing) {
         if self.peers.are_all_clear() {
             return;
@@ -627,7 +632,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if posted_since && self.peers.standing(source) != Standing::Clear {
             self.peers.restart(source, rules);
         }
-        // Whoever was asked for a receive from any source has answered: if it is still posted, or a probe
+        // A source that was asked for a receive from any source has answered: if it is still posted, or a probe
         // has still found nothing, the next source is asked.
         if self.peers.wildcards_queued() > 0
             && (!self.wildcards.is_empty() || self.probes.ask_any_source())

@@ -354,7 +354,7 @@ struct SlotEntry {
     generation: u32,
     next: [Option<Slot>; LISTS],
     prev: [Option<Slot>; LISTS],
-    /// Nobody will ask how the request ended: it is freed when it has finished.
+    /// The program has given it up: it is freed when it has finished.
     forgotten: bool,
     body: Body,
 }
@@ -395,7 +395,7 @@ pub struct RequestPool {
     /// Free slots that are reserved.
     reserved: u32,
     live: u32,
-    /// Of these, those for whose end nobody will ask.
+    /// Of these, those that the program has given up.
     forgotten: u32,
     peak: u32,
     limit: u32,
@@ -579,7 +579,7 @@ impl RequestPool {
         Some(outcome)
     }
 
-    /// Nobody will ask how the request ended that `id` names: frees it, now or when it has finished. One that
+    /// The program gives up the request that `id` names: frees it, now or when it has finished. One that
     /// is not there any more is left at that.
     pub fn forget(&mut self, id: RequestId) {
         match self.get(id).map(Request::outcome) {
@@ -633,7 +633,7 @@ impl RequestPool {
         self.end_receive(slot, ReceiveState::Done(matched));
     }
 
-    /// The posted receive in `slot` is cancelled; frees it if nobody will ask how it ended.
+    /// The posted receive in `slot` is cancelled; frees it if the program has given it up.
     pub(crate) fn cancel_receive(&mut self, slot: Slot) {
         let pattern = self.posted(slot).pattern;
         self.end_receive(slot, ReceiveState::Cancelled(pattern));

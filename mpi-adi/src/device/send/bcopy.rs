@@ -1,9 +1,10 @@
-//! Buffered copies (bcopy, as UCX calls them): short messages in standard mode that are complete for the program when they have left.
+//! Buffered copies (bcopy, as UCX calls them): short messages in standard mode that are complete for the
+//! program when they have left.
 //!
 //! A message must stay with its sender until the receiver has taken it, since the receiver may have no memory
 //! for it (paper 004, section 4.1). For most messages that is the program's own buffer, and the send is
-//! complete with the answer. A bcopy is copied when it leaves and complete from then on; nobody waits
-//! for its answer, which may be deferred and share a packet with others.
+//! complete with the answer. A bcopy is copied when it leaves and complete from then on. The program does not
+//! wait for its answer, which may be deferred and share a packet with others.
 //!
 //! ```text
 //!   isend --- Unsent --- leaves --- Offered --- taken with its data ---> free
@@ -13,10 +14,10 @@
 //!               pending send queue (Queued: its data, and its name for the answer, stay here)
 //! ```
 //! A destination's messages are either all bcopies or all in its pending send queue. When one of them is
-//! refused or recorded without its data, when a restart comes, or when the program sends what cannot be
-//! a bcopy, all that are bcopies enter the queue, in order, as if they had been there from the start; for each a
-//! slot of the request pool and room for a destination are reserved beforehand. So the protocol's rules are all kept by the queue, and
-//! what is never refused pays for no queue.
+//! refused or recorded without its data, when a restart comes, or when the program sends what cannot be a bcopy,
+//! all bcopies enter the queue, in order, as if they had been there from the start. For each a slot of the
+//! request pool and room for a destination are reserved beforehand. So the protocol's rules are all kept by
+//! the queue, and what is never refused pays for no queue.
 //!
 //! The copies are few and are all there is: when they are in use, messages go by the queue.
 #![forbid(unsafe_code)]

@@ -201,7 +201,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         sent
     }
 
-    /// Answers for which nobody waits: called when nothing comes that they could leave with. Returns how
+    /// Deferred acknowledgements: called when nothing comes that they could leave with. Returns how
     /// many were sent.
     pub(crate) fn send_deferred<P: Port>(&mut self, port: &mut P) -> usize {
         let mut sent = 0;
@@ -234,8 +234,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
-    /// Sends a packet that there is room for: whoever takes a debt off its list, or chooses an offer, has
-    /// looked before.
+    /// Sends a packet that there is room for: the caller has looked before it took what it sends off its list.
     fn send_now<P: Port>(
         &self,
         port: &mut P,

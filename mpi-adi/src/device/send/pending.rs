@@ -429,7 +429,8 @@ impl Pending {
         self.steps
     }
 
-    /// Appends a message, which becomes unsent, to the queue of `dest`, out of the heap: the only call here that allocates.
+    /// Appends a message, which becomes unsent, to the queue of `dest`, out of the heap: the only call here that
+    /// allocates.
     /// So many slots besides, and room for as many messages, are kept for others; when there is not so
     /// much, nothing has changed.
     pub fn push(

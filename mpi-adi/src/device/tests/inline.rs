@@ -46,7 +46,7 @@ fn what_is_not_bcopy_completes_with_its_answer() {
     }
 }
 
-/// The program has its buffers back long before anybody takes the messages.
+/// The program has its buffers back long before the receiver takes the messages.
 #[test]
 fn light_sends_that_are_refused_or_recorded_without_data_are_kept() {
     for blocks in [0, 1, 2] {

@@ -118,7 +118,7 @@ fn a_restart_that_asks_for_nothing_that_is_there_is_closed_by_done() {
 }
 
 #[test]
-fn a_receive_from_anybody_asks_a_few_of_those_who_wait_at_a_time() {
+fn a_receive_from_any_source_asks_a_few_of_those_who_wait_at_a_time() {
     const SOURCES: usize = 40;
     let few = u64::from(crate::device::peers::WILDCARD_RESTARTS);
     let mut rig = Rig::new(SOURCES as u16 + 1, 0);
@@ -132,7 +132,7 @@ fn a_receive_from_anybody_asks_a_few_of_those_who_wait_at_a_time() {
         );
     }
     rig.settle();
-    let anybody = |tag| Pattern {
+    let from_any = |tag| Pattern {
         source: None,
         tag: Some(tag),
         context: 0,
@@ -140,7 +140,7 @@ fn a_receive_from_anybody_asks_a_few_of_those_who_wait_at_a_time() {
     let sent = |rig: &Rig| rig.adis[SOURCES].stats.restarts_sent;
     for _ in 0..SOURCES / 4 {
         let before = sent(&rig);
-        let (receive, key) = rig.post(anybody(7), 10);
+        let (receive, key) = rig.post(from_any(7), 10);
         assert!(sent(&rig) - before <= few);
         rig.settle();
         assert!(rig.outcome(SOURCES, receive).is_some());
@@ -151,7 +151,7 @@ fn a_receive_from_anybody_asks_a_few_of_those_who_wait_at_a_time() {
         );
     }
     for _ in 0..SOURCES - SOURCES / 4 {
-        let (receive, key) = rig.post(anybody(8), 10);
+        let (receive, key) = rig.post(from_any(8), 10);
         rig.settle();
         assert!(rig.outcome(SOURCES, receive).is_some());
         assert_eq!(rig.buffers.0[key], [8; 10]);
