@@ -6,23 +6,23 @@
 //!   requests  pending send queue --- RTS --->  on_rts  <---  posted receive queue
 //!   (heap)       |  ^   |                        |           unexpected message queue
 //!                |  |   +-- CTS, NCTSD, NCTS <---+                      |
-//!                |  +------ resendAll <---------- peers (ages, bits)    |
+//!                |  +------ restart <---------- peers (ages, bits)    |
 //!                v                                                      v
 //!             transfers --- DATA ------------> on_data ---> user's buffer or MPI memory (region)
 //! ```
 //! * [`protocol`]: the decisions, pure, with the table; read it first.
 //! * [`send`] and [`recv`]: the two sides, each with the program's calls and the packets' handlers.
-//! * [`light`], [`pending`], [`matching`], [`request`], [`region`], [`peers`], [`probe`]: what they work on.
+//! * [`bcopy`], [`pending`], [`matching`], [`request`], [`region`], [`peers`], [`probe`]: what they work on.
 //! * [`call`]: blocking calls over all this, for the bindings.
 //!
 //! # Memory
 //! | what | grows with | where | bound |
 //! |---|---|---|---|
 //! | unexpected records and their buffers | incoming traffic | the region | `--mpi-memory`, fixed at start |
-//! | answers | incoming traffic | the network's priority FIFO; the peer table for resendAll | constant |
+//! | answers | incoming traffic | the network's priority FIFO; the peer table for restart | constant |
 //! | peer table | the job | 2.5 bytes a process, at start | constant |
 //! | requests, pending send queues | the program's own calls | the program's heap | the node's RAM; an error when used up |
-//! | light sends | nothing | the device itself | [`light::LIGHTS`] of [`light::LIGHT_BYTES`] bytes |
+//! | bcopies | nothing | the device itself | [`bcopy::BCOPIES`] of [`bcopy::BCOPY_BYTES`] bytes |
 //! | armed probes | the program's own probes, at most [`probe::ARMED_PROBES`] | the program's heap | as above |
 //!
 //! The core ([`protocol`], [`pending`], [`matching`], [`region`], [`peers`], [`send`], [`recv`]) does no I/O, reads no
@@ -39,14 +39,14 @@ pub mod rust;
 
 pub use device::bare;
 pub use device::config::{
-    Budget, Config, DEFAULT_EAGER_LIMIT, EAGER_SOURCES, GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY,
-    LATE_SOURCES, LEAST_MPI_MEMORY, Memory, NoMemory, SHARED_ANSWER, STEP_PACKETS, boxed,
+    Budget, Config, DEFAULT_EAGER_LIMIT, DEFERRED_SOURCES, EAGER_SOURCES, GREATEST_EAGER_LIMIT,
+    GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY, Memory, NoMemory, SHARED_ANSWER, STEP_PACKETS, boxed,
 };
 pub use device::envelope::{Context, Tag};
 pub use device::memory::region;
 pub use device::recv::probe;
 pub use device::request::Outcome;
-pub use device::send::{light, pending};
+pub use device::send::{bcopy, pending};
 pub use device::stats::Stats;
 pub use device::{
     Adi, barrier, envelope, kernel, matching, memory, names, peers, protocol, recv, request, send,

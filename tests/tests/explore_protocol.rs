@@ -160,7 +160,7 @@ groups! {
     two_senders_by_name
     three_senders
     long_and_synchronous
-    not_light
+    no_bcopy
     light_among_others
     cancelled_sends
     cancelled_receives

@@ -172,16 +172,16 @@ counters! {
     NctsdSent "nctsd" ProtocolPackets Sum, from.adi.stats().nctsd_sent;
     /// NCTS sent: messages refused.
     NctsSent "ncts" ProtocolPackets Sum, from.adi.stats().ncts_sent;
-    /// resendAll sent: refused messages asked for again.
-    ResendAllSent "resend_all" ProtocolPackets Sum, from.adi.stats().resend_all_sent;
+    /// Restarts sent (resendAll in paper 004): refused messages asked for again.
+    ResendAllSent "resend_all" ProtocolPackets Sum, from.adi.stats().restarts_sent;
     /// CTS received, those that share a packet counted each.
     CtsReceived "cts_received" ProtocolPackets Sum, from.adi.stats().cts_received;
     /// NCTSD received.
     NctsdReceived "nctsd_received" ProtocolPackets Sum, from.adi.stats().nctsd_received;
     /// NCTS received.
     NctsReceived "ncts_received" ProtocolPackets Sum, from.adi.stats().ncts_received;
-    /// resendAll received.
-    ResendAllReceived "resend_all_received" ProtocolPackets Sum, from.adi.stats().resend_all_received;
+    /// Restarts received.
+    ResendAllReceived "resend_all_received" ProtocolPackets Sum, from.adi.stats().restarts_received;
     /// Most records of unexpected messages at once.
     PeakUnexpectedRecords "peak_unexpected_records" Records Greatest, from.adi.region().peak_records() as u64;
     /// Most bytes of MPI memory in use at once, records and buffers, what was borrowed included.
@@ -191,7 +191,7 @@ counters! {
     /// Records of unexpected messages at the end.
     UnexpectedRecords "unexpected_records" Records Sum, from.adi.region().records() as u64;
     /// Most receives posted at once.
-    PostedReceivesPeak "posted_receives_peak" Requests Greatest, from.adi.matching().peak_posted() as u64;
+    PostedReceivesPeak "posted_receives_peak" Requests Greatest, from.adi.matching().peak_posted as u64;
     /// Most requests at once.
     RequestsPeak "requests_peak" Requests Greatest, from.adi.requests().peak() as u64;
     /// Messages whose data was sent eagerly, right behind their RTS.

@@ -30,8 +30,13 @@ fn note(env: &dyn Env, function: &'static str, handle: c_int) -> CallNote {
         if let Ok(Named::Live(id)) = named(adi, handle)
             && let Some(request) = adi.requests().get(id)
         {
-            note.peer = Some(request.peer.map_or(MPI_ANY_SOURCE, |rank| rank as i32));
-            note.tag = Some(request.tag.unwrap_or(MPI_ANY_TAG));
+            note.peer = Some(
+                request
+                    .pattern()
+                    .source
+                    .map_or(MPI_ANY_SOURCE, |rank| rank as i32),
+            );
+            note.tag = Some(request.pattern().tag.unwrap_or(MPI_ANY_TAG));
         }
     });
     note

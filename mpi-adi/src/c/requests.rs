@@ -112,7 +112,10 @@ pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<C
 
 /// Gives a request up, finished or not, and tells its communicator.
 pub(super) fn forget(adi: &mut Adi, id: RequestId) {
-    let context = adi.requests().get(id).map_or(0, |request| request.context);
+    let context = adi
+        .requests()
+        .get(id)
+        .map_or(0, |request| request.pattern().context);
     adi.forget(id);
     comm_objects::request_completed(context);
 }
@@ -134,7 +137,10 @@ pub(super) fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error>
         }
         Named::Live(id) => id,
     };
-    let context = adi.requests().get(id).map_or(0, |request| request.context);
+    let context = adi
+        .requests()
+        .get(id)
+        .map_or(0, |request| request.pattern().context);
     let Some(outcome) = adi.peek(id) else {
         return Ok(None);
     };

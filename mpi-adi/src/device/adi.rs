@@ -5,61 +5,62 @@ use core::hash::{Hash, Hasher};
 
 use net_torus::coord::{Coord, Shape};
 
-use crate::device::barrier;
+use crate::device::barrier::state::Barrier;
 use crate::device::config::{
-    Config, DEFAULT_EAGER_LIMIT, EAGER_SOURCES, GREATEST_EAGER_LIMIT, LATE_SOURCES, Memory,
+    Config, DEFAULT_EAGER_LIMIT, DEFERRED_SOURCES, EAGER_SOURCES, GREATEST_EAGER_LIMIT, Memory,
 };
-use crate::device::envelope::{Context, Pattern, Rank};
+use crate::device::envelope::{Context, Rank};
 use crate::device::list::List;
-use crate::device::matching::Matching;
+use crate::device::matching::{Lists, Matching, Measures};
 use crate::device::memory::region::Region;
-use crate::device::names::{Serial, Slot};
+use crate::device::names::{MAX_SLOTS, RequestId, Serial, Slot};
 use crate::device::peers::{Ages, Peers};
 use crate::device::protocol::{Rules, Sound};
-use crate::device::recv;
+use crate::device::recv::deferred::DeferredAck;
+use crate::device::recv::eager::Eager;
 use crate::device::recv::probe::Probes;
-use crate::device::request::{KEPT_SLOTS, MAX_SLOTS, Outcome, RequestId, RequestPool, State};
-use crate::device::send;
-use crate::device::send::light::Lights;
+use crate::device::request::{KEPT_SLOTS, Outcome, RequestPool};
+use crate::device::send::bcopy::Bcopies;
 use crate::device::send::pending::Pending;
+use crate::device::send::stream::Stream;
 use crate::device::stats::Stats;
 
 /// The device of one process.
 #[derive(Clone, Debug)]
-pub struct Adi<R = Sound> {
+pub struct Adi<R = Sound, E = Lists> {
     pub(super) shape: Shape,
     pub(super) here: Coord,
     pub(super) rank: Rank,
     pub(super) requests: RequestPool,
     pub(super) region: Region,
     pub(super) peers: Peers,
-    pub(super) matching: Matching,
+    pub(super) matching: E,
     pub(super) pending: Pending,
     /// Sends whose data is leaving.
     pub(super) transfers: List<Slot>,
     /// The send whose data is leaving eagerly.
-    pub(super) stream: Option<send::Stream>,
+    pub(super) stream: Option<Stream>,
     /// Messages whose data is coming eagerly.
-    pub(super) coming: heapless::Vec<recv::Coming, EAGER_SOURCES>,
+    pub(super) coming: heapless::Vec<Eager, EAGER_SOURCES>,
     /// Greatest message in bytes that is sent eagerly.
     pub(super) eager_limit: usize,
     /// Short messages that do not wait for their answers.
-    pub(super) lights: Lights,
-    /// Answers for which nobody waits.
-    pub(super) late: heapless::Vec<recv::Late, LATE_SOURCES>,
+    pub(super) bcopies: Bcopies,
+    /// Answers for which their senders do not wait.
+    pub(super) deferred: heapless::Vec<DeferredAck, DEFERRED_SOURCES>,
     /// Held sends that the program wants back, whose receivers are still to be asked.
     pub(super) cancels: List<Slot>,
     /// Receives whose CTS is still to be sent.
-    pub(super) owing: List<Slot>,
-    /// Posted receives from one source that a notice has still to name.
-    pub(super) unnamed: List<Slot>,
-    /// Posted receives from any source that every notice names, since some source waited when they were
+    pub(super) cts_due: List<Slot>,
+    /// Posted receives from one source that a restart has still to name.
+    pub(super) exact_to_name: List<Slot>,
+    /// Posted receives from any source that every restart names, since some source waited when they were
     /// posted.
-    pub(super) wild: List<Slot>,
+    pub(super) wildcards: List<Slot>,
     /// Receives started so far: the place of the next one in their order.
     pub(super) posts: Serial,
     pub(super) probes: Probes,
-    pub(super) barrier: barrier::Barrier,
+    pub(super) barrier: Barrier,
     /// The network can send along lines.
     pub(super) has_lines: bool,
     pub(super) stats: Stats,
@@ -68,25 +69,25 @@ pub struct Adi<R = Sound> {
 
 /// All that the device's behaviour depends on, so that a model checker knows a state again: neither who it
 /// is, nor what it has counted, nor how finished requests ended, nor the names of sends.
-impl<R> Hash for Adi<R> {
+impl<R, E: Matching> Hash for Adi<R, E> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let lights = &self.lights;
-        self.requests.hash(lights, state);
+        let bcopies = |bcopy| self.bcopies.bytes(bcopy);
+        self.requests.hash(bcopies, state);
         self.region.hash(state);
         self.peers.hash(state);
         self.matching.hash(&self.region, state);
-        self.pending.hash(&self.requests, lights, state);
+        self.pending.hash(&self.requests, bcopies, state);
         for sends in [&self.transfers, &self.cancels] {
-            self.requests.hash_queue(sends.head(), lights, state);
+            self.requests.hash_queue(sends.head(), bcopies, state);
         }
         if let Some(stream) = &self.stream {
-            self.requests.at(stream.slot).hash(lights, state);
+            self.requests.send(stream.slot).hash(bcopies, state);
             stream.transfer.offset.hash(state);
         }
         self.coming.hash(state);
-        lights.hash(state);
-        self.late.hash(state);
-        for receives in [&self.owing, &self.unnamed, &self.wild] {
+        self.bcopies.hash(state);
+        self.deferred.hash(state);
+        for receives in [&self.cts_due, &self.exact_to_name, &self.wildcards] {
             receives.hash(state);
         }
         self.probes.hash(state);
@@ -102,9 +103,10 @@ impl Adi {
     }
 }
 
-impl<R: Rules> Adi<R> {
-    /// As [`Adi::new`], with these rules kept and others broken: for a model checker.
-    pub fn with_rules(config: Config, memory: Memory, rules: R) -> Option<Adi<R>> {
+impl<R: Rules, E: Matching> Adi<R, E> {
+    /// As [`Adi::new`], with these rules kept and others broken, for a model checker, and with the matching
+    /// engine `E`, if the heap has room for it.
+    pub fn with_rules(config: Config, memory: Memory, rules: R) -> Option<Adi<R, E>> {
         let here = config.shape.coord(config.rank)?;
         if memory.ages.len() != config.shape.nodes() as usize {
             return None;
@@ -114,23 +116,23 @@ impl<R: Rules> Adi<R> {
             here,
             rank: config.rank,
             requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
+            matching: E::new(memory.reserve.len())?,
             region: Region::new(memory.reserve),
             peers: Peers::new(memory.ages, memory.bits),
-            matching: Matching::default(),
             pending: Pending::default(),
             transfers: List::default(),
             stream: None,
             coming: heapless::Vec::new(),
             eager_limit: DEFAULT_EAGER_LIMIT,
-            lights: Lights::new(),
-            late: heapless::Vec::new(),
+            bcopies: Bcopies::new(),
+            deferred: heapless::Vec::new(),
             cancels: List::default(),
-            owing: List::default(),
-            unnamed: List::default(),
-            wild: List::default(),
+            cts_due: List::default(),
+            exact_to_name: List::default(),
+            wildcards: List::default(),
             posts: 0,
             probes: Probes::default(),
-            barrier: barrier::Barrier::default(),
+            barrier: Barrier::default(),
             has_lines: false,
             stats: Stats::default(),
             rules,
@@ -192,7 +194,10 @@ impl<R: Rules> Adi<R> {
     /// Entries of queues and tables that have been looked at one after the other, by everything that has to
     /// search: what the device's work grows with beside messages and packets.
     pub fn searched(&self) -> u64 {
-        self.matching.traversals() + self.pending.steps() + self.peers.steps() + self.stats.named
+        self.matching.measures().traversals
+            + self.pending.steps()
+            + self.peers.steps()
+            + self.stats.named
     }
 
     /// The request pool, for its measures.
@@ -200,9 +205,23 @@ impl<R: Rules> Adi<R> {
         &self.requests
     }
 
-    /// The matching queues, for their measures.
-    pub fn matching(&self) -> &Matching {
-        &self.matching
+    /// How full the matching queues are, and what searching them has cost.
+    pub fn matching(&self) -> Measures {
+        self.matching.measures()
+    }
+
+    /// Nothing of `context` or of the one for collectives after it can be matched any more, as far as this
+    /// process knows: no receive is posted, no message recorded, and none that was sent from here is still to
+    /// be recorded or matched. When this is true of every process of a communicator that is freed, its
+    /// context can be used again. Searches all requests and unexpected messages; does not block.
+    pub fn context_is_idle(&mut self, context: Context) -> bool {
+        [context, context + 1].into_iter().all(|context| {
+            let sends = self.bcopies.has_context(context) || self.requests.has_pending(context);
+            !sends
+                && self
+                    .matching
+                    .context_is_idle(&self.requests, &self.region, context)
+        })
     }
 
     /// Nothing is under way that this process has yet to send.
@@ -210,10 +229,10 @@ impl<R: Rules> Adi<R> {
         self.pending.destinations() == 0
             && self.transfers.is_empty()
             && self.stream.is_none()
-            && self.owing.is_empty()
+            && self.cts_due.is_empty()
             && self.cancels.is_empty()
-            && self.lights.is_empty()
-            && self.late.is_empty()
+            && self.bcopies.is_empty()
+            && self.deferred.is_empty()
             && self.peers.owed() == 0
     }
 
@@ -233,7 +252,7 @@ impl<R: Rules> Adi<R> {
         self.requests.get(id).expect("a live request").outcome()
     }
 
-    /// Nobody will ask how the request ended: frees it, now or when it has finished. One that is not there
+    /// The program gives the request up: frees it, now or when it has finished. One that is not there
     /// any more is left at that.
     pub fn forget(&mut self, id: RequestId) {
         self.requests.forget(id);
@@ -243,7 +262,7 @@ impl<R: Rules> Adi<R> {
     pub fn is_done(&self, id: RequestId) -> bool {
         self.requests
             .get(id)
-            .is_none_or(|request| matches!(request.state, State::Done { .. }))
+            .is_none_or(|request| request.outcome().is_some())
     }
 
     /// There is a request of that name.
@@ -251,27 +270,11 @@ impl<R: Rules> Adi<R> {
         self.requests.get(id).is_some()
     }
 
-    /// Nothing of `context` or of the one for collectives after it is left here: no unexpected message, no send
-    /// that its receiver has not taken, no receive. Searches the unexpected messages, as a probe does, and,
-    /// only when requests have been given up, the requests.
-    pub fn context_is_idle(&mut self, context: Context) -> bool {
-        [context, context + 1].into_iter().all(|context| {
-            let any = Pattern {
-                source: None,
-                tag: None,
-                context,
-            };
-            self.matching.probe(&self.region, &any).is_none()
-                && !self.lights.has_context(context)
-                && !self.requests.has_forgotten(context)
-        })
-    }
-
-    /// The request in `slot` has finished; the caller names the slot no more after that.
+    /// The send in `slot` has finished; the caller names the slot no more after that.
     #[inline]
-    pub(super) fn finish(&mut self, slot: Slot, cancelled: bool) {
-        if let Some(light) = self.requests.finish(slot, cancelled) {
-            self.lights.free(light);
+    pub(super) fn finish_send(&mut self, slot: Slot, cancelled: bool) {
+        if let Some(bcopy) = self.requests.finish_send(slot, cancelled) {
+            self.bcopies.free(bcopy);
         }
     }
 }

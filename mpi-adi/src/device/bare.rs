@@ -13,11 +13,13 @@ use net_torus::coord::{Coord, Shape};
 use crate::device::config::STEP_PACKETS;
 use crate::device::envelope::Pattern;
 use crate::device::list::List;
-use crate::device::matching::Matching;
+use crate::device::matching::{Lists, Matching};
 use crate::device::memory::{Span, UserMemory};
 use crate::device::names::Slot;
-use crate::device::request::Outcome;
-use crate::device::request::{Full, Offer, Request, RequestId, RequestPool, State};
+use crate::device::request::{
+    Data, Full, Matched, Outcome, Posted, Receive, ReceiveState, Request, RequestId, RequestPool,
+    SendState,
+};
 use crate::device::send::SendTo;
 use crate::device::wire::{self, INLINE_BYTES, Rts};
 
@@ -27,7 +29,7 @@ pub struct Bare {
     shape: Shape,
     here: Coord,
     requests: RequestPool,
-    matching: Matching,
+    matching: Lists,
     unsent: List<Slot>,
     lost: u64,
     layer: msg_layer::Stats,
@@ -50,7 +52,7 @@ impl Bare {
             shape,
             here,
             requests: RequestPool::new(crate::device::request::MAX_SLOTS),
-            matching: Matching::default(),
+            matching: Lists::default(),
             unsent: List::default(),
             lost: 0,
             layer: msg_layer::Stats::default(),
@@ -69,11 +71,8 @@ impl Bare {
     pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, Full> {
         assert!(span.len() <= INLINE_BYTES && to.dest < self.shape.nodes() && to.tag >= 0);
         self.requests.grow(1)?;
-        let request = Request {
-            length: span.len() as u32,
-            ..Request::new(State::Pending(Offer::Unsent), to.pattern(), span)
-        };
-        let id = self.requests.insert(request)?;
+        let send = to.send(span, span.len() as u32, SendState::Bcopy);
+        let id = self.requests.insert(Request::Send(send))?;
         self.unsent.push(&mut self.requests, id.slot());
         Ok(id)
     }
@@ -86,9 +85,14 @@ impl Bare {
             tag: Some(tag),
             context: 0,
         };
-        let id = self
-            .requests
-            .insert(Request::new(State::Posted, pattern, span))?;
+        let posted = Posted {
+            pattern,
+            serial: 0,
+            to_name: false,
+        };
+        let state = ReceiveState::Posted(posted);
+        let receive = Receive { span, state };
+        let id = self.requests.insert(Request::Receive(receive))?;
         self.matching.post(&mut self.requests, id.slot());
         Ok(id)
     }
@@ -126,19 +130,21 @@ impl Bare {
         {
             self.send(port, memory, slot);
             self.unsent.remove(&mut self.requests, slot);
-            self.requests.at_mut(slot).state = State::Done { cancelled: false };
+            self.requests.send_mut(slot).state = SendState::Done { cancelled: false };
             sent += 1;
         }
         taken + sent > 0
     }
 
     fn send<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M, slot: Slot) {
-        let request = self.requests.at(slot);
-        let (span, length) = (request.span, request.length as usize);
+        let send = self.requests.send(slot);
+        let Data::User(span) = send.data else {
+            unreachable!("nothing is copied here")
+        };
         let rts = Rts {
-            context: request.context,
-            tag: request.tag.unwrap_or(0),
-            length: request.length,
+            context: send.context,
+            tag: send.tag,
+            length: send.length,
             request: 0,
             age: 0,
             synchronous: false,
@@ -156,9 +162,8 @@ impl Bare {
             argument: 0,
             place: None,
         };
-        let dest = request.peer.and_then(|peer| self.shape.coord(peer));
-        let dest = dest.expect("a rank of this job");
-        let bytes = rts.bytes() + length;
+        let dest = self.shape.coord(send.dest).expect("a rank of this job");
+        let bytes = rts.bytes() + span.len();
         let sent = tx::short(port, Class::Normal, dest, header, bytes, |out| {
             memory.read(span, 0, rts.emit(out));
         });
@@ -179,10 +184,13 @@ fn on_rts<M: UserMemory + ?Sized>(
         return Ok(None);
     };
     bare.matching.unpost(&mut bare.requests, slot);
-    let request = bare.requests.at_mut(slot);
-    request.match_with(&envelope, rts.length);
-    on.memory
-        .write(request.span, 0, &data[..request.wanted() as usize]);
-    request.state = State::Done { cancelled: false };
+    let receive = bare.requests.receive_mut(slot);
+    let matched = Matched {
+        envelope,
+        length: rts.length,
+    };
+    let wanted = matched.wanted(receive.span) as usize;
+    on.memory.write(receive.span, 0, &data[..wanted]);
+    receive.state = ReceiveState::Done(matched);
     Ok(None)
 }

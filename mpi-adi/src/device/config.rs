@@ -7,9 +7,10 @@ use alloc::vec::Vec;
 use net_torus::coord::Shape;
 
 use crate::device::envelope::Rank;
+use crate::device::matching::{Lists, Matching};
 use crate::device::memory::region::{self, BLOCK_BYTES, Blocks};
 use crate::device::peers::{Ages, Peers};
-use crate::device::send::light;
+use crate::device::send::bcopy;
 
 /// The least MPI memory in bytes with which a job runs: one unexpected record.
 pub const LEAST_MPI_MEMORY: usize = BLOCK_BYTES;
@@ -22,12 +23,12 @@ pub const STEP_PACKETS: usize = 32;
 pub const DEFAULT_EAGER_LIMIT: usize = 8192;
 /// The highest such limit: a message that leaves eagerly holds up the offers behind it.
 pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
-/// Sources to which an answer may be late at the same time.
-pub const LATE_SOURCES: usize = 4;
-/// Messages of one source that share an answer, at most; fewer than there are light sends, so that the sender
-/// need not wait for an answer that is late.
+/// Sources to which an answer may be deferred at the same time.
+pub const DEFERRED_SOURCES: usize = 4;
+/// Messages of one source that share an answer, at most; fewer than there are bcopies, so that the sender
+/// need not wait for an answer that is deferred.
 pub const SHARED_ANSWER: u8 = 16;
-const _: () = assert!((SHARED_ANSWER as usize) < light::LIGHTS);
+const _: () = assert!((SHARED_ANSWER as usize) < bcopy::BCOPIES);
 /// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
 pub const EAGER_SOURCES: usize = 16;
 /// Data packets that one transfer sends before the next one has its turn.
@@ -68,16 +69,24 @@ pub struct Budget {
     pub map: usize,
     /// The table of peers.
     pub peers: usize,
+    /// The matching engine's own memory: none for [`Lists`].
+    pub matching: usize,
 }
 
 impl Budget {
     /// The budget of a device with `mpi_memory` bytes of MPI memory in a job of `peers` processes.
     pub const fn of(mpi_memory: usize, peers: usize) -> Budget {
+        Self::with_engine::<Lists>(mpi_memory, peers)
+    }
+
+    /// As [`Budget::of`], of a device with the matching engine `E`.
+    pub const fn with_engine<E: Matching>(mpi_memory: usize, peers: usize) -> Budget {
         let blocks = Self::blocks(mpi_memory);
         Budget {
             region: blocks * BLOCK_BYTES,
             map: Blocks::map_words(blocks) * size_of::<usize>(),
             peers: Peers::bytes(peers),
+            matching: blocks * E::BYTES_PER_BLOCK,
         }
     }
 
@@ -92,7 +101,7 @@ impl Budget {
 
     /// The sum.
     pub const fn total(&self) -> usize {
-        self.region + self.map + self.peers
+        self.region + self.map + self.peers + self.matching
     }
 }
 
@@ -130,6 +139,7 @@ pub struct Config {
     pub shape: Shape,
     /// This process's number.
     pub rank: Rank,
-    /// Greatest number of request slots (see [`MAX_SLOTS`](crate::device::request::MAX_SLOTS)); the heap usually ends sooner.
+    /// Greatest number of request slots (see [`MAX_SLOTS`](crate::device::request::MAX_SLOTS)); the heap
+    /// usually ends sooner.
     pub request_slots: usize,
 }

@@ -19,6 +19,17 @@ pub struct Envelope {
     pub context: Context,
 }
 
+impl Envelope {
+    /// The pattern that asks for just this.
+    pub fn pattern(&self) -> Pattern {
+        Pattern {
+            source: Some(self.source),
+            tag: Some(self.tag),
+            context: self.context,
+        }
+    }
+}
+
 /// What a receive or a probe asks for; `None` is the wildcard (MPI_ANY_SOURCE, MPI_ANY_TAG).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Pattern {

@@ -4,18 +4,19 @@
 use msg_layer::{Answer, Arrival, Malformed};
 
 use crate::device::adi::Adi;
+use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::protocol::{Reply, Rules};
-use crate::device::wire::{self, Done, MERGED_BYTES, ResendAll, Rts};
+use crate::device::wire::{self, Done, MERGED_BYTES, Restart, Rts};
 
 /// What a handler works on: the device and the program's memory.
-pub(super) struct Handling<'a, R, M: ?Sized> {
-    pub(super) adi: &'a mut Adi<R>,
+pub(super) struct Handling<'a, R, E, M: ?Sized> {
+    pub(super) adi: &'a mut Adi<R, E>,
     pub(super) memory: &'a mut M,
 }
 
-pub(super) fn on_rts<R: Rules, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, M>,
+pub(super) fn on_rts<R: Rules, E: Matching, M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
     let (offer, merged) = match arrival.argument {
@@ -33,14 +34,14 @@ pub(super) fn on_rts<R: Rules, M: UserMemory + ?Sized>(
         adi.take_merged(source, request, arrival.argument)?;
     }
     adi.stats.rts_received += 1;
-    if let Some(answer) = adi.take_at_once(on.memory, source, &rts, data) {
-        return Ok(answer);
-    }
-    Ok(adi.take_rts(on.memory, source, &rts, data))
+    Ok(match adi.take_at_once(on.memory, source, &rts, data) {
+        Some(answer) => answer,
+        None => adi.take_rts(on.memory, source, &rts, data),
+    })
 }
 
-pub(super) fn on_data<R: Rules, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, M>,
+pub(super) fn on_data<R: Rules, E: Matching, M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
     let place = arrival.place.ok_or(Malformed)?;
@@ -48,8 +49,8 @@ pub(super) fn on_data<R: Rules, M: UserMemory + ?Sized>(
     Ok(None)
 }
 
-pub(super) fn on_cancel<R: Rules, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, M>,
+pub(super) fn on_cancel<R: Rules, E: Matching, M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
     let cancel = arrival.bytes.first_chunk::<{ wire::CANCEL_BYTES }>();
@@ -59,8 +60,8 @@ pub(super) fn on_cancel<R: Rules, M: UserMemory + ?Sized>(
     Ok(on.adi.take_cancel(on.memory, source, request, refused != 0))
 }
 
-pub(super) fn on_eager<R: Rules, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, M>,
+pub(super) fn on_eager<R: Rules, E: Matching, M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
     let source = on.adi.shape.rank(arrival.source).ok_or(Malformed)?;
@@ -69,8 +70,8 @@ pub(super) fn on_eager<R: Rules, M: UserMemory + ?Sized>(
     Ok(None)
 }
 
-pub(super) fn on_done<R: Rules, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, M>,
+pub(super) fn on_done<R: Rules, E: Matching, M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
     let source = on.adi.shape.rank(arrival.source).ok_or(Malformed)?;
@@ -79,65 +80,65 @@ pub(super) fn on_done<R: Rules, M: UserMemory + ?Sized>(
     Ok(None)
 }
 
-pub(super) fn on_cts<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
+pub(super) fn on_cts<R: Rules, E: Matching, M: ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     on.adi.take_reply(arrival, Reply::Cts)
 }
 
-pub(super) fn on_cancelled<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
+pub(super) fn on_cancelled<R: Rules, E: Matching, M: ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     on.adi.take_cancelled(arrival)
 }
 
-pub(super) fn on_nctsd<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
+pub(super) fn on_nctsd<R: Rules, E: Matching, M: ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     on.adi.stats.nctsd_received += 1;
     on.adi.take_reply(arrival, Reply::Nctsd)
 }
 
-pub(super) fn on_ncts<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
+pub(super) fn on_ncts<R: Rules, E: Matching, M: ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     on.adi.stats.ncts_received += 1;
     on.adi.take_reply(arrival, Reply::Ncts)
 }
 
-pub(super) fn on_resend_all<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
+pub(super) fn on_restart<R: Rules, E: Matching, M: ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     let adi = &mut *on.adi;
     let source = adi.shape.rank(arrival.source).ok_or(Malformed)?;
-    let notice = ResendAll::parse(arrival.bytes).ok_or(Malformed)?;
-    adi.stats.resend_all_received += 1;
+    let restart = Restart::parse(arrival.bytes).ok_or(Malformed)?;
+    adi.stats.restarts_received += 1;
     let rules = adi.rules();
-    adi.enter_lights(source);
-    adi.peers.take_age(source, notice.age);
+    adi.enter_bcopies(source);
+    adi.peers.take_age(source, restart.age);
     let is_closed = !adi
         .pending
-        .notice(&mut adi.requests, source, &notice, rules);
+        .restart(&mut adi.requests, source, &restart, rules);
     if is_closed {
-        adi.peers.owe_done(source);
+        adi.peers.queue_done(source);
     }
     Ok(())
 }
 
-pub(super) fn on_arrive<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
+pub(super) fn on_arrive<R: Rules, E: Matching, M: ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     on.adi.take_arrival(arrival)
 }
 
-pub(super) fn on_release<R: Rules, M: ?Sized>(
-    on: &mut Handling<'_, R, M>,
+pub(super) fn on_release<R: Rules, E: Matching, M: ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     on.adi.take_release(arrival)

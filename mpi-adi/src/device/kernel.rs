@@ -29,7 +29,7 @@ pub trait Kernel {
         None
     }
 
-    /// Notes, for whoever explains a hang, the call the program is in (`None`: in its own code).
+    /// Notes, for the explanation of a hang, the call the program is in (`None`: in its own code).
     fn note(&mut self, call: Option<CallNote>);
 
     /// Ends the whole job at once with `status`; `why` says in whose name. Does not return.

@@ -86,7 +86,6 @@ impl<I: Copy> List<I> {
     }
 
     /// Takes `at` out, which is in this list.
-    #[inline]
     pub fn remove(&mut self, links: &mut impl Links<I>, at: I) {
         let (prev, next) = links.neighbours(at);
         match prev {

@@ -7,25 +7,25 @@
 //!
 //! | name | width | travels in | why its reuse is safe |
 //! |---|---|---|---|
-//! | place of a receive ([`Serial`]) | 64 bits | notices, as their [`Horizon`]; back in RTSs that were asked for | never comes back: at a receive each nanosecond, 584 years |
-//! | place of a send, of a light send ([`Serial`]) | 64 bits | does not travel | as above; compared only within a queue, in which the oldest may stay for ever |
+//! | place of a receive ([`Serial`]) | 64 bits | restarts, as their [`Horizon`]; back in RTSs that were asked for | never comes back: at a receive each nanosecond, 584 years |
+//! | place of a send, of a bcopy ([`Serial`]) | 64 bits | does not travel | as above; compared only within a queue, in which the oldest may stay for ever |
 //! | a send's request | slot, 9 bits of generation | RTS, EAGER, CANCEL; back in answers | the request lives until its answer has come, and each offer has one answer. EAGER and CANCEL may be under way when it ends: they arrive before the RTS of the next message of that name, on the same channel |
-//! | a light send | place, 9 bits of generation | RTS; back in answers, alone or as the last of several | the place is taken until the answer has come that covers it |
+//! | a bcopy | place, 9 bits of generation | RTS; back in answers, alone or as the last of several | the place is taken until the answer has come that covers it |
 //! | a receive as a target | slot, 9 bits of generation | CTS; back in DATA | the receive cannot end before all its data has come, in whatever order |
 //! | a record as a target | block, 7 bits of generation | CTS; back in DATA | as above: a record with a buffer is not freed while its data is coming |
 //! | a receive in a record ([`Holding::Bound`](crate::device::memory::region::Holding::Bound)) | slot, 9 bits | does not travel | the receive waits for the record |
 //! | a message that comes eagerly | source and its request | EAGER | taken out of the list with its last byte, or never entered; the channel keeps the order |
-//! | the age | 8 bits | RTS, DONE; notices | one notice is under way to a source, and only something under an age ends it: two ages of a pair are in use at most ([`protocol`](crate::device::protocol)) |
-//! | count of shared answers | 8 bits | answers, RTSs of the other direction | at most [`SHARED_ANSWER`](crate::SHARED_ANSWER), fewer than there are light sends; it counts back from a name, along a chain that ends at what is not offered |
+//! | the age | 8 bits | RTS, DONE; restarts | one restart is under way to a source, and only something under an age ends it: two ages of a pair are in use at most ([`protocol`](crate::device::protocol)) |
+//! | count of shared answers | 8 bits | answers, RTSs of the other direction | at most [`SHARED_ANSWER`](crate::SHARED_ANSWER), fewer than there are bcopies; it counts back from a name, along a chain that ends at what is not offered |
 //! | a request in the program's hands | slot, 9 bits of generation | does not travel | MPI requires that a program does not use a handle that it has given up; the generation finds most of those that do |
 //!
 //! # The horizon
-//! A notice asks for messages in the name of receives. An offer that it brings may be taken by a receive only if
-//! that receive was posted before the notice was made (rule (e) of [`protocol`](crate::device::protocol)): an
+//! A restart asks for messages in the name of receives. An offer that it brings may be taken by a receive only if
+//! that receive was posted before the restart was made (rule (e) of [`protocol`](crate::device::protocol)): an
 //! earlier message of the source may belong to a later one. The receive itself may be gone by then, cancelled or
 //! matched by another source, and its slot in use again, so its name would prove nothing, however wide. What
-//! is asked is not *which* receive, but *how old*: the notice carries the number of receives started until then, the
-//! sender repeats it with each offer that the notice asks for, and the receiver compares.
+//! is asked is not *which* receive, but *how old*: the restart carries the number of receives started until then, the
+//! sender repeats it with each offer that the restart asks for, and the receiver compares.
 #![forbid(unsafe_code)]
 
 use core::num::NonZeroU32;
@@ -33,7 +33,7 @@ use core::num::NonZeroU32;
 /// A place in an order: counted up by one, from 0, for ever.
 pub type Serial = u64;
 
-/// Receives that its receiver had started when it made a notice; those with a lower [`Serial`] are older.
+/// Receives that its receiver had started when it made a restart; those with a lower [`Serial`] are older.
 pub type Horizon = u64;
 
 /// A type for the places of one array, so that they cannot be confused with those of another; `None` takes no
@@ -94,3 +94,52 @@ place! {
     /// A destination with messages pending to it.
     DestinationId
 }
+
+const INDEX_BITS: u32 = 22;
+pub(super) const GENERATION_MASK: u32 = (1 << (31 - INDEX_BITS)) - 1;
+/// Greatest number of slots: all but the last names, which bcopies have on the wire, and restarts use for
+/// what is no receive.
+pub const MAX_SLOTS: usize = (1 << INDEX_BITS) - 64;
+
+/// A request's name: index and generation, top bit clear.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RequestId(pub u32);
+
+impl RequestId {
+    /// The name on the wire of the bcopy at `place`.
+    pub(crate) fn bcopy(place: u32, generation: u32) -> Self {
+        Self::named(MAX_SLOTS as u32 + place, generation)
+    }
+
+    /// The place of the bcopy, if it is the name of one.
+    pub(crate) fn bcopy_index(self) -> Option<u32> {
+        self.index().checked_sub(MAX_SLOTS as u32)
+    }
+
+    pub(super) fn new(slot: Slot, generation: u32) -> Self {
+        Self::named(slot.index(), generation)
+    }
+
+    fn named(index: u32, generation: u32) -> Self {
+        RequestId((generation & GENERATION_MASK) << INDEX_BITS | index)
+    }
+
+    fn index(self) -> u32 {
+        self.0 & ((1 << INDEX_BITS) - 1)
+    }
+
+    /// It names its slot's request of this generation.
+    pub(super) fn is(self, generation: u32) -> bool {
+        self.0 >> INDEX_BITS == generation
+    }
+
+    /// The request's slot.
+    #[inline]
+    pub fn slot(self) -> Slot {
+        Slot::new(self.index())
+    }
+}
+
+/// The place of a bcopy.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct BcopyId(pub(super) u8);

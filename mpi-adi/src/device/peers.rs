@@ -21,45 +21,54 @@ pub struct Ages {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Standing {
     /// None of its messages stands refused, as far as we know.
-    Calm,
+    Clear,
     /// Some of its messages stand refused, none of them under the current age.
-    Hungry,
+    RefusedEarlier,
     /// One of its messages was refused under the current age: its failed bit is set.
-    Failed,
-    /// It has a new age; the notice that tells it is still to be sent.
-    Owed,
-    /// The notice is on its way; nothing has come under the new age yet.
-    Open,
-    /// As `Open`, and receives that it could match have been posted since.
-    OpenAgain,
+    Refused,
+    /// It has a new age; the restart that tells it is still to be sent.
+    RestartQueued,
+    /// The restart is on its way; nothing has come under the new age yet.
+    RestartSent,
+    /// As `RestartSent`, and receives that it could match have been posted since.
+    RestartSentStale,
     /// Offers under its current age are coming one after the other, and all were accepted so far: it does
     /// not wait for memory.
-    Served,
+    Offering,
     /// Some of its messages stand refused, and receives from any source have been posted since: it gets a
-    /// notice when it has its turn.
-    Wanted,
+    /// restart when it has its turn.
+    WildcardQueued,
 }
 
 impl Standing {
     const ALL: [Standing; 8] = {
         use Standing::*;
-        [Calm, Hungry, Failed, Owed, Open, OpenAgain, Served, Wanted]
+        [
+            Clear,
+            RefusedEarlier,
+            Refused,
+            RestartQueued,
+            RestartSent,
+            RestartSentStale,
+            Offering,
+            WildcardQueued,
+        ]
     };
 
     fn of(nibble: u8) -> Standing {
         Self::ALL[(nibble & STANDING) as usize]
     }
 
-    /// Its messages stand refused, and no notice is on its way.
-    pub fn waits(self) -> bool {
+    /// Its messages stand refused, and no restart is on its way.
+    pub fn awaits_restart(self) -> bool {
         use Standing::*;
-        matches!(self, Hungry | Failed | Wanted)
+        matches!(self, RefusedEarlier | Refused | WildcardQueued)
     }
 }
 
-/// Notices that may be on their way at once for receives from any source: each such receive takes only one
+/// Restarts that may be on their way at once for receives from any source: each such receive takes only one
 /// message, so not everybody is asked at the same time.
-pub const WILD_NOTICES: u32 = 8;
+pub const WILDCARD_RESTARTS: u32 = 8;
 
 /// Peers whose bits make up a 64-bit word.
 const WORD: u32 = 16;
@@ -78,15 +87,15 @@ pub struct Peers {
     done: u32,
     /// Where the search for the next source to serve goes on, so that sources take turns.
     turn: u32,
-    /// Where the search for the next notice to send goes on.
-    pay_turn: u32,
+    /// Where the search for the next restart to send goes on.
+    due_turn: u32,
     steps: u64,
 }
 
 /// Without the measure; the counts say no more than the bits.
 impl Hash for Peers {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.ages, &self.bits, self.turn, self.pay_turn).hash(state);
+        (&self.ages, &self.bits, self.turn, self.due_turn).hash(state);
     }
 }
 
@@ -100,14 +109,14 @@ impl Peers {
         ages.fill(Ages::default());
         bits.fill(0);
         let mut count = [0; Standing::ALL.len()];
-        count[Standing::Calm as usize] = ages.len() as u32;
+        count[Standing::Clear as usize] = ages.len() as u32;
         Peers {
             ages,
             bits,
             count,
             done: 0,
             turn: 0,
-            pay_turn: 0,
+            due_turn: 0,
             steps: 0,
         }
     }
@@ -153,15 +162,15 @@ impl Peers {
         &mut self.ages[peer as usize]
     }
 
-    /// Takes the age that `peer`'s notice brings.
+    /// Takes the age that `peer`'s restart brings.
     pub fn take_age(&mut self, peer: Rank, age: Age) {
         self.ages[peer as usize].to = age;
     }
 
     /// Nothing stands refused here, as far as we know.
     #[inline]
-    pub fn are_all_calm(&self) -> bool {
-        self.count[Standing::Calm as usize] as usize == self.ages.len()
+    pub fn are_all_clear(&self) -> bool {
+        self.count[Standing::Clear as usize] as usize == self.ages.len()
     }
 
     fn counts<const N: usize>(&self, standings: [Standing; N]) -> u32 {
@@ -169,35 +178,35 @@ impl Peers {
         counts.into_iter().sum()
     }
 
-    /// Notices are still to be sent.
+    /// Restarts are still to be sent.
     #[inline]
-    pub fn owes_notices(&self) -> bool {
-        self.count[Standing::Owed as usize] > 0
+    pub fn owes_restarts(&self) -> bool {
+        self.count[Standing::RestartQueued as usize] > 0
     }
 
-    /// Notices and DONEs still to be sent.
+    /// Restarts and DONEs still to be sent.
     pub fn owed(&self) -> u32 {
-        self.counts([Standing::Owed]) + self.done
+        self.counts([Standing::RestartQueued]) + self.done
     }
 
-    /// Sources whose messages stand refused and to which no notice is on its way.
+    /// Sources whose messages stand refused and to which no restart is on its way.
     pub fn waiting(&self) -> u32 {
         use Standing::*;
-        self.counts([Hungry, Failed, Wanted])
+        self.counts([RefusedEarlier, Refused, WildcardQueued])
     }
 
     /// Sources that have been restarted and have not answered yet.
     pub fn under_way(&self) -> u32 {
         use Standing::*;
-        self.counts([Owed, Open, OpenAgain])
+        self.counts([RestartQueued, RestartSent, RestartSentStale])
     }
 
     /// Sources that have still to be asked for messages for receives from any source.
-    pub fn wanted(&self) -> u32 {
-        self.counts([Standing::Wanted])
+    pub fn wildcards_queued(&self) -> u32 {
+        self.counts([Standing::WildcardQueued])
     }
 
-    /// The first peer from `from` on of whom `is` is true, once around. It is true of no peer that is calm
+    /// The first peer from `from` on of whom `is` is true, once around. It is true of no peer that is clear
     /// and owed nothing, so that those are passed by sixteen at a time.
     fn find(&mut self, from: u32, is: impl Fn(u8) -> bool) -> Option<Rank> {
         let peers = self.ages.len() as u32;
@@ -213,7 +222,7 @@ impl Peers {
                 return Some(peer);
             }
             peer += 1;
-            while self.are_calm(peer) && peer + WORD <= range.end {
+            while self.are_clear(peer) && peer + WORD <= range.end {
                 self.steps += 1;
                 peer += WORD;
             }
@@ -221,8 +230,8 @@ impl Peers {
         None
     }
 
-    /// A word of peers begins with `peer`, and all of them are calm and owed nothing.
-    fn are_calm(&self, peer: Rank) -> bool {
+    /// A word of peers begins with `peer`, and all of them are clear and owed nothing.
+    fn are_clear(&self, peer: Rank) -> bool {
         let first = peer as usize / 2;
         peer.is_multiple_of(WORD)
             && self.bits[first..].first_chunk::<{ WORD as usize / 2 }>() == Some(&[0; _])
@@ -237,26 +246,26 @@ impl Peers {
         (peer + 1) % self.ages.len() as u32
     }
 
-    /// Gives `source` a new age and owes it the notice.
+    /// Gives `source` a new age and owes it the restart.
     pub fn restart(&mut self, source: Rank, rules: impl Rules) {
         let from = &mut self.ages[source as usize].from;
         *from = rules.next_age(*from);
-        self.set(source, Standing::Owed);
+        self.set(source, Standing::RestartQueued);
     }
 
     /// Restarts up to `count` sources that wait, by turns.
     pub fn restart_next(&mut self, count: u32, rules: impl Rules) {
         for _ in 0..count.min(self.waiting()) {
-            self.restart_one(|standing| standing.waits(), rules);
+            self.restart_one(|standing| standing.awaits_restart(), rules);
         }
     }
 
     /// Restarts sources that have still to be asked, by turns, as many as may be asked at once.
-    pub fn restart_wanted(&mut self, rules: impl Rules) {
+    pub fn restart_wildcards(&mut self, rules: impl Rules) {
         use Standing::*;
         let under_way = self.under_way();
-        for _ in under_way..WILD_NOTICES.min(under_way + self.wanted()) {
-            self.restart_one(|standing| standing == Wanted, rules);
+        for _ in under_way..WILDCARD_RESTARTS.min(under_way + self.wildcards_queued()) {
+            self.restart_one(|standing| standing == WildcardQueued, rules);
         }
     }
 
@@ -268,9 +277,9 @@ impl Peers {
     }
 
     /// A receive has been posted that `source` (any source when `None`) could match: restarts who waits, if
-    /// that may be any source by turns. True when a notice must name the receive.
+    /// that may be any source by turns. True when a restart must name the receive.
     pub fn posted(&mut self, source: Option<Rank>, rules: impl Rules) -> bool {
-        if self.are_all_calm() {
+        if self.are_all_clear() {
             return false;
         }
         match source {
@@ -285,67 +294,70 @@ impl Peers {
     fn posted_for(&mut self, source: Rank, rules: impl Rules) -> bool {
         use Standing::*;
         match self.standing(source) {
-            Calm => return false,
-            Hungry | Failed | Served | Wanted => self.restart(source, rules),
-            Open => self.set(source, OpenAgain),
-            Owed | OpenAgain => {}
+            Clear => return false,
+            RefusedEarlier | Refused | Offering | WildcardQueued => self.restart(source, rules),
+            RestartSent => self.set(source, RestartSentStale),
+            RestartQueued | RestartSentStale => {}
         }
         true
     }
 
     fn posted_for_any(&mut self, rules: impl Rules) {
         use Standing::*;
-        if self.counts([Hungry, Failed, Served, Open]) > 0 {
+        if self.counts([RefusedEarlier, Refused, Offering, RestartSent]) > 0 {
             self.steps += self.ages.len() as u64;
             for source in 0..self.ages.len() as Rank {
                 match self.standing(source) {
-                    Hungry | Failed | Served => self.set(source, Wanted),
-                    Open => self.set(source, OpenAgain),
-                    Calm | Owed | OpenAgain | Wanted => {}
+                    RefusedEarlier | Refused | Offering => self.set(source, WildcardQueued),
+                    RestartSent => self.set(source, RestartSentStale),
+                    Clear | RestartQueued | RestartSentStale | WildcardQueued => {}
                 }
             }
         }
-        self.restart_wanted(rules);
+        self.restart_wildcards(rules);
     }
 
     /// A message of `source` has been refused under the current age.
     pub fn refused(&mut self, source: Rank) {
-        if self.standing(source) != Standing::Wanted {
-            self.set(source, Standing::Failed);
+        if self.standing(source) != Standing::WildcardQueued {
+            self.set(source, Standing::Refused);
         }
     }
 
     /// A message of `source` has been accepted under the current age, or DONE has come; `more` of its
     /// messages stand refused, and another offer `follows`.
     pub fn accepted(&mut self, source: Rank, more: bool, follows: bool) {
-        if !more && self.are_all_calm() {
+        if !more && self.are_all_clear() {
             return;
         }
         // One that failed still waits, whatever else of it is accepted.
-        if !matches!(self.standing(source), Standing::Failed | Standing::Wanted) {
+        if !matches!(
+            self.standing(source),
+            Standing::Refused | Standing::WildcardQueued
+        ) {
             let standing = match (more, follows) {
-                (false, _) => Standing::Calm,
-                (true, true) => Standing::Served,
-                (true, false) => Standing::Hungry,
+                (false, _) => Standing::Clear,
+                (true, true) => Standing::Offering,
+                (true, false) => Standing::RefusedEarlier,
             };
             self.set(source, standing);
         }
     }
 
-    /// A source that is owed a notice, and the age to send; the debt is paid with this call.
-    pub fn pay(&mut self) -> Option<(Rank, Age)> {
-        if self.counts([Standing::Owed]) == 0 {
+    /// A source that is owed a restart, and the age to send; the debt is paid with this call.
+    pub fn take_due_restart(&mut self) -> Option<(Rank, Age)> {
+        if self.counts([Standing::RestartQueued]) == 0 {
             return None;
         }
-        let owed = |nibble| Standing::of(nibble) == Standing::Owed;
-        let source = self.find(self.pay_turn, owed)?;
-        self.pay_turn = self.after(source);
-        self.set(source, Standing::Open);
+        let owed = |nibble| Standing::of(nibble) == Standing::RestartQueued;
+        let source = self.find(self.due_turn, owed)?;
+        self.due_turn = self.after(source);
+        self.set(source, Standing::RestartSent);
         Some((source, self.ages[source as usize].from))
     }
 
     /// Owes `peer` a DONE.
-    pub fn owe_done(&mut self, peer: Rank) {
+    pub fn queue_done(&mut self, peer: Rank) {
         if self.nibble(peer) & DONE == 0 {
             self.set_nibble(peer, self.nibble(peer) | DONE);
             self.done += 1;
@@ -354,15 +366,15 @@ impl Peers {
 
     /// A peer that is owed a DONE, and the age to send; the debt is paid with this call.
     #[inline]
-    pub fn pay_done(&mut self) -> Option<(Rank, Age)> {
+    pub fn take_due_done(&mut self) -> Option<(Rank, Age)> {
         match self.done {
             0 => None,
-            _ => self.pay_first_done(),
+            _ => self.take_first_due_done(),
         }
     }
 
-    fn pay_first_done(&mut self) -> Option<(Rank, Age)> {
-        let peer = self.find(self.pay_turn, |nibble| nibble & DONE != 0)?;
+    fn take_first_due_done(&mut self) -> Option<(Rank, Age)> {
+        let peer = self.find(self.due_turn, |nibble| nibble & DONE != 0)?;
         self.set_nibble(peer, self.nibble(peer) & !DONE);
         self.done -= 1;
         Some((peer, self.ages[peer as usize].to))
@@ -379,8 +391,8 @@ mod tests {
         Peers::new(ages, vec![0; Peers::bit_bytes(peers)].into_boxed_slice())
     }
 
-    fn notices(peers: &mut Peers) -> Vec<Rank> {
-        core::iter::from_fn(|| peers.pay())
+    fn restarts(peers: &mut Peers) -> Vec<Rank> {
+        core::iter::from_fn(|| peers.take_due_restart())
             .map(|(source, _)| source)
             .collect()
     }
@@ -397,7 +409,7 @@ mod tests {
                 // One by one they are restarted in order, and told in order.
                 for &source in &waiting {
                     peers.restart_next(1, Sound);
-                    assert_eq!(notices(&mut peers), [source], "of {size}");
+                    assert_eq!(restarts(&mut peers), [source], "of {size}");
                 }
                 assert_eq!(peers.waiting(), 0);
             }
@@ -409,7 +421,7 @@ mod tests {
         let mut peers = table(65_536);
         peers.refused(65_535);
         peers.restart_next(1, Sound);
-        assert_eq!(notices(&mut peers), [65_535]);
+        assert_eq!(restarts(&mut peers), [65_535]);
         assert!(peers.steps() <= 2 * 65_536 / u64::from(WORD) + 64);
     }
 }

@@ -6,27 +6,28 @@ use msg_layer::{Handlers, Port};
 use crate::device::adi::Adi;
 use crate::device::config::STEP_PACKETS;
 use crate::device::handlers::{self, Handling};
+use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::protocol::Rules;
 use crate::device::wire;
 
-impl<R: Rules, M: UserMemory + ?Sized> Handling<'_, R, M> {
+impl<R: Rules, E: Matching, M: UserMemory + ?Sized> Handling<'_, R, E, M> {
     const HANDLERS: Handlers<Self> = Handlers::new()
-        .request::<{ wire::RTS }>(handlers::on_rts::<R, M>)
-        .request::<{ wire::DATA }>(handlers::on_data::<R, M>)
-        .request::<{ wire::EAGER }>(handlers::on_eager::<R, M>)
-        .request::<{ wire::DONE }>(handlers::on_done::<R, M>)
-        .answer::<{ wire::CTS }>(handlers::on_cts::<R, M>)
-        .answer::<{ wire::NCTSD }>(handlers::on_nctsd::<R, M>)
-        .answer::<{ wire::NCTS }>(handlers::on_ncts::<R, M>)
-        .answer::<{ wire::RESEND_ALL }>(handlers::on_resend_all::<R, M>)
-        .request::<{ wire::CANCEL }>(handlers::on_cancel::<R, M>)
-        .answer::<{ wire::CANCELLED }>(handlers::on_cancelled::<R, M>)
-        .answer::<{ wire::ARRIVE }>(handlers::on_arrive::<R, M>)
-        .answer::<{ wire::RELEASE }>(handlers::on_release::<R, M>);
+        .request::<{ wire::RTS }>(handlers::on_rts::<R, E, M>)
+        .request::<{ wire::DATA }>(handlers::on_data::<R, E, M>)
+        .request::<{ wire::EAGER }>(handlers::on_eager::<R, E, M>)
+        .request::<{ wire::DONE }>(handlers::on_done::<R, E, M>)
+        .answer::<{ wire::CTS }>(handlers::on_cts::<R, E, M>)
+        .answer::<{ wire::NCTSD }>(handlers::on_nctsd::<R, E, M>)
+        .answer::<{ wire::NCTS }>(handlers::on_ncts::<R, E, M>)
+        .answer::<{ wire::RESTART }>(handlers::on_restart::<R, E, M>)
+        .request::<{ wire::CANCEL }>(handlers::on_cancel::<R, E, M>)
+        .answer::<{ wire::CANCELLED }>(handlers::on_cancelled::<R, E, M>)
+        .answer::<{ wire::ARRIVE }>(handlers::on_arrive::<R, E, M>)
+        .answer::<{ wire::RELEASE }>(handlers::on_release::<R, E, M>);
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: Rules, E: Matching> Adi<R, E> {
     /// One bounded step: at most [`STEP_PACKETS`] packets from the network to their handlers, at most as
     /// many of our own into it. Does not block and does not allocate. True when anything was done.
     pub fn progress<P: Port, M: UserMemory + ?Sized>(
@@ -35,23 +36,27 @@ impl<R: Rules> Adi<R> {
         memory: &mut M,
     ) -> bool {
         // Debts first: a flood of offers, each answered at once, must not use up all the room.
-        let owed = self.send_owed(port, memory);
+        let owed = self.send_due(port, memory);
         let here = self.here;
         let mut layer = self.stats.layer;
         let mut context = Handling { adi: self, memory };
         let taken = msg_layer::progress(
             port,
             here,
-            &Handling::<R, M>::HANDLERS,
+            &Handling::<R, E, M>::HANDLERS,
             &mut context,
             &mut layer,
             STEP_PACKETS,
         );
         self.stats.layer = layer;
-        let answered = self.send_owed(port, memory) + self.send_barrier(port);
+        let answered = self.send_due(port, memory) + self.send_barrier(port);
         let sent = self.send_pending(port, memory);
         // What has just come is likely to be followed by more, or by something of ours that they can go with.
-        let late = if taken == 0 { self.send_late(port) } else { 0 };
-        owed + taken + answered + late + sent > 0
+        let deferred = if taken == 0 {
+            self.send_deferred(port)
+        } else {
+            0
+        };
+        owed + taken + answered + deferred + sent > 0
     }
 }

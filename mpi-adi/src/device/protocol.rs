@@ -1,5 +1,7 @@
 //! The short-memory protocol's decisions, as pure functions (paper 004, sections 4.1 to 4.3).
 //!
+//! Here are its tables and rules. `docs/protocol.md` says why they are right, and what goes on around them.
+//!
 //! # Messages
 //! | message | from | says |
 //! |---|---|---|
@@ -7,7 +9,9 @@
 //! | CTS(receiver's handle, bytes wanted) | receiver | matched or buffered: leave the pending queue, send the data |
 //! | NCTSD | receiver | recorded, but no buffer: leave the pending queue, keep the data until CTS |
 //! | NCTS | receiver | not recorded: stay in the pending queue |
-//! | resendAll(age) | receiver | offer what was refused again, under this age |
+//! | restart(age, room, receives) | receiver | offer refused messages again, under this age: the papers' resendAll |
+//! | DONE(age) | sender | the restart asked for nothing that is here |
+//! | CANCEL, CANCELLED | sender, receiver | forget a message that is taken back; it is forgotten |
 //!
 //! # Receiver on RTS ([`on_rts`])
 //! | age | posted match | memory | receiver does |
@@ -17,98 +21,49 @@
 //! | equal | no | record only | unexpected record, NCTSD; CTS when the receive is posted |
 //! | equal | no | none | NCTS; the source's failed bit is set |
 //! | differs | no | - | NCTS |
-//! | differs | yes | - | NCTS, and resendAll with the current age |
+//! | differs | yes | - | NCTS, and a restart with the current age |
 //!
 //! A synchronous send is never buffered (row 3 in place of row 2): its CTS must mean that a receive has
 //! matched.
 //!
-//! In the last row a resendAll with the current age is on its way already whenever ages differ, since an
-//! age changes only together with a resendAll; it is not sent a second time.
+//! The restart of the last row is on its way already: an age changes only together with a restart. It is not
+//! sent a second time, so the last two rows are one here.
 //!
-//! # Receiver later: notices
-//! When a receive is posted that could match, or memory is freed, a source with refused messages gets a
-//! new age and a resendAll. In the paper that makes the source offer everything again, for every receive
-//! that is posted; here resendAll is a *notice*, which says what the source is to offer:
+//! # Receiver later: restarts
+//! A source with refused messages gets a new age and a *restart* when a receive is posted that could match, or
+//! memory is freed. The restart says what the source is to offer:
 //!
-//! * for each receive posted since its last notice, the first pending message that the receive would take;
-//! * as many messages from the head of its pending send queue as the notice has *room* for.
+//! * for each receive posted since its last restart, the first pending message that the receive would take;
+//! * as many messages from the head of its pending send queue as the restart has *room* for.
 //!
-//! It stands with a source ([`Standing`](crate::device::peers::Standing)) as follows:
+//! At most one restart is under way to a source. The first RTS under its age closes it, or DONE. The source
+//! stands with the receiver ([`Standing`](crate::device::peers::Standing)) as follows:
 //!
 //! ```text
-//!   Calm --refused--> Failed --receive posted, or memory and its turn--> Owed --sent--> Open
+//!   Clear --refused--> Refused --receive posted, or memory and its turn--> RestartQueued --sent--> RestartSent
 //!    ^                  ^  ^                                               ^   receive    |
 //!    |                  |  +-- refused                                     |   posted     v
-//!    |                  |                                                  +-------- OpenAgain
-//!    +-- RTS or DONE under the new age; "more stand refused" leads to Hungry, which waits like Failed
+//!    |                  |                                                  +-------- RestartSentStale
+//!    +-- RTS or DONE under the new age; "more stand refused" leads to RefusedEarlier, which waits like Refused
 //! ```
-//! While an offer says that another follows, its source is *Served*: it does not wait for memory, since what
-//! comes next would only become stale. A receive from any source makes who waits *Wanted*: such a receive
-//! takes one message only, so these get their notices by turns,
-//! [`WILD_NOTICES`](crate::device::peers::WILD_NOTICES) at a time, until it is matched.
-//!
-//! At most one notice is under way to a source. The first RTS under its age closes it, or DONE when the
-//! sender has nothing to offer. When memory is freed, as many waiting sources get a notice as there are
-//! records freed, by turns; each that is closed while there is memory passes the turn on. So a receiver with
-//! ten thousand waiting sources gets one offer for one free record, and a sender with a hundred thousand
-//! refused messages makes one for one receive.
-//!
-//! Memory is freed when a record is matched, when a buffer has been emptied, and, where the program's heap
-//! lends ([`UserMemory::lend`](crate::device::memory::UserMemory::lend)), when the program frees some of its own
-//! ([`Adi::heap_freed`](crate::Adi::heap_freed)).
+//! *Offering*: an offer has said that another follows. The source does not wait for memory, since what comes
+//! next would only become stale. *WildcardQueued*: a receive from any source has been posted. It takes one
+//! message only, so the sources that wait get their restarts by turns,
+//! [`WILDCARD_RESTARTS`](crate::device::peers::WILDCARD_RESTARTS) at a time, until it is matched.
 //!
 //! # Sender ([`on_answer`], [`crate::device::send::pending`])
-//! Messages to a destination stay in its pending send queue, in order, until CTS or NCTSD. (Section 4.3
-//! ends with "if CTS or NCTS is received the message is de-queued"; sections 4.1 and 4.3 themselves
-//! require CTS or NCTSD, and so does reason: NCTS means that nobody but the sender knows the message.)
-//! A refused message is offered again only when a notice asks for it or has room for it. An unanswered one
-//! is never offered again.
-//!
-//! # Light, short, eager, rendezvous
-//! What fits an RTS ([`INLINE_BYTES`](crate::device::wire::INLINE_BYTES)) travels in it: one trip, and the answer
-//! is off the critical path. The shortest are *light* ([`crate::device::send::light`]): copied when they leave, complete
-//! then, and in no queue as long as all goes well. At the first thing that does not (a refusal, a record
-//! without data, a notice, a message that cannot be light) those of that destination enter its pending send
-//! queue as if they had been there from the start, so all that is said here holds for them too. Up to the eager limit the data follows its RTS at once, in order on the same
-//! channel; a receiver that takes it as it comes says so in the CTS, and one that refuses, or records
-//! without a buffer, or has [`EAGER_SOURCES`](crate::EAGER_SOURCES) such messages coming already, drops it
-//! and gets it again later. Eager messages go in order, one at a time, and none while others to the same
-//! receiver stand refused; synchronous sends do not, since they are not buffered. But what a notice has asked
-//! for in the name of a receive from this source alone is sure of its place, and goes eagerly up to twice the
-//! limit: so a refused message costs one trip more than a rendezvous, not two. Everything else is sent by
-//! rendezvous, after the CTS, in any order straight into its place.
-//!
-//! When the region falls below its low watermark, every answer says *scarce*, and who hears it sends
-//! nothing eagerly until an answer says otherwise. So only those who send are told, with packets that leave
-//! anyway (paper 003: one pool for all, throttled before it is exhausted); and since the word is kept with
-//! the pending send queue, which lasts as long as a burst, it takes no memory per peer.
-//!
-//! # Answers that share a packet
-//! Nobody waits for the answer to a light send that has been taken, data and all. It may be late: the
-//! receiver notes the sender's name for the last such message of a source and how many there are, and says
-//! so in the next packet to that source (an answer, which then covers the offers directly before the one that
-//! it names; or an RTS of the other direction), after [`SHARED_ANSWER`](crate::SHARED_ANSWER) messages at the
-//! latest, or when a step finds nothing to take. Late are only answers to a source of which nothing stands
-//! refused, so no notice can pass them; every other answer to that source takes the late one along, so
-//! answers keep their order. One that goes with an RTS may pass, or be passed by, an answer on its own
-//! channel; it says how many offers it covers, so it means the same whenever it comes, and a sender that a
-//! notice makes wait for every answer under an age waits for this one too.
-//!
-//! # Cancelled sends
-//! A send that is not under way leaves the pending send queue at once. For one that is, the answer decides:
-//! refused, it leaves then; accepted, it completes. For one that the receiver holds a record of, CANCEL asks
-//! to forget that: CANCELLED says so, and otherwise the CTS that has crossed it is the answer. CANCEL goes
-//! for one that was refused, too, of which a probe may know; it is always answered by CANCELLED. So
-//! MPI_Wait on a cancelled send never depends on what the receiving program does (MPI-3.1, section 3.8.4).
+//! Messages to a destination stay in its pending send queue, in order, until CTS or NCTSD. A refused message is
+//! offered again only when a restart asks for it or has room for it. An unanswered one is never offered again.
 //!
 //! # Rules
 //! An RTS says whether it was offered *in order*: everything before it accepted, or offered in order under
-//! the same age. It says, too, for which receive it was asked, and whether other messages stand refused.
+//! the same age. It says whether other messages stand refused. And when a restart has asked for it, it repeats
+//! that restart's [horizon](crate::device::names).
 //!
 //! * (a) An offer under an old age is *stale*: refused without being judged. The sender makes it again by
-//!   itself, so a notice that crosses an offer on its way loses nobody. It does so once the notice has come
-//!   that a stale refusal announces; before that it would be stale again, and again.
-//! * (b) A notice is carried out when every offer under the old age has its answer, and nothing leaves
+//!   itself, so a restart that crosses an offer on its way loses no message. It does so once the restart has
+//!   come that a stale refusal announces; before that it would be stale again, and again.
+//! * (b) A restart is carried out when every offer under the old age has its answer, and nothing leaves
 //!   before that, new messages included. So all offers under an age are younger than all under the one
 //!   before, and leave in the order of the queue.
 //! * (c) A record released because a receive matched it is a release of memory like any other: it gives
@@ -117,43 +72,13 @@
 //!   same age. So what is recorded has nothing refused before it, and a receive may take the first record
 //!   that it matches. (Where (c) or (d) is kept, a later message cannot take released memory past a refused
 //!   one of the same source; from two sources on, that takes (d).)
-//! * (e) A receive posted while a notice is under way, or while the source is Wanted, is not matched by what
-//!   comes until the next notice, unless that was asked for in its name; the next notice names it.
-//!
-//! # Why a receive gets the right message
-//! A message that was refused under the current age matches no receive posted before that. Every receive
-//! posted since is named in a notice, and names the first message that it would take and that no receive
-//! before it takes: in the order of posting, receives choose messages as, in the order of sending, messages
-//! choose receives (both prefer the earlier, so there is one stable matching). What arrives is offered in
-//! the order of the queue and takes the first posted receive that it matches. When another source has
-//! taken that receive, fewer of the named messages match, never others.
-//!
-//! # What a starved source is guaranteed
-//! Every receive posted names it. Freed memory goes by turns. A source that gets a turn and finds the
-//! memory taken by another keeps its place: it waits for the next release, and whoever took the memory
-//! has made progress with it.
-//!
-//! # What the transport owes
-//! RTSs of a pair must not overtake one another (else they misorder at once), and answers of a pair must
-//! not either (a CTS would find a sender who does not know yet that its message is recorded). Both travel
-//! on deterministically routed channels, one for RTSs with their eager data, one for answers. Rendezvous
-//! data packets name their place and may take any route.
-//!
-//! # The age
-//! Eight bits. A new age is given only when something under the current one has arrived, and RTSs come in
-//! order, so at any moment at most two ages of a pair are in use and even one bit tells them apart (with
-//! none, it misorders and gets stuck). The other seven are margin against a transport that orders less
-//! than it promises.
-//!
-//! # Emergency memory
-//! NCTS needs one priority packet, which the message layer holds ready before it hands over an RTS. Late
-//! answers are noted for [`LATE_SOURCES`](crate::LATE_SOURCES) sources, and when those are taken an answer
-//! is not late. A notice is three bits per source until it is sent, then one priority packet; DONE is one bit per peer.
-//! All are constant.
+//! * (e) A receive posted while a restart is under way, or while the source is WildcardQueued, is not matched by
+//!   what comes until the next restart, which names it: an earlier message may belong to it. What a restart has
+//!   asked for may be taken by any receive that is older than that restart (below its horizon), not only by the
+//!   one in whose name it was asked.
 #![forbid(unsafe_code)]
 
 use crate::device::names::{Horizon, Serial};
-use crate::device::request::Offer;
 
 /// Counts restarts of one source by one receiver, wrapping around.
 pub type Age = u8;
@@ -183,7 +108,7 @@ pub trait Rules: Copy {
         true
     }
 
-    /// Rule (e): a receive posted while a notice is on its way is not matched by what the notice brings.
+    /// Rule (e): a receive posted while a restart is on its way is not matched by what the restart brings.
     fn guards_posts(self) -> bool {
         true
     }
@@ -193,14 +118,14 @@ pub trait Rules: Copy {
         Age::BITS
     }
 
-    /// Width of a notice's horizon in bits, 1 to 64: as many of its lowest bits travel.
+    /// Width of a restart's horizon in bits, 1 to 64: as many of its lowest bits travel.
     fn horizon_bits(self) -> u32 {
         Horizon::BITS
     }
 
-    /// No rule: short messages may be light sends ([`light`](crate::device::send::light)). Without them there
+    /// No rule: short messages may be bcopies ([`bcopy`](crate::device::send::bcopy)). Without them there
     /// are far fewer states to explore.
-    fn light(self) -> bool {
+    fn bcopy(self) -> bool {
         true
     }
 
@@ -283,6 +208,17 @@ pub fn on_rts<S, B>(
         },
         (false, _) => Verdict::Refuse { failed: false },
     }
+}
+
+/// How often a pending send has been offered to the receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Offer {
+    /// Not yet.
+    Unsent,
+    /// An RTS is on its way or its answer is.
+    Unanswered,
+    /// The receiver answered NCTS.
+    Refused,
 }
 
 /// Whether a message may be offered: an unanswered one never is again.

@@ -26,13 +26,13 @@ pub struct Stats {
     pub ncts_sent: u64,
     /// NCTS received.
     pub ncts_received: u64,
-    /// resendAll sent.
-    pub resend_all_sent: u64,
-    /// resendAll received.
-    pub resend_all_received: u64,
-    /// DONE sent: notices that asked for nothing that was there.
+    /// Restarts sent.
+    pub restarts_sent: u64,
+    /// Restarts received.
+    pub restarts_received: u64,
+    /// DONE sent: restarts that asked for nothing that was there.
     pub done_sent: u64,
-    /// Posted receives looked at for notices.
+    /// Posted receives looked at for restarts.
     pub named: u64,
     /// Messages whose data was sent eagerly, right behind their RTS.
     pub eager_sent: u64,

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   RTS        0..2 context   2 flags   3 age   4..8 tag   8..12 length   12..16 sender's request
-//!              16..24 horizon of the notice that asked for it (if the flag says so)   then the data
+//!              16..24 horizon of the restart that asked for it (if the flag says so)   then the data
 //!              then, where the header's argument is not 0, the name of a message of the other direction:
 //!              it and those offered directly before it, so many in all, have been taken with their data
 //!   DONE       0 age   1 flags
 //!   answers    0..4 sender's request   4..8 receiver's handle   8..12 bytes wanted   12 flags
 //!              13 offers directly before this one that have been taken with their data
-//!   resendAll  0 age   1 number of entries   2..4 room   4..12 horizon   then entries of 7 bytes:
+//!   restart  0 age   1 number of entries   2..4 room   4..12 horizon   then entries of 7 bytes:
 //!              0..2 context   2..6 tag (-1: any)   6 not 0: from this source only
 //!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
 //!   CANCEL     0..4 sender's request, 4 not 0: it was refused
@@ -44,8 +44,8 @@ pub const CTS: u8 = 1;
 pub const NCTSD: u8 = 2;
 /// Handler number of NCTS (answer).
 pub const NCTS: u8 = 3;
-/// Handler number of resendAll (answer).
-pub const RESEND_ALL: u8 = 4;
+/// Handler number of restart (answer).
+pub const RESTART: u8 = 4;
 /// Handler number of CANCELLED (answer; as the other answers).
 pub const CANCELLED: u8 = 7;
 /// Handler number of the barrier's arrivals (priority; no data, the argument is the dimension).
@@ -55,7 +55,7 @@ pub const RELEASE: u8 = 6;
 
 /// Bytes of an RTS before its data, when it was not asked for.
 pub const RTS_BYTES: usize = 16;
-/// Bytes that the horizon of the notice which asked for it adds to an RTS.
+/// Bytes that the horizon of the restart which asked for it adds to an RTS.
 pub const ASKED_BYTES: usize = 8;
 /// Bytes that answering messages of the other direction adds to an RTS.
 pub const MERGED_BYTES: usize = 4;
@@ -100,9 +100,9 @@ pub struct Rts {
     pub more: bool,
     /// Another offer to the same receiver comes next.
     pub follows: bool,
-    /// The sender has completed the message: nobody waits for its answer.
+    /// The sender has completed the message and does not wait for its answer.
     pub patient: bool,
-    /// A notice asked for it: that notice's horizon, as it came.
+    /// A restart asked for it: that restart's horizon, as it came.
     pub asked: Option<Horizon>,
 }
 
@@ -188,10 +188,10 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// The sender has carried out a notice that asked for nothing it has.
+/// The sender has carried out a restart that asked for nothing it has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done {
-    /// The notice's age.
+    /// The restart's age.
     pub age: Age,
     /// Messages to the receiver stand refused.
     pub more: bool,
@@ -216,7 +216,7 @@ impl Done {
     }
 }
 
-/// A receive that a notice names.
+/// A receive that a restart names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// The context asked for.
@@ -227,31 +227,31 @@ pub struct Entry {
     pub exact: bool,
 }
 
-/// Most receives that one notice names; for more, everything is asked for.
-pub const NOTICE_ENTRIES: usize = 20;
+/// Most receives that one restart names; for more, everything is asked for.
+pub const RESTART_ENTRIES: usize = 20;
 /// Room that stands for "everything".
 pub const ROOM_FOR_ALL: u16 = u16::MAX;
-const NOTICE_BYTES: usize = 12;
+const RESTART_BYTES: usize = 12;
 const ENTRY_BYTES: usize = 7;
-const _: () = assert!(NOTICE_BYTES + NOTICE_ENTRIES * ENTRY_BYTES <= SHORT_BYTES);
+const _: () = assert!(RESTART_BYTES + RESTART_ENTRIES * ENTRY_BYTES <= SHORT_BYTES);
 
-/// resendAll: what may be offered again, under a new age.
+/// restart: what may be offered again, under a new age.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ResendAll {
+pub struct Restart {
     /// The new age.
     pub age: Age,
     /// Messages from the head of the pending send queue that there is room for.
     pub room: u16,
-    /// The number of receives that the receiver had started when it made the notice.
+    /// The number of receives that the receiver had started when it made the restart.
     pub horizon: Horizon,
-    /// Receives posted since the last notice, in the order of posting.
-    pub entries: heapless::Vec<Entry, NOTICE_ENTRIES>,
+    /// Receives posted since the last restart, in the order of posting.
+    pub entries: heapless::Vec<Entry, RESTART_ENTRIES>,
 }
 
-impl ResendAll {
+impl Restart {
     /// Bytes on the wire.
     pub fn bytes(&self) -> usize {
-        NOTICE_BYTES + ENTRY_BYTES * self.entries.len()
+        RESTART_BYTES + ENTRY_BYTES * self.entries.len()
     }
 
     /// Writes the message.
@@ -263,7 +263,7 @@ impl ResendAll {
         for (entry, out) in self
             .entries
             .iter()
-            .zip(out[NOTICE_BYTES..].chunks_exact_mut(ENTRY_BYTES))
+            .zip(out[RESTART_BYTES..].chunks_exact_mut(ENTRY_BYTES))
         {
             out[0..2].copy_from_slice(&entry.context.to_le_bytes());
             out[2..6].copy_from_slice(&entry.tag.unwrap_or(-1).to_le_bytes());
@@ -272,8 +272,8 @@ impl ResendAll {
     }
 
     /// Reads the message; `None` when it contradicts itself.
-    pub fn parse(bytes: &[u8]) -> Option<ResendAll> {
-        let (head, rest) = bytes.split_first_chunk::<NOTICE_BYTES>()?;
+    pub fn parse(bytes: &[u8]) -> Option<Restart> {
+        let (head, rest) = bytes.split_first_chunk::<RESTART_BYTES>()?;
         if rest.len() != head[1] as usize * ENTRY_BYTES {
             return None;
         }
@@ -286,7 +286,7 @@ impl ResendAll {
         for bytes in rest.chunks_exact(ENTRY_BYTES) {
             entries.push(entry(bytes)).ok()?;
         }
-        Some(ResendAll {
+        Some(Restart {
             age: head[0],
             room: u16::from_le_bytes([head[2], head[3]]),
             horizon: u64::from_le_bytes(head[4..12].try_into().ok()?),
@@ -421,21 +421,21 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_reads_back_as_it_was_written() {
-        let mut notice = ResendAll {
+    fn a_restart_reads_back_as_it_was_written() {
+        let mut restart = Restart {
             age: 200,
             room: 7,
             horizon: u64::MAX - 2,
             entries: heapless::Vec::new(),
         };
-        for tag in 0..=NOTICE_ENTRIES as i32 {
-            let mut bytes = vec![0; notice.bytes()];
-            notice.emit(&mut bytes);
+        for tag in 0..=RESTART_ENTRIES as i32 {
+            let mut bytes = vec![0; restart.bytes()];
+            restart.emit(&mut bytes);
             assert!(bytes.len() <= SHORT_BYTES);
-            assert_eq!(ResendAll::parse(&bytes), Some(notice.clone()));
-            assert_eq!(ResendAll::parse(&bytes[..bytes.len() - 1]), None);
+            assert_eq!(Restart::parse(&bytes), Some(restart.clone()));
+            assert_eq!(Restart::parse(&bytes[..bytes.len() - 1]), None);
             let tag = Some(tag).filter(|tag| tag % 2 == 0);
-            let _ = notice.entries.push(Entry {
+            let _ = restart.entries.push(Entry {
                 context: 1,
                 tag,
                 exact: tag.is_none(),

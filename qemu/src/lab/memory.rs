@@ -99,12 +99,17 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
             format!("{nodes} x 2.5: an age each way, four bits"),
         ),
         term(
+            "matching engine",
+            budget.matching,
+            "its own; lists keep their links in requests and records",
+        ),
+        term(
             "MPI device",
             size_of::<Adi>(),
             format!(
-                "queues' ends, counters, {} light sends of {} bytes, up to {} eager messages that are coming",
-                mpi_adi::light::LIGHTS,
-                mpi_adi::light::LIGHT_BYTES,
+                "queues' ends, counters, {} copies of short sends of {} bytes, up to {} eager messages that are coming",
+                mpi_adi::bcopy::BCOPIES,
+                mpi_adi::bcopy::BCOPY_BYTES,
                 mpi_adi::EAGER_SOURCES
             ),
         ),

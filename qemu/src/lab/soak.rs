@@ -61,7 +61,7 @@ struct Sums {
     rts: u64,
     ncts: u64,
     nctsd: u64,
-    notices: u64,
+    restarts: u64,
     steps: u64,
 }
 
@@ -74,7 +74,7 @@ impl Sums {
             self.rts += stats.rts_sent;
             self.ncts += stats.ncts_sent;
             self.nctsd += stats.nctsd_sent;
-            self.notices += stats.resend_all_sent;
+            self.restarts += stats.restarts_sent;
         }
     }
 }
@@ -92,7 +92,7 @@ impl fmt::Display for Sums {
             self.rts,
             self.ncts,
             self.nctsd,
-            self.notices,
+            self.restarts,
             self.steps as f64 / 1e6
         )
     }

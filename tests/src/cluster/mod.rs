@@ -235,10 +235,10 @@ fn report(body: &Body<'_>) -> NodeReport {
         used_bytes: adi.region().used_bytes(),
         peak_records: adi.region().peak_records(),
         live_requests: adi.requests().live(),
-        posted: adi.matching().posted(),
-        unexpected: adi.matching().unexpected(),
+        posted: adi.matching().posted,
+        unexpected: adi.matching().unexpected,
         quiet: adi.is_quiet(),
-        traversals: adi.matching().traversals(),
+        traversals: adi.matching().traversals,
         router_empty: torus.router().is_empty(),
     }
 }

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use mpi_adi::envelope::{Envelope, Pattern};
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::protocol::{Age, Rules as _};
-use mpi_adi::request::{Mode, RequestId};
+use mpi_adi::request::{Data, Mode, Receive, ReceiveState, Request, RequestId};
 use mpi_adi::send::SendTo;
 use mpi_adi::wire::{self, Rts};
 use mpi_adi::{Config, Memory};
@@ -74,6 +74,17 @@ pub struct Injected {
     pub dest: u8,
     /// Its bytes.
     pub packet: Vec<u8>,
+}
+
+/// The program's buffer; empty when there is a copy.
+fn span(request: &Request) -> Span {
+    match request {
+        Request::Send(send) => match send.data {
+            Data::User(span) => span,
+            Data::Bcopy(_) => Span::EMPTY,
+        },
+        Request::Receive(receive) => receive.span,
+    }
 }
 
 fn class(priority: bool) -> Class {
@@ -254,7 +265,7 @@ impl Node {
             return Some((byte % PER_SENDER).into());
         }
         let request = self.adi.requests().get(RequestId(name));
-        Some(request.expect("a message under way").span.address())
+        Some(span(request.expect("a message under way")).address())
     }
 
     /// Where a packet says a sender's name for a message, which it sends or takes.
@@ -368,7 +379,7 @@ impl Node {
         for &name in &self.names {
             let request = self.adi.requests().get(RequestId(name));
             request
-                .is_some_and(|request| request.span.is_empty())
+                .is_some_and(|request| span(request).is_empty())
                 .hash(&mut bytes);
         }
         self.cancelled.hash(&mut bytes);
@@ -464,15 +475,16 @@ impl Node {
     /// A receive has what it asked for, and its status says so.
     fn is_as_asked(&self, case: &Case, received: &Received) -> bool {
         let request = self.adi.requests().get(received.id);
-        let request = request.expect("not yet freed");
-        let said = Envelope {
-            source: request.peer.unwrap_or(0),
-            tag: request.tag.unwrap_or(0),
-            context: request.context,
+        let Request::Receive(Receive {
+            state: ReceiveState::Done(said),
+            ..
+        }) = request.expect("not yet freed")
+        else {
+            return false;
         };
         received.pattern.matches(&received.envelope)
-            && said == received.envelope
-            && request.length as usize == case.len
+            && said.envelope == received.envelope
+            && said.length as usize == case.len
     }
 }
 
@@ -500,7 +512,7 @@ pub fn turn_back(case: &Case, priority: bool, packet: &mut [u8], age: Age) {
     let (header, _) = Header::parse(packet).expect("a packet of the device");
     let at = match (priority, header.handler) {
         (false, wire::RTS) => 3,
-        (false, wire::DONE) | (true, wire::RESEND_ALL) => 0,
+        (false, wire::DONE) | (true, wire::RESTART) => 0,
         _ => return,
     };
     let carried = &mut packet[header.bytes() + at];

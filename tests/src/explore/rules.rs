@@ -18,10 +18,10 @@ pub struct Rules {
     pub guards_posts: bool,
     /// Width of the age in bits.
     pub age_bits: u32,
-    /// Width of a notice's horizon in bits.
+    /// Width of a restart's horizon in bits.
     pub horizon_bits: u32,
     /// Short messages may be light sends.
-    pub light: bool,
+    pub bcopy: bool,
 }
 
 impl Rules {
@@ -34,7 +34,7 @@ impl Rules {
         guards_posts: true,
         age_bits: Age::BITS,
         horizon_bits: Horizon::BITS,
-        light: true,
+        bcopy: true,
     };
 }
 
@@ -60,7 +60,7 @@ impl protocol::Rules for Rules {
     fn horizon_bits(self) -> u32 {
         self.horizon_bits
     }
-    fn light(self) -> bool {
-        self.light
+    fn bcopy(self) -> bool {
+        self.bcopy
     }
 }

@@ -38,8 +38,8 @@ pub struct Work {
     pub rts: u64,
     /// NCTS sent.
     pub ncts: u64,
-    /// resendAll sent.
-    pub notices: u64,
+    /// restart sent.
+    pub restarts: u64,
     /// Entries of queues and tables looked at one after the other ([`Adi::searched`]).
     pub searched: u64,
     /// The most bytes of MPI memory that rank 0 used.
@@ -252,7 +252,7 @@ impl Run {
             work.packets += stats.layer.requests + stats.layer.answers;
             work.rts += stats.rts_sent;
             work.ncts += stats.ncts_sent;
-            work.notices += stats.resend_all_sent;
+            work.restarts += stats.restarts_sent;
             work.searched += adi.searched();
         }
         work

@@ -182,8 +182,8 @@ pub struct Measured {
     pub rts: u64,
     /// NCTS that rank 0 sent.
     pub ncts: u64,
-    /// resendAll that rank 0 sent.
-    pub notices: u64,
+    /// restart that rank 0 sent.
+    pub restarts: u64,
     /// The most bytes of MPI memory that rank 0 used.
     pub peak_bytes: usize,
 }
@@ -441,7 +441,7 @@ fn measured(node: &Node<'_>, ns: u64) -> Measured {
         packets: node.packets,
         rts: stats.rts_received,
         ncts: stats.ncts_sent,
-        notices: stats.resend_all_sent,
+        restarts: stats.restarts_sent,
         peak_bytes: node.adi.region().peak_bytes(),
     }
 }

@@ -192,9 +192,9 @@ pub fn at_rest<'a>(
                 completed && adi.region().records() != 0,
                 "unexpected records",
             ),
-            (completed && adi.matching().posted() != 0, "posted receives"),
+            (completed && adi.matching().posted != 0, "posted receives"),
             (
-                completed && adi.matching().unexpected() != 0,
+                completed && adi.matching().unexpected != 0,
                 "unexpected messages",
             ),
             (completed && adi.requests().live() != 0, "requests"),

@@ -5,9 +5,10 @@
 //! one place where the device's safe code meets the program's addresses; a model checker hands in memory
 //! of its own.
 
+pub mod blocks;
 pub mod region;
 
-use crate::device::memory::region::Blocks;
+use crate::device::memory::blocks::Blocks;
 
 /// Addresses below this are never a program's buffer, on any board or host: they are left to the spans of
 /// models.
@@ -27,8 +28,8 @@ impl Span {
     /// The `len` bytes at `address`.
     ///
     /// # Safety
-    /// Unless `len` is 0, the address is not below [`MODEL_KEYS`]. Until the request that the span is given to has completed, the bytes must stay valid for reading
-    /// (a send) or for reading and writing (a receive), and nobody else may write them (or, for a
+    /// Unless `len` is 0, the address is not below [`MODEL_KEYS`]. Until the request that the span is given to
+    /// has completed, the bytes must stay valid for reading (a send) or for reading and writing (a receive), and nothing else may write them (or, for a
     /// receive, read them): the rules that MPI-3.1 section 3.7.2 sets for a buffer in use.
     pub unsafe fn new(address: *const u8, len: usize) -> Span {
         Span {
@@ -86,8 +87,7 @@ pub trait UserMemory {
     /// Copies `bytes` to `offset` of `span`.
     fn write(&mut self, span: Span, offset: usize, bytes: &[u8]);
 
-    /// Blocks of [`BLOCK_BYTES`](crate::device::memory::region::BLOCK_BYTES) that could be lent now; 0 when nothing is ever
-    /// lent. When it grows other than by [`UserMemory::take_back`], the carrier calls
+    /// Blocks of [`BLOCK_BYTES`](blocks::BLOCK_BYTES) that could be lent now; 0 when nothing is ever lent. When it grows other than by [`UserMemory::take_back`], the carrier calls
     /// [`Adi::heap_freed`](crate::Adi::heap_freed).
     fn spare_blocks(&self) -> u32 {
         0

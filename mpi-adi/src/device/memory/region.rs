@@ -12,7 +12,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-use alloc::boxed::Box;
 use bitvec::order::Lsb0;
 use bitvec::view::BitView;
 use core::hash::{Hash, Hasher};
@@ -20,11 +19,9 @@ use core::hash::{Hash, Hasher};
 use crate::device::envelope::{Envelope, Pattern};
 use crate::device::list::Links;
 use crate::device::memory::UserMemory;
-use crate::device::names::BlockIndex;
-use crate::device::request::RequestId;
+pub use crate::device::memory::blocks::{BLOCK_BYTES, Block, Blocks};
+use crate::device::names::{BlockIndex, RequestId};
 
-/// Bytes of a block, as of a torus chunk.
-pub const BLOCK_BYTES: usize = 32;
 /// Greatest number of blocks of the reserve (256 MiB): half of what a record's name has room for, the other
 /// half is for loans.
 pub const MAX_BLOCKS: usize = 1 << 23;
@@ -39,9 +36,6 @@ const LEAST_GROWTH: u32 = 4;
 pub const LOW_WATERMARK: u32 = 4;
 /// Blocks of the first loan, if less is needed and as much is to be had.
 const FIRST_LOAN_BLOCKS: u32 = 128;
-
-/// One block.
-pub type Block = [u8; BLOCK_BYTES];
 
 /// Name of a record on the wire: block number and generation, with the top bit set, which tells it from a
 /// request's name.
@@ -130,87 +124,6 @@ fn put(block: &mut Block, at: usize, value: u32) {
 /// Blocks that a buffer of `bytes` takes.
 pub const fn buffer_blocks(bytes: u32) -> u32 {
     bytes.div_ceil(BLOCK_BYTES as u32)
-}
-
-/// An array of blocks, with a bit map of those that are taken.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Blocks {
-    blocks: Box<[Block]>,
-    taken: Box<[usize]>,
-    free: u32,
-    hint: u32,
-}
-
-impl Blocks {
-    /// All of `blocks`, free, with `taken` as their bit map (at least one bit a block).
-    ///
-    /// # Panics
-    /// When the bit map is too small.
-    pub fn new(blocks: Box<[Block]>, mut taken: Box<[usize]>) -> Self {
-        assert!(taken.len() >= Self::map_words(blocks.len()));
-        taken.fill(0);
-        Blocks {
-            free: blocks.len() as u32,
-            blocks,
-            taken,
-            hint: 0,
-        }
-    }
-
-    /// Words of bit map for `blocks` blocks.
-    pub const fn map_words(blocks: usize) -> usize {
-        blocks.div_ceil(usize::BITS as usize)
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.blocks.len()
-    }
-
-    /// None are taken.
-    pub fn is_empty(&self) -> bool {
-        self.free as usize == self.blocks.len()
-    }
-
-    /// Takes a run of `count` blocks, at least 1; `None` when there is none. Next-fit, at most one pass
-    /// over the map.
-    fn take_run(&mut self, count: u32) -> Option<u32> {
-        if count > self.free {
-            return None;
-        }
-        let len = self.blocks.len();
-        let bits = &mut self.taken.view_bits_mut::<Lsb0>()[..len];
-        let (mut at, mut end, mut wrapped) = (self.hint as usize, len, false);
-        loop {
-            let start = bits[at..end].first_zero().map(|skip| at + skip);
-            match start {
-                Some(start) if start + count as usize <= end => {
-                    match bits[start..start + count as usize].last_one() {
-                        Some(blocked) => at = start + blocked + 1,
-                        None => {
-                            bits[start..start + count as usize].fill(true);
-                            self.free -= count;
-                            self.hint = (start + count as usize) as u32 % len as u32;
-                            return Some(start as u32);
-                        }
-                    }
-                }
-                _ if wrapped => return None,
-                _ => {
-                    // The second pass reaches beyond the first one's start, for a run that straddles it.
-                    wrapped = true;
-                    at = 0;
-                    end = (self.hint as usize + count as usize).min(len);
-                }
-            }
-        }
-    }
-
-    fn free_run(&mut self, first: u32, count: u32) {
-        let (start, end) = (first as usize, (first + count) as usize);
-        self.taken.view_bits_mut::<Lsb0>()[start..end].fill(false);
-        self.free += count;
-    }
 }
 
 /// The region.
@@ -614,7 +527,7 @@ impl Hash for Region {
 
 impl Region {
     /// Hashes the record at `at`: its place where that makes a difference, and its name as long as
-    /// somebody may name it.
+    /// something under way may name it.
     pub(crate) fn hash_record<H: Hasher>(&self, block: BlockIndex, state: &mut H) {
         let (blocks, at) = self.locate(block).expect("a block");
         if blocks.len() > 2 {

@@ -1,9 +1,10 @@
 //! The receiving side: the program's receives and probes, and what comes from the senders.
 #![forbid(unsafe_code)]
 
+pub(super) mod deferred;
+pub(super) mod eager;
 pub mod probe;
 
-use probe::Arming;
 pub use probe::Probed;
 
 use msg_layer::header::Place;
@@ -12,59 +13,25 @@ use msg_layer::{Answer, Landing, Malformed};
 use crate::device::adi::Adi;
 use crate::device::config::{NoMemory, SHARED_ANSWER};
 use crate::device::envelope::{Envelope, Pattern, Rank};
+use crate::device::matching::Matching;
 use crate::device::memory::region::{BLOCK_BYTES, Holding, RecordId};
 use crate::device::memory::{Span, UserMemory};
-use crate::device::names::{BlockIndex, Horizon, Serial, Slot};
+use crate::device::names::{BlockIndex, Horizon, RequestId, Serial, Slot};
 use crate::device::peers::Standing;
 use crate::device::protocol::{Age, Recorded, Rules, Verdict, on_rts as decide};
-use crate::device::request::{Asked, CHAIN, KEPT_SLOTS, Request, RequestId, State};
-use crate::device::wire::{
-    self, Done, Entry, Fields, NOTICE_ENTRIES, ROOM_FOR_ALL, ResendAll, Rts,
+use crate::device::recv::deferred::DeferredAck;
+use crate::device::recv::eager::Eager;
+use crate::device::recv::probe::Arming;
+use crate::device::request::{
+    CHAIN, Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request,
 };
+use crate::device::wire::{self, Done, Entry, Fields, RESTART_ENTRIES, ROOM_FOR_ALL, Restart, Rts};
 
-/// Most messages that one notice has room for, so that sources share what is free.
-const NOTICE_ROOM: u16 = 8;
-/// What a notice names, and where it stands in the order of receives.
-type Named = heapless::Vec<(Serial, Entry), NOTICE_ENTRIES>;
-/// Marks a posted receive as one that a notice has still to name.
-const TO_NAME: Asked = Asked {
-    any_tag: false,
-    exact: false,
-    told: false,
-};
-
-/// A message whose data comes eagerly and is being taken.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Coming {
-    source: Rank,
-    /// The sender's name for the message.
-    request: u32,
-    /// Our name for its place.
-    target: u32,
-}
-
-/// An answer for which nobody waits: a source's messages that have been taken with their data.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Late {
-    pub(crate) source: Rank,
-    /// The sender's name for the last of them.
-    pub(crate) request: u32,
-    /// How many there are: it and those offered directly before it.
-    pub(crate) count: u8,
-}
-
-impl Late {
-    pub(crate) fn fields(&self) -> Fields {
-        Fields {
-            request: self.request,
-            complete: true,
-            before: self.count - 1,
-            ..Fields::default()
-        }
-    }
-}
-
-impl<R: Rules> Adi<R> {
+/// Most messages that one restart has room for, so that sources share what is free.
+const RESTART_ROOM: u16 = 8;
+/// What a restart names, and where it stands in the order of receives.
+type Named = heapless::Vec<(Serial, Entry), RESTART_ENTRIES>;
+impl<R: Rules, E: Matching> Adi<R, E> {
     /// Starts receiving into `span`. Fails only when the program's heap has no room for the request.
     pub fn irecv<M: UserMemory + ?Sized>(
         &mut self,
@@ -97,11 +64,14 @@ impl<R: Rules> Adi<R> {
             live: self.requests.named(),
         };
         self.requests.grow(1 + keep).map_err(|_| none)?;
-        let request = Request {
+        let posted = Posted {
+            pattern,
             serial: self.posts,
-            ..Request::new(State::Posted, pattern, span)
+            to_name: false,
         };
-        let id = self.requests.insert(request).map_err(|_| none)?;
+        let state = ReceiveState::Posted(posted);
+        let receive = Request::Receive(Receive { span, state });
+        let id = self.requests.insert(receive).map_err(|_| none)?;
         self.posts += 1;
         match self.matching.take(&mut self.region, &pattern) {
             Some(record) => self.match_record(memory, id, record),
@@ -117,62 +87,61 @@ impl<R: Rules> Adi<R> {
     #[inline]
     fn post(&mut self, slot: Slot, pattern: &Pattern) {
         self.matching.post(&mut self.requests, slot);
-        if self.peers.are_all_calm() {
+        if self.peers.are_all_clear() {
             return;
         }
         let rules = self.rules();
         if self.peers.posted(pattern.source, rules) {
             let list = if pattern.source.is_some() {
-                &mut self.unnamed
+                &mut self.exact_to_name
             } else {
-                &mut self.wild
+                &mut self.wildcards
             };
             list.push(&mut self.requests.links::<CHAIN>(), slot);
-            self.requests.at_mut(slot).asked = Some(TO_NAME);
+            self.requests.posted_mut(slot).to_name = true;
         }
     }
 
-    /// Takes a receive out of the posted receive queue, and of what notices have still to name.
+    /// Takes a receive out of the posted receive queue, and of what restarts have still to name.
     #[inline]
     fn unpost(&mut self, slot: Slot) {
         self.matching.unpost(&mut self.requests, slot);
-        let request = self.requests.at_mut(slot);
-        if request.asked.is_some() {
-            request.asked = None;
-            let list = if request.peer.is_some() {
-                &mut self.unnamed
+        let posted = self.requests.posted_mut(slot);
+        if core::mem::take(&mut posted.to_name) {
+            let list = if posted.pattern.source.is_some() {
+                &mut self.exact_to_name
             } else {
-                &mut self.wild
+                &mut self.wildcards
             };
             list.remove(&mut self.requests.links::<CHAIN>(), slot);
         }
     }
 
-    /// The notice for `source` under its new age: the receives posted since its last one, and what the
-    /// memory has room for. When there are more than a notice can name, it asks for everything.
-    pub(crate) fn notice<M: UserMemory + ?Sized>(
+    /// The restart for `source` under its new age: the receives posted since its last one, and what the
+    /// memory has room for. When there are more than a restart can name, it asks for everything.
+    pub(crate) fn make_restart<M: UserMemory + ?Sized>(
         &mut self,
         memory: &M,
         source: Rank,
         age: Age,
-    ) -> ResendAll {
+    ) -> Restart {
         let room = u16::try_from(self.region.free_blocks(memory))
             .unwrap_or(u16::MAX)
-            .min(NOTICE_ROOM);
+            .min(RESTART_ROOM);
         let mut named = Named::new();
         let mut fits = true;
-        let mut next = self.unnamed.head();
+        let mut next = self.exact_to_name.head();
         while let Some(slot) = next {
             next = self.requests.next_in::<CHAIN>(slot);
             self.stats.named += 1;
-            if self.requests.at(slot).peer == Some(source) {
+            if self.requests.posted(slot).pattern.source == Some(source) {
                 fits = self.name(&mut named, slot) && fits;
-                self.requests.at_mut(slot).asked = None;
-                self.unnamed
+                self.requests.posted_mut(slot).to_name = false;
+                self.exact_to_name
                     .remove(&mut self.requests.links::<CHAIN>(), slot);
             }
         }
-        let mut next = self.wild.head();
+        let mut next = self.wildcards.head();
         while let Some(slot) = next.filter(|_| fits) {
             self.stats.named += 1;
             fits = self.name(&mut named, slot);
@@ -195,7 +164,7 @@ impl<R: Rules> Adi<R> {
             named.clear();
         }
         named.sort_unstable_by_key(|(serial, _)| *serial);
-        ResendAll {
+        Restart {
             age,
             room: if fits { room } else { ROOM_FOR_ALL },
             horizon: self.rules().on_the_wire(self.posts),
@@ -204,13 +173,15 @@ impl<R: Rules> Adi<R> {
     }
 
     fn name(&self, named: &mut Named, slot: Slot) -> bool {
-        let request = self.requests.at(slot);
+        let Posted {
+            pattern, serial, ..
+        } = *self.requests.posted(slot);
         let entry = Entry {
-            context: request.context,
-            tag: request.tag,
-            exact: request.peer.is_some(),
+            context: pattern.context,
+            tag: pattern.tag,
+            exact: pattern.source.is_some(),
         };
-        named.push((request.serial, entry)).is_ok()
+        named.push((serial, entry)).is_ok()
     }
 
     /// A receive takes over the unexpected message whose record begins at `at`.
@@ -225,19 +196,22 @@ impl<R: Rules> Adi<R> {
             .record(at)
             .expect("the unexpected queue holds records");
         let slot = id.slot();
-        let request = self.requests.at_mut(slot);
-        request.match_with(&record.envelope, record.length);
+        let matched = Matched {
+            envelope: record.envelope,
+            length: record.length,
+        };
+        let receive = self.requests.receive_mut(slot);
         match record.holding {
             Holding::Nothing { sender } => {
-                request.state = State::Owing { sender };
-                self.owing.push(&mut self.requests, slot);
+                receive.state = ReceiveState::Matched(matched, Coming::CtsDue { sender });
+                self.cts_due.push(&mut self.requests, slot);
                 self.release(memory, at);
             }
             Holding::Buffer { received } if received == record.length => {
-                self.unload(memory, slot, at);
+                self.unload(memory, slot, matched, at);
             }
             Holding::Buffer { received } => {
-                request.state = State::Bound;
+                receive.state = ReceiveState::Matched(matched, Coming::Bound);
                 let bound = Holding::Bound {
                     received,
                     receive: id,
@@ -249,18 +223,24 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Copies a whole buffered message to the receive that matched it, and frees its record.
-    fn unload<M: UserMemory + ?Sized>(&mut self, memory: &mut M, slot: Slot, at: BlockIndex) {
-        let request = self.requests.at(slot);
-        let bytes = self.region.read_buffer(at, request.wanted());
-        memory.write(request.span, 0, bytes);
-        self.received(slot);
+    fn unload<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        slot: Slot,
+        matched: Matched,
+        at: BlockIndex,
+    ) {
+        let span = self.requests.receive(slot).span;
+        let bytes = self.region.read_buffer(at, matched.wanted(span));
+        memory.write(span, 0, bytes);
+        self.received(slot, matched);
         self.release(memory, at);
     }
 
     #[inline]
-    fn received(&mut self, slot: Slot) {
+    fn received(&mut self, slot: Slot, matched: Matched) {
         self.stats.messages_received += 1;
-        self.finish(slot, false);
+        self.requests.finish_receive(slot, matched);
     }
 
     /// Frees a record: memory that refused sources have been waiting for.
@@ -322,16 +302,16 @@ impl<R: Rules> Adi<R> {
     /// has been completed after all. True when it is known already that it was cancelled.
     pub fn cancel(&mut self, id: RequestId) -> bool {
         match self.requests.get(id) {
-            Some(Request {
-                state: State::Posted,
+            Some(Request::Send(_)) => self.withdraw(id.slot()),
+            Some(Request::Receive(Receive {
+                state: ReceiveState::Posted(_),
                 ..
-            }) => {
+            })) => {
                 self.unpost(id.slot());
-                self.finish(id.slot(), true);
+                self.requests.cancel_receive(id.slot());
                 true
             }
-            Some(_) => self.withdraw(id.slot()),
-            None => false,
+            Some(Request::Receive(_)) | None => false,
         }
     }
 
@@ -347,11 +327,12 @@ impl<R: Rules> Adi<R> {
         if refused {
             self.probes.withdrawn(source);
         } else {
-            let index = self.matching.take_where(&mut self.region, |record| {
+            let at = self.matching.find_record(&self.region, |record| {
                 record.envelope.source == source
                     && record.holding == Holding::Nothing { sender: request }
             })?;
-            self.release(memory, index);
+            self.matching.unrecord(&mut self.region, at);
+            self.release(memory, at);
         }
         let fields = Fields {
             request,
@@ -361,24 +342,29 @@ impl<R: Rules> Adi<R> {
     }
 
     /// The next receive that owes its sender a CTS: whom, and what the CTS says.
-    pub(crate) fn next_owed_cts(&mut self) -> Option<(Rank, Fields)> {
-        let slot = self.owing.head()?;
-        self.owing.remove(&mut self.requests, slot);
-        let request = self.requests.at(slot);
-        let (State::Owing { sender }, Some(source)) = (request.state, request.peer) else {
-            unreachable!("the list of owed CTSs holds receives that owe one")
+    pub(crate) fn next_due_cts(&mut self) -> Option<(Rank, Fields)> {
+        let slot = self.cts_due.head()?;
+        self.cts_due.remove(&mut self.requests, slot);
+        let state = self.requests.receive(slot).state;
+        let ReceiveState::Matched(matched, Coming::CtsDue { sender }) = state else {
+            unreachable!("the list of CTSs that are due names a receive that owes none")
         };
-        Some((source, self.clear_to_send(slot, sender)))
+        Some((
+            matched.envelope.source,
+            self.clear_to_send(slot, matched, sender),
+        ))
     }
 
     /// The receive in `slot` has matched and its data is still with the sender: what the CTS says.
-    fn clear_to_send(&mut self, slot: Slot, sender: u32) -> Fields {
+    fn clear_to_send(&mut self, slot: Slot, matched: Matched, sender: u32) -> Fields {
         let target = self.requests.id(slot).0;
-        let wanted = self.requests.at(slot).wanted();
+        let receive = self.requests.receive_mut(slot);
+        let wanted = matched.wanted(receive.span);
         if wanted == 0 {
-            self.received(slot);
+            self.received(slot, matched);
         } else {
-            self.requests.at_mut(slot).state = State::Landing(Landing::new(wanted));
+            let landing = Coming::Landing(Landing::new(wanted));
+            receive.state = ReceiveState::Matched(matched, landing);
         }
         Fields {
             request: sender,
@@ -399,18 +385,21 @@ impl<R: Rules> Adi<R> {
         rts: &Rts,
         data: &[u8],
     ) -> Fields {
-        let request = self.requests.at_mut(slot);
-        request.match_with(envelope, rts.length);
+        let matched = Matched {
+            envelope: *envelope,
+            length: rts.length,
+        };
         if rts.inline {
-            memory.write(request.span, 0, &data[..request.wanted() as usize]);
-            self.received(slot);
+            let span = self.requests.receive(slot).span;
+            memory.write(span, 0, &data[..matched.wanted(span) as usize]);
+            self.received(slot, matched);
             Fields {
                 request: rts.request,
                 complete: true,
                 ..Fields::default()
             }
         } else {
-            let fields = self.clear_to_send(slot, rts.request);
+            let fields = self.clear_to_send(slot, matched, rts.request);
             self.stream(envelope.source, rts, fields)
         }
     }
@@ -418,12 +407,12 @@ impl<R: Rules> Adi<R> {
     /// The CTS `fields` for a long message: if its data is coming already and there is room for one more such
     /// message, it is taken as it comes.
     fn stream(&mut self, source: Rank, rts: &Rts, fields: Fields) -> Fields {
-        let coming = Coming {
+        let eager = Eager {
             source,
             request: rts.request,
             target: fields.target,
         };
-        let stream = rts.eager && fields.wanted > 0 && self.coming.push(coming).is_ok();
+        let stream = rts.eager && fields.wanted > 0 && self.coming.push(eager).is_ok();
         Fields { stream, ..fields }
     }
 
@@ -469,15 +458,18 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Takes the answer to `source` that is late, if there is one, to send it with something else.
+    /// Takes the answer to `source` that is deferred, if there is one, to send it with something else.
     #[inline]
-    pub(crate) fn take_late(&mut self, source: Rank) -> Option<Late> {
-        let at = self.late.iter().position(|late| late.source == source)?;
-        Some(self.late.swap_remove(at))
+    pub(crate) fn take_deferred(&mut self, source: Rank) -> Option<DeferredAck> {
+        let at = self
+            .deferred
+            .iter()
+            .position(|deferred| deferred.source == source)?;
+        Some(self.deferred.swap_remove(at))
     }
 
     /// Takes an offer whose data has come along into the posted receive that it matches, where nothing of
-    /// anybody stands refused: the first row of [`decide`]'s table, with nothing else to look at. `None`:
+    /// any source stands refused: the first row of [`decide`]'s table, with nothing else to look at. `None`:
     /// this is not such an offer. Otherwise as [`Adi::take_rts`].
     #[inline]
     pub(in crate::device) fn take_at_once<M: UserMemory + ?Sized>(
@@ -487,7 +479,7 @@ impl<R: Rules> Adi<R> {
         rts: &Rts,
         data: &[u8],
     ) -> Option<Option<Answer>> {
-        let plain = self.peers.are_all_calm() && rts.inline && !rts.more;
+        let plain = self.peers.are_all_clear() && rts.inline && !rts.more;
         if !plain || self.peers.ages(source).from != rts.age {
             return None;
         }
@@ -500,7 +492,7 @@ impl<R: Rules> Adi<R> {
         Some(self.answer(memory, source, rts, wire::CTS, fields))
     }
 
-    /// Decides upon an offer. `None`: the answer is late.
+    /// Decides upon an offer. `None`: the answer is deferred.
     pub(in crate::device) fn take_rts<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -516,14 +508,17 @@ impl<R: Rules> Adi<R> {
         } else {
             None
         };
-        // Receives have been posted since the notice that this offer answers: an earlier message may
-        // match those. What the notice has asked for can be taken by a receive that is older than it.
+        // Receives have been posted since the restart that this offer answers: an earlier message may
+        // match those. What the restart has asked for can be taken by a receive that is older than it.
         let rules = self.rules();
-        let posted_since = matches!(standing, Standing::OpenAgain | Standing::Wanted);
+        let posted_since = matches!(
+            standing,
+            Standing::RestartSentStale | Standing::WildcardQueued
+        );
         let early = rules.guards_posts()
             && posted_since
             && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
-        let refused_before = matches!(standing, Standing::Failed | Standing::Wanted);
+        let refused_before = matches!(standing, Standing::Refused | Standing::WildcardQueued);
         let recordable = rts.in_order && !refused_before || !rules.records_in_order();
         let verdict = decide(ages_equal && !early, posted, || match recordable {
             true => self.make_room(memory, &envelope, rts),
@@ -565,23 +560,28 @@ impl<R: Rules> Adi<R> {
             }
         };
         if ages_equal {
-            match verdict {
-                Verdict::Refuse { failed: true } => self.peers.refused(source),
-                Verdict::Refuse { failed: false } => self.peers.accepted(source, true, rts.follows),
-                _ => self.peers.accepted(source, rts.more, rts.follows),
-            }
+            self.note_verdict(source, &verdict, rts);
             self.go_on(memory, source, standing);
         }
         self.answer(memory, source, rts, handler, fields)
     }
 
-    /// Whether the receive in `slot` was posted before the notice with this `horizon` was made.
-    fn is_older(&self, slot: Slot, horizon: Option<Horizon>) -> bool {
-        let horizon = horizon.map(|said| self.rules().horizon(said, self.posts));
-        horizon.is_some_and(|horizon| self.requests.at(slot).serial < horizon)
+    /// How `source` stands after this verdict upon an offer under the current age.
+    fn note_verdict(&mut self, source: Rank, verdict: &Verdict<Slot, BlockIndex>, rts: &Rts) {
+        match verdict {
+            Verdict::Refuse { failed: true } => self.peers.refused(source),
+            Verdict::Refuse { failed: false } => self.peers.accepted(source, true, rts.follows),
+            _ => self.peers.accepted(source, rts.more, rts.follows),
+        }
     }
 
-    /// Answers an offer; `None`: later, since nobody waits for it.
+    /// Whether the receive in `slot` was posted before the restart with this `horizon` was made.
+    fn is_older(&self, slot: Slot, horizon: Option<Horizon>) -> bool {
+        let horizon = horizon.map(|said| self.rules().horizon(said, self.posts));
+        horizon.is_some_and(|horizon| self.requests.posted(slot).serial < horizon)
+    }
+
+    /// Answers an offer; `None`: later, since its sender does not wait for it.
     #[inline]
     fn answer<M: UserMemory + ?Sized>(
         &mut self,
@@ -592,19 +592,21 @@ impl<R: Rules> Adi<R> {
         fields: Fields,
     ) -> Option<Answer> {
         let scarce = self.region.is_low(memory);
-        let before = self.take_late(source).map_or(0, |late| late.count);
-        let late = Late {
+        let before = self
+            .take_deferred(source)
+            .map_or(0, |deferred| deferred.count);
+        let deferred = DeferredAck {
             source,
             request: rts.request,
             count: before + 1,
         };
-        // A source in whose queue nothing stands refused, so that no notice waits for the answer either.
+        // A source in whose queue nothing stands refused, so that no restart waits for the answer either.
         let may_wait = rts.patient
             && fields.complete
             && !scarce
-            && late.count < SHARED_ANSWER
-            && self.peers.standing(source) == Standing::Calm;
-        if may_wait && self.late.push(late).is_ok() {
+            && deferred.count < SHARED_ANSWER
+            && self.peers.standing(source) == Standing::Clear;
+        if may_wait && self.deferred.push(deferred).is_ok() {
             return None;
         }
         self.stats.cts_merged += u64::from(before);
@@ -616,21 +618,26 @@ impl<R: Rules> Adi<R> {
         Some(fields.emit(handler))
     }
 
-    /// Something has come of `source`, which stood as `before`, under the current age: its notice, if one
-    /// was on the way, is closed. Sees to it that nobody waits for what is there.
+    /// Something has come of `source`, which stood as `before`, under the current age: its restart, if one
+    /// was on the way, is closed. Sources that wait for memory or for a receive that is there are restarted.
     fn go_on<M: UserMemory + ?Sized>(&mut self, memory: &M, source: Rank, before: Standing) {
-        if self.peers.are_all_calm() {
+        if self.peers.are_all_clear() {
             return;
         }
         let rules = self.rules();
-        let posted_since = matches!(before, Standing::OpenAgain | Standing::Wanted);
-        if posted_since && self.peers.standing(source) != Standing::Calm {
+        let posted_since = matches!(
+            before,
+            Standing::RestartSentStale | Standing::WildcardQueued
+        );
+        if posted_since && self.peers.standing(source) != Standing::Clear {
             self.peers.restart(source, rules);
         }
-        // Whoever was asked for a receive from any source has answered: if it is still posted, or a probe
+        // A source that was asked for a receive from any source has answered: if it is still posted, or a probe
         // has still found nothing, the next source is asked.
-        if self.peers.wanted() > 0 && (!self.wild.is_empty() || self.probes.ask_anybody()) {
-            self.peers.restart_wanted(rules);
+        if self.peers.wildcards_queued() > 0
+            && (!self.wildcards.is_empty() || self.probes.ask_any_source())
+        {
+            self.peers.restart_wildcards(rules);
         }
         if self.peers.waiting() > 0 && self.region.free_blocks(memory) > 0 {
             self.peers.restart_next(1, rules);
@@ -644,7 +651,7 @@ impl<R: Rules> Adi<R> {
         done: Done,
     ) -> Result<(), Malformed> {
         let standing = self.peers.standing(source);
-        let open = matches!(standing, Standing::Open | Standing::OpenAgain);
+        let open = matches!(standing, Standing::RestartSent | Standing::RestartSentStale);
         if !open || self.peers.ages(source).from != done.age {
             return Err(Malformed);
         }
@@ -677,8 +684,10 @@ impl<R: Rules> Adi<R> {
                 self.region.record(index).ok_or(Malformed)?.length
             }
             None => {
-                let request = self.requests.get(RequestId(target));
-                request.ok_or(Malformed)?.wanted()
+                let receive = self.requests.get_receive_mut(RequestId(target));
+                receive
+                    .and_then(|receive| receive.wanted())
+                    .ok_or(Malformed)?
             }
         };
         // What the receive has no room for is cut off.
@@ -732,7 +741,13 @@ impl<R: Rules> Adi<R> {
         self.region.write_buffer(at, place.offset, bytes);
         let received = landing.received;
         match bound {
-            Some(receive) if whole => self.unload(memory, receive.slot(), at),
+            Some(receive) if whole => {
+                let matched = Matched {
+                    envelope: record.envelope,
+                    length: record.length,
+                };
+                self.unload(memory, receive.slot(), matched, at);
+            }
             Some(receive) => {
                 let bound = Holding::Bound { received, receive };
                 self.region.set_holding(at, bound);
@@ -749,16 +764,17 @@ impl<R: Rules> Adi<R> {
         bytes: &[u8],
     ) -> Result<bool, Malformed> {
         let id = RequestId(place.target);
-        let request = self.requests.get_mut(id).ok_or(Malformed)?;
-        let State::Landing(landing) = &mut request.state else {
+        let receive = self.requests.get_receive_mut(id).ok_or(Malformed)?;
+        let ReceiveState::Matched(matched, Coming::Landing(landing)) = &mut receive.state else {
             return Err(Malformed);
         };
+        let matched = *matched;
         let whole = landing
             .accept(place.offset, bytes.len())
             .map_err(|_| Malformed)?;
-        memory.write(request.span, place.offset as usize, bytes);
+        memory.write(receive.span, place.offset as usize, bytes);
         if whole {
-            self.received(id.slot());
+            self.received(id.slot(), matched);
         }
         Ok(whole)
     }

@@ -36,7 +36,7 @@ pub const LEAST_HOLD: u64 = 16;
 
 /// The program's heap has no room for a single armed probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Full;
+pub struct NoPlace;
 
 /// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -117,23 +117,23 @@ impl Probes {
     }
 
     /// A probe for messages from any source has found nothing yet.
-    pub fn ask_anybody(&self) -> bool {
+    pub fn ask_any_source(&self) -> bool {
         self.unanswered().any(|pattern| pattern.source.is_none())
     }
 
     /// Makes sure that one more can be armed.
-    pub fn reserve(&mut self) -> Result<(), Full> {
-        self.armed.try_reserve(1).map_err(|_| Full)
+    pub fn reserve(&mut self) -> Result<(), NoPlace> {
+        self.armed.try_reserve(1).map_err(|_| NoPlace)
     }
 
     /// Arms `pattern`, if it is not armed and there is a place for it.
-    pub fn arm(&mut self, pattern: Pattern) -> Result<Arming, Full> {
+    pub fn arm(&mut self, pattern: Pattern) -> Result<Arming, NoPlace> {
         if self.armed.iter().any(|armed| armed.pattern == pattern) {
             return Ok(Arming::Already);
         }
         if self.armed.len() == ARMED_PROBES || self.reserve().is_err() {
             if self.armed.is_empty() {
-                return Err(Full);
+                return Err(NoPlace);
             }
             let now = self.turned_away;
             let Some(at) = self.armed.iter().position(|armed| armed.until <= now) else {
@@ -173,7 +173,7 @@ impl Probes {
     }
 
     /// A message was matched or recorded: every probe that asks for it is disarmed. It may be the one
-    /// noted; and where it is not, it may be the one that a notice was answered with, so that others that
+    /// noted; and where it is not, it may be the one that a restart was answered with, so that others that
     /// the probe asks for have still to be asked for, when the probe is repeated.
     pub fn taken(&mut self, envelope: &Envelope) {
         if !self.armed.is_empty() {

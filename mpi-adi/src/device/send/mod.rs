@@ -1,8 +1,9 @@
 //! The sending side: the program's sends, offers to receivers, and what comes of the answers.
 #![forbid(unsafe_code)]
 
-pub mod light;
+pub mod bcopy;
 pub mod pending;
+pub(super) mod stream;
 
 use msg_layer::header::{Header, SHORT_BYTES};
 use msg_layer::{Arrival, Class, Malformed, Port, Transfer, tx};
@@ -10,15 +11,18 @@ use net_torus::coord::Coord;
 
 use crate::device::adi::Adi;
 use crate::device::config::{NoMemory, STEP_PACKETS, TURN_PACKETS};
-use crate::device::envelope::{Context, Pattern, Rank, Tag};
+use crate::device::envelope::{Context, Rank, Tag};
+use crate::device::matching::Matching;
 use crate::device::memory::{Span, UserMemory};
-use crate::device::names::Slot;
-use crate::device::protocol::{Reply, Rules, Step, on_answer};
+use crate::device::names::{BcopyId, RequestId, Slot};
+use crate::device::protocol::{Offer, Reply, Rules, Step, on_answer};
 use crate::device::request::{
-    Asked, Full, KEPT_SLOTS, Mode, Offer, QUEUE, Request, RequestId, RequestPool, State, Withdrawal,
+    Asked, Data, Full, KEPT_SLOTS, Mode, PendingSend, QUEUE, Request, RequestPool, Send, SendState,
+    Withdrawal,
 };
-use crate::device::send::light::{LIGHT_BYTES, LightId, Stage};
-use crate::device::send::pending::{Answered, Next};
+use crate::device::send::bcopy::{BCOPY_BYTES, BcopyState};
+use crate::device::send::pending::{Answered, Next, OfferFlags};
+use crate::device::send::stream::Stream;
 use crate::device::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts};
 
 /// Where a message goes and under which name.
@@ -35,25 +39,22 @@ pub struct SendTo {
 }
 
 impl SendTo {
-    /// Peer, tag and context, as a request holds them: for a send the peer is the destination.
-    pub(crate) fn pattern(&self) -> Pattern {
-        Pattern {
-            source: Some(self.dest),
-            tag: Some(self.tag),
+    /// The send of the `length` bytes in `span`.
+    #[inline]
+    pub(crate) fn send(&self, span: Span, length: u32, state: SendState) -> Send {
+        Send {
+            dest: self.dest,
+            tag: self.tag,
             context: self.context,
+            mode: self.mode,
+            length,
+            data: Data::User(span),
+            state,
         }
     }
 }
 
-/// A message whose data leaves right behind its RTS.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Stream {
-    pub(crate) slot: Slot,
-    /// Its target is the sender's own name for the message.
-    pub(crate) transfer: Transfer,
-}
-
-impl<R: Rules> Adi<R> {
+impl<R: Rules, E: Matching> Adi<R, E> {
     /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message
     /// joins the destination's pending send queue and leaves in later steps. Fails only when the
     /// program's heap has no room for the request.
@@ -81,118 +82,115 @@ impl<R: Rules> Adi<R> {
         let none = NoMemory::Requests {
             live: self.requests.named(),
         };
-        let mut request = Request::new(State::Pending(Offer::Unsent), to.pattern(), span);
-        (request.mode, request.length) = (to.mode, length);
+        let send = to.send(span, length, SendState::Bcopy);
         let rules = self.rules();
-        let can_be_light = rules.light() && to.mode == Mode::Standard && span.len() <= LIGHT_BYTES;
-        if can_be_light
-            && !self.lights.is_full()
+        let can_be_bcopy = rules.bcopy() && to.mode == Mode::Standard && span.len() <= BCOPY_BYTES;
+        if can_be_bcopy
+            && !self.bcopies.is_full()
             && !self.pending.has(to.dest)
-            && self.set_aside(keep).is_ok()
+            && self.reserve_slots(keep).is_ok()
         {
-            request.state = State::Light;
-            let id = self.requests.insert(request).map_err(|_| none)?;
-            self.lights
+            let send = Request::Send(send);
+            let id = self.requests.insert(send).map_err(|_| none)?;
+            self.bcopies
                 .start(to.dest, to.tag, to.context, id.slot(), span);
             self.stats.messages_sent += 1;
             return Ok(id);
         }
-        self.enter_lights(to.dest);
+        self.enter_bcopies(to.dest);
         let id = self
             .pending
-            .push(&mut self.requests, to.dest, request, keep, rules)
+            .push(&mut self.requests, to.dest, send, keep, rules)
             .map_err(|_| none)?;
         self.stats.messages_sent += 1;
         Ok(id)
     }
 
-    /// Finds a slot for a light send, and sets aside what it needs should it not stay light: another slot, and
+    /// Finds a slot for a bcopy, and reserves what it needs should it not stay one: another slot, and
     /// a place in the pending send queue of its destination.
     #[inline]
-    fn set_aside(&mut self, keep: u32) -> Result<(), Full> {
+    fn reserve_slots(&mut self, keep: u32) -> Result<(), Full> {
         self.requests.grow(2 + keep)?;
         self.pending.reserve(1 + keep as usize)?;
-        self.requests.set_aside(1);
+        self.requests.reserve_slots(1);
         self.pending.expect(1);
         Ok(())
     }
 
-    /// What was set aside for `count` light sends is not needed any more, or is to be used.
-    fn use_aside(&mut self, count: u32) {
+    /// What was reserved for `count` bcopies is not needed any more, or is to be used.
+    fn release_reserved(&mut self, count: u32) {
         self.requests.put_back(count);
         self.pending.expect_no_more(count as usize);
     }
 
-    /// The light sends to `dest` enter its pending send queue, as if they had been there from the start.
-    pub(in crate::device) fn enter_lights(&mut self, dest: Rank) {
-        if self.lights.is_empty() {
+    /// The bcopies to `dest` enter its pending send queue, as if they had been there from the start.
+    pub(in crate::device) fn enter_bcopies(&mut self, dest: Rank) {
+        if self.bcopies.is_empty() {
             return;
         }
         let rules = self.rules();
-        for light in self.lights.to(dest) {
-            let slot = match self.lights.at(light).stage {
-                Stage::Unsent { slot, .. } => {
-                    self.requests.at_mut(slot).state = State::Pending(Offer::Unsent);
-                    self.lights.free(light);
+        for bcopy in self.bcopies.to(dest) {
+            let slot = match self.bcopies.at(bcopy).state {
+                BcopyState::Unsent { slot, .. } => {
+                    let unsent = PendingSend::new(Offer::Unsent);
+                    self.requests.send_mut(slot).state = SendState::Pending(unsent);
+                    self.bcopies.free(bcopy);
                     slot
                 }
                 _ => {
-                    let slot = self.insert_offered(light);
-                    self.lights.queued(light, slot);
+                    let slot = self.insert_offered(bcopy);
+                    self.bcopies.queued(bcopy, slot);
                     slot
                 }
             };
-            self.use_aside(1);
+            self.release_reserved(1);
             self.pending
-                .enter_light(&mut self.requests, dest, slot, rules);
+                .enter_bcopy(&mut self.requests, dest, slot, rules);
         }
     }
 
-    /// The request of a light send that has left, which the program has been told is complete.
-    fn insert_offered(&mut self, light: LightId) -> Slot {
-        let from = self.lights.at(light);
-        let pattern = Pattern {
-            source: Some(from.dest),
-            tag: Some(from.tag),
+    /// The request of a bcopy that has left, which the program has been told is complete.
+    fn insert_offered(&mut self, bcopy: BcopyId) -> Slot {
+        let from = self.bcopies.at(bcopy);
+        let send = Request::Send(Send {
+            dest: from.dest,
+            tag: from.tag,
             context: from.context,
-        };
-        let offered = State::Pending(Offer::Unanswered);
-        let request = Request {
+            mode: Mode::Standard,
             length: from.length.into(),
-            in_order: true,
-            light: Some(light),
-            ..Request::new(offered, pattern, Span::EMPTY)
-        };
-        let id = self.requests.insert(request).expect("set aside for it");
+            data: Data::Bcopy(bcopy),
+            state: SendState::Pending(PendingSend::new(Offer::Unanswered)),
+        });
+        let id = self.requests.insert(send).expect("reserved for it");
         self.requests.forget(id);
         id.slot()
     }
 
-    /// Priority packets that are owed: notices, and CTSs for receives that matched a record without a
+    /// Priority packets that are owed: restarts, and CTSs for receives that matched a record without a
     /// buffer. Returns how many were sent.
     #[inline]
-    pub(crate) fn send_owed<P: Port, M: UserMemory + ?Sized>(
+    pub(crate) fn send_due<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &M,
     ) -> usize {
-        match self.peers.owes_notices() || !self.owing.is_empty() {
-            true => self.pay_owed(port, memory),
+        match self.peers.owes_restarts() || !self.cts_due.is_empty() {
+            true => self.send_due_now(port, memory),
             false => 0,
         }
     }
 
     #[inline(never)]
-    fn pay_owed<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
+    fn send_due_now<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) -> usize {
         let mut sent = 0;
         while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
-            if let Some((source, age)) = self.peers.pay() {
-                let notice = self.notice(memory, source, age);
-                let (class, bytes) = (Class::Priority, notice.bytes());
-                let header = self.header(wire::RESEND_ALL);
-                self.send_now(port, class, source, header, bytes, |out| notice.emit(out));
-                self.stats.resend_all_sent += 1;
-            } else if let Some((dest, fields)) = self.next_owed_cts() {
+            if let Some((source, age)) = self.peers.take_due_restart() {
+                let restart = self.make_restart(memory, source, age);
+                let (class, bytes) = (Class::Priority, restart.bytes());
+                let header = self.header(wire::RESTART);
+                self.send_now(port, class, source, header, bytes, |out| restart.emit(out));
+                self.stats.restarts_sent += 1;
+            } else if let Some((dest, fields)) = self.next_due_cts() {
                 self.send_cts(port, dest, &fields);
                 self.stats.cts_sent += 1;
             } else {
@@ -203,16 +201,16 @@ impl<R: Rules> Adi<R> {
         sent
     }
 
-    /// Answers for which nobody waits: called when nothing comes that they could leave with. Returns how
+    /// Deferred acknowledgements: called when nothing comes that they could leave with. Returns how
     /// many were sent.
-    pub(crate) fn send_late<P: Port>(&mut self, port: &mut P) -> usize {
+    pub(crate) fn send_deferred<P: Port>(&mut self, port: &mut P) -> usize {
         let mut sent = 0;
-        while !self.late.is_empty()
+        while !self.deferred.is_empty()
             && port.can_inject(Class::Priority)
-            && let Some(late) = self.late.pop()
+            && let Some(deferred) = self.deferred.pop()
         {
-            self.send_cts(port, late.source, &late.fields());
-            self.stats.cts_merged += u64::from(late.count) - 1;
+            self.send_cts(port, deferred.source, &deferred.fields());
+            self.stats.cts_merged += u64::from(deferred.count) - 1;
             sent += 1;
         }
         sent
@@ -236,8 +234,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Sends a packet that there is room for: whoever takes a debt off its list, or chooses an offer, has
-    /// looked before.
+    /// Sends a packet that there is room for: the caller has looked before it took what it sends off its list.
     fn send_now<P: Port>(
         &self,
         port: &mut P,
@@ -283,115 +280,124 @@ impl<R: Rules> Adi<R> {
         if !port.can_inject(Class::Normal) {
             return false;
         }
-        if let Some((dest, age)) = self.peers.pay_done() {
+        if let Some((dest, age)) = self.peers.take_due_done() {
             self.send_done(port, dest, Done { age, more: false });
             return true;
         }
-        if self.lights.next_unsent().is_some() {
-            self.send_light(port, memory);
+        if self.bcopies.next_unsent().is_some() {
+            self.send_bcopy(port, memory);
             return true;
         }
         if self.send_cancel(port) {
             return true;
         }
         let rules = self.rules();
-        let (dest, slot, standing) = match self.pending.next(&mut self.requests, rules) {
+        match self.pending.next(&mut self.requests, rules) {
             None => return false,
-            Some((dest, Next::Offer(slot, standing))) => (dest, slot, standing),
-            Some((dest, Next::Done { more })) => {
-                self.send_done(
-                    port,
-                    dest,
-                    Done {
-                        age: self.peers.ages(dest).to,
-                        more,
-                    },
-                );
-                return true;
+            Some((dest, Next::Offer(slot, flags))) => {
+                self.offer(port, memory, dest, slot, flags);
             }
+            Some((dest, Next::Done { more })) => {
+                let age = self.peers.ages(dest).to;
+                self.send_done(port, dest, Done { age, more });
+            }
+        }
+        true
+    }
+
+    /// Offers the pending send in `slot` to `dest`, with its data if that is to go along or to follow.
+    fn offer<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+        dest: Rank,
+        slot: Slot,
+        flags: OfferFlags,
+    ) {
+        let id = self.requests.id(slot);
+        let eager_limit = self.eager_limit;
+        let send = self.requests.send_mut(slot);
+        let SendState::Pending(pending) = &mut send.state else {
+            unreachable!("what is offered is pending")
         };
-        let (id, request) = self.requests.named_mut(slot);
-        let (span, length) = (request.span, request.length as usize);
-        let is_standard = request.mode == Mode::Standard;
+        let length = send.length as usize;
+        let is_standard = send.mode == Mode::Standard;
         // A posted receive that takes no other source's messages is sure to take what it has asked for; and
         // two trips have been spent already.
-        let limit = match request.asked {
-            Some(Asked { exact: true, .. }) => 2 * self.eager_limit,
-            _ if standing.eager && is_standard => self.eager_limit,
+        let limit = match pending.asked {
+            Some(Asked { exact: true, .. }) => 2 * eager_limit,
+            _ if flags.eager && is_standard => eager_limit,
             _ => 0,
         };
         let eager = length > INLINE_BYTES && length <= limit;
-        request.eager = eager;
-        let light = request.light;
+        pending.eager = eager;
+        let data = send.data;
         let rts = Rts {
-            context: request.context,
-            tag: request.tag.unwrap_or(0),
-            length: request.length,
+            context: send.context,
+            tag: send.tag,
+            length: send.length,
             request: id.0,
             age: self.peers.ages(dest).to,
             synchronous: !is_standard,
             inline: length <= INLINE_BYTES,
             eager,
-            in_order: standing.in_order,
-            more: standing.more,
-            follows: standing.follows,
-            patient: light.is_some(),
-            asked: standing.asked,
+            in_order: flags.in_order,
+            more: flags.more,
+            follows: flags.follows,
+            patient: matches!(data, Data::Bcopy(_)),
+            asked: flags.asked,
         };
-        let data = if rts.inline { length } else { 0 };
-        self.send_rts(port, dest, &rts, data, |adi, out| {
-            adi.read(memory, light, span, 0, out)
+        let bytes = if rts.inline { length } else { 0 };
+        self.send_rts(port, dest, &rts, bytes, |adi, out| {
+            adi.read(memory, data, 0, out)
         });
         if eager {
-            self.stream = Some(Stream {
-                slot,
-                transfer: Transfer {
-                    target: id.0,
-                    offset: 0,
-                    end: length as u32,
-                    in_order: true,
-                },
-            });
+            let transfer = Transfer {
+                target: id.0,
+                offset: 0,
+                end: length as u32,
+                in_order: true,
+            };
+            self.stream = Some(Stream { slot, transfer });
             self.stats.eager_sent += 1;
         }
-        true
     }
 
-    /// The next light send leaves, and its request is complete.
+    /// The next bcopy leaves, and its request is complete.
     #[inline]
-    fn send_light<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) {
-        let Some(id) = self.lights.next_unsent() else {
+    fn send_bcopy<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) {
+        let Some(id) = self.bcopies.next_unsent() else {
             return;
         };
-        let light = *self.lights.at(id);
-        let Stage::Unsent { slot, .. } = light.stage else {
+        let bcopy = *self.bcopies.at(id);
+        let BcopyState::Unsent { slot, .. } = bcopy.state else {
             unreachable!("it is still to leave")
         };
-        self.lights.leave(|span, out| memory.read(span, 0, out));
+        self.bcopies.leave(|span, out| memory.read(span, 0, out));
         let rts = Rts {
-            context: light.context,
-            tag: light.tag,
-            length: light.length.into(),
-            request: self.lights.name(id).0,
-            age: self.peers.ages(light.dest).to,
+            context: bcopy.context,
+            tag: bcopy.tag,
+            length: bcopy.length.into(),
+            request: self.bcopies.name(id).0,
+            age: self.peers.ages(bcopy.dest).to,
             synchronous: false,
             inline: true,
             eager: false,
-            // There is no queue: everything before it has been accepted, or is light too.
+            // There is no queue: everything before it has been accepted, or is a bcopy, too.
             in_order: true,
             more: false,
             follows: false,
             patient: true,
             asked: None,
         };
-        let bytes = light.length.into();
-        self.send_rts(port, light.dest, &rts, bytes, |adi, out| {
-            out.copy_from_slice(adi.lights.bytes(id))
+        let bytes = bcopy.length.into();
+        self.send_rts(port, bcopy.dest, &rts, bytes, |adi, out| {
+            out.copy_from_slice(adi.bcopies.bytes(id))
         });
-        self.finish(slot, false);
+        self.finish_send(slot, false);
     }
 
-    /// Sends an RTS with so many bytes of data, which `read` writes; and with it an answer that is late.
+    /// Sends an RTS with so many bytes of data, which `read` writes; and with it an answer that is deferred.
     fn send_rts<P: Port>(
         &mut self,
         port: &mut P,
@@ -401,40 +407,35 @@ impl<R: Rules> Adi<R> {
         read: impl FnOnce(&Self, &mut [u8]),
     ) {
         let mut bytes = rts.bytes() + data;
-        let late = match bytes + MERGED_BYTES <= SHORT_BYTES {
-            true => self.take_late(dest),
+        let deferred = match bytes + MERGED_BYTES <= SHORT_BYTES {
+            true => self.take_deferred(dest),
             false => None,
         };
         let mut header = self.header(wire::RTS);
-        if let Some(late) = late {
-            header.argument = late.count.into();
+        if let Some(deferred) = deferred {
+            header.argument = deferred.count.into();
             bytes += MERGED_BYTES;
-            self.stats.cts_merged += u64::from(late.count);
+            self.stats.cts_merged += u64::from(deferred.count);
         }
         self.stats.rts_sent += 1;
         self.send_now(port, Class::Normal, dest, header, bytes, |out| {
             let rest = rts.emit(out);
-            let Some(late) = late else {
+            let Some(deferred) = deferred else {
                 return read(self, rest);
             };
             let (data, merged) = rest.split_at_mut(data);
             read(self, data);
-            merged.copy_from_slice(&late.request.to_le_bytes());
+            merged.copy_from_slice(&deferred.request.to_le_bytes());
         });
     }
 
-    /// Reads a message's data: out of the light send that it was, or of the program's buffer.
-    fn read<M: UserMemory + ?Sized>(
-        &self,
-        memory: &M,
-        light: Option<LightId>,
-        span: Span,
-        offset: usize,
-        out: &mut [u8],
-    ) {
-        match light {
-            Some(light) => out.copy_from_slice(&self.lights.bytes(light)[offset..][..out.len()]),
-            None => memory.read(span, offset, out),
+    /// Reads a message's data.
+    fn read<M: UserMemory + ?Sized>(&self, memory: &M, data: Data, offset: usize, out: &mut [u8]) {
+        match data {
+            Data::Bcopy(bcopy) => {
+                out.copy_from_slice(&self.bcopies.bytes(bcopy)[offset..][..out.len()]);
+            }
+            Data::User(span) => memory.read(span, offset, out),
         }
     }
 
@@ -444,52 +445,49 @@ impl<R: Rules> Adi<R> {
         let Some(Stream { slot, mut transfer }) = self.stream else {
             return 0;
         };
-        let request = self.requests.at(slot);
-        let (span, dest, state) = (request.span, request.peer, request.state);
-        let dest = self.coord(dest.expect("a send has a destination"));
+        let &Send {
+            dest, data, state, ..
+        } = self.requests.send(slot);
         let sent = transfer.push(
             port,
             self.here,
-            dest,
+            self.coord(dest),
             wire::EAGER,
             TURN_PACKETS,
-            |offset, out| memory.read(span, offset as usize, out),
+            |offset, out| self.read(memory, data, offset as usize, out),
         );
         self.stream = (!transfer.is_out()).then_some(Stream { slot, transfer });
-        if transfer.is_out() && state == State::Streaming {
-            self.finish(slot, false);
+        if transfer.is_out() && state == SendState::Streaming {
+            self.finish_send(slot, false);
         }
         sent
     }
 
     /// The program cancels the send in `slot`: true when that ends it at once.
     pub(crate) fn withdraw(&mut self, slot: Slot) -> bool {
-        if self.requests.at(slot).state == State::Light
-            && let Some(dest) = self.requests.at(slot).peer
-        {
-            self.enter_lights(dest);
+        let &Send { dest, state, .. } = self.requests.send(slot);
+        if state == SendState::Bcopy {
+            self.enter_bcopies(dest);
         }
-        let request = self.requests.at_mut(slot);
-        match (request.state, request.withdrawal) {
-            (State::Pending(Offer::Unanswered), _) => request.withdrawal = Withdrawal::Wanted,
-            (State::Pending(offer), _) => {
-                let dest = request.peer.expect("a send has a destination");
-                // A notice asks for what has been refused.
-                let is_known = offer == Offer::Refused || request.asked.is_some();
+        match &mut self.requests.send_mut(slot).state {
+            SendState::Pending(pending) if pending.offer == Offer::Unanswered => {
+                pending.cancelled = true;
+            }
+            SendState::Pending(pending) => {
+                // A restart asks for what has been refused.
+                let is_known = pending.offer == Offer::Refused || pending.asked.is_some();
                 let rules = self.rules();
                 self.pending.withdraw(&mut self.requests, dest, slot, rules);
                 if !is_known {
-                    self.finish(slot, true);
+                    self.finish_send(slot, true);
                     return true;
                 }
                 // A probe there may have seen it, and must not see it any more.
-                let request = self.requests.at_mut(slot);
-                request.state = State::Held;
-                request.withdrawal = Withdrawal::Refused;
+                self.requests.send_mut(slot).state = SendState::Held(Withdrawal::Refused);
                 self.cancels.push(&mut self.requests, slot);
             }
-            (State::Held, Withdrawal::None | Withdrawal::Wanted) => {
-                request.withdrawal = Withdrawal::Unasked;
+            SendState::Held(withdrawal @ Withdrawal::None) => {
+                *withdrawal = Withdrawal::Unasked;
                 self.cancels.push(&mut self.requests, slot);
             }
             _ => {}
@@ -503,10 +501,10 @@ impl<R: Rules> Adi<R> {
             return false;
         };
         self.cancels.remove(&mut self.requests, slot);
-        let request = self.requests.at_mut(slot);
-        let refused = request.withdrawal == Withdrawal::Refused;
-        request.withdrawal = Withdrawal::Asked;
-        let dest = request.peer.expect("a send has a destination");
+        let send = self.requests.send_mut(slot);
+        let refused = send.state == SendState::Held(Withdrawal::Refused);
+        send.state = SendState::Held(Withdrawal::Asked);
+        let dest = send.dest;
         let [a, b, c, d] = self.requests.id(slot).0.to_le_bytes();
         let (bytes, header) = (wire::CANCEL_BYTES, self.header(wire::CANCEL));
         self.send_now(port, Class::Normal, dest, header, bytes, |out| {
@@ -520,11 +518,10 @@ impl<R: Rules> Adi<R> {
         arrival: &Arrival<'_>,
     ) -> Result<(), Malformed> {
         let (_, slot, _) = self.answered(arrival)?;
-        let request = self.requests.at(slot);
-        if (request.state, request.withdrawal) != (State::Held, Withdrawal::Asked) {
+        if self.requests.send(slot).state != SendState::Held(Withdrawal::Asked) {
             return Err(Malformed);
         }
-        self.finish(slot, true);
+        self.finish_send(slot, true);
         Ok(())
     }
 
@@ -544,28 +541,25 @@ impl<R: Rules> Adi<R> {
         let Some(slot) = self.transfers.head() else {
             return 0;
         };
-        let request = self.requests.at(slot);
-        let (State::Sending(mut transfer), span, light, Some(dest)) =
-            (request.state, request.span, request.light, request.peer)
-        else {
-            unreachable!("the list of transfers holds sends under way")
+        let &Send {
+            dest, data, state, ..
+        } = self.requests.send(slot);
+        let SendState::Sending(mut transfer) = state else {
+            unreachable!("the list of transfers names a send whose data does not leave")
         };
-        let dest = self.coord(dest);
         let sent = transfer.push(
             port,
             self.here,
-            dest,
+            self.coord(dest),
             wire::DATA,
             TURN_PACKETS,
-            |offset, out| {
-                self.read(memory, light, span, offset as usize, out);
-            },
+            |offset, out| self.read(memory, data, offset as usize, out),
         );
         if transfer.is_out() {
             self.transfers.remove(&mut self.requests, slot);
-            self.finish(slot, false);
+            self.finish_send(slot, false);
         } else {
-            self.requests.at_mut(slot).state = State::Sending(transfer);
+            self.requests.send_mut(slot).state = SendState::Sending(transfer);
             if sent > 0 {
                 self.transfers.rotate(&mut self.requests);
             }
@@ -581,42 +575,31 @@ impl<R: Rules> Adi<R> {
         Ok((source, slot, fields))
     }
 
-    /// The slot of the pending or held send that `dest` names so, one that was light included.
+    /// The slot of the pending or held send that `dest` names so, one that was a bcopy included.
     fn named_by(&self, dest: Rank, name: u32) -> Option<Slot> {
         let id = RequestId(name);
-        if let Some(light) = self.lights.find(id, dest) {
-            let Stage::Queued { slot } = self.lights.at(light).stage else {
+        if let Some(bcopy) = self.bcopies.find(id, dest) {
+            let BcopyState::Queued { slot } = self.bcopies.at(bcopy).state else {
                 return None;
             };
             return Some(slot);
         }
-        let request = self.requests.get(id)?;
-        let ours =
-            matches!(request.state, State::Pending(_) | State::Held) && request.peer == Some(dest);
-        ours.then_some(id.slot())
+        let send = self.requests.get_send(id)?;
+        let waits = matches!(send.state, SendState::Pending(_) | SendState::Held(_));
+        (waits && send.dest == dest).then_some(id.slot())
     }
 
-    /// A light send to `dest` that has left and has no other answer has been taken, with the `before` ones
+    /// A bcopy to `dest` that has left and has no other answer has been taken, with the `before` ones
     /// before it. False when it is none, or not so many have left.
-    fn light_taken(&mut self, dest: Rank, name: u32, before: u8) -> bool {
-        let light = self.lights.find(RequestId(name), dest);
-        let taken = light.is_some_and(|light| self.lights.taken(light, before));
+    fn bcopy_taken(&mut self, dest: Rank, name: u32, before: u8) -> bool {
+        let bcopy = self.bcopies.find(RequestId(name), dest);
+        let taken = bcopy.is_some_and(|bcopy| self.bcopies.taken(bcopy, before));
         if taken {
             let count = u32::from(before) + 1;
-            self.use_aside(count);
+            self.release_reserved(count);
             self.stats.cts_received += u64::from(count);
         }
         taken
-    }
-
-    /// The protocol's step for the pending send in `slot`; malformed when no such answer was due.
-    fn step(&self, slot: Slot, reply: Reply) -> Result<Step, Malformed> {
-        let step = match (self.requests.at(slot).state, reply) {
-            (State::Pending(offer), reply) => on_answer(offer, reply),
-            (State::Held, Reply::Cts) => Some(Step::Send),
-            _ => None,
-        };
-        step.ok_or(Malformed)
     }
 
     pub(in crate::device) fn take_reply(
@@ -624,77 +607,104 @@ impl<R: Rules> Adi<R> {
         arrival: &Arrival<'_>,
         reply: Reply,
     ) -> Result<(), Malformed> {
-        if let Some(dest) = self.shape.rank(arrival.source)
-            && let Some(fields) = Fields::parse(arrival.bytes)
-            && let Some(light) = self.lights.find(RequestId(fields.request), dest)
-            && !matches!(self.lights.at(light).stage, Stage::Queued { .. })
-        {
-            let taken = reply == Reply::Cts && fields.complete;
-            if taken && self.light_taken(dest, fields.request, fields.before) {
-                return Ok(());
-            }
-            self.enter_lights(dest);
+        if self.take_reply_to_bcopy(arrival, reply) {
+            return Ok(());
         }
         let (dest, slot, fields) = self.answered(arrival)?;
         if reply == Reply::Cts {
             self.stats.cts_received += 1;
         }
-        if fields.before > 0 {
-            let is_offered = self.requests.at(slot).is_offered_to(dest);
-            let before = self.requests.prev_in::<QUEUE>(slot);
-            let before = before.filter(|_| is_offered).ok_or(Malformed)?;
-            if !self.all_taken(dest, before, fields.before.into()) {
-                return Err(Malformed);
+        self.take_those_before(dest, slot, fields.before)?;
+        match self.requests.send(slot).state {
+            SendState::Pending(pending) => {
+                let step = on_answer(pending.offer, reply).ok_or(Malformed)?;
+                self.leave_queue(dest, slot, step, &fields);
+                self.do_step(slot, pending, step, &fields);
             }
-        }
-        let step = self.step(slot, reply)?;
-        if matches!(self.requests.at(slot).state, State::Pending(_)) {
-            let answered = match step {
-                Step::Send | Step::Hold => Answered::Taken,
-                Step::Stay if fields.stale => Answered::Stale,
-                Step::Stay => Answered::Refused,
-            };
-            let rules = self.rules();
-            self.pending.answered(
-                &mut self.requests,
-                dest,
-                slot,
-                answered,
-                fields.scarce,
-                rules,
-            );
-        }
-        let streams = self.stream.is_some_and(|stream| stream.slot == slot);
-        let withdrawal = self.requests.at(slot).withdrawal;
-        if matches!(withdrawal, Withdrawal::Unasked | Withdrawal::Refused) {
-            // A receive has matched it before its receiver could be asked.
-            self.cancels.remove(&mut self.requests, slot);
-            self.requests.at_mut(slot).withdrawal = Withdrawal::Asked;
-        }
-        if step == Step::Send && fields.stream && self.requests.at(slot).eager {
-            match streams {
-                true => self.requests.at_mut(slot).state = State::Streaming,
-                false => self.finish(slot, false),
+            SendState::Held(withdrawal) if reply == Reply::Cts => {
+                if let Withdrawal::Unasked | Withdrawal::Refused = withdrawal {
+                    // A receive has matched it before its receiver could be asked.
+                    self.cancels.remove(&mut self.requests, slot);
+                }
+                self.begin_transfer(slot, &fields);
             }
+            _ => return Err(Malformed),
+        }
+        Ok(())
+    }
+
+    /// An answer to a message that is a bcopy: true when that is all. Otherwise those to its destination have
+    /// entered the pending send queue, where the answer finds it.
+    fn take_reply_to_bcopy(&mut self, arrival: &Arrival<'_>, reply: Reply) -> bool {
+        if let Some(dest) = self.shape.rank(arrival.source)
+            && let Some(fields) = Fields::parse(arrival.bytes)
+            && let Some(bcopy) = self.bcopies.find(RequestId(fields.request), dest)
+            && !matches!(self.bcopies.at(bcopy).state, BcopyState::Queued { .. })
+        {
+            let taken = reply == Reply::Cts && fields.complete;
+            if taken && self.bcopy_taken(dest, fields.request, fields.before) {
+                return true;
+            }
+            self.enter_bcopies(dest);
+        }
+        false
+    }
+
+    /// The answer to the send in `slot` says that `count` offers directly before it have been taken.
+    fn take_those_before(&mut self, dest: Rank, slot: Slot, count: u8) -> Result<(), Malformed> {
+        if count == 0 {
             return Ok(());
+        }
+        let is_offered = self.requests.send(slot).is_offered_to(dest);
+        let before = self.requests.prev_in::<QUEUE>(slot);
+        let before = before.filter(|_| is_offered).ok_or(Malformed)?;
+        match self.all_taken(dest, before, count.into()) {
+            true => Ok(()),
+            false => Err(Malformed),
+        }
+    }
+
+    /// The pending send in `slot` has its answer: it leaves the queue, or takes its place there.
+    fn leave_queue(&mut self, dest: Rank, slot: Slot, step: Step, fields: &Fields) {
+        let answered = match step {
+            Step::Send | Step::Hold => Answered::Taken,
+            Step::Stay if fields.stale => Answered::Stale,
+            Step::Stay => Answered::Refused,
+        };
+        let rules = self.rules();
+        self.pending.answered(
+            &mut self.requests,
+            dest,
+            slot,
+            answered,
+            fields.scarce,
+            rules,
+        );
+    }
+
+    /// Does what the protocol says for a send that was pending, and whose data may be leaving already.
+    fn do_step(&mut self, slot: Slot, pending: PendingSend, step: Step, fields: &Fields) {
+        let streams = self.stream.is_some_and(|stream| stream.slot == slot);
+        if step == Step::Send && fields.stream && pending.eager {
+            match streams {
+                true => self.requests.send_mut(slot).state = SendState::Streaming,
+                false => self.finish_send(slot, false),
+            }
+            return;
         }
         if streams {
             // The receiver had no place for it.
             self.stream = None;
         }
         match step {
-            Step::Send => {
-                // It is not taken back any more; and when it has finished, nobody may be asking for it.
-                self.begin_transfer(slot, &fields);
-                return Ok(());
-            }
-            Step::Hold => self.requests.at_mut(slot).state = State::Held,
+            // It is not taken back any more.
+            Step::Send => return self.begin_transfer(slot, fields),
+            Step::Hold => self.requests.send_mut(slot).state = SendState::Held(Withdrawal::None),
             Step::Stay => {}
         }
-        if self.requests.at(slot).withdrawal == Withdrawal::Wanted {
+        if pending.cancelled {
             self.withdraw(slot);
         }
-        Ok(())
     }
 
     /// The `total` offers to `dest` that end with that in the slot `last` have been taken, data and all. False
@@ -704,12 +714,12 @@ impl<R: Rules> Adi<R> {
         let Adi {
             pending,
             requests,
-            lights,
+            bcopies,
             ..
         } = self;
         let finish = |requests: &mut RequestPool, slot| {
-            if let Some(light) = requests.finish(slot, false) {
-                lights.free(light);
+            if let Some(bcopy) = requests.finish_send(slot, false) {
+                bcopies.free(bcopy);
             }
         };
         let all = pending.all_taken(requests, dest, last, total, rules, finish);
@@ -728,11 +738,11 @@ impl<R: Rules> Adi<R> {
         count: u16,
     ) -> Result<(), Malformed> {
         let before = u8::try_from(count.saturating_sub(1)).map_err(|_| Malformed)?;
-        if self.light_taken(dest, request, before) {
+        if self.bcopy_taken(dest, request, before) {
             return Ok(());
         }
         let slot = self.named_by(dest, request);
-        let slot = slot.filter(|&slot| self.requests.at(slot).is_offered_to(dest));
+        let slot = slot.filter(|&slot| self.requests.send(slot).is_offered_to(dest));
         match self.all_taken(dest, slot.ok_or(Malformed)?, count.into()) {
             true => Ok(()),
             false => Err(Malformed),
@@ -740,19 +750,18 @@ impl<R: Rules> Adi<R> {
     }
 
     fn begin_transfer(&mut self, slot: Slot, fields: &Fields) {
-        let length = self.requests.at(slot).length;
+        let send = self.requests.send_mut(slot);
         if fields.complete || fields.wanted == 0 {
-            self.finish(slot, false);
+            self.finish_send(slot, false);
         } else {
             // A receiver cannot want more than there is; if one does, it gets what there is.
-            let end = fields.wanted.min(length);
-            let transfer = Transfer {
+            let end = fields.wanted.min(send.length);
+            send.state = SendState::Sending(Transfer {
                 target: fields.target,
                 offset: 0,
                 end,
                 in_order: false,
-            };
-            self.requests.at_mut(slot).state = State::Sending(transfer);
+            });
             self.transfers.push(&mut self.requests, slot);
         }
     }

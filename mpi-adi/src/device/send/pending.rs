@@ -10,8 +10,8 @@
 //! ```
 //! A destination's queue exists only while a message to it is pending (but for the one that has last become
 //! empty), so nothing here grows with the job. Adding, offering, answering and removing a message take
-//! constant time, however long the queue; a notice takes constant time for each receive that it names and
-//! each record that it has room for. The first notice that names a tag enters the queue's messages into
+//! constant time, however long the queue; a restart takes constant time for each receive that it names and
+//! each record that it has room for. The first restart that names a tag enters the queue's messages into
 //! chains by context and tag, each message once: what is never refused pays nothing for being found.
 //!
 //! The rules by which messages are offered are in [`crate::device::protocol`].
@@ -26,16 +26,15 @@ use rustc_hash::FxBuildHasher;
 
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::list::{Links, List};
-use crate::device::names::{DestinationId, Horizon, Serial, Slot};
-use crate::device::protocol::{Rules, may_offer};
+use crate::device::names::{DestinationId, Horizon, RequestId, Serial, Slot};
+use crate::device::protocol::{Offer, Rules, may_offer};
 use crate::device::request::{
-    Asked, CHAIN, Full, OFFERS, Offer, QUEUE, Request, RequestId, RequestPool, State,
+    Asked, CHAIN, Copies, Full, OFFERS, PendingSend, QUEUE, Request, RequestPool, Send, SendState,
 };
-use crate::device::send::light::Lights;
-use crate::device::wire::{Entry, ROOM_FOR_ALL, ResendAll};
+use crate::device::wire::{Entry, ROOM_FOR_ALL, Restart};
 
 /// Messages to one destination that may be unanswered at once while others to it stand refused: what each
-/// notice makes stale and has to be offered again is bounded by this.
+/// restart makes stale and has to be offered again is bounded by this.
 pub const WINDOW: u32 = 16;
 
 /// Bytes of the greater of the two index entries that lead to pending messages; the index is at least 7/16
@@ -44,7 +43,7 @@ pub const INDEX_BYTES: usize = size_of::<(Key, List<Slot>)>() + 1;
 
 /// Bytes of a destination with messages pending to it; the list of them is at least half full once it has
 /// grown.
-pub const DESTINATION_BYTES: usize = size_of::<Place>();
+pub const DESTINATION_BYTES: usize = size_of::<DestinationEntry>();
 
 /// One destination's pending send queue.
 #[derive(Clone, Debug)]
@@ -63,11 +62,11 @@ struct Destination {
     refused: u32,
     /// The next message's place in the order.
     serial: Serial,
-    /// The horizon of the notice that was carried out last.
+    /// The horizon of the restart that was carried out last.
     horizon: Horizon,
     /// The receiver's last answer said that its memory runs low.
     throttled: bool,
-    notice: Notice,
+    restart: RestartState,
     /// In the list of destinations that may have something to offer.
     listed: bool,
     /// Before and after it in that list.
@@ -88,7 +87,7 @@ impl Destination {
             serial: 0,
             horizon: 0,
             throttled: false,
-            notice: Notice::Closed,
+            restart: RestartState::Closed,
             listed: false,
             neighbours: (None, None),
         }
@@ -100,27 +99,27 @@ impl Destination {
     }
 
     fn is_ready(&self, rules: impl Rules) -> bool {
-        match self.notice {
-            Notice::Waiting { .. } => self.unanswered == 0 || !rules.waits(),
-            Notice::Closing => true,
-            Notice::Expected if rules.waits() => false,
-            Notice::Expected | Notice::Closed => {
+        match self.restart {
+            RestartState::Waiting { .. } => self.unanswered == 0 || !rules.waits(),
+            RestartState::Closing => true,
+            RestartState::Expected if rules.waits() => false,
+            RestartState::Expected | RestartState::Closed => {
                 let open = self.refused == 0 || self.unanswered < WINDOW;
                 self.next_offer().is_some() && open
             }
         }
     }
 
-    /// Nothing is pending and no notice is to be carried out: it might as well not be there.
+    /// Nothing is pending and no restart is to be carried out: it might as well not be there.
     fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.notice == Notice::Closed
+        self.queue.is_empty() && self.restart == RestartState::Closed
     }
 
-    /// Notices have asked for messages that are still in the queue.
+    /// Restarts have asked for messages that are still in the queue.
     fn asks(&self, requests: &RequestPool) -> bool {
         let mut next = self.queue.head();
         while let Some(slot) = next {
-            if requests.at(slot).asked.is_some() {
+            if requests.pending(slot).asked.is_some() {
                 return true;
             }
             next = requests.next_in::<QUEUE>(slot);
@@ -130,19 +129,19 @@ impl Destination {
 
     /// Hashes the queue and what becomes of it; not what only saves steps, and no serial numbers, which say no
     /// more than its order does.
-    fn hash<H: Hasher>(&self, requests: &RequestPool, lights: &Lights, state: &mut H) {
+    fn hash<'a, H: Hasher>(&self, requests: &RequestPool, copy: impl Copies<'a>, state: &mut H) {
         (self.rank, self.unanswered, self.refused).hash(state);
-        (self.throttled, self.notice, self.listed).hash(state);
+        (self.throttled, self.restart, self.listed).hash(state);
         // Offers bring it back that were asked for.
         self.asks(requests).then_some(self.horizon).hash(state);
-        requests.hash_queue(self.queue.head(), lights, state);
-        requests.hash_queue(self.fresh, lights, state);
+        requests.hash_queue(self.queue.head(), copy, state);
+        requests.hash_queue(self.fresh, copy, state);
     }
 }
 
 /// A place for a destination.
 #[derive(Clone, Debug)]
-enum Place {
+enum DestinationEntry {
     Free { next: Option<DestinationId> },
     Taken(Destination),
 }
@@ -150,7 +149,7 @@ enum Place {
 /// All destinations, in the program's heap: it grows when the program makes a call.
 #[derive(Clone, Default, Debug)]
 struct Destinations {
-    places: Vec<Place>,
+    places: Vec<DestinationEntry>,
     free: Option<DestinationId>,
     taken: usize,
 }
@@ -170,7 +169,7 @@ impl Destinations {
         self.places.try_reserve(more).map_err(|_| Full)?;
         for _ in 0..more {
             let at = DestinationId::new(self.places.len() as u32);
-            self.places.push(Place::Free { next: self.free });
+            self.places.push(DestinationEntry::Free { next: self.free });
             self.free = Some(at);
         }
         Ok(())
@@ -180,25 +179,25 @@ impl Destinations {
     fn insert(&mut self, destination: Destination) -> DestinationId {
         let at = self.free.expect("a free place");
         let place = &mut self.places[at.index() as usize];
-        let Place::Free { next } = *place else {
+        let DestinationEntry::Free { next } = *place else {
             unreachable!("the free list holds free places")
         };
-        *place = Place::Taken(destination);
+        *place = DestinationEntry::Taken(destination);
         self.free = next;
         self.taken += 1;
         at
     }
 
     fn remove(&mut self, at: DestinationId) {
-        self.places[at.index() as usize] = Place::Free { next: self.free };
+        self.places[at.index() as usize] = DestinationEntry::Free { next: self.free };
         self.free = Some(at);
         self.taken -= 1;
     }
 
     fn iter(&self) -> impl Iterator<Item = &Destination> {
         self.places.iter().filter_map(|place| match place {
-            Place::Taken(destination) => Some(destination),
-            Place::Free { .. } => None,
+            DestinationEntry::Taken(destination) => Some(destination),
+            DestinationEntry::Free { .. } => None,
         })
     }
 }
@@ -208,8 +207,10 @@ impl Index<DestinationId> for Destinations {
 
     fn index(&self, at: DestinationId) -> &Destination {
         match &self.places[at.index() as usize] {
-            Place::Taken(destination) => destination,
-            Place::Free { .. } => unreachable!("a destination is named that is not there"),
+            DestinationEntry::Taken(destination) => destination,
+            DestinationEntry::Free { .. } => {
+                unreachable!("a destination is named that is not there")
+            }
         }
     }
 }
@@ -217,8 +218,10 @@ impl Index<DestinationId> for Destinations {
 impl IndexMut<DestinationId> for Destinations {
     fn index_mut(&mut self, at: DestinationId) -> &mut Destination {
         match &mut self.places[at.index() as usize] {
-            Place::Taken(destination) => destination,
-            Place::Free { .. } => unreachable!("a destination is named that is not there"),
+            DestinationEntry::Taken(destination) => destination,
+            DestinationEntry::Free { .. } => {
+                unreachable!("a destination is named that is not there")
+            }
         }
     }
 }
@@ -249,19 +252,19 @@ impl Links<DestinationId> for Destinations {
     }
 }
 
-/// How far the receiver's notice has been carried out.
+/// How far the receiver's restart has been carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Notice {
+enum RestartState {
     /// There is none, or it has been closed.
     Closed,
-    /// An offer was not judged, so a notice is on its way: it would be no use to offer anything before it.
+    /// An offer was not judged, so a restart is on its way: it would be no use to offer anything before it.
     Expected,
     /// It has come: nothing is offered before every offer under way has its answer.
     Waiting {
         /// Messages from the head of the queue that there is room for.
         room: u32,
     },
-    /// What is to be offered is known; the first offer, or DONE, closes the notice.
+    /// What is to be offered is known; the first offer, or DONE, closes the restart.
     Closing,
 }
 
@@ -280,8 +283,8 @@ pub enum Answered {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Next {
     /// Offer the message in this slot, and say this of the queue.
-    Offer(Slot, Standing),
-    /// The notice has been carried out and asks for nothing that is here.
+    Offer(Slot, OfferFlags),
+    /// The restart has been carried out and asks for nothing that is here.
     Done {
         /// Messages to the destination stand refused.
         more: bool,
@@ -290,7 +293,7 @@ pub enum Next {
 
 /// What an offer says of the queue it comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Standing {
+pub struct OfferFlags {
     /// Everything before it has been accepted, or offered in order under the same age.
     pub in_order: bool,
     /// Other messages stand refused.
@@ -299,7 +302,7 @@ pub struct Standing {
     pub follows: bool,
     /// Its data may follow without waiting for the answer, as far as the receiver's memory goes.
     pub eager: bool,
-    /// A notice asks for it: that notice's horizon.
+    /// A restart asks for it: that restart's horizon.
     pub asked: Option<Horizon>,
 }
 
@@ -327,12 +330,17 @@ impl Pending {
     /// Hashes the destinations, wherever they stand, and the order of turns. The maps say no more than those
     /// and the requests that they lead to; and which destination was last looked for changes nothing but the
     /// work.
-    pub(crate) fn hash<H: Hasher>(&self, requests: &RequestPool, lights: &Lights, state: &mut H) {
+    pub(crate) fn hash<'a, H: Hasher>(
+        &self,
+        requests: &RequestPool,
+        copy: impl Copies<'a>,
+        state: &mut H,
+    ) {
         let mut busy: Vec<&Destination> = self.destinations.iter().collect();
         busy.retain(|destination| !destination.is_idle());
         busy.sort_by_key(|destination| destination.rank);
         for destination in busy {
-            destination.hash(requests, lights, state);
+            destination.hash(requests, copy, state);
         }
         let mut next = self.ready.head();
         while let Some(at) = next {
@@ -343,8 +351,13 @@ impl Pending {
 }
 
 fn key(requests: &RequestPool, dest: Rank, slot: Slot) -> Key {
-    let request = requests.at(slot);
-    (dest, request.context, request.tag.unwrap_or(0))
+    let send = requests.send(slot);
+    (dest, send.context, send.tag)
+}
+
+/// The pending message in `slot` is of this context, and no restart asks for it.
+fn is_unasked(requests: &RequestPool, slot: Slot, context: Context) -> bool {
+    requests.send(slot).context == context && requests.pending(slot).asked.is_none()
 }
 
 impl Pending {
@@ -376,7 +389,7 @@ impl Pending {
                 .is_some_and(|&at| Some(at) != self.idle)
     }
 
-    /// Destinations with pending messages, or whose notice has still to be carried out.
+    /// Destinations with pending messages, or whose restart has still to be carried out.
     pub fn destinations(&self) -> usize {
         self.by_rank.len() - usize::from(self.idle.is_some())
     }
@@ -416,14 +429,15 @@ impl Pending {
         self.steps
     }
 
-    /// Appends an unsent message to the queue of `dest`, out of the heap: the only call here that allocates.
+    /// Appends a message, which becomes unsent, to the queue of `dest`, out of the heap: the only call here that
+    /// allocates.
     /// So many slots besides, and room for as many messages, are kept for others; when there is not so
     /// much, nothing has changed.
     pub fn push(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
-        mut request: Request,
+        mut send: Send,
         keep: u32,
         rules: impl Rules,
     ) -> Result<RequestId, Full> {
@@ -433,16 +447,21 @@ impl Pending {
         requests.grow(1 + keep)?;
         self.reserve(1 + keep as usize)?;
         let at = self.queue_of(dest);
-        request.serial = self.destinations[at].serial;
-        let id = requests.insert(request).expect("there is a free slot");
+        send.state = SendState::Pending(PendingSend {
+            serial: self.destinations[at].serial,
+            ..PendingSend::new(Offer::Unsent)
+        });
+        let id = requests
+            .insert(Request::Send(send))
+            .expect("there is a free slot");
         self.append(requests, at, id.slot());
         self.list_if_ready(at, rules);
         Ok(id)
     }
 
-    /// A light send, whose request is in `slot`, enters the queue of its destination `dest`: it has been
+    /// A bcopy, whose request is in `slot`, enters the queue of its destination `dest`: it has been
     /// offered or is unsent. There is a free place for the destination.
-    pub fn enter_light(
+    pub fn enter_bcopy(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
@@ -452,9 +471,11 @@ impl Pending {
         let at = self.queue_of(dest);
         let destination = &mut self.destinations[at];
         let fresh = destination.fresh;
-        requests.at_mut(slot).serial = destination.serial;
+        let send = requests.pending_mut(slot);
+        send.serial = destination.serial;
+        let is_offered = send.offer == Offer::Unanswered;
         self.append(requests, at, slot);
-        if requests.at(slot).state == State::Pending(Offer::Unanswered) {
+        if is_offered {
             let destination = &mut self.destinations[at];
             destination.unanswered += 1;
             destination.fresh = fresh;
@@ -501,7 +522,7 @@ impl Pending {
         self.unchained -= 1;
     }
 
-    /// A notice names a tag: from now on the destination's messages are in chains.
+    /// A restart names a tag: from now on the destination's messages are in chains.
     fn enter_all(&mut self, requests: &mut RequestPool, at: DestinationId) {
         let destination = &mut self.destinations[at];
         let (dest, mut next) = (destination.rank, destination.queue.head());
@@ -529,10 +550,10 @@ impl Pending {
         let destination = &mut self.destinations[at];
         destination.unanswered -= 1;
         destination.throttled = scarce;
-        if answered == Answered::Stale && destination.notice == Notice::Closed {
-            destination.notice = Notice::Expected;
+        if answered == Answered::Stale && destination.restart == RestartState::Closed {
+            destination.restart = RestartState::Expected;
         }
-        let asked = requests.at(slot).asked;
+        let asked = requests.pending(slot).asked;
         let told = asked.is_none_or(|asked| asked.told);
         match answered {
             Answered::Taken => self.take_out(requests, at, slot),
@@ -563,7 +584,7 @@ impl Pending {
         let (mut first, mut before) = (last, Some(last));
         for _ in 0..total {
             let Some(slot) =
-                before.filter(|&slot| requests.at(slot).state == State::Pending(Offer::Unanswered))
+                before.filter(|&slot| requests.pending(slot).offer == Offer::Unanswered)
             else {
                 return false;
             };
@@ -594,10 +615,10 @@ impl Pending {
         let Some(at) = self.find(dest) else {
             return;
         };
-        let (state, serial) = (requests.at(slot).state, requests.at(slot).serial);
+        let PendingSend { offer, serial, .. } = *requests.pending(slot);
         let destination = &mut self.destinations[at];
-        let is_fresh = |fresh| serial >= requests.at(fresh).serial;
-        if state == State::Pending(Offer::Refused) {
+        let is_fresh = |fresh| serial >= requests.pending(fresh).serial;
+        if offer == Offer::Refused {
             destination.refused -= 1;
         } else if destination.fresh.is_some_and(is_fresh) {
             if destination.fresh == Some(slot) {
@@ -612,17 +633,17 @@ impl Pending {
         self.list_if_ready(at, rules);
     }
 
-    /// A message stands refused until a notice asks for it or has room for it.
+    /// A message stands refused until a restart asks for it or has room for it.
     fn settle(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
-        let request = requests.at_mut(slot);
-        request.state = State::Pending(Offer::Refused);
-        request.asked = None;
+        let send = requests.pending_mut(slot);
+        send.offer = Offer::Refused;
+        send.asked = None;
         self.destinations[at].refused += 1;
     }
 
     /// Takes a message that has been accepted, or withdrawn, out of everything.
     fn take_out(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
-        let asked = requests.at_mut(slot).asked.take();
+        let asked = requests.pending_mut(slot).asked.take();
         if let Some(asked) = asked.filter(|asked| !asked.told) {
             // It was asked for, but accepted before that: the request passes to the next that fits.
             let next = match asked.any_tag {
@@ -661,11 +682,10 @@ impl Pending {
         slot: Slot,
         next: fn(&RequestPool, Slot) -> Option<Slot>,
     ) -> Option<Slot> {
-        let context = requests.at(slot).context;
+        let context = requests.send(slot).context;
         let mut at = next(requests, slot);
         while let Some(slot) = at {
-            let request = requests.at(slot);
-            if request.context == context && request.asked.is_none() {
+            if is_unasked(requests, slot, context) {
                 break;
             }
             self.steps += 1;
@@ -676,14 +696,15 @@ impl Pending {
 
     /// Puts a message among those to be offered, in its place.
     fn put_back(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
-        let request = requests.at_mut(slot);
-        request.state = State::Pending(Offer::Unsent);
-        if let Some(asked) = &mut request.asked {
+        let send = requests.pending_mut(slot);
+        send.offer = Offer::Unsent;
+        if let Some(asked) = &mut send.asked {
             asked.told = false;
         }
-        let serial = request.serial;
+        let serial = send.serial;
         let destination = &mut self.destinations[at];
-        let is_before = |requests: &RequestPool, other: Slot| requests.at(other).serial < serial;
+        let is_before =
+            |requests: &RequestPool, other: Slot| requests.pending(other).serial < serial;
         let mut after = destination
             .finger
             .filter(|&finger| is_before(requests, finger));
@@ -701,28 +722,28 @@ impl Pending {
         destination.finger = Some(slot);
     }
 
-    /// A notice of `dest` has come: it asks for a message for each of its entries, in the order of posting, and
+    /// A restart of `dest` has come: it asks for a message for each of its entries, in the order of posting, and
     /// has room for so many messages from the head of the queue. False when nothing is pending to `dest`: the
-    /// notice is done.
+    /// restart is done.
     #[must_use]
-    pub fn notice(
+    pub fn restart(
         &mut self,
         requests: &mut RequestPool,
         dest: Rank,
-        notice: &ResendAll,
+        restart: &Restart,
         rules: impl Rules,
     ) -> bool {
         let Some(at) = self.find(dest).filter(|&at| Some(at) != self.idle) else {
             return false;
         };
         let destination = &mut self.destinations[at];
-        let room = match notice.room {
+        let room = match restart.room {
             ROOM_FOR_ALL => u32::MAX,
             room => room.into(),
         };
-        destination.notice = Notice::Waiting { room };
-        destination.horizon = notice.horizon;
-        for entry in &notice.entries {
+        destination.restart = RestartState::Waiting { room };
+        destination.horizon = restart.horizon;
+        for entry in &restart.entries {
             if let Some(slot) = self.first_for(requests, at, entry) {
                 let asked = Asked {
                     any_tag: entry.tag.is_none(),
@@ -736,17 +757,14 @@ impl Pending {
         true
     }
 
-    /// The first message that the receive would take which a notice names so, and that is not asked for yet.
+    /// The first message that the receive would take which a restart names so, and that is not asked for yet.
     fn first_for(
         &mut self,
         requests: &mut RequestPool,
         at: DestinationId,
         entry: &Entry,
     ) -> Option<Slot> {
-        let fits = |requests: &RequestPool, slot: Slot| {
-            let request = requests.at(slot);
-            request.context == entry.context && request.asked.is_none()
-        };
+        let fits = |requests: &RequestPool, slot| is_unasked(requests, slot, entry.context);
         let Some(tag) = entry.tag else {
             let mut next = self.destinations[at].queue.head();
             while let Some(slot) = next.filter(|&slot| !fits(requests, slot)) {
@@ -766,11 +784,11 @@ impl Pending {
         }
     }
 
-    /// Notes that a notice asks for the message in `slot`, and puts it among those to be offered.
+    /// Notes that a restart asks for the message in `slot`, and puts it among those to be offered.
     fn ask(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot, asked: Asked) {
-        let request = requests.at_mut(slot);
-        request.asked = Some(asked);
-        if request.state == State::Pending(Offer::Refused) {
+        let send = requests.pending_mut(slot);
+        send.asked = Some(asked);
+        if send.offer == Offer::Refused {
             self.destinations[at].refused -= 1;
             self.put_back(requests, at, slot);
         }
@@ -779,7 +797,7 @@ impl Pending {
     /// Nothing is under way any more: what there is room for joins what is to be offered.
     fn begin_pass(&mut self, requests: &mut RequestPool, at: DestinationId, room: u32) {
         let destination = &mut self.destinations[at];
-        destination.notice = Notice::Closing;
+        destination.restart = RestartState::Closing;
         destination.finger = None;
         let mut next = destination.queue.head();
         for _ in 0..room {
@@ -788,7 +806,7 @@ impl Pending {
                 break;
             };
             self.steps += 1;
-            if requests.at(slot).state == State::Pending(Offer::Refused) {
+            if requests.pending(slot).offer == Offer::Refused {
                 self.destinations[at].refused -= 1;
                 self.put_back(requests, at, slot);
             }
@@ -811,7 +829,7 @@ impl Pending {
             let at = self.ready.head()?;
             let destination = &mut self.destinations[at];
             if destination.is_ready(rules) {
-                if let Notice::Waiting { room } = destination.notice {
+                if let RestartState::Waiting { room } = destination.restart {
                     self.begin_pass(requests, at, room);
                 }
                 return Some(self.take_turn(requests, at));
@@ -825,7 +843,7 @@ impl Pending {
         let destination = &mut self.destinations[at];
         let (rank, throttled) = (destination.rank, destination.throttled);
         let more = destination.refused > 0;
-        destination.notice = Notice::Closed;
+        destination.restart = RestartState::Closed;
         let Some(slot) = destination.next_offer() else {
             destination.listed = false;
             let is_empty = destination.queue.is_empty();
@@ -847,24 +865,24 @@ impl Pending {
             destination.next_offer().is_some()
         };
         let in_order = prev.is_none_or(|prev| {
-            let prev = requests.at(prev);
-            prev.in_order && prev.state == State::Pending(Offer::Unanswered)
+            let prev = requests.pending(prev);
+            prev.in_order && prev.offer == Offer::Unanswered
         });
-        let request = requests.at_mut(slot);
-        debug_assert!(matches!(request.state, State::Pending(offer) if may_offer(offer)));
-        request.state = State::Pending(Offer::Unanswered);
-        request.in_order = in_order;
-        if let Some(asked) = &mut request.asked {
+        let send = requests.pending_mut(slot);
+        debug_assert!(may_offer(send.offer));
+        send.offer = Offer::Unanswered;
+        send.in_order = in_order;
+        if let Some(asked) = &mut send.asked {
             asked.told = true;
         }
-        let standing = Standing {
+        let flags = OfferFlags {
             in_order,
             more,
             follows,
             eager: in_order && !more && !throttled,
-            asked: request.asked.map(|_| destination.horizon),
+            asked: send.asked.map(|_| destination.horizon),
         };
         self.ready.rotate(&mut self.destinations);
-        (rank, Next::Offer(slot, standing))
+        (rank, Next::Offer(slot, flags))
     }
 }

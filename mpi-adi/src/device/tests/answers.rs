@@ -55,7 +55,7 @@ fn an_answer_goes_with_a_message_the_other_way() {
     rig.step(1);
     assert_eq!(rig.moved(1), [Rts { tag: 2, age: 0 }], "and nothing else");
     assert_eq!(rig.adis[1].stats.cts_merged, 1);
-    assert!(rig.adis[0].lights.is_empty());
+    assert!(rig.adis[0].bcopies.is_empty());
     let landing = rig.span(vec![0; 40]);
     let pattern = Pattern {
         source: Some(1),
@@ -71,7 +71,7 @@ fn an_answer_goes_with_a_message_the_other_way() {
     rig.assert_clean();
 }
 
-/// Whatever answers name light sends, and in whatever number: those that are wrong are counted.
+/// Whatever answers name bcopies, and in whatever number: those that are wrong are counted.
 #[test]
 fn wrong_answers_to_light_sends_move_nothing_or_end_them() {
     let mut state = 1_u32;
@@ -96,7 +96,7 @@ fn wrong_answers_to_light_sends_move_nothing_or_end_them() {
             rig.step(0);
             rig.wires[0].out.clear();
             let fields = Fields {
-                request: RequestId::light(random(34), random(3)).0,
+                request: RequestId::bcopy(random(34), random(3)).0,
                 complete: random(2) == 0,
                 stale: random(8) == 0,
                 before: [0, 1, 2, 40][random(4) as usize],

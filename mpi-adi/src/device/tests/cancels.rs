@@ -109,7 +109,7 @@ fn a_send_that_a_receive_has_matched_is_not_cancelled() {
 }
 
 #[test]
-fn a_cancelled_send_that_nobody_waits_for_is_freed_however_it_ends() {
+fn a_cancelled_send_that_was_given_up_is_freed_however_it_ends() {
     for blocks in [0, 1, 40] {
         let mut rig = Rig::new(2, blocks);
         let send = rig.send(0, 7, 300, Mode::Standard);

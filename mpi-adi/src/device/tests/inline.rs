@@ -3,7 +3,7 @@
 use super::rig::Seen::{Cts, Rts};
 use super::rig::{Rig, pattern};
 use crate::device::request::{Mode, Outcome};
-use crate::device::send::light;
+use crate::device::send::bcopy;
 
 #[test]
 fn a_short_message_to_a_posted_receive_takes_one_trip() {
@@ -31,7 +31,7 @@ fn a_short_message_to_a_posted_receive_takes_one_trip() {
 }
 
 #[test]
-fn what_is_not_light_completes_with_its_answer() {
+fn what_is_not_bcopy_completes_with_its_answer() {
     for (len, mode) in [(33, Mode::Standard), (10, Mode::Synchronous)] {
         let mut rig = Rig::new(2, 8);
         let (receive, key) = rig.post(pattern(7), len);
@@ -46,7 +46,7 @@ fn what_is_not_light_completes_with_its_answer() {
     }
 }
 
-/// The program has its buffers back long before anybody takes the messages.
+/// The program has its buffers back long before the receiver takes the messages.
 #[test]
 fn light_sends_that_are_refused_or_recorded_without_data_are_kept() {
     for blocks in [0, 1, 2] {
@@ -77,17 +77,17 @@ fn light_sends_that_are_refused_or_recorded_without_data_are_kept() {
 #[test]
 fn there_are_so_many_light_sends_and_the_next_one_waits_for_its_answer() {
     let mut rig = Rig::new(2, 128);
-    let sends: Vec<_> = (0..=light::LIGHTS as i32)
+    let sends: Vec<_> = (0..=bcopy::BCOPIES as i32)
         .map(|tag| rig.send(0, tag, 4, Mode::Standard))
         .collect();
-    let (last, light) = sends.split_last().expect("some");
-    for &send in light {
+    let (last, bcopy) = sends.split_last().expect("some");
+    for &send in bcopy {
         assert!(rig.outcome(0, send).is_some());
     }
     assert_eq!(rig.outcome(0, *last), None);
     rig.settle();
     assert!(rig.outcome(0, *last).is_some());
-    for tag in 0..=light::LIGHTS as i32 {
+    for tag in 0..=bcopy::BCOPIES as i32 {
         let (receive, key) = rig.post(pattern(tag), 4);
         rig.settle();
         assert!(rig.outcome(1, receive).is_some());

@@ -3,13 +3,14 @@
 
 mod answers;
 mod cancels;
+mod contexts;
 mod eager;
 mod heap;
 mod hostile;
 mod inline;
 mod names;
-mod notices;
 mod probes;
 mod refused;
+mod restarts;
 mod rig;
 mod unexpected;

@@ -10,7 +10,7 @@ const ANY: Pattern = Pattern {
     context: 0,
 };
 
-/// A notice asks for the second message in the name of a receive that is cancelled then. However often its slot
+/// A restart asks for the second message in the name of a receive that is cancelled then. However often its slot
 /// is used until the message comes, the receive that stands there then gets the first message.
 #[test]
 fn a_message_asked_for_by_a_receive_that_is_gone_overtakes_nothing() {
@@ -24,7 +24,7 @@ fn a_message_asked_for_by_a_receive_that_is_gone_overtakes_nothing() {
             ..ANY
         };
         let (gone, _) = rig.post(second, 50);
-        // The notice arrives, and its answer stays under way.
+        // The restart arrives, and its answer stays under way.
         rig.moved(1);
         assert!(rig.adis[1].cancel(gone) && rig.outcome(1, gone).is_some());
         for _ in 0..uses {
@@ -61,7 +61,7 @@ fn a_message_asked_for_by_a_receive_that_another_source_has_taken_overtakes_noth
             ..ANY
         };
         let (taken, _) = rig.post(second, 50);
-        // Node 0 has the notice; its offer stays under way while node 1's message takes the receive.
+        // Node 0 has the restart; its offer stays under way while node 1's message takes the receive.
         rig.moved(2);
         for at in 0..=uses {
             let id = match at {

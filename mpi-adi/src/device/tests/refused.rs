@@ -1,6 +1,6 @@
 //! Refused messages: what restarts their source, and what that costs.
 
-use super::rig::Seen::{Cts, Data, Ncts, Nctsd, ResendAll, Rts};
+use super::rig::Seen::{Cts, Data, Ncts, Nctsd, Restart, Rts};
 use super::rig::{Rig, pattern};
 use crate::device::envelope::Pattern;
 use crate::device::request::Mode;
@@ -11,9 +11,9 @@ fn with_no_memory_at_all_a_posted_receive_restarts_its_source() {
     let send = rig.send(0, 7, 5, Mode::Standard);
     rig.moved(0);
     assert_eq!(rig.moved(1), [Ncts]);
-    assert_eq!(rig.moved(0), [], "a refused message waits for resendAll");
+    assert_eq!(rig.moved(0), [], "a refused message waits for restart");
     let (receive, _) = rig.post(pattern(7), 5);
-    assert_eq!(rig.moved(1), [ResendAll { age: 1 }]);
+    assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     assert_eq!(rig.moved(0), [Rts { tag: 7, age: 1 }]);
     assert_eq!(rig.moved(1), [Cts { complete: true }]);
     assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
@@ -28,10 +28,7 @@ fn a_record_that_a_receive_has_matched_restarts_refused_sources() {
     rig.moved(0);
     assert_eq!(rig.moved(1), [Nctsd, Ncts]);
     let (one, _) = rig.post(pattern(1), 50);
-    assert_eq!(
-        rig.moved(1),
-        [ResendAll { age: 1 }, Cts { complete: false }]
-    );
+    assert_eq!(rig.moved(1), [Restart { age: 1 }, Cts { complete: false }]);
     assert_eq!(
         rig.moved(0),
         [Rts { tag: 2, age: 1 }, Data { offset: 0, len: 50 }]
@@ -68,7 +65,7 @@ fn receiving_in_reverse_order_takes_a_bounded_number_of_offers_for_each_message(
         }
         assert!(sends.into_iter().all(|id| rig.outcome(0, id).is_some()));
         let stats = rig.adis[0].stats;
-        let offers = stats.rts_sent + stats.resend_all_received + stats.done_sent;
+        let offers = stats.rts_sent + stats.restarts_received + stats.done_sent;
         assert!(
             offers <= 4 * messages as u64,
             "{offers} for {messages} messages"

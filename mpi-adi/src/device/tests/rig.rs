@@ -28,7 +28,7 @@ pub(super) enum Seen {
     Cts { complete: bool },
     Nctsd,
     Ncts,
-    ResendAll { age: u8 },
+    Restart { age: u8 },
 }
 use Seen::*;
 
@@ -327,8 +327,8 @@ pub(super) fn look(class: Class, body: &[u8]) -> Seen {
         },
         (Class::Priority, wire::NCTSD) => Nctsd,
         (Class::Priority, wire::NCTS) => Ncts,
-        (Class::Priority, wire::RESEND_ALL) => ResendAll {
-            age: wire::ResendAll::parse(bytes).unwrap().age,
+        (Class::Priority, wire::RESTART) => Restart {
+            age: wire::Restart::parse(bytes).unwrap().age,
         },
         other => panic!("{other:?}"),
     }

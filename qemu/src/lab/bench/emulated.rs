@@ -26,7 +26,7 @@ const PATIENCE: &str = "120";
 struct Run {
     ns: f64,
     ncts: f64,
-    notices: f64,
+    restarts: f64,
 }
 
 /// Runs each setting so many times.
@@ -89,7 +89,7 @@ fn setting(
             time_us: ns / 1e3,
             overhead: ns / base,
             ncts_per_message: middle(runs, |run| run.ncts) / received,
-            resend_all_per_message: middle(runs, |run| run.notices) / received,
+            resend_all_per_message: middle(runs, |run| run.restarts) / received,
         };
         tell(row, rows)?;
     }
@@ -128,7 +128,7 @@ fn boot(
     Ok(Run {
         ns: seconds * 1e9,
         ncts: count(Counter::NctsSent),
-        notices: count(Counter::ResendAllSent),
+        restarts: count(Counter::ResendAllSent),
     })
 }
 

@@ -55,7 +55,7 @@ pub fn run(options: &FloodArgs) -> Result<u8, Stop> {
         each(work.packets),
         each(work.rts),
         each(work.ncts),
-        each(work.notices),
+        each(work.restarts),
         each(work.searched),
         work.peak_bytes,
         start.elapsed().as_secs_f64()

@@ -124,7 +124,7 @@ fn simulate(
             time_us: measured.ns as f64 / 1e3,
             overhead: measured.ns as f64 / base.ns as f64,
             ncts_per_message: measured.ncts as f64 / received,
-            resend_all_per_message: measured.notices as f64 / received,
+            resend_all_per_message: measured.restarts as f64 / received,
         };
         tell(row, rows)?;
     }

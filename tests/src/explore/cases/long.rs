@@ -1,7 +1,7 @@
 //! Cases that are explored only over persistent sets of steps, most of them for minutes.
 #![forbid(unsafe_code)]
 
-use super::{Expected, NONE, NOT_LIGHT, ONE, Row, TWO, many, same, under};
+use super::{Expected, NO_BCOPY, NONE, ONE, Row, TWO, many, same, under};
 use crate::explore::case::Case;
 
 fn reduced(name: impl Into<String>, case: Case, states: u64) -> Row {
@@ -31,12 +31,12 @@ pub fn three_senders_of_two_messages() -> Vec<Row> {
         let name = format!("3 x 2, {memory} bytes");
         reduced(name, many(3, 2, memory), states)
     });
-    let not_light = [(NONE, 8_466_124), (ONE, 63_862_141), (TWO, 2_967_472)];
-    let not_light = not_light.map(|(memory, states)| {
+    let no_bcopy = [(NONE, 8_466_124), (ONE, 63_862_141), (TWO, 2_967_472)];
+    let no_bcopy = no_bcopy.map(|(memory, states)| {
         let name = format!("3 x 2, none light, {memory} bytes");
-        reduced(name, under(NOT_LIGHT, many(3, 2, memory)), states)
+        reduced(name, under(NO_BCOPY, many(3, 2, memory)), states)
     });
-    light.into_iter().chain(not_light).collect()
+    light.into_iter().chain(no_bcopy).collect()
 }
 
 /// The senders' calls come at any moment. Takes many minutes and gigabytes.
@@ -57,7 +57,7 @@ pub fn senders_at_any_moment() -> Vec<Row> {
         rows.push(unknown(name, case, true));
         let case = Case {
             sent_early: false,
-            ..under(NOT_LIGHT, many(2, 3, memory))
+            ..under(NO_BCOPY, many(2, 3, memory))
         };
         let name = format!("2 x 3 at any moment, none light, {memory} bytes");
         rows.push(unknown(name, case, true));
@@ -70,7 +70,7 @@ pub fn two_senders_of_three_messages_in_all_orders() -> Vec<Row> {
     [NONE, ONE, TWO]
         .into_iter()
         .map(|memory| {
-            let case = under(NOT_LIGHT, many(2, 3, memory));
+            let case = under(NO_BCOPY, many(2, 3, memory));
             let name = format!("2 x 3, none light, {memory} bytes, all orders");
             Row::new(name, case, Expected::Unknown { reduced: false })
         })

@@ -162,8 +162,8 @@ const TWO: usize = 64;
 const THREE: usize = 96;
 
 /// Short messages go by the pending send queue, too.
-const NOT_LIGHT: Rules = Rules {
-    light: false,
+const NO_BCOPY: Rules = Rules {
+    bcopy: false,
     ..Rules::SOUND
 };
 

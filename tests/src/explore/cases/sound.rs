@@ -4,7 +4,7 @@
 use mpi_adi::request::Mode;
 
 use super::{
-    NONE, NOT_LIGHT, ONE, Row, THREE, TWO, age_bits, answers, cancelled_receive, from_one, many,
+    NO_BCOPY, NONE, ONE, Row, THREE, TWO, age_bits, answers, cancelled_receive, from_one, many,
     reversed, same, under,
 };
 use crate::explore::case::Case;
@@ -169,7 +169,7 @@ pub fn long_and_synchronous() -> Vec<Row> {
 
 /// Without light sends short messages go by the pending send queue from the start, and every answer is given
 /// at once.
-pub fn not_light() -> Vec<Row> {
+pub fn no_bcopy() -> Vec<Row> {
     let counts = [
         (NONE, [[13_060, 5_191], [17_450, 6_826], [27_789, 21_794]]),
         (ONE, [[32_539, 10_104], [10_461, 4_065], [87_026, 63_943]]),
@@ -184,7 +184,7 @@ pub fn not_light() -> Vec<Row> {
         ];
         for ((name, case), count) in cases.into_iter().zip(counts) {
             let name = format!("{name}, none light, {memory} bytes");
-            rows.push(Row::holds(name, under(NOT_LIGHT, case), count));
+            rows.push(Row::holds(name, under(NO_BCOPY, case), count));
         }
     }
     rows

@@ -1,22 +1,22 @@
-//! Notices (resendAll) that cross offers, new sends and new receives; whom they ask.
+//! Restarts (restart) that cross offers, new sends and new receives; whom they ask.
 
-use super::rig::Seen::{Done, Ncts, ResendAll, Rts};
+use super::rig::Seen::{Done, Ncts, Restart, Rts};
 use super::rig::{Rig, pattern};
 use crate::device::adi::Adi;
 use crate::device::envelope::Pattern;
 use crate::device::request::Mode;
 
-/// Rules (a) and (b): a notice passes an offer on its way; the offer comes too late to be judged.
+/// Rules (a) and (b): a restart passes an offer on its way; the offer comes too late to be judged.
 #[test]
-fn an_offer_that_a_notice_has_crossed_is_made_again() {
+fn an_offer_that_a_restart_has_crossed_is_made_again() {
     let mut rig = Rig::new(2, 0);
     let one = rig.send(0, 1, 5, Mode::Standard);
     rig.moved(0);
     assert_eq!(rig.moved(1), [Ncts]);
     let two = rig.send(0, 2, 5, Mode::Standard);
     let (receive, _) = rig.post(pattern(2), 5);
-    // The second RTS is on its way under age 0 when the notice comes: nothing leaves before its answer.
-    assert_eq!(rig.moved(1), [ResendAll { age: 1 }]);
+    // The second RTS is on its way under age 0 when the restart comes: nothing leaves before its answer.
+    assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     assert_eq!(rig.moved(0), [Rts { tag: 2, age: 0 }]);
     assert_eq!(rig.moved(1), [Ncts]);
     assert_eq!(
@@ -32,7 +32,7 @@ fn an_offer_that_a_notice_has_crossed_is_made_again() {
     rig.assert_clean();
 }
 
-/// Rule (b): what the program sends while a notice is being carried out stays behind it.
+/// Rule (b): what the program sends while a restart is being carried out stays behind it.
 #[test]
 fn a_new_message_does_not_pass_a_restart() {
     let mut rig = Rig::new(2, 0);
@@ -41,7 +41,7 @@ fn a_new_message_does_not_pass_a_restart() {
     rig.moved(1);
     let two = rig.send(0, 9, 2, Mode::Standard);
     let (first, _) = rig.post(pattern(9), 8);
-    assert_eq!(rig.moved(1), [ResendAll { age: 1 }]);
+    assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     let three = rig.send(0, 9, 3, Mode::Standard);
     assert_eq!(
         rig.moved(0),
@@ -64,9 +64,9 @@ fn a_new_message_does_not_pass_a_restart() {
     rig.assert_clean();
 }
 
-/// Rule (e): a receive posted after the notice had left may belong to an earlier message.
+/// Rule (e): a receive posted after the restart had left may belong to an earlier message.
 #[test]
-fn what_a_notice_brings_does_not_take_a_receive_posted_since() {
+fn what_a_restart_brings_does_not_take_a_receive_posted_since() {
     let mut rig = Rig::new(2, 0);
     let any_tag = Pattern {
         tag: None,
@@ -75,10 +75,10 @@ fn what_a_notice_brings_does_not_take_a_receive_posted_since() {
     let sends = [1, 2, 3].map(|tag| rig.send(0, tag, tag as usize, Mode::Standard));
     rig.settle();
     let (second, _) = rig.post(pattern(2), 8);
-    let notice = std::mem::take(&mut rig.wires[1].out);
+    let restart = std::mem::take(&mut rig.wires[1].out);
     assert!(rig.adis[1].cancel(second), "gone before its message comes");
     let (first, _) = rig.post(any_tag, 8);
-    rig.wires[1].out.splice(0..0, notice);
+    rig.wires[1].out.splice(0..0, restart);
     rig.settle();
     assert_eq!(rig.outcome(1, first).map(|o| o.tag), Some(1));
     assert!(rig.outcome(1, second).is_some_and(|o| o.cancelled));
@@ -93,12 +93,12 @@ fn what_a_notice_brings_does_not_take_a_receive_posted_since() {
 }
 
 #[test]
-fn a_notice_that_asks_for_nothing_that_is_there_is_closed_by_done() {
+fn a_restart_that_asks_for_nothing_that_is_there_is_closed_by_done() {
     let mut rig = Rig::new(2, 0);
     let one = rig.send(0, 1, 5, Mode::Standard);
     rig.settle();
     let (two, _) = rig.post(pattern(2), 5);
-    assert_eq!(rig.moved(1), [ResendAll { age: 1 }]);
+    assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     assert_eq!(rig.moved(0), [Done]);
     let (first, _) = rig.post(pattern(1), 5);
     rig.settle();
@@ -118,9 +118,9 @@ fn a_notice_that_asks_for_nothing_that_is_there_is_closed_by_done() {
 }
 
 #[test]
-fn a_receive_from_anybody_asks_a_few_of_those_who_wait_at_a_time() {
+fn a_receive_from_any_source_asks_a_few_of_those_who_wait_at_a_time() {
     const SOURCES: usize = 40;
-    let few = u64::from(crate::device::peers::WILD_NOTICES);
+    let few = u64::from(crate::device::peers::WILDCARD_RESTARTS);
     let mut rig = Rig::new(SOURCES as u16 + 1, 0);
     for source in 0..SOURCES {
         // Only every fourth has what will be asked for.
@@ -132,15 +132,15 @@ fn a_receive_from_anybody_asks_a_few_of_those_who_wait_at_a_time() {
         );
     }
     rig.settle();
-    let anybody = |tag| Pattern {
+    let from_any = |tag| Pattern {
         source: None,
         tag: Some(tag),
         context: 0,
     };
-    let sent = |rig: &Rig| rig.adis[SOURCES].stats.resend_all_sent;
+    let sent = |rig: &Rig| rig.adis[SOURCES].stats.restarts_sent;
     for _ in 0..SOURCES / 4 {
         let before = sent(&rig);
-        let (receive, key) = rig.post(anybody(7), 10);
+        let (receive, key) = rig.post(from_any(7), 10);
         assert!(sent(&rig) - before <= few);
         rig.settle();
         assert!(rig.outcome(SOURCES, receive).is_some());
@@ -151,7 +151,7 @@ fn a_receive_from_anybody_asks_a_few_of_those_who_wait_at_a_time() {
         );
     }
     for _ in 0..SOURCES - SOURCES / 4 {
-        let (receive, key) = rig.post(anybody(8), 10);
+        let (receive, key) = rig.post(from_any(8), 10);
         rig.settle();
         assert!(rig.outcome(SOURCES, receive).is_some());
         assert_eq!(rig.buffers.0[key], [8; 10]);

@@ -12,42 +12,21 @@
 //! point takes 2 N log2 N.
 //!
 //! Packets are of the priority class and change a constant amount of state, so the barrier needs no MPI
-//! memory and cannot be refused. Nobody arrives at the next barrier before the head of its line has left
+//! memory and cannot be refused. No process arrives at the next barrier before the head of its line has left
 //! this one, so one count a dimension is enough.
 #![forbid(unsafe_code)]
+
+pub(super) mod state;
 
 use msg_layer::header::Header;
 use msg_layer::{Arrival, Class, Malformed, Port};
 use net_torus::{Coord, Direction};
 
 use crate::device::adi::Adi;
+use crate::device::barrier::state::BarrierStage;
+use crate::device::matching::Matching;
 use crate::device::protocol::Rules;
 use crate::device::wire;
-
-/// How far this process is.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-enum Stage {
-    /// In no barrier.
-    #[default]
-    Outside,
-    /// Waits for the rest of its line in this dimension, whose head it is; or, in the first dimension of
-    /// which it is not the head, has to tell the head.
-    Gathering(usize),
-    /// Has told the head of its line.
-    Waiting,
-    /// Has still to tell so many of its half lines, two a dimension, that all have arrived.
-    Releasing(usize),
-    /// Everybody has arrived.
-    Done,
-}
-
-/// This process's part in the barrier.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Barrier {
-    stage: Stage,
-    /// By dimension: nodes of the line from here that have arrived.
-    arrived: [u16; 3],
-}
 
 /// How many dimensions there are of whose line through `here` it is the head.
 fn heads(here: Coord) -> usize {
@@ -64,21 +43,21 @@ fn head(here: Coord, dimension: usize) -> Coord {
     }
 }
 
-impl<R: Rules> Adi<R> {
+impl<R: Rules, E: Matching> Adi<R, E> {
     /// Enters the barrier of all processes. [`Adi::progress`] takes it from there.
     ///
     /// # Panics
     /// When this process is in it already.
     pub fn enter_barrier(&mut self) {
-        assert!(self.barrier.stage == Stage::Outside);
-        self.barrier.stage = Stage::Gathering(0);
+        assert!(self.barrier.stage == BarrierStage::Outside);
+        self.barrier.stage = BarrierStage::Gathering(0);
     }
 
     /// Leaves the barrier, if everybody has entered it.
     pub fn leave_barrier(&mut self) -> bool {
-        let done = self.barrier.stage == Stage::Done;
+        let done = self.barrier.stage == BarrierStage::Done;
         if done {
-            self.barrier.stage = Stage::Outside;
+            self.barrier.stage = BarrierStage::Outside;
         }
         done
     }
@@ -94,9 +73,9 @@ impl<R: Rules> Adi<R> {
         let mut steps = 0;
         loop {
             let next = match self.barrier.stage {
-                Stage::Outside | Stage::Waiting | Stage::Done => return steps,
-                Stage::Releasing(0) => Stage::Done,
-                Stage::Releasing(left) => {
+                BarrierStage::Outside | BarrierStage::Waiting | BarrierStage::Done => return steps,
+                BarrierStage::Releasing(0) => BarrierStage::Done,
+                BarrierStage::Releasing(left) => {
                     let (direction, hops) = self.half_line(left - 1);
                     if hops > 0 {
                         let header = self.barrier_header(wire::RELEASE, (left - 1) / 2);
@@ -107,18 +86,18 @@ impl<R: Rules> Adi<R> {
                             return steps;
                         }
                     }
-                    Stage::Releasing(left - 1)
+                    BarrierStage::Releasing(left - 1)
                 }
-                Stage::Gathering(3) => Stage::Releasing(2 * 3),
-                Stage::Gathering(dimension) if dimension < heads(self.here) => {
+                BarrierStage::Gathering(3) => BarrierStage::Releasing(2 * 3),
+                BarrierStage::Gathering(dimension) if dimension < heads(self.here) => {
                     let others = self.shape.extents()[dimension] - 1;
                     if self.barrier.arrived[dimension] < others {
                         return steps;
                     }
                     self.barrier.arrived[dimension] = 0;
-                    Stage::Gathering(dimension + 1)
+                    BarrierStage::Gathering(dimension + 1)
                 }
-                Stage::Gathering(dimension) => {
+                BarrierStage::Gathering(dimension) => {
                     let header = self.barrier_header(wire::ARRIVE, dimension);
                     let to = head(self.here, dimension);
                     let emit = |body: &mut [u8]| {
@@ -127,7 +106,7 @@ impl<R: Rules> Adi<R> {
                     if !port.inject(Class::Priority, to, header.bytes(), emit) {
                         return steps;
                     }
-                    Stage::Waiting
+                    BarrierStage::Waiting
                 }
             };
             self.barrier.stage = next;
@@ -180,12 +159,12 @@ impl<R: Rules> Adi<R> {
     ) -> Result<(), Malformed> {
         let heads = heads(self.here);
         let ours = usize::from(arrival.argument) == heads
-            && self.barrier.stage == Stage::Waiting
+            && self.barrier.stage == BarrierStage::Waiting
             && arrival.source == head(self.here, heads);
         if !ours {
             return Err(Malformed);
         }
-        self.barrier.stage = Stage::Releasing(2 * heads);
+        self.barrier.stage = BarrierStage::Releasing(2 * heads);
         Ok(())
     }
 }

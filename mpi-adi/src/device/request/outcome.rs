@@ -1,0 +1,19 @@
+//! What the program is told of a request that has finished.
+#![forbid(unsafe_code)]
+
+use crate::device::envelope::{Rank, Tag};
+
+/// How a finished request ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Receive: who sent the message.
+    pub source: Rank,
+    /// Receive: its tag.
+    pub tag: Tag,
+    /// Receive: bytes received, at most the buffer's.
+    pub bytes: usize,
+    /// Receive: the message was longer than the buffer (MPI_ERR_TRUNCATE); only its beginning was kept.
+    pub truncated: bool,
+    /// Taken back before a message matched, or before a receive did.
+    pub cancelled: bool,
+}

@@ -1,0 +1,114 @@
+//! A receive, from the program's call to its end.
+#![forbid(unsafe_code)]
+
+use msg_layer::Landing;
+
+use super::outcome::Outcome;
+use crate::device::envelope::{Envelope, Pattern};
+use crate::device::memory::Span;
+use crate::device::names::Serial;
+
+/// A receive.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Receive {
+    /// The program's buffer.
+    pub span: Span,
+    /// Where it stands.
+    pub state: ReceiveState,
+}
+
+/// Where a receive stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ReceiveState {
+    /// In the posted receive queue.
+    Posted(Posted),
+    /// It has matched a message whose data has still to come.
+    Matched(Matched, Coming),
+    /// Finished; the program has yet to ask.
+    Done(Matched),
+    /// Cancelled before it matched; the program has yet to ask.
+    Cancelled(Pattern),
+}
+
+/// What a posted receive waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Posted {
+    /// What it asks for.
+    pub pattern: Pattern,
+    /// Its place in the order of receives.
+    pub serial: Serial,
+    /// A restart has still to name it.
+    pub to_name: bool,
+}
+
+/// The message that a receive has matched.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Matched {
+    /// Its envelope.
+    pub envelope: Envelope,
+    /// Its bytes, which may be more than the receive's buffer holds.
+    pub length: u32,
+}
+
+impl Matched {
+    /// Bytes of it that the program's buffer takes.
+    pub fn wanted(&self, span: Span) -> u32 {
+        self.length
+            .min(u32::try_from(span.len()).unwrap_or(u32::MAX))
+    }
+}
+
+/// How a matched message comes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Coming {
+    /// Its record had no buffer; the CTS is still to be sent.
+    CtsDue {
+        /// The sender's name for its request.
+        sender: u32,
+    },
+    /// In data packets, into the program's buffer.
+    Landing(Landing),
+    /// Into the buffer of its record, which is still filling.
+    Bound,
+}
+
+impl Receive {
+    /// Bytes of the message that has matched which its buffer takes; `None`: none has.
+    pub fn wanted(&self) -> Option<u32> {
+        match &self.state {
+            ReceiveState::Matched(matched, _) => Some(matched.wanted(self.span)),
+            _ => None,
+        }
+    }
+
+    /// What it asks for, or from when it has matched what it has.
+    pub(super) fn pattern(&self) -> Pattern {
+        match &self.state {
+            ReceiveState::Posted(Posted { pattern, .. }) | ReceiveState::Cancelled(pattern) => {
+                *pattern
+            }
+            ReceiveState::Matched(Matched { envelope, .. }, _)
+            | ReceiveState::Done(Matched { envelope, .. }) => envelope.pattern(),
+        }
+    }
+
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        match &self.state {
+            ReceiveState::Posted(_) | ReceiveState::Matched(..) => None,
+            ReceiveState::Done(matched) => Some(Outcome {
+                source: matched.envelope.source,
+                tag: matched.envelope.tag,
+                bytes: matched.wanted(self.span) as usize,
+                truncated: matched.length as usize > self.span.len(),
+                cancelled: false,
+            }),
+            ReceiveState::Cancelled(pattern) => Some(Outcome {
+                source: pattern.source.unwrap_or(0),
+                tag: pattern.tag.unwrap_or(0),
+                bytes: 0,
+                truncated: false,
+                cancelled: true,
+            }),
+        }
+    }
+}
