@@ -147,7 +147,7 @@ pub fn three_senders() -> Vec<Row> {
 pub fn long_and_synchronous() -> Vec<Row> {
     let long = [
         (NONE, [15_292, 5_340]),
-        (ONE, [31_246, 11_546]),
+        (ONE, [28_653, 10_327]),
         (352, [7_671, 2_705]),
     ]
     .map(|(memory, count)| {
