@@ -166,6 +166,7 @@ groups! {
     cancelled_receives
     narrow_horizons
     few_bits_of_age
+    few_bits_of_names
     matched_records_are_no_release
     no_age
     without_rule_a

@@ -137,6 +137,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             stats: Stats::default(),
             rules,
         };
+        adi.requests.narrow_names(rules.name_bits());
+        adi.bcopies.narrow_names(rules.name_bits());
+        adi.region.narrow_names(rules.name_bits());
         // For calls that block, from the first one on. Without it they fail sooner; that is all.
         let _ = adi.requests.grow(KEPT_SLOTS);
         let _ = adi.pending.reserve(KEPT_SLOTS as usize);

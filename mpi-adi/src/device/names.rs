@@ -96,7 +96,42 @@ place! {
 }
 
 const INDEX_BITS: u32 = 22;
-pub(super) const GENERATION_MASK: u32 = (1 << (31 - INDEX_BITS)) - 1;
+/// Bits of generation in the name of a request or a bcopy.
+pub const REQUEST_GENERATION_BITS: u32 = 31 - INDEX_BITS;
+/// Bits of generation in the name of a record.
+pub const RECORD_GENERATION_BITS: u32 = 7;
+
+/// How often a place has been used, as far as the names tell that are given to what stands there.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub struct Generation(u16);
+
+impl Generation {
+    /// Before the first use.
+    pub(super) const FIRST: Self = Generation(0);
+
+    /// That of the place's next use, in names with so many bits for it.
+    #[inline]
+    pub(super) fn next(self, bits: u32) -> Self {
+        Generation(self.0.wrapping_add(1) & ((1 << bits) - 1))
+    }
+
+    /// As a record's block keeps it.
+    pub(super) fn from_byte(byte: u8) -> Self {
+        Generation(byte.into())
+    }
+
+    /// As a record's block keeps it: the lowest eight bits.
+    pub(super) fn to_byte(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// As a part of a name.
+    #[inline]
+    pub(super) fn word(self) -> u32 {
+        self.0.into()
+    }
+}
+
 /// Greatest number of slots: all but the last names, which bcopies have on the wire, and restarts use for
 /// what is no receive.
 pub const MAX_SLOTS: usize = (1 << INDEX_BITS) - 64;
@@ -107,7 +142,7 @@ pub struct RequestId(pub u32);
 
 impl RequestId {
     /// The name on the wire of the bcopy at `place`.
-    pub(crate) fn bcopy(place: u32, generation: u32) -> Self {
+    pub(crate) fn bcopy(place: u32, generation: Generation) -> Self {
         Self::named(MAX_SLOTS as u32 + place, generation)
     }
 
@@ -116,12 +151,12 @@ impl RequestId {
         self.index().checked_sub(MAX_SLOTS as u32)
     }
 
-    pub(super) fn new(slot: Slot, generation: u32) -> Self {
+    pub(super) fn new(slot: Slot, generation: Generation) -> Self {
         Self::named(slot.index(), generation)
     }
 
-    fn named(index: u32, generation: u32) -> Self {
-        RequestId((generation & GENERATION_MASK) << INDEX_BITS | index)
+    fn named(index: u32, generation: Generation) -> Self {
+        RequestId(generation.word() << INDEX_BITS | index)
     }
 
     fn index(self) -> u32 {
@@ -129,8 +164,8 @@ impl RequestId {
     }
 
     /// It names its slot's request of this generation.
-    pub(super) fn is(self, generation: u32) -> bool {
-        self.0 >> INDEX_BITS == generation
+    pub(super) fn is(self, generation: Generation) -> bool {
+        self.0 >> INDEX_BITS == generation.word()
     }
 
     /// The request's slot.

@@ -78,7 +78,7 @@
 //!   one in whose name it was asked.
 #![forbid(unsafe_code)]
 
-use crate::device::names::{Horizon, Serial};
+use crate::device::names::{Horizon, REQUEST_GENERATION_BITS, Serial};
 
 /// Counts restarts of one source by one receiver, wrapping around.
 pub type Age = u8;
@@ -127,6 +127,11 @@ pub trait Rules: Copy {
     /// are far fewer states to explore.
     fn bcopy(self) -> bool {
         true
+    }
+
+    /// Bits of generation in names, at most: 0 to 9. No rule, but what no rule may rest on.
+    fn name_bits(self) -> u32 {
+        REQUEST_GENERATION_BITS
     }
 
     /// What of a horizon travels.

@@ -1,6 +1,6 @@
 //! The protocol's rules as values, so that they can be broken one by one.
 
-use mpi_adi::names::Horizon;
+use mpi_adi::names::{Horizon, REQUEST_GENERATION_BITS};
 use mpi_adi::protocol::{self, Age};
 
 /// Which of the protocol's rules ([`protocol::Rules`]) are kept, and how wide its numbers are.
@@ -20,6 +20,8 @@ pub struct Rules {
     pub age_bits: u32,
     /// Width of a restart's horizon in bits.
     pub horizon_bits: u32,
+    /// Bits of generation in names, at most.
+    pub name_bits: u32,
     /// Short messages may be light sends.
     pub bcopy: bool,
 }
@@ -34,6 +36,7 @@ impl Rules {
         guards_posts: true,
         age_bits: Age::BITS,
         horizon_bits: Horizon::BITS,
+        name_bits: REQUEST_GENERATION_BITS,
         bcopy: true,
     };
 }
@@ -59,6 +62,9 @@ impl protocol::Rules for Rules {
     }
     fn horizon_bits(self) -> u32 {
         self.horizon_bits
+    }
+    fn name_bits(self) -> u32 {
+        self.name_bits
     }
     fn bcopy(self) -> bool {
         self.bcopy

@@ -20,7 +20,7 @@ use crate::device::envelope::{Envelope, Pattern};
 use crate::device::list::Links;
 use crate::device::memory::UserMemory;
 pub use crate::device::memory::blocks::{BLOCK_BYTES, Block, Blocks};
-use crate::device::names::{BlockIndex, RequestId};
+use crate::device::names::{BlockIndex, Generation, RECORD_GENERATION_BITS, RequestId};
 
 /// Greatest number of blocks of the reserve (256 MiB): half of what a record's name has room for, the other
 /// half is for loans.
@@ -45,8 +45,8 @@ pub struct RecordId(pub u32);
 impl RecordId {
     const FLAG: u32 = 1 << 31;
 
-    fn new(at: BlockIndex, generation: u8) -> Self {
-        RecordId(Self::FLAG | u32::from(generation & 0x7F) << 24 | at.index())
+    fn new(at: BlockIndex, generation: Generation) -> Self {
+        RecordId(Self::FLAG | generation.word() << 24 | at.index())
     }
 
     /// The record that `target` names, if it names one.
@@ -141,6 +141,7 @@ pub struct Region {
     peak_records: u32,
     peak_blocks: u32,
     peak_lent: u32,
+    name_bits: u32,
 }
 
 impl Region {
@@ -160,7 +161,13 @@ impl Region {
             peak_records: 0,
             peak_blocks: 0,
             peak_lent: 0,
+            name_bits: RECORD_GENERATION_BITS,
         }
+    }
+
+    /// Names records with fewer bits of generation, for a model checker.
+    pub(crate) fn narrow_names(&mut self, bits: u32) {
+        self.name_bits = bits.min(RECORD_GENERATION_BITS);
     }
 
     /// Size of the reserve in bytes.
@@ -376,10 +383,11 @@ impl Region {
     }
 
     fn write_record(&mut self, at: BlockIndex, record: Record) {
-        let generation = self.block(at)[field::GENERATION].wrapping_add(1);
+        let generation = Generation::from_byte(self.block(at)[field::GENERATION]);
+        let generation = generation.next(self.name_bits);
         let block = self.block_mut(at);
         *block = [0; BLOCK_BYTES];
-        block[field::GENERATION] = generation;
+        block[field::GENERATION] = generation.to_byte();
         put(block, field::SOURCE, record.envelope.source);
         put(block, field::TAG, record.envelope.tag as u32);
         block[field::CONTEXT..field::CONTEXT + 2]
@@ -417,7 +425,7 @@ impl Region {
 
     /// The wire name of the record at `at`.
     pub fn id(&self, at: BlockIndex) -> RecordId {
-        RecordId::new(at, self.block(at)[field::GENERATION])
+        RecordId::new(at, Generation::from_byte(self.block(at)[field::GENERATION]))
     }
 
     /// The block of the live record that `id` names; `None` when it names none.

@@ -10,7 +10,9 @@ use super::receive::{Coming, Matched, Posted, Receive, ReceiveState};
 use super::send::{Copies, Data, PendingSend, Send, SendState};
 use crate::device::envelope::{Context, Pattern};
 use crate::device::list::Links;
-use crate::device::names::{BcopyId, GENERATION_MASK, MAX_SLOTS, RequestId, Slot};
+use crate::device::names::{
+    BcopyId, Generation, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot,
+};
 
 /// Slots that the pool grows by at a time.
 pub const CHUNK_SLOTS: usize = 32;
@@ -67,7 +69,7 @@ const LISTS: usize = 3;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct SlotEntry {
-    generation: u32,
+    generation: Generation,
     next: [Option<Slot>; LISTS],
     prev: [Option<Slot>; LISTS],
     /// The program has given it up: it is freed when it has finished.
@@ -87,10 +89,10 @@ impl SlotEntry {
 
     /// The request is gone, and its name with it.
     #[inline]
-    fn free(&mut self, next: Option<Slot>) {
+    fn free(&mut self, next: Option<Slot>, name_bits: u32) {
         self.body = Body::Free { next };
         self.forgotten = false;
-        self.generation = self.generation.wrapping_add(1) & GENERATION_MASK;
+        self.generation = self.generation.next(name_bits);
     }
 }
 
@@ -115,6 +117,7 @@ pub struct RequestPool {
     forgotten: u32,
     peak: u32,
     limit: u32,
+    name_bits: u32,
 }
 
 impl RequestPool {
@@ -130,7 +133,13 @@ impl RequestPool {
             forgotten: 0,
             peak: 0,
             limit,
+            name_bits: REQUEST_GENERATION_BITS,
         }
+    }
+
+    /// Names requests with fewer bits of generation, for a model checker.
+    pub(crate) fn narrow_names(&mut self, bits: u32) {
+        self.name_bits = bits.min(REQUEST_GENERATION_BITS);
     }
 
     /// Bytes of the program's heap that a slot takes.
@@ -197,7 +206,7 @@ impl RequestPool {
                     self.free
                 };
                 chunk.push(SlotEntry {
-                    generation: 0,
+                    generation: Generation::default(),
                     next: [None; LISTS],
                     prev: [None; LISTS],
                     forgotten: false,
@@ -245,7 +254,11 @@ impl RequestPool {
 
     /// The name of the request in `slot`.
     pub fn id(&self, slot: Slot) -> RequestId {
-        RequestId::new(slot, self.entry(slot).map_or(0, |entry| entry.generation))
+        RequestId::new(
+            slot,
+            self.entry(slot)
+                .map_or_else(Generation::default, |entry| entry.generation),
+        )
     }
 
     /// The request that `id` names; `None` when it names none (any more).
@@ -287,10 +300,10 @@ impl RequestPool {
     /// When `id` names none (any more).
     #[inline]
     pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
-        let (slot, next) = (id.slot(), self.free);
+        let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
         let entry = self.entry_mut(slot).expect("a live request");
         let outcome = entry.request(id).expect("a live request").outcome()?;
-        entry.free(next);
+        entry.free(next, bits);
         self.freed(slot);
         Some(outcome)
     }
@@ -313,7 +326,9 @@ impl RequestPool {
 
     fn free_request(&mut self, slot: Slot) {
         let next = self.free;
-        self.entry_mut(slot).expect("a live slot").free(next);
+        let bits = self.name_bits;
+        let entry = self.entry_mut(slot).expect("a live slot");
+        entry.free(next, bits);
         self.freed(slot);
     }
 

@@ -26,7 +26,7 @@ use core::hash::{Hash, Hasher};
 
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::memory::Span;
-use crate::device::names::{BcopyId, RequestId, Serial, Slot};
+use crate::device::names::{BcopyId, Generation, REQUEST_GENERATION_BITS, RequestId, Serial, Slot};
 
 /// Bcopies under way at the same time.
 pub const BCOPIES: usize = 32;
@@ -69,7 +69,7 @@ pub struct Bcopy {
     /// How far it is.
     pub state: BcopyState,
     /// Counts the uses of the place, for its name.
-    generation: u16,
+    generation: Generation,
     /// Place in the order of bcopies.
     order: Serial,
     /// The bcopy before it to the same destination. A later one may have taken that place.
@@ -93,6 +93,7 @@ pub struct Bcopies {
     started: Serial,
     first_unsent: u8,
     last_unsent: u8,
+    name_bits: u32,
 }
 
 const _: () = assert!(BCOPIES == u32::BITS as usize && BCOPY_BYTES <= u8::MAX as usize);
@@ -106,7 +107,7 @@ impl Bcopies {
             context: 0,
             length: 0,
             state: BcopyState::Offered,
-            generation: 0,
+            generation: Generation::FIRST,
             order: 0,
             before: NO_BCOPY,
             next: NO_BCOPY,
@@ -120,7 +121,13 @@ impl Bcopies {
             started: 0,
             first_unsent: NO_BCOPY,
             last_unsent: NO_BCOPY,
+            name_bits: REQUEST_GENERATION_BITS,
         }
+    }
+
+    /// Names bcopies with fewer bits of generation, for a model checker.
+    pub(crate) fn narrow_names(&mut self, bits: u32) {
+        self.name_bits = bits.min(REQUEST_GENERATION_BITS);
     }
 
     /// There is none under way.
@@ -216,7 +223,7 @@ impl Bcopies {
     /// Its name on the wire.
     #[inline]
     pub fn name(&self, id: BcopyId) -> RequestId {
-        RequestId::bcopy(id.0.into(), self.at(id).generation.into())
+        RequestId::bcopy(id.0.into(), self.at(id).generation)
     }
 
     /// The one to `dest` that is named so on the wire.
@@ -274,7 +281,7 @@ impl Bcopies {
         self.used &= !taken;
         while taken != 0 {
             let generation = &mut self.bcopies[taken.trailing_zeros() as usize].generation;
-            *generation = generation.wrapping_add(1);
+            *generation = generation.next(self.name_bits);
             taken &= taken - 1;
         }
         true
@@ -287,7 +294,7 @@ impl Bcopies {
             self.unlink(id.0);
         }
         self.used &= !(1 << at);
-        self.bcopies[at].generation = self.bcopies[at].generation.wrapping_add(1);
+        self.bcopies[at].generation = self.bcopies[at].generation.next(self.name_bits);
     }
 
     /// Takes one out of those that are still to leave.

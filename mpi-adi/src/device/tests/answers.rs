@@ -3,6 +3,7 @@
 use super::rig::Seen::{Cts, Rts};
 use super::rig::{Rig, pattern};
 use crate::device::envelope::Pattern;
+use crate::device::names::Generation;
 use crate::device::request::{Mode, RequestId};
 use crate::device::send::SendTo;
 use crate::device::wire;
@@ -96,7 +97,7 @@ fn wrong_answers_to_light_sends_move_nothing_or_end_them() {
             rig.step(0);
             rig.wires[0].out.clear();
             let fields = Fields {
-                request: RequestId::bcopy(random(34), random(3)).0,
+                request: RequestId::bcopy(random(34), Generation::from_byte(random(3) as u8)).0,
                 complete: random(2) == 0,
                 stale: random(8) == 0,
                 before: [0, 1, 2, 40][random(4) as usize],
