@@ -1,0 +1,58 @@
+//! All to all (section 5.8).
+
+use core::ffi::{c_int, c_void};
+
+use crate::c::args;
+use crate::c::collectives::blocks::{Blocks, VBlocks};
+use crate::c::report::on_comm;
+use crate::mpi::coll;
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Alltoall(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: c_int,
+    comm: c_int,
+) -> c_int {
+    on_comm("MPI_Alltoall", comm, |comm| {
+        // SAFETY: the standard's promise about `recvbuf` (section 5.8).
+        let places = unsafe { Blocks::new(&comm, recvbuf, recvcount, recvtype) }?;
+        if args::is_in_place(sendbuf) {
+            return coll::alltoall_in_place(comm, "MPI_Alltoall", &|rank| places.of(rank));
+        }
+        // SAFETY: the standard's promise about `sendbuf` (section 5.8).
+        let parts = unsafe { Blocks::new(&comm, sendbuf, sendcount, sendtype) }?;
+        coll::alltoall(comm, "MPI_Alltoall", &|rank| parts.of(rank), &|rank| {
+            places.of(rank)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Alltoallv(
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtype: c_int,
+    comm: c_int,
+) -> c_int {
+    on_comm("MPI_Alltoallv", comm, |comm| {
+        // SAFETY: the standard's promise about `recvbuf` and its arrays (section 5.8).
+        let places = unsafe { VBlocks::new(&comm, recvbuf, recvcounts, rdispls, recvtype) }?;
+        if args::is_in_place(sendbuf) {
+            return coll::alltoall_in_place(comm, "MPI_Alltoallv", &|rank| places.of(rank));
+        }
+        // SAFETY: the standard's promise about `sendbuf` and its arrays (section 5.8).
+        let parts = unsafe { VBlocks::new(&comm, sendbuf, sendcounts, sdispls, sendtype) }?;
+        coll::alltoall(comm, "MPI_Alltoallv", &|rank| parts.of(rank), &|rank| {
+            places.of(rank)
+        })
+    })
+}

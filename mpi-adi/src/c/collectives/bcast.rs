@@ -1,0 +1,23 @@
+//! Broadcast (section 5.4).
+
+use core::ffi::{c_int, c_void};
+
+use crate::c::args;
+use crate::c::report::on_comm;
+use crate::mpi::coll;
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Bcast(
+    buffer: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    root: c_int,
+    comm: c_int,
+) -> c_int {
+    on_comm("MPI_Bcast", comm, |comm| {
+        // SAFETY: the standard's promise about `buffer` (section 5.4).
+        let span = unsafe { args::buffer(buffer, count, datatype) }?;
+        let root = args::root(&comm, root)?;
+        coll::bcast(comm, "MPI_Bcast", span, root)
+    })
+}

@@ -1,0 +1,69 @@
+//! Prefix reductions (section 5.11).
+
+use core::ffi::{c_int, c_void};
+
+use crate::c::args;
+use crate::c::collectives::op::with_operation;
+use crate::c::collectives::reduce::data_and_result;
+use crate::c::report::on_comm;
+use crate::mpi::coll;
+
+/// A prefix reduction.
+///
+/// # Safety
+/// As for [`data_and_result`].
+unsafe fn scan(
+    function: &'static str,
+    inclusive: bool,
+    (sendbuf, recvbuf): (*const c_void, *mut c_void),
+    (count, datatype, op, comm): (c_int, c_int, c_int, c_int),
+) -> c_int {
+    on_comm(function, comm, |comm| {
+        args::length(count, datatype)?;
+        with_operation(op, datatype, |element, combine| {
+            // SAFETY: the caller's promise.
+            let spans = unsafe { data_and_result(sendbuf, recvbuf, count, datatype) }?;
+            coll::scan(comm, function, spans, element, combine, inclusive)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Scan(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    op: c_int,
+    comm: c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about the buffers (section 5.11).
+    unsafe {
+        scan(
+            "MPI_Scan",
+            true,
+            (sendbuf, recvbuf),
+            (count, datatype, op, comm),
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Exscan(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    op: c_int,
+    comm: c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about the buffers (section 5.11).
+    unsafe {
+        scan(
+            "MPI_Exscan",
+            false,
+            (sendbuf, recvbuf),
+            (count, datatype, op, comm),
+        )
+    }
+}
