@@ -1,10 +1,15 @@
 //! Barriers (MPI-3.1 section 5.3).
+//!
+//! The network's own barrier is no schedule of messages, and needs none: its state is in the device, which
+//! tells without blocking whether it is over ([`crate::Adi::leave_barrier`]).
+#![forbid(unsafe_code)]
 
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::mpi::call::block_on;
-use crate::mpi::coll::BARRIER;
-use crate::mpi::comm::{CommRank, Communicator};
+use crate::mpi::coll::run::run_alone;
+use crate::mpi::coll::schedule::{BARRIER, Buffer, Ranks, Schedule, Step};
+use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
 
 /// Every process has called it before any leaves. That of all processes goes along the lines of the torus
@@ -13,20 +18,36 @@ pub(crate) fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<
     if comm.is_world() && along_lines(comm, function) {
         return Ok(());
     }
-    let comm = comm.for_collectives();
-    let (rank, size) = (comm.rank(), comm.size());
-    let mut distance = 1;
-    while distance < size {
-        let to = (rank + distance) % size;
-        let from = (rank + size - distance) % size;
-        comm.sendrecv_span(
-            function,
-            (Span::EMPTY, CommRank(to), BARRIER),
-            (Span::EMPTY, Some(CommRank(from)), Some(BARRIER)),
-        )?;
-        distance *= 2;
+    run_alone(comm, function, &mut Dissemination::new(Ranks::of(comm)))
+}
+
+/// In round k every process tells the one 2^k places on that it, and all that it has heard of, have come.
+pub(super) struct Dissemination {
+    ranks: Ranks,
+    distance: u32,
+}
+
+impl Dissemination {
+    pub(super) fn new(ranks: Ranks) -> Dissemination {
+        Dissemination { ranks, distance: 1 }
     }
-    Ok(())
+}
+
+impl Schedule for Dissemination {
+    #[inline]
+    fn next(&mut self) -> Option<Step> {
+        let Dissemination { ranks, distance } = *self;
+        if distance >= ranks.size {
+            return None;
+        }
+        self.distance = distance * 2;
+        let nothing = Buffer::User(Span::EMPTY);
+        Some(Step::Exchange {
+            tag: BARRIER,
+            given: (nothing, ranks.after(distance)),
+            taken: (nothing, ranks.before(distance)),
+        })
+    }
 }
 
 /// The barrier of all processes; false, and nothing done, when the network does not offer it: to all of them

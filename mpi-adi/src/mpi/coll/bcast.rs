@@ -1,8 +1,10 @@
 //! Broadcast (MPI-3.1 section 5.4).
+#![forbid(unsafe_code)]
 
 use crate::device::memory::Span;
-use crate::mpi::coll::BCAST;
-use crate::mpi::coll::transfer::{receive, send};
+use crate::mpi::coll::run::run;
+use crate::mpi::coll::schedule::{BCAST, Buffer, Ranks, Schedule, Step};
+use crate::mpi::coll::tree;
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
@@ -14,23 +16,55 @@ pub(crate) fn bcast(
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
-    let comm = comm.for_collectives();
-    let size = comm.size();
-    let relative = (comm.rank() + size - root.0) % size;
-    let absolute = |relative: u32| CommRank((relative + root.0) % size);
-    // The parent differs from us in our lowest set bit; the children in the bits below it.
-    let mut bit = 1;
-    while bit < size && relative & bit == 0 {
-        bit *= 2;
-    }
-    if relative != 0 {
-        receive(comm, function, span, absolute(relative - bit), BCAST)?;
-    }
-    while bit > 1 {
-        bit /= 2;
-        if relative + bit < size {
-            send(comm, function, span, absolute(relative + bit), BCAST)?;
+    run(comm, function, &mut Bcast::new(Ranks::of(comm), span, root))
+}
+
+/// Down the tree: from the parent, then to the children, the one with the most ranks below it first.
+pub(super) struct Bcast {
+    span: Span,
+    root: CommRank,
+    size: u32,
+    /// The rank in the tree: the root's is 0.
+    relative: u32,
+    /// From whom to receive first.
+    parent: Option<u32>,
+    /// Twice the next child's distance.
+    bit: u32,
+}
+
+impl Bcast {
+    pub(super) fn new(ranks: Ranks, span: Span, root: CommRank) -> Bcast {
+        let relative = ranks.before(root.0).0;
+        Bcast {
+            span,
+            root,
+            size: ranks.size,
+            relative,
+            parent: tree::parent(relative),
+            bit: tree::above_branches(relative, ranks.size),
         }
     }
-    Ok(())
+
+    fn absolute(&self, relative: u32) -> CommRank {
+        CommRank((relative + self.root.0) % self.size)
+    }
+}
+
+impl Schedule for Bcast {
+    fn next(&mut self) -> Option<Step> {
+        let (tag, data) = (BCAST, Buffer::User(self.span));
+        if let Some(parent) = self.parent.take() {
+            let source = self.absolute(parent);
+            return Some(Step::Receive { source, tag, data });
+        }
+        while self.bit > 1 {
+            self.bit /= 2;
+            let child = self.relative + self.bit;
+            if child < self.size {
+                let dest = self.absolute(child);
+                return Some(Step::Send { dest, tag, data });
+            }
+        }
+        None
+    }
 }

@@ -1,9 +1,9 @@
 //! Gather, scatter and allgather (MPI-3.1 sections 5.5 to 5.7).
+#![forbid(unsafe_code)]
 
 use crate::device::memory::Span;
-use crate::mpi::coll::segments::copy;
-use crate::mpi::coll::transfer::{exchange, receive, send};
-use crate::mpi::coll::{ALLGATHER, GATHER, SCATTER};
+use crate::mpi::coll::run::run;
+use crate::mpi::coll::schedule::{ALLGATHER, Buffer, GATHER, Ranks, SCATTER, Schedule, Step};
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
@@ -17,15 +17,11 @@ pub(crate) fn gather(
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
-    let comm = comm.for_collectives();
-    if comm.own_rank() != root {
-        return send(comm, function, data, root, GATHER);
-    }
-    copy(comm, data, place(root))?;
-    comm.membership()
-        .ranks()
-        .filter(|rank| *rank != root)
-        .try_for_each(|rank| receive(comm, function, place(rank), rank, GATHER))
+    run(
+        comm,
+        function,
+        &mut Gather::new(Ranks::of(comm), data, place, root),
+    )
 }
 
 /// The root's parts, where `part` says what each rank gets, to every process's `result`. `result` may be the
@@ -38,15 +34,11 @@ pub(crate) fn scatter(
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
-    let comm = comm.for_collectives();
-    if comm.own_rank() != root {
-        return receive(comm, function, result, root, SCATTER);
-    }
-    comm.membership()
-        .ranks()
-        .filter(|rank| *rank != root)
-        .try_for_each(|rank| send(comm, function, part(rank), rank, SCATTER))?;
-    copy(comm, part(root), result)
+    run(
+        comm,
+        function,
+        &mut Scatter::new(Ranks::of(comm), part, result, root),
+    )
 }
 
 /// Every process's `data` to every process, where `place` says where each rank's goes. `data` may be the own place.
@@ -56,17 +48,181 @@ pub(crate) fn allgather(
     data: Span,
     place: &dyn Fn(CommRank) -> Span,
 ) -> Result<(), Error> {
-    let comm = comm.for_collectives();
-    let (rank, size) = (comm.rank(), comm.size());
-    copy(comm, data, place(CommRank(rank)))?;
-    let (right, left) = (
-        CommRank((rank + 1) % size),
-        CommRank((rank + size - 1) % size),
-    );
-    for step in 1..size {
-        let given = place(CommRank((rank + size - (step - 1)) % size));
-        let taken = place(CommRank((rank + size - step) % size));
-        exchange(comm, function, (given, right), (taken, left), ALLGATHER)?;
+    run(comm, function, &mut Ring::new(Ranks::of(comm), data, place))
+}
+
+/// The steps of a process that talks to the root, or of the root, which talks to one rank after the other.
+struct Star {
+    own: CommRank,
+    root: CommRank,
+    /// The root's next partner; of another process, the root until it has been talked to.
+    next: u32,
+    end: u32,
+}
+
+impl Star {
+    fn new(ranks: Ranks, root: CommRank) -> Star {
+        let (next, end) = match ranks.own == root.0 {
+            true => (0, ranks.size),
+            false => (root.0, root.0 + 1),
+        };
+        Star {
+            own: CommRank(ranks.own),
+            root,
+            next,
+            end,
+        }
     }
-    Ok(())
+
+    fn is_root(&self) -> bool {
+        self.own == self.root
+    }
+
+    fn partner(&mut self) -> Option<CommRank> {
+        if self.next == self.own.0 {
+            self.next += 1;
+        }
+        let partner = CommRank(self.next);
+        (self.next < self.end).then(|| {
+            self.next += 1;
+            partner
+        })
+    }
+}
+
+/// The root copies its own, then receives from one rank after the other.
+pub(super) struct Gather<P> {
+    star: Star,
+    data: Span,
+    place: P,
+    is_copied: bool,
+}
+
+impl<P: Fn(CommRank) -> Span> Gather<P> {
+    pub(super) fn new(ranks: Ranks, data: Span, place: P, root: CommRank) -> Self {
+        let star = Star::new(ranks, root);
+        let is_copied = !star.is_root();
+        Gather {
+            star,
+            data,
+            place,
+            is_copied,
+        }
+    }
+}
+
+impl<P: Fn(CommRank) -> Span> Schedule for Gather<P> {
+    fn next(&mut self) -> Option<Step> {
+        if !self.is_copied {
+            self.is_copied = true;
+            let (from, to) = (self.data, (self.place)(self.star.root));
+            return Some(Step::Copy { from, to });
+        }
+        let (partner, tag) = (self.star.partner()?, GATHER);
+        Some(if self.star.is_root() {
+            let data = Buffer::User((self.place)(partner));
+            Step::Receive {
+                source: partner,
+                tag,
+                data,
+            }
+        } else {
+            let data = Buffer::User(self.data);
+            Step::Send {
+                dest: partner,
+                tag,
+                data,
+            }
+        })
+    }
+}
+
+/// The root sends to one rank after the other, then copies its own.
+pub(super) struct Scatter<P> {
+    star: Star,
+    part: P,
+    result: Span,
+    is_copied: bool,
+}
+
+impl<P: Fn(CommRank) -> Span> Scatter<P> {
+    pub(super) fn new(ranks: Ranks, part: P, result: Span, root: CommRank) -> Self {
+        let star = Star::new(ranks, root);
+        let is_copied = !star.is_root();
+        Scatter {
+            star,
+            part,
+            result,
+            is_copied,
+        }
+    }
+}
+
+impl<P: Fn(CommRank) -> Span> Schedule for Scatter<P> {
+    fn next(&mut self) -> Option<Step> {
+        let tag = SCATTER;
+        if let Some(partner) = self.star.partner() {
+            return Some(if self.star.is_root() {
+                let data = Buffer::User((self.part)(partner));
+                Step::Send {
+                    dest: partner,
+                    tag,
+                    data,
+                }
+            } else {
+                let data = Buffer::User(self.result);
+                Step::Receive {
+                    source: partner,
+                    tag,
+                    data,
+                }
+            });
+        }
+        if self.is_copied {
+            return None;
+        }
+        self.is_copied = true;
+        let (from, to) = ((self.part)(self.star.root), self.result);
+        Some(Step::Copy { from, to })
+    }
+}
+
+/// The own data, then in round r what came from the left in the round before goes to the right.
+pub(super) struct Ring<P> {
+    ranks: Ranks,
+    data: Span,
+    place: P,
+    round: u32,
+}
+
+impl<P: Fn(CommRank) -> Span> Ring<P> {
+    pub(super) fn new(ranks: Ranks, data: Span, place: P) -> Self {
+        Ring {
+            ranks,
+            data,
+            place,
+            round: 0,
+        }
+    }
+}
+
+impl<P: Fn(CommRank) -> Span> Schedule for Ring<P> {
+    fn next(&mut self) -> Option<Step> {
+        let (ranks, round) = (self.ranks, self.round);
+        if round >= ranks.size {
+            return None;
+        }
+        self.round = round + 1;
+        let to = (self.place)(ranks.before(round));
+        if round == 0 {
+            let from = self.data;
+            return Some(Step::Copy { from, to });
+        }
+        let given = (self.place)(ranks.before(round - 1));
+        Some(Step::Exchange {
+            tag: ALLGATHER,
+            given: (Buffer::User(given), ranks.after(1)),
+            taken: (Buffer::User(to), ranks.before(1)),
+        })
+    }
 }

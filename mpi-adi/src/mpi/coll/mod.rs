@@ -12,6 +12,17 @@
 //! | alltoall | pairs at growing distance; in place by segments | n - 1 |
 //! | scan, exscan | chain, by segments | 2 a segment |
 //!
+//! Each is a `schedule` of steps, which a call `run`s. A file per family:
+//!
+//! ```text
+//! slices                                     collectives over slices
+//! reduce  scan  gather  alltoall  barrier    what a call checks, and its schedule
+//! bcast                                      also the second half of an allreduce
+//! run                                        blocking: performs one step after the other
+//! schedule  segments  tree                   what a step is; pieces; who talks to whom
+//! ```
+//! An import points downwards in this list.
+//!
 //! Memory does not grow with the message: what a reduction computes with is two segments of
 //! [`SEGMENT_BYTES`] on the stack. A reduction always combines in the order of the ranks along the same
 //! tree, whatever the root, so that its result depends on the values alone, not on timing (the advice to
@@ -22,28 +33,22 @@ mod barrier;
 mod bcast;
 mod gather;
 mod reduce;
+#[allow(unsafe_code)]
+mod run;
 mod scan;
+mod schedule;
 mod segments;
 #[allow(unsafe_code)]
 mod slices;
-mod transfer;
+#[cfg(test)]
+mod tests;
+mod tree;
 
 pub(crate) use alltoall::{alltoall, alltoall_in_place};
 pub(crate) use barrier::barrier;
 pub(crate) use bcast::bcast;
 pub(crate) use gather::{allgather, gather, scatter};
-pub(crate) use reduce::{Combine, allreduce, combine_local, predefined, reduce, reduce_scatter};
+pub(crate) use reduce::{allreduce, combine_local, predefined, reduce, reduce_scatter};
+pub(crate) use run::Combine;
 pub(crate) use scan::scan;
 pub use segments::SEGMENT_BYTES;
-
-use crate::device::envelope::Tag;
-
-/// The tags of the collectives' messages; they travel in a context of their own.
-const BARRIER: Tag = 1;
-const BCAST: Tag = 2;
-const REDUCE: Tag = 3;
-const GATHER: Tag = 4;
-const SCATTER: Tag = 5;
-const ALLGATHER: Tag = 6;
-const ALLTOALL: Tag = 7;
-const SCAN: Tag = 8;

@@ -1,17 +1,16 @@
 //! Reductions to one rank, to all, and scattered (MPI-3.1 sections 5.9 and 5.10).
+#![forbid(unsafe_code)]
 
 use crate::device::memory::Span;
-use crate::device::request::Mode;
-use crate::mpi::coll::segments::{Segment, copy, read, same_length, segment_bytes, write};
-use crate::mpi::coll::transfer::{exactly, receive};
-use crate::mpi::coll::{REDUCE, bcast};
+use crate::mpi::coll::bcast::Bcast;
+use crate::mpi::coll::run::{Combine, run_in_segments};
+use crate::mpi::coll::schedule::{Buffer, Half, REDUCE, Ranks, Schedule, Step};
+use crate::mpi::coll::segments::{Segment, Walk, read, same_length, write};
+use crate::mpi::coll::tree;
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
 use crate::mpi::op::Op;
-
-/// Combines elements: `right[i] = left[i] op right[i]`.
-pub(crate) type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
 
 /// The combining function of a predefined operation. Fails with [`Error::Undefined`].
 pub(crate) fn predefined(op: Op, basic: Basic) -> Result<impl FnMut(&[u8], &mut [u8]), Error> {
@@ -33,62 +32,15 @@ pub(crate) fn combine_local(
     combine: &mut Combine<'_>,
 ) {
     let (mut a, mut b) = (Segment::ZERO, Segment::ZERO);
-    let mut offset = 0;
-    while offset < left.len() {
-        let bytes = segment_bytes(element).min(left.len() - offset);
-        let (a, b) = (&mut a.0[..bytes], &mut b.0[..bytes]);
-        read(comm, left, offset, a);
-        read(comm, right, offset, b);
+    let mut walk = Walk::new(left.len(), element);
+    while let (Some(left), Some(right)) = (walk.part(left), walk.part(right)) {
+        let (a, b) = (&mut a.0[..left.len()], &mut b.0[..left.len()]);
+        read(comm, left, a);
+        read(comm, right, b);
         combine(a, b);
-        write(comm, right, offset, b);
-        offset += bytes;
+        write(comm, right, b);
+        walk.advance();
     }
-}
-
-/// Combines all processes' `data` along the tree to rank 0, segment by segment; each finished segment is
-/// given to `finish` there.
-fn to_rank_0(
-    comm: Communicator<'_>,
-    function: &'static str,
-    data: Span,
-    element: usize,
-    combine: &mut Combine<'_>,
-    mut finish: impl FnMut(usize, &[u8]) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let (rank, size) = (comm.rank(), comm.size());
-    let (mut gathered, mut incoming) = (Segment::ZERO, Segment::ZERO);
-    let mut offset = 0;
-    while offset < data.len() {
-        let bytes = segment_bytes(element).min(data.len() - offset);
-        let mut gathered = &mut gathered.0[..bytes];
-        let mut incoming = &mut incoming.0[..bytes];
-        read(comm, data, offset, gathered);
-        let mut bit = 1;
-        while bit < size && rank & bit == 0 {
-            if rank + bit < size {
-                let result =
-                    comm.recv_bytes(function, incoming, Some(CommRank(rank + bit)), Some(REDUCE));
-                exactly(bytes, result)?;
-                // What comes is of higher ranks: it stands on the right, and so does the result.
-                combine(gathered, incoming);
-                core::mem::swap(&mut gathered, &mut incoming);
-            }
-            bit *= 2;
-        }
-        if rank == 0 {
-            finish(offset, gathered)?;
-        } else {
-            comm.send_bytes(
-                function,
-                gathered,
-                CommRank(rank - bit),
-                REDUCE,
-                Mode::Standard,
-            )?;
-        }
-        offset += bytes;
-    }
-    Ok(())
 }
 
 /// Combines all processes' `data` into the root's `result`, which is as long; elsewhere `result` is not used.
@@ -103,44 +55,11 @@ pub(crate) fn reduce(
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
-    let comm = comm.for_collectives();
     if comm.own_rank() == root {
         same_length(data.len(), result.len())?;
     }
-    if root == CommRank(0) {
-        return to_rank_0(comm, function, data, element, combine, |offset, bytes| {
-            write(comm, result, offset, bytes);
-            Ok(())
-        });
-    }
-    if comm.own_rank() != root {
-        return to_rank_0(comm, function, data, element, combine, |_, bytes| {
-            comm.send_bytes(function, bytes, root, REDUCE, Mode::Standard)
-        });
-    }
-    // The root gives each of its own segments before it takes the result of that segment; `data` may
-    // be `result`, and only what has been given away is overwritten.
-    let mut offset = 0;
-    while offset < data.len() {
-        let bytes = segment_bytes(element).min(data.len() - offset);
-        to_rank_0(
-            comm,
-            function,
-            data.part(offset, bytes),
-            element,
-            combine,
-            |_, _| Ok(()),
-        )?;
-        receive(
-            comm,
-            function,
-            result.part(offset, bytes),
-            CommRank(0),
-            REDUCE,
-        )?;
-        offset += bytes;
-    }
-    Ok(())
+    let mut schedule = Reduce::new(Ranks::of(comm), (data, result), element, root);
+    run_in_segments(comm, function, &mut schedule, combine)
 }
 
 /// Combines all processes' `data` into every process's `result`, which is as long and may be `data`.
@@ -153,8 +72,8 @@ pub(crate) fn allreduce(
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
-    reduce(comm, function, data, result, element, combine, CommRank(0))?;
-    bcast(comm, function, result, CommRank(0))
+    let mut schedule = Allreduce::new(Ranks::of(comm), (data, result), element);
+    run_in_segments(comm, function, &mut schedule, combine)
 }
 
 /// Combines all processes' data; each rank gets the result of its own `part`, into `result`. Where `result` is
@@ -169,8 +88,204 @@ pub(crate) fn reduce_scatter(
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
     same_length(part(comm.own_rank()).len(), result.len())?;
-    for root in comm.membership().ranks() {
-        reduce(comm, function, part(root), place, element, combine, root)?;
+    let mut schedule = ReduceScatter::new(Ranks::of(comm), part, (place, result), element);
+    run_in_segments(comm, function, &mut schedule, combine)
+}
+
+/// Up the tree to rank 0 and from there to the root, segment by segment.
+///
+/// The root gives each of its own segments before it takes the result of that segment: where `data` is
+/// `result`, only what has been given away is overwritten.
+pub(super) struct Reduce {
+    ranks: Ranks,
+    root: CommRank,
+    data: Span,
+    result: Span,
+    walk: Walk,
+    stage: Stage,
+}
+
+/// What is next for the present segment. `gathered` has the combination of this rank and its children at less
+/// than the distance `bit`.
+#[derive(Clone, Copy)]
+enum Stage {
+    Load,
+    Receive { gathered: Half, bit: u32 },
+    Combine { gathered: Half, bit: u32 },
+    Deliver { gathered: Half },
+    Collect,
+}
+
+impl Reduce {
+    pub(super) fn new(
+        ranks: Ranks,
+        (data, result): (Span, Span),
+        element: usize,
+        root: CommRank,
+    ) -> Reduce {
+        Reduce {
+            ranks,
+            root,
+            data,
+            result,
+            walk: Walk::new(data.len(), element),
+            stage: Stage::Load,
+        }
     }
-    copy(comm, place, result)
+
+    /// What becomes of the combination of this rank and all below it.
+    fn deliver(&self, gathered: Half) -> Option<Step> {
+        let dest = match tree::parent(self.ranks.own) {
+            Some(parent) => CommRank(parent),
+            None if self.root != CommRank(0) => self.root,
+            None => {
+                let to = self.walk.part(self.result)?;
+                return Some(Step::Store { from: gathered, to });
+            }
+        };
+        Some(Step::Send {
+            dest,
+            tag: REDUCE,
+            data: Buffer::Segment(gathered, self.walk.bytes()),
+        })
+    }
+
+    /// The result of this segment, where it comes in a message.
+    fn collect(&self) -> Option<Step> {
+        if self.root == CommRank(0) || self.root != CommRank(self.ranks.own) {
+            return None;
+        }
+        Some(Step::Receive {
+            source: CommRank(0),
+            tag: REDUCE,
+            data: Buffer::User(self.walk.part(self.result)?),
+        })
+    }
+}
+
+impl Schedule for Reduce {
+    fn next(&mut self) -> Option<Step> {
+        let Ranks { own, size } = self.ranks;
+        loop {
+            match self.stage {
+                Stage::Load => {
+                    let from = self.walk.part(self.data)?;
+                    let (gathered, bit) = (Half::First, 1);
+                    self.stage = Stage::Receive { gathered, bit };
+                    return Some(Step::Load { from, to: gathered });
+                }
+                Stage::Receive { gathered, bit } if tree::is_branch(own, size, bit) => {
+                    if own + bit < size {
+                        self.stage = Stage::Combine { gathered, bit };
+                        return Some(Step::Receive {
+                            source: CommRank(own + bit),
+                            tag: REDUCE,
+                            data: Buffer::Segment(gathered.other(), self.walk.bytes()),
+                        });
+                    }
+                    let bit = bit * 2;
+                    self.stage = Stage::Receive { gathered, bit };
+                }
+                Stage::Receive { gathered, .. } => self.stage = Stage::Deliver { gathered },
+                Stage::Combine {
+                    gathered: left,
+                    bit,
+                } => {
+                    // What came is of higher ranks: it stands on the right, and so does the result.
+                    let (gathered, bit) = (left.other(), bit * 2);
+                    self.stage = Stage::Receive { gathered, bit };
+                    let bytes = self.walk.bytes();
+                    return Some(Step::Combine { left, bytes });
+                }
+                Stage::Deliver { gathered } => {
+                    self.stage = Stage::Collect;
+                    return self.deliver(gathered);
+                }
+                Stage::Collect => {
+                    let step = self.collect();
+                    self.walk.advance();
+                    self.stage = Stage::Load;
+                    if step.is_some() {
+                        return step;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// To rank 0, and from there to all.
+pub(super) struct Allreduce {
+    reduce: Reduce,
+    bcast: Bcast,
+}
+
+impl Allreduce {
+    pub(super) fn new(ranks: Ranks, (data, result): (Span, Span), element: usize) -> Allreduce {
+        let root = CommRank(0);
+        Allreduce {
+            reduce: Reduce::new(ranks, (data, result), element, root),
+            bcast: Bcast::new(ranks, result, root),
+        }
+    }
+}
+
+impl Schedule for Allreduce {
+    fn next(&mut self) -> Option<Step> {
+        self.reduce.next().or_else(|| self.bcast.next())
+    }
+}
+
+/// To each rank in turn; then the own result from `place` to `result`.
+pub(super) struct ReduceScatter<P> {
+    ranks: Ranks,
+    part: P,
+    place: Span,
+    result: Span,
+    element: usize,
+    reduce: Reduce,
+    /// The next rank to reduce to; the size before the copy, more after it.
+    next_root: u32,
+}
+
+impl<P: Fn(CommRank) -> Span> ReduceScatter<P> {
+    pub(super) fn new(
+        ranks: Ranks,
+        part: P,
+        (place, result): (Span, Span),
+        element: usize,
+    ) -> Self {
+        let root = CommRank(0);
+        let reduce = Reduce::new(ranks, (part(root), place), element, root);
+        ReduceScatter {
+            ranks,
+            part,
+            place,
+            result,
+            element,
+            reduce,
+            next_root: 1,
+        }
+    }
+}
+
+impl<P: Fn(CommRank) -> Span> Schedule for ReduceScatter<P> {
+    fn next(&mut self) -> Option<Step> {
+        loop {
+            if let Some(step) = self.reduce.next() {
+                return Some(step);
+            }
+            let (root, size) = (CommRank(self.next_root), self.ranks.size);
+            if root.0 > size {
+                return None;
+            }
+            self.next_root += 1;
+            if root.0 == size {
+                let (from, to) = (self.place, self.result);
+                return Some(Step::Copy { from, to });
+            }
+            let spans = ((self.part)(root), self.place);
+            self.reduce = Reduce::new(self.ranks, spans, self.element, root);
+        }
+    }
 }

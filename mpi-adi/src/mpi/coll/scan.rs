@@ -1,10 +1,10 @@
 //! Prefix reductions (MPI-3.1 section 5.11).
+#![forbid(unsafe_code)]
 
 use crate::device::memory::Span;
-use crate::device::request::Mode;
-use crate::mpi::coll::segments::{Segment, read, same_length, segment_bytes, write};
-use crate::mpi::coll::transfer::exactly;
-use crate::mpi::coll::{Combine, SCAN};
+use crate::mpi::coll::run::{Combine, run_in_segments};
+use crate::mpi::coll::schedule::{Buffer, Half, Ranks, SCAN, Schedule, Step};
+use crate::mpi::coll::segments::{Walk, same_length};
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
@@ -19,28 +19,106 @@ pub(crate) fn scan(
     inclusive: bool,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
-    let comm = comm.for_collectives();
-    let (rank, size) = (comm.rank(), comm.size());
-    let (mut before, mut upto) = (Segment::ZERO, Segment::ZERO);
-    let mut offset = 0;
-    while offset < data.len() {
-        let bytes = segment_bytes(element).min(data.len() - offset);
-        let (before, upto) = (&mut before.0[..bytes], &mut upto.0[..bytes]);
-        read(comm, data, offset, upto);
-        if rank > 0 {
-            let result = comm.recv_bytes(function, before, Some(CommRank(rank - 1)), Some(SCAN));
-            exactly(bytes, result)?;
-            combine(before, upto);
+    let mut schedule = Scan::new(Ranks::of(comm), (data, result), element, inclusive);
+    run_in_segments(comm, function, &mut schedule, combine)
+}
+
+/// The segment of what comes from the ranks before this one.
+const BEFORE: Half = Half::First;
+/// The segment of this rank's data, to which what comes is added.
+const UP_TO: Half = Half::Second;
+
+/// Along the chain of the ranks, segment by segment.
+pub(super) struct Scan {
+    ranks: Ranks,
+    data: Span,
+    result: Span,
+    inclusive: bool,
+    walk: Walk,
+    stage: Stage,
+}
+
+/// What is next for the present segment.
+#[derive(Clone, Copy)]
+enum Stage {
+    Load,
+    Receive,
+    Combine,
+    Send,
+    Store,
+}
+
+impl Scan {
+    pub(super) fn new(
+        ranks: Ranks,
+        (data, result): (Span, Span),
+        element: usize,
+        inclusive: bool,
+    ) -> Scan {
+        Scan {
+            ranks,
+            data,
+            result,
+            inclusive,
+            walk: Walk::new(data.len(), element),
+            stage: Stage::Load,
         }
-        if rank + 1 < size {
-            comm.send_bytes(function, upto, CommRank(rank + 1), SCAN, Mode::Standard)?;
-        }
-        if inclusive {
-            write(comm, result, offset, upto);
-        } else if rank > 0 {
-            write(comm, result, offset, before);
-        }
-        offset += bytes;
     }
-    Ok(())
+}
+
+impl Schedule for Scan {
+    fn next(&mut self) -> Option<Step> {
+        let Ranks { own, size } = self.ranks;
+        let is_first = own == 0;
+        loop {
+            let bytes = self.walk.bytes();
+            match self.stage {
+                Stage::Load => {
+                    let from = self.walk.part(self.data)?;
+                    self.stage = if is_first {
+                        Stage::Send
+                    } else {
+                        Stage::Receive
+                    };
+                    return Some(Step::Load { from, to: UP_TO });
+                }
+                Stage::Receive => {
+                    self.stage = Stage::Combine;
+                    return Some(Step::Receive {
+                        source: CommRank(own - 1),
+                        tag: SCAN,
+                        data: Buffer::Segment(BEFORE, bytes),
+                    });
+                }
+                Stage::Combine => {
+                    self.stage = Stage::Send;
+                    return Some(Step::Combine {
+                        left: BEFORE,
+                        bytes,
+                    });
+                }
+                Stage::Send => {
+                    self.stage = Stage::Store;
+                    if own + 1 < size {
+                        return Some(Step::Send {
+                            dest: CommRank(own + 1),
+                            tag: SCAN,
+                            data: Buffer::Segment(UP_TO, bytes),
+                        });
+                    }
+                }
+                Stage::Store => {
+                    let to = self.walk.part(self.result)?;
+                    self.walk.advance();
+                    self.stage = Stage::Load;
+                    if self.inclusive {
+                        return Some(Step::Store { from: UP_TO, to });
+                    }
+                    if !is_first {
+                        return Some(Step::Store { from: BEFORE, to });
+                    }
+                }
+            }
+        }
+    }
 }

@@ -1,0 +1,151 @@
+//! Runs a schedule in a blocking call: waits for each step before it asks for the next.
+
+use crate::device::memory::Span;
+use crate::device::request::Mode;
+use crate::mpi::coll::schedule::{Buffer, Half, Schedule, Step};
+use crate::mpi::coll::segments::{Segment, copy, read, write};
+use crate::mpi::comm::{Communicator, Status};
+use crate::mpi::error::Error;
+use crate::mpi::lend::writing;
+
+/// Combines elements: `right[i] = left[i] op right[i]`.
+pub(crate) type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
+
+/// Runs a schedule that has no segments. Blocks until its last step is done. Fails with the first error of a
+/// step.
+pub(super) fn run(
+    comm: Communicator<'_>,
+    function: &'static str,
+    schedule: &mut dyn Schedule,
+) -> Result<(), Error> {
+    drive(comm, function, schedule, Workspace::none(&mut |_, _| ()))
+}
+
+/// As [`run`], by a loop that the compiler makes for this schedule alone: that of the barrier is in every image,
+/// and is not to bring along what only other collectives' steps need.
+pub(super) fn run_alone<S: Schedule>(
+    comm: Communicator<'_>,
+    function: &'static str,
+    schedule: &mut S,
+) -> Result<(), Error> {
+    drive(comm, function, schedule, Workspace::none(&mut |_, _| ()))
+}
+
+/// As [`run`], with two segments, which are combined by `combine`.
+pub(super) fn run_in_segments(
+    comm: Communicator<'_>,
+    function: &'static str,
+    schedule: &mut dyn Schedule,
+    combine: &mut Combine<'_>,
+) -> Result<(), Error> {
+    let segments = &mut [Segment::ZERO; 2];
+    drive(comm, function, schedule, Workspace { segments, combine })
+}
+
+fn drive<S: Schedule + ?Sized>(
+    comm: Communicator<'_>,
+    function: &'static str,
+    schedule: &mut S,
+    mut workspace: Workspace<'_, '_>,
+) -> Result<(), Error> {
+    let comm = comm.for_collectives();
+    while let Some(step) = schedule.next() {
+        workspace.perform(comm, function, step)?;
+    }
+    Ok(())
+}
+
+/// What steps compute in and with. Segments are there for schedules that have any.
+struct Workspace<'s, 'c> {
+    segments: &'s mut [Segment],
+    combine: &'s mut Combine<'c>,
+}
+
+impl<'s, 'c> Workspace<'s, 'c> {
+    fn none(combine: &'s mut Combine<'c>) -> Self {
+        let segments = &mut [];
+        Workspace { segments, combine }
+    }
+
+    /// Blocks until the step is done, with all of its requests.
+    // Into each loop: see `run_alone`.
+    #[inline(always)]
+    fn perform(
+        &mut self,
+        comm: Communicator<'_>,
+        function: &'static str,
+        step: Step,
+    ) -> Result<(), Error> {
+        match step {
+            Step::Send { dest, tag, data } => {
+                comm.send_span(function, self.span(data), dest, tag, Mode::Standard)
+            }
+            Step::Receive { source, tag, data } => {
+                let span = self.span(data);
+                let received = comm.recv_span(function, span, Some(source), Some(tag));
+                exactly(span.len(), received)
+            }
+            Step::Exchange {
+                tag,
+                given: (given, dest),
+                taken: (taken, source),
+            } => {
+                let (given, taken) = (self.span(given), self.span(taken));
+                let received = comm.sendrecv_span(
+                    function,
+                    (given, dest, tag),
+                    (taken, Some(source), Some(tag)),
+                );
+                exactly(taken.len(), received)
+            }
+            Step::Combine { left, bytes } => {
+                let (first, second) = self.segments.split_at_mut(1);
+                let (left, right) = match left {
+                    Half::First => (&first[0], &mut second[0]),
+                    Half::Second => (&second[0], &mut first[0]),
+                };
+                (self.combine)(&left.0[..bytes], &mut right.0[..bytes]);
+                Ok(())
+            }
+            Step::Load { from, to } => {
+                read(comm, from, self.beginning(to, from.len()));
+                Ok(())
+            }
+            Step::Store { from, to } => {
+                write(comm, to, self.beginning(from, to.len()));
+                Ok(())
+            }
+            Step::Copy { from, to } => copy(comm, from, to),
+        }
+    }
+
+    fn beginning(&mut self, half: Half, bytes: usize) -> &mut [u8] {
+        &mut self.segments[half as usize].0[..bytes]
+    }
+
+    /// The buffer's bytes, for requests of the step that is performed.
+    fn span(&mut self, buffer: Buffer) -> Span {
+        match buffer {
+            Buffer::User(span) => span,
+            // SAFETY: `perform` finishes all of a step's requests before it returns. Until then nothing else
+            // uses the segment: `self` borrows it, and an exchange's two buffers are different segments.
+            Buffer::Segment(half, bytes) => unsafe { writing(self.beginning(half, bytes)) },
+        }
+    }
+}
+
+/// What a receive of this library's own says when it did not get as many bytes as this process's count makes:
+/// its tag and its message mean nothing to the program.
+fn exactly(expected: usize, received: Result<Status, Error>) -> Result<(), Error> {
+    let (rank, given) = match received {
+        Ok(Status { bytes, .. }) if bytes == expected => return Ok(()),
+        Ok(Status { source, bytes, .. }) => (source, Some(bytes)),
+        Err(Error::Truncated { source, .. }) => (source, None),
+        Err(error) => return Err(error),
+    };
+    Err(Error::CountsDiffer {
+        rank,
+        expected,
+        given,
+    })
+}

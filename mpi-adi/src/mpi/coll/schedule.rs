@@ -1,0 +1,116 @@
+//! A collective as data: what one process does, step by step.
+//!
+//! A schedule knows ranks, lengths and spans, and no device. It gives one [`Step`] at a time, and goes on when
+//! that one is done. What it knows between two steps is its own value of a fixed size, on no stack and without
+//! memory from the heap: a blocking call runs it at one go ([`super::run`]), a nonblocking one can keep
+//! it in its request and go on whenever messages do (MPI-3.1 section 5.12). The same steps in the same order
+//! serve both, so that the messages match whichever way a process waits.
+//!
+//! Reductions compute in two segments. They too belong to whoever runs the schedule; steps name them by
+//! [`Half`].
+#![forbid(unsafe_code)]
+
+use crate::device::envelope::Tag;
+use crate::device::memory::Span;
+use crate::mpi::comm::{CommRank, Communicator};
+
+/// The tags of the collectives' messages; they travel in a context of their own.
+pub(super) const BARRIER: Tag = 1;
+pub(super) const BCAST: Tag = 2;
+pub(super) const REDUCE: Tag = 3;
+pub(super) const GATHER: Tag = 4;
+pub(super) const SCATTER: Tag = 5;
+pub(super) const ALLGATHER: Tag = 6;
+pub(super) const ALLTOALL: Tag = 7;
+pub(super) const SCAN: Tag = 8;
+
+/// One process's part in a collective.
+pub(super) trait Schedule {
+    /// The next step, to be asked for when the one before is done. `None`: this process has done its part, and
+    /// says so however often it is asked.
+    fn next(&mut self) -> Option<Step>;
+}
+
+/// What is done, and done with, before the next step begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// Sends the buffer's bytes.
+    Send {
+        dest: CommRank,
+        tag: Tag,
+        data: Buffer,
+    },
+    /// Receives as many bytes as the buffer has, no more and no fewer.
+    Receive {
+        source: CommRank,
+        tag: Tag,
+        data: Buffer,
+    },
+    /// Both at once: neither waits for the other.
+    Exchange {
+        tag: Tag,
+        given: (Buffer, CommRank),
+        taken: (Buffer, CommRank),
+    },
+    /// The other segment becomes `left` op itself, element by element, in this many bytes.
+    Combine { left: Half, bytes: usize },
+    /// Copies a span, which is no longer than a segment, to the beginning of a segment.
+    Load { from: Span, to: Half },
+    /// Copies the beginning of a segment to a span, which is no longer.
+    Store { from: Half, to: Span },
+    /// Copies a span to another one, which must be as long.
+    Copy { from: Span, to: Span },
+}
+
+/// Where a message's bytes are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Buffer {
+    /// In the program's memory.
+    User(Span),
+    /// This many bytes from the beginning of a segment.
+    Segment(Half, usize),
+}
+
+/// One of the two segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Half {
+    First,
+    Second,
+}
+
+impl Half {
+    pub(super) fn other(self) -> Half {
+        match self {
+            Half::First => Half::Second,
+            Half::Second => Half::First,
+        }
+    }
+}
+
+/// A process among those of a communicator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ranks {
+    /// Its rank.
+    pub(super) own: u32,
+    /// Number of processes.
+    pub(super) size: u32,
+}
+
+impl Ranks {
+    pub(super) fn of(comm: Communicator<'_>) -> Ranks {
+        Ranks {
+            own: comm.rank(),
+            size: comm.size(),
+        }
+    }
+
+    /// The rank `distance` places on, around the ring of all; `distance` is at most the size.
+    pub(super) fn after(self, distance: u32) -> CommRank {
+        CommRank((self.own + distance) % self.size)
+    }
+
+    /// The rank `distance` places back.
+    pub(super) fn before(self, distance: u32) -> CommRank {
+        CommRank((self.own + self.size - distance) % self.size)
+    }
+}

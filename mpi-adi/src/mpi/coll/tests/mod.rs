@@ -1,0 +1,5 @@
+//! Schedules by themselves: their steps, and what all ranks' steps together come to.
+
+mod interpreter;
+mod results;
+mod steps;
