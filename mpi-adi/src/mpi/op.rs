@@ -74,74 +74,54 @@ impl Op {
             return Err(Undefined);
         }
         match basic.kind() {
-            Kind::Number(Number::Signed(1)) => {
-                integers(self, i8::from_ne_bytes, i8::to_ne_bytes, left, right)
-            }
-            Kind::Number(Number::Signed(2)) => {
-                integers(self, i16::from_ne_bytes, i16::to_ne_bytes, left, right)
-            }
-            Kind::Number(Number::Signed(4)) => {
-                integers(self, i32::from_ne_bytes, i32::to_ne_bytes, left, right)
-            }
-            Kind::Number(Number::Signed(_)) => {
-                integers(self, i64::from_ne_bytes, i64::to_ne_bytes, left, right)
-            }
-            Kind::Number(Number::Unsigned(1)) | Kind::Bits => {
-                integers(self, u8::from_ne_bytes, u8::to_ne_bytes, left, right);
-            }
-            Kind::Number(Number::Unsigned(2)) => {
-                integers(self, u16::from_ne_bytes, u16::to_ne_bytes, left, right)
-            }
-            Kind::Number(Number::Unsigned(4)) => {
-                integers(self, u32::from_ne_bytes, u32::to_ne_bytes, left, right)
-            }
-            Kind::Number(Number::Unsigned(_)) => {
-                integers(self, u64::from_ne_bytes, u64::to_ne_bytes, left, right)
-            }
-            Kind::Number(Number::Float) => {
-                reals(self, f32::from_ne_bytes, f32::to_ne_bytes, left, right)
-            }
-            Kind::Number(Number::Double) => {
-                reals(self, f64::from_ne_bytes, f64::to_ne_bytes, left, right)
-            }
-            Kind::Number(Number::LongDouble) => match LONG_DOUBLE {
-                LongDouble::Double => {
-                    reals(self, f64::from_ne_bytes, f64::to_ne_bytes, left, right)
-                }
-                LongDouble::Quad => {
-                    reals(self, Wide::<Quad>::from_bytes, Wide::to_bytes, left, right)
-                }
-                LongDouble::Extended => {
-                    reals(
-                        self,
-                        Wide::<X87DoubleExtended>::from_bytes,
-                        Wide::to_bytes,
-                        left,
-                        right,
-                    );
-                }
-            },
+            Kind::Number(number) => numbers(self, number, left, right),
+            Kind::Bits => numbers(self, Number::Unsigned(1), left, right),
             Kind::Logical => truths(self, left, right),
-            Kind::Complex(Number::Float) => {
-                complexes(self, f32::from_ne_bytes, f32::to_ne_bytes, left, right)
-            }
-            Kind::Complex(Number::LongDouble) if LONG_DOUBLE == LongDouble::Quad => {
-                complexes(self, Wide::<Quad>::from_bytes, Wide::to_bytes, left, right);
-            }
-            Kind::Complex(Number::LongDouble) if LONG_DOUBLE == LongDouble::Extended => {
-                complexes(
-                    self,
-                    Wide::<X87DoubleExtended>::from_bytes,
-                    Wide::to_bytes,
-                    left,
-                    right,
-                );
-            }
-            Kind::Complex(_) => complexes(self, f64::from_ne_bytes, f64::to_ne_bytes, left, right),
+            Kind::Complex(number) => complex_numbers(self, number, left, right),
             Kind::Located(number) => located(self, basic, number, left, right),
             Kind::Opaque => {}
         }
         Ok(())
+    }
+}
+
+fn numbers(op: Op, number: Number, left: &[u8], right: &mut [u8]) {
+    macro_rules! with {
+        ($combine:ident, $t:ty) => {
+            $combine(op, <$t>::from_ne_bytes, <$t>::to_ne_bytes, left, right)
+        };
+    }
+    match number {
+        Number::Signed(1) => with!(integers, i8),
+        Number::Signed(2) => with!(integers, i16),
+        Number::Signed(4) => with!(integers, i32),
+        Number::Signed(_) => with!(integers, i64),
+        Number::Unsigned(1) => with!(integers, u8),
+        Number::Unsigned(2) => with!(integers, u16),
+        Number::Unsigned(4) => with!(integers, u32),
+        Number::Unsigned(_) => with!(integers, u64),
+        Number::Float => with!(reals, f32),
+        Number::Double => with!(reals, f64),
+        Number::LongDouble => match LONG_DOUBLE {
+            LongDouble::Double => with!(reals, f64),
+            LongDouble::Quad => with!(reals, Wide<Quad>),
+            LongDouble::Extended => with!(reals, Wide<X87DoubleExtended>),
+        },
+    }
+}
+
+/// Of numbers of the given kind, which are real and imaginary part.
+fn complex_numbers(op: Op, part: Number, left: &[u8], right: &mut [u8]) {
+    macro_rules! with {
+        ($t:ty) => {
+            complexes(op, <$t>::from_ne_bytes, <$t>::to_ne_bytes, left, right)
+        };
+    }
+    match (part, LONG_DOUBLE) {
+        (Number::Float, _) => with!(f32),
+        (Number::LongDouble, LongDouble::Quad) => with!(Wide<Quad>),
+        (Number::LongDouble, LongDouble::Extended) => with!(Wide<X87DoubleExtended>),
+        _ => with!(f64),
     }
 }
 
@@ -310,8 +290,8 @@ fn compare(number: Number, a: &[u8], b: &[u8]) -> Option<core::cmp::Ordering> {
         Number::Double => by(f64::from_ne_bytes, a, b),
         Number::LongDouble => match LONG_DOUBLE {
             LongDouble::Double => by(f64::from_ne_bytes, a, b),
-            LongDouble::Quad => by(Wide::<Quad>::from_bytes, a, b),
-            LongDouble::Extended => by(Wide::<X87DoubleExtended>::from_bytes, a, b),
+            LongDouble::Quad => by(Wide::<Quad>::from_ne_bytes, a, b),
+            LongDouble::Extended => by(Wide::<X87DoubleExtended>::from_ne_bytes, a, b),
         },
         Number::Signed(_) | Number::Unsigned(_) => None,
     }
@@ -322,7 +302,7 @@ fn compare(number: Number, a: &[u8], b: &[u8]) -> Option<core::cmp::Ordering> {
 struct Wide<F>(F);
 
 impl<F: rustc_apfloat::Float> Wide<F> {
-    fn from_bytes(bytes: [u8; 16]) -> Self {
+    fn from_ne_bytes(bytes: [u8; 16]) -> Self {
         let bits = u128::from_ne_bytes(bytes);
         Wide(F::from_bits(if F::BITS < 128 {
             bits & ((1 << F::BITS) - 1)
@@ -331,7 +311,7 @@ impl<F: rustc_apfloat::Float> Wide<F> {
         }))
     }
 
-    fn to_bytes(self) -> [u8; 16] {
+    fn to_ne_bytes(self) -> [u8; 16] {
         self.0.to_bits().to_ne_bytes()
     }
 }
@@ -440,12 +420,12 @@ mod tests {
         let wide = |value: &str| Wide(value.parse::<Quad>().expect("a number"));
         let third = wide("1.5") * wide("4.25") + wide("-0.375");
         assert!(third == wide("6.0") && third < wide("6.0000000000000000001"));
-        assert!(Wide::<Quad>::from_bytes(third.to_bytes()) == third);
+        assert!(Wide::<Quad>::from_ne_bytes(third.to_ne_bytes()) == third);
         let x87 = Wide("0.1".parse::<X87DoubleExtended>().expect("a number"));
-        let mut padded = x87.to_bytes();
+        let mut padded = x87.to_ne_bytes();
         padded[15] = 0xee;
         assert!(
-            Wide::<X87DoubleExtended>::from_bytes(padded) == x87,
+            Wide::<X87DoubleExtended>::from_ne_bytes(padded) == x87,
             "padding does not count"
         );
     }
