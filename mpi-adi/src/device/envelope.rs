@@ -56,3 +56,41 @@ impl Pattern {
             && (self.tag.is_none() || self.tag == narrower.tag)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_covers_what_matches_nothing_else() {
+        let values = [None, Some(1), Some(2)];
+        let patterns = || {
+            values.into_iter().flat_map(move |source| {
+                values.into_iter().flat_map(move |tag| {
+                    [0, 1].map(|context| Pattern {
+                        source,
+                        tag: tag.map(|tag| tag as Tag),
+                        context,
+                    })
+                })
+            })
+        };
+        let envelopes = || {
+            (1..=3).flat_map(|source| {
+                (1..=3).flat_map(move |tag| {
+                    [0, 1].map(|context| Envelope {
+                        source,
+                        tag,
+                        context,
+                    })
+                })
+            })
+        };
+        for wide in patterns() {
+            for narrow in patterns() {
+                let all = envelopes().all(|e| !narrow.matches(&e) || wide.matches(&e));
+                assert_eq!(wide.covers(&narrow), all, "{wide:?} {narrow:?}");
+            }
+        }
+    }
+}

@@ -424,4 +424,132 @@ mod tests {
         assert_eq!(restarts(&mut peers), [65_535]);
         assert!(peers.steps() <= 2 * 65_536 / u64::from(WORD) + 64);
     }
+
+    #[test]
+    fn a_done_is_owed_once_and_paid_once_whatever_else_is_known_of_the_peer() {
+        for size in [1, 2, 16, 33] {
+            let mut peers = table(size);
+            let owed: Vec<Rank> = (0..size as Rank).filter(|peer| peer % 3 == 0).collect();
+            for peer in 0..size as Rank {
+                if peer % 2 == 0 {
+                    peers.refused(peer);
+                }
+                peers.take_age(peer, peer as Age + 1);
+            }
+            assert_eq!((peers.owed(), peers.take_due_done()), (0, None));
+            for _ in 0..2 {
+                owed.iter().for_each(|&peer| peers.queue_done(peer));
+                assert_eq!(peers.owed() as usize, owed.len());
+            }
+            peers.restart(0, Sound);
+            assert_eq!(peers.owed() as usize, owed.len() + 1, "a restarts, too");
+            assert!(peers.owes_restarts());
+            let paid: Vec<_> = core::iter::from_fn(|| peers.take_due_done()).collect();
+            let due: Vec<_> = owed.iter().map(|&peer| (peer, peer as Age + 1)).collect();
+            assert_eq!(paid, due);
+            assert_eq!((peers.owed(), peers.take_due_restart()), (1, Some((0, 1))));
+            assert_eq!(peers.owed(), 0);
+            for peer in 1..size as Rank {
+                let expected = match peer % 2 {
+                    0 => Standing::Refused,
+                    _ => Standing::Clear,
+                };
+                assert_eq!(peers.standing(peer), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_peer_that_is_owed_a_done_changes_its_standing_and_keeps_the_debt() {
+        let mut peers = table(2);
+        peers.queue_done(1);
+        peers.refused(1);
+        peers.restart(1, Sound);
+        assert_eq!(
+            (peers.take_due_restart(), peers.standing(1)),
+            (Some((1, 1)), Standing::RestartSent)
+        );
+        assert_eq!(
+            (peers.take_due_done(), peers.take_due_done()),
+            (Some((1, 0)), None)
+        );
+        assert_eq!(peers.standing(1), Standing::RestartSent);
+        assert_eq!(peers.standing(0), Standing::Clear);
+    }
+
+    /// Whatever happens, the counts are those of the standings.
+    #[test]
+    fn peers_are_counted_by_standing() {
+        let mut random = oorandom::Rand32::new(5);
+        for size in [1, 7, 40] {
+            let mut peers = table(size);
+            for _ in 0..5_000 {
+                let peer = random.rand_range(0..size as u32);
+                let flag = random.rand_range(0..2) == 0;
+                match random.rand_range(0..9) {
+                    0 => peers.refused(peer),
+                    1 => peers.restart(peer, Sound),
+                    2 => peers.accepted(peer, flag, !flag),
+                    3 => {
+                        let was = peers.standing(peer);
+                        let is_named = peers.posted(Some(peer), Sound);
+                        assert_eq!(is_named, was != Standing::Clear);
+                    }
+                    4 => {
+                        let was_calm = peers.are_all_clear();
+                        assert_eq!(peers.posted(None, Sound), !was_calm);
+                        assert!(
+                            peers.wildcards_queued() == 0 || peers.under_way() >= WILDCARD_RESTARTS
+                        );
+                    }
+                    5 => peers.restart_next(random.rand_range(0..4), Sound),
+                    6 => {
+                        let was_owed = peers.owes_restarts();
+                        assert_eq!(peers.take_due_restart().is_some(), was_owed);
+                    }
+                    7 => peers.queue_done(peer),
+                    _ => peers.accepted(peer, false, flag),
+                }
+                let count = |is: fn(Standing) -> bool| {
+                    let all = 0..size as Rank;
+                    all.filter(|&peer| is(peers.standing(peer))).count() as u32
+                };
+                use Standing::*;
+                assert_eq!(
+                    peers.are_all_clear(),
+                    count(|s| s == Clear) as usize == size
+                );
+                assert_eq!(peers.wildcards_queued(), count(|s| s == WildcardQueued));
+                assert_eq!(peers.waiting(), count(Standing::awaits_restart));
+                assert_eq!(peers.owes_restarts(), count(|s| s == RestartQueued) > 0);
+                let under_way =
+                    count(|s| matches!(s, RestartQueued | RestartSent | RestartSentStale));
+                assert_eq!(peers.under_way(), under_way);
+                assert_eq!(peers.owed(), count(|s| s == RestartQueued) + peers.done);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_accepted_says_how_its_source_stands() {
+        for (before, more, follows, after) in [
+            (Standing::Clear, true, true, Standing::Offering),
+            (Standing::Clear, true, false, Standing::RefusedEarlier),
+            (Standing::Clear, false, true, Standing::Clear),
+            (Standing::RestartSent, false, false, Standing::Clear),
+            (Standing::Refused, false, false, Standing::Refused),
+            (
+                Standing::WildcardQueued,
+                true,
+                true,
+                Standing::WildcardQueued,
+            ),
+        ] {
+            let mut peers = table(3);
+            peers.set(1, before);
+            peers.accepted(1, more, follows);
+            assert_eq!(peers.standing(1), after, "{before:?} {more} {follows}");
+            assert_eq!(peers.standing(0), Standing::Clear);
+        }
+    }
 }

@@ -137,3 +137,39 @@ impl UserMemory for RawMemory {
         unsafe { core::ptr::copy(bytes.as_ptr(), to, bytes.len()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_memory_copies_out_of_and_into_the_programs_buffers_and_lends_nothing() {
+        let mut buffer = [1, 2, 3, 4, 5, 6];
+        // SAFETY: the buffer lives, and is used only through the span, until the end of the test's copies.
+        let span = unsafe { Span::new(buffer.as_mut_ptr(), buffer.len()) };
+        let part = span.part(2, 3);
+        assert_eq!((part.len(), part.is_empty()), (3, false));
+        assert!(span.part(6, 0).is_empty() && Span::EMPTY.is_empty());
+        let mut out = [0; 2];
+        RawMemory.read(part, 1, &mut out);
+        assert_eq!(out, [4, 5]);
+        RawMemory.write(part, 2, &[9]);
+        RawMemory.read(span, 4, &mut out);
+        assert_eq!(out, [9, 6]);
+        assert_eq!(RawMemory.spare_blocks(), 0);
+        assert!(RawMemory.lend(1).is_none());
+        assert_eq!(buffer, [1, 2, 3, 4, 9, 6]);
+    }
+
+    #[test]
+    fn what_is_not_within_a_span_is_not_copied() {
+        for (offset, len) in [(0, 5), (5, 0), (4, 1), (usize::MAX, 2)] {
+            let span = Span::model(7, 4);
+            assert!(std::panic::catch_unwind(|| span.part(offset, len)).is_err());
+            let read = || RawMemory.read(span, offset, &mut vec![0; len]);
+            assert!(std::panic::catch_unwind(read).is_err());
+        }
+        let of_a_model = || RawMemory.read(Span::model(7, 4), 0, &mut [0]);
+        assert!(std::panic::catch_unwind(of_a_model).is_err());
+    }
+}

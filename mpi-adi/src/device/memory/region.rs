@@ -777,4 +777,162 @@ mod tests {
             "it has said something else"
         );
     }
+
+    /// Below a quarter of the reserve, and not at it.
+    #[test]
+    fn the_region_is_low_when_little_is_free_and_nothing_is_to_be_borrowed() {
+        for blocks in [16, 19] {
+            let mut region = region(blocks);
+            assert_eq!(region.bytes(), blocks * BLOCK_BYTES);
+            for free in (0..blocks).rev() {
+                region
+                    .record_only(&mut RawMemory, envelope(0), 0, 0)
+                    .unwrap();
+                assert_eq!(region.is_low(&RawMemory), free < blocks / 4, "{free}");
+                assert!(!region.is_low(&Lender { spare: 1 }));
+            }
+            assert_eq!(region.peak_records() as usize, blocks);
+        }
+    }
+
+    /// Says that it has so many blocks, and lends them in pieces of so many at most.
+    struct InPieces {
+        spare: u32,
+        piece: u32,
+        asked: Vec<u32>,
+    }
+
+    impl UserMemory for InPieces {
+        fn read(&self, _: Span, _: usize, _: &mut [u8]) {}
+        fn write(&mut self, _: Span, _: usize, _: &[u8]) {}
+        fn spare_blocks(&self) -> u32 {
+            self.spare
+        }
+        fn lend(&mut self, count: u32) -> Option<Blocks> {
+            self.asked.push(count);
+            if count > self.piece {
+                return None;
+            }
+            self.spare -= count;
+            Some(blocks(count as usize))
+        }
+        fn take_back(&mut self, loan: Blocks) {
+            self.spare += loan.len() as u32;
+        }
+    }
+
+    #[test]
+    fn a_loan_is_asked_for_by_halves_down_to_what_is_needed() {
+        let lender = |spare, piece| InPieces {
+            spare,
+            piece,
+            asked: Vec::new(),
+        };
+        for (piece, needed, asked, got) in [
+            (1000, 3, vec![128], 128),
+            (40, 3, vec![128, 64, 32], 32),
+            (3, 3, vec![128, 64, 32, 16, 8, 4, 3], 3),
+            (2, 3, vec![128, 64, 32, 16, 8, 4, 3], 0),
+            (300, 200, vec![200], 200),
+        ] {
+            let (mut region, mut memory) = (region(1), lender(1000, piece));
+            let bytes = (needed - 1) * BLOCK_BYTES as u32;
+            let record = region.record_with_buffer(&mut memory, envelope(0), bytes);
+            assert_eq!(memory.asked, asked);
+            assert_eq!(record.is_some(), got > 0);
+            let lent = region.lent_bytes();
+            assert_eq!((lent, region.peak_lent_bytes()), (got * BLOCK_BYTES, lent));
+            // What could not be had in one piece may still be had in smaller ones.
+            let free = 1 + got as u32 - if got > 0 { needed } else { 0 };
+            assert_eq!(region.free_blocks(&memory), free + memory.spare);
+            if let Some(record) = record {
+                region.release(&mut memory, record);
+                assert_eq!((region.lent_bytes(), memory.spare), (0, 1000));
+                assert_eq!(region.free_blocks(&memory), 1001);
+            }
+        }
+    }
+
+    /// A loan takes one of few places, so it is worth it only if it is a part of what is lent already.
+    #[test]
+    fn a_loan_that_is_too_small_beside_the_others_is_not_taken() {
+        let mut memory = Lender { spare: 128 };
+        let mut region = region(0);
+        let take = |region: &mut Region, memory: &mut Lender| {
+            region.record_only(memory, envelope(0), 0, 0).is_some()
+        };
+        for _ in 0..128 {
+            assert!(take(&mut region, &mut memory));
+        }
+        for (spare, is_enough) in [(0, false), (31, false), (32, true), (33, true)] {
+            let mut region = region.clone();
+            let mut memory = Lender { spare };
+            let free = if is_enough { spare } else { 0 };
+            assert_eq!(region.free_blocks(&memory), free);
+            assert_eq!(take(&mut region, &mut memory), is_enough, "{spare} blocks");
+        }
+    }
+
+    #[test]
+    fn there_are_so_many_loans_at_most() {
+        let mut memory = InPieces {
+            spare: u32::MAX,
+            piece: 1,
+            asked: Vec::new(),
+        };
+        let mut region = region(0);
+        for _ in 0..MAX_LOANS {
+            assert!(region.free_blocks(&memory) > 0);
+            let record = region.record_only(&mut memory, envelope(0), 0, 0);
+            assert!(record.is_some());
+        }
+        assert_eq!(region.free_blocks(&memory), 0);
+        assert_eq!(region.record_only(&mut memory, envelope(0), 0, 0), None);
+        assert!(region.is_low(&memory) || region.bytes() == 0);
+    }
+
+    #[test]
+    fn a_run_longer_than_a_loan_may_be_is_not_borrowed() {
+        let mut memory = InPieces {
+            spare: u32::MAX,
+            piece: u32::MAX,
+            asked: Vec::new(),
+        };
+        let mut region = region(1);
+        let bytes = MAX_LOAN_BLOCKS * BLOCK_BYTES as u32;
+        assert_eq!(
+            region.record_with_buffer(&mut memory, envelope(0), bytes),
+            None
+        );
+        assert_eq!(memory.asked, []);
+        let record =
+            region.record_with_buffer(&mut memory, envelope(0), bytes - BLOCK_BYTES as u32);
+        assert!(record.is_some());
+        assert_eq!(memory.asked, [MAX_LOAN_BLOCKS]);
+    }
+
+    #[test]
+    fn a_context_is_kept_whole() {
+        let mut region = region(1);
+        let envelope = Envelope {
+            source: 0x0102_0304,
+            tag: 0x0506_0708,
+            context: 0x090A,
+        };
+        let at = region.record_only(&mut RawMemory, envelope, 0, 0).unwrap();
+        assert_eq!(region.record(at).unwrap().envelope, envelope);
+    }
+
+    #[test]
+    fn a_name_behind_the_last_block_names_nothing() {
+        let region = region(2);
+        let last = RecordId(u32::MAX).block();
+        for block in [2, 3, MAX_BLOCKS as u32]
+            .map(BlockIndex::new)
+            .into_iter()
+            .chain([last])
+        {
+            assert_eq!(region.find(RecordId::new(block, Generation::FIRST)), None);
+        }
+    }
 }

@@ -2,15 +2,20 @@
 //! ([`rig`]).
 
 mod answers;
+mod asked;
+mod barrier;
 mod cancels;
 mod contexts;
+mod counts;
 mod eager;
 mod heap;
 mod hostile;
 mod inline;
 mod names;
+mod order;
 mod probes;
 mod refused;
 mod restarts;
 mod rig;
+mod several;
 mod unexpected;

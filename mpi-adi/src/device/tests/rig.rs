@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use msg_layer::header::Header;
 use msg_layer::port::BODY_BYTES;
 use msg_layer::{Class, Port};
-use net_torus::{Coord, Shape};
+use net_torus::{Coord, Direction, Shape};
 
 use crate::device::adi::Adi;
 use crate::device::config::{Config, Memory};
@@ -14,7 +15,7 @@ use crate::device::memory::{Span, UserMemory};
 use crate::device::request::Outcome;
 use crate::device::request::{Mode, RequestId};
 use crate::device::send::SendTo;
-use crate::device::wire::{self, Fields};
+use crate::device::wire::{self, Fields, Restart, Rts};
 
 /// What a script sees go by.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,6 +46,8 @@ pub(super) struct Wires {
     pub(super) priority_full: bool,
     /// Normal packets that may wait to be moved.
     pub(super) normal_limit: Option<usize>,
+    /// Packets along a line so far; each has left a copy for every node of it.
+    pub(super) lines: usize,
 }
 
 impl Wires {
@@ -57,6 +60,31 @@ impl Wires {
 }
 
 impl Port for Wires {
+    const LINES: bool = true;
+
+    fn inject_line(
+        &mut self,
+        direction: Direction,
+        hops: u16,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        if !self.can_inject(Class::Priority) {
+            return false;
+        }
+        let mut body = vec![0; len];
+        fill(&mut body);
+        let (header, _) = Header::parse(&body).expect("a packet");
+        let shape = self.shape.expect("a machine");
+        let mut node = header.source;
+        for _ in 0..hops {
+            node = shape.neighbour(node, direction).expect("so many nodes");
+            self.out.push((Class::Priority, node, body.clone()));
+        }
+        self.lines += 1;
+        true
+    }
+
     fn can_inject(&self, class: Class) -> bool {
         match class {
             Class::Normal => self.normal_limit.is_none_or(|limit| self.out.len() < limit),
@@ -137,14 +165,19 @@ pub(super) fn pattern(tag: i32) -> Pattern {
 impl Rig {
     /// `nodes` devices; the last has `blocks` blocks of MPI memory, the others plenty.
     pub(super) fn new(nodes: u16, blocks: usize) -> Rig {
-        let shape = Shape::new([nodes, 1, 1], [true; 3]).unwrap();
+        Rig::of(Shape::new([nodes, 1, 1], [true; 3]).unwrap(), blocks)
+    }
+
+    /// As [`Rig::new`], on a machine of this shape.
+    pub(super) fn of(shape: Shape, blocks: usize) -> Rig {
+        let nodes = shape.nodes();
         let adi = |rank| {
-            let bytes = if rank + 1 == u32::from(nodes) {
+            let bytes = if rank + 1 == nodes {
                 blocks * BLOCK_BYTES
             } else {
                 1 << 16
             };
-            let memory = Memory::allocate(bytes, nodes.into()).unwrap();
+            let memory = Memory::allocate(bytes, nodes as usize).unwrap();
             let config = Config {
                 shape,
                 rank,
@@ -159,7 +192,7 @@ impl Rig {
             ..Wires::default()
         };
         Rig {
-            adis: (0..nodes.into()).map(adi).collect(),
+            adis: (0..nodes).map(adi).collect(),
             wires: (0..nodes).map(|_| wires()).collect(),
             buffers: Buffers::default(),
         }
@@ -184,32 +217,50 @@ impl Rig {
 
     /// Node `from` sends `len` bytes, each the tag, to the last node, and steps.
     pub(super) fn send(&mut self, from: usize, tag: i32, len: usize, mode: Mode) -> RequestId {
-        let span = self.span(vec![tag as u8; len]);
         let dest = self.adis.len() as u32 - 1;
-        let id = self.adis[from]
-            .isend(
-                SendTo {
-                    dest,
-                    tag,
-                    context: 0,
-                    mode,
-                },
-                span,
-            )
-            .unwrap();
+        let to = SendTo {
+            dest,
+            tag,
+            context: 0,
+            mode,
+        };
+        self.send_to(from, to, len)
+    }
+
+    /// As [`Rig::send`], to any node.
+    pub(super) fn send_to(&mut self, from: usize, to: SendTo, len: usize) -> RequestId {
+        let span = self.span(vec![to.tag as u8; len]);
+        let id = self.adis[from].isend(to, span).unwrap();
         self.step(from);
         id
     }
 
     /// The last node posts a receive for `len` bytes and steps; the request and its buffer's key.
     pub(super) fn post(&mut self, pattern: Pattern, len: usize) -> (RequestId, usize) {
+        self.post_at(self.adis.len() - 1, pattern, len)
+    }
+
+    /// As [`Rig::post`], at any node.
+    pub(super) fn post_at(
+        &mut self,
+        node: usize,
+        pattern: Pattern,
+        len: usize,
+    ) -> (RequestId, usize) {
         let span = self.span(vec![0; len]);
-        let last = self.adis.len() - 1;
-        let id = self.adis[last]
-            .irecv(&mut self.buffers, pattern, span)
-            .unwrap();
-        self.step(last);
-        (id, span.address())
+        let id = self.adis[node].irecv(&mut self.buffers, pattern, span);
+        self.step(node);
+        (id.unwrap(), span.address())
+    }
+
+    /// What is posted at the last node until [`Rig::speak`] goes into one restart.
+    pub(super) fn silence(&mut self) {
+        self.wires.last_mut().expect("a node").priority_full = true;
+    }
+
+    pub(super) fn speak(&mut self) {
+        self.wires.last_mut().expect("a node").priority_full = false;
+        self.step(self.adis.len() - 1);
     }
 
     pub(super) fn step(&mut self, node: usize) {
@@ -228,6 +279,40 @@ impl Rig {
             .into_iter()
             .map(|(class, dest, body)| (shape.rank(dest).unwrap() as usize, class, body));
         (packets.collect(), seen)
+    }
+
+    /// The offers that `node` has injected and that are still to be moved.
+    pub(super) fn offers(&self, node: usize) -> Vec<Rts> {
+        let packets = self.wires[node].out.iter();
+        packets
+            .filter_map(|(class, _, body)| offer(*class, body))
+            .collect()
+    }
+
+    /// The restarts that `node` has injected and that are still to be moved.
+    pub(super) fn restarts(&self, node: usize) -> Vec<Restart> {
+        let bytes = self.answers(node, wire::RESTART);
+        bytes
+            .map(|bytes| Restart::parse(bytes).expect("a restart"))
+            .collect()
+    }
+
+    /// The answers of one kind that `node` has injected and that are still to be moved.
+    pub(super) fn replies(&self, node: usize, handler: u8) -> Vec<Fields> {
+        let bytes = self.answers(node, handler);
+        bytes
+            .map(|bytes| Fields::parse(bytes).expect("an answer"))
+            .collect()
+    }
+
+    fn answers(&self, node: usize, handler: u8) -> impl Iterator<Item = &[u8]> {
+        self.wires[node]
+            .out
+            .iter()
+            .filter_map(move |(class, _, body)| {
+                let (header, bytes) = Header::parse(body).expect("a packet");
+                (*class == Class::Priority && header.handler == handler).then_some(bytes)
+            })
     }
 
     /// Moves every packet that `from` has injected to its destination, lets the destination step, and
@@ -297,20 +382,30 @@ impl Rig {
     }
 }
 
+/// The offer in `body`, if it is one.
+fn offer(class: Class, body: &[u8]) -> Option<Rts> {
+    let (header, bytes) = Header::parse(body).expect("a packet");
+    let merged = match header.argument {
+        0 => 0,
+        _ => wire::MERGED_BYTES,
+    };
+    let is_offer = (class, header.handler) == (Class::Normal, wire::RTS);
+    is_offer.then(|| {
+        Rts::parse(&bytes[..bytes.len() - merged])
+            .expect("an RTS")
+            .0
+    })
+}
+
 pub(super) fn look(class: Class, body: &[u8]) -> Seen {
-    let (header, bytes) = msg_layer::header::Header::parse(body).unwrap();
+    let (header, bytes) = Header::parse(body).unwrap();
+    if let Some(rts) = offer(class, body) {
+        return Seen::Rts {
+            tag: rts.tag,
+            age: rts.age,
+        };
+    }
     match (class, header.handler) {
-        (Class::Normal, wire::RTS) => {
-            let merged = match header.argument {
-                0 => 0,
-                _ => wire::MERGED_BYTES,
-            };
-            let (rts, _) = wire::Rts::parse(&bytes[..bytes.len() - merged]).unwrap();
-            Rts {
-                tag: rts.tag,
-                age: rts.age,
-            }
-        }
         (Class::Normal, wire::DONE) => Done,
         (Class::Normal, wire::CANCEL) => Cancel,
         (Class::Priority, wire::CANCELLED) => Cancelled,
@@ -327,8 +422,8 @@ pub(super) fn look(class: Class, body: &[u8]) -> Seen {
         },
         (Class::Priority, wire::NCTSD) => Nctsd,
         (Class::Priority, wire::NCTS) => Ncts,
-        (Class::Priority, wire::RESTART) => Restart {
-            age: wire::Restart::parse(bytes).unwrap().age,
+        (Class::Priority, wire::RESTART) => Seen::Restart {
+            age: Restart::parse(bytes).unwrap().age,
         },
         other => panic!("{other:?}"),
     }
