@@ -34,10 +34,10 @@ pub(super) fn on_rts<R: Rules, E: Matching, M: UserMemory + ?Sized>(
         adi.take_merged(source, request, arrival.argument)?;
     }
     adi.stats.rts_received += 1;
-    Ok(match adi.take_at_once(on.memory, source, &rts, data) {
-        Some(answer) => answer,
-        None => adi.take_rts(on.memory, source, &rts, data),
-    })
+    if let Some(answer) = adi.take_at_once(on.memory, source, &rts, data) {
+        return Ok(answer);
+    }
+    Ok(adi.take_rts(on.memory, source, &rts, data))
 }
 
 pub(super) fn on_data<R: Rules, E: Matching, M: UserMemory + ?Sized>(

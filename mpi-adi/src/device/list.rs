@@ -86,6 +86,7 @@ impl<I: Copy> List<I> {
     }
 
     /// Takes `at` out, which is in this list.
+    #[inline]
     pub fn remove(&mut self, links: &mut impl Links<I>, at: I) {
         let (prev, next) = links.neighbours(at);
         match prev {

@@ -1,0 +1,294 @@
+//! Offers that come: they are matched, recorded or refused, and answered.
+#![forbid(unsafe_code)]
+
+use crate::device::adi::Adi;
+use crate::device::config::SHARED_ANSWER;
+use crate::device::envelope::{Envelope, Rank};
+use crate::device::matching::Matching;
+use crate::device::memory::UserMemory;
+use crate::device::memory::region::Holding;
+use crate::device::names::{BlockIndex, Slot};
+use crate::device::peers::Standing;
+use crate::device::protocol::{Recorded, Rules, Verdict, on_rts as decide};
+use crate::device::recv::Probed;
+use crate::device::recv::deferred::DeferredAck;
+use crate::device::recv::eager::Eager;
+use crate::device::request::Matched;
+use crate::device::wire::{self, Fields, Rts};
+use msg_layer::Answer;
+
+impl<R: Rules, E: Matching> Adi<R, E> {
+    /// Takes an offer whose data has come along into the posted receive that it matches, where nothing of
+    /// any source stands refused: the first row of [`decide`]'s table, with nothing else to look at. `None`:
+    /// this is not such an offer. Otherwise as [`Adi::take_rts`].
+    #[inline]
+    pub(in crate::device) fn take_at_once<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Option<Option<Answer>> {
+        let plain = self.peers.are_all_clear() && rts.inline && !rts.more;
+        if !plain || self.peers.ages(source).from != rts.age {
+            return None;
+        }
+        let envelope = rts.envelope(source);
+        let slot = self.matching.arrive(&self.requests, &envelope)?;
+        self.unpost(slot);
+        self.probes.taken(&envelope);
+        self.stats.cts_sent += 1;
+        let fields = self.accept(memory, slot, &envelope, rts, data);
+        Some(self.answer(memory, source, rts, wire::CTS, fields))
+    }
+
+    /// Decides upon an offer. `None`: the answer is deferred.
+    pub(in crate::device) fn take_rts<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Option<Answer> {
+        let envelope = rts.envelope(source);
+        let standing = self.peers.standing(source);
+        let ages_equal = self.peers.ages(source).from == rts.age;
+        let posted = if ages_equal {
+            self.matching.arrive(&self.requests, &envelope)
+        } else {
+            None
+        };
+        // Receives have been posted since the restart that this offer answers: an earlier message may
+        // match those. What the restart has asked for can be taken by a receive that is older than it.
+        let rules = self.rules();
+        let posted_since = matches!(
+            standing,
+            Standing::RestartSentStale | Standing::WildcardQueued
+        );
+        let early = rules.guards_posts()
+            && posted_since
+            && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
+        let refused_before = matches!(standing, Standing::Refused | Standing::WildcardQueued);
+        let recordable = rts.in_order && !refused_before || !rules.records_in_order();
+        let verdict = decide(ages_equal && !early, posted, || match recordable {
+            true => self.make_room(memory, &envelope, rts),
+            false => Recorded::Nothing,
+        });
+        let fields = Fields {
+            request: rts.request,
+            stale: !ages_equal || early,
+            ..Fields::default()
+        };
+        let (handler, fields) = match verdict {
+            Verdict::Receive(slot) => {
+                self.unpost(slot);
+                self.probes.taken(&envelope);
+                self.stats.cts_sent += 1;
+                (wire::CTS, self.accept(memory, slot, &envelope, rts, data))
+            }
+            Verdict::Buffer(at) => {
+                self.probes.taken(&envelope);
+                self.stats.cts_sent += 1;
+                (wire::CTS, self.buffer(source, at, rts, data))
+            }
+            Verdict::Record(at) => {
+                self.probes.taken(&envelope);
+                self.matching.record(&mut self.region, at);
+                self.stats.nctsd_sent += 1;
+                (wire::NCTSD, fields)
+            }
+            Verdict::Refuse { failed } => {
+                // After a receive was posted in the meantime, an earlier message may be asked for first.
+                if failed && !posted_since {
+                    self.probes.refused(Probed {
+                        envelope,
+                        length: rts.length,
+                    });
+                }
+                self.stats.ncts_sent += 1;
+                (wire::NCTS, fields)
+            }
+        };
+        if ages_equal {
+            self.note_verdict(source, &verdict, rts);
+            self.go_on(memory, source, standing);
+        }
+        self.answer(memory, source, rts, handler, fields)
+    }
+
+    /// How `source` stands after this verdict upon an offer under the current age.
+    pub(in crate::device) fn note_verdict(
+        &mut self,
+        source: Rank,
+        verdict: &Verdict<Slot, BlockIndex>,
+        rts: &Rts,
+    ) {
+        match verdict {
+            Verdict::Refuse { failed: true } => self.peers.refused(source),
+            Verdict::Refuse { failed: false } => self.peers.accepted(source, true, rts.follows),
+            _ => self.peers.accepted(source, rts.more, rts.follows),
+        }
+    }
+
+    /// An RTS has matched the posted receive in `slot`.
+    #[inline]
+    pub(in crate::device) fn accept<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        slot: Slot,
+        envelope: &Envelope,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Fields {
+        let matched = Matched {
+            envelope: *envelope,
+            length: rts.length,
+        };
+        if rts.inline {
+            let span = self.requests.receive(slot).span;
+            memory.write(span, 0, &data[..matched.wanted(span) as usize]);
+            self.received(slot, matched);
+            Fields {
+                request: rts.request,
+                complete: true,
+                ..Fields::default()
+            }
+        } else {
+            let fields = self.clear_to_send(slot, matched, rts.request);
+            self.stream(envelope.source, rts, fields)
+        }
+    }
+
+    /// The CTS `fields` for a long message: if its data is coming already and there is room for one more such
+    /// message, it is taken as it comes.
+    pub(in crate::device) fn stream(&mut self, source: Rank, rts: &Rts, fields: Fields) -> Fields {
+        let eager = Eager {
+            source,
+            request: rts.request,
+            target: fields.target,
+        };
+        let stream = rts.eager && fields.wanted > 0 && self.coming.push(eager).is_ok();
+        Fields { stream, ..fields }
+    }
+
+    /// A record with a buffer has been made at `at` for an RTS.
+    pub(in crate::device) fn buffer(
+        &mut self,
+        source: Rank,
+        at: BlockIndex,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Fields {
+        self.matching.record(&mut self.region, at);
+        if rts.inline {
+            self.region.write_buffer(at, 0, data);
+            let received = rts.length;
+            self.region.set_holding(at, Holding::Buffer { received });
+            Fields {
+                request: rts.request,
+                complete: true,
+                ..Fields::default()
+            }
+        } else {
+            let fields = Fields {
+                request: rts.request,
+                target: self.region.id(at).0,
+                wanted: rts.length,
+                ..Fields::default()
+            };
+            self.stream(source, rts, fields)
+        }
+    }
+
+    /// Makes the best record that there is room for.
+    pub(in crate::device) fn make_room<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: &Envelope,
+        rts: &Rts,
+    ) -> Recorded<BlockIndex> {
+        let region = &mut self.region;
+        if !rts.synchronous
+            && let Some(at) = region.record_with_buffer(memory, *envelope, rts.length)
+        {
+            return Recorded::WithBuffer(at);
+        }
+        match region.record_only(memory, *envelope, rts.length, rts.request) {
+            Some(at) => Recorded::Alone(at),
+            None => Recorded::Nothing,
+        }
+    }
+
+    /// Takes the answer to `source` that is deferred, if there is one, to send it with something else.
+    #[inline]
+    pub(in crate::device) fn take_deferred(&mut self, source: Rank) -> Option<DeferredAck> {
+        let at = self
+            .deferred
+            .iter()
+            .position(|deferred| deferred.source == source)?;
+        Some(self.deferred.swap_remove(at))
+    }
+
+    /// Answers an offer; `None`: later, since its sender does not wait for it.
+    #[inline]
+    pub(in crate::device) fn answer<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        rts: &Rts,
+        handler: u8,
+        fields: Fields,
+    ) -> Option<Answer> {
+        let scarce = self.region.is_low(memory);
+        let before = self
+            .take_deferred(source)
+            .map_or(0, |deferred| deferred.count);
+        let deferred = DeferredAck {
+            source,
+            request: rts.request,
+            count: before + 1,
+        };
+        // A source in whose queue nothing stands refused, so that no restart waits for the answer either.
+        let may_wait = rts.patient
+            && fields.complete
+            && !scarce
+            && deferred.count < SHARED_ANSWER
+            && self.peers.standing(source) == Standing::Clear;
+        if may_wait && self.deferred.push(deferred).is_ok() {
+            return None;
+        }
+        self.stats.cts_merged += u64::from(before);
+        let fields = Fields {
+            scarce,
+            before,
+            ..fields
+        };
+        Some(fields.emit(handler))
+    }
+
+    /// A sender takes a message back. If it has a record here and no receive has matched it, or if it was
+    /// refused, it is forgotten; otherwise its CTS is on the way, and the sender takes that for the answer.
+    pub(in crate::device) fn take_cancel<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        request: u32,
+        refused: bool,
+    ) -> Option<Answer> {
+        if refused {
+            self.probes.withdrawn(source);
+        } else {
+            let at = self.matching.find_record(&self.region, |record| {
+                record.envelope.source == source
+                    && record.holding == Holding::Nothing { sender: request }
+            })?;
+            self.matching.unrecord(&mut self.region, at);
+            self.release(memory, at);
+        }
+        let fields = Fields {
+            request,
+            ..Fields::default()
+        };
+        Some(fields.emit(wire::CANCELLED))
+    }
+}

@@ -1,0 +1,262 @@
+//! The program receives, probes, and takes receives back.
+#![forbid(unsafe_code)]
+
+use crate::device::adi::Adi;
+use crate::device::config::NoMemory;
+use crate::device::envelope::{Pattern, Rank};
+use crate::device::matching::Matching;
+use crate::device::memory::region::{BLOCK_BYTES, Holding};
+use crate::device::memory::{Span, UserMemory};
+use crate::device::names::{BlockIndex, RequestId, Slot};
+use crate::device::protocol::Rules;
+use crate::device::recv::Probed;
+use crate::device::recv::probe::Arming;
+use crate::device::request::{
+    CHAIN, Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request,
+};
+use crate::device::wire::Fields;
+use msg_layer::Landing;
+
+impl<R: Rules, E: Matching> Adi<R, E> {
+    /// Starts receiving into `span`. Fails only when the program's heap has no room for the request.
+    pub fn irecv<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        pattern: Pattern,
+        span: Span,
+    ) -> Result<RequestId, NoMemory> {
+        self.start_recv(memory, pattern, span, KEPT_SLOTS)
+    }
+
+    /// As [`Adi::irecv`], for a call that blocks until the request has finished: it takes what is kept for
+    /// such calls, and so goes on when the heap is used up.
+    pub fn recv_within_call<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        pattern: Pattern,
+        span: Span,
+    ) -> Result<RequestId, NoMemory> {
+        self.start_recv(memory, pattern, span, 0)
+    }
+
+    pub(in crate::device) fn start_recv<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        pattern: Pattern,
+        span: Span,
+        keep: u32,
+    ) -> Result<RequestId, NoMemory> {
+        let none = NoMemory::Requests {
+            live: self.requests.named(),
+        };
+        self.requests.grow(1 + keep).map_err(|_| none)?;
+        let posted = Posted {
+            pattern,
+            serial: self.posts,
+            to_name: false,
+        };
+        let state = ReceiveState::Posted(posted);
+        let receive = Request::Receive(Receive { span, state });
+        let id = self.requests.insert(receive).map_err(|_| none)?;
+        self.posts += 1;
+        match self.matching.take(&mut self.region, &pattern) {
+            Some(record) => self.match_record(memory, id, record),
+            None => {
+                self.probes.posted(&pattern);
+                self.post(id.slot(), &pattern);
+            }
+        }
+        Ok(id)
+    }
+
+    /// Posts a receive, and asks sources that wait for a message for it.
+    #[inline]
+    pub(in crate::device) fn post(&mut self, slot: Slot, pattern: &Pattern) {
+        self.matching.post(&mut self.requests, slot);
+        if self.peers.are_all_clear() {
+            return;
+        }
+        let rules = self.rules();
+        if self.peers.posted(pattern.source, rules) {
+            let list = if pattern.source.is_some() {
+                &mut self.exact_to_name
+            } else {
+                &mut self.wildcards
+            };
+            list.push(&mut self.requests.links::<CHAIN>(), slot);
+            self.requests.posted_mut(slot).to_name = true;
+        }
+    }
+
+    /// Takes a receive out of the posted receive queue, and of what restarts have still to name.
+    #[inline]
+    pub(in crate::device) fn unpost(&mut self, slot: Slot) {
+        self.matching.unpost(&mut self.requests, slot);
+        let posted = self.requests.posted_mut(slot);
+        if core::mem::take(&mut posted.to_name) {
+            let list = if posted.pattern.source.is_some() {
+                &mut self.exact_to_name
+            } else {
+                &mut self.wildcards
+            };
+            list.remove(&mut self.requests.links::<CHAIN>(), slot);
+        }
+    }
+
+    /// A receive takes over the unexpected message whose record begins at `at`.
+    pub(in crate::device) fn match_record<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        id: RequestId,
+        at: BlockIndex,
+    ) {
+        let record = self
+            .region
+            .record(at)
+            .expect("the unexpected queue holds records");
+        let slot = id.slot();
+        let matched = Matched {
+            envelope: record.envelope,
+            length: record.length,
+        };
+        let receive = self.requests.receive_mut(slot);
+        match record.holding {
+            Holding::Nothing { sender } => {
+                receive.state = ReceiveState::Matched(matched, Coming::CtsDue { sender });
+                self.cts_due.push(&mut self.requests, slot);
+                self.release(memory, at);
+            }
+            Holding::Buffer { received } if received == record.length => {
+                self.unload(memory, slot, matched, at);
+            }
+            Holding::Buffer { received } => {
+                receive.state = ReceiveState::Matched(matched, Coming::Bound);
+                let bound = Holding::Bound {
+                    received,
+                    receive: id,
+                };
+                self.region.set_holding(at, bound);
+            }
+            Holding::Bound { .. } => unreachable!("a bound record is in no queue"),
+        }
+    }
+
+    /// Copies a whole buffered message to the receive that matched it, and frees its record.
+    pub(in crate::device) fn unload<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        slot: Slot,
+        matched: Matched,
+        at: BlockIndex,
+    ) {
+        let span = self.requests.receive(slot).span;
+        let bytes = self.region.read_buffer(at, matched.wanted(span));
+        memory.write(span, 0, bytes);
+        self.received(slot, matched);
+        self.release(memory, at);
+    }
+
+    #[inline]
+    pub(in crate::device) fn received(&mut self, slot: Slot, matched: Matched) {
+        self.stats.messages_received += 1;
+        self.requests.finish_receive(slot, matched);
+    }
+
+    /// Frees a record: memory that refused sources have been waiting for.
+    pub(in crate::device) fn release<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        at: BlockIndex,
+    ) {
+        let before = self.region.used_bytes();
+        self.region.release(memory, at);
+        let rules = self.rules();
+        if rules.matched_releases() {
+            let freed = (before - self.region.used_bytes()) / BLOCK_BYTES;
+            self.peers.restart_next(freed as u32, rules);
+        }
+    }
+
+    /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
+    /// asks for is seen even if the MPI memory has no room for its record; repeated probes therefore find
+    /// every message that was sent (MPI-3.1 section 3.8.1; see [`probe`]), each pattern in turn when there are
+    /// more than can be armed. Fails only when the program's heap has had no room for a single armed probe.
+    pub fn iprobe(&mut self, pattern: Pattern) -> Result<Option<Probed>, NoMemory> {
+        if let Some(index) = self.matching.probe(&self.region, &pattern) {
+            let record = self
+                .region
+                .record(index)
+                .expect("the unexpected queue holds records");
+            return Ok(Some(Probed {
+                envelope: record.envelope,
+                length: record.length,
+            }));
+        }
+        if let Some(noted) = self.probes.noted(&pattern) {
+            return Ok(Some(noted));
+        }
+        let arming = self.probes.arm(pattern);
+        if arming.map_err(|_| NoMemory::ProbeRecord)? == Arming::New {
+            let rules = self.rules();
+            self.peers.posted(pattern.source, rules);
+        }
+        Ok(None)
+    }
+
+    /// Cancels a receive that has not matched, or a send that no receive has matched (MPI-3.1 section 3.8.4).
+    /// The request ends soon, whatever the other process does: its outcome tells whether it was cancelled or
+    /// has been completed after all. True when it is known already that it was cancelled.
+    pub fn cancel(&mut self, id: RequestId) -> bool {
+        match self.requests.get(id) {
+            Some(Request::Send(_)) => self.withdraw(id.slot()),
+            Some(Request::Receive(Receive {
+                state: ReceiveState::Posted(_),
+                ..
+            })) => {
+                self.unpost(id.slot());
+                self.requests.cancel_receive(id.slot());
+                true
+            }
+            Some(Request::Receive(_)) | None => false,
+        }
+    }
+
+    /// The next receive that owes its sender a CTS: whom, and what the CTS says.
+    pub(in crate::device) fn next_due_cts(&mut self) -> Option<(Rank, Fields)> {
+        let slot = self.cts_due.head()?;
+        self.cts_due.remove(&mut self.requests, slot);
+        let state = self.requests.receive(slot).state;
+        let ReceiveState::Matched(matched, Coming::CtsDue { sender }) = state else {
+            unreachable!("the list of CTSs that are due names a receive that owes none")
+        };
+        Some((
+            matched.envelope.source,
+            self.clear_to_send(slot, matched, sender),
+        ))
+    }
+
+    /// The receive in `slot` has matched and its data is still with the sender: what the CTS says.
+    pub(in crate::device) fn clear_to_send(
+        &mut self,
+        slot: Slot,
+        matched: Matched,
+        sender: u32,
+    ) -> Fields {
+        let target = self.requests.id(slot).0;
+        let receive = self.requests.receive_mut(slot);
+        let wanted = matched.wanted(receive.span);
+        if wanted == 0 {
+            self.received(slot, matched);
+        } else {
+            let landing = Coming::Landing(Landing::new(wanted));
+            receive.state = ReceiveState::Matched(matched, landing);
+        }
+        Fields {
+            request: sender,
+            target,
+            wanted,
+            complete: false,
+            ..Fields::default()
+        }
+    }
+}

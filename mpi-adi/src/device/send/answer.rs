@@ -1,0 +1,238 @@
+//! What comes of the receivers' answers.
+#![forbid(unsafe_code)]
+
+use crate::device::adi::Adi;
+use crate::device::envelope::Rank;
+use crate::device::matching::Matching;
+use crate::device::names::{RequestId, Slot};
+use crate::device::protocol::{Reply, Rules, Step, on_answer};
+use crate::device::request::{PendingSend, QUEUE, RequestPool, SendState, Withdrawal};
+use crate::device::send::bcopy::BcopyState;
+use crate::device::send::pending::Answered;
+use crate::device::wire::Fields;
+use msg_layer::{Arrival, Malformed, Transfer};
+
+impl<R: Rules, E: Matching> Adi<R, E> {
+    /// The pending or held send that an answer from `source` names; malformed when it names none.
+    pub(in crate::device) fn answered(
+        &self,
+        arrival: &Arrival<'_>,
+    ) -> Result<(Rank, Slot, Fields), Malformed> {
+        let fields = Fields::parse(arrival.bytes).ok_or(Malformed)?;
+        let source = self.shape.rank(arrival.source).ok_or(Malformed)?;
+        let slot = self.named_by(source, fields.request).ok_or(Malformed)?;
+        Ok((source, slot, fields))
+    }
+
+    /// The slot of the pending or held send that `dest` names so, one that was a bcopy included.
+    pub(in crate::device) fn named_by(&self, dest: Rank, name: u32) -> Option<Slot> {
+        let id = RequestId(name);
+        if let Some(bcopy) = self.bcopies.find(id, dest) {
+            let BcopyState::Queued { slot } = self.bcopies.at(bcopy).state else {
+                return None;
+            };
+            return Some(slot);
+        }
+        let send = self.requests.get_send(id)?;
+        let waits = matches!(send.state, SendState::Pending(_) | SendState::Held(_));
+        (waits && send.dest == dest).then_some(id.slot())
+    }
+
+    /// A bcopy to `dest` that has left and has no other answer has been taken, with the `before` ones
+    /// before it. False when it is none, or not so many have left.
+    pub(in crate::device) fn bcopy_taken(&mut self, dest: Rank, name: u32, before: u8) -> bool {
+        let bcopy = self.bcopies.find(RequestId(name), dest);
+        let taken = bcopy.is_some_and(|bcopy| self.bcopies.taken(bcopy, before));
+        if taken {
+            let count = u32::from(before) + 1;
+            self.release_reserved(count);
+            self.stats.cts_received += u64::from(count);
+        }
+        taken
+    }
+
+    pub(in crate::device) fn take_reply(
+        &mut self,
+        arrival: &Arrival<'_>,
+        reply: Reply,
+    ) -> Result<(), Malformed> {
+        if self.take_reply_to_bcopy(arrival, reply) {
+            return Ok(());
+        }
+        let (dest, slot, fields) = self.answered(arrival)?;
+        if reply == Reply::Cts {
+            self.stats.cts_received += 1;
+        }
+        self.take_those_before(dest, slot, fields.before)?;
+        match self.requests.send(slot).state {
+            SendState::Pending(pending) => {
+                let step = on_answer(pending.offer, reply).ok_or(Malformed)?;
+                self.leave_queue(dest, slot, step, &fields);
+                self.do_step(slot, pending, step, &fields);
+            }
+            SendState::Held(withdrawal) if reply == Reply::Cts => {
+                if let Withdrawal::Unasked | Withdrawal::Refused = withdrawal {
+                    // A receive has matched it before its receiver could be asked.
+                    self.cancels.remove(&mut self.requests, slot);
+                }
+                self.begin_transfer(slot, &fields);
+            }
+            _ => return Err(Malformed),
+        }
+        Ok(())
+    }
+
+    /// An answer to a message that is a bcopy: true when that is all. Otherwise those to its destination have
+    /// entered the pending send queue, where the answer finds it.
+    pub(in crate::device) fn take_reply_to_bcopy(
+        &mut self,
+        arrival: &Arrival<'_>,
+        reply: Reply,
+    ) -> bool {
+        if let Some(dest) = self.shape.rank(arrival.source)
+            && let Some(fields) = Fields::parse(arrival.bytes)
+            && let Some(bcopy) = self.bcopies.find(RequestId(fields.request), dest)
+            && !matches!(self.bcopies.at(bcopy).state, BcopyState::Queued { .. })
+        {
+            let taken = reply == Reply::Cts && fields.complete;
+            if taken && self.bcopy_taken(dest, fields.request, fields.before) {
+                return true;
+            }
+            self.enter_bcopies(dest);
+        }
+        false
+    }
+
+    /// The answer to the send in `slot` says that `count` offers directly before it have been taken.
+    pub(in crate::device) fn take_those_before(
+        &mut self,
+        dest: Rank,
+        slot: Slot,
+        count: u8,
+    ) -> Result<(), Malformed> {
+        if count == 0 {
+            return Ok(());
+        }
+        let is_offered = self.requests.send(slot).is_offered_to(dest);
+        let before = self.requests.prev_in::<QUEUE>(slot);
+        let before = before.filter(|_| is_offered).ok_or(Malformed)?;
+        match self.all_taken(dest, before, count.into()) {
+            true => Ok(()),
+            false => Err(Malformed),
+        }
+    }
+
+    /// The pending send in `slot` has its answer: it leaves the queue, or takes its place there.
+    pub(in crate::device) fn leave_queue(
+        &mut self,
+        dest: Rank,
+        slot: Slot,
+        step: Step,
+        fields: &Fields,
+    ) {
+        let answered = match step {
+            Step::Send | Step::Hold => Answered::Taken,
+            Step::Stay if fields.stale => Answered::Stale,
+            Step::Stay => Answered::Refused,
+        };
+        let rules = self.rules();
+        self.pending.answered(
+            &mut self.requests,
+            dest,
+            slot,
+            answered,
+            fields.scarce,
+            rules,
+        );
+    }
+
+    /// Does what the protocol says for a send that was pending, and whose data may be leaving already.
+    pub(in crate::device) fn do_step(
+        &mut self,
+        slot: Slot,
+        pending: PendingSend,
+        step: Step,
+        fields: &Fields,
+    ) {
+        let streams = self.stream.is_some_and(|stream| stream.slot == slot);
+        if step == Step::Send && fields.stream && pending.eager {
+            match streams {
+                true => self.requests.send_mut(slot).state = SendState::Streaming,
+                false => self.finish_send(slot, false),
+            }
+            return;
+        }
+        if streams {
+            // The receiver had no place for it.
+            self.stream = None;
+        }
+        match step {
+            // It is not taken back any more.
+            Step::Send => return self.begin_transfer(slot, fields),
+            Step::Hold => self.requests.send_mut(slot).state = SendState::Held(Withdrawal::None),
+            Step::Stay => {}
+        }
+        if pending.cancelled {
+            self.withdraw(slot);
+        }
+    }
+
+    /// The `total` offers to `dest` that end with that in the slot `last` have been taken, data and all. False
+    /// when there are no such offers.
+    pub(in crate::device) fn all_taken(&mut self, dest: Rank, last: Slot, total: u32) -> bool {
+        let rules = self.rules();
+        let Adi {
+            pending,
+            requests,
+            bcopies,
+            ..
+        } = self;
+        let finish = |requests: &mut RequestPool, slot| {
+            if let Some(bcopy) = requests.finish_send(slot, false) {
+                bcopies.free(bcopy);
+            }
+        };
+        let all = pending.all_taken(requests, dest, last, total, rules, finish);
+        if all {
+            self.stats.cts_received += u64::from(total);
+        }
+        all
+    }
+
+    /// An RTS of `dest` says that our message `request` and those offered directly before it, `count` in all,
+    /// have been taken. Malformed when there are no such messages.
+    pub(in crate::device) fn take_merged(
+        &mut self,
+        dest: Rank,
+        request: u32,
+        count: u16,
+    ) -> Result<(), Malformed> {
+        let before = u8::try_from(count.saturating_sub(1)).map_err(|_| Malformed)?;
+        if self.bcopy_taken(dest, request, before) {
+            return Ok(());
+        }
+        let slot = self.named_by(dest, request);
+        let slot = slot.filter(|&slot| self.requests.send(slot).is_offered_to(dest));
+        match self.all_taken(dest, slot.ok_or(Malformed)?, count.into()) {
+            true => Ok(()),
+            false => Err(Malformed),
+        }
+    }
+
+    pub(in crate::device) fn begin_transfer(&mut self, slot: Slot, fields: &Fields) {
+        let send = self.requests.send_mut(slot);
+        if fields.complete || fields.wanted == 0 {
+            self.finish_send(slot, false);
+        } else {
+            // A receiver cannot want more than there is; if one does, it gets what there is.
+            let end = fields.wanted.min(send.length);
+            send.state = SendState::Sending(Transfer {
+                target: fields.target,
+                offset: 0,
+                end,
+                in_order: false,
+            });
+            self.transfers.push(&mut self.requests, slot);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The program takes a send back (MPI-3.1 section 3.8.4).
+#![forbid(unsafe_code)]
+
+use crate::device::adi::Adi;
+use crate::device::matching::Matching;
+use crate::device::names::Slot;
+use crate::device::protocol::{Offer, Rules};
+use crate::device::request::{Send, SendState, Withdrawal};
+use crate::device::wire::{self};
+use msg_layer::{Arrival, Class, Malformed, Port};
+
+impl<R: Rules, E: Matching> Adi<R, E> {
+    /// The program cancels the send in `slot`: true when that ends it at once.
+    pub(in crate::device) fn withdraw(&mut self, slot: Slot) -> bool {
+        let &Send { dest, state, .. } = self.requests.send(slot);
+        if state == SendState::Bcopy {
+            self.enter_bcopies(dest);
+        }
+        match &mut self.requests.send_mut(slot).state {
+            SendState::Pending(pending) if pending.offer == Offer::Unanswered => {
+                pending.cancelled = true;
+            }
+            SendState::Pending(pending) => {
+                // A restart asks for what has been refused.
+                let is_known = pending.offer == Offer::Refused || pending.asked.is_some();
+                let rules = self.rules();
+                self.pending.withdraw(&mut self.requests, dest, slot, rules);
+                if !is_known {
+                    self.finish_send(slot, true);
+                    return true;
+                }
+                // A probe there may have seen it, and must not see it any more.
+                self.requests.send_mut(slot).state = SendState::Held(Withdrawal::Refused);
+                self.cancels.push(&mut self.requests, slot);
+            }
+            SendState::Held(withdrawal @ Withdrawal::None) => {
+                *withdrawal = Withdrawal::Unasked;
+                self.cancels.push(&mut self.requests, slot);
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Asks the receiver of one message that it knows of, and whose sender wants it back, to forget it.
+    pub(in crate::device) fn send_cancel<P: Port>(&mut self, port: &mut P) -> bool {
+        let Some(slot) = self.cancels.head() else {
+            return false;
+        };
+        self.cancels.remove(&mut self.requests, slot);
+        let send = self.requests.send_mut(slot);
+        let refused = send.state == SendState::Held(Withdrawal::Refused);
+        send.state = SendState::Held(Withdrawal::Asked);
+        let dest = send.dest;
+        let [a, b, c, d] = self.requests.id(slot).0.to_le_bytes();
+        let (bytes, header) = (wire::CANCEL_BYTES, self.header(wire::CANCEL));
+        self.send_now(port, Class::Normal, dest, header, bytes, |out| {
+            out.copy_from_slice(&[a, b, c, d, refused.into()])
+        });
+        true
+    }
+
+    pub(in crate::device) fn take_cancelled(
+        &mut self,
+        arrival: &Arrival<'_>,
+    ) -> Result<(), Malformed> {
+        let (_, slot, _) = self.answered(arrival)?;
+        if self.requests.send(slot).state != SendState::Held(Withdrawal::Asked) {
+            return Err(Malformed);
+        }
+        self.finish_send(slot, true);
+        Ok(())
+    }
+}

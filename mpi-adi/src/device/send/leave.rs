@@ -1,0 +1,381 @@
+//! What leaves, as far as the network has room: answers that are due, offers, data.
+#![forbid(unsafe_code)]
+
+use crate::device::adi::Adi;
+use crate::device::config::{STEP_PACKETS, TURN_PACKETS};
+use crate::device::envelope::Rank;
+use crate::device::matching::Matching;
+use crate::device::memory::UserMemory;
+use crate::device::names::Slot;
+use crate::device::protocol::Rules;
+use crate::device::request::{Asked, Data, Mode, Send, SendState};
+use crate::device::send::bcopy::BcopyState;
+use crate::device::send::pending::{Next, OfferFlags};
+use crate::device::send::stream::Stream;
+use crate::device::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts};
+use msg_layer::header::{Header, SHORT_BYTES};
+use msg_layer::{Class, Port, Transfer, tx};
+use net_torus::coord::Coord;
+
+impl<R: Rules, E: Matching> Adi<R, E> {
+    /// Priority packets that are owed: restarts, and CTSs for receives that matched a record without a
+    /// buffer. Returns how many were sent.
+    #[inline]
+    pub(in crate::device) fn send_due<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
+        match self.peers.owes_restarts() || !self.cts_due.is_empty() {
+            true => self.send_due_now(port, memory),
+            false => 0,
+        }
+    }
+
+    #[inline(never)]
+    pub(in crate::device) fn send_due_now<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
+        let mut sent = 0;
+        while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
+            if let Some((source, age)) = self.peers.take_due_restart() {
+                let restart = self.make_restart(memory, source, age);
+                let (class, bytes) = (Class::Priority, restart.bytes());
+                let header = self.header(wire::RESTART);
+                self.send_now(port, class, source, header, bytes, |out| restart.emit(out));
+                self.stats.restarts_sent += 1;
+            } else if let Some((dest, fields)) = self.next_due_cts() {
+                self.send_cts(port, dest, &fields);
+                self.stats.cts_sent += 1;
+            } else {
+                break;
+            }
+            sent += 1;
+        }
+        sent
+    }
+
+    /// Deferred acknowledgements: called when nothing comes that they could leave with. Returns how
+    /// many were sent.
+    pub(in crate::device) fn send_deferred<P: Port>(&mut self, port: &mut P) -> usize {
+        let mut sent = 0;
+        while !self.deferred.is_empty()
+            && port.can_inject(Class::Priority)
+            && let Some(deferred) = self.deferred.pop()
+        {
+            self.send_cts(port, deferred.source, &deferred.fields());
+            self.stats.cts_merged += u64::from(deferred.count) - 1;
+            sent += 1;
+        }
+        sent
+    }
+
+    pub(in crate::device) fn send_cts<P: Port>(&self, port: &mut P, dest: Rank, fields: &Fields) {
+        let cts = fields.emit(wire::CTS).bytes;
+        let header = self.header(wire::CTS);
+        self.send_now(port, Class::Priority, dest, header, cts.len(), |out| {
+            out.copy_from_slice(&cts)
+        });
+    }
+
+    #[inline]
+    pub(in crate::device) fn header(&self, handler: u8) -> Header {
+        Header {
+            handler,
+            source: self.here,
+            argument: 0,
+            place: None,
+        }
+    }
+
+    /// Sends a packet that there is room for: the caller has looked before it took what it sends off its list.
+    pub(in crate::device) fn send_now<P: Port>(
+        &self,
+        port: &mut P,
+        class: Class,
+        dest: Rank,
+        header: Header,
+        bytes: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
+        let dest = self.coord(dest);
+        let sent = tx::short(port, class, dest, header, bytes, fill);
+        assert!(sent, "room was there before it was chosen");
+    }
+
+    pub(in crate::device) fn coord(&self, rank: Rank) -> Coord {
+        self.shape.coord(rank).expect("a rank of this job")
+    }
+
+    /// Offers and data, by turns, while the injection FIFO has room. Returns the packets sent.
+    pub(in crate::device) fn send_pending<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
+        let mut sent = 0;
+        while sent < STEP_PACKETS {
+            let before = sent;
+            if self.stream.is_some() {
+                sent += self.push_stream(port, memory);
+            }
+            if self.stream.is_none() {
+                sent += usize::from(self.offer_next(port, memory));
+            }
+            sent += self.push_next_transfer(port, memory);
+            if sent == before {
+                break;
+            }
+        }
+        sent
+    }
+
+    pub(in crate::device) fn offer_next<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> bool {
+        if !port.can_inject(Class::Normal) {
+            return false;
+        }
+        if let Some((dest, age)) = self.peers.take_due_done() {
+            self.send_done(port, dest, Done { age, more: false });
+            return true;
+        }
+        if self.bcopies.next_unsent().is_some() {
+            self.send_bcopy(port, memory);
+            return true;
+        }
+        if self.send_cancel(port) {
+            return true;
+        }
+        let rules = self.rules();
+        match self.pending.next(&mut self.requests, rules) {
+            None => return false,
+            Some((dest, Next::Offer(slot, flags))) => {
+                self.offer(port, memory, dest, slot, flags);
+            }
+            Some((dest, Next::Done { more })) => {
+                let age = self.peers.ages(dest).to;
+                self.send_done(port, dest, Done { age, more });
+            }
+        }
+        true
+    }
+
+    /// Offers the pending send in `slot` to `dest`, with its data if that is to go along or to follow.
+    pub(in crate::device) fn offer<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+        dest: Rank,
+        slot: Slot,
+        flags: OfferFlags,
+    ) {
+        let id = self.requests.id(slot);
+        let eager_limit = self.eager_limit;
+        let send = self.requests.send_mut(slot);
+        let SendState::Pending(pending) = &mut send.state else {
+            unreachable!("what is offered is pending")
+        };
+        let length = send.length as usize;
+        let is_standard = send.mode == Mode::Standard;
+        // A posted receive that takes no other source's messages is sure to take what it has asked for; and
+        // two trips have been spent already.
+        let limit = match pending.asked {
+            Some(Asked { exact: true, .. }) => 2 * eager_limit,
+            _ if flags.eager && is_standard => eager_limit,
+            _ => 0,
+        };
+        let eager = length > INLINE_BYTES && length <= limit;
+        pending.eager = eager;
+        let data = send.data;
+        let rts = Rts {
+            context: send.context,
+            tag: send.tag,
+            length: send.length,
+            request: id.0,
+            age: self.peers.ages(dest).to,
+            synchronous: !is_standard,
+            inline: length <= INLINE_BYTES,
+            eager,
+            in_order: flags.in_order,
+            more: flags.more,
+            follows: flags.follows,
+            patient: matches!(data, Data::Bcopy(_)),
+            asked: flags.asked,
+        };
+        let bytes = if rts.inline { length } else { 0 };
+        self.send_rts(port, dest, &rts, bytes, |adi, out| {
+            adi.read(memory, data, 0, out)
+        });
+        if eager {
+            let transfer = Transfer {
+                target: id.0,
+                offset: 0,
+                end: length as u32,
+                in_order: true,
+            };
+            self.stream = Some(Stream { slot, transfer });
+            self.stats.eager_sent += 1;
+        }
+    }
+
+    /// The next bcopy leaves, and its request is complete.
+    #[inline]
+    pub(in crate::device) fn send_bcopy<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) {
+        let Some(id) = self.bcopies.next_unsent() else {
+            return;
+        };
+        let bcopy = *self.bcopies.at(id);
+        let BcopyState::Unsent { slot, .. } = bcopy.state else {
+            unreachable!("it is still to leave")
+        };
+        self.bcopies.leave(|span, out| memory.read(span, 0, out));
+        let rts = Rts {
+            context: bcopy.context,
+            tag: bcopy.tag,
+            length: bcopy.length.into(),
+            request: self.bcopies.name(id).0,
+            age: self.peers.ages(bcopy.dest).to,
+            synchronous: false,
+            inline: true,
+            eager: false,
+            // There is no queue: everything before it has been accepted, or is a bcopy, too.
+            in_order: true,
+            more: false,
+            follows: false,
+            patient: true,
+            asked: None,
+        };
+        let bytes = bcopy.length.into();
+        self.send_rts(port, bcopy.dest, &rts, bytes, |adi, out| {
+            out.copy_from_slice(adi.bcopies.bytes(id))
+        });
+        self.finish_send(slot, false);
+    }
+
+    /// Sends an RTS with so many bytes of data, which `read` writes; and with it an answer that is deferred.
+    pub(in crate::device) fn send_rts<P: Port>(
+        &mut self,
+        port: &mut P,
+        dest: Rank,
+        rts: &Rts,
+        data: usize,
+        read: impl FnOnce(&Self, &mut [u8]),
+    ) {
+        let mut bytes = rts.bytes() + data;
+        let deferred = match bytes + MERGED_BYTES <= SHORT_BYTES {
+            true => self.take_deferred(dest),
+            false => None,
+        };
+        let mut header = self.header(wire::RTS);
+        if let Some(deferred) = deferred {
+            header.argument = deferred.count.into();
+            bytes += MERGED_BYTES;
+            self.stats.cts_merged += u64::from(deferred.count);
+        }
+        self.stats.rts_sent += 1;
+        self.send_now(port, Class::Normal, dest, header, bytes, |out| {
+            let rest = rts.emit(out);
+            let Some(deferred) = deferred else {
+                return read(self, rest);
+            };
+            let (data, merged) = rest.split_at_mut(data);
+            read(self, data);
+            merged.copy_from_slice(&deferred.request.to_le_bytes());
+        });
+    }
+
+    /// Reads a message's data.
+    pub(in crate::device) fn read<M: UserMemory + ?Sized>(
+        &self,
+        memory: &M,
+        data: Data,
+        offset: usize,
+        out: &mut [u8],
+    ) {
+        match data {
+            Data::Bcopy(bcopy) => {
+                out.copy_from_slice(&self.bcopies.bytes(bcopy)[offset..][..out.len()]);
+            }
+            Data::User(span) => memory.read(span, offset, out),
+        }
+    }
+
+    /// Goes on with the message whose data follows its RTS. It goes out before anything else is offered, so
+    /// that a receiver never has more than one such message of a source to find a place for.
+    pub(in crate::device) fn push_stream<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
+        let Some(Stream { slot, mut transfer }) = self.stream else {
+            return 0;
+        };
+        let &Send {
+            dest, data, state, ..
+        } = self.requests.send(slot);
+        let sent = transfer.push(
+            port,
+            self.here,
+            self.coord(dest),
+            wire::EAGER,
+            TURN_PACKETS,
+            |offset, out| self.read(memory, data, offset as usize, out),
+        );
+        self.stream = (!transfer.is_out()).then_some(Stream { slot, transfer });
+        if transfer.is_out() && state == SendState::Streaming {
+            self.finish_send(slot, false);
+        }
+        sent
+    }
+
+    pub(in crate::device) fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
+        let header = self.header(wire::DONE);
+        self.send_now(port, Class::Normal, dest, header, Done::BYTES, |out| {
+            out.copy_from_slice(&done.emit());
+        });
+        self.stats.done_sent += 1;
+    }
+
+    pub(in crate::device) fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
+        let Some(slot) = self.transfers.head() else {
+            return 0;
+        };
+        let &Send {
+            dest, data, state, ..
+        } = self.requests.send(slot);
+        let SendState::Sending(mut transfer) = state else {
+            unreachable!("the list of transfers names a send whose data does not leave")
+        };
+        let sent = transfer.push(
+            port,
+            self.here,
+            self.coord(dest),
+            wire::DATA,
+            TURN_PACKETS,
+            |offset, out| self.read(memory, data, offset as usize, out),
+        );
+        if transfer.is_out() {
+            self.transfers.remove(&mut self.requests, slot);
+            self.finish_send(slot, false);
+        } else {
+            self.requests.send_mut(slot).state = SendState::Sending(transfer);
+            if sent > 0 {
+                self.transfers.rotate(&mut self.requests);
+            }
+        }
+        sent
+    }
+}

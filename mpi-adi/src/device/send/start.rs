@@ -1,0 +1,131 @@
+//! The program sends: a message is copied, or joins the pending send queue. Nothing leaves here.
+#![forbid(unsafe_code)]
+
+use crate::device::adi::Adi;
+use crate::device::config::NoMemory;
+use crate::device::envelope::Rank;
+use crate::device::matching::Matching;
+use crate::device::memory::Span;
+use crate::device::names::{BcopyId, RequestId, Slot};
+use crate::device::protocol::{Offer, Rules};
+use crate::device::request::{Data, Full, KEPT_SLOTS, Mode, PendingSend, Request, Send, SendState};
+use crate::device::send::SendTo;
+use crate::device::send::bcopy::{BCOPY_BYTES, BcopyState};
+
+impl<R: Rules, E: Matching> Adi<R, E> {
+    /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message
+    /// joins the destination's pending send queue and leaves in later steps. Fails only when the
+    /// program's heap has no room for the request.
+    ///
+    /// # Panics
+    /// When there is no process `to.dest`, the tag is negative or the message is 4 GiB or longer: the
+    /// bindings check their arguments.
+    pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, NoMemory> {
+        self.start_send(to, span, KEPT_SLOTS)
+    }
+
+    /// As [`Adi::isend`], for a call that blocks until the request has finished: it takes what is kept for
+    /// such calls, and so goes on when the heap is used up.
+    ///
+    /// # Panics
+    /// As [`Adi::isend`].
+    pub fn send_within_call(&mut self, to: SendTo, span: Span) -> Result<RequestId, NoMemory> {
+        self.start_send(to, span, 0)
+    }
+
+    #[inline]
+    pub(in crate::device) fn start_send(
+        &mut self,
+        to: SendTo,
+        span: Span,
+        keep: u32,
+    ) -> Result<RequestId, NoMemory> {
+        assert!(to.dest < self.size() && to.tag >= 0);
+        let length = u32::try_from(span.len()).expect("a message below 4 GiB");
+        let none = NoMemory::Requests {
+            live: self.requests.named(),
+        };
+        let send = to.send(span, length, SendState::Bcopy);
+        let rules = self.rules();
+        let can_be_bcopy = rules.bcopy() && to.mode == Mode::Standard && span.len() <= BCOPY_BYTES;
+        if can_be_bcopy
+            && !self.bcopies.is_full()
+            && !self.pending.has(to.dest)
+            && self.reserve_slots(keep).is_ok()
+        {
+            let send = Request::Send(send);
+            let id = self.requests.insert(send).map_err(|_| none)?;
+            self.bcopies
+                .start(to.dest, to.tag, to.context, id.slot(), span);
+            self.stats.messages_sent += 1;
+            return Ok(id);
+        }
+        self.enter_bcopies(to.dest);
+        let id = self
+            .pending
+            .push(&mut self.requests, to.dest, send, keep, rules)
+            .map_err(|_| none)?;
+        self.stats.messages_sent += 1;
+        Ok(id)
+    }
+
+    /// Finds a slot for a bcopy, and reserves what it needs should it not stay one: another slot, and
+    /// a place in the pending send queue of its destination.
+    #[inline]
+    pub(in crate::device) fn reserve_slots(&mut self, keep: u32) -> Result<(), Full> {
+        self.requests.grow(2 + keep)?;
+        self.pending.reserve(1 + keep as usize)?;
+        self.requests.reserve_slots(1);
+        self.pending.expect(1);
+        Ok(())
+    }
+
+    /// What was reserved for `count` bcopies is not needed any more, or is to be used.
+    pub(in crate::device) fn release_reserved(&mut self, count: u32) {
+        self.requests.put_back(count);
+        self.pending.expect_no_more(count as usize);
+    }
+
+    /// The bcopies to `dest` enter its pending send queue, as if they had been there from the start.
+    pub(in crate::device) fn enter_bcopies(&mut self, dest: Rank) {
+        if self.bcopies.is_empty() {
+            return;
+        }
+        let rules = self.rules();
+        for bcopy in self.bcopies.to(dest) {
+            let slot = match self.bcopies.at(bcopy).state {
+                BcopyState::Unsent { slot, .. } => {
+                    let unsent = PendingSend::new(Offer::Unsent);
+                    self.requests.send_mut(slot).state = SendState::Pending(unsent);
+                    self.bcopies.free(bcopy);
+                    slot
+                }
+                _ => {
+                    let slot = self.insert_offered(bcopy);
+                    self.bcopies.queued(bcopy, slot);
+                    slot
+                }
+            };
+            self.release_reserved(1);
+            self.pending
+                .enter_bcopy(&mut self.requests, dest, slot, rules);
+        }
+    }
+
+    /// The request of a bcopy that has left, which the program has been told is complete.
+    pub(in crate::device) fn insert_offered(&mut self, bcopy: BcopyId) -> Slot {
+        let from = self.bcopies.at(bcopy);
+        let send = Request::Send(Send {
+            dest: from.dest,
+            tag: from.tag,
+            context: from.context,
+            mode: Mode::Standard,
+            length: from.length.into(),
+            data: Data::Bcopy(bcopy),
+            state: SendState::Pending(PendingSend::new(Offer::Unanswered)),
+        });
+        let id = self.requests.insert(send).expect("reserved for it");
+        self.requests.forget(id);
+        id.slot()
+    }
+}
