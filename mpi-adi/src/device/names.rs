@@ -101,6 +101,17 @@ pub const REQUEST_GENERATION_BITS: u32 = 31 - INDEX_BITS;
 /// Bits of generation in the name of a record.
 pub const RECORD_GENERATION_BITS: u32 = 7;
 
+/// The bits of a name that are for its generation: the lowest so many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GenerationBits(u16);
+
+impl GenerationBits {
+    /// So many, at most 16.
+    pub(super) const fn new(bits: u32) -> Self {
+        GenerationBits(((1_u32 << bits) - 1) as u16)
+    }
+}
+
 /// How often a place has been used, as far as the names tell that are given to what stands there.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Generation(u16);
@@ -109,10 +120,10 @@ impl Generation {
     /// Before the first use.
     pub(super) const FIRST: Self = Generation(0);
 
-    /// That of the place's next use, in names with so many bits for it.
+    /// That of the place's next use, in names with these bits for it.
     #[inline]
-    pub(super) fn next(self, bits: u32) -> Self {
-        Generation(self.0.wrapping_add(1) & ((1 << bits) - 1))
+    pub(super) fn next(self, bits: GenerationBits) -> Self {
+        Generation(self.0.wrapping_add(1) & bits.0)
     }
 
     /// As a record's block keeps it.

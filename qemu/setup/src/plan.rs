@@ -1,7 +1,7 @@
 //! What is to be done about what is missing, and where.
 //!
 //! The system's package manager installs only where it may and where nothing is removed or put back to an
-//! older version. Everything else goes into a folder of our own (see [`folder`](crate::folder)).
+//! older version. Everything else goes into a folder of our own (see [`folder`]).
 
 use crate::apt::{self, Installer, Lists, Simulation};
 use crate::ask::{in_path, line};

@@ -20,7 +20,9 @@ use crate::device::envelope::{Envelope, Pattern};
 use crate::device::list::Links;
 use crate::device::memory::UserMemory;
 pub use crate::device::memory::blocks::{BLOCK_BYTES, Block, Blocks};
-use crate::device::names::{BlockIndex, Generation, RECORD_GENERATION_BITS, RequestId};
+use crate::device::names::{
+    BlockIndex, Generation, GenerationBits, RECORD_GENERATION_BITS, RequestId,
+};
 
 /// Greatest number of blocks of the reserve (256 MiB): half of what a record's name has room for, the other
 /// half is for loans.
@@ -141,7 +143,7 @@ pub struct Region {
     peak_records: u32,
     peak_blocks: u32,
     peak_lent: u32,
-    name_bits: u32,
+    name_bits: GenerationBits,
 }
 
 impl Region {
@@ -161,13 +163,13 @@ impl Region {
             peak_records: 0,
             peak_blocks: 0,
             peak_lent: 0,
-            name_bits: RECORD_GENERATION_BITS,
+            name_bits: GenerationBits::new(RECORD_GENERATION_BITS),
         }
     }
 
     /// Names records with fewer bits of generation, for a model checker.
     pub(crate) fn narrow_names(&mut self, bits: u32) {
-        self.name_bits = bits.min(RECORD_GENERATION_BITS);
+        self.name_bits = GenerationBits::new(bits.min(RECORD_GENERATION_BITS));
     }
 
     /// Size of the reserve in bytes.

@@ -11,7 +11,7 @@ use super::send::{Copies, Data, PendingSend, Send, SendState};
 use crate::device::envelope::{Context, Pattern};
 use crate::device::list::Links;
 use crate::device::names::{
-    BcopyId, Generation, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot,
+    BcopyId, Generation, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot,
 };
 
 /// Slots that the pool grows by at a time.
@@ -89,7 +89,7 @@ impl SlotEntry {
 
     /// The request is gone, and its name with it.
     #[inline]
-    fn free(&mut self, next: Option<Slot>, name_bits: u32) {
+    fn free(&mut self, next: Option<Slot>, name_bits: GenerationBits) {
         self.body = Body::Free { next };
         self.forgotten = false;
         self.generation = self.generation.next(name_bits);
@@ -117,7 +117,7 @@ pub struct RequestPool {
     forgotten: u32,
     peak: u32,
     limit: u32,
-    name_bits: u32,
+    name_bits: GenerationBits,
 }
 
 impl RequestPool {
@@ -133,13 +133,13 @@ impl RequestPool {
             forgotten: 0,
             peak: 0,
             limit,
-            name_bits: REQUEST_GENERATION_BITS,
+            name_bits: GenerationBits::new(REQUEST_GENERATION_BITS),
         }
     }
 
     /// Names requests with fewer bits of generation, for a model checker.
     pub(crate) fn narrow_names(&mut self, bits: u32) {
-        self.name_bits = bits.min(REQUEST_GENERATION_BITS);
+        self.name_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
     }
 
     /// Bytes of the program's heap that a slot takes.

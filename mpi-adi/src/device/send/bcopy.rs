@@ -26,7 +26,9 @@ use core::hash::{Hash, Hasher};
 
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::memory::Span;
-use crate::device::names::{BcopyId, Generation, REQUEST_GENERATION_BITS, RequestId, Serial, Slot};
+use crate::device::names::{
+    BcopyId, Generation, GenerationBits, REQUEST_GENERATION_BITS, RequestId, Serial, Slot,
+};
 
 /// Bcopies under way at the same time.
 pub const BCOPIES: usize = 32;
@@ -93,7 +95,7 @@ pub struct Bcopies {
     started: Serial,
     first_unsent: u8,
     last_unsent: u8,
-    name_bits: u32,
+    name_bits: GenerationBits,
 }
 
 const _: () = assert!(BCOPIES == u32::BITS as usize && BCOPY_BYTES <= u8::MAX as usize);
@@ -121,13 +123,13 @@ impl Bcopies {
             started: 0,
             first_unsent: NO_BCOPY,
             last_unsent: NO_BCOPY,
-            name_bits: REQUEST_GENERATION_BITS,
+            name_bits: GenerationBits::new(REQUEST_GENERATION_BITS),
         }
     }
 
     /// Names bcopies with fewer bits of generation, for a model checker.
     pub(crate) fn narrow_names(&mut self, bits: u32) {
-        self.name_bits = bits.min(REQUEST_GENERATION_BITS);
+        self.name_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
     }
 
     /// There is none under way.
