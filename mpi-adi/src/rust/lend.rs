@@ -1,5 +1,5 @@
 //! Lending the program's slices to nonblocking calls: scopes. Blocking calls borrow theirs in
-//! [`crate::mpi::lend`].
+//! `mpi/lend.rs`.
 //!
 //! A span is an address that the device copies from or to until its request has finished; the borrow
 //! checker does not see that. A [`Scope`] ends only after every request that was started in it has finished, as

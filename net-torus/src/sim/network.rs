@@ -198,7 +198,7 @@ pub struct Totals {
     pub hops: u64,
 }
 
-/// A machine of routers in virtual time. See the [module](self).
+/// A machine of routers in virtual time; the text above has the rules.
 pub struct Network<'m> {
     config: Config,
     routers: Vec<Router<'m>>,

@@ -179,7 +179,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
     /// asks for is seen even if the MPI memory has no room for its record; repeated probes therefore find
-    /// every message that was sent (MPI-3.1 section 3.8.1; see [`probe`]), each pattern in turn when there are
+    /// every message that was sent (MPI-3.1 section 3.8.1; see [`crate::device::recv::probe`]), each pattern in turn when there are
     /// more than can be armed. Fails only when the program's heap has had no room for a single armed probe.
     pub fn iprobe(&mut self, pattern: Pattern) -> Result<Option<Probed>, NoMemory> {
         if let Some(index) = self.matching.probe(&self.region, &pattern) {
