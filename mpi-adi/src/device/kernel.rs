@@ -64,3 +64,32 @@ pub enum AbortReason<'a> {
     /// An error under MPI_ERRORS_ARE_FATAL; the text names rank, function, class and what to do.
     MpiError(&'a str),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Silent;
+
+    impl Kernel for Silent {
+        fn poll(&mut self, _: &mut Adi) -> bool {
+            false
+        }
+        fn idle(&mut self) {}
+        fn memory(&mut self) -> &mut dyn UserMemory {
+            unreachable!("it has none")
+        }
+        fn now(&self) -> u64 {
+            0
+        }
+        fn note(&mut self, _: Option<CallNote>) {}
+        fn abort(&mut self, _: AbortReason<'_>, _: i32) -> ! {
+            unreachable!("there is no job")
+        }
+    }
+
+    #[test]
+    fn a_carrier_that_does_not_say_otherwise_ticks_and_knows_of_no_heap() {
+        assert_eq!((Silent.tick(), Silent.heap()), (1, None));
+    }
+}

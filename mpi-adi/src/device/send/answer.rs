@@ -211,9 +211,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if self.bcopy_taken(dest, request, before) {
             return Ok(());
         }
-        let slot = self.named_by(dest, request);
-        let slot = slot.filter(|&slot| self.requests.send(slot).is_offered_to(dest));
-        match self.all_taken(dest, slot.ok_or(Malformed)?, count.into()) {
+        let slot = self.named_by(dest, request).ok_or(Malformed)?;
+        match self.all_taken(dest, slot, count.into()) {
             true => Ok(()),
             false => Err(Malformed),
         }
@@ -221,7 +220,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     pub(in crate::device) fn begin_transfer(&mut self, slot: Slot, fields: &Fields) {
         let send = self.requests.send_mut(slot);
-        if fields.complete || fields.wanted == 0 {
+        if fields.wanted == 0 {
             self.finish_send(slot, false);
         } else {
             // A receiver cannot want more than there is; if one does, it gets what there is.

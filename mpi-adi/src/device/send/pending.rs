@@ -578,8 +578,8 @@ impl Pending {
         rules: impl Rules,
         mut taken: impl FnMut(&mut RequestPool, Slot),
     ) -> bool {
-        let Some(at) = self.find(dest).filter(|_| total > 0) else {
-            return total == 0;
+        let Some(at) = self.find(dest) else {
+            return false;
         };
         let (mut first, mut before) = (last, Some(last));
         for _ in 0..total {
@@ -884,5 +884,13 @@ impl Pending {
         };
         self.ready.rotate(&mut self.destinations);
         (rank, Next::Offer(slot, flags))
+    }
+}
+
+#[cfg(test)]
+impl Pending {
+    /// What room is kept for: messages that are in no chain, and those that are expected.
+    pub(in crate::device) fn kept(&self) -> (usize, usize) {
+        (self.unchained, self.expected)
     }
 }

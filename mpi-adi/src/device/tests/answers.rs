@@ -22,6 +22,9 @@ fn light_sends_that_come_together_share_an_answer() {
     for receive in receives {
         assert!(rig.outcome(1, receive).is_some());
     }
+    let answers = rig.replies(1, wire::CTS);
+    let before: Vec<_> = answers.iter().map(|answer| answer.before).collect();
+    assert_eq!(before, [crate::SHARED_ANSWER - 1, 2]);
     assert_eq!(
         rig.moved(1),
         [Cts { complete: true }, Cts { complete: true }]

@@ -126,6 +126,17 @@ fn a_barrier_waits_for_room_and_goes_on() {
 }
 
 #[test]
+fn a_step_of_the_barrier_is_something_done() {
+    let mut rig = machine([1, 1, 1], [true; 3]);
+    assert!(!rig.adis[0].has_barrier(), "the network is not known yet");
+    let step = |rig: &mut Rig| rig.adis[0].progress(&mut rig.wires[0], &mut rig.buffers);
+    assert!(!step(&mut rig));
+    rig.adis[0].enter_barrier();
+    assert!(step(&mut rig) && rig.adis[0].leave_barrier());
+    assert!(!step(&mut rig) && rig.adis[0].has_barrier());
+}
+
+#[test]
 fn a_packet_that_is_due_from_nobody_moves_nothing() {
     let shape = Shape::new([3, 2, 2], [true; 3]).expect("a shape");
     let coords = |rank: u32| shape.coord(rank).expect("a node").axes();

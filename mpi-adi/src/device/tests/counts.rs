@@ -48,10 +48,14 @@ fn everything_that_is_done_is_counted() {
     for tag in 3..=6 {
         post(&mut rig, tag);
     }
+    // Unexpected, with a buffer.
+    rig.send(0, 10, 4, Mode::Standard);
+    rig.settle();
+    post(&mut rig, 10);
     let sender = Stats {
-        messages_sent: 9,
-        rts_sent: 13,
-        cts_received: 9,
+        messages_sent: 10,
+        rts_sent: 14,
+        cts_received: 10,
         nctsd_received: 4,
         ncts_received: 4,
         restarts_received: 5,
@@ -60,11 +64,11 @@ fn everything_that_is_done_is_counted() {
         layer: rig.adis[0].stats.layer,
         ..Stats::default()
     };
-    assert_eq!(rig.adis[0].stats, sender);
+    assert_eq!(*rig.adis[0].stats(), sender);
     let receiver = Stats {
-        messages_received: 9,
-        rts_received: 13,
-        cts_sent: 9,
+        messages_received: 10,
+        rts_received: 14,
+        cts_sent: 10,
         cts_merged: 1,
         nctsd_sent: 4,
         ncts_sent: 4,
@@ -74,7 +78,7 @@ fn everything_that_is_done_is_counted() {
         layer: rig.adis[1].stats.layer,
         ..Stats::default()
     };
-    assert_eq!(rig.adis[1].stats, receiver);
+    assert_eq!(*rig.adis[1].stats(), receiver);
 }
 
 /// Messages that are looked at one after the other to find one.
@@ -156,6 +160,40 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     assert_eq!(adi.searched(), 4 + adi.matching().traversals);
     let adi = &rig.adis[39];
     assert_eq!(adi.searched(), 1 + 4 + adi.matching().traversals);
+
+    // A receive from any source is looked at for every restart.
+    let mut rig = Rig::new(2, 0);
+    for tag in 1..=3 {
+        rig.send(0, tag, 50, Mode::Standard);
+    }
+    rig.settle();
+    rig.silence();
+    for tag in [1, 3, 2] {
+        rig.post(
+            Pattern {
+                source: None,
+                ..pattern(tag)
+            },
+            50,
+        );
+    }
+    rig.speak();
+    assert_eq!(rig.adis[1].stats.named, 3);
+    rig.settle();
+    // The third one passes the first one on the way to its place.
+    assert_eq!(steps(&rig, 0).0, 1);
+
+    // Memory for one more: the head of the queue is looked at.
+    let mut rig = Rig::new(2, 1);
+    for tag in 1..=3 {
+        rig.send(0, tag, 300, Mode::Standard);
+    }
+    rig.settle();
+    for (tag, looked) in [(1, 1), (2, 2)] {
+        rig.post(pattern(tag), 300);
+        rig.settle();
+        assert_eq!(steps(&rig, 0).0, looked);
+    }
 }
 
 #[test]

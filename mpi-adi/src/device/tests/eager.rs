@@ -45,6 +45,12 @@ fn an_eager_message_takes_one_trip_to_a_posted_receive_and_into_a_buffer() {
             assert_eq!(rig.moved(1).len(), 1);
             assert!(rig.outcome(0, send).is_some());
             assert!(rig.wires[0].out.is_empty(), "nothing is sent again");
+            let dropped = match (posted, capacity) {
+                (true, 300) => 1,
+                (true, 0) => 3,
+                _ => 0,
+            };
+            assert_eq!(rig.adis[1].stats.eager_dropped, dropped, "beyond its end");
             rig.assert_clean();
         }
     }

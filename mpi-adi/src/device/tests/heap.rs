@@ -65,3 +65,117 @@ fn what_the_programs_heap_can_spare_is_borrowed_and_a_free_restarts_who_was_refu
     }
     assert_eq!(rig.buffers.1, 5, "the loan is back");
 }
+
+/// As many requests as there are slots, but for those that are kept; the greediest blocking call finds enough.
+#[test]
+fn what_is_kept_for_blocking_calls_is_left_by_all_others() {
+    const SLOTS: usize = 64;
+    let to = SendTo {
+        dest: 1,
+        tag: 1,
+        context: 0,
+        mode: Mode::Standard,
+    };
+    let mut rig = Rig::new(2, 64);
+    rig.limit_slots(SLOTS);
+    let mut posted = 0;
+    let recv = |rig: &mut Rig| rig.adis[0].irecv(&mut rig.buffers, pattern(1), Span::EMPTY);
+    while recv(&mut rig).is_ok() {
+        posted += 1;
+    }
+    assert_eq!(posted, SLOTS as u32 - KEPT_SLOTS);
+    for len in [4, 300] {
+        let span = rig.span(vec![1; len]);
+        assert!(rig.adis[0].isend(to, span).is_err());
+    }
+    let span = rig.span(vec![1; 300]);
+    let send = rig.adis[0].send_within_call(to, span).expect("kept for it");
+    let buffer = Span::EMPTY;
+    let receive = rig.adis[0].recv_within_call(&mut rig.buffers, pattern(2), buffer);
+    assert!(receive.is_ok());
+    rig.step(0);
+    let (taken, _) = rig.post(pattern(1), 300);
+    rig.settle();
+    assert!(rig.outcome(0, send).is_some() && rig.outcome(1, taken).is_some());
+}
+
+/// A light send sets aside what it needs should it be refused; with less it goes by the queue.
+#[test]
+fn a_light_send_has_a_slot_in_the_queue_whatever_is_used_up() {
+    const SLOTS: u32 = 64;
+    for free in 0..12 {
+        let mut rig = Rig::new(2, 0);
+        rig.limit_slots(SLOTS as usize);
+        for _ in 0..SLOTS - free {
+            let buffers = &mut rig.buffers;
+            let receive = rig.adis[0].recv_within_call(buffers, pattern(1), Span::EMPTY);
+            assert!(receive.is_ok());
+        }
+        let to = SendTo {
+            dest: 1,
+            tag: 1,
+            context: 0,
+            mode: Mode::Standard,
+        };
+        let span = rig.span(vec![1; 4]);
+        let Ok(send) = rig.adis[0].isend(to, span) else {
+            // Its own slot, and what is kept.
+            assert!(free < 1 + KEPT_SLOTS, "{free}");
+            continue;
+        };
+        assert!(free >= 1 + KEPT_SLOTS, "{free}");
+        rig.step(0);
+        assert_eq!(
+            rig.outcome(0, send).is_some(),
+            free >= 2 + KEPT_SLOTS,
+            "{free}"
+        );
+        // The rest is used up before it turns out that it is refused.
+        let buffers = &mut rig.buffers;
+        while rig.adis[0]
+            .recv_within_call(buffers, pattern(1), Span::EMPTY)
+            .is_ok()
+        {}
+        rig.settle();
+        let (receive, key) = rig.post(pattern(1), 4);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [1; 4]);
+    }
+}
+
+/// A send that finds no slot has made room by forgetting a destination, and leaves nothing of it behind.
+#[test]
+fn a_send_that_fails_leaves_the_queues_as_they_are() {
+    let mut rig = Rig::new(3, 64);
+    rig.limit_slots(64);
+    let to = |dest| SendTo {
+        dest,
+        tag: 1,
+        context: 0,
+        mode: Mode::Standard,
+    };
+    let send = rig.send_to(0, to(1), 300);
+    rig.settle();
+    rig.post_at(1, pattern(1), 300);
+    rig.settle();
+    assert!(rig.outcome(0, send).is_some());
+    let post = |rig: &mut Rig| rig.adis[0].irecv(&mut rig.buffers, pattern(9), Span::EMPTY);
+    let mut posted = Vec::new();
+    while let Ok(id) = post(&mut rig) {
+        posted.push(id);
+    }
+    let span = rig.span(vec![2; 300]);
+    assert!(rig.adis[0].isend(to(2), span).is_err());
+    assert!(
+        rig.adis[0].isend(to(1), span).is_err(),
+        "its destination needs a slot, too"
+    );
+    for id in posted {
+        assert!(rig.adis[0].cancel(id) && rig.outcome(0, id).is_some());
+    }
+    let again = rig.send_to(0, to(1), 300);
+    rig.post_at(1, pattern(1), 300);
+    rig.settle();
+    assert!(rig.outcome(0, again).is_some());
+}

@@ -1,10 +1,14 @@
 //! Bytes that no device sends.
 
 use msg_layer::Class;
+use msg_layer::header::Header;
 use msg_layer::port::BODY_BYTES;
 
+use super::rig::Seen::{Restart, Rts};
 use super::rig::{Rig, pattern};
 use crate::device::request::Mode;
+use crate::device::send::SendTo;
+use crate::device::wire::{self, Done, Fields};
 
 #[test]
 fn any_bytes_from_the_network_are_counted_and_move_nothing() {
@@ -41,4 +45,146 @@ fn any_bytes_from_the_network_are_counted_and_move_nothing() {
     let stats = rig.adis[0].stats;
     assert!(stats.layer.malformed + stats.layer.unknown_handler > 10_000);
     assert!(rig.adis[0].knows(send) && !rig.adis[1].is_done(receive));
+}
+
+/// Hands node `to` a packet in the name of node `from`; true when it is refused as malformed.
+fn forge(rig: &mut Rig, to: usize, from: u32, class: Class, handler: u8, bytes: &[u8]) -> bool {
+    let header = Header {
+        handler,
+        source: rig.adis[0].shape.coord(from).expect("a node"),
+        argument: 0,
+        place: None,
+    };
+    let mut body = vec![0; header.bytes() + bytes.len()];
+    header.emit(&mut body, bytes.len()).copy_from_slice(bytes);
+    let before = rig.adis[to].stats.layer.malformed;
+    rig.wires[to].queue(class).push_back(body);
+    rig.step(to);
+    rig.adis[to].stats.layer.malformed > before
+}
+
+#[test]
+fn a_done_that_is_not_due_is_malformed() {
+    let mut rig = Rig::new(2, 0);
+    let done = |rig: &mut Rig, age| {
+        let done = Done { age, more: false };
+        forge(rig, 1, 0, Class::Normal, wire::DONE, &done.emit())
+    };
+    assert!(done(&mut rig, 0), "there is no restart");
+    rig.send(0, 1, 50, Mode::Standard);
+    rig.settle();
+    assert!(
+        done(&mut rig, 0) && done(&mut rig, 1),
+        "its message stands refused"
+    );
+    rig.post(pattern(1), 50);
+    assert_eq!(rig.moved(1), [Restart { age: 1 }]);
+    assert!(done(&mut rig, 0) && done(&mut rig, 2), "of another age");
+    assert!(!done(&mut rig, 1));
+    assert!(done(&mut rig, 1), "there is none any more");
+}
+
+#[test]
+fn an_answer_to_what_was_not_offered_to_its_source_is_malformed() {
+    for len in [4, 300] {
+        let mut rig = Rig::new(3, 8);
+        let to = SendTo {
+            dest: 1,
+            tag: 1,
+            context: 0,
+            mode: Mode::Standard,
+        };
+        rig.send_to(0, to, len);
+        let request = rig.offers(0)[0].request;
+        let answer = |rig: &mut Rig, from, handler, before| {
+            let fields = Fields {
+                request,
+                complete: true,
+                before,
+                ..Fields::default()
+            };
+            let bytes = fields.emit(handler).bytes;
+            forge(rig, 0, from, Class::Priority, handler, &bytes)
+        };
+        for handler in [wire::CTS, wire::NCTS, wire::NCTSD, wire::CANCELLED] {
+            assert!(answer(&mut rig, 2, handler, 0), "it does not go there");
+        }
+        assert!(
+            answer(&mut rig, 1, wire::CANCELLED, 0),
+            "it was not taken back"
+        );
+        assert!(answer(&mut rig, 1, wire::CTS, 1), "there is none before it");
+        assert!(!answer(&mut rig, 1, wire::CTS, 0));
+        assert!(answer(&mut rig, 1, wire::CTS, 0), "it has been answered");
+    }
+}
+
+/// Whatever else an answer says: only a CTS ends a light send, and only one that has its data.
+#[test]
+fn a_light_send_that_is_not_taken_with_its_data_is_kept() {
+    for (handler, complete) in [(wire::NCTS, true), (wire::NCTSD, true), (wire::CTS, false)] {
+        let mut rig = Rig::new(2, 8);
+        rig.send(0, 1, 4, Mode::Standard);
+        let request = rig.offers(0)[0].request;
+        let fields = Fields {
+            request,
+            complete,
+            wanted: 4,
+            target: 77,
+            ..Fields::default()
+        };
+        let bytes = fields.emit(handler).bytes;
+        assert!(!forge(&mut rig, 0, 1, Class::Priority, handler, &bytes));
+        match handler {
+            wire::CTS => {
+                let out = &rig.wires[0].out;
+                assert_eq!(out.len(), 2, "its data follows: {out:?}");
+            }
+            _ => assert!(!rig.adis[0].bcopies.is_empty() || !rig.adis[0].is_quiet()),
+        }
+        if handler == wire::NCTS {
+            rig.wires[0].out.clear();
+            let restart = wire::Restart {
+                age: 1,
+                room: 1,
+                horizon: 0,
+                entries: Default::default(),
+            };
+            let mut bytes = vec![0; restart.bytes()];
+            restart.emit(&mut bytes);
+            assert!(!forge(
+                &mut rig,
+                0,
+                1,
+                Class::Priority,
+                wire::RESTART,
+                &bytes
+            ));
+            assert_eq!(rig.injected(0).1, [Rts { tag: 1, age: 1 }]);
+        }
+    }
+}
+
+/// It names one that stands refused, behind one that is offered: neither is touched.
+#[test]
+fn an_answer_that_covers_more_than_was_offered_changes_nothing() {
+    let mut rig = Rig::new(2, 0);
+    let sends = [1, 2].map(|tag| rig.send(0, tag, 50, Mode::Standard));
+    let request = rig.offers(0)[1].request;
+    rig.settle();
+    rig.post(pattern(1), 50);
+    rig.moved(1);
+    assert_eq!(rig.offers(0).len(), 1);
+    let fields = Fields {
+        request,
+        complete: true,
+        before: 1,
+        ..Fields::default()
+    };
+    let bytes = fields.emit(wire::CTS).bytes;
+    assert!(forge(&mut rig, 0, 1, Class::Priority, wire::CTS, &bytes));
+    assert_eq!(sends.map(|send| rig.adis[0].is_done(send)), [false; 2]);
+    rig.post(pattern(2), 50);
+    rig.settle();
+    assert_eq!(sends.map(|send| rig.adis[0].is_done(send)), [true; 2]);
 }

@@ -110,9 +110,13 @@ fn nothing_is_recorded_behind_a_refusal_under_the_same_age() {
     let mut rig = Rig::new(3, 1);
     rig.send(1, 9, 300, Mode::Standard);
     rig.settle();
+    // The first one says that another follows.
+    rig.wires[0].normal_limit = Some(0);
     for tag in [1, 2] {
         rig.send(0, tag, 300, Mode::Standard);
     }
+    rig.wires[0].normal_limit = None;
+    rig.step(0);
     let (mut packets, _) = rig.injected(0);
     let second = packets.pop().expect("two offers");
     let (dest, class, body) = packets.pop().expect("two offers");

@@ -118,3 +118,19 @@ fn a_message_is_found_however_many_patterns_are_asked_for_in_turn() {
         rig.assert_clean();
     }
 }
+
+/// A second message of the same envelope comes too late to be judged: the first one is what the probe finds.
+#[test]
+fn a_probe_does_not_find_a_stale_offer() {
+    let mut rig = Rig::new(2, 0);
+    rig.send(0, 1, 50, Mode::Standard);
+    rig.settle();
+    rig.send(0, 1, 60, Mode::Standard);
+    assert_eq!(rig.adis[1].iprobe(pattern(1)), Ok(None));
+    rig.step(1);
+    rig.moved(0);
+    assert_eq!(rig.adis[1].iprobe(pattern(1)), Ok(None));
+    rig.settle();
+    let found = rig.adis[1].iprobe(pattern(1)).unwrap();
+    assert_eq!(found.map(|found| found.length), Some(50));
+}

@@ -207,6 +207,18 @@ impl Rig {
         rig
     }
 
+    /// Gives node 0 so many request slots at most.
+    pub(super) fn limit_slots(&mut self, slots: usize) {
+        let shape = self.adis[0].shape;
+        let memory = Memory::allocate(1 << 16, shape.nodes() as usize).unwrap();
+        let config = Config {
+            shape,
+            rank: 0,
+            request_slots: slots,
+        };
+        self.adis[0] = Adi::new(config, memory).unwrap();
+    }
+
     pub(super) fn span(&mut self, bytes: Vec<u8>) -> Span {
         self.buffers.0.push(bytes);
         Span::model(
@@ -378,6 +390,8 @@ impl Rig {
                 (0, 0, 0)
             );
             assert_eq!(adi.stats.layer.malformed, 0);
+            assert!(adi.coming.is_empty());
+            assert_eq!(adi.pending.kept(), (0, 0));
         }
     }
 }
