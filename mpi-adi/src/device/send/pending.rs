@@ -565,7 +565,7 @@ impl Pending {
         self.list_if_ready(at, rules);
     }
 
-    /// The `total` messages in the queue of `dest` that end with that in the slot `last`, all of them offered,
+    /// The `total` messages (at least one) in the queue of `dest` that end with that in the slot `last`, all of them offered,
     /// have been taken with their data. Calls `taken` for each. False when there are not so many: then
     /// nothing is changed.
     #[must_use]
