@@ -1,7 +1,8 @@
 //! What `midplane doctor` says. Nothing is installed, nothing is written.
 
 use crate::apt::Lists;
-use crate::found::{Found, Look};
+use crate::found::Found;
+use crate::look::Look;
 use crate::machine::Machine;
 use crate::plan::{self, ThisMachine, Tried};
 use crate::rust::{Choice, Rust};

@@ -1,40 +1,15 @@
 //! What is on the machine.
 
 use crate::ask::{Tool, in_path, output, version_in, works};
+use crate::look::{GCC, Look, QEMU, QEMU_LEAST};
 use crate::need::{Missing, Need};
 use crate::rust::{self, Choice, Rust};
 use crate::{Places, Refusal, folder};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The emulator.
-pub const QEMU: &str = "qemu-system-riscv64";
-/// The least version of the emulator that this is tested with.
-pub const QEMU_LEAST: (u32, u32) = (7, 2);
-/// The C compiler of the nodes.
-pub const GCC: &str = "riscv64-unknown-elf-gcc";
 /// Where Debian's picolibc is, below `usr`.
 const PICOLIBC_SPECS: &str = "lib/picolibc/riscv64-unknown-elf/picolibc.specs";
-
-/// What came of looking for something.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Look<T> {
-    /// It is there and usable.
-    There(T),
-    /// It is not there, or too old.
-    Missing,
-    /// It is there and does not work; installing would not help. What it said.
-    Broken(String),
-}
-
-impl<T> Look<T> {
-    fn there(&self) -> Option<&T> {
-        match self {
-            Self::There(found) => Some(found),
-            _ => None,
-        }
-    }
-}
 
 /// All tools, found.
 #[derive(Debug)]

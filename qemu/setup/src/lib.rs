@@ -18,6 +18,7 @@ pub mod doctor;
 pub mod folder;
 pub mod found;
 pub mod fresh;
+pub mod look;
 pub mod machine;
 pub mod need;
 pub mod plan;

@@ -1,7 +1,7 @@
 //! What can be missing, and in which of Debian's packages it comes.
 
 use crate::ask::version_in;
-use crate::found::{GCC, QEMU, QEMU_LEAST};
+use crate::look::{GCC, QEMU, QEMU_LEAST};
 use crate::{RUST_LEAST, TARGET};
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Which Rust compiler is used for the nodes.
 
 use crate::ask::{Tool, in_path, output, version_in, works};
-use crate::found::Look;
+use crate::look::Look;
 use crate::need::Need;
 use crate::{Places, RUST_LEAST, Refusal, TARGET, folder};
 use std::path::{Path, PathBuf};
