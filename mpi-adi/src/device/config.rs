@@ -143,3 +143,37 @@ pub struct Config {
     /// usually ends sooner.
     pub request_slots: usize,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is taken from the heap is what the budget says.
+    #[test]
+    fn the_budget_is_what_is_allocated() {
+        for (bytes, peers) in [(0, 1), (31, 2), (32, 3), (100, 8), (1 << 20, 1000)] {
+            let memory = Memory::allocate(bytes, peers).expect("room");
+            let budget = Budget::of(bytes, peers);
+            assert_eq!(budget.region, memory.reserve.len() * BLOCK_BYTES);
+            assert!(budget.region <= bytes && bytes < budget.region + BLOCK_BYTES);
+            // Whole words, a bit a block.
+            assert!(budget.map * 8 >= memory.reserve.len());
+            assert!(budget.map * 8 < memory.reserve.len() + usize::BITS as usize);
+            assert_eq!(budget.map % size_of::<usize>(), 0);
+            let table = size_of_val(&memory.ages[..]) + size_of_val(&memory.bits[..]);
+            assert_eq!((budget.peers, memory.ages.len()), (table, peers));
+            assert_eq!(budget.peers, (5 * peers).div_ceil(2), "2.5 bytes a peer");
+            let sum = [budget.region, budget.map, budget.peers].into_iter().sum();
+            assert_eq!(budget.total(), sum);
+        }
+        // No more blocks than have names.
+        assert_eq!(GREATEST_MPI_MEMORY, 256 << 20);
+        for more in [0, 1, 1 << 30] {
+            assert_eq!(Budget::of(GREATEST_MPI_MEMORY + more, 1).region, 256 << 20);
+        }
+        assert_eq!(
+            Budget::of(GREATEST_MPI_MEMORY - 1, 1).region,
+            (256 << 20) - 32
+        );
+    }
+}

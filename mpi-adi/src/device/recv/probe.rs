@@ -344,4 +344,41 @@ mod tests {
             "{turned_away}"
         );
     }
+
+    /// So no rhythm in which a program asks keeps a pattern out.
+    #[test]
+    fn probes_hold_their_places_for_times_that_vary() {
+        let mut probes = Probes::default();
+        let mut holds = Vec::new();
+        for tag in 0..ARMED_PROBES as i32 {
+            assert_eq!(probes.arm(pattern(tag)), Ok(Arming::New));
+            holds.push(probes.armed.back().expect("just armed").until);
+        }
+        assert!(
+            holds
+                .iter()
+                .all(|until| (LEAST_HOLD..2 * LEAST_HOLD).contains(until))
+        );
+        // All of them, to the end, and as often as chance would have it.
+        for half in holds.chunks(ARMED_PROBES / 2) {
+            for hold in LEAST_HOLD..2 * LEAST_HOLD {
+                let times = half.iter().filter(|&&until| until == hold).count();
+                assert!(
+                    (8..80).contains(&times),
+                    "{hold}: {times} of {}",
+                    half.len()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_probe_that_has_found_something_holds_its_place_for_a_while_from_then_on() {
+        let mut probes = Probes::default();
+        assert_eq!(probes.arm(pattern(1)), Ok(Arming::New));
+        probes.refused(message(0, 1));
+        probes.turned_away = 100;
+        assert!(probes.noted(&pattern(1)).is_some());
+        assert_eq!(probes.armed[0].until, 100 + LEAST_HOLD);
+    }
 }

@@ -201,6 +201,10 @@ fn a_device_knows_who_it_is_and_which_requests_there_are() {
     }
     let send = rig.send(0, 1, 4, Mode::Standard);
     assert!(rig.adis[0].is_done(send) && rig.adis[0].knows(send));
+    assert!(
+        rig.adis[0].peek(send).is_some_and(|o| o.tag == 1),
+        "and is left there"
+    );
     assert!(rig.outcome(0, send).is_some());
     assert!(!rig.adis[0].knows(send) && rig.adis[0].is_done(send));
 }
