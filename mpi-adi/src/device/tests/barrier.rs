@@ -69,7 +69,11 @@ fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
             let mut entered = vec![0_u32; nodes];
             const ROUNDS: u32 = 4;
             let mut arrivals = 0;
-            while left.iter().any(|&left| left < ROUNDS) {
+            for turn in 0.. {
+                if left.iter().all(|&left| left == ROUNDS) {
+                    break;
+                }
+                assert!(turn < 100_000, "the barrier does not go on");
                 let node = random.rand_range(0..nodes as u32) as usize;
                 // Who has left may come again before the others have left.
                 if entered[node] == left[node] && entered[node] < ROUNDS {
