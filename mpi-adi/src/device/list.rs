@@ -5,8 +5,6 @@
 pub trait Links<I> {
     /// What comes after `at`.
     fn next(&self, at: I) -> Option<I>;
-    /// What comes before `at`.
-    fn prev(&self, at: I) -> Option<I>;
     /// Sets what comes after `at`.
     fn set_next(&mut self, at: I, next: Option<I>);
     /// Sets what comes before `at`.

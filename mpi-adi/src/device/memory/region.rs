@@ -565,9 +565,6 @@ impl Links<BlockIndex> for Region {
     fn next(&self, at: BlockIndex) -> Option<BlockIndex> {
         BlockIndex::from_word(get(self.block(at), field::NEXT))
     }
-    fn prev(&self, at: BlockIndex) -> Option<BlockIndex> {
-        BlockIndex::from_word(get(self.block(at), field::PREV_OR_RECEIVE))
-    }
     fn set_next(&mut self, at: BlockIndex, next: Option<BlockIndex>) {
         put(self.block_mut(at), field::NEXT, BlockIndex::to_word(next));
     }
@@ -576,7 +573,8 @@ impl Links<BlockIndex> for Region {
         put(self.block_mut(at), field::PREV_OR_RECEIVE, word);
     }
     fn neighbours(&self, at: BlockIndex) -> (Option<BlockIndex>, Option<BlockIndex>) {
-        (self.prev(at), self.next(at))
+        let prev = BlockIndex::from_word(get(self.block(at), field::PREV_OR_RECEIVE));
+        (prev, self.next(at))
     }
     fn set_neighbours(
         &mut self,

@@ -255,7 +255,6 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             request: sender,
             target,
             wanted,
-            complete: false,
             ..Fields::default()
         }
     }

@@ -534,9 +534,6 @@ impl<const LIST: usize> Links<Slot> for ListLinks<'_, LIST> {
     fn next(&self, at: Slot) -> Option<Slot> {
         self.0.next_in::<LIST>(at)
     }
-    fn prev(&self, at: Slot) -> Option<Slot> {
-        self.0.prev_in::<LIST>(at)
-    }
     fn set_next(&mut self, at: Slot, next: Option<Slot>) {
         self.0.entry_mut(at).expect("a listed slot").next[LIST] = next;
     }
@@ -556,9 +553,6 @@ impl<const LIST: usize> Links<Slot> for ListLinks<'_, LIST> {
 impl Links<Slot> for RequestPool {
     fn next(&self, at: Slot) -> Option<Slot> {
         self.next_in::<QUEUE>(at)
-    }
-    fn prev(&self, at: Slot) -> Option<Slot> {
-        self.prev_in::<QUEUE>(at)
     }
     fn set_next(&mut self, at: Slot, next: Option<Slot>) {
         self.links::<QUEUE>().set_next(at, next);

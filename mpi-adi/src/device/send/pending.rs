@@ -230,9 +230,6 @@ impl Links<DestinationId> for Destinations {
     fn next(&self, at: DestinationId) -> Option<DestinationId> {
         self[at].neighbours.1
     }
-    fn prev(&self, at: DestinationId) -> Option<DestinationId> {
-        self[at].neighbours.0
-    }
     fn set_next(&mut self, at: DestinationId, next: Option<DestinationId>) {
         self[at].neighbours.1 = next;
     }
