@@ -7,7 +7,8 @@ use net_torus::coord::{Coord, Shape};
 
 use crate::device::barrier::state::Barrier;
 use crate::device::config::{
-    Config, DEFAULT_EAGER_LIMIT, DEFERRED_SOURCES, EAGER_SOURCES, GREATEST_EAGER_LIMIT, Memory,
+    Config, DEFAULT_EAGER_LIMIT, DEFERRED_SOURCES, EAGER_SOURCES, FIRST_CONTEXTS,
+    GREATEST_EAGER_LIMIT, Memory,
 };
 use crate::device::envelope::{Context, Rank};
 use crate::device::list::List;
@@ -116,7 +117,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             here,
             rank: config.rank,
             requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
-            matching: E::new(memory.reserve.len())?,
+            matching: E::new(memory.reserve.len(), memory.ages.len())?,
             region: Region::new(memory.reserve),
             peers: Peers::new(memory.ages, memory.bits),
             pending: Pending::default(),
@@ -144,6 +145,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let _ = adi.requests.grow(KEPT_SLOTS);
         let _ = adi.pending.reserve(KEPT_SLOTS as usize);
         let _ = adi.probes.reserve();
+        for context in FIRST_CONTEXTS {
+            adi.open_context(context);
+        }
         Some(adi)
     }
 
@@ -213,6 +217,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.matching.measures()
     }
 
+    /// `context` and the one for collectives after it are about to be used.
+    pub fn open_context(&mut self, context: Context) {
+        for context in [context, context + 1] {
+            self.matching
+                .open(&mut self.requests, &mut self.region, context);
+        }
+    }
+
     /// Nothing of `context` or of the one for collectives after it can be matched any more, as far as this
     /// process knows: no receive is posted, no message recorded, and none that was sent from here is still to
     /// be recorded or matched. When this is true of every process of a communicator that is freed, its
@@ -223,7 +235,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             !sends
                 && self
                     .matching
-                    .context_is_idle(&self.requests, &self.region, context)
+                    .context_is_idle(&mut self.requests, &mut self.region, context)
         })
     }
 

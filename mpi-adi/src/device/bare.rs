@@ -179,7 +179,7 @@ fn on_rts<M: UserMemory + ?Sized>(
     let source = bare.shape.rank(arrival.source).ok_or(Malformed)?;
     let (rts, data) = Rts::parse(arrival.bytes).ok_or(Malformed)?;
     let envelope = rts.envelope(source);
-    let Some(slot) = bare.matching.arrive(&bare.requests, &envelope) else {
+    let Some(slot) = bare.matching.arrive(&mut bare.requests, &envelope) else {
         bare.lost += 1;
         return Ok(None);
     };

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use net_torus::coord::Shape;
 
-use crate::device::envelope::Rank;
+use crate::device::envelope::{Context, Rank};
 use crate::device::matching::{Lists, Matching};
 use crate::device::memory::region::{self, BLOCK_BYTES, Blocks};
 use crate::device::peers::{Ages, Peers};
@@ -31,6 +31,9 @@ pub const SHARED_ANSWER: u8 = 16;
 const _: () = assert!((SHARED_ANSWER as usize) < bcopy::BCOPIES);
 /// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
 pub const EAGER_SOURCES: usize = 16;
+/// Contexts in use from the start, each with the one for collectives after it: those of MPI_COMM_WORLD and
+/// MPI_COMM_SELF.
+pub const FIRST_CONTEXTS: [Context; 2] = [0, 2];
 /// Data packets that one transfer sends before the next one has its turn.
 pub(crate) const TURN_PACKETS: usize = 8;
 
@@ -75,18 +78,18 @@ pub struct Budget {
 
 impl Budget {
     /// The budget of a device with `mpi_memory` bytes of MPI memory in a job of `peers` processes.
-    pub const fn of(mpi_memory: usize, peers: usize) -> Budget {
+    pub fn of(mpi_memory: usize, peers: usize) -> Budget {
         Self::with_engine::<Lists>(mpi_memory, peers)
     }
 
     /// As [`Budget::of`], of a device with the matching engine `E`.
-    pub const fn with_engine<E: Matching>(mpi_memory: usize, peers: usize) -> Budget {
+    pub fn with_engine<E: Matching>(mpi_memory: usize, peers: usize) -> Budget {
         let blocks = Self::blocks(mpi_memory);
         Budget {
             region: blocks * BLOCK_BYTES,
             map: Blocks::map_words(blocks) * size_of::<usize>(),
             peers: Peers::bytes(peers),
-            matching: blocks * E::BYTES_PER_BLOCK,
+            matching: E::fixed_bytes(blocks, peers),
         }
     }
 

@@ -21,6 +21,7 @@
 //! freed the communicator (MPI-3.1 section 6.4.3), and with these the receiver has not retired it.
 #![forbid(unsafe_code)]
 
+use crate::device::config::FIRST_CONTEXTS;
 use crate::device::envelope::Context;
 
 /// Communicators that a process can be in at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them. As many
@@ -32,9 +33,9 @@ const WORDS: usize = CONTEXTS / u64::BITS as usize;
 pub(crate) type ContextMask = [u64; WORDS];
 
 /// The context of MPI_COMM_WORLD.
-pub(crate) const WORLD_CONTEXT: Context = 0;
+pub(crate) const WORLD_CONTEXT: Context = FIRST_CONTEXTS[0];
 /// The context of MPI_COMM_SELF.
-pub(crate) const SELF_CONTEXT: Context = 2;
+pub(crate) const SELF_CONTEXT: Context = FIRST_CONTEXTS[1];
 /// The bit that tells a context for collectives.
 pub(crate) const COLLECTIVE: Context = 1;
 

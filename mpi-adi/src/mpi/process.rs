@@ -57,8 +57,9 @@ impl Process {
     }
 
     /// This process is in a communicator with this context.
-    pub(crate) fn take_context(&self, context: Context) {
+    pub(crate) fn take_context(&self, env: &dyn Env, context: Context) {
         self.contexts.lock().take(context);
+        env.with(&mut |adi, _| adi.open_context(context));
     }
 
     /// This process has freed the communicator with this context, and its requests are complete.

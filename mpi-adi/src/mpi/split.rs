@@ -113,7 +113,7 @@ impl<'e> Communicator<'e> {
             RankMap::One(world) => (RankMap::One(world), None),
         };
         let context = self.agree_on_context()?;
-        self.env.process().take_context(context);
+        self.env.process().take_context(self.env, context);
         let (rank, size) = (membership.rank, membership.size);
         let membership = Membership {
             map,
@@ -146,7 +146,7 @@ impl<'e> Communicator<'e> {
         if color == NO_COLOR {
             return Ok(None);
         }
-        self.env.process().take_context(context);
+        self.env.process().take_context(self.env, context);
         members.extend((0..self.size()).filter(|rank| choices[*rank as usize][0] == color));
         // By rank within equal keys: ranks are unique, so an unstable sort, which needs no memory, does.
         members.sort_unstable_by_key(|rank| (choices[*rank as usize][1], *rank));
@@ -180,7 +180,7 @@ impl<'e> Communicator<'e> {
         let Some(rank) = members.iter().position(|member| *member == own) else {
             return Ok(None);
         };
-        self.env.process().take_context(context);
+        self.env.process().take_context(self.env, context);
         let membership = Membership {
             map: RankMap::All,
             context,

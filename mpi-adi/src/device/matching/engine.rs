@@ -21,37 +21,75 @@ pub struct Measures {
     pub traversals: u64,
 }
 
+/// An engine's own memory cannot grow: the program's heap has no room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoRoom;
+
 /// A matching engine.
-pub trait Matching {
-    /// Bytes of memory of its own for each block of the MPI memory, which has room for one record.
-    const BYTES_PER_BLOCK: usize;
+///
+/// Receives and records are stored by the request pool and the MPI memory, which keep links for the engine: a slot
+/// those of its queue ([`Links<Slot>`](crate::device::list::Links) of the pool), a record's block those of its
+/// queue and one word more ([`Region::word`]). What an engine needs beside them it allocates in
+/// [`new`](Matching::new) for the records, and in [`reserve`](Matching::reserve) and [`open`](Matching::open), which
+/// are called from calls of the program, for the receives. All other methods neither allocate nor fail.
+///
+/// The operations of MPI are these:
+///
+/// | operation | calls |
+/// |---|---|
+/// | a receive starts | [`take`](Matching::take), and [`post`](Matching::post) if there is nothing |
+/// | a message arrives | [`arrive`](Matching::arrive); then [`unpost`](Matching::unpost), or [`record`](Matching::record) if it gets a record |
+/// | a probe | [`probe`](Matching::probe) |
+/// | a matched probe | [`take`](Matching::take) |
+/// | a posted receive is cancelled | [`unpost`](Matching::unpost) |
+/// | a sender takes a message back, whatever its record | [`find_record`](Matching::find_record), then [`unrecord`](Matching::unrecord) |
+/// | a communicator begins and ends | [`open`](Matching::open), [`context_is_idle`](Matching::context_is_idle) |
+pub trait Matching: Sized {
+    /// What users call it.
+    const NAME: &'static str;
 
-    /// An engine for MPI memory of so many blocks, both queues empty; `None` when the heap does not have
-    /// [`BYTES_PER_BLOCK`](Matching::BYTES_PER_BLOCK) for each.
-    fn new(blocks: usize) -> Option<Self>
-    where
-        Self: Sized;
+    /// Bytes that [`new`](Matching::new) takes from the heap, for MPI memory of so many blocks of 32 bytes and
+    /// a job of so many processes.
+    fn fixed_bytes(blocks: usize, peers: usize) -> usize;
 
-    /// A receive, in this slot, is posted.
+    /// An engine for MPI memory of so many blocks, each of which has room for one record, in a job of so many
+    /// processes; both queues empty. `None` when the heap does not have
+    /// [`fixed_bytes`](Matching::fixed_bytes).
+    fn new(blocks: usize, peers: usize) -> Option<Self>;
+
+    /// Makes sure that so many receives can be posted at once, out of the heap.
+    fn reserve(&mut self, receives: usize) -> Result<(), NoRoom> {
+        let _ = receives;
+        Ok(())
+    }
+
+    /// A communicator's context is about to be used, out of the heap. Messages of it may have been recorded
+    /// before. An engine works for contexts that it has no room for, too, if more slowly.
+    fn open(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) {
+        let _ = (requests, region, context);
+    }
+
+    /// A receive, in this slot, is posted: its [serial](crate::device::request::Posted::serial) is higher than that
+    /// of every other one.
     fn post(&mut self, requests: &mut RequestPool, slot: Slot);
 
     /// A posted receive has matched, or is cancelled: it is posted no more.
     fn unpost(&mut self, requests: &mut RequestPool, slot: Slot);
 
     /// The first posted receive that matches `envelope`; it stays posted.
-    fn arrive(&mut self, requests: &RequestPool, envelope: &Envelope) -> Option<Slot>;
+    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot>;
 
     /// A message has been recorded, at `at`.
     fn record(&mut self, region: &mut Region, at: BlockIndex);
 
     /// The first recorded message that `pattern` asks for; it stays recorded.
-    fn probe(&mut self, region: &Region, pattern: &Pattern) -> Option<BlockIndex>;
+    fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex>;
 
     /// A recorded message has been matched, or is forgotten: it is in the queue no more.
     fn unrecord(&mut self, region: &mut Region, at: BlockIndex);
 
-    /// The first recorded message of which `is` is true; it stays recorded. For what is asked seldom: an
-    /// engine may look at every record.
+    /// The first recorded message of which `is` is true; it stays recorded. For what is asked seldom: an engine may
+    /// look at every record.
     fn find_record(&mut self, region: &Region, is: impl Fn(&Record) -> bool) -> Option<BlockIndex>;
 
     /// No receive is posted and no message recorded in this context. Asked before the context is used for another
@@ -59,13 +97,13 @@ pub trait Matching {
     /// receive and every record.
     fn context_is_idle(
         &mut self,
-        requests: &RequestPool,
-        region: &Region,
+        requests: &mut RequestPool,
+        region: &mut Region,
         context: Context,
     ) -> bool;
 
     /// Hashes the queues for a model checker, without the measures: what they do from now on depends on
-    /// nothing else.
+    /// nothing else. Equal queues must have equal hashes whatever the engine keeps to search them.
     fn hash<H: Hasher>(&self, region: &Region, state: &mut H);
 
     /// How full the queues are, and what searching them has cost.

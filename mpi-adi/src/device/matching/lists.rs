@@ -21,14 +21,18 @@ pub struct Lists {
 }
 
 impl Matching for Lists {
-    const BYTES_PER_BLOCK: usize = 0;
+    const NAME: &'static str = "list";
 
-    fn new(_: usize) -> Option<Self> {
+    fn fixed_bytes(_: usize, _: usize) -> usize {
+        0
+    }
+
+    fn new(_: usize, _: usize) -> Option<Self> {
         Some(Lists::default())
     }
 
     #[inline]
-    fn arrive(&mut self, requests: &RequestPool, envelope: &Envelope) -> Option<Slot> {
+    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         let mut next = self.posted.head();
         while let Some(at) = next {
             self.traversals += 1;
@@ -56,7 +60,7 @@ impl Matching for Lists {
     }
 
     #[inline]
-    fn probe(&mut self, region: &Region, pattern: &Pattern) -> Option<BlockIndex> {
+    fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
         let mut next = self.unexpected.head();
         while let Some(at) = next {
             self.traversals += 1;
@@ -87,8 +91,8 @@ impl Matching for Lists {
 
     fn context_is_idle(
         &mut self,
-        requests: &RequestPool,
-        region: &Region,
+        requests: &mut RequestPool,
+        region: &mut Region,
         context: Context,
     ) -> bool {
         let mut next = self.posted.head();

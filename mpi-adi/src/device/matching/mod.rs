@@ -12,5 +12,5 @@
 mod engine;
 mod lists;
 
-pub use engine::{Matching, Measures};
+pub use engine::{Matching, Measures, NoRoom};
 pub use lists::Lists;

@@ -95,9 +95,9 @@ pub struct Record {
 }
 
 /// A record's fields in its block, in bytes: source 0..4, tag 4..8, context 8..10, kind 10, generation 11,
-/// length 12..16, sender or received 16..20, next 24..28, previous or receive 28..32. The buffer follows the
-/// record. The sender's name is needed only until a buffer is granted, and the links only until a receive
-/// has matched, which is why they share.
+/// length 12..16, sender or received 16..20, the matching engine's word 20..24, next 24..28, previous or receive
+/// 28..32. The buffer follows the record. The sender's name is needed only until a buffer is granted, and
+/// the links only until a receive has matched, which is why they share.
 mod field {
     pub const SOURCE: usize = 0;
     pub const TAG: usize = 4;
@@ -106,6 +106,7 @@ mod field {
     pub const GENERATION: usize = 11;
     pub const LENGTH: usize = 12;
     pub const SENDER_OR_RECEIVED: usize = 16;
+    pub const ENGINE: usize = 20;
     pub const NEXT: usize = 24;
     pub const PREV_OR_RECEIVE: usize = 28;
 }
@@ -466,6 +467,24 @@ impl Region {
         let (blocks, at) = self.locate(at).expect("a record's block");
         let start = (at + 1) * BLOCK_BYTES;
         &blocks.blocks.as_flattened()[start..start + len as usize]
+    }
+
+    /// The envelope of the record at `at`.
+    #[inline]
+    pub fn envelope(&self, at: BlockIndex) -> Envelope {
+        envelope(self.block(at))
+    }
+
+    /// The word of the record at `at` that is the matching engine's; 0 in a new record.
+    #[inline]
+    pub fn word(&self, at: BlockIndex) -> u32 {
+        get(self.block(at), field::ENGINE)
+    }
+
+    /// Sets the word that is the matching engine's.
+    #[inline]
+    pub fn set_word(&mut self, at: BlockIndex, word: u32) {
+        put(self.block_mut(at), field::ENGINE, word);
     }
 
     /// Whether the record at `at` matches `pattern`.

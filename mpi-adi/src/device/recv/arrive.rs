@@ -34,7 +34,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             return None;
         }
         let envelope = rts.envelope(source);
-        let slot = self.matching.arrive(&self.requests, &envelope)?;
+        let slot = self.matching.arrive(&mut self.requests, &envelope)?;
         self.unpost(slot);
         self.probes.taken(&envelope);
         self.stats.cts_sent += 1;
@@ -54,7 +54,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let standing = self.peers.standing(source);
         let ages_equal = self.peers.ages(source).from == rts.age;
         let posted = if ages_equal {
-            self.matching.arrive(&self.requests, &envelope)
+            self.matching.arrive(&mut self.requests, &envelope)
         } else {
             None
         };

@@ -50,6 +50,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             live: self.requests.named(),
         };
         self.requests.grow(1 + keep).map_err(|_| none)?;
+        self.matching
+            .reserve(self.requests.slots())
+            .map_err(|_| none)?;
         let posted = Posted {
             pattern,
             serial: self.posts,
@@ -182,7 +185,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// every message that was sent (MPI-3.1 section 3.8.1; see [`crate::device::recv::probe`]), each pattern in turn when there are
     /// more than can be armed. Fails only when the program's heap has had no room for a single armed probe.
     pub fn iprobe(&mut self, pattern: Pattern) -> Result<Option<Probed>, NoMemory> {
-        if let Some(index) = self.matching.probe(&self.region, &pattern) {
+        if let Some(index) = self.matching.probe(&mut self.region, &pattern) {
             let record = self
                 .region
                 .record(index)
