@@ -34,11 +34,7 @@ impl Request {
     /// has matched what it has.
     pub fn pattern(&self) -> Pattern {
         match self {
-            Request::Send(send) => Pattern {
-                source: Some(send.dest),
-                tag: Some(send.tag),
-                context: send.context,
-            },
+            Request::Send(send) => Pattern::new(Some(send.dest), Some(send.tag), send.context),
             Request::Receive(receive) => receive.pattern(),
         }
     }
