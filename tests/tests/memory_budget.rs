@@ -4,7 +4,7 @@
 use std::alloc::System;
 
 use cap::Cap;
-use mpi_adi::envelope::Pattern;
+use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::memory::{RawMemory, Span};
 use mpi_adi::pending::{DESTINATION_BYTES, INDEX_BYTES};
 use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
@@ -49,7 +49,7 @@ fn what_is_taken_is_what_is_said() {
 
         let config = Config {
             shape,
-            rank: 0,
+            rank: Rank::new(0),
             request_slots: usize::MAX,
         };
         let device = || Adi::new(config, allocate()).expect("a rank of the machine");
@@ -65,11 +65,7 @@ fn what_is_taken_is_what_is_said() {
         );
 
         // Further requests come in chunks, for the program's own calls only.
-        let pattern = Pattern {
-            source: Some(0),
-            tag: Some(1),
-            context: 0,
-        };
+        let pattern = Pattern::new(Some(Rank::new(0)), Some(1), 0);
         let busy = || {
             let mut adi = device();
             for _ in 0..3 * CHUNK_SLOTS {

@@ -6,6 +6,7 @@ use msg_layer::port::BODY_BYTES;
 
 use super::rig::Seen::{Restart, Rts};
 use super::rig::{Rig, pattern};
+use crate::device::envelope::Rank;
 use crate::device::request::Mode;
 use crate::device::send::SendTo;
 use crate::device::wire::{self, Done, Fields};
@@ -89,7 +90,7 @@ fn an_answer_to_what_was_not_offered_to_its_source_is_malformed() {
     for len in [4, 300] {
         let mut rig = Rig::new(3, 8);
         let to = SendTo {
-            dest: 1,
+            dest: Rank::new(1),
             tag: 1,
             context: 0,
             mode: Mode::Standard,
