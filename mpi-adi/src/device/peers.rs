@@ -220,15 +220,16 @@ impl Peers {
         let mut peer = range.start;
         while peer < range.end {
             self.steps += 1;
+            if self.are_clear(peer) {
+                // A word that reaches beyond the range holds no such peer either.
+                peer += WORD;
+                continue;
+            }
             let rank = Rank::new(peer);
             if is(self.nibble(rank)) {
                 return Some(rank);
             }
             peer += 1;
-            while self.are_clear(peer) && peer + WORD <= range.end {
-                self.steps += 1;
-                peer += WORD;
-            }
         }
         None
     }

@@ -87,7 +87,8 @@ pub struct Bcopies {
     bytes: [[u8; BCOPY_BYTES]; BCOPIES],
     /// A bit for each that is in use.
     used: u32,
-    /// Where the search for a free one begins, so that a name comes again as late as possible.
+    /// Where the search for a free one begins, so that a name comes again as late as possible; [`BCOPIES`] is
+    /// the first place again.
     turn: u8,
     /// The last one that was started.
     last: u8,
@@ -159,7 +160,7 @@ impl Bcopies {
         assert!(!self.is_full());
         let before = self.last_to(dest);
         self.used |= 1 << at;
-        self.turn = (at + 1) % BCOPIES as u8;
+        self.turn = at + 1;
         let bcopy = &mut self.bcopies[usize::from(at)];
         *bcopy = Bcopy {
             dest,
