@@ -145,3 +145,78 @@ fn merged(
     }
     head
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::envelope::Envelope;
+    use crate::device::memory::RawMemory;
+    use crate::device::memory::blocks::{BLOCK_BYTES, Blocks};
+
+    fn recorded(count: usize) -> (Region, Vec<BlockIndex>) {
+        let words = vec![0; Blocks::map_words(count)].into_boxed_slice();
+        let blocks = vec![[0; BLOCK_BYTES]; count].into_boxed_slice();
+        let mut region = Region::new(Blocks::new(blocks, words));
+        let envelope = Envelope {
+            source: 0,
+            tag: 0,
+            context: 0,
+        };
+        let record = |_| region.record_only(&mut RawMemory, envelope, 0, 0).unwrap();
+        let ats = (0..count).map(record).collect();
+        (region, ats)
+    }
+
+    #[test]
+    fn every_number_fits_its_word() {
+        let mut numbers = Numbers::new(MOST_NUMBERS);
+        numbers.next = MOST_NUMBERS - 1;
+        assert!(!numbers.are_out());
+        let last = numbers.take();
+        assert!(numbers.are_out());
+        let (mut region, ats) = recorded(2);
+        for (number, is_linear) in [(0, false), (0, true), (last, false), (last, true)] {
+            let ticket = Ticket { number, is_linear };
+            ticket.put(&mut region, ats[0]);
+            assert_eq!(Ticket::of(&region, ats[0]), ticket);
+        }
+        // What kind of queue it is in makes no difference to the order.
+        let (number, is_linear) = (last - 1, true);
+        Ticket { number, is_linear }.put(&mut region, ats[1]);
+        for (one, other) in [(0, 1), (1, 0)] {
+            let first = earlier(&region, Some(ats[one]), Some(ats[other]));
+            assert_eq!(first, Some(ats[1]));
+        }
+        assert_eq!(earlier(&region, None, Some(ats[0])), Some(ats[0]));
+        assert_eq!(earlier(&region, Some(ats[0]), None), Some(ats[0]));
+    }
+
+    /// As many lists as make every place of the merge full, and more; of no, one and several records.
+    #[test]
+    fn lists_are_merged_in_order() {
+        for lists in [1, 2, 3, 7, 8, 9, 100] {
+            let (mut region, ats) = recorded(300);
+            let mut merge = Merge::default();
+            for (number, &at) in (0..).zip(&ats) {
+                let is_linear = number % 5 == 0;
+                Ticket { number, is_linear }.put(&mut region, at);
+            }
+            for list in 0..lists {
+                let members = ats.iter().skip(list).step_by(lists);
+                let mut next = None;
+                for &at in members.rev() {
+                    region.set_next(at, next);
+                    next = Some(at);
+                }
+                merge.add(&mut region, next);
+                merge.add(&mut region, None);
+            }
+            let mut next = merge.finish(&mut region);
+            for at in ats {
+                assert_eq!(next, Some(at), "{lists}");
+                next = region.next(at);
+            }
+            assert_eq!(next, None);
+        }
+    }
+}

@@ -386,7 +386,6 @@ impl ByRank for Cubes {
 
     fn close(&mut self, _: Root) {
         self.contexts -= 1;
-        self.cursor = None;
     }
 
     fn is_empty(&self, root: &Root) -> bool {

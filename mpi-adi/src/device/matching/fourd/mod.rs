@@ -25,11 +25,12 @@
 //! no say in it.
 //!
 //! # Cost
-//! With k contexts, t entries of each rank and *a* receives from any source (001 table 4.1, equations 4.12, 4.13, 4.10):
+//! With k contexts, t entries of each rank and *a* receives from any source (001 table 4.1, equations 4.10 to 4.13):
 //!
 //! | search | hops at most |
 //! |---|---|
-//! | a message; a receive from a rank | k + d + 1 + d + d t + *a* (a message), 0 (a receive) |
+//! | a message | k + d + 1 + d + d t + *a* |
+//! | a receive from a rank | k + d + 1 + d + d t |
 //! | a receive from any source | k + all cubes with their d places, all jump points, all entries |
 //! | insertion, deletion | none after the search |
 //!
@@ -40,13 +41,13 @@
 //! | cube | 8 + 4 d | 16 + 8 d |
 //! | jump point | 24 | 48 |
 //!
-//! All are places in pools, named by 32 bits. A jump point holds an entry or more, and a cube a jump point or more: with
-//! as many jump points as there can be records and receives, and as many cubes as there can be jump points, but no
-//! more than open contexts have of them, a pool is never empty when an entry needs it. Hence
+//! Cubes and jump points are places in pools, named by 32 bits. A jump point holds an entry or more, and a cube a jump
+//! point or more. So there are as many jump points as there can be records and receives, as many cubes as jump
+//! points, but no more than the open contexts can have, and a pool is never empty when an entry needs it:
 //! [`new`](super::Matching::new) takes a jump point for each block, [`reserve`](super::Matching::reserve) one for each
-//! receive, and [`open`](super::Matching::open) the cubes of a context, the job's size over d^3. The pools do not
-//! shrink: what a context gives back is for the next one.
-//! Records beyond the blocks, which lie in borrowed memory, go to the linear queue while all places are taken.
+//! receive, and [`open`](super::Matching::open) the cubes of a context, the job's size over d^3 of them. The pools do
+//! not shrink: what a context gives back is for the next one. Records beyond the blocks, which lie in borrowed memory,
+//! go to the linear queue while all places are taken.
 //!
 //! Here it differs from the thesis, which allocates each object when it is needed and says nothing of what happens when
 //! it cannot. The span and the threshold are the job's, not each communicator's: see [`ranked`](super::ranked).

@@ -215,6 +215,39 @@ fn a_search_stops_as_soon_as_it_has_passed_the_place() {
     assert_eq!(desk.arrive(envelope(0, 80_000, 0), 0), End::Received(slot));
     let deleted = desk.engine.measures().traversals - before - search;
     assert_eq!(deleted, 1 + 2 + 1 + 2 + 1, "and none for the deletion");
+
+    assert!(matches!(
+        desk.arrive(envelope(0, 80_000, 1), 0),
+        End::Recorded(_)
+    ));
+    let before = desk.engine.measures().traversals;
+    desk.receive(any_source(0, Some(1))).unwrap();
+    let search = desk.engine.measures().traversals - before;
+    let (cubes, jump_points) = (3, 6);
+    let all = 1 + cubes * (1 + 32) + jump_points + 1;
+    assert_eq!(search, all, "and none for the deletion");
+}
+
+/// What is put in or taken out need not have been searched for.
+#[test]
+fn a_cursor_is_good_only_as_long_as_what_it_has_found_is_there() {
+    let mut desk = Desk::new(FourD::new(8, 4096).unwrap(), 8);
+    desk.open(0);
+    let post = |desk: &mut Desk<FourD>, slot| desk.engine.post(&mut desk.requests, slot);
+    let slot = desk.receive(exact(0, 8, 0)).unwrap_err();
+    desk.engine.unpost(&mut desk.requests, slot);
+    post(&mut desk, slot);
+    assert_eq!(desk.engine.structures().jump_points, 1);
+    let behind = desk.receive(exact(0, 16, 0)).unwrap_err();
+    desk.cancel(slot);
+    let before = desk.receive(exact(0, 0, 0)).unwrap_err();
+    assert_eq!(desk.engine.structures().jump_points, 2);
+    desk.engine.unpost(&mut desk.requests, behind);
+    post(&mut desk, behind);
+    for (rank, slot) in [(16, behind), (0, before)] {
+        assert_eq!(desk.arrive(envelope(0, rank, 0), 0), End::Received(slot));
+    }
+    assert_eq!(desk.engine.structures().cubes, 0);
 }
 
 /// Whatever the order: nothing is left of what has been queued.
@@ -261,6 +294,11 @@ fn structures_are_given_back_when_they_are_empty() {
     assert!(desk.is_idle(5) && desk.is_idle(5));
     let left = desk.engine.structures();
     assert_eq!((left.leads, left.bytes), (0, 0));
+    // What they had is for others.
+    desk.open(7);
+    desk.open(8);
+    let again = desk.engine.structures();
+    assert_eq!(again.pool_bytes, left.pool_bytes + 2 * 28);
 }
 
 /// Every place of the pools is used, and none is missing: receives and records of ranks so far from each other that
@@ -302,6 +340,8 @@ fn a_pool_that_cannot_grow_says_so() {
     assert_eq!(desk.engine.reserve(usize::MAX / 48), Err(NoRoom));
     assert_eq!(desk.engine.reserve(32), Ok(()));
     assert_eq!(desk.engine.structures(), before);
+    desk.open(1);
+    assert_eq!(desk.engine.structures().leads, 2);
     assert_eq!(desk.arrive(envelope(0, 1, 0), 0), End::Received(slot));
 
     // No room for the table or the cubes: the context stays closed, and works.
