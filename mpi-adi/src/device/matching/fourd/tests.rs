@@ -220,6 +220,8 @@ fn a_search_stops_as_soon_as_it_has_passed_the_place() {
         desk.arrive(envelope(0, 80_000, 1), 0),
         End::Recorded(_)
     ));
+    // The cursor is elsewhere.
+    assert_eq!(desk.probe(&exact(0, 0, 0)), None);
     let before = desk.engine.measures().traversals;
     desk.receive(any_source(0, Some(1))).unwrap();
     let search = desk.engine.measures().traversals - before;
@@ -328,6 +330,27 @@ fn the_pools_are_as_large_as_can_be_needed() {
         slots.into_iter().for_each(|slot| desk.cancel(slot));
         assert_eq!(desk.engine.structures().jump_points, 8);
     }
+}
+
+/// In memory that the region has borrowed: in the linear queue, until there is room again.
+#[test]
+fn records_beyond_the_blocks_are_matched_in_order_too() {
+    let mut desk = Desk::new(FourD::new(2, 4096).unwrap(), 8);
+    desk.open(0);
+    let record = |desk: &mut Desk<FourD>, rank| match desk.arrive(envelope(0, rank, 0), rank) {
+        End::Recorded(at) => at,
+        end => panic!("{end:?}"),
+    };
+    let ats = [0, 512, 1024, 0, 1536].map(|rank| record(&mut desk, rank));
+    assert_eq!(desk.engine.structures().jump_points, 2);
+    assert_eq!(desk.receive(exact(0, 0, 0)), Ok(ats[0]));
+    let last = record(&mut desk, 0);
+    assert_eq!(desk.engine.structures().jump_points, 2);
+    assert_eq!(desk.receive(exact(0, 0, 0)), Ok(ats[3]));
+    for at in [ats[1], ats[2], ats[4], last] {
+        assert_eq!(desk.receive(any_source(0, None)), Ok(at));
+    }
+    assert!(desk.is_idle(0));
 }
 
 /// More than any heap has; what was there before goes on.
