@@ -149,7 +149,9 @@ impl<const FAULT: Fault> Matching for Vectors<FAULT> {
             posted: self.queues.posted.len() as u32 + u32::from(wrong),
             peak_posted: self.queues.peak_posted as u32,
             unexpected: self.queues.unexpected.len() as u32,
+            peak_unexpected: self.queues.peak_unexpected as u32,
             traversals: self.searches,
+            ..Measures::default()
         }
     }
 }

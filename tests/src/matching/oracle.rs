@@ -12,6 +12,7 @@ pub struct Oracle {
     pub posted: Vec<(Slot, Pattern)>,
     pub unexpected: Vec<(BlockIndex, Record)>,
     pub peak_posted: usize,
+    pub peak_unexpected: usize,
 }
 
 impl Oracle {
@@ -33,6 +34,7 @@ impl Oracle {
 
     pub fn record(&mut self, at: BlockIndex, record: Record) {
         self.unexpected.push((at, record));
+        self.peak_unexpected = self.peak_unexpected.max(self.unexpected.len());
     }
 
     pub fn unrecord(&mut self, at: BlockIndex) {

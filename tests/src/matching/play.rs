@@ -323,18 +323,24 @@ impl<E: Matching> Both<E> {
 
     fn compare_measures(&self) -> Step {
         let measures = self.engine.measures();
-        let got = (
-            measures.posted as usize,
-            measures.peak_posted as usize,
-            measures.unexpected as usize,
-        );
+        let got = [
+            measures.posted,
+            measures.peak_posted,
+            measures.unexpected,
+            measures.peak_unexpected,
+        ];
         let oracle = &self.oracle;
-        let expected = (
+        let expected = [
             oracle.posted.len(),
             oracle.peak_posted,
             oracle.unexpected.len(),
-        );
-        same("measures (posted, peak, unexpected)", got, expected)?;
+            oracle.peak_unexpected,
+        ];
+        same(
+            "measures (posted, its peak, unexpected, its peak)",
+            got,
+            expected.map(|count| count as u32),
+        )?;
         Ok(())
     }
 
