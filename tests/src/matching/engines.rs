@@ -6,6 +6,9 @@ use mpi_adi::matching::{Lists, Matching};
 use super::draw::Sequence;
 use super::play::{Difference, play};
 use super::shrink::{Counterexample, shrink};
+use crate::measure::matching::overhead::{self, Overhead};
+use crate::measure::matching::rig::{self, Effort, Measured};
+use crate::measure::matching::traffic::Traffic;
 
 /// All engines: a new one is one line here.
 pub const ENGINES: &[Engine] = &[Engine::of::<Lists>()];
@@ -16,6 +19,9 @@ pub struct Engine {
     /// What users call it.
     pub name: &'static str,
     play: fn(&Sequence) -> Result<(), Difference>,
+    measure: fn(&Traffic, Effort) -> Measured,
+    work: fn(&Traffic, u32),
+    overhead: fn(u32, u32, &dyn Fn() -> usize) -> Overhead,
 }
 
 impl Engine {
@@ -24,6 +30,9 @@ impl Engine {
         Engine {
             name: E::NAME,
             play: play::<E>,
+            measure: rig::measure::<E>,
+            work: rig::work::<E>,
+            overhead: overhead::overhead::<E>,
         }
     }
 
@@ -41,5 +50,21 @@ impl Engine {
             sequence,
             difference,
         })
+    }
+
+    /// Times and hops of some traffic.
+    pub fn measure(&self, traffic: &Traffic, effort: Effort) -> Measured {
+        (self.measure)(traffic, effort)
+    }
+
+    /// Runs some traffic so often, for a counter of instructions.
+    pub fn work(&self, traffic: &Traffic, rounds: u32) {
+        (self.work)(traffic, rounds);
+    }
+
+    /// Bytes that it takes for so many entries in a job of so many processes; `allocated` tells the bytes of the heap in
+    /// use.
+    pub fn overhead(&self, peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> Overhead {
+        (self.overhead)(peers, entries, allocated)
     }
 }

@@ -22,6 +22,7 @@ pub mod shrink;
 pub use draw::Sequence;
 pub use engines::{ENGINES, Engine};
 pub use op::{Op, Setting};
+pub(crate) use play::blocks;
 pub use play::{Difference, play};
 pub use shrink::Counterexample;
 
