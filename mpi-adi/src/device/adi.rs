@@ -12,7 +12,7 @@ use crate::device::config::{
 };
 use crate::device::envelope::{Context, Rank};
 use crate::device::list::List;
-use crate::device::matching::{Lists, Matching, Measures};
+use crate::device::matching::{Engine, Matching, Measures};
 use crate::device::memory::region::Region;
 use crate::device::names::{MAX_SLOTS, RequestId, Serial, Slot};
 use crate::device::peers::{Ages, Peers};
@@ -28,7 +28,7 @@ use crate::device::stats::Stats;
 
 /// The device of one process.
 #[derive(Clone, Debug)]
-pub struct Adi<R = Sound, E = Lists> {
+pub struct Adi<R = Sound, E = Engine> {
     pub(super) shape: Shape,
     pub(super) here: Coord,
     pub(super) rank: Rank,
@@ -88,9 +88,7 @@ impl<R, E: Matching> Hash for Adi<R, E> {
         self.coming.hash(state);
         self.bcopies.hash(state);
         self.deferred.hash(state);
-        for receives in [&self.cts_due, &self.exact_to_name, &self.wildcards] {
-            receives.hash(state);
-        }
+        self.requests.hash_order(self.cts_due.head(), state);
         self.probes.hash(state);
         self.barrier.hash(state);
     }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use net_torus::coord::Shape;
 
 use crate::device::envelope::{Context, Rank};
-use crate::device::matching::{Lists, Matching};
+use crate::device::matching::{Engine, Matching};
 use crate::device::memory::region::{self, BLOCK_BYTES, Blocks};
 use crate::device::peers::{Ages, Peers};
 use crate::device::send::bcopy;
@@ -72,14 +72,14 @@ pub struct Budget {
     pub map: usize,
     /// The table of peers.
     pub peers: usize,
-    /// The matching engine's own memory: none for [`Lists`].
+    /// The matching engine's own memory: see [`crate::device::matching`].
     pub matching: usize,
 }
 
 impl Budget {
     /// The budget of a device with `mpi_memory` bytes of MPI memory in a job of `peers` processes.
     pub fn of(mpi_memory: usize, peers: usize) -> Budget {
-        Self::with_engine::<Lists>(mpi_memory, peers)
+        Self::with_engine::<Engine>(mpi_memory, peers)
     }
 
     /// As [`Budget::of`], of a device with the matching engine `E`.
@@ -166,8 +166,17 @@ mod tests {
             let table = size_of_val(&memory.ages[..]) + size_of_val(&memory.bits[..]);
             assert_eq!((budget.peers, memory.ages.len()), (table, peers));
             assert_eq!(budget.peers, (5 * peers).div_ceil(2), "2.5 bytes a peer");
-            let sum = [budget.region, budget.map, budget.peers].into_iter().sum();
-            assert_eq!(budget.total(), sum);
+            assert_eq!(
+                budget.matching,
+                Engine::fixed_bytes(bytes / BLOCK_BYTES, peers)
+            );
+            let Budget {
+                region,
+                map,
+                peers,
+                matching,
+            } = budget;
+            assert_eq!(budget.total(), region + map + peers + matching);
         }
         // No more blocks than have names.
         assert_eq!(GREATEST_MPI_MEMORY, 256 << 20);

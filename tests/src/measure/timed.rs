@@ -18,7 +18,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
 use mpi_adi::envelope::Pattern;
+use mpi_adi::matching::Lists;
 use mpi_adi::memory::{Span, UserMemory};
+use mpi_adi::protocol::Sound;
 use mpi_adi::request::{Mode, RequestId};
 use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Config, Memory, Stats};
@@ -224,7 +226,8 @@ impl std::fmt::Display for TimedError {
 impl std::error::Error for TimedError {}
 
 struct Node<'m> {
-    adi: Adi,
+    /// With the matching of the paper's device: what it searches is part of the time.
+    adi: Adi<Sound, Lists>,
     torus: Torus<'m, TimedLink>,
     memory: Counted,
     busy_until: u64,
@@ -317,7 +320,7 @@ impl Killer {
                 let mpi_memory = if rank == 0 { self.mpi_memory } else { 0 };
                 let memory = Memory::allocate(mpi_memory, nodes).expect("the host's memory");
                 Node {
-                    adi: Adi::new(config, memory).expect("a rank of the machine"),
+                    adi: Adi::with_rules(config, memory, Sound).expect("a rank of the machine"),
                     torus: Torus::new(router, links).expect("links as the machine is wired"),
                     memory: Counted {
                         buffers: Buffers::default(),

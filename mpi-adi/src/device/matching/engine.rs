@@ -147,8 +147,14 @@ pub trait Matching: Sized {
         context: Context,
     ) -> bool;
 
-    /// Hashes the queues for a model checker, without the measures: what they do from now on depends on
-    /// nothing else. Equal queues must have equal hashes whatever the engine keeps to search them.
+    /// Draws what an engine draws by chance from this seed, which those who choose the messages should not know.
+    /// Both queues are empty.
+    fn seed(&mut self, requests: &mut RequestPool, seed: u64) {
+        let _ = (requests, seed);
+    }
+
+    /// Hashes the records in their order of arrival, for a model checker. What the queues do from now on depends
+    /// on nothing else, and on the posted receives, which are hashed with the pool.
     fn hash<H: Hasher>(&self, region: &Region, state: &mut H);
 
     /// How full the queues are, and what searching them has cost.

@@ -131,10 +131,8 @@ impl Matching for Lists {
         recorded.is_none()
     }
 
-    // The posted receive queue is in the pool, the unexpected message queue is what its records say, wherever
-    // they stand.
+    // The unexpected message queue is what its records say, wherever they stand.
     fn hash<H: Hasher>(&self, region: &Region, state: &mut H) {
-        (self.posted, self.measures.posted).hash(state);
         self.measures.unexpected.hash(state);
         let mut next = self.unexpected.head();
         while let Some(at) = next {

@@ -10,7 +10,12 @@
 #![forbid(unsafe_code)]
 
 mod engine;
+pub mod indexed;
 mod lists;
 
 pub use engine::{Matching, Measures, NoRoom};
+pub use indexed::Indexed;
 pub use lists::Lists;
+
+/// The engine of this build.
+pub type Engine = Indexed;

@@ -12,7 +12,7 @@ use crate::device::protocol::Rules;
 use crate::device::recv::Probed;
 use crate::device::recv::probe::Arming;
 use crate::device::request::{
-    CHAIN, Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request,
+    Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request, TO_NAME,
 };
 use crate::device::wire::Fields;
 use msg_layer::Landing;
@@ -86,7 +86,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             } else {
                 &mut self.wildcards
             };
-            list.push(&mut self.requests.links::<CHAIN>(), slot);
+            list.push(&mut self.requests.links::<TO_NAME>(), slot);
             self.requests.posted_mut(slot).to_name = true;
         }
     }
@@ -102,7 +102,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             } else {
                 &mut self.wildcards
             };
-            list.remove(&mut self.requests.links::<CHAIN>(), slot);
+            list.remove(&mut self.requests.links::<TO_NAME>(), slot);
         }
     }
 

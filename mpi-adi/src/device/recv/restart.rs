@@ -8,7 +8,7 @@ use crate::device::memory::UserMemory;
 use crate::device::names::{Horizon, Serial, Slot};
 use crate::device::peers::Standing;
 use crate::device::protocol::{Age, Rules};
-use crate::device::request::{CHAIN, Posted};
+use crate::device::request::{Posted, TO_NAME};
 use crate::device::wire::{Done, Entry, RESTART_ENTRIES, ROOM_FOR_ALL, Restart};
 use msg_layer::Malformed;
 
@@ -33,20 +33,20 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let mut fits = true;
         let mut next = self.exact_to_name.head();
         while let Some(slot) = next {
-            next = self.requests.next_in::<CHAIN>(slot);
+            next = self.requests.next_in::<TO_NAME>(slot);
             self.stats.named += 1;
             if self.requests.posted(slot).pattern.source == Some(source) {
                 fits = self.name(&mut named, slot) && fits;
                 self.requests.posted_mut(slot).to_name = false;
                 self.exact_to_name
-                    .remove(&mut self.requests.links::<CHAIN>(), slot);
+                    .remove(&mut self.requests.links::<TO_NAME>(), slot);
             }
         }
         let mut next = self.wildcards.head();
         while let Some(slot) = next.filter(|_| fits) {
             self.stats.named += 1;
             fits = self.name(&mut named, slot);
-            next = self.requests.next_in::<CHAIN>(slot);
+            next = self.requests.next_in::<TO_NAME>(slot);
         }
         for probe in self
             .probes

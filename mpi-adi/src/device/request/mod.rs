@@ -5,15 +5,17 @@
 //! ([`RequestPool::grow`]); progress, which may run from an interrupt, only uses and frees what is there.
 #![forbid(unsafe_code)]
 
+mod keyed;
 mod outcome;
 mod pool;
 mod receive;
 mod send;
 
 pub use crate::device::names::{MAX_SLOTS, RequestId};
+pub(crate) use keyed::{KINDS, KeyHash, NEIGHBOURS, kind, pattern_of};
 pub use outcome::Outcome;
-pub(crate) use pool::{CHAIN, OFFERS, QUEUE};
 pub use pool::{CHUNK_SLOTS, Full, KEPT_SLOTS, Request, RequestPool};
+pub(crate) use pool::{KEYED, OFFERS, QUEUE, TO_NAME};
 pub use receive::{Coming, Matched, Posted, Receive, ReceiveState};
 pub(crate) use send::Copies;
 pub use send::{Asked, Data, Mode, PendingSend, Send, SendState, Withdrawal};

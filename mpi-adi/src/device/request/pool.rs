@@ -5,8 +5,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
+use super::keyed::Table;
 use super::outcome::Outcome;
-use super::receive::{Coming, Matched, Posted, Receive, ReceiveState};
+use super::receive::{Matched, Posted, Receive, ReceiveState};
 use super::send::{Copies, Data, PendingSend, Send, SendState};
 use crate::device::envelope::{Context, Pattern};
 use crate::device::list::Links;
@@ -60,11 +61,13 @@ enum Body {
 
 /// Which of a slot's lists a link belongs to: the queue it stands in.
 pub(crate) const QUEUE: usize = 0;
-/// Sends: messages to one destination with the same context and tag. Receives: those that no restart has
-/// named yet.
-pub(crate) const CHAIN: usize = 1;
+/// What is found by its key: posted receives in one bucket of the table; messages to one destination with the
+/// same context and tag.
+pub(crate) const KEYED: usize = 1;
 /// Sends: messages to be offered.
 pub(crate) const OFFERS: usize = 2;
+/// Receives: those that no restart has named yet.
+pub(crate) const TO_NAME: usize = 2;
 const LISTS: usize = 3;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,6 +81,17 @@ struct SlotEntry {
 }
 
 impl SlotEntry {
+    /// A slot that has not been used yet.
+    fn unused(next: Option<Slot>) -> SlotEntry {
+        SlotEntry {
+            generation: Generation::default(),
+            next: [None; LISTS],
+            prev: [None; LISTS],
+            forgotten: false,
+            body: Body::Free { next },
+        }
+    }
+
     /// The request that is here, if `id` names it.
     #[inline]
     fn request(&self, id: RequestId) -> Option<&Request> {
@@ -96,6 +110,13 @@ impl SlotEntry {
     }
 }
 
+/// Slots that the heap gives at a time, and as many buckets of the table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Chunk {
+    entries: [SlotEntry; CHUNK_SLOTS],
+    buckets: [Option<Slot>; CHUNK_SLOTS],
+}
+
 /// The pool has no free slot: grow it, or tell the program that its memory is used up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
@@ -107,7 +128,8 @@ pub struct RequestPool {
         clippy::vec_box,
         reason = "when the list grows, the slots stay where they are"
     )]
-    chunks: Vec<Box<[SlotEntry; CHUNK_SLOTS]>>,
+    chunks: Vec<Box<[Chunk; 1]>>,
+    pub(super) table: Table,
     free: Option<Slot>,
     free_slots: u32,
     /// Free slots that are reserved.
@@ -126,6 +148,7 @@ impl RequestPool {
         let limit = limit.min(MAX_SLOTS) as u32;
         RequestPool {
             chunks: Vec::new(),
+            table: Table::new(),
             free: None,
             free_slots: 0,
             reserved: 0,
@@ -197,24 +220,20 @@ impl RequestPool {
                 return Err(Full);
             }
             let mut chunk = Vec::new();
-            chunk.try_reserve_exact(CHUNK_SLOTS).map_err(|_| Full)?;
+            chunk.try_reserve_exact(1).map_err(|_| Full)?;
             self.chunks.try_reserve(1).map_err(|_| Full)?;
-            for i in 0..CHUNK_SLOTS {
-                let next = if i + 1 < CHUNK_SLOTS {
-                    Some(Slot::new((first + i + 1) as u32))
-                } else {
-                    self.free
-                };
-                chunk.push(SlotEntry {
-                    generation: Generation::default(),
-                    next: [None; LISTS],
-                    prev: [None; LISTS],
-                    forgotten: false,
-                    body: Body::Free { next },
-                });
-            }
-            let Ok(chunk) = chunk.into_boxed_slice().try_into() else {
-                unreachable!("as many slots as a chunk has")
+            chunk.push(Chunk {
+                entries: core::array::from_fn(|i| {
+                    SlotEntry::unused(if i + 1 < CHUNK_SLOTS {
+                        Some(Slot::new((first + i + 1) as u32))
+                    } else {
+                        self.free
+                    })
+                }),
+                buckets: [None; CHUNK_SLOTS],
+            });
+            let Ok(chunk) = Box::<[Chunk; 1]>::try_from(chunk) else {
+                unreachable!("one chunk was put there")
             };
             self.chunks.push(chunk);
             self.free = Some(Slot::new(first as u32));
@@ -223,16 +242,70 @@ impl RequestPool {
         Ok(())
     }
 
+    fn entries(&self) -> impl Iterator<Item = &SlotEntry> {
+        self.chunks.iter().flat_map(|chunk| chunk[0].entries.iter())
+    }
+
+    /// The first request in this bucket of the table.
+    #[inline]
+    pub(super) fn bucket(&self, index: u32) -> Option<Slot> {
+        let index = index as usize;
+        let chunk = self.chunks.get(index / CHUNK_SLOTS)?;
+        chunk[0].buckets[index % CHUNK_SLOTS]
+    }
+
+    #[inline]
+    pub(super) fn set_bucket(&mut self, index: u32, first: Option<Slot>) {
+        let index = index as usize;
+        if let Some(chunk) = self.chunks.get_mut(index / CHUNK_SLOTS) {
+            chunk[0].buckets[index % CHUNK_SLOTS] = first;
+        }
+    }
+
+    /// The hash of the key under which the request in `slot` is entered in the table.
+    pub(super) fn key_hash(&self, slot: Slot) -> u32 {
+        self.table.hashes.of(&self.posted(slot).pattern)
+    }
+
+    /// The hash of a pattern.
+    #[inline]
+    pub(crate) fn hash_of(&self, pattern: &Pattern) -> u32 {
+        self.table.hashes.of(pattern)
+    }
+
+    /// The posted receive in `slot`, if that is one.
+    #[inline]
+    pub(crate) fn as_posted(&self, slot: Slot) -> Option<&Posted> {
+        match &self.entry(slot)?.body {
+            Body::Request(Request::Receive(Receive {
+                state: ReceiveState::Posted(posted),
+                ..
+            })) => Some(posted),
+            _ => None,
+        }
+    }
+
+    /// A receive is posted in this context.
+    pub(crate) fn has_posted(&self, context: Context) -> bool {
+        self.entries().any(|entry| match &entry.body {
+            Body::Request(Request::Receive(receive)) => {
+                matches!(receive.state, ReceiveState::Posted(_))
+                    && receive.pattern().context == context
+            }
+            _ => false,
+        })
+    }
+
     fn entry(&self, slot: Slot) -> Option<&SlotEntry> {
         let index = slot.index() as usize;
         let chunk = self.chunks.get(index / CHUNK_SLOTS)?;
-        Some(&chunk[index % CHUNK_SLOTS])
+        Some(&chunk[0].entries[index % CHUNK_SLOTS])
     }
 
     fn entry_mut(&mut self, slot: Slot) -> Option<&mut SlotEntry> {
         let index = slot.index() as usize;
         let chunk = self.chunks.get_mut(index / CHUNK_SLOTS)?;
-        Some(&mut chunk[index % CHUNK_SLOTS])
+        Some(&mut chunk[0].entries[index % CHUNK_SLOTS])
     }
 
     /// Takes a free slot for `request`.
@@ -285,8 +358,7 @@ impl RequestPool {
 
     /// A send of this context has not been recorded or matched by its receiver yet.
     pub(crate) fn has_pending(&self, context: Context) -> bool {
-        let mut entries = self.chunks.iter().flat_map(|chunk| chunk.iter());
-        entries.any(|entry| match &entry.body {
+        self.entries().any(|entry| match &entry.body {
             Body::Request(Request::Send(send)) => {
                 send.context == context && matches!(send.state, SendState::Pending(_))
             }
@@ -458,10 +530,9 @@ impl RequestPool {
     /// more; how it ended is what the program has been told. Pending messages are hashed with their
     /// destination, and bcopies are the `copies`.
     pub(crate) fn hash<'a, H: Hasher>(&self, copy: impl Copies<'a>, state: &mut H) {
-        let entries = self.chunks.iter().flat_map(|chunk| chunk.iter());
         // Sends that are in no queue stand anywhere.
         let mut sends: Vec<&Send> = Vec::new();
-        for (entry, index) in entries.zip(0u32..) {
+        for (entry, index) in self.entries().zip(0u32..) {
             let receive = match &entry.body {
                 Body::Free { .. } => continue,
                 Body::Request(Request::Send(send)) => {
@@ -474,14 +545,12 @@ impl RequestPool {
                 }
                 Body::Request(Request::Receive(receive)) => receive,
             };
-            let is_queued = match receive.state {
-                ReceiveState::Done(_) | ReceiveState::Cancelled(_) => continue,
-                ReceiveState::Posted(_) | ReceiveState::Matched(_, Coming::CtsDue { .. }) => true,
-                ReceiveState::Matched(_, Coming::Landing(_) | Coming::Bound) => false,
-            };
-            (index, entry.generation, entry.forgotten, receive).hash(state);
-            if is_queued {
-                (entry.next, entry.prev).hash(state);
+            // The order of posted receives is that of their serials.
+            match receive.state {
+                ReceiveState::Done(_) | ReceiveState::Cancelled(_) => {}
+                ReceiveState::Posted(_) | ReceiveState::Matched(..) => {
+                    (index, entry.generation, entry.forgotten, receive).hash(state);
+                }
             }
         }
         let key = |send: &Send| match send.data {
@@ -492,6 +561,16 @@ impl RequestPool {
         for send in sends {
             send.hash(copy, state);
         }
+    }
+
+    /// Hashes the order of a queue of receives from `first` on.
+    pub(crate) fn hash_order<H: Hasher>(&self, first: Option<Slot>, state: &mut H) {
+        let mut next = first;
+        while let Some(slot) = next {
+            slot.hash(state);
+            next = self.next_in::<QUEUE>(slot);
+        }
+        None::<Slot>.hash(state);
     }
 
     /// Hashes the sends of a queue from `first` on.

@@ -29,7 +29,7 @@ use crate::device::list::{Links, List};
 use crate::device::names::{DestinationId, Horizon, RequestId, Serial, Slot};
 use crate::device::protocol::{Offer, Rules, may_offer};
 use crate::device::request::{
-    Asked, CHAIN, Copies, Full, OFFERS, PendingSend, QUEUE, Request, RequestPool, Send, SendState,
+    Asked, Copies, Full, KEYED, OFFERS, PendingSend, QUEUE, Request, RequestPool, Send, SendState,
 };
 use crate::device::wire::{Entry, ROOM_FOR_ALL, Restart};
 
@@ -515,7 +515,7 @@ impl Pending {
         self.chains
             .entry(key)
             .or_default()
-            .push(&mut requests.links::<CHAIN>(), slot);
+            .push(&mut requests.links::<KEYED>(), slot);
         self.unchained -= 1;
     }
 
@@ -645,7 +645,7 @@ impl Pending {
             // It was asked for, but accepted before that: the request passes to the next that fits.
             let next = match asked.any_tag {
                 true => self.next_unasked(requests, slot, RequestPool::next_in::<QUEUE>),
-                false => self.next_unasked(requests, slot, RequestPool::next_in::<CHAIN>),
+                false => self.next_unasked(requests, slot, RequestPool::next_in::<KEYED>),
             };
             if let Some(next) = next {
                 self.ask(requests, at, next, asked);
@@ -655,7 +655,7 @@ impl Pending {
         if destination.chained {
             let key = key(requests, destination.rank, slot);
             if let Some(chain) = self.chains.get_mut(&key) {
-                chain.remove(&mut requests.links::<CHAIN>(), slot);
+                chain.remove(&mut requests.links::<KEYED>(), slot);
                 if chain.is_empty() {
                     self.chains.remove(&key);
                 }
@@ -777,7 +777,7 @@ impl Pending {
         let first = self.chains.get(&key).and_then(List::head)?;
         match fits(requests, first) {
             true => Some(first),
-            false => self.next_unasked(requests, first, RequestPool::next_in::<CHAIN>),
+            false => self.next_unasked(requests, first, RequestPool::next_in::<KEYED>),
         }
     }
 

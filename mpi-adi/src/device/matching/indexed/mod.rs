@@ -1,0 +1,168 @@
+//! The engine that programs get if they do not choose another one: a list as long as a list is good enough, and an
+//! index for what the list could not find at once.
+//!
+//! # Why it is fast
+//! Most messages match the first entry of a queue, or one of the first few. A list finds these as fast as anything
+//! can, and costs nothing but two links when an entry comes and goes. So every entry begins its life in a plain
+//! list, in order. Only a search that has to pass an entry *indexes* it, and each entry is passed at most once,
+//! since no later search begins before it:
+//!
+//! ```text
+//!   posted receives       indexed, by pattern            | list, in the order of posting
+//!   unexpected messages   indexed, by envelope           | not indexed            all in one list, in the order of
+//!                                                        ^ the next search        arrival
+//!                                                          that finds nothing on the left goes on here
+//! ```
+//! What is indexed is older than what is not, so a search asks the index first, and a match there ends it. Indexing
+//! takes constant time, so each entry costs a constant more than in a list, whatever the order in which it is
+//! asked for, and nothing more than in a list when it is asked for in order.
+//!
+//! * **A message arrives** ([`posted`]): receives that match it have one of four patterns: its source and tag, any
+//!   source, any tag, or both. The oldest receive of each is the first of its kind in one bucket of a hash table; the
+//!   oldest of these four, by serial, is the first that was posted. Kinds of which none is indexed are not
+//!   looked for.
+//! * **A receive starts**, or a probe ([`unexpected`]): an exact one finds the first message of its envelope in
+//!   the bucket of a hash table. For wildcards ([`wild`]) there is one more index for each kind, but only from the
+//!   moment when a program has used that kind with a long queue.
+//!
+//! # Why nobody can make it slow
+//! Keys are hashed with random numbers that are drawn at the start ([`KeyHash`](crate::device::request::KeyHash)).
+//! Two keys that were chosen without knowing those numbers collide with the chance that two random places are the
+//! same one. Many equal keys do no harm either: they share a chain, oldest first, and the oldest is the one that
+//! is asked for. So the number of entries looked at is expected to be constant, for any tags, ranks and contexts.
+//!
+//! # Memory
+//! | what | bytes | of |
+//! |---|---|---|
+//! | posted receives | 0 | the table is inside the pool's slots ([`keyed`](crate::device::request)) |
+//! | unexpected messages | 0 | links and chain are inside their records |
+//! | buckets for unexpected messages | [`BUCKETS`] of [`BUCKET_BYTES`] for each [`BUCKET_BLOCKS`] blocks of MPI memory, none below [`LEAST_BLOCKS`] blocks | the budget |
+//! | each kind of wildcard | 8 for a block, and as many buckets | the program's heap, at the first search for such a pattern that passes [`WILD_ENTRIES`] entries; if there is no room, such searches walk the list |
+//!
+//! Nothing depends on the size of the job. Records in memory that was lent (`--mpi-borrow`) are indexed by envelope
+//! like all others; as long as there are such records, wildcards walk the list.
+#![forbid(unsafe_code)]
+
+mod posted;
+#[cfg(test)]
+mod tests;
+mod unexpected;
+mod wild;
+
+use core::hash::{Hash, Hasher};
+
+use super::engine::{Matching, Measures};
+use crate::device::envelope::{Context, Envelope, Pattern};
+use crate::device::memory::region::{Record, Region};
+use crate::device::names::{BlockIndex, Slot};
+use crate::device::request::RequestPool;
+use posted::PostedQueue;
+use unexpected::UnexpectedQueue;
+
+pub use unexpected::{BUCKET_BLOCKS, BUCKET_BYTES, BUCKETS, LEAST_BLOCKS};
+pub use wild::WILD_ENTRIES;
+
+/// Entries of a queue up to which a list that has not been indexed is walked.
+pub const SHORT: u32 = 8;
+
+/// The two queues.
+#[derive(Clone, Debug)]
+pub struct Indexed {
+    posted: PostedQueue,
+    unexpected: UnexpectedQueue,
+    measures: Measures,
+}
+
+impl Matching for Indexed {
+    const NAME: &'static str = "default";
+
+    fn fixed_bytes(blocks: usize, _: usize) -> usize {
+        unexpected::buckets(blocks) as usize * BUCKET_BYTES
+    }
+
+    fn new(blocks: usize, _: usize) -> Option<Self> {
+        Some(Indexed {
+            posted: PostedQueue::default(),
+            unexpected: UnexpectedQueue::new(blocks)?,
+            measures: Measures::default(),
+        })
+    }
+
+    fn seed(&mut self, requests: &mut RequestPool, seed: u64) {
+        requests.seed(seed);
+        self.unexpected.seed(seed);
+    }
+
+    #[inline]
+    fn post(&mut self, requests: &mut RequestPool, slot: Slot) {
+        self.posted.post(requests, slot);
+        self.measures.posted();
+    }
+
+    #[inline]
+    fn unpost(&mut self, requests: &mut RequestPool, slot: Slot) {
+        self.posted.unpost(requests, slot);
+        self.measures.unposted();
+    }
+
+    #[inline]
+    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+        let (found, hops) = self.posted.find(requests, envelope, self.measures.posted);
+        self.measures.searched(hops);
+        found
+    }
+
+    #[inline]
+    fn record(&mut self, region: &mut Region, at: BlockIndex) {
+        self.unexpected.record(region, at);
+        self.measures.recorded();
+    }
+
+    #[inline]
+    fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+        let (found, hops) = self
+            .unexpected
+            .find(region, pattern, self.measures.unexpected);
+        self.measures.searched(hops);
+        found
+    }
+
+    #[inline]
+    fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
+        self.unexpected.unrecord(region, at);
+        self.measures.unrecorded();
+    }
+
+    fn find_record(&mut self, region: &Region, is: impl Fn(&Record) -> bool) -> Option<BlockIndex> {
+        let (found, hops) = self.unexpected.walk(region, |at| {
+            region.record(at).is_some_and(|record| is(&record))
+        });
+        self.measures.searched(hops);
+        found
+    }
+
+    fn context_is_idle(
+        &mut self,
+        requests: &mut RequestPool,
+        region: &mut Region,
+        context: Context,
+    ) -> bool {
+        let is_of = |at| region.envelope(at).context == context;
+        let (found, hops) = self.unexpected.walk(region, is_of);
+        self.measures.traversals += u64::from(hops);
+        found.is_none() && !requests.has_posted(context)
+    }
+
+    fn hash<H: Hasher>(&self, region: &Region, state: &mut H) {
+        self.measures.unexpected.hash(state);
+        let mut next = self.unexpected.first();
+        while let Some(at) = next {
+            region.hash_record(at, state);
+            next = UnexpectedQueue::next(region, at);
+        }
+    }
+
+    fn measures(&self) -> Measures {
+        self.measures
+    }
+}

@@ -1,0 +1,164 @@
+//! The engine beside a list, in lock step; and how much it looks at.
+
+use super::{Indexed, Matching};
+use crate::device::config::boxed;
+use crate::device::envelope::{Envelope, Pattern};
+use crate::device::matching::Lists;
+use crate::device::memory::region::{BLOCK_BYTES, Blocks, Region};
+use crate::device::memory::{RawMemory, Span};
+use crate::device::names::{BlockIndex, RequestId};
+use crate::device::request::{Posted, Receive, ReceiveState, Request, RequestPool};
+use oorandom::Rand32;
+
+/// A pool, a region and an engine over both.
+struct Queues<E> {
+    requests: RequestPool,
+    region: Region,
+    engine: E,
+    posts: u64,
+}
+
+impl<E: Matching> Queues<E> {
+    fn new(blocks: usize, seed: u64) -> Self {
+        let map = vec![0; Blocks::map_words(blocks)].into_boxed_slice();
+        let reserve = Blocks::new(boxed([0; BLOCK_BYTES], blocks).unwrap(), map);
+        let mut requests = RequestPool::new(1 << 22);
+        let mut engine = E::new(blocks, 1 << 20).unwrap();
+        engine.seed(&mut requests, seed);
+        Queues {
+            requests,
+            region: Region::new(reserve),
+            engine,
+            posts: 0,
+        }
+    }
+
+    /// A receive starts: the record that it takes, or its slot.
+    fn receive(&mut self, pattern: Pattern) -> Result<BlockIndex, RequestId> {
+        if let Some(at) = self.engine.take(&mut self.region, &pattern) {
+            self.region.release(&mut RawMemory, at);
+            return Ok(at);
+        }
+        self.requests.grow(1).unwrap();
+        let posted = Posted {
+            pattern,
+            serial: self.posts,
+            to_name: false,
+        };
+        self.posts += 1;
+        let state = ReceiveState::Posted(posted);
+        let span = Span::EMPTY;
+        let request = Request::Receive(Receive { span, state });
+        let id = self.requests.insert(request).unwrap();
+        self.engine.post(&mut self.requests, id.slot());
+        Err(id)
+    }
+}
+
+impl<E: Matching> Queues<E> {
+    /// A message arrives: the receive that takes it; otherwise the record that there was room for.
+    fn message(&mut self, envelope: Envelope) -> Result<RequestId, Option<BlockIndex>> {
+        if let Some(slot) = self.engine.arrive(&mut self.requests, &envelope) {
+            let id = self.requests.id(slot);
+            self.cancel(id);
+            return Ok(id);
+        }
+        let at = self.region.record_only(&mut RawMemory, envelope, 0, 0);
+        if let Some(at) = at {
+            self.engine.record(&mut self.region, at);
+        }
+        Err(at)
+    }
+
+    fn cancel(&mut self, id: RequestId) {
+        self.engine.unpost(&mut self.requests, id.slot());
+        self.requests.cancel_receive(id.slot());
+        assert!(self.requests.conclude(id).is_some());
+    }
+
+    fn forget(&mut self, at: BlockIndex) {
+        self.engine.unrecord(&mut self.region, at);
+        self.region.release(&mut RawMemory, at);
+    }
+}
+
+fn below(random: &mut Rand32, end: u32) -> u32 {
+    random.rand_range(0..end)
+}
+
+fn envelope(random: &mut Rand32, values: u32) -> Envelope {
+    Envelope {
+        source: below(random, values) * 3,
+        tag: below(random, values) as i32,
+        context: below(random, 2) as u16,
+    }
+}
+
+#[test]
+fn it_finds_what_a_list_finds() {
+    for seed in 0..60 {
+        let mut random = Rand32::new(seed);
+        let blocks = [1, 8, 40, 300, 2000][seed as usize % 5];
+        let values = [2, 5, 30, 1000][seed as usize / 5 % 4];
+        let mut ours = Queues::<Indexed>::new(blocks, seed);
+        let mut list = Queues::<Lists>::new(blocks, seed);
+        let (mut posted, mut recorded) = (Vec::new(), Vec::new());
+        // Phases in which receives or messages prevail.
+        for step in 0..6000 {
+            let receives = step / 1000 % 2 == 0;
+            let exact = below(&mut random, 2) == 0;
+            let Envelope {
+                source,
+                tag,
+                context,
+            } = envelope(&mut random, values);
+            match below(&mut random, 20) {
+                0 => {
+                    if !posted.is_empty() {
+                        let at = below(&mut random, posted.len() as u32) as usize;
+                        let id = posted.swap_remove(at);
+                        ours.cancel(id);
+                        list.cancel(id);
+                    }
+                }
+                1 => {
+                    if !recorded.is_empty() {
+                        let at = below(&mut random, recorded.len() as u32) as usize;
+                        let at = recorded.swap_remove(at);
+                        ours.forget(at);
+                        list.forget(at);
+                    }
+                }
+                turn if (turn < 13) == receives => {
+                    let pattern = Pattern {
+                        source: (exact || below(&mut random, 2) == 0).then_some(source),
+                        tag: (exact || below(&mut random, 2) == 0).then_some(tag),
+                        context,
+                    };
+                    let result = ours.receive(pattern);
+                    assert_eq!(result, list.receive(pattern), "seed {seed}, step {step}");
+                    match result {
+                        Ok(at) => recorded.retain(|&other| other != at),
+                        Err(id) => posted.push(id),
+                    }
+                }
+                _ => {
+                    let envelope = Envelope {
+                        source,
+                        tag,
+                        context,
+                    };
+                    let result = ours.message(envelope);
+                    assert_eq!(result, list.message(envelope), "seed {seed}, step {step}");
+                    match result {
+                        Ok(id) => posted.retain(|&other| other != id),
+                        Err(at) => recorded.extend(at),
+                    }
+                }
+            }
+            let (measures, others) = (ours.engine.measures(), list.engine.measures());
+            assert_eq!(measures.posted, others.posted);
+            assert_eq!(measures.unexpected, others.unexpected);
+        }
+    }
+}
