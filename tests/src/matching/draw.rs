@@ -81,6 +81,7 @@ impl Draw {
             blocks: random.pick(&BLOCKS),
             peers,
             slots,
+            seed: random.bits(),
         };
         let mut contexts = CONTEXTS;
         random.shuffle(&mut contexts);

@@ -15,14 +15,16 @@ pub struct Setting {
     pub peers: u32,
     /// Slots that the pool may have.
     pub slots: u32,
+    /// What the engine draws by chance.
+    pub seed: u64,
 }
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} blocks, {} processes, at most {} slots",
-            self.blocks, self.peers, self.slots
+            "{} blocks, {} processes, at most {} slots, seed {}",
+            self.blocks, self.peers, self.slots, self.seed
         )
     }
 }

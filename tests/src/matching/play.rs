@@ -125,11 +125,12 @@ fn same<T: PartialEq + fmt::Debug>(what: &str, got: T, expected: T) -> Result<T,
 
 impl<E: Matching> Both<E> {
     fn new(setting: Setting) -> Result<Self, String> {
-        let (blocks_, peers) = (setting.blocks as usize, setting.peers as usize);
+        let mut requests = RequestPool::new(setting.slots as usize);
+        let engine = Self::engine(setting, &mut requests)?;
         Ok(Both {
             setting,
-            engine: E::new(blocks_, peers).ok_or("new found no memory")?,
-            requests: RequestPool::new(setting.slots as usize),
+            engine,
+            requests,
             region: Region::new(blocks(setting.blocks)),
             memory: Lender { spare: 0, asked: 0 },
             oracle: Oracle::default(),
@@ -138,6 +139,13 @@ impl<E: Matching> Both<E> {
             posts: 0,
             messages: 0,
         })
+    }
+
+    fn engine(setting: Setting, requests: &mut RequestPool) -> Result<E, String> {
+        let engine = E::new(setting.blocks as usize, setting.peers as usize);
+        let mut engine = engine.ok_or("new found no memory")?;
+        engine.seed(requests, setting.seed);
+        Ok(engine)
     }
 
     fn step(&mut self, op: &Op) -> Step {
@@ -344,7 +352,7 @@ impl<E: Matching> Both<E> {
         Ok(())
     }
 
-    /// Equal queues have equal hashes, whatever has happened before; then empties the queues from their heads.
+    /// Equal queues of records have equal hashes, whatever has happened before; then empties the queues from their heads.
     fn finish(mut self) -> Step {
         same(
             "the hash",
@@ -367,20 +375,10 @@ impl<E: Matching> Both<E> {
             .try_for_each(|context| self.retire(context))
     }
 
-    /// The hash of an engine that has been told of what is in the queues, and of nothing else.
+    /// The hash of an engine that has been told of the records, and of nothing else.
     fn hash_of_new_queues(&self) -> Result<u64, String> {
-        let (mut requests, mut region) = (self.requests.clone(), self.region.clone());
-        let (blocks, peers) = (self.setting.blocks as usize, self.setting.peers as usize);
-        let mut engine = E::new(blocks, peers).ok_or("new found no memory")?;
-        engine
-            .reserve(requests.slots())
-            .map_err(|_| "reserve found no memory")?;
-        for &context in &self.open {
-            engine.open(&mut requests, &mut region, context);
-        }
-        for &(slot, _) in &self.oracle.posted {
-            engine.post(&mut requests, slot);
-        }
+        let mut region = self.region.clone();
+        let mut engine = Self::engine(self.setting, &mut RequestPool::new(0))?;
         for &(at, _) in &self.oracle.unexpected {
             region.set_word(at, 0);
             engine.record(&mut region, at);

@@ -181,10 +181,12 @@ pub fn measure<E: Matching>(traffic: &Traffic, effort: Effort) -> Measured {
     let (mut fill, mut probe) = (Sum::default(), Sum::default());
     let mut rig = Rig::<E>::new(traffic);
     fill.add(&mut rig, &traffic.fill);
-    probe.add(
-        &mut rig,
-        &traffic.drain[..PROBE_STEPS.min(traffic.drain.len())],
-    );
+    // An engine may learn from its first searches.
+    let (learning, rest) = traffic
+        .drain
+        .split_at(PROBE_STEPS.min(traffic.drain.len() / 2));
+    rig.run(learning);
+    probe.add(&mut rig, &rest[..PROBE_STEPS.min(rest.len())]);
     drop(rig);
     // A queue that is emptied is half as long in the mean.
     let expected = probe.ns() * traffic.drain.len() as f64 / 2.0;
@@ -230,8 +232,10 @@ fn sample<E: Matching>(traffic: &Traffic, effort: Effort) -> Sum {
         let done = (2 * level + 1) * len / (2 * LEVELS);
         let mut rig = Rig::<E>::new(traffic);
         rig.run(&traffic.fill[..len - done]);
+        let (learning, rest) = traffic.drain[done..].split_at(PROBE_STEPS.min((len - done) / 2));
+        rig.run(learning);
         let mut part = Sum::default();
-        for step in traffic.drain[done..].chunks(1).take(len / LEVELS) {
+        for step in rest.chunks(1).take(len / LEVELS) {
             part.add(&mut rig, step);
             if part.time > effort.most / LEVELS as u32 {
                 break;
