@@ -283,6 +283,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mpi_adi::envelope::Rank;
     use mpi_adi::memory::RawMemory;
     use mpi_adi::{Config, Memory};
     use net_torus::router::{Router, Sizes};
@@ -411,7 +412,7 @@ mod tests {
                 let torus = Torus::new(router, links).unwrap();
                 let config = Config {
                     shape,
-                    rank,
+                    rank: Rank::new(rank),
                     request_slots: 16,
                 };
                 let memory = Memory::allocate(4096, shape.nodes() as usize).unwrap();

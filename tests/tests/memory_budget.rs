@@ -4,10 +4,11 @@
 use std::alloc::System;
 
 use cap::Cap;
-use mpi_adi::envelope::Pattern;
+use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::memory::{RawMemory, Span};
 use mpi_adi::pending::{DESTINATION_BYTES, INDEX_BYTES};
-use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
+use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, Mode, RequestPool};
+use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Budget, Config, Memory};
 use net_torus::chunk::CHUNK_BYTES;
 use net_torus::{Router, Shape, Sizes};
@@ -31,8 +32,42 @@ fn taken<T>(f: impl Fn() -> T) -> usize {
     (0..5).map(|_| once()).min().expect("five times")
 }
 
+/// The index of pending messages doubles when it is 7/8 full, and has then so many entries more.
+fn an_index_entry_takes_what_is_said() {
+    const ENTRIES: usize = 128;
+    let config = Config {
+        shape: Shape::new([2, 1, 1], [true; 3]).expect("a machine"),
+        rank: 0,
+        request_slots: usize::MAX,
+    };
+    let to = SendTo {
+        dest: 1,
+        tag: 1,
+        context: 0,
+        mode: Mode::Synchronous,
+    };
+    let pending = |messages: usize| {
+        move || {
+            let memory = Memory::allocate(0, 2).expect("memory");
+            let mut adi = Adi::new(config, memory).expect("a rank of the machine");
+            for _ in 0..messages {
+                assert!(adi.isend(to, Span::EMPTY).is_ok());
+            }
+            adi
+        }
+    };
+    let full = ENTRIES / 8 * 7 - KEPT_SLOTS as usize;
+    assert!(
+        !(full + KEPT_SLOTS as usize).is_multiple_of(CHUNK_SLOTS),
+        "the slots do not grow with the index"
+    );
+    let more = taken(pending(full + 1)) - taken(pending(full));
+    assert_eq!(more, ENTRIES * INDEX_BYTES);
+}
+
 #[test]
 fn what_is_taken_is_what_is_said() {
+    an_index_entry_takes_what_is_said();
     for (extents, mpi_memory) in [
         ([1, 1, 1], 0),
         ([2, 2, 2], 32),
@@ -49,7 +84,7 @@ fn what_is_taken_is_what_is_said() {
 
         let config = Config {
             shape,
-            rank: 0,
+            rank: Rank::new(0),
             request_slots: usize::MAX,
         };
         let device = || Adi::new(config, allocate()).expect("a rank of the machine");
@@ -65,11 +100,7 @@ fn what_is_taken_is_what_is_said() {
         );
 
         // Further requests come in chunks, for the program's own calls only.
-        let pattern = Pattern {
-            source: Some(0),
-            tag: Some(1),
-            context: 0,
-        };
+        let pattern = Pattern::new(Some(Rank::new(0)), Some(1), 0);
         let busy = || {
             let mut adi = device();
             for _ in 0..3 * CHUNK_SLOTS {

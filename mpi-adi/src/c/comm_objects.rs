@@ -86,7 +86,8 @@ pub(super) fn note_membership(env: &dyn Env) {
 
 pub(super) fn world() -> Membership<'static> {
     let [rank, size] = &BINDING.place;
-    Membership::world(rank.load(Ordering::Relaxed), size.load(Ordering::Relaxed))
+    let rank = Rank::new(rank.load(Ordering::Relaxed));
+    Membership::world(rank, size.load(Ordering::Relaxed))
 }
 
 /// This process's number in the job.

@@ -33,10 +33,10 @@ fn note(env: &dyn Env, function: &'static str, handle: c_int) -> CallNote {
             note.peer = Some(
                 request
                     .pattern()
-                    .source
-                    .map_or(MPI_ANY_SOURCE, |rank| rank as i32),
+                    .source()
+                    .map_or(MPI_ANY_SOURCE, |rank| rank.index() as i32),
             );
-            note.tag = Some(request.pattern().tag.unwrap_or(MPI_ANY_TAG));
+            note.tag = Some(request.pattern().tag().unwrap_or(MPI_ANY_TAG));
         }
     });
     note

@@ -115,7 +115,7 @@ pub(super) fn forget(adi: &mut Adi, id: RequestId) {
     let context = adi
         .requests()
         .get(id)
-        .map_or(0, |request| request.pattern().context);
+        .map_or(0, |request| request.pattern().context());
     adi.forget(id);
     comm_objects::request_completed(context);
 }
@@ -140,7 +140,7 @@ pub(super) fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error>
     let context = adi
         .requests()
         .get(id)
-        .map_or(0, |request| request.pattern().context);
+        .map_or(0, |request| request.pattern().context());
     let Some(outcome) = adi.peek(id) else {
         return Ok(None);
     };

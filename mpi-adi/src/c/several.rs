@@ -469,7 +469,7 @@ mod tests {
     use super::super::requests::SEND_COMPLETE;
     use super::super::types::constants::MPI_REQUEST_NULL;
     use super::*;
-    use crate::device::envelope::Pattern;
+    use crate::device::envelope::{Pattern, Rank};
     use crate::device::memory::Span;
     use crate::mpi::call::SLICE_REQUESTS;
     use crate::mpi::fake::FakeEnv;
@@ -481,11 +481,7 @@ mod tests {
     fn receive(env: &FakeEnv) -> c_int {
         let mut handle = MPI_REQUEST_NULL;
         env.with(&mut |adi, kernel| {
-            let pattern = Pattern {
-                source: Some(0),
-                tag: Some(0),
-                context: 0,
-            };
+            let pattern = Pattern::new(Some(Rank::new(0)), Some(0), 0);
             let id = adi.irecv(kernel.memory(), pattern, Span::EMPTY);
             handle = !id.expect("room for a request").0 as c_int;
         });

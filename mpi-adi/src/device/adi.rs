@@ -106,7 +106,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// As [`Adi::new`], with these rules kept and others broken, for a model checker, and with the matching
     /// engine `E`, if the heap has room for it.
     pub fn with_rules(config: Config, memory: Memory, rules: R) -> Option<Adi<R, E>> {
-        let here = config.shape.coord(config.rank)?;
+        let here = config.shape.coord(config.rank.index())?;
         if memory.ages.len() != config.shape.nodes() as usize {
             return None;
         }

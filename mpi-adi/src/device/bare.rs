@@ -11,7 +11,7 @@ use msg_layer::{Answer, Arrival, Class, Handlers, Malformed, Port, tx};
 use net_torus::coord::{Coord, Shape};
 
 use crate::device::config::STEP_PACKETS;
-use crate::device::envelope::Pattern;
+use crate::device::envelope::{Pattern, Rank};
 use crate::device::list::List;
 use crate::device::matching::{Lists, Matching};
 use crate::device::memory::{Span, UserMemory};
@@ -69,7 +69,7 @@ impl Bare {
     /// # Panics
     /// When the message is longer than [`INLINE_BYTES`].
     pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, Full> {
-        assert!(span.len() <= INLINE_BYTES && to.dest < self.shape.nodes() && to.tag >= 0);
+        assert!(span.len() <= INLINE_BYTES && to.dest.index() < self.shape.nodes() && to.tag >= 0);
         self.requests.grow(1)?;
         let send = to.send(span, span.len() as u32, SendState::Bcopy);
         let id = self.requests.insert(Request::Send(send))?;
@@ -78,13 +78,9 @@ impl Bare {
     }
 
     /// As [`crate::Adi::irecv`], from one source with one tag.
-    pub fn irecv(&mut self, source: u32, tag: i32, span: Span) -> Result<RequestId, Full> {
+    pub fn irecv(&mut self, source: Rank, tag: i32, span: Span) -> Result<RequestId, Full> {
         self.requests.grow(1)?;
-        let pattern = Pattern {
-            source: Some(source),
-            tag: Some(tag),
-            context: 0,
-        };
+        let pattern = Pattern::new(Some(source), Some(tag), 0);
         let posted = Posted {
             pattern,
             serial: 0,
@@ -162,7 +158,10 @@ impl Bare {
             argument: 0,
             place: None,
         };
-        let dest = self.shape.coord(send.dest).expect("a rank of this job");
+        let dest = self
+            .shape
+            .coord(send.dest.index())
+            .expect("a rank of this job");
         let bytes = rts.bytes() + span.len();
         let sent = tx::short(port, Class::Normal, dest, header, bytes, |out| {
             memory.read(span, 0, rts.emit(out));
@@ -176,7 +175,11 @@ fn on_rts<M: UserMemory + ?Sized>(
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
     let bare = &mut *on.bare;
-    let source = bare.shape.rank(arrival.source).ok_or(Malformed)?;
+    let source = bare
+        .shape
+        .rank(arrival.source)
+        .map(Rank::new)
+        .ok_or(Malformed)?;
     let (rts, data) = Rts::parse(arrival.bytes).ok_or(Malformed)?;
     let envelope = rts.envelope(source);
     let Some(slot) = bare.matching.arrive(&mut bare.requests, &envelope) else {

@@ -28,7 +28,7 @@ pub(super) fn on_rts<R: Rules, E: Matching, M: UserMemory + ?Sized>(
         }
     };
     let adi = &mut *on.adi;
-    let source = adi.shape.rank(arrival.source).ok_or(Malformed)?;
+    let source = adi.rank_at(arrival.source).ok_or(Malformed)?;
     let (rts, data) = Rts::parse(offer).ok_or(Malformed)?;
     if let Some(request) = merged {
         adi.take_merged(source, request, arrival.argument)?;
@@ -55,7 +55,7 @@ pub(super) fn on_cancel<R: Rules, E: Matching, M: UserMemory + ?Sized>(
 ) -> Result<Option<Answer>, Malformed> {
     let cancel = arrival.bytes.first_chunk::<{ wire::CANCEL_BYTES }>();
     let [a, b, c, d, refused] = *cancel.ok_or(Malformed)?;
-    let source = on.adi.shape.rank(arrival.source).ok_or(Malformed)?;
+    let source = on.adi.rank_at(arrival.source).ok_or(Malformed)?;
     let request = u32::from_le_bytes([a, b, c, d]);
     Ok(on.adi.take_cancel(on.memory, source, request, refused != 0))
 }
@@ -64,7 +64,7 @@ pub(super) fn on_eager<R: Rules, E: Matching, M: UserMemory + ?Sized>(
     on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
-    let source = on.adi.shape.rank(arrival.source).ok_or(Malformed)?;
+    let source = on.adi.rank_at(arrival.source).ok_or(Malformed)?;
     let place = arrival.place.ok_or(Malformed)?;
     on.adi.take_eager(on.memory, source, place, arrival.bytes)?;
     Ok(None)
@@ -74,7 +74,7 @@ pub(super) fn on_done<R: Rules, E: Matching, M: UserMemory + ?Sized>(
     on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
-    let source = on.adi.shape.rank(arrival.source).ok_or(Malformed)?;
+    let source = on.adi.rank_at(arrival.source).ok_or(Malformed)?;
     let done = Done::parse(arrival.bytes).ok_or(Malformed)?;
     on.adi.take_done(on.memory, source, done)?;
     Ok(None)
@@ -115,7 +115,7 @@ pub(super) fn on_restart<R: Rules, E: Matching, M: ?Sized>(
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     let adi = &mut *on.adi;
-    let source = adi.shape.rank(arrival.source).ok_or(Malformed)?;
+    let source = adi.rank_at(arrival.source).ok_or(Malformed)?;
     let restart = Restart::parse(arrival.bytes).ok_or(Malformed)?;
     adi.stats.restarts_received += 1;
     let rules = adi.rules();

@@ -132,10 +132,12 @@ impl Peers {
     }
 
     fn nibble(&self, peer: Rank) -> u8 {
+        let peer = peer.index();
         self.bits[peer as usize / 2] >> (peer % 2 * 4) & 0xF
     }
 
     fn set_nibble(&mut self, peer: Rank, nibble: u8) {
+        let peer = peer.index();
         let (byte, shift) = (&mut self.bits[peer as usize / 2], peer % 2 * 4);
         *byte = *byte & !(0xF << shift) | nibble << shift;
     }
@@ -154,17 +156,17 @@ impl Peers {
 
     /// The ages of `peer`.
     pub fn ages(&self, peer: Rank) -> Ages {
-        self.ages[peer as usize]
+        self.ages[peer.index() as usize]
     }
 
     /// The ages of `peer`, to change them.
     pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
-        &mut self.ages[peer as usize]
+        &mut self.ages[peer.index() as usize]
     }
 
     /// Takes the age that `peer`'s restart brings.
     pub fn take_age(&mut self, peer: Rank, age: Age) {
-        self.ages[peer as usize].to = age;
+        self.ages[peer.index() as usize].to = age;
     }
 
     /// Nothing stands refused here, as far as we know.
@@ -218,20 +220,22 @@ impl Peers {
         let mut peer = range.start;
         while peer < range.end {
             self.steps += 1;
-            if is(self.nibble(peer)) {
-                return Some(peer);
+            if self.are_clear(peer) {
+                // A word that reaches beyond the range holds no such peer either.
+                peer += WORD;
+                continue;
+            }
+            let rank = Rank::new(peer);
+            if is(self.nibble(rank)) {
+                return Some(rank);
             }
             peer += 1;
-            while self.are_clear(peer) && peer + WORD <= range.end {
-                self.steps += 1;
-                peer += WORD;
-            }
         }
         None
     }
 
-    /// A word of peers begins with `peer`, and all of them are clear and owed nothing.
-    fn are_clear(&self, peer: Rank) -> bool {
+    /// A word of peers begins with that of this number, and all of them are clear and owed nothing.
+    fn are_clear(&self, peer: u32) -> bool {
         let first = peer as usize / 2;
         peer.is_multiple_of(WORD)
             && self.bits[first..].first_chunk::<{ WORD as usize / 2 }>() == Some(&[0; _])
@@ -243,12 +247,12 @@ impl Peers {
     }
 
     fn after(&self, peer: Rank) -> u32 {
-        (peer + 1) % self.ages.len() as u32
+        (peer.index() + 1) % self.ages.len() as u32
     }
 
     /// Gives `source` a new age and owes it the restart.
     pub fn restart(&mut self, source: Rank, rules: impl Rules) {
-        let from = &mut self.ages[source as usize].from;
+        let from = &mut self.ages[source.index() as usize].from;
         *from = rules.next_age(*from);
         self.set(source, Standing::RestartQueued);
     }
@@ -306,7 +310,7 @@ impl Peers {
         use Standing::*;
         if self.counts([RefusedEarlier, Refused, Offering, RestartSent]) > 0 {
             self.steps += self.ages.len() as u64;
-            for source in 0..self.ages.len() as Rank {
+            for source in (0..self.ages.len() as u32).map(Rank::new) {
                 match self.standing(source) {
                     RefusedEarlier | Refused | Offering => self.set(source, WildcardQueued),
                     RestartSent => self.set(source, RestartSentStale),
@@ -353,7 +357,7 @@ impl Peers {
         let source = self.find(self.due_turn, owed)?;
         self.due_turn = self.after(source);
         self.set(source, Standing::RestartSent);
-        Some((source, self.ages[source as usize].from))
+        Some((source, self.ages[source.index() as usize].from))
     }
 
     /// Owes `peer` a DONE.
@@ -377,7 +381,7 @@ impl Peers {
         let peer = self.find(self.due_turn, |nibble| nibble & DONE != 0)?;
         self.set_nibble(peer, self.nibble(peer) & !DONE);
         self.done -= 1;
-        Some((peer, self.ages[peer as usize].to))
+        Some((peer, self.ages[peer.index() as usize].to))
     }
 }
 
@@ -391,6 +395,10 @@ mod tests {
         Peers::new(ages, vec![0; Peers::bit_bytes(peers)].into_boxed_slice())
     }
 
+    fn ranks(size: usize) -> impl Iterator<Item = Rank> {
+        (0..size as u32).map(Rank::new)
+    }
+
     fn restarts(peers: &mut Peers) -> Vec<Rank> {
         core::iter::from_fn(|| peers.take_due_restart())
             .map(|(source, _)| source)
@@ -401,8 +409,11 @@ mod tests {
     fn sources_that_wait_are_found_by_turns_wherever_they_are() {
         for size in [1, 2, 15, 16, 17, 31, 32, 33, 200] {
             let mut peers = table(size);
-            let waiting: Vec<Rank> = (0..size as Rank)
-                .filter(|peer| peer % 7 == 3 || peer % 16 == 15 || *peer == 0)
+            let waiting: Vec<Rank> = ranks(size)
+                .filter(|peer| {
+                    let peer = peer.index();
+                    peer % 7 == 3 || peer % 16 == 15 || peer == 0
+                })
                 .collect();
             for _ in 0..2 {
                 waiting.iter().for_each(|&peer| peers.refused(peer));
@@ -419,9 +430,9 @@ mod tests {
     #[test]
     fn a_search_passes_calm_peers_by_the_word() {
         let mut peers = table(65_536);
-        peers.refused(65_535);
+        peers.refused(Rank::new(65_535));
         peers.restart_next(1, Sound);
-        assert_eq!(restarts(&mut peers), [65_535]);
+        assert_eq!(restarts(&mut peers), [Rank::new(65_535)]);
         assert!(peers.steps() <= 2 * 65_536 / u64::from(WORD) + 64);
     }
 
@@ -429,28 +440,33 @@ mod tests {
     fn a_done_is_owed_once_and_paid_once_whatever_else_is_known_of_the_peer() {
         for size in [1, 2, 16, 33] {
             let mut peers = table(size);
-            let owed: Vec<Rank> = (0..size as Rank).filter(|peer| peer % 3 == 0).collect();
-            for peer in 0..size as Rank {
-                if peer % 2 == 0 {
+            let age = |peer: Rank| peer.index() as Age + 1;
+            let owed: Vec<Rank> = ranks(size).filter(|peer| peer.index() % 3 == 0).collect();
+            for peer in ranks(size) {
+                if peer.index() % 2 == 0 {
                     peers.refused(peer);
                 }
-                peers.take_age(peer, peer as Age + 1);
+                peers.take_age(peer, age(peer));
             }
             assert_eq!((peers.owed(), peers.take_due_done()), (0, None));
             for _ in 0..2 {
                 owed.iter().for_each(|&peer| peers.queue_done(peer));
                 assert_eq!(peers.owed() as usize, owed.len());
             }
-            peers.restart(0, Sound);
+            let first = Rank::new(0);
+            peers.restart(first, Sound);
             assert_eq!(peers.owed() as usize, owed.len() + 1, "a restarts, too");
             assert!(peers.owes_restarts());
             let paid: Vec<_> = core::iter::from_fn(|| peers.take_due_done()).collect();
-            let due: Vec<_> = owed.iter().map(|&peer| (peer, peer as Age + 1)).collect();
+            let due: Vec<_> = owed.iter().map(|&peer| (peer, age(peer))).collect();
             assert_eq!(paid, due);
-            assert_eq!((peers.owed(), peers.take_due_restart()), (1, Some((0, 1))));
+            assert_eq!(
+                (peers.owed(), peers.take_due_restart()),
+                (1, Some((first, 1)))
+            );
             assert_eq!(peers.owed(), 0);
-            for peer in 1..size as Rank {
-                let expected = match peer % 2 {
+            for peer in ranks(size).skip(1) {
+                let expected = match peer.index() % 2 {
                     0 => Standing::Refused,
                     _ => Standing::Clear,
                 };
@@ -462,19 +478,20 @@ mod tests {
     #[test]
     fn a_peer_that_is_owed_a_done_changes_its_standing_and_keeps_the_debt() {
         let mut peers = table(2);
-        peers.queue_done(1);
-        peers.refused(1);
-        peers.restart(1, Sound);
+        let [clear, owed] = [0, 1].map(Rank::new);
+        peers.queue_done(owed);
+        peers.refused(owed);
+        peers.restart(owed, Sound);
         assert_eq!(
-            (peers.take_due_restart(), peers.standing(1)),
-            (Some((1, 1)), Standing::RestartSent)
+            (peers.take_due_restart(), peers.standing(owed)),
+            (Some((owed, 1)), Standing::RestartSent)
         );
         assert_eq!(
             (peers.take_due_done(), peers.take_due_done()),
-            (Some((1, 0)), None)
+            (Some((owed, 0)), None)
         );
-        assert_eq!(peers.standing(1), Standing::RestartSent);
-        assert_eq!(peers.standing(0), Standing::Clear);
+        assert_eq!(peers.standing(owed), Standing::RestartSent);
+        assert_eq!(peers.standing(clear), Standing::Clear);
     }
 
     /// Whatever happens, the counts are those of the standings.
@@ -484,7 +501,7 @@ mod tests {
         for size in [1, 7, 40] {
             let mut peers = table(size);
             for _ in 0..5_000 {
-                let peer = random.rand_range(0..size as u32);
+                let peer = Rank::new(random.rand_range(0..size as u32));
                 let flag = random.rand_range(0..2) == 0;
                 match random.rand_range(0..9) {
                     0 => peers.refused(peer),
@@ -511,8 +528,7 @@ mod tests {
                     _ => peers.accepted(peer, false, flag),
                 }
                 let count = |is: fn(Standing) -> bool| {
-                    let all = 0..size as Rank;
-                    all.filter(|&peer| is(peers.standing(peer))).count() as u32
+                    ranks(size).filter(|&peer| is(peers.standing(peer))).count() as u32
                 };
                 use Standing::*;
                 assert_eq!(
@@ -546,10 +562,11 @@ mod tests {
             ),
         ] {
             let mut peers = table(3);
-            peers.set(1, before);
-            peers.accepted(1, more, follows);
-            assert_eq!(peers.standing(1), after, "{before:?} {more} {follows}");
-            assert_eq!(peers.standing(0), Standing::Clear);
+            let [other, source] = [0, 1].map(Rank::new);
+            peers.set(source, before);
+            peers.accepted(source, more, follows);
+            assert_eq!(peers.standing(source), after, "{before:?} {more} {follows}");
+            assert_eq!(peers.standing(other), Standing::Clear);
         }
     }
 }

@@ -233,6 +233,8 @@ pub const RESTART_ENTRIES: usize = 20;
 pub const ROOM_FOR_ALL: u16 = u16::MAX;
 const RESTART_BYTES: usize = 12;
 const ENTRY_BYTES: usize = 7;
+/// The tag of an entry that asks for any.
+const ANY_TAG: Tag = -1;
 const _: () = assert!(RESTART_BYTES + RESTART_ENTRIES * ENTRY_BYTES <= SHORT_BYTES);
 
 /// restart: what may be offered again, under a new age.
@@ -266,7 +268,7 @@ impl Restart {
             .zip(out[RESTART_BYTES..].chunks_exact_mut(ENTRY_BYTES))
         {
             out[0..2].copy_from_slice(&entry.context.to_le_bytes());
-            out[2..6].copy_from_slice(&entry.tag.unwrap_or(-1).to_le_bytes());
+            out[2..6].copy_from_slice(&entry.tag.unwrap_or(ANY_TAG).to_le_bytes());
             out[6] = entry.exact.into();
         }
     }
@@ -277,14 +279,21 @@ impl Restart {
         if rest.len() != head[1] as usize * ENTRY_BYTES {
             return None;
         }
-        let entry = |bytes: &[u8]| Entry {
-            context: u16::from_le_bytes([bytes[0], bytes[1]]),
-            tag: Some(word(bytes, 2) as i32).filter(|&tag| tag >= 0),
-            exact: bytes[6] != 0,
+        let entry = |bytes: &[u8]| {
+            let tag = match word(bytes, 2) as i32 {
+                ANY_TAG => None,
+                tag if tag >= 0 => Some(tag),
+                _ => return None,
+            };
+            Some(Entry {
+                context: u16::from_le_bytes([bytes[0], bytes[1]]),
+                tag,
+                exact: bytes[6] != 0,
+            })
         };
         let mut entries = heapless::Vec::new();
         for bytes in rest.chunks_exact(ENTRY_BYTES) {
-            entries.push(entry(bytes)).ok()?;
+            entries.push(entry(bytes)?).ok()?;
         }
         Some(Restart {
             age: head[0],
@@ -441,6 +450,10 @@ mod tests {
                 exact: tag.is_none(),
             });
         }
+        let mut bytes = vec![0; restart.bytes()];
+        restart.emit(&mut bytes);
+        bytes[RESTART_BYTES + 2..][..4].copy_from_slice(&(-2_i32).to_le_bytes());
+        assert_eq!(Restart::parse(&bytes), None, "neither a tag nor any");
         assert_eq!(
             Done::parse(&Done { age: 3, more: true }.emit()),
             Some(Done { age: 3, more: true })

@@ -73,7 +73,7 @@ impl Membership<'_> {
         Membership {
             map: RankMap::All,
             context: WORLD_CONTEXT,
-            rank: CommRank(rank),
+            rank: CommRank(rank.index()),
             size,
         }
     }
@@ -90,7 +90,7 @@ impl Membership<'_> {
 
     pub(crate) fn to_world(self, rank: CommRank) -> Rank {
         match self.map {
-            RankMap::All => rank.0,
+            RankMap::All => Rank::new(rank.0),
             RankMap::One(world) => world,
             RankMap::List(list) => list[rank.0 as usize],
         }
@@ -99,7 +99,7 @@ impl Membership<'_> {
     /// The rank of the process with this number in the job; only members send in a communicator's context.
     pub(crate) fn in_group(self, world: Rank) -> CommRank {
         CommRank(match self.map {
-            RankMap::All => world,
+            RankMap::All => world.index(),
             RankMap::One(_) => 0,
             RankMap::List(list) => {
                 let at = list.iter().position(|member| *member == world);
@@ -212,7 +212,7 @@ impl<'e> Communicator<'e> {
         tag: Option<Tag>,
     ) -> CallNote {
         let peer = peer.map_or(ANY_SOURCE_NOTE, |rank| {
-            self.membership.to_world(rank) as i32
+            self.membership.to_world(rank).index() as i32
         });
         let collective = self.membership.context & COLLECTIVE != 0;
         let tag = (!collective).then(|| tag.unwrap_or(ANY_TAG_NOTE));
@@ -240,11 +240,11 @@ impl<'e> Communicator<'e> {
             self.check_rank(source)?;
         }
         Self::check_tag(tag)?;
-        Ok(Pattern {
-            source: source.map(|rank| self.membership.to_world(rank)),
+        Ok(Pattern::new(
+            source.map(|rank| self.membership.to_world(rank)),
             tag,
-            context: self.membership.context,
-        })
+            self.membership.context,
+        ))
     }
 
     /// How a finished receive ended, in the communicator's terms.
@@ -400,7 +400,7 @@ impl<'e> Communicator<'e> {
 
 /// The rank and the size of the job.
 fn place(env: &dyn Env) -> (Rank, u32) {
-    let mut place = (0, 1);
+    let mut place = (Rank::new(0), 1);
     env.with(&mut |adi, _| place = (adi.rank(), adi.size()));
     place
 }

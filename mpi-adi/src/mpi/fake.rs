@@ -7,6 +7,7 @@ use net_torus::Shape;
 
 use crate::Adi;
 use crate::device::config::{Config, Memory};
+use crate::device::envelope::Rank;
 use crate::device::kernel::{AbortReason, CallNote, Kernel};
 use crate::device::memory::{RawMemory, UserMemory};
 use crate::mpi::process::{Env, Process};
@@ -40,7 +41,7 @@ impl FakeEnv {
     pub fn new() -> Self {
         let config = Config {
             shape: Shape::new([1; 3], [true; 3]).expect("a torus of one node"),
-            rank: 0,
+            rank: Rank::new(0),
             request_slots: usize::MAX,
         };
         let memory = Memory::allocate(1 << 10, 1).expect("memory");

@@ -134,19 +134,20 @@ mod tests {
 
     #[test]
     fn algebra_keeps_the_order_of_the_first() {
-        let (a, b) = ([5, 1, 3], [3, 7, 5]);
-        assert_eq!(union(&a, &b).unwrap(), [5, 1, 3, 7]);
-        assert_eq!(select(&a, &b, true).unwrap(), [5, 3]);
-        assert_eq!(select(&a, &b, false).unwrap(), [1]);
+        let (a, b) = ([5, 1, 3].map(Rank::new), [3, 7, 5].map(Rank::new));
+        assert_eq!(union(&a, &b).unwrap(), [5, 1, 3, 7].map(Rank::new));
+        assert_eq!(select(&a, &b, true).unwrap(), [5, 3].map(Rank::new));
+        assert_eq!(select(&a, &b, false).unwrap(), [Rank::new(1)]);
         assert_eq!(union(&[], &[]).unwrap(), []);
     }
 
     #[test]
     fn groups_compare_by_members_and_order() {
-        assert_eq!(compare(&[1, 2], &[1, 2]), Comparison::Identical);
-        assert_eq!(compare(&[1, 2], &[2, 1]), Comparison::Similar);
-        assert_eq!(compare(&[1, 2], &[1, 3]), Comparison::Unequal);
-        assert_eq!(compare(&[1, 2], &[1]), Comparison::Unequal);
+        let [a, b, c] = [1, 2, 3].map(Rank::new);
+        assert_eq!(compare(&[a, b], &[a, b]), Comparison::Identical);
+        assert_eq!(compare(&[a, b], &[b, a]), Comparison::Similar);
+        assert_eq!(compare(&[a, b], &[a, c]), Comparison::Unequal);
+        assert_eq!(compare(&[a, b], &[a]), Comparison::Unequal);
     }
 
     #[test]

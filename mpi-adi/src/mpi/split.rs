@@ -137,6 +137,7 @@ impl<'e> Communicator<'e> {
         let size = self.size() as usize;
         let mut choices = room(size)?;
         choices.resize(size, [color, key]);
+        let mut ranks = room(size)?;
         let mut members = room(size)?;
         self.allgather_bytes(
             bytemuck::bytes_of(&[color, key]),
@@ -147,17 +148,16 @@ impl<'e> Communicator<'e> {
             return Ok(None);
         }
         self.env.process().take_context(self.env, context);
-        members.extend((0..self.size()).filter(|rank| choices[*rank as usize][0] == color));
-        // By rank within equal keys: ranks are unique, so an unstable sort, which needs no memory, does.
-        members.sort_unstable_by_key(|rank| (choices[*rank as usize][1], *rank));
-        let rank = members
-            .iter()
-            .position(|rank| *rank == self.rank())
-            .unwrap_or(0) as u32;
         let membership = self.membership();
-        members
-            .iter_mut()
-            .for_each(|rank| *rank = membership.to_world(CommRank(*rank)));
+        let choice = |rank: CommRank| choices[rank.0 as usize];
+        ranks.extend(membership.ranks().filter(|rank| choice(*rank)[0] == color));
+        // By rank within equal keys: ranks are unique, so an unstable sort, which needs no memory, does.
+        ranks.sort_unstable_by_key(|rank| (choice(*rank)[1], *rank));
+        let rank = ranks
+            .iter()
+            .position(|rank| *rank == self.own_rank())
+            .unwrap_or(0) as u32;
+        members.extend(ranks.iter().map(|rank| membership.to_world(*rank)));
         members.shrink_to_fit();
         let membership = Membership {
             map: RankMap::All,

@@ -12,6 +12,7 @@ mod schedule;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
+use mpi_adi::envelope::Rank;
 use mpi_adi::kernel::CallNote;
 use mpi_adi::{Adi, Config, Memory, Stats};
 use net_torus::sim::wire_torus;
@@ -185,7 +186,7 @@ impl Cluster {
                 let torus = Torus::new(router, links).expect("links as the machine is wired");
                 let config = Config {
                     shape,
-                    rank,
+                    rank: Rank::new(rank),
                     request_slots: self.request_slots,
                 };
                 let memory = Memory::allocate(self.mpi_memory, shape.nodes() as usize)

@@ -1,7 +1,7 @@
 //! What is explored: the programs of a few nodes, their memory, and what is broken of rules and transport.
 #![forbid(unsafe_code)]
 
-use mpi_adi::envelope::{Envelope, Pattern, Tag};
+use mpi_adi::envelope::{Envelope, Pattern, Rank, Tag};
 use mpi_adi::request::Mode;
 use net_torus::Shape;
 
@@ -99,7 +99,7 @@ impl Case {
         );
         let tag = *self.senders.get(sender)?.get(at)?;
         Some(Envelope {
-            source: sender as u32 + 1,
+            source: Rank::new(sender as u32 + 1),
             tag,
             context: 0,
         })
@@ -119,11 +119,7 @@ impl Case {
             Call::Receive(asked) | Call::ReceiveInstead { asked, .. } => asked,
             Call::CancelReceive(_) => return None,
         };
-        Some(Pattern {
-            source,
-            tag,
-            context: 0,
-        })
+        Some(Pattern::new(source.map(Rank::new), tag, 0))
     }
 
     /// The senders' ranks.

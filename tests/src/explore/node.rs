@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use mpi_adi::envelope::{Envelope, Pattern};
+use mpi_adi::envelope::{Envelope, Pattern, Rank};
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::protocol::{Age, Rules as _};
 use mpi_adi::request::{Data, Mode, Receive, ReceiveState, Request, RequestId};
@@ -178,7 +178,7 @@ impl Node {
         let memory = Memory::allocate(bytes, case.nodes()).expect("the host's memory");
         let config = Config {
             shape: case.shape(),
-            rank: rank.into(),
+            rank: Rank::new(rank.into()),
             request_slots: usize::MAX,
         };
         let adi = Device::with_rules(config, memory, case.rules).expect("a rank of the machine");
@@ -295,7 +295,7 @@ impl Node {
         let at = self.calls.len();
         self.bytes.0.push(sender * PER_SENDER + at as u8);
         let to = SendTo {
-            dest: 0,
+            dest: Rank::new(0),
             tag: case.senders[usize::from(sender)][at],
             context: 0,
             mode: match case.synchronous == Some(at) {
@@ -354,14 +354,14 @@ impl Node {
             return turned;
         }
         for (rank, turned) in case.ranks().zip(&mut turned) {
-            *turned = std::mem::take(&mut self.adi.ages_mut(rank.into()).from);
+            *turned = std::mem::take(&mut self.adi.ages_mut(Rank::new(rank.into())).from);
         }
         turned
     }
 
     /// Turns back a sender's age, after the receiver's.
     pub fn turn_back_by(&mut self, case: &Case, age: Age) {
-        let to = &mut self.adi.ages_mut(0).to;
+        let to = &mut self.adi.ages_mut(Rank::new(0)).to;
         *to = case.rules.age_after(*to, age.wrapping_neg());
     }
 
@@ -448,7 +448,7 @@ impl Node {
     /// that overtook another (MPI-3.1 section 3.5).
     fn is_in_order(&self, case: &Case) -> bool {
         let unknown = Envelope {
-            source: 0,
+            source: Rank::new(0),
             tag: 0,
             context: 1,
         };

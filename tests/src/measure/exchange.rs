@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 
 use mpi_adi::bare::Bare;
-use mpi_adi::envelope::Pattern;
+use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::request::Mode;
 use mpi_adi::send::SendTo;
@@ -136,7 +136,7 @@ trait Device {
 }
 
 const TO: SendTo = SendTo {
-    dest: 1,
+    dest: Rank::new(1),
     tag: TAG,
     context: 0,
     mode: Mode::Standard,
@@ -150,11 +150,7 @@ impl Device for Adi {
     }
 
     fn irecv(&mut self, memory: &mut Words, span: Span) -> Self::Id {
-        let pattern = Pattern {
-            source: Some(0),
-            tag: Some(TAG),
-            context: 0,
-        };
+        let pattern = Pattern::new(Some(Rank::new(0)), Some(TAG), 0);
         Adi::irecv(self, memory, pattern, span).expect("the host's memory")
     }
 
@@ -175,7 +171,7 @@ impl Device for Bare {
     }
 
     fn irecv(&mut self, _: &mut Words, span: Span) -> Self::Id {
-        Bare::irecv(self, 0, TAG, span).expect("the host's memory")
+        Bare::irecv(self, Rank::new(0), TAG, span).expect("the host's memory")
     }
 
     fn progress(&mut self, end: &mut End<'_>, memory: &mut Words) {
@@ -205,7 +201,7 @@ pub fn run(kind: Kind, messages: u32, batch: u32) -> bool {
             let device = |rank| {
                 let config = Config {
                     shape,
-                    rank,
+                    rank: Rank::new(rank),
                     request_slots: usize::MAX,
                 };
                 let memory = Memory::allocate(MPI_MEMORY, 2).expect("the host's memory");

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use mpi_adi::envelope::Pattern;
+use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::memory::{MODEL_KEYS, Span, UserMemory};
 use mpi_adi::request::{Mode, RequestId};
 use mpi_adi::send::SendTo;
@@ -172,7 +172,7 @@ impl Flood {
         let device = |rank| {
             let config = Config {
                 shape,
-                rank,
+                rank: Rank::new(rank),
                 request_slots: usize::MAX,
             };
             let mpi_memory = if rank == 0 { self.mpi_memory } else { 0 };
@@ -191,7 +191,7 @@ impl Flood {
         for adi in &mut run.devices[1..] {
             for tag in 1..=self.messages as i32 {
                 let to = SendTo {
-                    dest: 0,
+                    dest: Rank::new(0),
                     tag,
                     context: 0,
                     mode: Mode::Standard,
@@ -204,11 +204,7 @@ impl Flood {
 
     /// Receives one message; `None`: nothing moves any more.
     fn receive(&self, run: &mut Run, source: u32, tag: i32) -> Option<()> {
-        let pattern = Pattern {
-            source: Some(source),
-            tag: Some(tag),
-            context: 0,
-        };
+        let pattern = Pattern::new(Some(Rank::new(source)), Some(tag), 0);
         let span = Span::model(0, self.bytes);
         let id = run.devices[0]
             .irecv(&mut run.words, pattern, span)

@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
-use mpi_adi::envelope::Pattern;
+use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::matching::Lists;
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::protocol::Sound;
@@ -313,7 +313,7 @@ impl Killer {
                 });
                 let config = Config {
                     shape,
-                    rank,
+                    rank: Rank::new(rank),
                     request_slots: usize::MAX,
                 };
                 // Nobody else receives anything.
@@ -390,7 +390,7 @@ impl Killer {
             let number = self.number(rank as u32, tag);
             let span = node.memory.buffers.send(number, self.bytes);
             let to = SendTo {
-                dest: 0,
+                dest: Rank::new(0),
                 tag,
                 context: 0,
                 mode: Mode::Standard,
@@ -421,11 +421,7 @@ impl Killer {
         }
         let (source, tag) = place(node.begun);
         node.begun += 1;
-        let pattern = Pattern {
-            source: Some(source),
-            tag: Some(tag),
-            context: 0,
-        };
+        let pattern = Pattern::new(Some(Rank::new(source)), Some(tag), 0);
         let span = node.memory.buffers.receive(self.bytes);
         let id = node
             .adi

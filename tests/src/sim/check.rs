@@ -226,7 +226,7 @@ fn identify(
     let candidates = program.messages.iter().zip(0..).filter(|(message, _)| {
         let envelope = message.envelope;
         message.dest == receive.rank
-            && envelope.context == got.pattern.context
+            && envelope.context == got.pattern.context()
             && envelope.source == outcome.source
             && envelope.tag == outcome.tag
     });

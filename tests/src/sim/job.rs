@@ -133,14 +133,14 @@ impl Job<'_> {
             .map(|rank| {
                 let config = Config {
                     shape,
-                    rank,
+                    rank: Rank::new(rank),
                     request_slots: setup.request_slots,
                 };
                 let memory =
                     Memory::allocate(setup.mpi_memory, ranks.into()).expect("the host's memory");
                 let mut adi = Adi::new(config, memory).expect("a rank of the machine");
                 adi.set_eager_limit(setup.eager);
-                Process::new(rank, program, adi, heap)
+                Process::new(Rank::new(rank), program, adi, heap)
             })
             .collect();
         let bytes: usize = program.messages.iter().map(|m| m.len).sum();

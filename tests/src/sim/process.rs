@@ -90,7 +90,7 @@ impl<'a> Process<'a> {
     }
 
     pub(super) fn is_finished(&self) -> bool {
-        self.at == self.program.ops[self.rank as usize].len()
+        self.at == self.program.ops[self.rank.index() as usize].len()
     }
 
     /// One step of the program; true when it got on.
@@ -99,7 +99,7 @@ impl<'a> Process<'a> {
             self.computing -= 1;
             return Ok(true);
         }
-        let Some(op) = self.program.ops[self.rank as usize].get(self.at) else {
+        let Some(op) = self.program.ops[self.rank.index() as usize].get(self.at) else {
             return Ok(false);
         };
         self.short = None;
@@ -316,11 +316,11 @@ impl<'a> Process<'a> {
         let Some(found) = self.probe(pattern)? else {
             return Ok(false);
         };
-        let exact = Pattern {
-            source: Some(found.envelope.source),
-            tag: Some(found.envelope.tag),
-            context: found.envelope.context,
-        };
+        let exact = Pattern::new(
+            Some(found.envelope.source),
+            Some(found.envelope.tag),
+            found.envelope.context,
+        );
         self.receive(number, exact, Some(found), records)
     }
 

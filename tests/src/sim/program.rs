@@ -190,6 +190,16 @@ pub fn match_in_order(messages: &[Envelope], receives: &[Pattern]) -> Option<Vec
         .collect()
 }
 
+impl Plan {
+    fn all_ranks(&self) -> impl Iterator<Item = Rank> + use<> {
+        (0..self.ranks).map(Rank::new)
+    }
+
+    fn draw_rank(&self, random: &mut Random) -> Rank {
+        Rank::new(random.below(self.ranks))
+    }
+}
+
 /// A start or a wait, at its place in the global order.
 struct Event {
     time: f64,
@@ -233,13 +243,13 @@ impl<'a> Draw<'a> {
         self.draw_messages();
         self.draw_receives();
         for context in NAMED {
-            for source in 0..self.plan.ranks {
-                for dest in 0..self.plan.ranks {
+            for source in self.plan.all_ranks() {
+                for dest in self.plan.all_ranks() {
                     self.match_named(context, source, dest);
                 }
             }
         }
-        for dest in 0..self.plan.ranks {
+        for dest in self.plan.all_ranks() {
             for tag in 0..self.plan.tags {
                 self.match_any(|m| {
                     m.dest == dest && m.envelope.context == ANY_SOURCE && m.envelope.tag == tag
@@ -257,7 +267,7 @@ impl<'a> Draw<'a> {
         let plan = self.plan;
         let r = &mut self.random;
         // Now and then everybody sends to one.
-        let sink = r.chance(0.4).then(|| r.below(plan.ranks));
+        let sink = r.chance(0.4).then(|| plan.draw_rank(r));
         for _ in 0..plan.messages {
             let context = if r.chance(plan.any_source) {
                 r.pick(&[ANY_SOURCE, ANY_AT_ALL])
@@ -265,7 +275,7 @@ impl<'a> Draw<'a> {
                 r.pick(&NAMED)
             };
             let envelope = Envelope {
-                source: r.below(plan.ranks),
+                source: plan.draw_rank(r),
                 tag: r.below(plan.tags as u32) as Tag,
                 context,
             };
@@ -275,7 +285,7 @@ impl<'a> Draw<'a> {
                 Mode::Standard
             };
             let len = r.pick(&plan.sizes);
-            let dest = sink.unwrap_or_else(|| r.below(plan.ranks));
+            let dest = sink.unwrap_or_else(|| plan.draw_rank(r));
             self.messages.push(Message {
                 envelope,
                 dest,
@@ -319,11 +329,11 @@ impl<'a> Draw<'a> {
                 tag,
                 context,
             } = message.envelope;
-            let pattern = Pattern {
-                source: (context != ANY_SOURCE && context != ANY_AT_ALL).then_some(source),
-                tag: (context != ANY_AT_ALL).then_some(tag),
+            let pattern = Pattern::new(
+                (context != ANY_SOURCE && context != ANY_AT_ALL).then_some(source),
+                (context != ANY_AT_ALL).then_some(tag),
                 context,
-            };
+            );
             self.receives.push(Receive {
                 rank: message.dest,
                 pattern,
@@ -355,7 +365,7 @@ impl<'a> Draw<'a> {
         let mut patterns = exact.clone();
         for pattern in &mut patterns {
             if self.random.chance(self.plan.any_tag) {
-                pattern.tag = None;
+                *pattern = Pattern::new(pattern.source(), None, context);
             }
         }
         let matches = match match_in_order(&envelopes, &patterns) {
@@ -465,23 +475,20 @@ impl<'a> Draw<'a> {
     fn draw_noise(&mut self) {
         for _ in 0..self.plan.messages {
             let r = &mut self.random;
-            let pattern = Pattern {
-                source: r.chance(0.5).then(|| r.below(self.plan.ranks)),
-                tag: r.chance(0.5).then(|| r.below(self.plan.tags as u32) as Tag),
-                context: r.pick(&[NAMED[0], NAMED[1], ANY_SOURCE, ANY_AT_ALL]),
-            };
+            let pattern = Pattern::new(
+                r.chance(0.5).then(|| self.plan.draw_rank(r)),
+                r.chance(0.5).then(|| r.below(self.plan.tags as u32) as Tag),
+                r.pick(&[NAMED[0], NAMED[1], ANY_SOURCE, ANY_AT_ALL]),
+            );
             let op = match r.below(5) {
                 0 | 1 => Op::Probe(pattern),
-                2 => Op::CancelNothing(Pattern {
-                    context: UNUSED,
-                    ..pattern
-                }),
+                2 => Op::CancelNothing(Pattern::new(pattern.source(), pattern.tag(), UNUSED)),
                 3 => Op::TestAll,
                 _ => Op::Compute(1 + r.below(29)),
             };
             self.events.push(Event {
                 time: r.part() * 2.0,
-                rank: r.below(self.plan.ranks),
+                rank: self.plan.draw_rank(r),
                 op,
             });
         }
@@ -493,7 +500,7 @@ impl<'a> Draw<'a> {
         self.events.sort_by(|a, b| a.time.total_cmp(&b.time));
         let mut ops = vec![Vec::new(); self.plan.ranks as usize];
         for event in self.events {
-            ops[event.rank as usize].push(event.op);
+            ops[event.rank.index() as usize].push(event.op);
         }
         ops.iter_mut().for_each(|ops| ops.push(Op::WaitAll));
         Program {

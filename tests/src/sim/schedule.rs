@@ -42,7 +42,7 @@ fn poll(process: &mut Process<'_>, net: &mut impl Carrier, take: usize, inject: 
     let Process {
         rank, adi, buffers, ..
     } = process;
-    net.poll(*rank as usize, take, inject, adi, buffers)
+    net.poll(rank.index() as usize, take, inject, adi, buffers)
 }
 
 /// Choices in vain after which everyone has a turn.
@@ -137,7 +137,7 @@ fn finished(processes: &[Process<'_>], is_short: bool) -> Result<(), Violation> 
         Some(stuck) if !is_short => Err(Violation::Stuck {
             rank: stuck.rank,
             at: stuck.at,
-            op: stuck.program.ops[stuck.rank as usize][stuck.at].clone(),
+            op: stuck.program.ops[stuck.rank.index() as usize][stuck.at].clone(),
         }),
         _ => Ok(()),
     }

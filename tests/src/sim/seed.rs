@@ -92,7 +92,7 @@ impl Seeded {
 
 #[cfg(test)]
 mod tests {
-    use mpi_adi::envelope::Envelope;
+    use mpi_adi::envelope::{Envelope, Rank};
     use mpi_adi::request::Mode;
 
     use super::super::program::{Message, Op};
@@ -118,11 +118,11 @@ mod tests {
         assert_eq!(setup, expected);
         let first = Message {
             envelope: Envelope {
-                source: 3,
+                source: Rank::new(3),
                 tag: 1,
                 context: 0,
             },
-            dest: 0,
+            dest: Rank::new(0),
             len: 225,
             mode: Mode::Synchronous,
         };

@@ -7,6 +7,7 @@ use core::ffi::c_char;
 use core::{fmt, ptr};
 
 use alloc::vec::Vec;
+use mpi_adi::envelope::Rank;
 use mpi_adi::{Adi, Config, Memory};
 use net_torus::router::Router;
 use net_torus::torus::Torus;
@@ -139,7 +140,7 @@ fn node(who: &Personality, links: [Option<NetLink>; 6]) -> BoardNode {
     };
     let config = Config {
         shape: who.shape,
-        rank: who.rank,
+        rank: Rank::new(who.rank),
         request_slots: REQUEST_SLOTS,
     };
     let Some(mut adi) = Adi::new(config, memory) else {

@@ -121,7 +121,7 @@ impl Matching for Lists {
         region: &mut Region,
         context: Context,
     ) -> bool {
-        let (posted, hops) = self.first_posted(requests, |pattern| pattern.context == context);
+        let (posted, hops) = self.first_posted(requests, |pattern| pattern.context() == context);
         self.measures.traversals += u64::from(hops);
         if posted.is_some() {
             return false;

@@ -16,7 +16,7 @@ use bitvec::order::Lsb0;
 use bitvec::view::BitView;
 use core::hash::{Hash, Hasher};
 
-use crate::device::envelope::{Envelope, Pattern};
+use crate::device::envelope::{Envelope, Pattern, Rank};
 use crate::device::list::Links;
 use crate::device::memory::UserMemory;
 pub use crate::device::memory::blocks::{BLOCK_BYTES, Block, Blocks};
@@ -391,7 +391,7 @@ impl Region {
         let block = self.block_mut(at);
         *block = [0; BLOCK_BYTES];
         block[field::GENERATION] = generation.to_byte();
-        put(block, field::SOURCE, record.envelope.source);
+        put(block, field::SOURCE, record.envelope.source.index());
         put(block, field::TAG, record.envelope.tag as u32);
         block[field::CONTEXT..field::CONTEXT + 2]
             .copy_from_slice(&record.envelope.context.to_le_bytes());
@@ -495,7 +495,7 @@ impl Region {
 
 fn envelope(block: &Block) -> Envelope {
     Envelope {
-        source: get(block, field::SOURCE),
+        source: Rank::new(get(block, field::SOURCE)),
         tag: get(block, field::TAG) as i32,
         context: u16::from_le_bytes([block[field::CONTEXT], block[field::CONTEXT + 1]]),
     }
@@ -643,7 +643,7 @@ mod tests {
 
     fn envelope(tag: i32) -> Envelope {
         Envelope {
-            source: 3,
+            source: Rank::new(3),
             tag,
             context: 9,
         }
@@ -934,7 +934,7 @@ mod tests {
     fn a_context_is_kept_whole() {
         let mut region = region(1);
         let envelope = Envelope {
-            source: 0x0102_0304,
+            source: Rank::new(0x0102_0304),
             tag: 0x0506_0708,
             context: 0x090A,
         };

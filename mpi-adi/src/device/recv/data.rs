@@ -47,10 +47,6 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let room = total.saturating_sub(place.offset) as usize;
         let bytes = &bytes[..bytes.len().min(room)];
         let place = Place { target, ..place };
-        if bytes.is_empty() {
-            self.stats.eager_dropped += 1;
-            return Ok(());
-        }
         if self.take_data(memory, place, bytes)? {
             self.coming.swap_remove(at);
         }

@@ -80,8 +80,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             return;
         }
         let rules = self.rules();
-        if self.peers.posted(pattern.source, rules) {
-            let list = if pattern.source.is_some() {
+        if self.peers.posted(pattern.source(), rules) {
+            let list = if pattern.source().is_some() {
                 &mut self.exact_to_name
             } else {
                 &mut self.wildcards
@@ -97,7 +97,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.matching.unpost(&mut self.requests, slot);
         let posted = self.requests.posted_mut(slot);
         if core::mem::take(&mut posted.to_name) {
-            let list = if posted.pattern.source.is_some() {
+            let list = if posted.pattern.source().is_some() {
                 &mut self.exact_to_name
             } else {
                 &mut self.wildcards
@@ -201,7 +201,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let arming = self.probes.arm(pattern);
         if arming.map_err(|_| NoMemory::ProbeRecord)? == Arming::New {
             let rules = self.rules();
-            self.peers.posted(pattern.source, rules);
+            self.peers.posted(pattern.source(), rules);
         }
         Ok(None)
     }

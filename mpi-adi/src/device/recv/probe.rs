@@ -118,7 +118,7 @@ impl Probes {
 
     /// A probe for messages from any source has found nothing yet.
     pub fn ask_any_source(&self) -> bool {
-        self.unanswered().any(|pattern| pattern.source.is_none())
+        self.unanswered().any(|pattern| pattern.source().is_none())
     }
 
     /// Makes sure that one more can be armed.
@@ -211,7 +211,7 @@ mod tests {
     fn message(source: u32, tag: i32) -> Probed {
         Probed {
             envelope: Envelope {
-                source,
+                source: Rank::new(source),
                 tag,
                 context: 0,
             },
@@ -219,17 +219,10 @@ mod tests {
         }
     }
 
-    const TAG_1: Pattern = Pattern {
-        source: None,
-        tag: Some(1),
-        context: 0,
-    };
+    const TAG_1: Pattern = Pattern::new(None, Some(1), 0);
 
     fn pattern(tag: i32) -> Pattern {
-        Pattern {
-            tag: Some(tag),
-            ..TAG_1
-        }
+        Pattern::new(None, Some(tag), 0)
     }
 
     #[test]
@@ -252,14 +245,10 @@ mod tests {
     #[test]
     fn a_note_answers_what_is_narrower_and_nothing_else() {
         let mut probes = Probes::default();
-        let wide = Pattern { tag: None, ..TAG_1 };
+        let wide = Pattern::new(None, None, 0);
         assert_eq!(probes.arm(wide), Ok(Arming::New));
         probes.refused(message(3, 1));
-        let narrow = |source, tag| Pattern {
-            source,
-            tag,
-            context: 0,
-        };
+        let narrow = |source: Option<u32>, tag| Pattern::new(source.map(Rank::new), tag, 0);
         for (pattern, answered) in [
             (narrow(None, None), true),
             (narrow(Some(3), None), true),
@@ -285,17 +274,9 @@ mod tests {
         let mut probes = Probes::default();
         assert_eq!(probes.arm(TAG_1), Ok(Arming::New));
         probes.refused(message(3, 1));
-        probes.posted(&Pattern {
-            source: Some(4),
-            tag: None,
-            context: 0,
-        });
+        probes.posted(&Pattern::new(Some(Rank::new(4)), None, 0));
         assert_eq!(probes.noted(&TAG_1), Some(message(3, 1)));
-        probes.posted(&Pattern {
-            source: Some(3),
-            tag: None,
-            context: 0,
-        });
+        probes.posted(&Pattern::new(Some(Rank::new(3)), None, 0));
         assert_eq!(probes.noted(&TAG_1), None);
     }
 
@@ -306,7 +287,7 @@ mod tests {
         for (patterns, delay) in [(1, 1), (1025, 3), (1030, 20_000), (1152, 5), (2048, 9_000)] {
             let mut probes = Probes::default();
             for never in 0..ARMED_PROBES as i32 {
-                assert_eq!(probes.arm(pattern(-2 - never)), Ok(Arming::New));
+                assert_eq!(probes.arm(pattern(1 << 16 | never)), Ok(Arming::New));
             }
             for sought in [0, patterns / 2, patterns - 1] {
                 let (mut asked, mut polls) = (None, 0_u64);
@@ -337,7 +318,8 @@ mod tests {
         for tag in 0..ARMED_PROBES as i32 {
             assert_eq!(probes.arm(pattern(tag)), Ok(Arming::New));
         }
-        let turned_away = (0..).take_while(|_| probes.arm(pattern(-1)) == Ok(Arming::TurnedAway));
+        let turned_away =
+            (0..).take_while(|_| probes.arm(pattern(1 << 16)) == Ok(Arming::TurnedAway));
         let turned_away = turned_away.count() as u64;
         assert!(
             (LEAST_HOLD..2 * LEAST_HOLD).contains(&turned_away),

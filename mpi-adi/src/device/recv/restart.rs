@@ -35,7 +35,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         while let Some(slot) = next {
             next = self.requests.next_in::<TO_NAME>(slot);
             self.stats.named += 1;
-            if self.requests.posted(slot).pattern.source == Some(source) {
+            if self.requests.posted(slot).pattern.source() == Some(source) {
                 fits = self.name(&mut named, slot) && fits;
                 self.requests.posted_mut(slot).to_name = false;
                 self.exact_to_name
@@ -51,11 +51,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         for probe in self
             .probes
             .unanswered()
-            .filter(|probe| probe.source.is_none_or(|s| s == source))
+            .filter(|probe| probe.source().is_none_or(|s| s == source))
         {
             let entry = Entry {
-                context: probe.context,
-                tag: probe.tag,
+                context: probe.context(),
+                tag: probe.tag(),
                 exact: false,
             };
             // Probes are last: they only see what no receive takes.
@@ -78,9 +78,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             pattern, serial, ..
         } = *self.requests.posted(slot);
         let entry = Entry {
-            context: pattern.context,
-            tag: pattern.tag,
-            exact: pattern.source.is_some(),
+            context: pattern.context(),
+            tag: pattern.tag(),
+            exact: pattern.source().is_some(),
         };
         named.push((serial, entry)).is_ok()
     }

@@ -17,7 +17,7 @@
 #![forbid(unsafe_code)]
 
 use super::pool::{KEYED, RequestPool};
-use crate::device::envelope::{Context, Envelope, Pattern};
+use crate::device::envelope::{Context, Envelope, Pattern, Rank};
 use crate::device::list::Links;
 use crate::device::names::Slot;
 
@@ -30,17 +30,17 @@ pub(crate) const KINDS: usize = 4;
 /// The kind of a pattern, below [`KINDS`]: 1 for any source, 2 for any tag, 3 for both.
 #[inline]
 pub(crate) fn kind(pattern: &Pattern) -> usize {
-    usize::from(pattern.source.is_none()) | usize::from(pattern.tag.is_none()) << 1
+    usize::from(pattern.source().is_none()) | usize::from(pattern.tag().is_none()) << 1
 }
 
 /// The pattern of this kind that matches `envelope`.
 #[inline]
 pub(crate) fn pattern_of(envelope: &Envelope, kind: usize) -> Pattern {
-    Pattern {
-        source: (kind & 1 == 0).then_some(envelope.source),
-        tag: (kind & 2 == 0).then_some(envelope.tag),
-        context: envelope.context,
-    }
+    Pattern::new(
+        (kind & 1 == 0).then_some(envelope.source),
+        (kind & 2 == 0).then_some(envelope.tag),
+        envelope.context,
+    )
 }
 
 /// Hashes of patterns, by numbers drawn from a seed.
@@ -80,9 +80,9 @@ impl KeyHash {
     /// The hash of a pattern.
     #[inline]
     pub(crate) fn of(&self, pattern: &Pattern) -> u32 {
-        let source = pattern.source.unwrap_or(0);
-        let tag = pattern.tag.unwrap_or(0) as u32;
-        self.sum(self.kinds[kind(pattern)], pattern.context, source, tag)
+        let source = pattern.source().map_or(0, Rank::index);
+        let tag = pattern.tag().unwrap_or(0) as u32;
+        self.sum(self.kinds[kind(pattern)], pattern.context(), source, tag)
     }
 
     /// The hash of the pattern that asks for just this.
@@ -93,7 +93,7 @@ impl KeyHash {
             tag,
             context,
         } = *envelope;
-        self.sum(self.kinds[0], context, source, tag as u32)
+        self.sum(self.kinds[0], context, source.index(), tag as u32)
     }
 
     #[inline]

@@ -35,11 +35,7 @@ impl Request {
     /// has matched what it has.
     pub fn pattern(&self) -> Pattern {
         match self {
-            Request::Send(send) => Pattern {
-                source: Some(send.dest),
-                tag: Some(send.tag),
-                context: send.context,
-            },
+            Request::Send(send) => Pattern::new(Some(send.dest), Some(send.tag), send.context),
             Request::Receive(receive) => receive.pattern(),
         }
     }
@@ -290,7 +286,7 @@ impl RequestPool {
         self.entries().any(|entry| match &entry.body {
             Body::Request(Request::Receive(receive)) => {
                 matches!(receive.state, ReceiveState::Posted(_))
-                    && receive.pattern().context == context
+                    && receive.pattern().context() == context
             }
             _ => false,
         })

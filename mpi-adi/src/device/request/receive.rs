@@ -4,7 +4,7 @@
 use msg_layer::Landing;
 
 use super::outcome::Outcome;
-use crate::device::envelope::{Envelope, Pattern};
+use crate::device::envelope::{Envelope, Pattern, Rank};
 use crate::device::memory::Span;
 use crate::device::names::Serial;
 
@@ -103,8 +103,8 @@ impl Receive {
                 cancelled: false,
             }),
             ReceiveState::Cancelled(pattern) => Some(Outcome {
-                source: pattern.source.unwrap_or(0),
-                tag: pattern.tag.unwrap_or(0),
+                source: pattern.source().unwrap_or(Rank::new(0)),
+                tag: pattern.tag().unwrap_or(0),
                 bytes: 0,
                 truncated: false,
                 cancelled: true,

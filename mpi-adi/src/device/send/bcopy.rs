@@ -87,7 +87,8 @@ pub struct Bcopies {
     bytes: [[u8; BCOPY_BYTES]; BCOPIES],
     /// A bit for each that is in use.
     used: u32,
-    /// Where the search for a free one begins, so that a name comes again as late as possible.
+    /// Where the search for a free one begins, so that a name comes again as late as possible; [`BCOPIES`] is
+    /// the first place again.
     turn: u8,
     /// The last one that was started.
     last: u8,
@@ -104,7 +105,7 @@ impl Bcopies {
     /// None.
     pub const fn new() -> Bcopies {
         const FREE: Bcopy = Bcopy {
-            dest: 0,
+            dest: Rank::new(0),
             tag: 0,
             context: 0,
             length: 0,
@@ -159,7 +160,7 @@ impl Bcopies {
         assert!(!self.is_full());
         let before = self.last_to(dest);
         self.used |= 1 << at;
-        self.turn = (at + 1) % BCOPIES as u8;
+        self.turn = at + 1;
         let bcopy = &mut self.bcopies[usize::from(at)];
         *bcopy = Bcopy {
             dest,
@@ -357,7 +358,8 @@ impl Hash for Bcopies {
 mod tests {
     use super::*;
 
-    fn start(bcopies: &mut Bcopies, dest: Rank, tag: Tag) -> BcopyId {
+    fn start(bcopies: &mut Bcopies, dest: u32, tag: Tag) -> BcopyId {
+        let dest = Rank::new(dest);
         bcopies.start(
             dest,
             tag,
@@ -383,7 +385,7 @@ mod tests {
             assert_eq!(bcopies.bytes(id), [byte]);
         }
         assert_eq!(bcopies.next_unsent(), None);
-        assert_eq!(bcopies.to(1), [ids[0], ids[2]]);
+        assert_eq!(bcopies.to(Rank::new(1)), [ids[0], ids[2]]);
     }
 
     #[test]
@@ -396,12 +398,16 @@ mod tests {
         }
         assert!(!bcopies.taken(ids[2], 2), "there are not so many");
         let name = bcopies.name(ids[2]);
-        assert_eq!(bcopies.find(name, 1), Some(ids[2]));
-        assert_eq!(bcopies.find(name, 2), None);
+        assert_eq!(bcopies.find(name, Rank::new(1)), Some(ids[2]));
+        assert_eq!(bcopies.find(name, Rank::new(2)), None);
         assert!(bcopies.taken(ids[2], 1));
-        assert_eq!(bcopies.find(name, 1), None, "its name is not used any more");
         assert_eq!(
-            (bcopies.to(1), bcopies.to(2)),
+            bcopies.find(name, Rank::new(1)),
+            None,
+            "its name is not used any more"
+        );
+        assert_eq!(
+            (bcopies.to(Rank::new(1)), bcopies.to(Rank::new(2))),
             (
                 [ids[3]][..].try_into().unwrap(),
                 [ids[1]][..].try_into().unwrap()
@@ -435,7 +441,7 @@ mod tests {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let dest = seed >> 30;
             if bcopies.is_full() || seed >> 20 & 3 == 0 && !there.is_empty() {
-                let (id, dest): (BcopyId, Rank) = there.remove(seed as usize % there.len());
+                let (id, dest): (BcopyId, u32) = there.remove(seed as usize % there.len());
                 let before = there.iter().filter(|&&(other, to)| {
                     to == dest && bcopies.at(other).order < bcopies.at(id).order
                 });
@@ -453,7 +459,7 @@ mod tests {
                     .filter(|&&(_, to)| to == dest)
                     .map(|&(id, _)| id)
                     .collect();
-                assert_eq!(bcopies.to(dest), of[..]);
+                assert_eq!(bcopies.to(Rank::new(dest)), of[..]);
             }
         }
     }

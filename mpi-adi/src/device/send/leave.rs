@@ -105,8 +105,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         assert!(sent, "room was there before it was chosen");
     }
 
+    /// The process at `coord`; `None` when the machine has no such place.
+    #[inline]
+    pub(in crate::device) fn rank_at(&self, coord: Coord) -> Option<Rank> {
+        self.shape.rank(coord).map(Rank::new)
+    }
+
     pub(in crate::device) fn coord(&self, rank: Rank) -> Coord {
-        self.shape.coord(rank).expect("a rank of this job")
+        self.shape.coord(rank.index()).expect("a rank of this job")
     }
 
     /// Offers and data, by turns, while the injection FIFO has room. Returns the packets sent.

@@ -40,7 +40,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         span: Span,
         keep: u32,
     ) -> Result<RequestId, NoMemory> {
-        assert!(to.dest < self.size() && to.tag >= 0);
+        assert!(to.dest.index() < self.size() && to.tag >= 0);
         let length = u32::try_from(span.len()).expect("a message below 4 GiB");
         let none = NoMemory::Requests {
             live: self.requests.named(),

@@ -2,7 +2,7 @@
 
 use super::rig::Seen::{Cts, Rts};
 use super::rig::{Rig, pattern};
-use crate::device::envelope::Pattern;
+use crate::device::envelope::{Pattern, Rank};
 use crate::device::names::Generation;
 use crate::device::request::{Mode, RequestId};
 use crate::device::send::SendTo;
@@ -50,7 +50,7 @@ fn an_answer_goes_with_a_message_the_other_way() {
     assert!(rig.outcome(1, receive).is_some());
     let span = rig.span(vec![9; 40]);
     let to = SendTo {
-        dest: 0,
+        dest: Rank::new(0),
         tag: 2,
         context: 0,
         mode: Mode::Standard,
@@ -61,11 +61,7 @@ fn an_answer_goes_with_a_message_the_other_way() {
     assert_eq!(rig.adis[1].stats.cts_merged, 1);
     assert!(rig.adis[0].bcopies.is_empty());
     let landing = rig.span(vec![0; 40]);
-    let pattern = Pattern {
-        source: Some(1),
-        tag: Some(2),
-        context: 0,
-    };
+    let pattern = Pattern::new(Some(Rank::new(1)), Some(2), 0);
     let last = rig.adis[0]
         .irecv(&mut rig.buffers, pattern, landing)
         .unwrap();
@@ -89,7 +85,7 @@ fn wrong_answers_to_light_sends_move_nothing_or_end_them() {
         for _ in 0..200 {
             let span = rig.span(vec![1; 4]);
             let to = SendTo {
-                dest: 1 + random(2),
+                dest: Rank::new(1 + random(2)),
                 tag: 1,
                 context: 0,
                 mode: Mode::Standard,

@@ -2,16 +2,12 @@
 
 use super::rig::Seen::{Cts, Data, Nctsd, Restart, Rts};
 use super::rig::{Rig, pattern};
-use crate::device::envelope::Pattern;
+use crate::device::envelope::{Pattern, Rank};
 use crate::device::request::{Mode, RequestId};
 use crate::device::wire::{Entry, RESTART_ENTRIES, ROOM_FOR_ALL};
 
 /// A receive of any tag from any source, in the context of [`pattern`].
-const ANY: Pattern = Pattern {
-    source: None,
-    tag: None,
-    context: 0,
-};
+const ANY: Pattern = Pattern::new(None, None, 0);
 
 /// Refused messages of these tags, sent by node 0 in this order.
 fn refused(rig: &mut Rig, tags: impl IntoIterator<Item = i32>) -> Vec<RequestId> {
@@ -75,10 +71,7 @@ fn receives_that_one_restart_cannot_all_name_are_asked_for_with_everything() {
             .map(|tag| rig.post(pattern(2 * tag), 50).0)
             .collect();
         for tag in 0..wildcards {
-            let wildcards = Pattern {
-                source: None,
-                ..pattern(2 * tag + 1)
-            };
+            let wildcards = Pattern::new(None, Some(2 * tag + 1), 0);
             receives.push(rig.post(wildcards, 50).0);
         }
         rig.speak();
@@ -123,10 +116,7 @@ fn a_restart_names_probes_for_its_source() {
         for tag in 0..probes {
             assert_eq!(rig.adis[2].iprobe(pattern(tag)), Ok(None));
         }
-        let other = Pattern {
-            source: Some(1),
-            ..pattern(70)
-        };
+        let other = Pattern::new(Some(Rank::new(1)), Some(70), 0);
         assert_eq!(rig.adis[2].iprobe(other), Ok(None), "not for node 0");
         rig.speak();
         let restarts = rig.restarts(2);

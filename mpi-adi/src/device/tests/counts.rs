@@ -3,7 +3,7 @@
 use super::rig::Seen::{Data, Ncts, Rts};
 use super::rig::{Rig, Seen, pattern};
 use crate::device::config::STEP_PACKETS;
-use crate::device::envelope::Pattern;
+use crate::device::envelope::{Pattern, Rank};
 use crate::device::memory::region::BLOCK_BYTES;
 use crate::device::request::{CHUNK_SLOTS, Mode};
 use crate::device::send::SendTo;
@@ -11,10 +11,7 @@ use crate::device::stats::Stats;
 use crate::device::wire::{self, INLINE_BYTES};
 
 fn exact(source: u32, tag: i32) -> Pattern {
-    Pattern {
-        source: Some(source),
-        ..pattern(tag)
-    }
+    Pattern::new(Some(Rank::new(source)), Some(tag), 0)
 }
 
 /// Everything once or twice: received at once, buffered, recorded, refused and asked for, asked for in vain.
@@ -143,13 +140,7 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     for _ in 0..3 {
         rig.post(pattern(1), 50);
     }
-    rig.post(
-        Pattern {
-            tag: None,
-            ..pattern(0)
-        },
-        50,
-    );
+    rig.post(Pattern::new(Some(Rank::new(0)), None, 0), 50);
     rig.speak();
     // One to find the source, of 40; receives that the restart looks at.
     assert_eq!(steps(&rig, 39), (0, 1, 4));
@@ -169,13 +160,7 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     rig.settle();
     rig.silence();
     for tag in [1, 3, 2] {
-        rig.post(
-            Pattern {
-                source: None,
-                ..pattern(tag)
-            },
-            50,
-        );
+        rig.post(Pattern::new(None, Some(tag), 0), 50);
     }
     rig.speak();
     assert_eq!(rig.adis[1].stats.named, 3);
@@ -326,7 +311,7 @@ fn an_answer_goes_with_what_it_fits() {
     ] {
         let mut rig = Rig::new(2, 8);
         let back = |tag| SendTo {
-            dest: 0,
+            dest: Rank::new(0),
             tag,
             context: 0,
             mode: Mode::Standard,
@@ -383,7 +368,7 @@ fn destinations_that_are_done_with_take_no_memory() {
     for round in 0..2 {
         for dest in 1..2 * CHUNK_SLOTS as u32 {
             let to = SendTo {
-                dest,
+                dest: Rank::new(dest),
                 tag: round,
                 context: 0,
                 mode: Mode::Standard,
@@ -403,7 +388,7 @@ fn a_short_message_to_one_is_light_whatever_stands_refused_by_another() {
     rig.send(0, 1, 300, Mode::Standard);
     rig.settle();
     let to = SendTo {
-        dest: 1,
+        dest: Rank::new(1),
         tag: 1,
         context: 0,
         mode: Mode::Standard,

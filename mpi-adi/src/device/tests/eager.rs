@@ -2,7 +2,7 @@
 
 use super::rig::Seen::{Eager, Ncts, Nctsd, Rts};
 use super::rig::{Rig, Seen, pattern};
-use crate::device::envelope::Pattern;
+use crate::device::envelope::{Pattern, Rank};
 use crate::device::request::Mode;
 
 /// What 500 bytes look like when they leave eagerly.
@@ -120,10 +120,7 @@ fn more_eager_messages_at_a_time_than_there_are_places_are_asked_for_again() {
     let (last, dropped) = (sources, rig.adis[sources].stats.eager_dropped);
     assert_eq!(dropped, 2, "of the one that had no place");
     for source in 0..sources as u32 {
-        let from = Pattern {
-            source: Some(source),
-            ..pattern(7)
-        };
+        let from = Pattern::new(Some(Rank::new(source)), Some(7), 0);
         let (receive, key) = rig.post(from, 500);
         assert!(rig.outcome(last, receive).is_some(), "source {source}");
         assert_eq!(rig.buffers.0[key], [7; 500]);

@@ -5,6 +5,7 @@ use net_torus::Shape;
 use super::rig::{Rig, pattern};
 use crate::device::adi::Adi;
 use crate::device::config::{Config, Memory};
+use crate::device::envelope::Rank;
 use crate::device::memory::Span;
 use crate::device::request::{KEPT_SLOTS, Mode};
 use crate::device::send::SendTo;
@@ -14,12 +15,12 @@ fn when_the_heap_is_used_up_a_send_says_so_and_loses_nothing() {
     let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
     let config = Config {
         shape,
-        rank: 0,
+        rank: Rank::new(0),
         request_slots: 64,
     };
     let mut adi = Adi::new(config, Memory::allocate(1024, 2).unwrap()).unwrap();
     let to = SendTo {
-        dest: 1,
+        dest: Rank::new(1),
         tag: 0,
         context: 0,
         mode: Mode::Standard,
@@ -71,7 +72,7 @@ fn what_the_programs_heap_can_spare_is_borrowed_and_a_free_restarts_who_was_refu
 fn what_is_kept_for_blocking_calls_is_left_by_all_others() {
     const SLOTS: usize = 64;
     let to = SendTo {
-        dest: 1,
+        dest: Rank::new(1),
         tag: 1,
         context: 0,
         mode: Mode::Standard,
@@ -112,7 +113,7 @@ fn a_light_send_has_a_slot_in_the_queue_whatever_is_used_up() {
             assert!(receive.is_ok());
         }
         let to = SendTo {
-            dest: 1,
+            dest: Rank::new(1),
             tag: 1,
             context: 0,
             mode: Mode::Standard,
@@ -150,7 +151,7 @@ fn a_send_that_fails_leaves_the_queues_as_they_are() {
     let mut rig = Rig::new(3, 64);
     rig.limit_slots(64);
     let to = |dest| SendTo {
-        dest,
+        dest: Rank::new(dest),
         tag: 1,
         context: 0,
         mode: Mode::Standard,

@@ -1,11 +1,12 @@
 //! Bytes that no device sends.
 
 use msg_layer::Class;
-use msg_layer::header::Header;
+use msg_layer::header::{Header, Place};
 use msg_layer::port::BODY_BYTES;
 
 use super::rig::Seen::{Restart, Rts};
 use super::rig::{Rig, pattern};
+use crate::device::envelope::Rank;
 use crate::device::request::Mode;
 use crate::device::send::SendTo;
 use crate::device::wire::{self, Done, Fields};
@@ -49,11 +50,24 @@ fn any_bytes_from_the_network_are_counted_and_move_nothing() {
 
 /// Hands node `to` a packet in the name of node `from`; true when it is refused as malformed.
 fn forge(rig: &mut Rig, to: usize, from: u32, class: Class, handler: u8, bytes: &[u8]) -> bool {
+    forge_at(rig, to, from, class, handler, None, bytes)
+}
+
+/// As [`forge`], of a long message's data.
+fn forge_at(
+    rig: &mut Rig,
+    to: usize,
+    from: u32,
+    class: Class,
+    handler: u8,
+    place: Option<Place>,
+    bytes: &[u8],
+) -> bool {
     let header = Header {
         handler,
         source: rig.adis[0].shape.coord(from).expect("a node"),
         argument: 0,
-        place: None,
+        place,
     };
     let mut body = vec![0; header.bytes() + bytes.len()];
     header.emit(&mut body, bytes.len()).copy_from_slice(bytes);
@@ -89,7 +103,7 @@ fn an_answer_to_what_was_not_offered_to_its_source_is_malformed() {
     for len in [4, 300] {
         let mut rig = Rig::new(3, 8);
         let to = SendTo {
-            dest: 1,
+            dest: Rank::new(1),
             tag: 1,
             context: 0,
             mode: Mode::Standard,
@@ -163,6 +177,66 @@ fn a_light_send_that_is_not_taken_with_its_data_is_kept() {
             assert_eq!(rig.injected(0).1, [Rts { tag: 1, age: 1 }]);
         }
     }
+}
+
+/// A restart asks for a message whose refusal it has overtaken: on a network that keeps its promises the answer
+/// comes first, or is stale. The message is offered all the same, for the receive that the restart names.
+#[test]
+fn a_refusal_that_a_restart_has_overtaken_does_not_settle_what_the_restart_asks_for() {
+    let mut rig = Rig::new(2, 0);
+    rig.send(0, 1, 50, Mode::Standard);
+    let request = rig.offers(0)[0].request;
+    rig.wires[0].out.clear();
+    let entry = wire::Entry {
+        context: 0,
+        tag: Some(1),
+        exact: true,
+    };
+    let restart = wire::Restart {
+        age: 1,
+        room: 0,
+        horizon: 1,
+        entries: [entry].into_iter().collect(),
+    };
+    let mut bytes = vec![0; restart.bytes()];
+    restart.emit(&mut bytes);
+    let priority = Class::Priority;
+    assert!(!forge(&mut rig, 0, 1, priority, wire::RESTART, &bytes));
+    assert_eq!(rig.injected(0).1, [], "it waits for the answer");
+    let refused = Fields {
+        request,
+        ..Fields::default()
+    };
+    let bytes = refused.emit(wire::NCTS).bytes;
+    assert!(!forge(&mut rig, 0, 1, priority, wire::NCTS, &bytes));
+    assert_eq!(rig.injected(0).1, [Rts { tag: 1, age: 1 }]);
+}
+
+/// Eager data of a message that is being taken, behind the end of what its receive has room for.
+#[test]
+fn eager_data_behind_the_end_of_its_message_is_malformed() {
+    let mut rig = Rig::eager(2, 8, 500);
+    let (receive, key) = rig.post(pattern(1), 300);
+    rig.send(0, 1, 500, Mode::Standard);
+    let request = rig.offers(0)[0].request;
+    // The offer arrives, its data does not.
+    let data = rig.wires[0].out.split_off(1);
+    rig.moved(0);
+    let mut eager = |offset, bytes: &[u8]| {
+        let place = Place {
+            target: request,
+            offset,
+        };
+        let class = Class::Normal;
+        forge_at(&mut rig, 1, 0, class, wire::EAGER, Some(place), bytes)
+    };
+    assert!(eager(301, &[9; 8]) && eager(u32::MAX, &[]));
+    assert!(!eager(300, &[9; 8]), "cut off");
+    rig.wires[0].out = data;
+    rig.settle();
+    assert!(rig.outcome(1, receive).is_some());
+    assert_eq!(rig.buffers.0[key], [1; 300]);
+    rig.wires[1].out.clear();
 }
 
 /// It names one that stands refused, behind one that is offered: neither is touched.

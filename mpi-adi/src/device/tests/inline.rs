@@ -2,6 +2,7 @@
 
 use super::rig::Seen::{Cts, Rts};
 use super::rig::{Rig, pattern};
+use crate::device::envelope::Rank;
 use crate::device::request::{Mode, Outcome};
 use crate::device::send::bcopy;
 
@@ -13,7 +14,7 @@ fn a_short_message_to_a_posted_receive_takes_one_trip() {
     assert_eq!(rig.moved(0), [Rts { tag: 7, age: 0 }]);
     assert_eq!(rig.buffers.0[key], [7; 10]);
     let done = Outcome {
-        source: 0,
+        source: Rank::new(0),
         tag: 7,
         bytes: 10,
         truncated: false,

@@ -4,11 +4,7 @@ use super::rig::{Rig, pattern};
 use crate::device::envelope::Pattern;
 use crate::device::request::{Mode, RequestId};
 
-const ANY: Pattern = Pattern {
-    source: None,
-    tag: None,
-    context: 0,
-};
+const ANY: Pattern = Pattern::new(None, None, 0);
 
 /// A restart asks for the second message in the name of a receive that is cancelled then. However often its slot
 /// is used until the message comes, the receive that stands there then gets the first message.
@@ -19,10 +15,7 @@ fn a_message_asked_for_by_a_receive_that_is_gone_overtakes_nothing() {
         let one = rig.send(0, 1, 50, Mode::Standard);
         let two = rig.send(0, 2, 50, Mode::Standard);
         rig.settle();
-        let second = Pattern {
-            tag: Some(2),
-            ..ANY
-        };
+        let second = Pattern::new(None, Some(2), 0);
         let (gone, _) = rig.post(second, 50);
         // The restart arrives, and its answer stays under way.
         rig.moved(1);
@@ -56,10 +49,7 @@ fn a_message_asked_for_by_a_receive_that_another_source_has_taken_overtakes_noth
             .map(|tag| rig.send(0, tag, 50, Mode::Standard))
             .into();
         rig.settle();
-        let second = Pattern {
-            tag: Some(2),
-            ..ANY
-        };
+        let second = Pattern::new(None, Some(2), 0);
         let (taken, _) = rig.post(second, 50);
         // Node 0 has the restart; its offer stays under way while node 1's message takes the receive.
         rig.moved(2);

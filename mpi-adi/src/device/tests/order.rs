@@ -2,17 +2,13 @@
 
 use super::rig::Seen::{Cts, Done, Ncts, Nctsd, Restart, Rts};
 use super::rig::{Rig, pattern};
-use crate::device::envelope::Pattern;
+use crate::device::envelope::{Pattern, Rank};
 use crate::device::request::Mode;
 use crate::device::send::SendTo;
 use crate::device::send::pending::WINDOW;
 use crate::device::wire;
 
-const ANY: Pattern = Pattern {
-    source: None,
-    tag: None,
-    context: 0,
-};
+const ANY: Pattern = Pattern::new(None, None, 0);
 
 /// An offer is stale since the one before it, in the same step, has given its source a new age. It is offered again
 /// by itself, though no receive asks for it any more; but not before the restart that its refusal announces.
@@ -76,20 +72,14 @@ fn what_is_offered_out_of_order_is_not_recorded() {
         rig.send(0, tag, 300, Mode::Standard);
     }
     rig.settle();
-    let second = Pattern {
-        tag: Some(2),
-        ..ANY
-    };
+    let second = Pattern::new(None, Some(2), 0);
     rig.post(second, 300);
     assert_eq!(rig.moved(2), [Restart { age: 1 }]);
     let offers = rig.offers(0);
     assert_eq!((offers[0].tag, offers[0].in_order), (2, false));
     rig.send(1, 2, 300, Mode::Standard);
     assert_eq!(rig.moved(1), [Rts { tag: 2, age: 0 }]);
-    let nine = Pattern {
-        source: Some(1),
-        ..pattern(9)
-    };
+    let nine = Pattern::new(Some(Rank::new(1)), Some(9), 0);
     rig.post(nine, 300);
     assert_eq!(rig.adis[2].region.used_bytes(), 0);
     rig.moved(0);
@@ -122,10 +112,7 @@ fn nothing_is_recorded_behind_a_refusal_under_the_same_age() {
     let (dest, class, body) = packets.pop().expect("two offers");
     rig.wires[dest].queue(class).push_back(body);
     rig.step(dest);
-    let nine = Pattern {
-        source: Some(1),
-        ..pattern(9)
-    };
+    let nine = Pattern::new(Some(Rank::new(1)), Some(9), 0);
     rig.post(nine, 300);
     let (dest, class, body) = second;
     rig.wires[dest].queue(class).push_back(body);
@@ -221,7 +208,7 @@ fn a_request_for_a_message_that_was_taken_passes_to_the_next() {
         rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers);
         assert!(rig.outcome(1, first).is_some());
         let back = SendTo {
-            dest: 0,
+            dest: Rank::new(0),
             tag: 7,
             context: 0,
             mode: Mode::Standard,
@@ -233,10 +220,7 @@ fn a_request_for_a_message_that_was_taken_passes_to_the_next() {
         rig.send(0, 3, 50, Mode::Standard);
         rig.moved(0);
         rig.moved(1);
-        let asks = Pattern {
-            tag: (!any_tag).then_some(1),
-            ..pattern(1)
-        };
+        let asks = Pattern::new(Some(Rank::new(0)), (!any_tag).then_some(1), 0);
         let (receive, _) = rig.post(asks, 50);
         assert_eq!(rig.moved(1), [Restart { age: 1 }]);
         assert!(rig.offers(0).is_empty(), "an answer is still to come");

@@ -78,10 +78,7 @@ fn a_probe_keeps_its_word() {
             rig.send(from, 2, 60, Mode::Standard);
         }
         rig.settle();
-        let wide = Pattern {
-            source: None,
-            ..pattern(2)
-        };
+        let wide = Pattern::new(None, Some(2), 0);
         let found = loop {
             if let Some(found) = rig.adis[2].iprobe(wide).unwrap() {
                 break found;
@@ -89,10 +86,7 @@ fn a_probe_keeps_its_word() {
             rig.step(2);
             rig.settle();
         };
-        let narrow = Pattern {
-            source: Some(found.envelope.source),
-            ..wide
-        };
+        let narrow = Pattern::new(Some(found.envelope.source), Some(2), 0);
         assert_eq!(rig.adis[2].iprobe(narrow), Ok(Some(found)));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::rig::Seen::{Cts, Data, Ncts, Nctsd, Restart, Rts};
 use super::rig::{Rig, pattern};
-use crate::device::envelope::Pattern;
+use crate::device::envelope::{Pattern, Rank};
 use crate::device::request::Mode;
 
 #[test]
@@ -85,14 +85,7 @@ fn freed_memory_brings_as_many_offers_as_it_has_room_for() {
     rig.settle();
     for n in 0..200 {
         let before = rig.adis[0].stats.rts_sent + rig.adis[1].stats.rts_sent;
-        let (receive, _) = rig.post(
-            Pattern {
-                source: Some(n % 2),
-                tag: None,
-                context: 0,
-            },
-            16,
-        );
+        let (receive, _) = rig.post(Pattern::new(Some(Rank::new(n % 2)), None, 0), 16);
         rig.settle();
         assert!(rig.outcome(2, receive).is_some());
         let offers = rig.adis[0].stats.rts_sent + rig.adis[1].stats.rts_sent - before;

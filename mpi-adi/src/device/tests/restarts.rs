@@ -3,7 +3,7 @@
 use super::rig::Seen::{Done, Ncts, Restart, Rts};
 use super::rig::{Rig, pattern};
 use crate::device::adi::Adi;
-use crate::device::envelope::Pattern;
+use crate::device::envelope::{Pattern, Rank};
 use crate::device::request::Mode;
 
 /// Rules (a) and (b): a restart passes an offer on its way; the offer comes too late to be judged.
@@ -68,10 +68,7 @@ fn a_new_message_does_not_pass_a_restart() {
 #[test]
 fn what_a_restart_brings_does_not_take_a_receive_posted_since() {
     let mut rig = Rig::new(2, 0);
-    let any_tag = Pattern {
-        tag: None,
-        ..pattern(0)
-    };
+    let any_tag = Pattern::new(Some(Rank::new(0)), None, 0);
     let sends = [1, 2, 3].map(|tag| rig.send(0, tag, tag as usize, Mode::Standard));
     rig.settle();
     let (second, _) = rig.post(pattern(2), 8);
@@ -132,11 +129,7 @@ fn a_receive_from_any_source_asks_a_few_of_those_who_wait_at_a_time() {
         );
     }
     rig.settle();
-    let from_any = |tag| Pattern {
-        source: None,
-        tag: Some(tag),
-        context: 0,
-    };
+    let from_any = |tag| Pattern::new(None, Some(tag), 0);
     let sent = |rig: &Rig| rig.adis[SOURCES].stats.restarts_sent;
     for _ in 0..SOURCES / 4 {
         let before = sent(&rig);

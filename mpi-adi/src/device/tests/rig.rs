@@ -9,7 +9,7 @@ use net_torus::{Coord, Direction, Shape};
 
 use crate::device::adi::Adi;
 use crate::device::config::{Config, Memory};
-use crate::device::envelope::Pattern;
+use crate::device::envelope::{Pattern, Rank};
 use crate::device::memory::region::{BLOCK_BYTES, Blocks};
 use crate::device::memory::{Span, UserMemory};
 use crate::device::request::Outcome;
@@ -155,11 +155,7 @@ pub(super) struct Rig {
 }
 
 pub(super) fn pattern(tag: i32) -> Pattern {
-    Pattern {
-        source: Some(0),
-        tag: Some(tag),
-        context: 0,
-    }
+    Pattern::new(Some(Rank::new(0)), Some(tag), 0)
 }
 
 impl Rig {
@@ -180,7 +176,7 @@ impl Rig {
             let memory = Memory::allocate(bytes, nodes as usize).unwrap();
             let config = Config {
                 shape,
-                rank,
+                rank: Rank::new(rank),
                 request_slots: 1 << 12,
             };
             let mut adi = Adi::new(config, memory).unwrap();
@@ -213,7 +209,7 @@ impl Rig {
         let memory = Memory::allocate(1 << 16, shape.nodes() as usize).unwrap();
         let config = Config {
             shape,
-            rank: 0,
+            rank: Rank::new(0),
             request_slots: slots,
         };
         self.adis[0] = Adi::new(config, memory).unwrap();
@@ -231,7 +227,7 @@ impl Rig {
     pub(super) fn send(&mut self, from: usize, tag: i32, len: usize, mode: Mode) -> RequestId {
         let dest = self.adis.len() as u32 - 1;
         let to = SendTo {
-            dest,
+            dest: Rank::new(dest),
             tag,
             context: 0,
             mode,

@@ -2,24 +2,20 @@
 
 use super::rig::Seen::{Data, Nctsd, Restart, Rts};
 use super::rig::{Rig, pattern};
-use crate::device::envelope::{Context, Pattern};
+use crate::device::envelope::{Context, Pattern, Rank};
 use crate::device::request::{Mode, Outcome, RequestId};
 use crate::device::send::SendTo;
 
 fn to(dest: u32, tag: i32, context: Context) -> SendTo {
     SendTo {
-        dest,
+        dest: Rank::new(dest),
         tag,
         context,
         mode: Mode::Standard,
     }
 }
 
-const ANYBODY: Pattern = Pattern {
-    source: None,
-    tag: Some(7),
-    context: 0,
-};
+const ANYBODY: Pattern = Pattern::new(None, Some(7), 0);
 
 /// However many wait, all are asked, a few at a time, until one has what is asked for.
 #[test]
@@ -40,13 +36,13 @@ fn all_who_wait_are_asked_in_turn() {
                 let found = rig.adis[SOURCES].iprobe(ANYBODY).unwrap();
                 assert_eq!(
                     found.map(|found| found.envelope.source),
-                    Some(has_it as u32)
+                    Some(Rank::new(has_it as u32))
                 );
             } else {
                 let (receive, _) = rig.post(ANYBODY, 50);
                 rig.settle();
                 let outcome = rig.outcome(SOURCES, receive);
-                assert_eq!(outcome.map(|o| o.source), Some(has_it as u32));
+                assert_eq!(outcome.map(|o| o.source), Some(Rank::new(has_it as u32)));
             }
         }
     }
@@ -103,11 +99,7 @@ fn what_is_asked_for_is_of_the_receives_context() {
     }
     rig.settle();
     rig.silence();
-    let of = |tag, context| Pattern {
-        source: Some(0),
-        tag,
-        context,
-    };
+    let of = |tag, context| Pattern::new(Some(Rank::new(0)), tag, context);
     let patterns = [
         of(None, 6),
         of(None, 6),
@@ -143,14 +135,11 @@ fn a_message_taken_back_is_told_from_another_sources() {
     rig.step(1);
     rig.settle();
     assert!(rig.outcome(1, sends[1]).is_some_and(|o| o.cancelled));
-    let any = Pattern {
-        source: None,
-        ..pattern(1)
-    };
+    let any = Pattern::new(None, Some(1), 0);
     let (receive, _) = rig.post(any, 300);
     rig.settle();
     let expected = Outcome {
-        source: 0,
+        source: Rank::new(0),
         tag: 1,
         bytes: 300,
         truncated: false,
@@ -179,11 +168,7 @@ fn a_context_is_idle_when_nothing_of_it_is_left() {
             rig.settle();
             assert_eq!(idle(&mut rig, 0), [true; 3], "it is the receiver's");
             assert_eq!(idle(&mut rig, 1), [true, false, true]);
-            let pattern = Pattern {
-                source: None,
-                tag: None,
-                context,
-            };
+            let pattern = Pattern::new(None, None, context);
             let (receive, _) = rig.post(pattern, 300);
             assert!(rig.outcome(1, receive).is_some());
             assert_eq!(idle(&mut rig, 1), [true; 3]);
@@ -196,7 +181,7 @@ fn a_device_knows_who_it_is_and_which_requests_there_are() {
     let mut rig = Rig::new(3, 1);
     for rank in 0..3 {
         let adi = &rig.adis[rank as usize];
-        assert_eq!((adi.rank(), adi.size()), (rank, 3));
+        assert_eq!((adi.rank(), adi.size()), (Rank::new(rank), 3));
         assert_eq!(adi.shape().rank(adi.here()), Some(rank));
     }
     let send = rig.send(0, 1, 4, Mode::Standard);

@@ -2,6 +2,7 @@
 
 use super::rig::Seen::{Cts, Data, Nctsd, Rts};
 use super::rig::{Rig, pattern};
+use crate::device::envelope::Rank;
 use crate::device::request::{Mode, Outcome};
 
 #[test]
@@ -60,7 +61,7 @@ fn a_receive_can_match_while_the_buffer_still_fills() {
     assert_eq!(rig.outcome(1, receive), None);
     rig.settle();
     let cut = Outcome {
-        source: 0,
+        source: Rank::new(0),
         tag: 7,
         bytes: 300,
         truncated: true,

@@ -2,7 +2,7 @@
 
 use super::{Indexed, Matching};
 use crate::device::config::boxed;
-use crate::device::envelope::{Envelope, Pattern};
+use crate::device::envelope::{Envelope, Pattern, Rank};
 use crate::device::matching::Lists;
 use crate::device::memory::region::{BLOCK_BYTES, Blocks, Region};
 use crate::device::memory::{RawMemory, Span};
@@ -88,7 +88,7 @@ fn below(random: &mut Rand32, end: u32) -> u32 {
 
 fn envelope(random: &mut Rand32, values: u32) -> Envelope {
     Envelope {
-        source: below(random, values) * 3,
+        source: Rank::new(below(random, values) * 3),
         tag: below(random, values) as i32,
         context: below(random, 2) as u16,
     }
@@ -130,11 +130,11 @@ fn it_finds_what_a_list_finds() {
                     }
                 }
                 turn if (turn < 13) == receives => {
-                    let pattern = Pattern {
-                        source: (exact || below(&mut random, 2) == 0).then_some(source),
-                        tag: (exact || below(&mut random, 2) == 0).then_some(tag),
+                    let pattern = Pattern::new(
+                        (exact || below(&mut random, 2) == 0).then_some(source),
+                        (exact || below(&mut random, 2) == 0).then_some(tag),
                         context,
-                    };
+                    );
                     let result = ours.receive(pattern);
                     assert_eq!(result, list.receive(pattern), "seed {seed}, step {step}");
                     match result {

@@ -1,0 +1,99 @@
+//! A device whose heap is used up, by an allocator with a limit: what was kept for calls that block is there.
+#![forbid(unsafe_code)]
+
+use std::alloc::System;
+
+use cap::Cap;
+use mpi_adi::envelope::Pattern;
+use mpi_adi::memory::Span;
+use mpi_adi::probe::ARMED_PROBES;
+use mpi_adi::request::{KEPT_SLOTS, Mode};
+use mpi_adi::send::SendTo;
+use mpi_adi::{Adi, Config, Memory};
+use net_torus::Shape;
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+/// Destinations, more than any of the heaps here has room for.
+const NODES: u16 = 128;
+/// A message that goes by the pending send queue.
+const LONG: usize = 300;
+
+fn device() -> Adi {
+    let config = Config {
+        shape: Shape::new([NODES, 1, 1], [true; 3]).expect("a machine"),
+        rank: 0,
+        request_slots: usize::MAX,
+    };
+    let memory = Memory::allocate(1024, NODES.into()).expect("memory");
+    Adi::new(config, memory).expect("a rank of the machine")
+}
+
+/// Runs `f` with so many bytes of heap.
+fn with_heap<T>(bytes: usize, f: impl FnOnce() -> T) -> T {
+    let limit = ALLOCATOR.allocated() + bytes;
+    ALLOCATOR.set_limit(limit).expect("above what is allocated");
+    let result = f();
+    ALLOCATOR.set_limit(usize::MAX).expect("no limit");
+    result
+}
+
+/// Sends to one destination after the other until there is no room for one more, and then by calls that block:
+/// how many there was room for, and how many of those that block.
+fn send_until_full(adi: &mut Adi, len: usize, heap: usize) -> (u32, u32) {
+    let mut destinations = (1..NODES.into()).map(|dest| SendTo {
+        dest,
+        tag: 1,
+        context: 0,
+        mode: Mode::Standard,
+    });
+    with_heap(heap, || {
+        let sent = destinations
+            .by_ref()
+            .take_while(|&to| adi.isend(to, Span::model(0, len)).is_ok())
+            .count();
+        let blocking = destinations
+            .take(KEPT_SLOTS as usize)
+            .take_while(|&to| adi.send_within_call(to, Span::model(0, LONG)).is_ok())
+            .count();
+        (sent as u32, blocking as u32)
+    })
+}
+
+fn each_send_leaves_what_is_kept() {
+    // A bcopy reserves its place in the queue; the other one takes it.
+    for len in [4, LONG] {
+        let mut most = 0;
+        for heap in (0..8192).step_by(32) {
+            let (sent, blocking) = send_until_full(&mut device(), len, heap);
+            assert_eq!(
+                blocking, KEPT_SLOTS,
+                "after {sent} sends of {len} bytes, in a heap of {heap}"
+            );
+            most = most.max(sent);
+        }
+        assert!(most > 8 && most < u32::from(NODES) / 2, "{most}");
+    }
+}
+
+fn a_probe_without_a_place_is_turned_away() {
+    let mut adi = device();
+    let pattern = |tag| Pattern {
+        source: Some(1),
+        tag: Some(tag),
+        context: 0,
+    };
+    with_heap(0, || {
+        for tag in 0..ARMED_PROBES as i32 {
+            assert_eq!(adi.iprobe(pattern(tag)), Ok(None));
+        }
+    });
+}
+
+/// One test, since the limit holds for all threads.
+#[test]
+fn what_is_kept_is_there_when_the_heap_is_used_up() {
+    each_send_leaves_what_is_kept();
+    a_probe_without_a_place_is_turned_away();
+}
