@@ -90,7 +90,7 @@ impl<const FAULT: Fault> Matching for Vectors<FAULT> {
         let all = || self.queues.posted.iter().filter(matches);
         let found = match FAULT {
             SECOND_MATCH => all().nth(1).or(all().next()),
-            WILDCARDS_LAST => all().find(|p| p.1.source.is_some()).or(all().next()),
+            WILDCARDS_LAST => all().find(|p| p.1.source().is_some()).or(all().next()),
             _ => all().next(),
         };
         found.map(|p| p.0)

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::Context;
-use mpi_adi::envelope::{Envelope, Pattern};
+use mpi_adi::envelope::{Envelope, Pattern, Rank};
 use mpi_adi::request::CHUNK_SLOTS;
 
 use super::op::{Op, Setting};
@@ -149,7 +149,7 @@ impl Draw {
 
     fn envelope(&mut self) -> Envelope {
         Envelope {
-            source: self.rank(),
+            source: Rank::new(self.rank()),
             tag: self.tag(),
             context: self.context(),
         }
@@ -157,11 +157,9 @@ impl Draw {
 
     /// What asks for this envelope, and maybe for others.
     fn widened(&mut self, envelope: Envelope) -> Pattern {
-        Pattern {
-            source: (!self.random.chance(self.any_source)).then_some(envelope.source),
-            tag: (!self.random.chance(self.any_tag)).then_some(envelope.tag),
-            context: envelope.context,
-        }
+        let source = (!self.random.chance(self.any_source)).then_some(envelope.source);
+        let tag = (!self.random.chance(self.any_tag)).then_some(envelope.tag);
+        Pattern::new(source, tag, envelope.context)
     }
 
     fn receive(&mut self, pattern: Pattern) -> Op {
@@ -191,7 +189,7 @@ impl Draw {
             74..80 => Op::Finish(self.random.below(1 << 20)),
             80..86 => Op::Cancel(self.random.below(1 << 20)),
             86..90 => Op::Withdraw(self.random.below(1 << 20)),
-            90..92 => Op::Forget(envelope.source),
+            90..92 => Op::Forget(envelope.source.index()),
             92..95 => Op::Open(envelope.context),
             95..98 => Op::Retire(envelope.context),
             _ if self.lends => Op::Spare(self.random.below(500)),

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use mpi_adi::Context;
-use mpi_adi::envelope::{Envelope, Pattern};
+use mpi_adi::envelope::{Envelope, Pattern, Rank};
 
 /// What the operations work on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,11 +87,12 @@ impl fmt::Display for Parts {
 }
 
 fn envelope(envelope: &Envelope) -> Parts {
-    Parts(Some(envelope.source), Some(envelope.tag), envelope.context)
+    pattern(&envelope.pattern())
 }
 
 fn pattern(pattern: &Pattern) -> Parts {
-    Parts(pattern.source, pattern.tag, pattern.context)
+    let source = pattern.source().map(Rank::index);
+    Parts(source, pattern.tag(), pattern.context())
 }
 
 impl fmt::Display for Op {
@@ -157,18 +158,20 @@ impl Op {
         let mut number = |name| match rename(name) {
             Name::Source(number) | Name::Tag(number) | Name::Context(number) => number,
         };
-        let mut all = |source: Option<u32>, tag: Option<i32>, context: Context| Pattern {
-            source: source.map(|source| number(Name::Source(source))),
-            tag: tag.map(|tag| number(Name::Tag(tag as u32)) as i32),
-            context: number(Name::Context(context.into())) as Context,
+        let mut pattern = |wanted: Pattern| {
+            let source = |source: Rank| Rank::new(number(Name::Source(source.index())));
+            let source = wanted.source().map(source);
+            let tag = |tag| number(Name::Tag(tag as u32)) as i32;
+            let tag = wanted.tag().map(tag);
+            let context = number(Name::Context(wanted.context().into()));
+            Pattern::new(source, tag, context as Context)
         };
-        let mut pattern = |p: Pattern| all(p.source, p.tag, p.context);
-        let mut envelope = |e: Envelope| {
-            let renamed = pattern(e.pattern());
+        let mut envelope = |from: Envelope| {
+            let renamed = pattern(from.pattern());
             Envelope {
-                source: renamed.source.unwrap_or(e.source),
-                tag: renamed.tag.unwrap_or(e.tag),
-                context: renamed.context,
+                source: renamed.source().unwrap_or(from.source),
+                tag: renamed.tag().unwrap_or(from.tag),
+                context: renamed.context(),
             }
         };
         match *self {

@@ -51,7 +51,7 @@ impl Oracle {
     }
 
     pub fn is_idle(&self, context: Context) -> bool {
-        let is_posted = |(_, pattern): &(Slot, Pattern)| pattern.context == context;
+        let is_posted = |(_, pattern): &(Slot, Pattern)| pattern.context() == context;
         let is_recorded = |(_, record): &(BlockIndex, Record)| record.envelope.context == context;
         !self.posted.iter().any(is_posted) && !self.unexpected.iter().any(is_recorded)
     }

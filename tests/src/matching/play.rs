@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use mpi_adi::Context;
 use mpi_adi::device::names::{BlockIndex, Slot};
-use mpi_adi::envelope::{Envelope, Pattern};
+use mpi_adi::envelope::{Envelope, Pattern, Rank};
 use mpi_adi::matching::Matching;
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::region::{BLOCK_BYTES, Blocks, Holding, Region};
@@ -179,10 +179,12 @@ impl<E: Matching> Both<E> {
             }
             Op::Withdraw(number) => return self.withdraw(number),
             Op::Forget(source) => {
-                let got = self
-                    .engine
-                    .find_record(&self.region, |record| record.envelope.source == source);
-                let expected = self.oracle.find(|record| record.envelope.source == source);
+                let got = self.engine.find_record(&self.region, |record| {
+                    record.envelope.source == Rank::new(source)
+                });
+                let expected = self
+                    .oracle
+                    .find(|record| record.envelope.source == Rank::new(source));
                 if let Some(at) = same("find_record by source", got, expected)? {
                     self.forget(at);
                 }
@@ -368,7 +370,7 @@ impl<E: Matching> Both<E> {
         while let Some(&(slot, pattern)) = self.oracle.posted.last() {
             self.unpost(slot);
             self.compare_measures()?;
-            self.retire(pattern.context)?;
+            self.retire(pattern.context())?;
         }
         let open: Vec<Context> = self.open.iter().copied().collect();
         open.into_iter()

@@ -1,7 +1,7 @@
 //! What an engine is given.
 #![forbid(unsafe_code)]
 
-use mpi_adi::envelope::{Envelope, Pattern};
+use mpi_adi::envelope::{Envelope, Pattern, Rank};
 use mpi_adi::{Context, Tag};
 
 /// A receive that starts or a message that arrives.
@@ -16,17 +16,13 @@ pub enum Step {
 impl Step {
     /// A receive from one source, or from any.
     pub fn receive(source: Option<u32>, tag: Tag, context: Context) -> Step {
-        Step::Receive(Pattern {
-            source,
-            tag: Some(tag),
-            context,
-        })
+        Step::Receive(Pattern::new(source.map(Rank::new), Some(tag), context))
     }
 
     /// A message.
     pub fn message(source: u32, tag: Tag, context: Context) -> Step {
         Step::Message(Envelope {
-            source,
+            source: Rank::new(source),
             tag,
             context,
         })
