@@ -4,7 +4,7 @@
 use std::alloc::System;
 
 use cap::Cap;
-use mpi_adi::envelope::Pattern;
+use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::memory::Span;
 use mpi_adi::probe::ARMED_PROBES;
 use mpi_adi::request::{KEPT_SLOTS, Mode};
@@ -23,7 +23,7 @@ const LONG: usize = 300;
 fn device() -> Adi {
     let config = Config {
         shape: Shape::new([NODES, 1, 1], [true; 3]).expect("a machine"),
-        rank: 0,
+        rank: Rank::new(0),
         request_slots: usize::MAX,
     };
     let memory = Memory::allocate(1024, NODES.into()).expect("memory");
@@ -43,7 +43,7 @@ fn with_heap<T>(bytes: usize, f: impl FnOnce() -> T) -> T {
 /// how many there was room for, and how many of those that block.
 fn send_until_full(adi: &mut Adi, len: usize, heap: usize) -> (u32, u32) {
     let mut destinations = (1..NODES.into()).map(|dest| SendTo {
-        dest,
+        dest: Rank::new(dest),
         tag: 1,
         context: 0,
         mode: Mode::Standard,
@@ -79,11 +79,7 @@ fn each_send_leaves_what_is_kept() {
 
 fn a_probe_without_a_place_is_turned_away() {
     let mut adi = device();
-    let pattern = |tag| Pattern {
-        source: Some(1),
-        tag: Some(tag),
-        context: 0,
-    };
+    let pattern = |tag| Pattern::new(Some(Rank::new(1)), Some(tag), 0);
     with_heap(0, || {
         for tag in 0..ARMED_PROBES as i32 {
             assert_eq!(adi.iprobe(pattern(tag)), Ok(None));

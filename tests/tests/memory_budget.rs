@@ -37,11 +37,11 @@ fn an_index_entry_takes_what_is_said() {
     const ENTRIES: usize = 128;
     let config = Config {
         shape: Shape::new([2, 1, 1], [true; 3]).expect("a machine"),
-        rank: 0,
+        rank: Rank::new(0),
         request_slots: usize::MAX,
     };
     let to = SendTo {
-        dest: 1,
+        dest: Rank::new(1),
         tag: 1,
         context: 0,
         mode: Mode::Synchronous,

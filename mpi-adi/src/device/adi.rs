@@ -104,8 +104,8 @@ impl Adi {
 
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// As [`Adi::new`], with these rules kept and others broken, for a model checker, and with the matching
-    /// engine `E`, if the heap has room for it.
-    pub fn with_rules(config: Config, memory: Memory, rules: R) -> Option<Adi<R, E>> {
+    /// engine that came with the memory.
+    pub fn with_rules(config: Config, memory: Memory<E>, rules: R) -> Option<Adi<R, E>> {
         let here = config.shape.coord(config.rank.index())?;
         if memory.ages.len() != config.shape.nodes() as usize {
             return None;
@@ -115,7 +115,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             here,
             rank: config.rank,
             requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
-            matching: E::new(memory.reserve.len(), memory.ages.len())?,
+            matching: memory.engine,
             region: Region::new(memory.reserve),
             peers: Peers::new(memory.ages, memory.bits),
             pending: Pending::default(),

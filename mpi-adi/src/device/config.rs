@@ -55,8 +55,9 @@ pub enum NoMemory {
 }
 
 /// What the device is built from; the caller hands it in.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Memory {
+#[derive(Clone, Debug)]
+pub struct Memory<E = Engine> {
+    pub(super) engine: E,
     pub(super) reserve: Blocks,
     pub(super) ages: Box<[Ages]>,
     pub(super) bits: Box<[u8]>,
@@ -109,14 +110,22 @@ impl Budget {
 }
 
 impl Memory {
-    /// Takes `mpi_memory` bytes (rounded down to whole blocks of 32) and the table of `peers` peers from
-    /// the heap: the sum is [`Budget::total`].
+    /// Takes `mpi_memory` bytes (rounded down to whole blocks of 32), the table of `peers` peers and the matching
+    /// engine's own memory from the heap: the sum is [`Budget::total`].
     pub fn allocate(mpi_memory: usize, peers: usize) -> Result<Memory, NoMemory> {
+        Memory::with_engine(mpi_memory, peers)
+    }
+}
+
+impl<E: Matching> Memory<E> {
+    /// As [`Memory::allocate`], for a device with the matching engine `E`.
+    pub fn with_engine(mpi_memory: usize, peers: usize) -> Result<Memory<E>, NoMemory> {
         let blocks = Budget::blocks(mpi_memory);
         let none = NoMemory::Start {
-            bytes: Budget::of(mpi_memory, peers).total(),
+            bytes: Budget::with_engine::<E>(mpi_memory, peers).total(),
         };
         Ok(Memory {
+            engine: E::new(blocks, peers).ok_or(none)?,
             reserve: Blocks::new(
                 boxed([0; BLOCK_BYTES], blocks).ok_or(none)?,
                 boxed(0, Blocks::map_words(blocks)).ok_or(none)?,

@@ -318,7 +318,7 @@ impl Killer {
                 };
                 // Nobody else receives anything.
                 let mpi_memory = if rank == 0 { self.mpi_memory } else { 0 };
-                let memory = Memory::allocate(mpi_memory, nodes).expect("the host's memory");
+                let memory = Memory::with_engine(mpi_memory, nodes).expect("the host's memory");
                 Node {
                     adi: Adi::with_rules(config, memory, Sound).expect("a rank of the machine"),
                     torus: Torus::new(router, links).expect("links as the machine is wired"),

@@ -162,10 +162,7 @@ impl RequestPool {
     }
 
     /// Bytes of the program's heap that a slot takes.
-    pub const SLOT_BYTES: usize = {
-        assert!(size_of::<SlotEntry>() <= 96);
-        size_of::<SlotEntry>()
-    };
+    pub const SLOT_BYTES: usize = size_of::<Chunk>() / CHUNK_SLOTS;
 
     /// Live requests.
     pub fn live(&self) -> u32 {
