@@ -50,6 +50,21 @@ impl<I: Copy> Ends<I> {
         self.head.is_none()
     }
 
+    /// The first member of which `is` is true, and how many have been looked at.
+    #[inline]
+    pub fn find(&self, links: &impl Links<I>, mut is: impl FnMut(I) -> bool) -> (Option<I>, u32) {
+        let mut hops = 0;
+        let mut next = self.head;
+        while let Some(at) = next {
+            hops += 1;
+            if is(at) {
+                break;
+            }
+            next = links.next(at);
+        }
+        (next, hops)
+    }
+
     /// Appends `at`, which is in no list.
     #[inline]
     pub fn push(&mut self, links: &mut impl Links<I>, at: I) {

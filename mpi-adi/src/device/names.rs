@@ -42,13 +42,13 @@ macro_rules! place {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub struct $name(NonZeroU32);
+        pub struct $name(core::num::NonZeroU32);
 
         impl $name {
             /// The place with this number, from 0 on and below the greatest `u32`.
             #[inline]
             pub const fn new(index: u32) -> Self {
-                $name(NonZeroU32::MIN.saturating_add(index))
+                $name(core::num::NonZeroU32::MIN.saturating_add(index))
             }
 
             /// Its number, from 0 on.
@@ -59,6 +59,8 @@ macro_rules! place {
         }
     };
 }
+
+pub(in crate::device) use place;
 
 place! {
     /// A slot of the request pool.

@@ -19,46 +19,6 @@ pub struct Lists {
     measures: Measures,
 }
 
-impl Lists {
-    /// The first recorded message of which `is` is true, and how many were looked at.
-    #[inline]
-    fn first(
-        &self,
-        region: &Region,
-        mut is: impl FnMut(BlockIndex) -> bool,
-    ) -> (Option<BlockIndex>, u32) {
-        let mut hops = 0;
-        let mut next = self.unexpected.head();
-        while let Some(at) = next {
-            hops += 1;
-            if is(at) {
-                break;
-            }
-            next = region.next(at);
-        }
-        (next, hops)
-    }
-
-    /// The first posted receive of which `is` is true, and how many were looked at.
-    #[inline]
-    fn first_posted(
-        &self,
-        requests: &RequestPool,
-        mut is: impl FnMut(&Pattern) -> bool,
-    ) -> (Option<Slot>, u32) {
-        let mut hops = 0;
-        let mut next = self.posted.head();
-        while let Some(slot) = next {
-            hops += 1;
-            if is(&requests.posted(slot).pattern) {
-                break;
-            }
-            next = requests.next(slot);
-        }
-        (next, hops)
-    }
-}
-
 impl Matching for Lists {
     const NAME: &'static str = "list";
 
@@ -72,7 +32,10 @@ impl Matching for Lists {
 
     #[inline]
     fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
-        let (found, hops) = self.first_posted(requests, |pattern| pattern.matches(envelope));
+        let requests = &*requests;
+        let (found, hops) = self.posted.find(requests, |slot| {
+            requests.posted(slot).pattern.matches(envelope)
+        });
         self.measures.searched(hops);
         found
     }
@@ -96,7 +59,10 @@ impl Matching for Lists {
 
     #[inline]
     fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
-        let (found, hops) = self.first(region, |at| region.matches(at, pattern));
+        let region = &*region;
+        let (found, hops) = self
+            .unexpected
+            .find(region, |at| region.matches(at, pattern));
         self.measures.searched(hops);
         found
     }
@@ -108,7 +74,7 @@ impl Matching for Lists {
     }
 
     fn find_record(&mut self, region: &Region, is: impl Fn(&Record) -> bool) -> Option<BlockIndex> {
-        let (found, hops) = self.first(region, |at| {
+        let (found, hops) = self.unexpected.find(region, |at| {
             region.record(at).is_some_and(|record| is(&record))
         });
         self.measures.searched(hops);
@@ -121,12 +87,17 @@ impl Matching for Lists {
         region: &mut Region,
         context: Context,
     ) -> bool {
-        let (posted, hops) = self.first_posted(requests, |pattern| pattern.context() == context);
+        let (requests, region) = (&*requests, &*region);
+        let (posted, hops) = self.posted.find(requests, |slot| {
+            requests.posted(slot).pattern.context() == context
+        });
         self.measures.traversals += u64::from(hops);
         if posted.is_some() {
             return false;
         }
-        let (recorded, hops) = self.first(region, |at| region.envelope(at).context == context);
+        let (recorded, hops) = self
+            .unexpected
+            .find(region, |at| region.envelope(at).context == context);
         self.measures.traversals += u64::from(hops);
         recorded.is_none()
     }

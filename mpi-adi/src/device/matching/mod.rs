@@ -9,11 +9,17 @@
 //! that matches it, a receive the first recorded message.
 #![forbid(unsafe_code)]
 
+pub mod array;
+mod arrivals;
 mod engine;
+pub mod fourd;
 pub mod indexed;
 mod lists;
+pub mod ranked;
 
+pub use array::PerRank;
 pub use engine::{Matching, Measures, NoRoom};
+pub use fourd::FourD;
 pub use indexed::Indexed;
 pub use lists::Lists;
 
