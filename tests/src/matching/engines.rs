@@ -1,7 +1,7 @@
 //! The engines that are checked and measured.
 #![forbid(unsafe_code)]
 
-use mpi_adi::matching::{Indexed, Lists, Matching};
+use mpi_adi::matching::{FourD, Indexed, Lists, Matching, PerRank};
 
 use super::draw::Sequence;
 use super::play::{Difference, play};
@@ -11,7 +11,12 @@ use crate::measure::matching::rig::{self, Effort, Measured};
 use crate::measure::matching::traffic::Traffic;
 
 /// All engines: a new one is one line here.
-pub const ENGINES: &[Engine] = &[Engine::of::<Lists>(), Engine::of::<Indexed>()];
+pub const ENGINES: &[Engine] = &[
+    Engine::of::<Lists>(),
+    Engine::of::<PerRank>(),
+    Engine::of::<FourD>(),
+    Engine::of::<Indexed>(),
+];
 
 /// An engine, by name.
 #[derive(Clone, Copy, Debug)]
