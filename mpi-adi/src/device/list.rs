@@ -15,41 +15,43 @@ pub trait Links<I> {
     fn set_neighbours(&mut self, at: I, prev: Option<I>, next: Option<I>);
 }
 
-/// A list's two ends and its length.
+/// A list's two ends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct List<I> {
+pub struct Ends<I> {
     head: Option<I>,
     tail: Option<I>,
-    len: u32,
 }
 
-impl<I> Default for List<I> {
+impl<I> Default for Ends<I> {
     fn default() -> Self {
-        List {
+        Ends {
             head: None,
             tail: None,
-            len: 0,
         }
     }
 }
 
-impl<I: Copy> List<I> {
+impl<I: Copy> Ends<I> {
     /// The first member.
+    #[inline]
     pub fn head(&self) -> Option<I> {
         self.head
     }
 
-    /// Number of members.
-    pub fn len(&self) -> u32 {
-        self.len
+    /// The last member.
+    #[inline]
+    pub fn tail(&self) -> Option<I> {
+        self.tail
     }
 
     /// No member.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.head.is_none()
     }
 
     /// Appends `at`, which is in no list.
+    #[inline]
     pub fn push(&mut self, links: &mut impl Links<I>, at: I) {
         links.set_neighbours(at, self.tail, None);
         match self.tail {
@@ -57,12 +59,6 @@ impl<I: Copy> List<I> {
             Some(tail) => links.set_next(tail, Some(at)),
         }
         self.tail = Some(at);
-        self.len += 1;
-    }
-
-    /// The last member.
-    pub fn tail(&self) -> Option<I> {
-        self.tail
     }
 
     /// Puts `at`, which is in no list, behind `after`, or at the head when that is `None`.
@@ -80,7 +76,6 @@ impl<I: Copy> List<I> {
             None => self.tail = Some(at),
             Some(next) => links.set_prev(next, Some(at)),
         }
-        self.len += 1;
     }
 
     /// Takes `at` out, which is in this list.
@@ -96,12 +91,68 @@ impl<I: Copy> List<I> {
             Some(next) => links.set_prev(next, prev),
         }
         links.set_neighbours(at, None, None);
+    }
+}
+
+/// A list's two ends and its length.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct List<I> {
+    ends: Ends<I>,
+    len: u32,
+}
+
+impl<I> Default for List<I> {
+    fn default() -> Self {
+        List {
+            ends: Ends::default(),
+            len: 0,
+        }
+    }
+}
+
+impl<I: Copy> List<I> {
+    /// The first member.
+    pub fn head(&self) -> Option<I> {
+        self.ends.head
+    }
+
+    /// Number of members.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// No member.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends `at`, which is in no list.
+    pub fn push(&mut self, links: &mut impl Links<I>, at: I) {
+        self.ends.push(links, at);
+        self.len += 1;
+    }
+
+    /// The last member.
+    pub fn tail(&self) -> Option<I> {
+        self.ends.tail
+    }
+
+    /// Puts `at`, which is in no list, behind `after`, or at the head when that is `None`.
+    pub fn insert_after(&mut self, links: &mut impl Links<I>, after: Option<I>, at: I) {
+        self.ends.insert_after(links, after, at);
+        self.len += 1;
+    }
+
+    /// Takes `at` out, which is in this list.
+    #[inline]
+    pub fn remove(&mut self, links: &mut impl Links<I>, at: I) {
+        self.ends.remove(links, at);
         self.len -= 1;
     }
 
     /// Moves the first member to the end.
     pub fn rotate(&mut self, links: &mut impl Links<I>) {
-        if let Some(head) = self.head.filter(|_| self.len > 1) {
+        if let Some(head) = self.head().filter(|_| self.len > 1) {
             self.remove(links, head);
             self.push(links, head);
         }

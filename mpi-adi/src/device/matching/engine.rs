@@ -9,6 +9,9 @@ use crate::device::names::{BlockIndex, Slot};
 use crate::device::request::RequestPool;
 
 /// How full the queues are, and what searching them has cost.
+///
+/// A hop is one thing looked at in a search, one after the other: an entry of a queue or a table, or a structure on
+/// the way to it. Whether a context is idle is no search, but its hops count.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Measures {
     /// Posted receives.
@@ -17,8 +20,50 @@ pub struct Measures {
     pub peak_posted: u32,
     /// Unexpected messages recorded and not yet matched.
     pub unexpected: u32,
-    /// Entries of queues and tables looked at by all searches.
+    /// The most messages ever recorded and not yet matched at once.
+    pub peak_unexpected: u32,
+    /// Searches of either queue, whether they found something or not.
+    pub searches: u64,
+    /// Hops of all searches.
     pub traversals: u64,
+    /// Hops of the longest search.
+    pub longest: u32,
+}
+
+impl Measures {
+    /// A search has ended after so many hops.
+    #[inline]
+    pub(crate) fn searched(&mut self, hops: u32) {
+        self.searches += 1;
+        self.traversals += u64::from(hops);
+        self.longest = self.longest.max(hops);
+    }
+
+    /// A receive has been posted.
+    #[inline]
+    pub(crate) fn posted(&mut self) {
+        self.posted += 1;
+        self.peak_posted = self.peak_posted.max(self.posted);
+    }
+
+    /// A receive is posted no more.
+    #[inline]
+    pub(crate) fn unposted(&mut self) {
+        self.posted -= 1;
+    }
+
+    /// A message has been recorded.
+    #[inline]
+    pub(crate) fn recorded(&mut self) {
+        self.unexpected += 1;
+        self.peak_unexpected = self.peak_unexpected.max(self.unexpected);
+    }
+
+    /// A message is recorded no more.
+    #[inline]
+    pub(crate) fn unrecorded(&mut self) {
+        self.unexpected -= 1;
+    }
 }
 
 /// An engine's own memory cannot grow: the program's heap has no room.

@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 
 use super::engine::{Matching, Measures};
 use crate::device::envelope::{Context, Envelope, Pattern};
-use crate::device::list::{Links, List};
+use crate::device::list::{Ends, Links};
 use crate::device::memory::region::{Record, Region};
 use crate::device::names::{BlockIndex, Slot};
 use crate::device::request::RequestPool;
@@ -14,10 +14,49 @@ use crate::device::request::RequestPool;
 /// The two queues and what searching them has cost.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Lists {
-    posted: List<Slot>,
-    unexpected: List<BlockIndex>,
-    peak_posted: u32,
-    traversals: u64,
+    posted: Ends<Slot>,
+    unexpected: Ends<BlockIndex>,
+    measures: Measures,
+}
+
+impl Lists {
+    /// The first recorded message of which `is` is true, and how many were looked at.
+    #[inline]
+    fn first(
+        &self,
+        region: &Region,
+        mut is: impl FnMut(BlockIndex) -> bool,
+    ) -> (Option<BlockIndex>, u32) {
+        let mut hops = 0;
+        let mut next = self.unexpected.head();
+        while let Some(at) = next {
+            hops += 1;
+            if is(at) {
+                break;
+            }
+            next = region.next(at);
+        }
+        (next, hops)
+    }
+
+    /// The first posted receive of which `is` is true, and how many were looked at.
+    #[inline]
+    fn first_posted(
+        &self,
+        requests: &RequestPool,
+        mut is: impl FnMut(&Pattern) -> bool,
+    ) -> (Option<Slot>, u32) {
+        let mut hops = 0;
+        let mut next = self.posted.head();
+        while let Some(slot) = next {
+            hops += 1;
+            if is(&requests.posted(slot).pattern) {
+                break;
+            }
+            next = requests.next(slot);
+        }
+        (next, hops)
+    }
 }
 
 impl Matching for Lists {
@@ -33,60 +72,47 @@ impl Matching for Lists {
 
     #[inline]
     fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
-        let mut next = self.posted.head();
-        while let Some(at) = next {
-            self.traversals += 1;
-            if requests.posted(at).pattern.matches(envelope) {
-                return Some(at);
-            }
-            next = requests.next(at);
-        }
-        None
+        let (found, hops) = self.first_posted(requests, |pattern| pattern.matches(envelope));
+        self.measures.searched(hops);
+        found
     }
 
     #[inline]
     fn post(&mut self, requests: &mut RequestPool, slot: Slot) {
         self.posted.push(requests, slot);
-        self.peak_posted = self.peak_posted.max(self.posted.len());
+        self.measures.posted();
     }
 
     #[inline]
     fn unpost(&mut self, requests: &mut RequestPool, slot: Slot) {
         self.posted.remove(requests, slot);
+        self.measures.unposted();
     }
 
     fn record(&mut self, region: &mut Region, at: BlockIndex) {
         self.unexpected.push(region, at);
+        self.measures.recorded();
     }
 
     #[inline]
     fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
-        let mut next = self.unexpected.head();
-        while let Some(at) = next {
-            self.traversals += 1;
-            if region.matches(at, pattern) {
-                return Some(at);
-            }
-            next = region.next(at);
-        }
-        None
+        let (found, hops) = self.first(region, |at| region.matches(at, pattern));
+        self.measures.searched(hops);
+        found
     }
 
     #[inline]
     fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
         self.unexpected.remove(region, at);
+        self.measures.unrecorded();
     }
 
     fn find_record(&mut self, region: &Region, is: impl Fn(&Record) -> bool) -> Option<BlockIndex> {
-        let mut next = self.unexpected.head();
-        while let Some(at) = next {
-            self.traversals += 1;
-            if region.record(at).is_some_and(|record| is(&record)) {
-                return Some(at);
-            }
-            next = region.next(at);
-        }
-        None
+        let (found, hops) = self.first(region, |at| {
+            region.record(at).is_some_and(|record| is(&record))
+        });
+        self.measures.searched(hops);
+        found
     }
 
     fn context_is_idle(
@@ -95,27 +121,21 @@ impl Matching for Lists {
         region: &mut Region,
         context: Context,
     ) -> bool {
-        let mut next = self.posted.head();
-        while let Some(slot) = next {
-            self.traversals += 1;
-            if requests.posted(slot).pattern.context == context {
-                return false;
-            }
-            next = requests.next(slot);
+        let (posted, hops) = self.first_posted(requests, |pattern| pattern.context == context);
+        self.measures.traversals += u64::from(hops);
+        if posted.is_some() {
+            return false;
         }
-        let anything = Pattern {
-            source: None,
-            tag: None,
-            context,
-        };
-        self.probe(region, &anything).is_none()
+        let (recorded, hops) = self.first(region, |at| region.envelope(at).context == context);
+        self.measures.traversals += u64::from(hops);
+        recorded.is_none()
     }
 
     // The posted receive queue is in the pool, the unexpected message queue is what its records say, wherever
     // they stand.
     fn hash<H: Hasher>(&self, region: &Region, state: &mut H) {
-        self.posted.hash(state);
-        self.unexpected.len().hash(state);
+        (self.posted, self.measures.posted).hash(state);
+        self.measures.unexpected.hash(state);
         let mut next = self.unexpected.head();
         while let Some(at) = next {
             region.hash_record(at, state);
@@ -124,11 +144,6 @@ impl Matching for Lists {
     }
 
     fn measures(&self) -> Measures {
-        Measures {
-            posted: self.posted.len(),
-            peak_posted: self.peak_posted,
-            unexpected: self.unexpected.len(),
-            traversals: self.traversals,
-        }
+        self.measures
     }
 }
