@@ -9,8 +9,18 @@
 //! that matches it, a receive the first recorded message.
 #![forbid(unsafe_code)]
 
+mod col;
 mod engine;
 mod lists;
+mod pnp;
+mod queues;
+#[cfg(test)]
+mod rig;
+mod split;
+mod unified;
 
-pub use engine::{Matching, Measures, NoRoom};
+pub use col::Col;
+pub use engine::{Kind, Matching, Measures, NoRoom};
 pub use lists::Lists;
+pub use pnp::Pnp;
+pub use unified::Unified;
