@@ -464,6 +464,45 @@ mod tests {
         }
     }
 
+    /// Calls that do not block overlap.
+    #[test]
+    fn the_first_call_is_over_when_its_elements_are_found() {
+        let mut rig = Rig::<Col>::new(1, 1000);
+        let all = |rig: &mut Rig<Col>| {
+            for source in 1..8 {
+                rig.post(envelope(source, GATHER, 1).pattern());
+            }
+        };
+        all(&mut rig);
+        all(&mut rig);
+        for source in [7, 6, 5, 4, 3, 2] {
+            assert!(rig.arrive(envelope(source, GATHER, 1)).is_some());
+            rig.post(envelope(1, GATHER, 1).pattern());
+            assert_eq!(made(&rig.engine.posted.collective), (0, 0));
+        }
+        assert!(rig.arrive(envelope(1, GATHER, 1)).is_some());
+        rig.post(envelope(1, GATHER, 1).pattern());
+        assert_eq!(made(&rig.engine.posted.collective), (4, 1));
+        rig.check();
+    }
+
+    #[test]
+    fn a_context_that_is_dropped_is_profiled_anew() {
+        let mut rig = Rig::<Col>::new(1, 1000);
+        for sources in [1..4, 1..10] {
+            for call in 0..2 {
+                for source in sources.clone() {
+                    rig.post(envelope(source, GATHER, 1).pattern());
+                }
+                for source in sources.clone().rev() {
+                    assert!(rig.arrive(envelope(source, GATHER, 1)).is_some(), "{call}");
+                }
+            }
+            assert!(rig.is_idle(1));
+        }
+        assert_eq!(made(&rig.engine.posted.collective), (2 + 5, 2));
+    }
+
     #[test]
     fn new_parameters_make_a_level_if_they_need_more_queues() {
         let mut rig = Rig::<Col>::new(100, 1000);

@@ -557,6 +557,21 @@ mod tests {
         assert!(rig.engine.unexpected.lists().all(Ends::is_empty));
     }
 
+    #[test]
+    fn a_level_that_is_younger_than_all_records_stays_so() {
+        let mut rig = Rig::<Pnp>::new(400, 200);
+        rig.engine.most_arrivals = 100;
+        let records = [1; 100].map(|source| rig.record(envelope(source, 0, 0)).unwrap());
+        assert_eq!(rig.engine.unexpected.made, 1);
+        rig.forget(records[50]);
+        let last = rig.record(envelope(1, 0, 0)).unwrap();
+        assert_eq!(rig.engine.unexpected.levels()[0].since, 99);
+        assert_eq!(rig.engine.unexpected.dedicated[1].head(), Some(last));
+        rig.forget(records[0]);
+        rig.forget(records[99]);
+        rig.check();
+    }
+
     /// What an engine has seen makes no difference to what its queues are.
     #[test]
     fn equal_queues_have_equal_hashes() {
