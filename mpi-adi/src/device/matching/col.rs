@@ -332,10 +332,7 @@ impl<I: Element> Queues<I> for Collectives<I> {
 
     fn find<F: Fn(I) -> bool>(&mut self, want: &Pattern, search: &mut Search<'_, I, F>) {
         let Some((operation, source)) = exact(want) else {
-            for list in self.lists() {
-                search.listed(list);
-            }
-            return;
+            return self.find_anywhere(search);
         };
         let before = search.hops();
         let profiled = search.list(&self.profiling);
@@ -348,6 +345,14 @@ impl<I: Element> Queues<I> for Collectives<I> {
             }
         }
         search.list(&self.wild);
+    }
+
+    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut Search<'_, I, F>) {
+        search.list(&self.profiling);
+        search.list(&self.wild);
+        for list in &self.dedicated[..self.used] {
+            search.listed(list);
+        }
     }
 
     fn forget(&mut self, context: Context) {

@@ -20,7 +20,7 @@ mod split;
 mod unified;
 
 pub use col::Col;
-pub use engine::{Kind, Matching, Measures, NoRoom};
+pub use engine::{Kind, Matching, Measures, NoRoom, OPERATIONS};
 pub use lists::Lists;
 pub use pnp::Pnp;
 pub use unified::Unified;

@@ -279,10 +279,7 @@ impl<I: Element> Queues<I> for Partners<I> {
 
     fn find<F: Fn(I) -> bool>(&mut self, want: &Pattern, search: &mut Search<'_, I, F>) {
         let Some(source) = want.source else {
-            for list in self.lists() {
-                search.listed(list);
-            }
-            return;
+            return self.find_anywhere(search);
         };
         let partner = self.partner(source, || search.hop());
         let levels = match partner {
@@ -295,6 +292,14 @@ impl<I: Element> Queues<I> for Partners<I> {
         let _ = search.list(&self.base)
             || others.any(|queue| search.listed(&self.dedicated[queue as usize]));
         search.list(&self.wild);
+    }
+
+    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut Search<'_, I, F>) {
+        search.list(&self.base);
+        search.list(&self.wild);
+        for list in &self.dedicated[..self.used] {
+            search.listed(list);
+        }
     }
 
     fn lists(&self) -> impl Iterator<Item = &Ends<I>> {

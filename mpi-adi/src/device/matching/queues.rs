@@ -143,6 +143,9 @@ pub trait Queues<I: Element>: Sized + Clone + PartialEq + Eq + Debug {
     /// Looks through the queues in which an element can be that `want` matches, or that matches `want`.
     fn find<F: Fn(I) -> bool>(&mut self, want: &Pattern, search: &mut Search<'_, I, F>);
 
+    /// Looks through all queues.
+    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut Search<'_, I, F>);
+
     /// No element of this context is in a queue, and the context may be used for another communicator.
     fn forget(&mut self, context: Context) {
         let _ = context;
@@ -180,6 +183,10 @@ impl<I: Element> Queues<I> for One<I> {
     }
 
     fn find<F: Fn(I) -> bool>(&mut self, _: &Pattern, search: &mut Search<'_, I, F>) {
+        self.find_anywhere(search);
+    }
+
+    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut Search<'_, I, F>) {
         search.list(&self.0);
     }
 
@@ -239,6 +246,11 @@ impl<I: Element, P: Queues<I>, C: Queues<I>> Queues<I> for ByKind<P, C> {
             Kind::PointToPoint => self.point_to_point.find(want, search),
             Kind::Collective { .. } => self.collective.find(want, search),
         }
+    }
+
+    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut Search<'_, I, F>) {
+        self.point_to_point.find_anywhere(search);
+        self.collective.find_anywhere(search);
     }
 
     fn forget(&mut self, context: Context) {

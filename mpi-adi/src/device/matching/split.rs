@@ -85,9 +85,7 @@ impl<D: Design> Split<D> {
     /// The first recorded message of which `is` is true, of all, and the hops that it took.
     fn first(&self, region: &Region, is: impl Fn(BlockIndex) -> bool) -> (Option<BlockIndex>, u32) {
         let mut search = Search::new(region, is);
-        for list in self.unexpected.lists() {
-            search.listed(list);
-        }
+        self.unexpected.find_anywhere(&mut search);
         search.end()
     }
 }
