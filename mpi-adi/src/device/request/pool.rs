@@ -407,13 +407,7 @@ impl RequestPool {
 
     /// The request in `slot` is a pending send to `dest` in this context with this tag.
     #[inline]
-    pub(crate) fn is_pending_to(
-        &self,
-        slot: Slot,
-        dest: Rank,
-        context: Context,
-        tag: Tag,
-    ) -> bool {
+    pub(crate) fn is_pending_to(&self, slot: Slot, dest: Rank, context: Context, tag: Tag) -> bool {
         self.entry(slot)
             .is_some_and(|entry| entry.is_pending_to(dest, context, tag))
     }
