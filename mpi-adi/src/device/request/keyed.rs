@@ -330,3 +330,160 @@ impl RequestPool {
         self.table.hashes.of_send(dest, context, tag)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use oorandom::Rand32;
+
+    use super::*;
+    use crate::device::memory::Span;
+    use crate::device::protocol::Offer;
+    use crate::device::request::{
+        Data, Mode, PendingSend, Posted, Receive, ReceiveState, Request, SendState,
+    };
+
+    /// What is received from, or sent to, a process, with this tag in this context.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    struct Key {
+        sends: bool,
+        rank: Rank,
+        tag: Tag,
+        context: Context,
+    }
+
+    impl Key {
+        fn pattern(self) -> Pattern {
+            Pattern::new(Some(self.rank), Some(self.tag), self.context)
+        }
+
+        fn hash(self, requests: &RequestPool) -> u32 {
+            match self.sends {
+                true => requests.hashes().of_send(self.rank, self.context, self.tag),
+                false => requests.hash_of(&self.pattern()),
+            }
+        }
+
+        fn request(self) -> Request {
+            match self.sends {
+                true => Request::Send(Send {
+                    dest: self.rank,
+                    tag: self.tag,
+                    context: self.context,
+                    mode: Mode::Standard,
+                    length: 0,
+                    data: Data::User(Span::EMPTY),
+                    state: SendState::Pending(PendingSend::new(Offer::Refused)),
+                }),
+                false => Request::Receive(Receive {
+                    span: Span::EMPTY,
+                    state: ReceiveState::Posted(Posted {
+                        pattern: self.pattern(),
+                        serial: 0,
+                        to_name: false,
+                    }),
+                }),
+            }
+        }
+
+        fn is_of(self, requests: &RequestPool, slot: Slot) -> bool {
+            match self.sends {
+                true => requests.is_pending_to(slot, self.rank, self.context, self.tag),
+                false => requests
+                    .as_posted(slot)
+                    .is_some_and(|posted| posted.pattern == self.pattern()),
+            }
+        }
+    }
+
+    /// The requests of this key in its bucket, in order, and how many others are there.
+    fn found(requests: &RequestPool, key: Key) -> (Vec<Slot>, usize) {
+        let first = requests.first_of(key.hash(requests));
+        let chain = core::iter::successors(first, |&slot| requests.next_in::<KEYED>(slot));
+        let (own, others): (Vec<_>, Vec<_>) = chain.partition(|&slot| key.is_of(requests, slot));
+        (own, others.len())
+    }
+
+    /// Sends and receives mixed, each taken out from wherever it is, while buckets are split: of each key the table
+    /// has what was entered and has not been taken out, in the order of entering.
+    #[test]
+    fn equal_keys_stay_in_order_among_others() {
+        for (seed, values) in [(1, 1), (2, 2), (3, 4), (4, 30), (5, 1000)] {
+            let mut random = Rand32::new(seed);
+            let mut requests = RequestPool::new(usize::MAX);
+            requests.seed(seed);
+            let mut there: BTreeMap<Key, Vec<Slot>> = BTreeMap::new();
+            let mut others = 0;
+            for step in 0..6000 {
+                // Phases of growing and of shrinking.
+                let grows = random.rand_range(0..8) < if step / 1500 % 2 == 0 { 6 } else { 2 };
+                let key = Key {
+                    sends: random.rand_range(0..2) == 0,
+                    rank: Rank::new(random.rand_range(0..values)),
+                    tag: random.rand_range(0..values) as Tag,
+                    context: random.rand_range(0..2) as Context,
+                };
+                let of_key = there.entry(key).or_default();
+                if grows {
+                    requests.grow(1).expect("room");
+                    let slot = requests.insert(key.request()).expect("room").slot();
+                    requests.enter(slot, requests.key_hash(slot));
+                    of_key.push(slot);
+                } else if !of_key.is_empty() {
+                    let slot = of_key.remove(random.rand_range(0..of_key.len() as u32) as usize);
+                    requests.withdraw(slot, key.hash(&requests));
+                    match key.sends {
+                        true => _ = requests.finish_send(slot, true),
+                        false => requests.cancel_receive(slot),
+                    }
+                    assert!(requests.conclude(requests.id(slot)).is_some());
+                }
+                let (own, strangers) = found(&requests, key);
+                assert_eq!(&own, of_key, "seed {seed}, step {step}, {key:?}");
+                others += strangers;
+            }
+            for (&key, slots) in &there {
+                assert_eq!(&found(&requests, key).0, slots, "seed {seed}, {key:?}");
+            }
+            let members: usize = there.values().map(Vec::len).sum();
+            assert!(members > 100 && requests.table.buckets.members() as usize == members);
+            assert!(others > 0, "buckets had others in them, too");
+        }
+    }
+
+    /// What a process receives from others with one tag, and sends to them with it, are not in the same buckets.
+    #[test]
+    fn sends_and_receives_of_equal_values_are_apart() {
+        let hashes = KeyHash::new(1);
+        let equal = (0..1000).filter(|&rank| {
+            let rank = Rank::new(rank);
+            let received = hashes.of(&Pattern::new(Some(rank), Some(5), 0));
+            received % 256 == hashes.of_send(rank, 0, 5) % 256
+        });
+        assert!(equal.count() < 50);
+    }
+
+    /// However ranks and tags are chosen, with many requests there are few others in a bucket.
+    #[test]
+    fn regular_keys_do_not_share_buckets() {
+        for shift in 0..14 {
+            let mut requests = RequestPool::new(usize::MAX);
+            requests.seed(1);
+            let key = |i: u32| Key {
+                sends: i % 2 == 0,
+                rank: Rank::new((i / 64) << shift),
+                tag: ((i % 64) << shift) as Tag,
+                context: 0,
+            };
+            const KEYS: u32 = 4096;
+            for i in 0..KEYS {
+                requests.grow(1).expect("room");
+                let slot = requests.insert(key(i).request()).expect("room").slot();
+                requests.enter(slot, requests.key_hash(slot));
+            }
+            let others: usize = (0..KEYS).map(|i| found(&requests, key(i)).1).sum();
+            assert!(others < 3 * KEYS as usize, "{others} by {shift} bits");
+        }
+    }
+}
