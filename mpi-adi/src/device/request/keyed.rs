@@ -120,6 +120,14 @@ impl KeyHash {
     }
 }
 
+/// A posted receive that has been found in the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) slot: Slot,
+    pub(crate) serial: Serial,
+    bucket: u32,
+}
+
 /// How much of an array of buckets is in use, by linear hashing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Buckets {
@@ -229,20 +237,41 @@ impl RequestPool {
         (kind(&pattern), serial)
     }
 
-    /// The oldest posted receive in the table that has this pattern, and its serial; each request looked at is a
-    /// hop.
+    /// The oldest posted receive in the table that has this pattern; each request looked at is a hop.
     #[inline]
-    pub(crate) fn find_posted(&self, pattern: &Pattern, hops: &mut u32) -> Option<(Slot, Serial)> {
-        let mut next = self.first_of(self.table.hashes.of(pattern));
+    pub(crate) fn find_posted(&self, pattern: &Pattern, hops: &mut u32) -> Option<Found> {
+        let bucket = self.table.buckets.of(self.table.hashes.of(pattern));
+        let mut next = self.bucket(bucket);
         while let Some(slot) = next {
             *hops += 1;
             let entry = self.listed(slot);
             if let Some(serial) = entry.serial_if_posted(pattern) {
-                return Some((slot, serial));
+                return Some(Found {
+                    slot,
+                    serial,
+                    bucket,
+                });
             }
             next = entry.next[KEYED];
         }
         None
+    }
+
+    /// Takes the request in `slot` out if it is the first one in the bucket where it was found; false when it is
+    /// not. What is first in a bucket belongs there, however long ago it was found.
+    #[inline]
+    pub(crate) fn withdraw_found(&mut self, found: Found) -> bool {
+        if self.bucket(found.bucket) != Some(found.slot) {
+            return false;
+        }
+        let entry = self.listed(found.slot);
+        let (prev, next) = (entry.prev[KEYED], entry.next[KEYED]);
+        *self.bucket_mut(found.bucket) = next;
+        if let Some(next) = next {
+            self.listed_mut(next).prev[KEYED] = prev;
+        }
+        self.table.buckets.remove();
+        true
     }
 
     /// Takes the request in `slot` out again; `hash` is that of its key.
@@ -409,12 +438,12 @@ mod tests {
     /// has what was entered and has not been taken out, in the order of entering.
     #[test]
     fn equal_keys_stay_in_order_among_others() {
+        let mut others = 0;
         for (seed, values) in [(1, 1), (2, 2), (3, 4), (4, 30), (5, 1000)] {
             let mut random = Rand32::new(seed);
             let mut requests = RequestPool::new(usize::MAX);
             requests.seed(seed);
             let mut there: BTreeMap<Key, Vec<Slot>> = BTreeMap::new();
-            let mut others = 0;
             for step in 0..6000 {
                 // Phases of growing and of shrinking.
                 let grows = random.rand_range(0..8) < if step / 1500 % 2 == 0 { 6 } else { 2 };
@@ -448,8 +477,8 @@ mod tests {
             }
             let members: usize = there.values().map(Vec::len).sum();
             assert!(members > 100 && requests.table.buckets.members() as usize == members);
-            assert!(others > 0, "buckets had others in them, too");
         }
+        assert!(others > 0, "buckets had others in them, too");
     }
 
     /// What a process receives from others with one tag, and sends to them with it, are not in the same buckets.

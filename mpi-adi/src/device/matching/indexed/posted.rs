@@ -5,7 +5,7 @@ use super::SHORT;
 use crate::device::envelope::Envelope;
 use crate::device::list::{Ends, Links};
 use crate::device::names::{Serial, Slot};
-use crate::device::request::{KINDS, RequestPool, kind, pattern_of};
+use crate::device::request::{Found, KINDS, RequestPool, kind, pattern_of};
 
 /// The posted receive queue.
 #[derive(Clone, Default, Debug)]
@@ -18,6 +18,8 @@ pub(super) struct PostedQueue {
     all_indexed: u32,
     /// The serial of the youngest one that has ever been in the table, plus one.
     indexed_to: Serial,
+    /// What the last search has found in the table, which is likely to be taken out next.
+    found: Option<Found>,
 }
 
 impl PostedQueue {
@@ -35,10 +37,14 @@ impl PostedQueue {
         if posted.serial >= self.indexed_to {
             return self.list.remove(requests, slot);
         }
-        let hash = requests.hash_of(&posted.pattern);
         self.indexed[kind(&posted.pattern)] -= 1;
         self.all_indexed -= 1;
-        requests.withdraw(slot, hash);
+        if let Some(found) = self.found.take().filter(|found| found.slot == slot)
+            && requests.withdraw_found(found)
+        {
+            return;
+        }
+        requests.withdraw(slot, requests.hash_of(&posted.pattern));
     }
 
     /// The first of the `posted` receives that matches `envelope`, and how many were looked at.
@@ -51,9 +57,9 @@ impl PostedQueue {
     ) -> (Option<Slot>, u32) {
         let mut hops = 0;
         if self.all_indexed > 0 {
-            let found = self.find_indexed(requests, envelope, &mut hops);
-            if found.is_some() {
-                return (found, hops);
+            self.found = self.find_indexed(requests, envelope, &mut hops);
+            if let Some(found) = self.found {
+                return (Some(found.slot), hops);
             }
         }
         let Some(head) = self.list.head() else {
@@ -104,17 +110,13 @@ impl PostedQueue {
         requests: &RequestPool,
         envelope: &Envelope,
         hops: &mut u32,
-    ) -> Option<Slot> {
+    ) -> Option<Found> {
         if self.indexed[0] == self.all_indexed {
-            return Some(requests.find_posted(&envelope.pattern(), hops)?.0);
+            return requests.find_posted(&envelope.pattern(), hops);
         }
-        let mut first: Option<(Slot, Serial)> = None;
-        for kind in (0..KINDS).filter(|&kind| self.indexed[kind] > 0) {
-            let found = requests.find_posted(&pattern_of(envelope, kind), hops);
-            let is_first =
-                |&(_, serial): &(Slot, Serial)| first.is_none_or(|(_, other)| serial < other);
-            first = found.filter(is_first).or(first);
-        }
-        first.map(|(slot, _)| slot)
+        let kinds = (0..KINDS).filter(|&kind| self.indexed[kind] > 0);
+        kinds
+            .filter_map(|kind| requests.find_posted(&pattern_of(envelope, kind), hops))
+            .min_by_key(|found| found.serial)
     }
 }

@@ -64,7 +64,9 @@ pub(super) struct UnexpectedQueue {
     found: Option<Found>,
     /// Indexes for wildcards, by kind; the first kind has none.
     wild: [Option<Wild>; KINDS],
-    /// There is one of those, or a record in a chain.
+    /// There is one of those.
+    has_wild: bool,
+    /// There is one of those, or a record has been in a chain.
     has_index: bool,
     /// Blocks of the reserve, the only ones that have a place in those.
     blocks: usize,
@@ -79,6 +81,7 @@ impl UnexpectedQueue {
             hashes: KeyHash::new(0),
             found: None,
             wild: [const { None }; KINDS],
+            has_wild: false,
             has_index: false,
             blocks,
         })
@@ -112,14 +115,15 @@ impl UnexpectedQueue {
     /// Takes a record out of all indexes.
     fn leave(&mut self, region: &mut Region, at: BlockIndex) {
         if region.word(at) != 0 {
-            let (before, _) = region.neighbours(at);
             if self.indexed_to == Some(at) {
-                self.indexed_to = before;
+                (self.indexed_to, _) = region.neighbours(at);
             }
             self.unchain(region, at);
         }
-        for wild in self.wild.iter_mut().flatten() {
-            wild.leave(&self.hashes, region, at);
+        if self.has_wild {
+            for wild in self.wild.iter_mut().flatten() {
+                wild.leave(&self.hashes, region, at);
+            }
         }
     }
 
@@ -198,7 +202,7 @@ impl UnexpectedQueue {
         if hops > WILD_ENTRIES && self.wild[kind].is_none() {
             // Without room for it, the next such search walks again.
             self.wild[kind] = Wild::new(kind, self.blocks);
-            self.has_index = true;
+            (self.has_wild, self.has_index) = (true, true);
         }
         (found, hops)
     }
