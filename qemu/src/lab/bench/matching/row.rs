@@ -1,8 +1,6 @@
 //! One test by one engine, for the table and for CSV.
 
-use crate::lab::bench::row::median;
 use crate::show::table::{Cells, Column, Table, six_places};
-use midplane_tests::measure::matching::Measured;
 use serde::Serialize;
 
 /// What was measured of one engine in one test.
@@ -39,21 +37,6 @@ pub struct Row {
 impl Row {
     pub fn ns(&self) -> f64 {
         self.fill_ns + self.drain_ns
-    }
-}
-
-/// The medians of several runs.
-pub fn medians(runs: &[Measured]) -> Measured {
-    let middle = |of: fn(&Measured) -> f64| {
-        let mut values: Vec<f64> = runs.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        median(&values)
-    };
-    Measured {
-        fill_ns: middle(|run| run.fill_ns),
-        drain_ns: middle(|run| run.drain_ns),
-        hops: middle(|run| run.hops),
-        part: middle(|run| run.part),
     }
 }
 
@@ -123,17 +106,5 @@ mod tests {
         let fits = |line: &String| line.len() <= usize::from(WIDTH);
         assert!(lines.iter().all(fits), "{lines:#?}");
         assert_eq!(lines.len(), 3, "{lines:#?}");
-    }
-
-    #[test]
-    fn medians_are_by_column() {
-        let run = |ns: f64| Measured {
-            fill_ns: ns,
-            drain_ns: 10.0 - ns,
-            hops: 1.0,
-            part: 1.0,
-        };
-        let middle = medians(&[run(1.0), run(9.0), run(2.0)]);
-        assert_eq!((middle.fill_ns, middle.drain_ns), (2.0, 8.0));
     }
 }
