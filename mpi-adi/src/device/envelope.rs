@@ -96,6 +96,26 @@ impl Pattern {
         }
     }
 
+    /// The pattern that [`Pattern::parts`] has been taken from.
+    #[inline]
+    pub(in crate::device) const fn from_parts(
+        source: Option<Rank>,
+        tag: Tag,
+        context: Context,
+    ) -> Self {
+        Pattern {
+            source,
+            tag,
+            context,
+        }
+    }
+
+    /// Its words, without the gap behind them: the tag may be the wildcard's.
+    #[inline]
+    pub(in crate::device) const fn parts(&self) -> (Option<Rank>, Tag, Context) {
+        (self.source, self.tag, self.context)
+    }
+
     /// The sender asked for.
     #[inline]
     pub const fn source(&self) -> Option<Rank> {

@@ -625,7 +625,7 @@ mod tests {
         let any_source = Pattern::new(None, Some(GATHER), 1);
         let any = Pattern::new(None, None, 1);
         let any_tag = Pattern::new(Some(Rank::new(2)), None, 1);
-        let tags = [GATHER, 0, 9, SCAN, -1, GATHER, 300, GATHER];
+        let tags = [GATHER, 0, 9, SCAN, Tag::MAX, GATHER, 300, GATHER];
         let records = tags.map(|tag| rig.record(envelope(2, tag, 1)));
         for (at, record) in records.into_iter().enumerate() {
             assert_eq!(rig.probe(any), record);

@@ -87,7 +87,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 &mut self.wildcards
             };
             list.push(&mut self.requests.links::<TO_NAME>(), slot);
-            self.requests.posted_mut(slot).to_name = true;
+            self.requests.set_to_name(slot, true);
         }
     }
 
@@ -95,8 +95,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     pub(in crate::device) fn unpost(&mut self, slot: Slot) {
         self.matching.unpost(&mut self.requests, slot);
-        let posted = self.requests.posted_mut(slot);
-        if core::mem::take(&mut posted.to_name) {
+        let posted = self.requests.posted(slot);
+        if posted.to_name {
+            self.requests.set_to_name(slot, false);
             let list = if posted.pattern.source().is_some() {
                 &mut self.exact_to_name
             } else {
@@ -122,10 +123,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             envelope: record.envelope,
             length: record.length,
         };
-        let receive = self.requests.receive_mut(slot);
         match record.holding {
             Holding::Nothing { sender } => {
-                receive.state = ReceiveState::Matched(matched, Coming::CtsDue { sender });
+                let due = Coming::CtsDue { sender };
+                self.requests
+                    .set_receive_state(slot, ReceiveState::Matched(matched, due));
                 self.cts_due.push(&mut self.requests, slot);
                 self.release(memory, at);
             }
@@ -133,7 +135,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 self.unload(memory, slot, matched, at);
             }
             Holding::Buffer { received } => {
-                receive.state = ReceiveState::Matched(matched, Coming::Bound);
+                self.requests
+                    .set_receive_state(slot, ReceiveState::Matched(matched, Coming::Bound));
                 let bound = Holding::Bound {
                     received,
                     receive: id,
@@ -246,13 +249,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         sender: u32,
     ) -> Fields {
         let target = self.requests.id(slot).0;
-        let receive = self.requests.receive_mut(slot);
-        let wanted = matched.wanted(receive.span);
+        let wanted = matched.wanted(self.requests.receive(slot).span);
         if wanted == 0 {
             self.received(slot, matched);
         } else {
             let landing = Coming::Landing(Landing::new(wanted));
-            receive.state = ReceiveState::Matched(matched, landing);
+            self.requests
+                .set_receive_state(slot, ReceiveState::Matched(matched, landing));
         }
         Fields {
             request: sender,
