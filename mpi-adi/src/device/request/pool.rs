@@ -364,7 +364,10 @@ impl RequestPool {
     }
 
     /// The posted receive in `slot` is cancelled; frees it if the program has given it up.
-    pub(crate) fn cancel_receive(&mut self, slot: Slot) {
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn cancel_receive(&mut self, slot: Slot) {
         let pattern = self.posted(slot).pattern;
         self.end_receive(slot, ReceiveState::Cancelled(pattern));
     }
