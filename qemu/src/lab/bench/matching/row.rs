@@ -56,6 +56,12 @@ const fn left(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Co
     }
 }
 
+/// With so many decimal places; large numbers without.
+fn short(number: f64, places: usize) -> String {
+    let places = if number < 10_000.0 { places } else { 0 };
+    format!("{number:.places$}")
+}
+
 /// The table of the rows. What was measured in part only has a `~`.
 pub const TABLE: Table<Row> = Table {
     columns: &[
@@ -68,10 +74,10 @@ pub const TABLE: Table<Row> = Table {
         right("in\n(ns)", 6, |r| format!("{:.1}", r.fill_ns)),
         right("out\n(ns)", 9, |r| {
             let mark = if r.part < 1.0 { "~" } else { "" };
-            format!("{mark}{:.1}", r.drain_ns)
+            format!("{mark}{}", short(r.drain_ns, 1))
         }),
-        right("hops", 8, |r| format!("{:.1}", r.hops)),
-        right("x list", 7, |r| format!("{:.2}", r.speedup)),
+        right("hops", 8, |r| short(r.hops, 1)),
+        right("x list", 7, |r| short(r.speedup, 2)),
         right("paper", 5, |r| {
             r.published.map_or(String::new(), |p| p.to_string())
         }),
