@@ -76,7 +76,7 @@ pub struct Injected {
 }
 
 /// The program's buffer; empty when there is a copy.
-fn span(request: &Request) -> Span {
+fn span(request: Request) -> Span {
     match request {
         Request::Send(send) => match send.data {
             Data::User(span) => span,
@@ -219,7 +219,7 @@ impl Node {
             return Some((byte % PER_SENDER).into());
         }
         let request = self.adi.requests().get(RequestId(name));
-        Some(span(&request.expect("a message under way")).address())
+        Some(span(request.expect("a message under way")).address())
     }
 
     /// Where a packet says a sender's name for a message, which it sends or takes.
@@ -333,7 +333,7 @@ impl Node {
         for &name in &self.names {
             let request = self.adi.requests().get(RequestId(name));
             request
-                .is_some_and(|request| span(&request).is_empty())
+                .is_some_and(|request| span(request).is_empty())
                 .hash(&mut bytes);
         }
         self.cancelled.hash(&mut bytes);

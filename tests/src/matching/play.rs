@@ -299,7 +299,10 @@ impl<E: Matching> Both<E> {
 
     /// The program has its request back.
     fn free_slot(&mut self, id: RequestId) {
-        self.requests.cancel_receive(id.slot());
+        let receive = self.requests.get_receive(id).expect("a live receive");
+        if let ReceiveState::Posted(_) = receive.state {
+            self.requests.cancel_receive(id.slot());
+        }
         self.requests.conclude(id);
     }
 

@@ -369,3 +369,96 @@ impl Links<DestinationId> for Destinations {
         self[at].neighbours = (prev, next);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use oorandom::Rand32;
+
+    use super::*;
+
+    #[test]
+    fn a_destination_is_found_from_when_it_is_inserted_until_it_is_removed() {
+        for (seed, values) in [(1, 3), (2, 40), (3, 5000)] {
+            let (mut random, hashes) = (Rand32::new(seed), KeyHash::new(seed));
+            let mut destinations = Destinations::default();
+            let mut there: BTreeMap<u32, DestinationId> = BTreeMap::new();
+            for step in 0..10_000 {
+                let index = random.rand_range(0..values);
+                let rank = Rank::new(index);
+                let found = destinations.find(&hashes, rank);
+                assert_eq!(found, there.get(&index).copied(), "step {step}");
+                let grows = random.rand_range(0..8) < if step / 2500 % 2 == 0 { 6 } else { 2 };
+                match found {
+                    Some(at) if !grows => {
+                        destinations.remove(&hashes, at);
+                        there.remove(&index);
+                    }
+                    None if grows => {
+                        destinations.reserve(1).expect("room");
+                        let at = destinations.insert(&hashes, rank);
+                        assert_eq!(destinations[at].rank, rank);
+                        assert!(there.insert(index, at).is_none_or(|other| other == at));
+                    }
+                    _ => {}
+                }
+                assert_eq!(destinations.len(), there.len());
+            }
+            for (&index, &at) in &there {
+                assert_eq!(destinations.find(&hashes, Rank::new(index)), Some(at));
+            }
+            let mut ranks: Vec<u32> = destinations.iter().map(|d| d.rank.index()).collect();
+            ranks.sort_unstable();
+            assert_eq!(ranks, there.into_keys().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn places_that_are_reserved_are_free_and_removed_ones_come_again() {
+        let (mut destinations, hashes) = (Destinations::default(), KeyHash::new(1));
+        destinations.reserve(CHUNK_DESTINATIONS + 1).expect("room");
+        assert_eq!(destinations.places(), 2 * CHUNK_DESTINATIONS);
+        for round in 0..3 {
+            let all: Vec<DestinationId> = (0..2 * CHUNK_DESTINATIONS as u32)
+                .map(|i| destinations.insert(&hashes, Rank::new(100 * round + i)))
+                .collect();
+            for at in all {
+                destinations.remove(&hashes, at);
+            }
+        }
+        destinations.reserve(2 * CHUNK_DESTINATIONS).expect("room");
+        assert_eq!(destinations.places(), 2 * CHUNK_DESTINATIONS, "none more");
+    }
+
+    /// However ranks are chosen, few others are passed in looking for one.
+    #[test]
+    fn regular_ranks_do_not_share_buckets() {
+        const RANKS: u32 = 4096;
+        for shift in 0..20 {
+            let (mut destinations, hashes) = (Destinations::default(), KeyHash::new(1));
+            let rank = |i: u32| Rank::new(i << shift);
+            for i in 0..RANKS {
+                destinations.reserve(1).expect("room");
+                destinations.insert(&hashes, rank(i));
+            }
+            for i in 0..RANKS {
+                assert!(destinations.find(&hashes, rank(i)).is_some());
+            }
+            let steps = destinations.steps();
+            assert!(steps < 3 * u64::from(RANKS), "{steps} by {shift} bits");
+        }
+    }
+
+    #[test]
+    fn flags_are_set_one_by_one() {
+        let mut destination = Destination::new(Rank::new(1));
+        for flag in [THROTTLED, CHAINED, LISTED] {
+            destination.set(flag, true);
+            assert!(destination.is(flag));
+        }
+        destination.set(CHAINED, false);
+        let said = [THROTTLED, CHAINED, LISTED].map(|flag| destination.is(flag));
+        assert_eq!(said, [true, false, true]);
+    }
+}

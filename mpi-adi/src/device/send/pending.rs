@@ -21,8 +21,6 @@
 //! The rules by which messages are offered are in [`crate::device::protocol`].
 #![forbid(unsafe_code)]
 
-use alloc::vec::Vec;
-use core::hash::{Hash, Hasher};
 use super::destinations::{CHAINED, Destination, Destinations, LISTED, THROTTLED};
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::list::{Links, List};
@@ -32,6 +30,8 @@ use crate::device::request::{
     Asked, Copies, Full, KEYED, OFFERS, PendingSend, QUEUE, Request, RequestPool, Send, SendState,
 };
 use crate::device::wire::{Entry, ROOM_FOR_ALL, Restart};
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
 pub use super::destinations::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
 
@@ -555,7 +555,10 @@ impl Pending {
         restart: &Restart,
         rules: impl Rules,
     ) -> bool {
-        let Some(at) = self.find(requests, dest).filter(|&at| Some(at) != self.idle) else {
+        let Some(at) = self
+            .find(requests, dest)
+            .filter(|&at| Some(at) != self.idle)
+        else {
             return false;
         };
         let destination = &mut self.destinations[at];
