@@ -8,6 +8,7 @@ use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::show::say::complain;
 use midplane_setup::fresh::Artifact;
+use mpi_adi::matching::Choice;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
@@ -42,6 +43,8 @@ pub struct Flags {
     pub link: Vec<OsString>,
     /// Bytes of stack; the linker script's default when not given.
     pub stack: Option<u64>,
+    /// The matching engine of the runtime.
+    pub matching: Choice,
 }
 
 /// An option, by the step of building that heeds it.
@@ -170,6 +173,11 @@ impl Program {
             .into_owned()
     }
 
+    /// The matching engine of its image, unless that was linked before.
+    pub fn matching(&self, flags: &Flags) -> Option<Choice> {
+        (!matches!(self, Self::Image(_))).then_some(flags.matching)
+    }
+
     /// Builds the image.
     pub fn build(&self, tools: &Tools, flags: &Flags) -> Result<Image, Stop> {
         if let Self::Image(path) = self {
@@ -192,7 +200,7 @@ impl Program {
         match self {
             Self::Rust(path) => {
                 let source = absolute(path)?;
-                link.arg(self.rust_library(tools, &source, &folder)?);
+                link.arg(self.rust_library(tools, flags.matching, &source, &folder)?);
             }
             Self::C(paths) => {
                 for (at, path) in paths.iter().enumerate() {
@@ -208,7 +216,7 @@ impl Program {
                 // multiplication among them), built for another floating-point ABI.
                 link.args(&flags.link)
                     .arg("-lgcc")
-                    .arg(kernel_library(tools)?);
+                    .arg(kernel_library(tools, flags.matching)?);
             }
             Self::Image(_) => {}
         }
@@ -291,11 +299,20 @@ impl Program {
     }
 
     /// A package around a Rust file, compiled to a static library that holds the kernel too.
-    fn rust_library(&self, tools: &Tools, source: &Path, folder: &Path) -> Result<PathBuf, Stop> {
+    fn rust_library(
+        &self,
+        tools: &Tools,
+        matching: Choice,
+        source: &Path,
+        folder: &Path,
+    ) -> Result<PathBuf, Stop> {
         let name = crate_name(folder);
         let package = folder.join("package");
         fs::create_dir_all(&package).doing(format_args!("create {}", package.display()))?;
-        write_if_changed(&package.join("Cargo.toml"), &manifest(&name, source))?;
+        write_if_changed(
+            &package.join("Cargo.toml"),
+            &manifest(&name, source, matching),
+        )?;
         // The versions that the workspace was tested with; cargo drops those that are not needed.
         let lock = package.join("Cargo.lock");
         if !lock.exists() {
@@ -303,7 +320,7 @@ impl Program {
                 .doing("copy Cargo.lock")?;
         }
         let mut cargo = tools.rust.cargo("build");
-        let target = target_folder(tools);
+        let target = target_folder(tools, matching);
         cargo
             .args(["--profile", "node", "--manifest-path"])
             .arg(package.join("Cargo.toml"))
@@ -331,7 +348,7 @@ impl Program {
         for path in paths {
             absolute(path)?.hash(&mut hasher);
         }
-        (&flags.compile, &flags.link).hash(&mut hasher);
+        (&flags.compile, &flags.link, flags.matching).hash(&mut hasher);
         let folder = crate::host::folders::target()
             .join("midplane/programs")
             .join(format!("{}-{:016x}", self.name(), hasher.finish()));
@@ -367,8 +384,8 @@ pub fn check_stack(bytes: u64) -> Result<(), Stop> {
 }
 
 /// The kernel and all of the runtime as a static library for C programs.
-fn kernel_library(tools: &Tools) -> Result<PathBuf, Stop> {
-    let target = target_folder(tools);
+fn kernel_library(tools: &Tools, matching: Choice) -> Result<PathBuf, Stop> {
+    let target = target_folder(tools, matching);
     let mut cargo = tools.rust.cargo("rustc");
     cargo
         .args([
@@ -381,7 +398,13 @@ fn kernel_library(tools: &Tools) -> Result<PathBuf, Stop> {
         .args(["--profile", "node", "--manifest-path"])
         .arg(crate::host::folders::root().join("Cargo.toml"))
         .arg("--target-dir")
-        .arg(&target);
+        .arg(&target)
+        .args(
+            matching
+                .feature()
+                .into_iter()
+                .flat_map(|feature| ["--features", feature]),
+        );
     let library = Artifact {
         file: target.join(TARGET).join("node/libkernel_rt.a"),
         root: crate::host::folders::root().into(),
@@ -396,11 +419,15 @@ fn kernel_library(tools: &Tools) -> Result<PathBuf, Stop> {
     }
 }
 
-/// Cargo's folder for the nodes: its own, so that building for nodes never waits for building tests.
-fn target_folder(tools: &Tools) -> PathBuf {
-    crate::host::folders::target()
-        .join("midplane")
-        .join(tools.rust.folder())
+/// Cargo's folder for the nodes: its own, so that building for nodes never waits for building tests. Each matching
+/// engine has one, so that a job with another engine builds nothing that was built before.
+fn target_folder(tools: &Tools, matching: Choice) -> PathBuf {
+    let folder = tools.rust.folder();
+    let name = match matching.feature() {
+        None => folder.to_string(),
+        Some(feature) => format!("{folder}-{feature}"),
+    };
+    crate::host::folders::target().join("midplane").join(name)
 }
 
 /// Runs cargo in the workspace, whose configuration it then finds, to build this file. Shows what it does,
@@ -447,9 +474,12 @@ fn crate_name(folder: &Path) -> String {
     format!("program_{word}")
 }
 
-fn manifest(name: &str, source: &Path) -> String {
+fn manifest(name: &str, source: &Path, matching: Choice) -> String {
     let root = crate::host::folders::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
+    let features = matching.feature().map_or(String::new(), |feature| {
+        format!(", features = [\"{feature}\"]")
+    });
     format!(
         "# Made by `midplane` around one source file.\n\
          [package]\n\
@@ -461,7 +491,7 @@ fn manifest(name: &str, source: &Path) -> String {
          path = {}\n\
          crate-type = [\"staticlib\"]\n\n\
          [dependencies]\n\
-         kernel-rt = {{ path = {} }}\n\
+         kernel-rt = {{ path = {}{features} }}\n\
          mpi-adi = {{ path = {} }}\n\n\
          [workspace]\n",
         quoted(source),
@@ -591,6 +621,21 @@ mod tests {
             "program_my_prog_x_12"
         );
         assert_eq!(toml_string("a\"b\\c\n"), "\"a\\\"b\\\\c\\u000A\"");
+    }
+
+    #[test]
+    fn a_package_has_the_feature_of_its_engine() {
+        for &choice in Choice::ALL {
+            let manifest = manifest("a", Path::new("/a.rs"), choice);
+            let features = manifest
+                .lines()
+                .filter_map(|line| line.split_once("features = "));
+            let said: Vec<&str> = features.map(|(_, said)| said).collect();
+            let expected = choice
+                .feature()
+                .map(|feature| format!("[\"{feature}\"] }}"));
+            assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());
+        }
     }
 
     #[test]

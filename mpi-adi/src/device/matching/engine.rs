@@ -1,6 +1,7 @@
 //! What the device asks of a matching engine.
 #![forbid(unsafe_code)]
 
+use core::fmt;
 use core::hash::Hasher;
 
 use crate::device::envelope::{Context, Envelope, Pattern};
@@ -89,7 +90,7 @@ pub struct NoRoom;
 /// | a posted receive is cancelled | [`unpost`](Matching::unpost) |
 /// | a sender takes a message back, whatever its record | [`find_record`](Matching::find_record), then [`unrecord`](Matching::unrecord) |
 /// | a communicator begins and ends | [`open`](Matching::open), [`context_is_idle`](Matching::context_is_idle) |
-pub trait Matching: Sized {
+pub trait Matching: Clone + fmt::Debug + Send {
     /// What users call it.
     const NAME: &'static str;
 

@@ -11,6 +11,7 @@
 
 pub mod array;
 mod arrivals;
+mod choice;
 mod engine;
 pub mod fourd;
 pub mod indexed;
@@ -18,10 +19,8 @@ mod lists;
 pub mod ranked;
 
 pub use array::PerRank;
+pub use choice::{Choice, Engine, WithEngine};
 pub use engine::{Matching, Measures, NoRoom};
 pub use fourd::FourD;
 pub use indexed::Indexed;
 pub use lists::Lists;
-
-/// The engine of this build.
-pub type Engine = Indexed;

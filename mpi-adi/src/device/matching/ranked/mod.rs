@@ -35,6 +35,7 @@ mod leads;
 pub(super) mod tests;
 
 use alloc::vec::Vec;
+use core::fmt;
 use core::hash::{Hash, Hasher};
 
 use super::arrivals::{MOST_NUMBERS, Merge, Numbers, Ticket, earlier};
@@ -62,11 +63,11 @@ impl Heads {
 }
 
 /// How the queues of one context are found by rank. The ranks given are always below the job's size.
-pub trait ByRank: Sized {
+pub trait ByRank: Clone + fmt::Debug + Send {
     /// What users call the engine.
     const NAME: &'static str;
     /// Where the queues of one context begin.
-    type Root;
+    type Root: Clone + fmt::Debug + Send;
     /// Where a pair of queues was found.
     type Place: Copy;
 
