@@ -160,6 +160,27 @@ impl fmt::Display for ParseError<'_> {
 
 impl core::error::Error for ParseError<'_> {}
 
+/// The image has another matching engine than the host means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OtherMatching<'a> {
+    /// What the image has.
+    has: &'a str,
+    /// What was asked for.
+    asked: &'a str,
+}
+
+impl fmt::Display for OtherMatching<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { has, asked } = self;
+        write!(
+            f,
+            "this image has the matching engine `{has}`, not `{asked}`"
+        )
+    }
+}
+
+impl core::error::Error for OtherMatching<'_> {}
+
 impl Default for BootArgs<'_> {
     /// A single node that was booted by hand: it ends the emulator when its program ends.
     fn default() -> Self {
@@ -299,6 +320,17 @@ impl<'a> BootArgs<'a> {
             exit: exit.unwrap_or(if by_hand { Exit::Test } else { Exit::Stay }),
             args,
         })
+    }
+
+    /// Checks that host and image mean the same matching engine; `has` is the image's.
+    ///
+    /// # Errors
+    /// When they do not.
+    pub fn check_matching(&self, has: &'a str) -> Result<(), OtherMatching<'a>> {
+        match self.matching {
+            Some(asked) if asked != has => Err(OtherMatching { has, asked }),
+            _ => Ok(()),
+        }
     }
 
     /// Writes boot arguments that [`BootArgs::parse`] reads back as `self`, with `argv` in place of
@@ -445,6 +477,16 @@ mod tests {
         assert_eq!(words(&read.args), argv);
         let args = Words::default();
         assert_eq!(BootArgs { args, ..read }, written);
+    }
+
+    #[test]
+    fn an_image_with_another_matching_engine_is_refused() {
+        let read = BootArgs::parse("midplane.matching=list").expect("sound");
+        assert_eq!(read.check_matching("list"), Ok(()));
+        let refused = read.check_matching("fourd").expect_err("another engine");
+        let words = "this image has the matching engine `fourd`, not `list`";
+        assert_eq!(refused.to_string(), words);
+        assert_eq!(BootArgs::default().check_matching("fourd"), Ok(()));
     }
 
     #[test]

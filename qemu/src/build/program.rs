@@ -200,7 +200,8 @@ impl Program {
         match self {
             Self::Rust(path) => {
                 let source = absolute(path)?;
-                link.arg(self.rust_library(tools, flags.matching, &source, &folder)?);
+                let library = package_library(tools, flags.matching, &source, &folder)?;
+                link.arg(library.ok_or_else(|| refused(&source, "compile"))?);
             }
             Self::C(paths) => {
                 for (at, path) in paths.iter().enumerate() {
@@ -298,46 +299,6 @@ impl Program {
         })
     }
 
-    /// A package around a Rust file, compiled to a static library that holds the kernel too.
-    fn rust_library(
-        &self,
-        tools: &Tools,
-        matching: Choice,
-        source: &Path,
-        folder: &Path,
-    ) -> Result<PathBuf, Stop> {
-        let name = crate_name(folder);
-        let package = folder.join("package");
-        fs::create_dir_all(&package).doing(format_args!("create {}", package.display()))?;
-        write_if_changed(
-            &package.join("Cargo.toml"),
-            &manifest(&name, source, matching),
-        )?;
-        // The versions that the workspace was tested with; cargo drops those that are not needed.
-        let lock = package.join("Cargo.lock");
-        if !lock.exists() {
-            fs::copy(crate::host::folders::root().join("Cargo.lock"), &lock)
-                .doing("copy Cargo.lock")?;
-        }
-        let mut cargo = tools.rust.cargo("build");
-        let target = target_folder(tools, matching);
-        cargo
-            .args(["--profile", "node", "--manifest-path"])
-            .arg(package.join("Cargo.toml"))
-            .arg("--target-dir")
-            .arg(&target);
-        let library = Artifact {
-            file: target.join(TARGET).join(format!("node/lib{name}.a")),
-            root: crate::host::folders::root().into(),
-            beside: vec![package.join("Cargo.toml"), lock],
-            with: tools.rust_version.clone(),
-        };
-        match library.is_fresh() || run_cargo(cargo, &library)? {
-            true => Ok(library.file),
-            false => Err(refused(source, "compile")),
-        }
-    }
-
     /// Where this program's image and what leads to it are kept.
     fn folder(&self, flags: &Flags) -> Result<PathBuf, Stop> {
         let mut hasher = DefaultHasher::new();
@@ -385,7 +346,26 @@ pub fn check_stack(bytes: u64) -> Result<(), Stop> {
 
 /// The kernel and all of the runtime as a static library for C programs.
 fn kernel_library(tools: &Tools, matching: Choice) -> Result<PathBuf, Stop> {
-    let target = target_folder(tools, matching);
+    let built = match matching.feature() {
+        None => default_kernel_library(tools)?,
+        Some(feature) => {
+            let folder = crate::host::folders::target()
+                .join("midplane")
+                .join(feature);
+            fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+            let source = folder.join("lib.rs");
+            write_if_changed(&source, "#![no_std]\nextern crate kernel_rt;\n")?;
+            package_library(tools, matching, &source, &folder)?
+        }
+    };
+    built.ok_or_else(|| {
+        Stop::failure("the runtime does not compile; what the compiler says is above")
+    })
+}
+
+/// The library of a runtime with the default matching engine: `None` when it does not compile.
+fn default_kernel_library(tools: &Tools) -> Result<Option<PathBuf>, Stop> {
+    let target = target_folder(tools);
     let mut cargo = tools.rust.cargo("rustc");
     cargo
         .args([
@@ -398,36 +378,61 @@ fn kernel_library(tools: &Tools, matching: Choice) -> Result<PathBuf, Stop> {
         .args(["--profile", "node", "--manifest-path"])
         .arg(crate::host::folders::root().join("Cargo.toml"))
         .arg("--target-dir")
-        .arg(&target)
-        .args(
-            matching
-                .feature()
-                .into_iter()
-                .flat_map(|feature| ["--features", feature]),
-        );
+        .arg(&target);
     let library = Artifact {
         file: target.join(TARGET).join("node/libkernel_rt.a"),
         root: crate::host::folders::root().into(),
         beside: Vec::new(),
         with: tools.rust_version.clone(),
     };
-    match library.is_fresh() || run_cargo(cargo, &library)? {
-        true => Ok(library.file),
-        false => Err(Stop::failure(
-            "the runtime does not compile; what the compiler says is above",
-        )),
-    }
+    let built = library.is_fresh() || run_cargo(cargo, &library)?;
+    Ok(built.then_some(library.file))
 }
 
-/// Cargo's folder for the nodes: its own, so that building for nodes never waits for building tests. Each matching
-/// engine has one, so that a job with another engine builds nothing that was built before.
-fn target_folder(tools: &Tools, matching: Choice) -> PathBuf {
-    let folder = tools.rust.folder();
-    let name = match matching.feature() {
-        None => folder.to_string(),
-        Some(feature) => format!("{folder}-{feature}"),
+/// A package in `folder` around a Rust file, compiled to a static library that holds the kernel too: `None` when it
+/// does not compile. Each has a name of its own, and so its own file in the folder that cargo has for all: what does
+/// not depend on the matching engine is compiled once, and nothing is compiled again for another engine.
+fn package_library(
+    tools: &Tools,
+    matching: Choice,
+    source: &Path,
+    folder: &Path,
+) -> Result<Option<PathBuf>, Stop> {
+    let name = crate_name(folder);
+    let package = folder.join("package");
+    fs::create_dir_all(&package).doing(format_args!("create {}", package.display()))?;
+    write_if_changed(
+        &package.join("Cargo.toml"),
+        &manifest(&name, source, matching),
+    )?;
+    // The versions that the workspace was tested with; cargo drops those that are not needed.
+    let lock = package.join("Cargo.lock");
+    if !lock.exists() {
+        fs::copy(crate::host::folders::root().join("Cargo.lock"), &lock)
+            .doing("copy Cargo.lock")?;
+    }
+    let mut cargo = tools.rust.cargo("build");
+    let target = target_folder(tools);
+    cargo
+        .args(["--profile", "node", "--manifest-path"])
+        .arg(package.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&target);
+    let library = Artifact {
+        file: target.join(TARGET).join(format!("node/lib{name}.a")),
+        root: crate::host::folders::root().into(),
+        beside: vec![package.join("Cargo.toml"), lock],
+        with: tools.rust_version.clone(),
     };
-    crate::host::folders::target().join("midplane").join(name)
+    let built = library.is_fresh() || run_cargo(cargo, &library)?;
+    Ok(built.then_some(library.file))
+}
+
+/// Cargo's folder for the nodes: its own, so that building for nodes never waits for building tests.
+fn target_folder(tools: &Tools) -> PathBuf {
+    crate::host::folders::target()
+        .join("midplane")
+        .join(tools.rust.folder())
 }
 
 /// Runs cargo in the workspace, whose configuration it then finds, to build this file. Shows what it does,

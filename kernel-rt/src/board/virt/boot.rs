@@ -63,7 +63,7 @@ extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
     set_personality(who);
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
     MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
-    check_matching(&args);
+    or_fail(args.check_matching(Engine::NAME));
 
     timer::start();
     arch::arm_interrupts();
@@ -114,16 +114,6 @@ fn hardware(tree_bytes: usize) -> Hardware<'static> {
     // SAFETY: the only call.
     let tree: &'static [u8] = unsafe { arch::device_tree(tree_bytes) };
     or_fail(Hardware::read(tree, RAM))
-}
-
-/// The host and the image must mean the same matching engine.
-fn check_matching(args: &BootArgs<'_>) {
-    if let Some(asked) = args.matching.filter(|asked| *asked != Engine::NAME) {
-        boot_failed(format_args!(
-            "this image has the matching engine `{}`, `{asked}` was asked for",
-            Engine::NAME
-        ));
-    }
 }
 
 fn divide_memory(hardware: &Hardware<'_>, who: &Personality, devices: &Devices) -> Plan {
