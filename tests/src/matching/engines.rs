@@ -1,7 +1,7 @@
 //! The engines that are checked and measured.
 #![forbid(unsafe_code)]
 
-use mpi_adi::matching::{FourD, Indexed, Lists, Matching, PerRank};
+use mpi_adi::matching::{Col, FourD, Indexed, Lists, Matching, PerRank, Pnp, Unified};
 
 use super::draw::Sequence;
 use super::play::{Difference, play};
@@ -15,6 +15,9 @@ pub const ENGINES: &[Engine] = &[
     Engine::of::<Lists>(),
     Engine::of::<PerRank>(),
     Engine::of::<FourD>(),
+    Engine::of::<Pnp>(),
+    Engine::of::<Col>(),
+    Engine::of::<Unified>(),
     Engine::of::<Indexed>(),
 ];
 

@@ -7,7 +7,7 @@
 
 use core::fmt;
 
-use super::{FourD, Indexed, Lists, Matching, PerRank};
+use super::{Col, FourD, Indexed, Lists, Matching, PerRank, Pnp, Unified};
 
 /// What can be done with whichever engine.
 pub trait WithEngine {
@@ -104,6 +104,12 @@ engines! {
     Array PerRank, "matching-array";
     /// [`FourD`].
     FourD FourD, "matching-fourd";
+    /// [`Pnp`].
+    Pnp Pnp, "matching-pnp";
+    /// [`Col`].
+    Col Col, "matching-col";
+    /// [`Unified`].
+    Unified Unified, "matching-unified";
 }
 
 #[cfg(test)]
@@ -142,6 +148,9 @@ mod tests {
             (cfg!(feature = "matching-list"), Choice::List),
             (cfg!(feature = "matching-array"), Choice::Array),
             (cfg!(feature = "matching-fourd"), Choice::FourD),
+            (cfg!(feature = "matching-pnp"), Choice::Pnp),
+            (cfg!(feature = "matching-col"), Choice::Col),
+            (cfg!(feature = "matching-unified"), Choice::Unified),
         ];
         let on = features.into_iter().find(|(on, _)| *on);
         let choice = on.map_or(Choice::Default, |(_, choice)| choice);

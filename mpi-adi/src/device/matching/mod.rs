@@ -12,15 +12,25 @@
 pub mod array;
 mod arrivals;
 mod choice;
+mod col;
 mod engine;
 pub mod fourd;
 pub mod indexed;
 mod lists;
+mod pnp;
+mod queues;
 pub mod ranked;
+#[cfg(test)]
+mod rig;
+mod split;
+mod unified;
 
 pub use array::PerRank;
 pub use choice::{Choice, Engine, WithEngine};
-pub use engine::{Matching, Measures, NoRoom};
+pub use col::Col;
+pub use engine::{Kind, Matching, Measures, NoRoom, OPERATIONS};
 pub use fourd::FourD;
 pub use indexed::Indexed;
 pub use lists::Lists;
+pub use pnp::Pnp;
+pub use unified::Unified;
