@@ -134,6 +134,20 @@ pub trait Matching: Clone + fmt::Debug + Send {
     /// a job of so many processes.
     fn fixed_bytes(blocks: usize, peers: usize) -> usize;
 
+    /// Bytes of the heap that an open context takes, with as many processes as that: what
+    /// [`open`](Matching::open) asks for. While there are fewer blocks and receives than it could use, it asks for less.
+    fn context_bytes(peers: usize) -> usize {
+        let _ = peers;
+        0
+    }
+
+    /// Bytes of the heap that [`reserve`](Matching::reserve) asks for, for each receive more, with as many processes as
+    /// that.
+    fn receive_bytes(peers: usize) -> usize {
+        let _ = peers;
+        0
+    }
+
     /// An engine for MPI memory of so many blocks, each of which has room for one record, in a job of so many
     /// processes; both queues empty. `None` when the heap does not have
     /// [`fixed_bytes`](Matching::fixed_bytes).

@@ -73,6 +73,10 @@ pub trait ByRank: Clone + fmt::Debug + Send {
 
     /// As [`Matching::fixed_bytes`].
     fn fixed_bytes(blocks: usize, peers: usize) -> usize;
+    /// Bytes that the queues of one context take: of [`Matching::context_bytes`] all but the lead's.
+    fn root_bytes(peers: usize) -> usize;
+    /// As [`Matching::receive_bytes`].
+    fn receive_bytes(peers: usize) -> usize;
     /// As [`Matching::new`].
     fn new(blocks: usize, peers: usize) -> Option<Self>;
     /// As [`Matching::reserve`].
@@ -296,6 +300,14 @@ impl<Q: ByRank> Matching for Ranked<Q> {
 
     fn fixed_bytes(blocks: usize, peers: usize) -> usize {
         Q::fixed_bytes(blocks, peers)
+    }
+
+    fn context_bytes(peers: usize) -> usize {
+        Self::LEAD_BYTES + Q::root_bytes(peers)
+    }
+
+    fn receive_bytes(peers: usize) -> usize {
+        Q::receive_bytes(peers)
     }
 
     fn new(blocks: usize, peers: usize) -> Option<Self> {
