@@ -56,7 +56,7 @@ pub use mpi::comm::{Communicator, Status};
 pub use mpi::datatype::Datatype;
 pub use mpi::error::{Class, Error};
 pub use mpi::op::Op;
-pub use mpi::process::{Env, Process};
+pub use mpi::process::{Env, Process, Work};
 pub use mpi::split::OwnedCommunicator;
 pub use mpi::{buffered, call, coll, comm, context, datatype, error, op, split};
 pub use rust::api::{Mpi, Source, TagSelector};

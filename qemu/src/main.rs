@@ -204,6 +204,7 @@ mod tests {
             said(&["run", "a.c", "--mesh", "xx"]),
             said(&["run", "--mpi-memory", "1", "a.c"]),
             said(&["run", "--links", "--quiet", "a.c"]),
+            said(&["run", "--matching", "fast", "a.c"]),
             said(&["memory", "--nodes", "257"]),
             said(&["bench", "killer", "--no-qemu", "--runs", "2"]),
             said(&["sim", "--packets", "5"]),

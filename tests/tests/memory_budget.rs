@@ -5,8 +5,11 @@ use std::alloc::System;
 
 use cap::Cap;
 use mpi_adi::envelope::{Pattern, Rank};
+use mpi_adi::matching::{Choice, Matching, WithEngine};
 use mpi_adi::memory::{RawMemory, Span};
 use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
+use mpi_adi::protocol::Sound;
+use mpi_adi::region::BLOCK_BYTES;
 use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, Mode, RequestPool};
 use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Budget, Config, Memory};
@@ -97,6 +100,64 @@ fn a_request_takes_64_bytes_and_a_destination_72() {
     }
 }
 
+/// An engine's own memory in a machine of these extents: at start, for two communicators more, for receives.
+struct Terms {
+    extents: [u16; 3],
+}
+
+/// As many blocks as 8 contexts have cubes of the 4-D queue, on 4,096 nodes; with more, it takes room for many more
+/// receives at once.
+const ENGINE_MPI_MEMORY: usize = 64 * BLOCK_BYTES;
+
+impl WithEngine for Terms {
+    type Output = ();
+
+    fn run<E: Matching>(self) {
+        let shape = Shape::new(self.extents, [true; 3]).expect("a machine");
+        let peers = shape.nodes() as usize;
+        let config = Config {
+            shape,
+            rank: Rank::new(0),
+            request_slots: usize::MAX,
+        };
+        let mpi_memory = ENGINE_MPI_MEMORY;
+        let budget = Budget::with_engine::<E>(mpi_memory, peers);
+        let allocate = || Memory::<E>::with_engine(mpi_memory, peers).expect("memory");
+        let name = E::NAME;
+        assert_eq!(taken(allocate), budget.total(), "{name} at start");
+        let device = || Adi::with_rules(config, allocate(), Sound).expect("a rank of the machine");
+        // Two contexts each; the list of contexts doubles from four to eight.
+        let more = || {
+            let mut adi = device();
+            adi.open_context(4);
+            adi.open_context(6);
+            adi
+        };
+        let of_contexts = 4 * E::context_bytes(peers);
+        assert_eq!(taken(more) - taken(device), of_contexts, "{name}, contexts");
+        // As many receives as make the engine's memory for them grow once, and the pool's by a chunk.
+        let receives = |count: usize| {
+            move || {
+                let mut adi = device();
+                let pattern = Pattern::new(Some(Rank::new(0)), Some(1), 0);
+                for _ in 0..count {
+                    assert!(adi.irecv(&mut RawMemory, pattern, Span::EMPTY).is_ok());
+                }
+                adi
+            }
+        };
+        let first = CHUNK_SLOTS - KEPT_SLOTS as usize % CHUNK_SLOTS;
+        let least = taken(receives(first));
+        let of_requests = CHUNK_SLOTS * RequestPool::SLOT_BYTES;
+        let of_receives = taken(receives(first + 1)) - least;
+        let expected = of_requests + CHUNK_SLOTS * E::receive_bytes(peers);
+        assert!(
+            (expected..expected + LEAST_LIST).contains(&of_receives),
+            "{name}, receives: {of_receives} for {expected}"
+        );
+    }
+}
+
 #[test]
 fn what_is_taken_is_what_is_said() {
     a_request_takes_64_bytes_and_a_destination_72();
@@ -146,6 +207,12 @@ fn what_is_taken_is_what_is_said() {
             (3 * chunk..3 * chunk + LEAST_LIST).contains(&more),
             "three chunks of {chunk}: {more}"
         );
+    }
+
+    for extents in [[2, 2, 1], [16, 16, 16]] {
+        for choice in Choice::ALL {
+            choice.with(Terms { extents });
+        }
     }
 
     let shape = Shape::new([4, 4, 4], [true; 3]).expect("a machine");

@@ -17,12 +17,14 @@ use net_torus::{Direction, Vc};
 
 /// The image's symbol at which the blackboard stands.
 pub const SYMBOL: &str = "MIDPLANE_BLACKBOARD";
-/// First word of a blackboard that has been set up ("MPB1").
-pub const MAGIC: u32 = u32::from_le_bytes(*b"MPB1");
+/// First word of a blackboard that has been set up ("MPB2").
+pub const MAGIC: u32 = u32::from_le_bytes(*b"MPB2");
 /// Greatest message (UTF-8, cut at this many bytes) that an ending node leaves.
 pub const MESSAGE_BYTES: usize = 512;
 /// Greatest name of a call in bytes; a longer one is cut.
 pub const CALL_BYTES: usize = 32;
+/// Greatest name of a matching engine in bytes.
+pub const MATCHING_BYTES: usize = 16;
 
 // Where the fields stand, in words.
 const AT_MAGIC: usize = 0;
@@ -48,7 +50,9 @@ const AT_CALL_NAME: usize = 21;
 const AT_CALL_BEGUN: usize = AT_CALL_NAME + CALL_BYTES / 4;
 const AT_MESSAGE_BYTES: usize = AT_CALL_BEGUN + 1;
 const AT_MESSAGE: usize = AT_MESSAGE_BYTES + 2;
-const AT_COUNTERS: usize = AT_MESSAGE + MESSAGE_BYTES / 4;
+const AT_MATCHING_BYTES: usize = AT_MESSAGE + MESSAGE_BYTES / 4;
+const AT_MATCHING: usize = AT_MATCHING_BYTES + 1;
+const AT_COUNTERS: usize = AT_MATCHING + MATCHING_BYTES / 4;
 const AT_LINKS: usize = AT_COUNTERS + 2 * Counter::COUNT;
 /// Counters of one link.
 const LINK_VALUES: usize = LinkCounter::COUNT + Vc::COUNT * ChannelCounter::COUNT;
@@ -187,6 +191,13 @@ impl Blackboard {
     /// The node has read its personality.
     pub fn set_rank(&self, rank: u32) {
         self.set(AT_RANK, rank);
+    }
+
+    /// The name of the image's matching engine.
+    pub fn set_matching(&self, name: &str) {
+        let name = cut(name, MATCHING_BYTES);
+        self.set_bytes(AT_MATCHING, name.as_bytes());
+        self.set(AT_MATCHING_BYTES, name.len() as u32);
     }
 
     /// The program starts.
@@ -343,6 +354,8 @@ pub struct Snapshot {
     pub calls_entered: u64,
     /// What the failed node has to say.
     pub message: heapless::String<MESSAGE_BYTES>,
+    /// The name of its matching engine; empty until the node has come up.
+    pub matching: heapless::String<MATCHING_BYTES>,
     /// The counters, by [`Counter`].
     pub counters: [u64; Counter::COUNT],
     /// The links' counters, by direction.
@@ -417,6 +430,7 @@ impl Snapshot {
             call,
             calls_entered: long(AT_CALL_ENTERED),
             message: text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES)),
+            matching: text(bytes, AT_MATCHING, word(AT_MATCHING_BYTES)),
             counters: core::array::from_fn(|i| long(AT_COUNTERS + 2 * i)),
             links: core::array::from_fn(|d| {
                 let value = |i: usize| long(AT_LINKS + 2 * (d * LINK_VALUES + i));
@@ -481,8 +495,11 @@ mod tests {
         board.begin();
         assert_eq!(read(&board).state, State::Booting);
         assert_eq!(read(&board).rank, None);
+        assert_eq!(read(&board).matching, "");
         board.set_rank(7);
+        board.set_matching("fourd");
         board.running();
+        assert_eq!(read(&board).matching, "fourd");
         assert_eq!(
             (read(&board).state, read(&board).rank),
             (State::Running, Some(7))
@@ -498,6 +515,16 @@ mod tests {
         assert_eq!(seen.beats, 1 << 40);
         assert_eq!(seen.counter(Counter::IdleTicks), u64::MAX - 1);
         assert_eq!(seen.counter(Counter::RunTicks), 0);
+    }
+
+    #[test]
+    fn names_of_all_matching_engines_fit() {
+        for choice in mpi_adi::matching::Choice::ALL {
+            let board = Blackboard::new();
+            board.begin();
+            board.set_matching(choice.name());
+            assert_eq!(read(&board).matching, choice.name());
+        }
     }
 
     #[test]
@@ -614,5 +641,6 @@ mod tests {
         let seen = Snapshot::read(&all).expect("states are sound");
         assert_eq!(seen.message.len(), MESSAGE_BYTES);
         assert!(seen.message.chars().all(|c| c == '?'));
+        assert_eq!(seen.matching.as_str(), "?".repeat(MATCHING_BYTES));
     }
 }

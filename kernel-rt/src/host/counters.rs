@@ -27,6 +27,10 @@ pub enum Unit {
     Records,
     /// Requests and posted receives.
     Requests,
+    /// Searches of a matching queue.
+    Searches,
+    /// Steps of such searches: entries and structures looked at, one after the other.
+    Hops,
     /// Bytes.
     Bytes,
     /// Ticks of the node's clock.
@@ -44,6 +48,8 @@ impl Unit {
             Self::Frames => "frames",
             Self::Records => "records",
             Self::Requests => "requests",
+            Self::Searches => "searches",
+            Self::Hops => "hops",
             Self::Bytes => "bytes",
             Self::Ticks => "ticks",
         }
@@ -192,6 +198,14 @@ counters! {
     UnexpectedRecords "unexpected_records" Records Sum, from.adi.region().records() as u64;
     /// Most receives posted at once.
     PostedReceivesPeak "posted_receives_peak" Requests Greatest, from.adi.matching().peak_posted as u64;
+    /// Most unexpected messages at once that no receive had matched.
+    UnexpectedMessagesPeak "unexpected_messages_peak" Messages Greatest, from.adi.matching().peak_unexpected as u64;
+    /// Searches of the posted receives and of the unexpected messages, whether they found something or not.
+    MatchingSearches "matching_searches" Searches Sum, from.adi.matching().searches;
+    /// Hops of all searches: entries and structures looked at, one after the other.
+    MatchingHops "matching_hops" Hops Sum, from.adi.matching().traversals;
+    /// Hops of the longest search.
+    MatchingHopsPeak "matching_hops_peak" Hops Greatest, from.adi.matching().longest as u64;
     /// Most requests at once.
     RequestsPeak "requests_peak" Requests Greatest, from.adi.requests().peak() as u64;
     /// Messages whose data was sent eagerly, right behind their RTS.

@@ -11,6 +11,7 @@
 //! | `midplane.mpi_memory=BYTES` | size of the region for incoming MPI traffic | a share of the memory |
 //! | `midplane.eager=BYTES` | greatest message whose data follows without waiting for an answer | the device's |
 //! | `midplane.mpi_borrow=yes` | beyond that, the program's heap lends what it can spare | it does not |
+//! | `midplane.matching=NAME` | the image's matching engine must be this one | it can be any |
 //! | `midplane.exit=test` | leave the emulator by its exit device when the program ends | stay and forward |
 //! | `--` | ends the words above; the program's argv follows from argv\[0\] on | no arguments |
 //!
@@ -52,6 +53,9 @@ pub struct BootArgs<'a> {
     pub mpi_borrow: bool,
     /// Greatest message in bytes that is sent eagerly, when said.
     pub eager: Option<u64>,
+    /// The name of the matching engine that the image must have, when said; see
+    /// [`Choice`](mpi_adi::matching::Choice).
+    pub matching: Option<&'a str>,
     /// What to do when the program has ended.
     pub exit: Exit,
     /// The program's argv.
@@ -156,6 +160,27 @@ impl fmt::Display for ParseError<'_> {
 
 impl core::error::Error for ParseError<'_> {}
 
+/// The image has another matching engine than the host means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OtherMatching<'a> {
+    /// What the image has.
+    has: &'a str,
+    /// What was asked for.
+    asked: &'a str,
+}
+
+impl fmt::Display for OtherMatching<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { has, asked } = self;
+        write!(
+            f,
+            "this image has the matching engine `{has}`, not `{asked}`"
+        )
+    }
+}
+
+impl core::error::Error for OtherMatching<'_> {}
+
 impl Default for BootArgs<'_> {
     /// A single node that was booted by hand: it ends the emulator when its program ends.
     fn default() -> Self {
@@ -165,6 +190,7 @@ impl Default for BootArgs<'_> {
             mpi_memory: None,
             mpi_borrow: false,
             eager: None,
+            matching: None,
             exit: Exit::Test,
             args: Words::default(),
         }
@@ -181,19 +207,20 @@ fn single() -> Shape {
 
 /// What the words before argv have set so far.
 #[derive(Default)]
-struct Settings {
+struct Settings<'a> {
     extents: Option<[u16; 3]>,
     wraps: Option<[bool; 3]>,
     coord: Option<Coord>,
     mpi_memory: Option<u64>,
     mpi_borrow: Option<()>,
     eager: Option<u64>,
+    matching: Option<&'a str>,
     exit: Option<Exit>,
 }
 
-impl Settings {
+impl<'a> Settings<'a> {
     /// Takes `setting`, which is `word` without its prefix.
-    fn take<'a>(&mut self, word: &'a str, setting: &'a str) -> Result<(), ParseError<'a>> {
+    fn take(&mut self, word: &'a str, setting: &'a str) -> Result<(), ParseError<'a>> {
         let (name, value) = setting.split_once('=').ok_or(ParseError::Unknown(word))?;
         let repeated = match name {
             "torus" => self
@@ -216,6 +243,7 @@ impl Settings {
                 .eager
                 .replace(number(value).ok_or(ParseError::Eager(value))?)
                 .is_some(),
+            "matching" => self.matching.replace(value).is_some(),
             "mpi_borrow" if value == "yes" => self.mpi_borrow.replace(()).is_some(),
             "mpi_borrow" => return Err(ParseError::MpiBorrow(value)),
             "exit" if value == "test" => self.exit.replace(Exit::Test).is_some(),
@@ -269,6 +297,7 @@ impl<'a> BootArgs<'a> {
             mpi_memory,
             mpi_borrow,
             eager,
+            matching,
             exit,
         } = settings;
         let by_hand = extents.is_none() && coord.is_none();
@@ -287,9 +316,21 @@ impl<'a> BootArgs<'a> {
             mpi_memory,
             mpi_borrow: mpi_borrow.is_some(),
             eager,
+            matching,
             exit: exit.unwrap_or(if by_hand { Exit::Test } else { Exit::Stay }),
             args,
         })
+    }
+
+    /// Checks that host and image mean the same matching engine; `has` is the image's.
+    ///
+    /// # Errors
+    /// When they do not.
+    pub fn check_matching(&self, has: &'a str) -> Result<(), OtherMatching<'a>> {
+        match self.matching {
+            Some(asked) if asked != has => Err(OtherMatching { has, asked }),
+            _ => Ok(()),
+        }
     }
 
     /// Writes boot arguments that [`BootArgs::parse`] reads back as `self`, with `argv` in place of
@@ -320,6 +361,9 @@ impl<'a> BootArgs<'a> {
         }
         if self.mpi_borrow {
             out.write_str(" midplane.mpi_borrow=yes")?;
+        }
+        if let Some(name) = self.matching {
+            write!(out, " midplane.matching={name}")?;
         }
         if self.exit == Exit::Test {
             out.write_str(" midplane.exit=test")?;
@@ -418,6 +462,7 @@ mod tests {
             mpi_memory: Some(65536),
             mpi_borrow: true,
             eager: Some(0),
+            matching: Some("list"),
             exit: Exit::Stay,
             args: Words::default(),
         };
@@ -426,12 +471,22 @@ mod tests {
         assert_eq!(
             text,
             "midplane.torus=4x256x1 midplane.wrap=xz midplane.coord=3,255,0 \
-             midplane.mpi_memory=65536 midplane.eager=0 midplane.mpi_borrow=yes -- killer % a%20b%25c %C3%A4%0A --"
+             midplane.mpi_memory=65536 midplane.eager=0 midplane.mpi_borrow=yes midplane.matching=list -- killer % a%20b%25c %C3%A4%0A --"
         );
         let read = BootArgs::parse(&text).expect("own words");
         assert_eq!(words(&read.args), argv);
         let args = Words::default();
         assert_eq!(BootArgs { args, ..read }, written);
+    }
+
+    #[test]
+    fn an_image_with_another_matching_engine_is_refused() {
+        let read = BootArgs::parse("midplane.matching=list").expect("sound");
+        assert_eq!(read.check_matching("list"), Ok(()));
+        let refused = read.check_matching("fourd").expect_err("another engine");
+        let words = "this image has the matching engine `fourd`, not `list`";
+        assert_eq!(refused.to_string(), words);
+        assert_eq!(BootArgs::default().check_matching("fourd"), Ok(()));
     }
 
     #[test]
@@ -487,6 +542,10 @@ mod tests {
             (
                 "midplane.wrap=x midplane.wrap=x",
                 ParseError::Twice("midplane.wrap=x"),
+            ),
+            (
+                "midplane.matching=a midplane.matching=a",
+                ParseError::Twice("midplane.matching=a"),
             ),
             ("-- a%2", ParseError::Encoding("a%2")),
             ("-- %00", ParseError::Encoding("%00")),

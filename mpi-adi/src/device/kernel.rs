@@ -1,13 +1,15 @@
 //! What the device asks of whatever carries it: a node's kernel, or the in-process cluster.
 
 use crate::Adi;
+use crate::device::matching::Engine;
 use crate::device::memory::UserMemory;
+use crate::device::protocol::Sound;
 
-/// The carrier of a device: it owns the links, the router and the clock.
-pub trait Kernel {
+/// The carrier of a device with the matching engine `E`: it owns the links, the router and the clock.
+pub trait Kernel<E = Engine> {
     /// One bounded step: frames from the links, packets to the device's handlers, the device's own
     /// pending work, frames to the links. Does not block. True when anything was done.
-    fn poll(&mut self, adi: &mut Adi) -> bool;
+    fn poll(&mut self, adi: &mut Adi<Sound, E>) -> bool;
 
     /// Sleeps until something may have happened (a link interrupt, or the kernel's own timer where it
     /// needs one). Called only after [`Kernel::poll`] returned false. May return early.

@@ -11,7 +11,9 @@
 
 use crate::Adi;
 use crate::device::kernel::{CallNote, Kernel};
+use crate::device::matching::Matching;
 use crate::device::memory::Span;
+use crate::device::protocol::Sound;
 use crate::mpi::process::Env;
 
 /// Requests that a call looks at between two steps of progress.
@@ -20,10 +22,10 @@ pub const SLICE_REQUESTS: usize = 256;
 pub const SLICE_BYTES: usize = 16 << 10;
 
 /// Runs `attempt` until it gives a value, with progress between attempts. Blocks for as long as it takes.
-pub fn block_on<R>(
-    env: &dyn Env,
+pub fn block_on<R, E: Matching>(
+    env: &dyn Env<E>,
     note: CallNote,
-    mut attempt: impl FnMut(&mut Adi, &mut dyn Kernel) -> Option<R>,
+    mut attempt: impl FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> Option<R>,
 ) -> R {
     let mut result = None;
     env.with(&mut |adi, kernel| {
@@ -43,10 +45,10 @@ pub fn block_on<R>(
 
 /// Runs `start` once and then one step of progress, so that what it started leaves at once where it can.
 /// Does not block.
-pub fn immediate<R>(
-    env: &dyn Env,
+pub fn immediate<R, E: Matching>(
+    env: &dyn Env<E>,
     note: CallNote,
-    start: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R,
+    start: impl FnOnce(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> R,
 ) -> R {
     let mut start = Some(start);
     let mut result = None;

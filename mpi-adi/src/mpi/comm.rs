@@ -8,7 +8,9 @@ use crate::Adi;
 use crate::Outcome;
 use crate::device::envelope::{Context, Pattern, Rank, Tag};
 use crate::device::kernel::{CallNote, Kernel};
+use crate::device::matching::{Engine, Matching};
 use crate::device::memory::Span;
+use crate::device::protocol::Sound;
 use crate::device::recv::Probed;
 use crate::device::request::{Mode, RequestId};
 use crate::device::send::SendTo;
@@ -39,11 +41,18 @@ pub struct Status {
 
 /// A group of processes that can talk to each other, and a context that keeps their messages apart from
 /// those of other communicators (MPI-3.1 chapter 6).
-#[derive(Clone, Copy)]
-pub struct Communicator<'e> {
-    pub(crate) env: &'e dyn Env,
+pub struct Communicator<'e, E = Engine> {
+    pub(crate) env: &'e dyn Env<E>,
     membership: Membership<'e>,
 }
+
+impl<E> Clone for Communicator<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Communicator<'_, E> {}
 
 /// A communicator without the carrier: the context, and this process's membership in the group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,21 +123,21 @@ impl Membership<'_> {
     }
 }
 
-impl<'e> Communicator<'e> {
+impl<'e, E: Matching> Communicator<'e, E> {
     /// MPI_COMM_WORLD.
-    pub fn world(env: &'e dyn Env) -> Self {
+    pub fn world(env: &'e dyn Env<E>) -> Self {
         let (rank, size) = place(env);
         Communicator::at(env, Membership::world(rank, size))
     }
 
     /// MPI_COMM_SELF.
-    pub fn own(env: &'e dyn Env) -> Self {
+    pub fn own(env: &'e dyn Env<E>) -> Self {
         let (world, _) = place(env);
         Communicator::at(env, Membership::own(world))
     }
 
     /// The communicator with this membership.
-    pub(crate) fn at(env: &'e dyn Env, membership: Membership<'e>) -> Self {
+    pub(crate) fn at(env: &'e dyn Env<E>, membership: Membership<'e>) -> Self {
         Communicator { env, membership }
     }
 
@@ -156,7 +165,7 @@ impl<'e> Communicator<'e> {
         self.membership.context == WORLD_CONTEXT
     }
 
-    pub(crate) fn env(&self) -> &'e dyn Env {
+    pub(crate) fn env(&self) -> &'e dyn Env<E> {
         self.env
     }
 
@@ -399,17 +408,17 @@ impl<'e> Communicator<'e> {
 }
 
 /// The rank and the size of the job.
-fn place(env: &dyn Env) -> (Rank, u32) {
+fn place<E: Matching>(env: &dyn Env<E>) -> (Rank, u32) {
     let mut place = (Rank::new(0), 1);
     env.with(&mut |adi, _| place = (adi.rank(), adi.size()));
     place
 }
 
 /// Starts a request and blocks until it has finished.
-fn run(
-    env: &dyn Env,
+fn run<E: Matching>(
+    env: &dyn Env<E>,
     note: CallNote,
-    mut start: impl FnMut(&mut Adi, &mut dyn Kernel) -> Result<RequestId, Error>,
+    mut start: impl FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> Result<RequestId, Error>,
 ) -> Result<Outcome, Error> {
     let mut started = None;
     block_on(env, note, |adi, kernel| {
@@ -425,13 +434,17 @@ fn run(
 }
 
 /// Blocks until the request has finished.
-pub(crate) fn wait(env: &dyn Env, note: CallNote, id: RequestId) -> Outcome {
+pub(crate) fn wait<E: Matching>(env: &dyn Env<E>, note: CallNote, id: RequestId) -> Outcome {
     block_on(env, note, |adi, _| adi.test(id))
 }
 
 /// Takes a receive back; one that has matched already is waited for. Blocks for no longer than its data
 /// takes to arrive.
-pub(crate) fn wait_cancelled(env: &dyn Env, note: CallNote, id: RequestId) -> Outcome {
+pub(crate) fn wait_cancelled<E: Matching>(
+    env: &dyn Env<E>,
+    note: CallNote,
+    id: RequestId,
+) -> Outcome {
     block_on(env, note, |adi, _| {
         adi.cancel(id);
         adi.test(id)

@@ -6,6 +6,7 @@
 //! device is never driven again.
 
 use crate::device::envelope::Tag;
+use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::comm::{CommRank, Communicator, Status};
@@ -29,7 +30,7 @@ pub(super) unsafe fn writing(bytes: &mut [u8]) -> Span {
     unsafe { Span::new(bytes.as_mut_ptr(), bytes.len()) }
 }
 
-impl Communicator<'_> {
+impl<E: Matching> Communicator<'_, E> {
     /// Sends bytes; see [`Communicator::send_span`].
     pub(crate) fn send_bytes(
         self,

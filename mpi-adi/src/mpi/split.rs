@@ -8,6 +8,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::device::envelope::{Context, Rank};
+use crate::device::matching::{Engine, Matching};
 use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap};
 use crate::mpi::context::{self, CONTEXTS};
 use crate::mpi::error::Error;
@@ -16,19 +17,19 @@ use crate::mpi::process::Env;
 
 /// A communicator made from another one. Its messages stay apart from every other communicator's. Dropping it
 /// frees it (MPI_Comm_free), which every process does in its own time.
-pub struct OwnedCommunicator<'e> {
-    env: &'e dyn Env,
+pub struct OwnedCommunicator<'e, E = Engine> {
+    env: &'e dyn Env<E>,
     made: Made,
 }
 
-impl OwnedCommunicator<'_> {
+impl<E: Matching> OwnedCommunicator<'_, E> {
     /// The communicator.
-    pub fn get(&self) -> Communicator<'_> {
+    pub fn get(&self) -> Communicator<'_, E> {
         Communicator::at(self.env, self.made.membership())
     }
 }
 
-impl Drop for OwnedCommunicator<'_> {
+impl<E> Drop for OwnedCommunicator<'_, E> {
     fn drop(&mut self) {
         // Every request on it has borrowed it, and so is complete.
         self.env.process().retire_context(self.made.context());
@@ -74,10 +75,10 @@ impl Made {
 /// A process's color when it wants to be in no part.
 const NO_COLOR: i32 = -1;
 
-impl<'e> Communicator<'e> {
+impl<'e, E: Matching> Communicator<'e, E> {
     /// Another communicator of the same processes (MPI_Comm_dup). Blocks until all of them have called it.
     /// Fails with [`Error::NoMemory`], [`Error::NoRoom`] and, at all processes alike, [`Error::Limit`].
-    pub fn duplicate(&self) -> Result<OwnedCommunicator<'e>, Error> {
+    pub fn duplicate(&self) -> Result<OwnedCommunicator<'e, E>, Error> {
         let made = self.make_duplicate()?;
         Ok(OwnedCommunicator {
             env: self.env,
@@ -93,7 +94,7 @@ impl<'e> Communicator<'e> {
         &self,
         color: Option<u32>,
         key: i32,
-    ) -> Result<Option<OwnedCommunicator<'e>>, Error> {
+    ) -> Result<Option<OwnedCommunicator<'e, E>>, Error> {
         let made = self.make_split(color, key)?;
         Ok(made.map(|made| OwnedCommunicator {
             env: self.env,

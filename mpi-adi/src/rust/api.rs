@@ -29,6 +29,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use crate::coll;
 use crate::device::envelope::Tag;
 use crate::device::kernel::{AbortReason, CallNote};
+use crate::device::matching::{Engine, Matching};
 use crate::device::request::Mode;
 use crate::mpi::call::block_on;
 use crate::mpi::comm::{CommRank, Communicator, Status};
@@ -38,24 +39,31 @@ use crate::mpi::op::Op;
 use crate::mpi::process::Env;
 
 /// This process's part in the job: where a Rust program begins.
-#[derive(Clone, Copy)]
-pub struct Mpi<'e> {
-    env: &'e dyn Env,
+pub struct Mpi<'e, E = Engine> {
+    env: &'e dyn Env<E>,
 }
 
-impl<'e> Mpi<'e> {
+impl<E> Clone for Mpi<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Mpi<'_, E> {}
+
+impl<'e, E: Matching> Mpi<'e, E> {
     /// The process whose device `env` gives access to. Its carrier makes one and hands it to the program.
-    pub fn new(env: &'e dyn Env) -> Self {
+    pub fn new(env: &'e dyn Env<E>) -> Self {
         Mpi { env }
     }
 
     /// All processes of the job (MPI_COMM_WORLD).
-    pub fn world(&self) -> Communicator<'e> {
+    pub fn world(&self) -> Communicator<'e, E> {
         Communicator::world(self.env)
     }
 
     /// This process alone (MPI_COMM_SELF).
-    pub fn own(&self) -> Communicator<'e> {
+    pub fn own(&self) -> Communicator<'e, E> {
         Communicator::own(self.env)
     }
 
@@ -155,7 +163,7 @@ impl Status {
 }
 
 /// Blocking point to point (MPI-3.1 sections 3.2, 3.4, 3.8, 3.10).
-impl Communicator<'_> {
+impl<E: Matching> Communicator<'_, E> {
     /// Sends `data`; blocks until it may be changed again, which may be before it is received (MPI_Send).
     /// Fails with [`Error::Rank`], [`Error::Tag`], [`Error::TooLong`] or [`Error::NoMemory`].
     pub fn send<T: Datatype>(&self, data: &[T], dest: u32, tag: Tag) -> Result<(), Error> {
@@ -243,7 +251,7 @@ impl Communicator<'_> {
 /// Collectives (MPI-3.1 chapter 5). All of them block, and every process of the communicator must call
 /// them in the same order with arguments that fit together. All fail with [`Error::NoMemory`]; after an
 /// error the other processes may wait for this one.
-impl Communicator<'_> {
+impl<E: Matching> Communicator<'_, E> {
     /// Blocks until every process has called it (MPI_Barrier).
     pub fn barrier(&self) -> Result<(), Error> {
         coll::barrier(*self, "MPI_Barrier")

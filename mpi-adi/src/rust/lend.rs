@@ -17,6 +17,7 @@ use bytemuck::cast_slice;
 use crate::NoMemory;
 use crate::device::envelope::Tag;
 use crate::device::kernel::CallNote;
+use crate::device::matching::{Engine, Matching};
 use crate::device::memory::Span;
 use crate::device::request::{Mode, RequestId};
 use crate::mpi::call::immediate;
@@ -24,7 +25,7 @@ use crate::mpi::comm::{CommRank, Communicator, Status, wait, wait_cancelled};
 use crate::mpi::datatype::Datatype;
 use crate::mpi::error::Error;
 
-impl Communicator<'_> {
+impl<E: Matching> Communicator<'_, E> {
     /// Opens a scope in which nonblocking sends and receives may borrow everything that outlives it.
     ///
     /// Blocks at the scope's end until every request that was started in it has finished. The result is
@@ -48,7 +49,7 @@ impl Communicator<'_> {
     /// ```
     pub fn scope<'env, R>(
         &'env self,
-        program: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
+        program: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env, E>) -> R,
     ) -> Result<R, Error> {
         let scope = Scope {
             comm: *self,
@@ -66,8 +67,8 @@ impl Communicator<'_> {
 }
 
 /// See [`Communicator::scope`].
-pub struct Scope<'scope, 'env: 'scope> {
-    comm: Communicator<'env>,
+pub struct Scope<'scope, 'env: 'scope, E = Engine> {
+    comm: Communicator<'env, E>,
     open: RefCell<Open>,
     // Invariant in both, as `std::thread::Scope` is: a longer or a shorter scope is another scope.
     scope: PhantomData<&'scope mut &'scope ()>,
@@ -126,7 +127,7 @@ const SCOPE_END: CallNote = CallNote {
     tag: None,
 };
 
-impl<'scope, 'env> Scope<'scope, 'env> {
+impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
     /// Starts a send (MPI_Isend). Does not block, and never waits for another process. Fails with
     /// [`Error::Rank`], [`Error::Tag`], [`Error::TooLong`] or [`Error::NoMemory`].
     pub fn isend<T: Datatype>(
@@ -134,7 +135,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         data: &'scope [T],
         dest: u32,
         tag: Tag,
-    ) -> Result<SendRequest<'scope, 'env>, Error> {
+    ) -> Result<SendRequest<'scope, 'env, E>, Error> {
         self.start_send("MPI_Isend", cast_slice(data), dest, tag, Mode::Standard)
     }
 
@@ -144,7 +145,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         data: &'scope [T],
         dest: u32,
         tag: Tag,
-    ) -> Result<SendRequest<'scope, 'env>, Error> {
+    ) -> Result<SendRequest<'scope, 'env, E>, Error> {
         self.start_send("MPI_Issend", cast_slice(data), dest, tag, Mode::Synchronous)
     }
 
@@ -155,7 +156,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         dest: u32,
         tag: Tag,
         mode: Mode,
-    ) -> Result<SendRequest<'scope, 'env>, Error> {
+    ) -> Result<SendRequest<'scope, 'env, E>, Error> {
         let mut open = self.open.borrow_mut();
         open.prepare()?;
         // SAFETY: `bytes` is borrowed for the scope, and `Scope::finish` waits for the request before the
@@ -178,7 +179,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         buffer: &'scope mut [T],
         source: impl Into<crate::rust::api::Source>,
         tag: impl Into<crate::rust::api::TagSelector>,
-    ) -> Result<RecvRequest<'scope, 'env, T>, Error> {
+    ) -> Result<RecvRequest<'scope, 'env, T, E>, Error> {
         let mut open = self.open.borrow_mut();
         open.prepare()?;
         let bytes = size_of_val(buffer);
@@ -236,13 +237,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
 /// A send under way. Dropping it leaves it to the scope's end.
 #[must_use = "wait for it here, or drop it to leave that to the end of the scope"]
-pub struct SendRequest<'scope, 'env: 'scope> {
-    scope: &'scope Scope<'scope, 'env>,
+pub struct SendRequest<'scope, 'env: 'scope, E = Engine> {
+    scope: &'scope Scope<'scope, 'env, E>,
     id: RequestId,
     at: usize,
 }
 
-impl SendRequest<'_, '_> {
+impl<E: Matching> SendRequest<'_, '_, E> {
     /// Blocks until the data may be changed again (MPI_Wait). Cannot fail.
     pub fn wait(self) {
         wait(
@@ -280,15 +281,15 @@ impl SendRequest<'_, '_> {
 
 /// A receive under way. Dropping it leaves it to the scope's end.
 #[must_use = "wait for it here, or drop it to leave that to the end of the scope"]
-pub struct RecvRequest<'scope, 'env: 'scope, T> {
-    scope: &'scope Scope<'scope, 'env>,
+pub struct RecvRequest<'scope, 'env: 'scope, T, E = Engine> {
+    scope: &'scope Scope<'scope, 'env, E>,
     id: RequestId,
     at: usize,
     buffer: NonNull<[T]>,
     exclusive: PhantomData<&'scope mut [T]>,
 }
 
-impl<'scope, T: Datatype> RecvRequest<'scope, '_, T> {
+impl<'scope, T: Datatype, E: Matching> RecvRequest<'scope, '_, T, E> {
     /// Blocks until the message is there (MPI_Wait), and gives the buffer back with what came. Fails with
     /// [`Error::Truncated`].
     pub fn wait(self) -> Result<(Status, &'scope mut [T]), Error> {

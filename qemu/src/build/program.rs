@@ -8,6 +8,7 @@ use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::show::say::complain;
 use midplane_setup::fresh::Artifact;
+use mpi_adi::matching::Choice;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
@@ -42,6 +43,8 @@ pub struct Flags {
     pub link: Vec<OsString>,
     /// Bytes of stack; the linker script's default when not given.
     pub stack: Option<u64>,
+    /// The matching engine of the runtime.
+    pub matching: Choice,
 }
 
 /// An option, by the step of building that heeds it.
@@ -170,6 +173,11 @@ impl Program {
             .into_owned()
     }
 
+    /// The matching engine of its image, unless that was linked before.
+    pub fn matching(&self, flags: &Flags) -> Option<Choice> {
+        (!matches!(self, Self::Image(_))).then_some(flags.matching)
+    }
+
     /// Builds the image.
     pub fn build(&self, tools: &Tools, flags: &Flags) -> Result<Image, Stop> {
         if let Self::Image(path) = self {
@@ -192,7 +200,8 @@ impl Program {
         match self {
             Self::Rust(path) => {
                 let source = absolute(path)?;
-                link.arg(self.rust_library(tools, &source, &folder)?);
+                let library = package_library(tools, flags.matching, &source, &folder)?;
+                link.arg(library.ok_or_else(|| refused(&source, "compile"))?);
             }
             Self::C(paths) => {
                 for (at, path) in paths.iter().enumerate() {
@@ -208,7 +217,7 @@ impl Program {
                 // multiplication among them), built for another floating-point ABI.
                 link.args(&flags.link)
                     .arg("-lgcc")
-                    .arg(kernel_library(tools)?);
+                    .arg(kernel_library(tools, flags.matching)?);
             }
             Self::Image(_) => {}
         }
@@ -290,37 +299,6 @@ impl Program {
         })
     }
 
-    /// A package around a Rust file, compiled to a static library that holds the kernel too.
-    fn rust_library(&self, tools: &Tools, source: &Path, folder: &Path) -> Result<PathBuf, Stop> {
-        let name = crate_name(folder);
-        let package = folder.join("package");
-        fs::create_dir_all(&package).doing(format_args!("create {}", package.display()))?;
-        write_if_changed(&package.join("Cargo.toml"), &manifest(&name, source))?;
-        // The versions that the workspace was tested with; cargo drops those that are not needed.
-        let lock = package.join("Cargo.lock");
-        if !lock.exists() {
-            fs::copy(crate::host::folders::root().join("Cargo.lock"), &lock)
-                .doing("copy Cargo.lock")?;
-        }
-        let mut cargo = tools.rust.cargo("build");
-        let target = target_folder(tools);
-        cargo
-            .args(["--profile", "node", "--manifest-path"])
-            .arg(package.join("Cargo.toml"))
-            .arg("--target-dir")
-            .arg(&target);
-        let library = Artifact {
-            file: target.join(TARGET).join(format!("node/lib{name}.a")),
-            root: crate::host::folders::root().into(),
-            beside: vec![package.join("Cargo.toml"), lock],
-            with: tools.rust_version.clone(),
-        };
-        match library.is_fresh() || run_cargo(cargo, &library)? {
-            true => Ok(library.file),
-            false => Err(refused(source, "compile")),
-        }
-    }
-
     /// Where this program's image and what leads to it are kept.
     fn folder(&self, flags: &Flags) -> Result<PathBuf, Stop> {
         let mut hasher = DefaultHasher::new();
@@ -331,7 +309,7 @@ impl Program {
         for path in paths {
             absolute(path)?.hash(&mut hasher);
         }
-        (&flags.compile, &flags.link).hash(&mut hasher);
+        (&flags.compile, &flags.link, flags.matching).hash(&mut hasher);
         let folder = crate::host::folders::target()
             .join("midplane/programs")
             .join(format!("{}-{:016x}", self.name(), hasher.finish()));
@@ -367,7 +345,26 @@ pub fn check_stack(bytes: u64) -> Result<(), Stop> {
 }
 
 /// The kernel and all of the runtime as a static library for C programs.
-fn kernel_library(tools: &Tools) -> Result<PathBuf, Stop> {
+fn kernel_library(tools: &Tools, matching: Choice) -> Result<PathBuf, Stop> {
+    let built = match matching.feature() {
+        None => default_kernel_library(tools)?,
+        Some(feature) => {
+            let folder = crate::host::folders::target()
+                .join("midplane")
+                .join(feature);
+            fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+            let source = folder.join("lib.rs");
+            write_if_changed(&source, "#![no_std]\nextern crate kernel_rt;\n")?;
+            package_library(tools, matching, &source, &folder)?
+        }
+    };
+    built.ok_or_else(|| {
+        Stop::failure("the runtime does not compile; what the compiler says is above")
+    })
+}
+
+/// The library of a runtime with the default matching engine: `None` when it does not compile.
+fn default_kernel_library(tools: &Tools) -> Result<Option<PathBuf>, Stop> {
     let target = target_folder(tools);
     let mut cargo = tools.rust.cargo("rustc");
     cargo
@@ -388,12 +385,47 @@ fn kernel_library(tools: &Tools) -> Result<PathBuf, Stop> {
         beside: Vec::new(),
         with: tools.rust_version.clone(),
     };
-    match library.is_fresh() || run_cargo(cargo, &library)? {
-        true => Ok(library.file),
-        false => Err(Stop::failure(
-            "the runtime does not compile; what the compiler says is above",
-        )),
+    let built = library.is_fresh() || run_cargo(cargo, &library)?;
+    Ok(built.then_some(library.file))
+}
+
+/// A package in `folder` around a Rust file, compiled to a static library that holds the kernel too: `None` when it
+/// does not compile. Each has a name of its own, and so its own file in the folder that cargo has for all: what does
+/// not depend on the matching engine is compiled once, and nothing is compiled again for another engine.
+fn package_library(
+    tools: &Tools,
+    matching: Choice,
+    source: &Path,
+    folder: &Path,
+) -> Result<Option<PathBuf>, Stop> {
+    let name = crate_name(folder);
+    let package = folder.join("package");
+    fs::create_dir_all(&package).doing(format_args!("create {}", package.display()))?;
+    write_if_changed(
+        &package.join("Cargo.toml"),
+        &manifest(&name, source, matching),
+    )?;
+    // The versions that the workspace was tested with; cargo drops those that are not needed.
+    let lock = package.join("Cargo.lock");
+    if !lock.exists() {
+        fs::copy(crate::host::folders::root().join("Cargo.lock"), &lock)
+            .doing("copy Cargo.lock")?;
     }
+    let mut cargo = tools.rust.cargo("build");
+    let target = target_folder(tools);
+    cargo
+        .args(["--profile", "node", "--manifest-path"])
+        .arg(package.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&target);
+    let library = Artifact {
+        file: target.join(TARGET).join(format!("node/lib{name}.a")),
+        root: crate::host::folders::root().into(),
+        beside: vec![package.join("Cargo.toml"), lock],
+        with: tools.rust_version.clone(),
+    };
+    let built = library.is_fresh() || run_cargo(cargo, &library)?;
+    Ok(built.then_some(library.file))
 }
 
 /// Cargo's folder for the nodes: its own, so that building for nodes never waits for building tests.
@@ -447,9 +479,12 @@ fn crate_name(folder: &Path) -> String {
     format!("program_{word}")
 }
 
-fn manifest(name: &str, source: &Path) -> String {
+fn manifest(name: &str, source: &Path, matching: Choice) -> String {
     let root = crate::host::folders::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
+    let features = matching.feature().map_or(String::new(), |feature| {
+        format!(", features = [\"{feature}\"]")
+    });
     format!(
         "# Made by `midplane` around one source file.\n\
          [package]\n\
@@ -461,7 +496,7 @@ fn manifest(name: &str, source: &Path) -> String {
          path = {}\n\
          crate-type = [\"staticlib\"]\n\n\
          [dependencies]\n\
-         kernel-rt = {{ path = {} }}\n\
+         kernel-rt = {{ path = {}{features} }}\n\
          mpi-adi = {{ path = {} }}\n\n\
          [workspace]\n",
         quoted(source),
@@ -591,6 +626,21 @@ mod tests {
             "program_my_prog_x_12"
         );
         assert_eq!(toml_string("a\"b\\c\n"), "\"a\\\"b\\\\c\\u000A\"");
+    }
+
+    #[test]
+    fn a_package_has_the_feature_of_its_engine() {
+        for &choice in Choice::ALL {
+            let manifest = manifest("a", Path::new("/a.rs"), choice);
+            let features = manifest
+                .lines()
+                .filter_map(|line| line.split_once("features = "));
+            let said: Vec<&str> = features.map(|(_, said)| said).collect();
+            let expected = choice
+                .feature()
+                .map(|feature| format!("[\"{feature}\"] }}"));
+            assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());
+        }
     }
 
     #[test]

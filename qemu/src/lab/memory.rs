@@ -2,7 +2,9 @@
 
 use clap::Args;
 use kernel_rt::{blackboard, mem};
+use mpi_adi::matching::{Choice, Matching, WithEngine};
 use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
+use mpi_adi::protocol::Sound;
 use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
 use mpi_adi::{Adi, Budget};
 use net_torus::Router;
@@ -26,6 +28,10 @@ pub struct MemoryArgs {
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = limits::parse_mpi_memory)]
     mpi_memory: u64,
 
+    /// Matching engine of the node
+    #[arg(long, value_name = "NAME", default_value = Choice::Default.name(), value_parser = limits::matching())]
+    matching: Choice,
+
     /// Links of the node
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u64).range(0..=6))]
     links: u64,
@@ -35,6 +41,45 @@ pub struct MemoryArgs {
 const KEPT_BYTES: usize = (KEPT_SLOTS as usize).next_multiple_of(CHUNK_SLOTS)
     * RequestPool::SLOT_BYTES
     + (KEPT_SLOTS as usize).next_multiple_of(CHUNK_DESTINATIONS) * DESTINATION_BYTES;
+
+/// What a node's matching engine takes, in bytes.
+struct EngineBytes {
+    budget: Budget,
+    /// The device, the engine's own part of it included.
+    device: usize,
+    /// Of the heap, for each open context.
+    context: usize,
+    /// Of the heap, for each request, which may become a posted receive.
+    receive: usize,
+}
+
+/// Asks an engine.
+struct Asked {
+    mpi_memory: usize,
+    nodes: usize,
+}
+
+impl WithEngine for Asked {
+    type Output = EngineBytes;
+
+    fn run<E: Matching>(self) -> EngineBytes {
+        EngineBytes {
+            budget: Budget::with_engine::<E>(self.mpi_memory, self.nodes),
+            device: size_of::<Adi<Sound, E>>(),
+            context: E::context_bytes(self.nodes),
+            receive: E::receive_bytes(self.nodes),
+        }
+    }
+}
+
+impl EngineBytes {
+    fn of(options: &MemoryArgs) -> EngineBytes {
+        options.matching.with(Asked {
+            mpi_memory: options.mpi_memory as usize,
+            nodes: options.nodes as usize,
+        })
+    }
+}
 
 /// One term of the sum.
 struct Term {
@@ -83,7 +128,7 @@ fn term(name: &'static str, bytes: usize, why: impl Into<String>) -> Term {
 /// The device and the message layer.
 fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
     let nodes = options.nodes;
-    let budget = Budget::of(options.mpi_memory as usize, nodes as usize);
+    let EngineBytes { budget, device, .. } = EngineBytes::of(options);
     let blocks = budget.region / mpi_adi::region::BLOCK_BYTES;
     vec![
         term(
@@ -100,11 +145,14 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
         term(
             "matching engine",
             budget.matching,
-            "its own; lists keep their links in requests and records",
+            format!(
+                "`{}`: its own, beside the links in requests and records",
+                options.matching
+            ),
         ),
         term(
             "MPI device",
-            size_of::<Adi>(),
+            device,
             format!(
                 "queues' ends, counters, {} copies of short sends of {} bytes, up to {} eager messages that are coming",
                 mpi_adi::bcopy::BCOPIES,
@@ -172,6 +220,26 @@ pub fn run(options: &MemoryArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
+/// What the matching engine takes of the heap, if anything.
+fn engine_terms(options: &MemoryArgs) -> Vec<Term> {
+    let EngineBytes {
+        context, receive, ..
+    } = EngineBytes::of(options);
+    let terms = [
+        term(
+            "a context",
+            context,
+            "at most, by the matching engine: a communicator has two, a node four at start",
+        ),
+        term(
+            "a receive",
+            receive,
+            "about, by the matching engine: for each request that was ever under way at once",
+        ),
+    ];
+    terms.into_iter().filter(|term| term.bytes > 0).collect()
+}
+
 fn table(options: &MemoryArgs) -> Vec<String> {
     let mut terms = terms(options);
     terms.push(Term {
@@ -193,6 +261,8 @@ fn table(options: &MemoryArgs) -> Vec<String> {
             why: format!("with messages pending, in chunks of {CHUNK_DESTINATIONS}"),
         },
     ];
+    let from_the_heap = from_the_heap.into_iter().chain(engine_terms(options));
+    let from_the_heap: Vec<Term> = from_the_heap.collect();
     let mut lines = vec![format!(
         "A node of {} with {} of MPI memory and {} links, in bytes:",
         options.nodes,
@@ -216,6 +286,7 @@ mod tests {
         let options = MemoryArgs {
             nodes: 65_536,
             mpi_memory: 64 << 10,
+            matching: Choice::Default,
             links: 6,
         };
         let terms = terms(&options);
@@ -240,5 +311,36 @@ mod tests {
             let begin = format!("{:>12}  {}", term.bytes, term.name);
             assert!(lines.iter().any(|line| line.starts_with(&begin)), "{begin}");
         }
+    }
+
+    #[test]
+    fn the_terms_are_those_of_the_engine() {
+        let said = |matching, name: &str| {
+            let options = MemoryArgs {
+                nodes: 4096,
+                mpi_memory: 64 << 10,
+                matching,
+                links: 6,
+            };
+            let lines = table(&options).into_iter();
+            let number = |line: String| line.split_whitespace().next()?.parse().ok();
+            let is_it = |line: &String| line.contains(&format!("  {name}  "));
+            lines.filter(is_it).find_map(number).unwrap_or(0_u64)
+        };
+        let engine = |matching| said(matching, "matching engine");
+        assert_eq!([Choice::List, Choice::Array].map(engine), [0, 0]);
+        assert_eq!(engine(Choice::FourD), (64 << 10) / 32 * 24);
+        // Leads of 40 and 28 bytes or more, a table of 4096 heads, 8 cubes of 8 places each.
+        let context = |matching| said(matching, "a context");
+        let expected = [0, 40 + 16 * 4096, 28 + 8 * (8 + 4 * 8)];
+        let is = [Choice::List, Choice::Array, Choice::FourD].map(context);
+        assert!(
+            is.iter()
+                .zip(expected)
+                .all(|(is, least)| (least..least + 16).contains(is)),
+            "{is:?}"
+        );
+        let receive = |matching| said(matching, "a receive");
+        assert_eq!([Choice::Array, Choice::FourD].map(receive), [0, 24]);
     }
 }

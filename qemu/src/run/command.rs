@@ -17,6 +17,7 @@ use crate::show::file::ResultFile;
 use crate::show::say;
 use clap::Args;
 use kernel_rt::mem::{MPI_SHARE, Needs};
+use mpi_adi::matching::Choice;
 use mpi_adi::{GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
 use net_torus::coord::Shape;
 use rustix::io::Errno;
@@ -63,6 +64,10 @@ pub struct Options {
     /// [default: 8K]
     #[arg(long, value_name = "SIZE", value_parser = limits::parse_eager)]
     eager: Option<u64>,
+
+    /// Matching engine of the nodes, which are built for it and carry no other [default: default]
+    #[arg(long, value_name = "NAME", value_parser = limits::matching())]
+    matching: Option<Choice>,
 
     /// Stack of the program, a multiple of 4K [default: 512K]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
@@ -146,6 +151,7 @@ impl Options {
                 .collect(),
             link: with("-l", &self.library),
             stack: self.stack,
+            matching: self.matching.unwrap_or_default(),
         }
     }
 
@@ -157,6 +163,7 @@ impl Options {
             (!self.cflags.is_empty(), Heeded::Compile("--cflags")),
             (!self.library.is_empty(), Heeded::LinkC("-l")),
             (self.stack.is_some(), Heeded::Link("--stack")),
+            (self.matching.is_some(), Heeded::Link("--matching")),
         ]
         .into_iter()
         .filter_map(|(given, option)| given.then_some(option))
@@ -212,7 +219,8 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     Machine::look().check(shape.nodes().into(), node_memory)?;
 
     let tools = setup::ensure()?;
-    let image = program.build(&tools, &options.flags())?;
+    let flags = options.flags();
+    let image = program.build(&tools, &flags)?;
     image.check_fits(node_memory, |memory| Needs {
         links: busiest_node_links(&shape),
         consoles: 2,
@@ -230,6 +238,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         mpi_memory,
         mpi_borrow: options.mpi_borrow,
         eager: options.eager,
+        matching: program.matching(&flags),
         argv: &argv,
         log: options.verbose,
     };
@@ -273,6 +282,7 @@ fn tell(
         node_memory: plan.node_memory,
         mpi_memory: plan.mpi_memory,
         mpi_borrow: options.mpi_borrow,
+        matching: report::matching(end).map(Into::into),
         ..JobFacts::of_shape(&plan.shape)
     };
     match report::write(report_file, &facts, end) {

@@ -9,6 +9,7 @@ use crate::run::wiring::Wiring;
 use kernel_rt::blackboard::{self, ReadError, Snapshot};
 use kernel_rt::inbox::{self, Head};
 use kernel_rt::personality::BootArgs;
+use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Direction, Shape};
 use rustix::fs::MemfdFlags;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -37,6 +38,8 @@ pub struct Plan<'a> {
     pub eager: Option<u64>,
     /// Whether the program's heap lends to MPI what it can spare.
     pub mpi_borrow: bool,
+    /// The matching engine that the image was built for, when it is known: the nodes check it.
+    pub matching: Option<Choice>,
     /// The program's argv.
     pub argv: &'a [Vec<u8>],
     /// Whether the kernels' logs are wanted.
@@ -191,6 +194,7 @@ pub fn boot_arguments(plan: &Plan<'_>, coord: Coord) -> Result<String, Stop> {
         mpi_memory: Some(plan.mpi_memory),
         mpi_borrow: plan.mpi_borrow,
         eager: plan.eager,
+        matching: plan.matching.map(Choice::name),
         exit: kernel_rt::personality::Exit::Stay,
         args: Default::default(),
     };

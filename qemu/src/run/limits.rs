@@ -2,6 +2,8 @@
 
 use crate::host::size;
 use crate::run::topology;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use mpi_adi::matching::Choice;
 use mpi_adi::{GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
 
 /// Reads an amount of MPI memory with which nodes run.
@@ -29,6 +31,13 @@ pub fn parse_eager(text: &str) -> Result<u64, String> {
         true => Err(format!("the greatest is {}", size::exact(greatest))),
         false => Ok(bytes),
     })
+}
+
+/// Reads the name of a matching engine.
+pub fn matching() -> impl TypedValueParser<Value = Choice> {
+    let names = Choice::ALL.iter().map(|choice| choice.name());
+    // What the parser lets pass is one of the names.
+    PossibleValuesParser::new(names).map(|name| Choice::named(&name).unwrap_or_default())
 }
 
 /// Reads a number of nodes of which a machine can be made.

@@ -36,6 +36,8 @@ pub struct JobFacts {
     pub mpi_memory: u64,
     /// Whether the program's heap lent to MPI what it could spare.
     pub mpi_borrow: bool,
+    /// The nodes' matching engine; `None` when no node has come up.
+    pub matching: Option<String>,
 }
 
 impl JobFacts {
@@ -50,6 +52,7 @@ impl JobFacts {
             node_memory: 0,
             mpi_memory: 0,
             mpi_borrow: false,
+            matching: None,
         }
     }
 }
@@ -240,6 +243,13 @@ const RANKS: Table<RankRow> = Table {
         rank("peak\nunexp.\nbytes", |row| {
             row.count(Counter::PeakUnexpectedBytes)
         }),
+        rank("matching\nsearches", |row| {
+            row.count(Counter::MatchingSearches)
+        }),
+        rank("matching\nhops", |row| row.count(Counter::MatchingHops)),
+        rank("longest\nsearch", |row| {
+            row.count(Counter::MatchingHopsPeak)
+        }),
         rank("packets\nsent", |row| row.count(Counter::PacketsSent)),
         rank("packets\nforwarded", |row| {
             row.count(Counter::PacketsForwarded)
@@ -277,7 +287,19 @@ pub fn table(end: &JobEnd) -> Vec<String> {
         place: String::new(),
         counters: Counters::total(&all),
     });
-    with_note(RANKS.lines(&rows), all.len())
+    let mut lines = RANKS.lines(&rows);
+    lines.extend(matching(end).map(|name| format!("matching engine: {name}")));
+    with_note(lines, all.len())
+}
+
+/// The nodes' matching engine, as they say; all run the same image.
+pub fn matching(end: &JobEnd) -> Option<&str> {
+    let accounts = end
+        .nodes
+        .iter()
+        .filter_map(|node| node.account.as_ref().ok());
+    let mut names = accounts.map(|account| account.matching.as_str());
+    names.find(|name| !name.is_empty())
 }
 
 /// One end of a link in the table.
@@ -463,6 +485,10 @@ mod tests {
                         set(Counter::PacketsSent, 1000 - u64::from(rank));
                         set(Counter::IdleTicks, 1);
                         set(Counter::RunTicks, 4);
+                        set(Counter::MatchingSearches, 7);
+                        set(Counter::MatchingHops, 21);
+                        set(Counter::MatchingHopsPeak, 5 + u64::from(rank));
+                        account.matching = "fourd".parse().unwrap();
                     })
                 })
                 .collect(),
@@ -569,7 +595,10 @@ mod tests {
     #[test]
     fn json_has_the_same_names() {
         let end = end(2);
-        let job = JobFacts::of_shape(&Shape::new([2, 1, 1], [true; 3]).unwrap());
+        let job = JobFacts {
+            matching: matching(&end).map(Into::into),
+            ..JobFacts::of_shape(&Shape::new([2, 1, 1], [true; 3]).unwrap())
+        };
         let json: serde_json::Value = serde_json::to_value(report(&job, &end)).unwrap();
         for (at, counter) in Counter::ALL.into_iter().enumerate() {
             let name = counter.about().name;
@@ -582,6 +611,9 @@ mod tests {
         assert_eq!(json["ranks"][0]["idle_share"], 0.25);
         assert_eq!(json["totals"]["ncts"], 6);
         assert_eq!(json["totals"]["peak_unexpected_bytes"], 100);
+        assert_eq!(json["matching"], "fourd");
+        assert_eq!(json["totals"]["matching_hops"], 42);
+        assert_eq!(json["totals"]["matching_hops_peak"], 6);
         assert_eq!(json["torus"][0], 2);
         assert_eq!(json["seconds"], 1.5);
     }

@@ -14,6 +14,8 @@ use std::sync::Mutex;
 
 use mpi_adi::envelope::Rank;
 use mpi_adi::kernel::CallNote;
+use mpi_adi::matching::{Engine, Matching};
+use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Config, Memory, Stats};
 use net_torus::sim::wire_torus;
 use net_torus::{Chunk, Router, Shape, Sizes, Torus};
@@ -139,6 +141,17 @@ impl Cluster {
         &self,
         program: impl Fn(&Node<'_, '_>) -> i32 + Sync,
     ) -> (Statuses, Vec<NodeReport>) {
+        self.run_with_engine::<Engine>(program)
+    }
+
+    /// As [`Cluster::run_and_report`], by nodes with the matching engine `E`.
+    ///
+    /// # Panics
+    /// As [`Cluster::run_and_report`].
+    pub fn run_with_engine<E: Matching>(
+        &self,
+        program: impl Fn(&Node<'_, '_, E>) -> i32 + Sync,
+    ) -> (Statuses, Vec<NodeReport>) {
         let shape = Shape::new(self.extents, self.wraps).expect("extents of 1 to 256");
         let nodes = shape.nodes() as usize;
         let mut chunks: Vec<Chunk> = vec![[0; 32]; self.sizes.chunks() * nodes];
@@ -174,7 +187,11 @@ impl Cluster {
     }
 
     /// The nodes, with routers in `chunks`.
-    fn bodies<'m>(&self, shape: Shape, chunks: &'m mut [Chunk]) -> Vec<Mutex<Body<'m>>> {
+    fn bodies<'m, E: Matching>(
+        &self,
+        shape: Shape,
+        chunks: &'m mut [Chunk],
+    ) -> Vec<Mutex<Body<'m, E>>> {
         wire_torus(&shape)
             .into_iter()
             .zip(chunks.chunks_mut(self.sizes.chunks()))
@@ -189,10 +206,10 @@ impl Cluster {
                     rank: Rank::new(rank),
                     request_slots: self.request_slots,
                 };
-                let memory = Memory::allocate(self.mpi_memory, shape.nodes() as usize)
+                let memory = Memory::with_engine(self.mpi_memory, shape.nodes() as usize)
                     .expect("the host's memory");
                 Mutex::new(Body {
-                    adi: Adi::new(config, memory).expect("a rank of the machine"),
+                    adi: Adi::with_rules(config, memory, Sound).expect("a rank of the machine"),
                     torus,
                 })
             })
@@ -200,10 +217,10 @@ impl Cluster {
     }
 }
 
-fn run_process(
-    shared: &Shared<'_>,
+fn run_process<E: Matching>(
+    shared: &Shared<'_, E>,
     rank: usize,
-    program: &(impl Fn(&Node<'_, '_>) -> i32 + Sync),
+    program: &(impl Fn(&Node<'_, '_, E>) -> i32 + Sync),
 ) -> Option<i32> {
     let node = Node::new(shared, rank);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -228,7 +245,7 @@ fn run_process(
     }
 }
 
-fn report(body: &Body<'_>) -> NodeReport {
+fn report<E: Matching>(body: &Body<'_, E>) -> NodeReport {
     let Body { adi, torus } = body;
     NodeReport {
         stats: *adi.stats(),

@@ -5,8 +5,10 @@ use std::cell::RefCell;
 use std::panic::resume_unwind;
 
 use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
+use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::memory::{RawMemory, UserMemory};
-use mpi_adi::{Adi, Env, Process};
+use mpi_adi::protocol::Sound;
+use mpi_adi::{Adi, Env, Process, Work};
 use net_torus::Torus;
 use net_torus::sim::SimLink;
 
@@ -14,22 +16,22 @@ use super::Failure;
 use super::schedule::{Body, Over, Phase, STEP_NS, Shared, lock};
 
 /// One process of a cluster, as its program sees it.
-pub struct Node<'a, 'm> {
-    shared: &'a Shared<'m>,
+pub struct Node<'a, 'm, E = Engine> {
+    shared: &'a Shared<'m, E>,
     rank: usize,
     inside: RefCell<()>,
     process: Process,
 }
 
-struct NodeKernel<'a, 'm> {
-    shared: &'a Shared<'m>,
+struct NodeKernel<'a, 'm, E> {
+    shared: &'a Shared<'m, E>,
     torus: &'a mut Torus<'m, SimLink>,
     rank: usize,
     memory: RawMemory,
 }
 
-impl Kernel for NodeKernel<'_, '_> {
-    fn poll(&mut self, adi: &mut Adi) -> bool {
+impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, E> {
+    fn poll(&mut self, adi: &mut Adi<Sound, E>) -> bool {
         let now = {
             let mut schedule = lock(&self.shared.schedule);
             schedule.clock += STEP_NS;
@@ -72,8 +74,8 @@ impl Kernel for NodeKernel<'_, '_> {
     }
 }
 
-impl Env for Node<'_, '_> {
-    fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
+impl<E: Matching> Env<E> for Node<'_, '_, E> {
+    fn with<'f>(&self, f: &'f mut Work<'f, E>) {
         let _inside = self.inside.borrow_mut();
         let yields = lock(&self.shared.schedule).random.chance(0.2);
         if yields {
@@ -99,8 +101,8 @@ impl Env for Node<'_, '_> {
     }
 }
 
-impl<'a, 'm> Node<'a, 'm> {
-    pub(super) fn new(shared: &'a Shared<'m>, rank: usize) -> Node<'a, 'm> {
+impl<'a, 'm, E: Matching> Node<'a, 'm, E> {
+    pub(super) fn new(shared: &'a Shared<'m, E>, rank: usize) -> Node<'a, 'm, E> {
         Node {
             shared,
             rank,

@@ -6,7 +6,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use mpi_adi::Adi;
 use mpi_adi::kernel::CallNote;
+use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::memory::{RawMemory, UserMemory};
+use mpi_adi::protocol::Sound;
 use net_torus::Torus;
 use net_torus::sim::SimLink;
 
@@ -16,12 +18,12 @@ use crate::random::{Random, Stream};
 /// Nanoseconds of virtual time that one step of one node takes.
 pub(super) const STEP_NS: u64 = 1_000;
 
-pub(super) struct Body<'m> {
-    pub(super) adi: Adi,
+pub(super) struct Body<'m, E = Engine> {
+    pub(super) adi: Adi<Sound, E>,
     pub(super) torus: Torus<'m, SimLink>,
 }
 
-impl Body<'_> {
+impl<E: Matching> Body<'_, E> {
     pub(super) fn poll(&mut self, memory: &mut dyn UserMemory, now: u64) -> bool {
         let moved = self.torus.step(now);
         let moved = self.adi.progress(self.torus.router_mut(), memory) | moved;
@@ -50,8 +52,8 @@ pub(super) struct Schedule {
     pub(super) failure: Option<Failure>,
 }
 
-pub(super) struct Shared<'m> {
-    pub(super) bodies: Vec<Mutex<Body<'m>>>,
+pub(super) struct Shared<'m, E = Engine> {
+    pub(super) bodies: Vec<Mutex<Body<'m, E>>>,
     pub(super) schedule: Mutex<Schedule>,
     pub(super) wake: Vec<Condvar>,
 }
@@ -63,9 +65,9 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<'m> Shared<'m> {
+impl<'m, E: Matching> Shared<'m, E> {
     /// Before the first step: the baton is given away by [`Shared::choose`].
-    pub(super) fn new(bodies: Vec<Mutex<Body<'m>>>, seed: u64) -> Shared<'m> {
+    pub(super) fn new(bodies: Vec<Mutex<Body<'m, E>>>, seed: u64) -> Shared<'m, E> {
         let nodes = bodies.len();
         let schedule = Schedule {
             random: Random::new(seed, Stream::Cluster),

@@ -42,7 +42,7 @@ const PANICS: Fault = 11;
 
 const TABLE: usize = 40;
 
-#[derive(Default)]
+#[derive(Clone, Default, Debug)]
 struct Vectors<const FAULT: Fault> {
     queues: Oracle,
     searches: u64,

@@ -41,6 +41,8 @@ fn bad_input_is_refused_with_one_line() {
         (&["run", "--cflags", "-D'x", killer], "quote"),
         (&["run", "--mesh", "xx", killer], "twice"),
         (&["run", "--quiet", "--links", killer], "--links"),
+        (&["run", "--matching", "fast", killer], "list, array, fourd"),
+        (&["memory", "--matching", "fast"], "list, array, fourd"),
         (&["run", "-D", "X=1", ring], "Rust program"),
         (&["run", "-l", "m", ring], "Rust program"),
         (&["memory", "--mpi-memory", "1"], "the least is"),

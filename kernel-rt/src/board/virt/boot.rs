@@ -8,6 +8,7 @@ use core::{fmt, ptr};
 
 use alloc::vec::Vec;
 use mpi_adi::envelope::Rank;
+use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::{Adi, Config, Memory};
 use net_torus::router::Router;
 use net_torus::torus::Torus;
@@ -61,6 +62,8 @@ extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
     let who = identify(&hardware, &args);
     set_personality(who);
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
+    MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
+    or_fail(args.check_matching(Engine::NAME));
 
     timer::start();
     arch::arm_interrupts();
@@ -116,7 +119,7 @@ fn hardware(tree_bytes: usize) -> Hardware<'static> {
 fn divide_memory(hardware: &Hardware<'_>, who: &Personality, devices: &Devices) -> Plan {
     let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
     let budget = mpi_adi::Budget::of(mpi_bytes, who.shape.nodes() as usize);
-    let tables = ROUTER.bytes() + budget.map + budget.peers;
+    let tables = ROUTER.bytes() + budget.total() - budget.region;
     let needs = Needs {
         links: devices.links.iter().flatten().count(),
         consoles: devices.consoles.iter().flatten().count(),

@@ -76,6 +76,14 @@ impl ByRank for Tables {
         0
     }
 
+    fn root_bytes(peers: usize) -> usize {
+        peers * size_of::<Heads>()
+    }
+
+    fn receive_bytes(_: usize) -> usize {
+        0
+    }
+
     fn new(_: usize, peers: usize) -> Option<Self> {
         Some(Tables { peers })
     }

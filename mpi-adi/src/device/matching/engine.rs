@@ -1,6 +1,7 @@
 //! What the device asks of a matching engine.
 #![forbid(unsafe_code)]
 
+use core::fmt;
 use core::hash::Hasher;
 
 use crate::device::envelope::{Context, Envelope, Pattern, Tag};
@@ -125,13 +126,27 @@ pub struct NoRoom;
 /// | a posted receive is cancelled | [`unpost`](Matching::unpost) |
 /// | a sender takes a message back, whatever its record | [`find_record`](Matching::find_record), then [`unrecord`](Matching::unrecord) |
 /// | a communicator begins and ends | [`open`](Matching::open), [`context_is_idle`](Matching::context_is_idle) |
-pub trait Matching: Sized {
+pub trait Matching: Clone + fmt::Debug + Send {
     /// What users call it.
     const NAME: &'static str;
 
     /// Bytes that [`new`](Matching::new) takes from the heap, for MPI memory of so many blocks of 32 bytes and
     /// a job of so many processes.
     fn fixed_bytes(blocks: usize, peers: usize) -> usize;
+
+    /// Bytes of the heap that an open context takes, with as many processes as that: what
+    /// [`open`](Matching::open) asks for. While there are fewer blocks and receives than it could use, it asks for less.
+    fn context_bytes(peers: usize) -> usize {
+        let _ = peers;
+        0
+    }
+
+    /// Bytes of the heap that [`reserve`](Matching::reserve) asks for, for each receive more, with as many processes as
+    /// that.
+    fn receive_bytes(peers: usize) -> usize {
+        let _ = peers;
+        0
+    }
 
     /// An engine for MPI memory of so many blocks, each of which has room for one record, in a job of so many
     /// processes; both queues empty. `None` when the heap does not have

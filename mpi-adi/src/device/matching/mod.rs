@@ -11,6 +11,7 @@
 
 pub mod array;
 mod arrivals;
+mod choice;
 mod col;
 mod engine;
 pub mod fourd;
@@ -25,6 +26,7 @@ mod split;
 mod unified;
 
 pub use array::PerRank;
+pub use choice::{Choice, Engine, WithEngine};
 pub use col::Col;
 pub use engine::{Kind, Matching, Measures, NoRoom, OPERATIONS};
 pub use fourd::FourD;
@@ -32,6 +34,3 @@ pub use indexed::Indexed;
 pub use lists::Lists;
 pub use pnp::Pnp;
 pub use unified::Unified;
-
-/// The engine of this build.
-pub type Engine = Indexed;

@@ -26,7 +26,7 @@ pub(super) fn most_queues(peers: usize) -> usize {
 }
 
 /// What stands in a queue: a posted receive, or a record.
-pub trait Element: Copy + Eq + Debug + 'static {
+pub trait Element: Send + Copy + Eq + Debug + 'static {
     /// Where elements are.
     type Store: Links<Self>;
 
@@ -127,7 +127,7 @@ impl<'a, I: Element, F: Fn(I) -> bool> Search<'a, I, F> {
 }
 
 /// Queues for elements of one sort, and the rule by which an element has its place in one of them.
-pub trait Queues<I: Element>: Sized + Clone + PartialEq + Eq + Debug {
+pub trait Queues<I: Element>: Send + Clone + PartialEq + Eq + Debug {
     /// Bytes that [`new`](Queues::new) takes from the heap, in a job of so many processes.
     fn fixed_bytes(peers: usize) -> usize;
 

@@ -21,7 +21,7 @@ use crate::device::names::{BlockIndex, Serial, Slot};
 use crate::device::request::RequestPool;
 
 /// How the two queues are split.
-pub trait Design: Clone + PartialEq + Eq + Debug {
+pub trait Design: Send + Clone + PartialEq + Eq + Debug {
     /// What users call it.
     const NAME: &'static str;
     /// The queues.

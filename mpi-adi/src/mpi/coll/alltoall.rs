@@ -1,6 +1,7 @@
 //! All to all (MPI-3.1 section 5.8).
 #![forbid(unsafe_code)]
 
+use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::mpi::coll::run::{run, run_in_segments};
 use crate::mpi::coll::schedule::{ALLTOALL, Buffer, Half, Ranks, Schedule, Step};
@@ -9,8 +10,8 @@ use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
 /// Each rank's part for each other: `part` says what goes to a rank, `place` where what comes from it goes.
-pub(crate) fn alltoall(
-    comm: Communicator<'_>,
+pub(crate) fn alltoall<E: Matching>(
+    comm: Communicator<'_, E>,
     function: &'static str,
     part: &dyn Fn(CommRank) -> Span,
     place: &dyn Fn(CommRank) -> Span,
@@ -21,8 +22,8 @@ pub(crate) fn alltoall(
 
 /// As [`alltoall`] where `place` holds both what goes to a rank and, afterwards, what came from it. Goes by
 /// segments, so that no copy of a part is needed.
-pub(crate) fn alltoall_in_place(
-    comm: Communicator<'_>,
+pub(crate) fn alltoall_in_place<E: Matching>(
+    comm: Communicator<'_, E>,
     function: &'static str,
     place: &dyn Fn(CommRank) -> Span,
 ) -> Result<(), Error> {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use crate::device::kernel::CallNote;
+use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::mpi::call::block_on;
 use crate::mpi::coll::run::run_alone;
@@ -14,7 +15,10 @@ use crate::mpi::error::Error;
 
 /// Every process has called it before any leaves. That of all processes goes along the lines of the torus
 /// where the network has them ([`crate::device::barrier`]), others by dissemination.
-pub(crate) fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<(), Error> {
+pub(crate) fn barrier<E: Matching>(
+    comm: Communicator<'_, E>,
+    function: &'static str,
+) -> Result<(), Error> {
     if comm.is_world() && along_lines(comm, function) {
         return Ok(());
     }
@@ -52,7 +56,7 @@ impl Schedule for Dissemination {
 
 /// The barrier of all processes; false, and nothing done, when the network does not offer it: to all of them
 /// or to none.
-fn along_lines(comm: Communicator<'_>, function: &'static str) -> bool {
+fn along_lines<E: Matching>(comm: Communicator<'_, E>, function: &'static str) -> bool {
     let mut entered = false;
     let note = CallNote {
         function,

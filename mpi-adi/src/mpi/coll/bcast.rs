@@ -1,6 +1,7 @@
 //! Broadcast (MPI-3.1 section 5.4).
 #![forbid(unsafe_code)]
 
+use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::mpi::coll::run::run;
 use crate::mpi::coll::schedule::{BCAST, Buffer, Ranks, Schedule, Step};
@@ -9,8 +10,8 @@ use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
 /// The root's span to every process's.
-pub(crate) fn bcast(
-    comm: Communicator<'_>,
+pub(crate) fn bcast<E: Matching>(
+    comm: Communicator<'_, E>,
     function: &'static str,
     span: Span,
     root: CommRank,

@@ -1,6 +1,7 @@
 //! Gather, scatter and allgather (MPI-3.1 sections 5.5 to 5.7).
 #![forbid(unsafe_code)]
 
+use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::mpi::coll::run::run;
 use crate::mpi::coll::schedule::{ALLGATHER, Buffer, GATHER, Ranks, SCATTER, Schedule, Step};
@@ -9,8 +10,8 @@ use crate::mpi::error::Error;
 
 /// Every process's `data` to the root, where `place` says where each rank's goes. `data` may be the root's own
 /// place.
-pub(crate) fn gather(
-    comm: Communicator<'_>,
+pub(crate) fn gather<E: Matching>(
+    comm: Communicator<'_, E>,
     function: &'static str,
     data: Span,
     place: &dyn Fn(CommRank) -> Span,
@@ -26,8 +27,8 @@ pub(crate) fn gather(
 
 /// The root's parts, where `part` says what each rank gets, to every process's `result`. `result` may be the
 /// root's own part.
-pub(crate) fn scatter(
-    comm: Communicator<'_>,
+pub(crate) fn scatter<E: Matching>(
+    comm: Communicator<'_, E>,
     function: &'static str,
     part: &dyn Fn(CommRank) -> Span,
     result: Span,
@@ -42,8 +43,8 @@ pub(crate) fn scatter(
 }
 
 /// Every process's `data` to every process, where `place` says where each rank's goes. `data` may be the own place.
-pub(crate) fn allgather(
-    comm: Communicator<'_>,
+pub(crate) fn allgather<E: Matching>(
+    comm: Communicator<'_, E>,
     function: &'static str,
     data: Span,
     place: &dyn Fn(CommRank) -> Span,

@@ -1,6 +1,7 @@
 //! Reductions to one rank, to all, and scattered (MPI-3.1 sections 5.9 and 5.10).
 #![forbid(unsafe_code)]
 
+use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::mpi::coll::bcast::Bcast;
 use crate::mpi::coll::run::{Combine, run_in_segments};
@@ -24,8 +25,8 @@ pub(crate) fn predefined(op: Op, basic: Basic) -> Result<impl FnMut(&[u8], &mut 
 }
 
 /// `right[i] = left[i] op right[i]`, here alone; the two are equally long.
-pub(crate) fn combine_local(
-    comm: Communicator<'_>,
+pub(crate) fn combine_local<E: Matching>(
+    comm: Communicator<'_, E>,
     left: Span,
     right: Span,
     element: usize,
@@ -45,8 +46,8 @@ pub(crate) fn combine_local(
 
 /// Combines all processes' `data` into the root's `result`, which is as long; elsewhere `result` is not used.
 /// `result` may be `data`.
-pub(crate) fn reduce(
-    comm: Communicator<'_>,
+pub(crate) fn reduce<E: Matching>(
+    comm: Communicator<'_, E>,
     function: &'static str,
     data: Span,
     result: Span,
@@ -63,8 +64,8 @@ pub(crate) fn reduce(
 }
 
 /// Combines all processes' `data` into every process's `result`, which is as long and may be `data`.
-pub(crate) fn allreduce(
-    comm: Communicator<'_>,
+pub(crate) fn allreduce<E: Matching>(
+    comm: Communicator<'_, E>,
     function: &'static str,
     data: Span,
     result: Span,
@@ -79,8 +80,8 @@ pub(crate) fn allreduce(
 /// Combines all processes' data; each rank gets the result of its own `part`, into `result`. Where `result` is
 /// the beginning of the data, the own part itself is given as `place`, for the result to stay in until all
 /// data has been used; else `place` is `result`.
-pub(crate) fn reduce_scatter(
-    comm: Communicator<'_>,
+pub(crate) fn reduce_scatter<E: Matching>(
+    comm: Communicator<'_, E>,
     function: &'static str,
     part: &dyn Fn(CommRank) -> Span,
     (place, result): (Span, Span),

@@ -1,5 +1,6 @@
 //! Runs a schedule in a blocking call: waits for each step before it asks for the next.
 
+use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::coll::schedule::{Buffer, Half, Schedule, Step};
@@ -13,8 +14,8 @@ pub(crate) type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
 
 /// Runs a schedule that has no segments. Blocks until its last step is done. Fails with the first error of a
 /// step.
-pub(super) fn run(
-    comm: Communicator<'_>,
+pub(super) fn run<E: Matching>(
+    comm: Communicator<'_, E>,
     function: &'static str,
     schedule: &mut dyn Schedule,
 ) -> Result<(), Error> {
@@ -23,8 +24,8 @@ pub(super) fn run(
 
 /// As [`run`], by a loop that the compiler makes for this schedule alone: that of the barrier is in every image,
 /// and is not to bring along what only other collectives' steps need.
-pub(super) fn run_alone<S: Schedule>(
-    comm: Communicator<'_>,
+pub(super) fn run_alone<S: Schedule, E: Matching>(
+    comm: Communicator<'_, E>,
     function: &'static str,
     schedule: &mut S,
 ) -> Result<(), Error> {
@@ -32,8 +33,8 @@ pub(super) fn run_alone<S: Schedule>(
 }
 
 /// As [`run`], with two segments, which are combined by `combine`.
-pub(super) fn run_in_segments(
-    comm: Communicator<'_>,
+pub(super) fn run_in_segments<E: Matching>(
+    comm: Communicator<'_, E>,
     function: &'static str,
     schedule: &mut dyn Schedule,
     combine: &mut Combine<'_>,
@@ -42,8 +43,8 @@ pub(super) fn run_in_segments(
     drive(comm, function, schedule, Workspace { segments, combine })
 }
 
-fn drive<S: Schedule + ?Sized>(
-    comm: Communicator<'_>,
+fn drive<S: Schedule + ?Sized, E: Matching>(
+    comm: Communicator<'_, E>,
     function: &'static str,
     schedule: &mut S,
     mut workspace: Workspace<'_, '_>,
@@ -70,9 +71,9 @@ impl<'s, 'c> Workspace<'s, 'c> {
     /// Blocks until the step is done, with all of its requests.
     // Into each loop: see `run_alone`.
     #[inline(always)]
-    fn perform(
+    fn perform<E: Matching>(
         &mut self,
-        comm: Communicator<'_>,
+        comm: Communicator<'_, E>,
         function: &'static str,
         step: Step,
     ) -> Result<(), Error> {

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 use crate::device::envelope::Tag;
+use crate::device::matching::Matching;
 use crate::device::matching::OPERATIONS;
 use crate::device::memory::Span;
 use crate::mpi::comm::{CommRank, Communicator};
@@ -100,7 +101,7 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
-    pub(super) fn of(comm: Communicator<'_>) -> Ranks {
+    pub(super) fn of<E: Matching>(comm: Communicator<'_, E>) -> Ranks {
         Ranks {
             own: comm.rank(),
             size: comm.size(),

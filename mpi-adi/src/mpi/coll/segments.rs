@@ -1,6 +1,7 @@
 //! Segments: what reductions and local copies work by, for memory not to grow with the message.
 #![forbid(unsafe_code)]
 
+use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
@@ -59,12 +60,12 @@ pub(super) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
     }
 }
 
-pub(super) fn read(comm: Communicator<'_>, span: Span, out: &mut [u8]) {
+pub(super) fn read<E: Matching>(comm: Communicator<'_, E>, span: Span, out: &mut [u8]) {
     comm.env
         .with(&mut |_, kernel| kernel.memory().read(span, 0, out));
 }
 
-pub(super) fn write(comm: Communicator<'_>, span: Span, bytes: &[u8]) {
+pub(super) fn write<E: Matching>(comm: Communicator<'_, E>, span: Span, bytes: &[u8]) {
     comm.env
         .with(&mut |_, kernel| kernel.memory().write(span, 0, bytes));
 }
@@ -72,7 +73,11 @@ pub(super) fn write(comm: Communicator<'_>, span: Span, bytes: &[u8]) {
 /// Copies `from` to `to`, which must be as long.
 // On a stack frame of its own: its segment is not there while a message is waited for.
 #[inline(never)]
-pub(super) fn copy(comm: Communicator<'_>, from: Span, to: Span) -> Result<(), Error> {
+pub(super) fn copy<E: Matching>(
+    comm: Communicator<'_, E>,
+    from: Span,
+    to: Span,
+) -> Result<(), Error> {
     same_length(to.len(), from.len())?;
     if from == to {
         return Ok(());

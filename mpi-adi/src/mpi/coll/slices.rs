@@ -2,6 +2,7 @@
 
 use bytemuck::{cast_slice, cast_slice_mut};
 
+use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::mpi::coll;
 use crate::mpi::comm::{CommRank, Communicator};
@@ -10,7 +11,7 @@ use crate::mpi::error::Error;
 use crate::mpi::lend::{reading, writing};
 use crate::mpi::op::Op;
 
-impl Communicator<'_> {
+impl<E: Matching> Communicator<'_, E> {
     pub(crate) fn bcast_bytes(self, bytes: &mut [u8], root: CommRank) -> Result<(), Error> {
         // SAFETY: the call is over, with all of its requests, before the slice is free again.
         let span = unsafe { writing(bytes) };

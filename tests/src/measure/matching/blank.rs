@@ -12,6 +12,7 @@ use mpi_adi::region::{Record, Region};
 use mpi_adi::request::RequestPool;
 
 /// Gives the first entry when `FORWARD`, else the last.
+#[derive(Clone, Debug)]
 pub struct Blank<const FORWARD: bool> {
     posted: VecDeque<Slot>,
     unexpected: VecDeque<BlockIndex>,

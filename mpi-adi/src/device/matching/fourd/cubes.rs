@@ -357,6 +357,20 @@ impl ByRank for Cubes {
         }
     }
 
+    fn root_bytes(peers: usize) -> usize {
+        match Cubes::with_adjustment(0, peers, ADJUSTMENT_PERCENT) {
+            Some(cubes) if !cubes.is_plain => cubes.bytes(cubes.cubes_per_context, 0),
+            _ => 0,
+        }
+    }
+
+    fn receive_bytes(peers: usize) -> usize {
+        match Cubes::with_adjustment(0, peers, ADJUSTMENT_PERCENT) {
+            Some(cubes) if !cubes.is_plain => cubes.bytes(0, 1),
+            _ => 0,
+        }
+    }
+
     fn new(blocks: usize, peers: usize) -> Option<Self> {
         Cubes::with_adjustment(blocks, peers, ADJUSTMENT_PERCENT)
     }

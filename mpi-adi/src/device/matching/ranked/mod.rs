@@ -35,6 +35,7 @@ mod leads;
 pub(super) mod tests;
 
 use alloc::vec::Vec;
+use core::fmt;
 use core::hash::{Hash, Hasher};
 
 use super::arrivals::{MOST_NUMBERS, Merge, Numbers, Ticket, earlier};
@@ -62,16 +63,20 @@ impl Heads {
 }
 
 /// How the queues of one context are found by rank. The ranks given are always below the job's size.
-pub trait ByRank: Sized {
+pub trait ByRank: Clone + fmt::Debug + Send {
     /// What users call the engine.
     const NAME: &'static str;
     /// Where the queues of one context begin.
-    type Root;
+    type Root: Clone + fmt::Debug + Send;
     /// Where a pair of queues was found.
     type Place: Copy;
 
     /// As [`Matching::fixed_bytes`].
     fn fixed_bytes(blocks: usize, peers: usize) -> usize;
+    /// Bytes that the queues of one context take: of [`Matching::context_bytes`] all but the lead's.
+    fn root_bytes(peers: usize) -> usize;
+    /// As [`Matching::receive_bytes`].
+    fn receive_bytes(peers: usize) -> usize;
     /// As [`Matching::new`].
     fn new(blocks: usize, peers: usize) -> Option<Self>;
     /// As [`Matching::reserve`].
@@ -295,6 +300,14 @@ impl<Q: ByRank> Matching for Ranked<Q> {
 
     fn fixed_bytes(blocks: usize, peers: usize) -> usize {
         Q::fixed_bytes(blocks, peers)
+    }
+
+    fn context_bytes(peers: usize) -> usize {
+        Self::LEAD_BYTES + Q::root_bytes(peers)
+    }
+
+    fn receive_bytes(peers: usize) -> usize {
+        Q::receive_bytes(peers)
     }
 
     fn new(blocks: usize, peers: usize) -> Option<Self> {
