@@ -241,7 +241,7 @@ impl RequestPool {
     }
 
     /// Takes a free slot for `request`.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
         let slot = self.free.ok_or(Full)?;
         let entry = self.entry_mut(slot).ok_or(Full)?;
@@ -303,7 +303,7 @@ impl RequestPool {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
         let entry = self.entry_mut(slot).expect("a live request");
         assert!(entry.is(id), "a live request");
-        let outcome = entry.request()?.outcome()?;
+        let outcome = entry.outcome()?;
         entry.free(next, bits);
         self.freed(slot);
         Some(outcome)
@@ -312,7 +312,7 @@ impl RequestPool {
     /// The program gives up the request that `id` names: frees it, now or when it has finished. One that
     /// is not there any more is left at that.
     pub fn forget(&mut self, id: RequestId) {
-        match self.get(id).map(|request| request.outcome()) {
+        match self.named_entry(id).map(SlotEntry::outcome) {
             Some(Some(_)) => self.free_request(id.slot()),
             Some(None) => self.give_up(id.slot()),
             None => {}
