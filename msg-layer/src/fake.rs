@@ -7,7 +7,7 @@
 //!
 //! let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
 //! let [here, there] = [0, 1].map(|rank| shape.coord(rank).unwrap());
-//! let (mut near, mut far) = (Fake::new(shape), Fake::new(shape));
+//! let (mut near, mut far) = (Fake::new(shape, here), Fake::new(shape, there));
 //! assert!(near.inject(Class::Normal, there, 5, |body| body.copy_from_slice(b"hello")));
 //! for packet in near.take_sent() {
 //!     far.arrive(packet.class, &packet.body);
@@ -16,9 +16,11 @@
 //! far.pop(Class::Normal);
 //! ```
 //!
+//! What was injected waits in one list, from which the test takes ([`Fake::take_sent`]) or in which it drops, holds
+//! back and reorders packets ([`Fake::sent_mut`]). How much room there is, the test says ([`Room`]).
+//!
 //! It is stricter than the torus: [`Strict`] lists what a caller must not do, and panics where the torus would
 //! let it pass. Bodies that arrive end in garbage up to the end of their last chunk, as [`Port::head`] allows.
-//! It has no lines ([`Port::LINES`]).
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -46,16 +48,38 @@ pub struct Sent {
     pub body: Vec<u8>,
 }
 
+/// Room in the injection FIFO of one class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// The FIFO is full when so many packets of the class were injected and not taken out.
+    Packets(usize),
+    /// There is room for the answer to a packet that the caller takes, and for nothing that it sends by itself:
+    /// from the first look at what has arrived ([`Port::head`]) until all of it is taken.
+    Answer,
+}
+
 /// A node's queues, without checks.
 #[derive(Clone, Debug)]
 struct Queues {
     shape: Shape,
+    here: Coord,
     sent: Vec<Sent>,
-    room: [usize; 2],
+    room: [Room; 2],
     arrived: [VecDeque<Vec<u8>>; 2],
+    /// The caller has looked for packets that have arrived.
+    looked: Cell<bool>,
+    /// A request was taken last, which may be answered.
+    owes_answer: bool,
+    lines: usize,
 }
 
 impl Queues {
+    /// Room for the answer to the request that was taken last, which had been there when it was taken.
+    fn takes_answer(&mut self, class: Class) -> bool {
+        let owes_answer = class == Class::Priority && core::mem::take(&mut self.owes_answer);
+        owes_answer && self.room[class as usize] == Room::Answer
+    }
+
     fn put(
         &mut self,
         class: Class,
@@ -64,7 +88,7 @@ impl Queues {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
-        if !self.can_inject(class) {
+        if !self.takes_answer(class) && !self.can_inject(class) {
             return false;
         }
         let mut body = vec![GARBAGE; len];
@@ -80,9 +104,16 @@ impl Queues {
 }
 
 impl Port for Queues {
+    const LINES: bool = true;
+
     fn can_inject(&self, class: Class) -> bool {
-        let sent = self.sent.iter().filter(|packet| packet.class == class);
-        sent.count() < self.room[class as usize]
+        match self.room[class as usize] {
+            Room::Packets(most) => {
+                let sent = self.sent.iter().filter(|packet| packet.class == class);
+                sent.count() < most
+            }
+            Room::Answer => self.looked.get() && self.arrived.iter().any(|fifo| !fifo.is_empty()),
+        }
     }
 
     fn has_node(&self, node: Coord) -> bool {
@@ -103,12 +134,41 @@ impl Port for Queues {
         self.put(Class::Normal, dest, false, len, fill)
     }
 
+    fn inject_line(
+        &mut self,
+        direction: Direction,
+        hops: u16,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let nodes = (0..hops).scan(self.here, |node, _| {
+            *node = self.shape.neighbour(*node, direction)?;
+            Some(*node)
+        });
+        let nodes: Vec<Coord> = nodes.collect();
+        assert_eq!(nodes.len(), hops.into(), "nodes of a line");
+        let first = self.sent.len();
+        if !self.put(Class::Priority, self.here, true, len, fill) {
+            return false;
+        }
+        let packet = self.sent.remove(first);
+        let copy = |dest| Sent {
+            dest,
+            ..packet.clone()
+        };
+        self.sent.extend(nodes.into_iter().map(copy));
+        self.lines += 1;
+        true
+    }
+
     fn head(&self, class: Class) -> Option<&[u8]> {
+        self.looked.set(true);
         self.arrived[class as usize].front().map(Vec::as_slice)
     }
 
     fn pop(&mut self, class: Class) {
         self.arrived[class as usize].pop_front();
+        self.owes_answer = class == Class::Normal;
     }
 }
 
@@ -117,19 +177,23 @@ impl Port for Queues {
 pub struct Fake(Strict<Queues>);
 
 impl Fake {
-    /// A port in a machine of this shape, with room for any number of packets.
-    pub fn new(shape: Shape) -> Fake {
+    /// The port of the node at `here` in a machine of this shape, with room for any number of packets.
+    pub fn new(shape: Shape, here: Coord) -> Fake {
         Fake(Strict::new(Queues {
             shape,
+            here,
             sent: Vec::new(),
-            room: [usize::MAX; 2],
+            room: [Room::Packets(usize::MAX); 2],
             arrived: Default::default(),
+            looked: Cell::new(false),
+            owes_answer: false,
+            lines: 0,
         }))
     }
 
-    /// The injection FIFO of `class` holds so many packets, until [`Fake::take_sent`] takes them out.
-    pub fn set_room(&mut self, class: Class, packets: usize) {
-        self.0.port.room[class as usize] = packets;
+    /// From now on the injection FIFO of `class` has this room.
+    pub fn set_room(&mut self, class: Class, room: Room) {
+        self.0.port.room[class as usize] = room;
         self.0.promised.set([false; 2]);
     }
 
@@ -157,6 +221,16 @@ impl Fake {
         core::mem::take(&mut self.0.port.sent)
     }
 
+    /// The same packets, to be dropped, held back, put back or reordered.
+    pub fn sent_mut(&mut self) -> &mut Vec<Sent> {
+        &mut self.0.port.sent
+    }
+
+    /// Packets along a line that were injected so far. Each is among [`Fake::sent`] once for every node of its line.
+    pub fn lines(&self) -> usize {
+        self.0.port.lines
+    }
+
     /// Packets of `class` that have arrived and were not taken.
     pub fn waiting(&self, class: Class) -> usize {
         self.0.port.arrived[class as usize].len()
@@ -164,6 +238,8 @@ impl Fake {
 }
 
 impl Port for Fake {
+    const LINES: bool = true;
+
     fn can_inject(&self, class: Class) -> bool {
         self.0.can_inject(class)
     }
@@ -184,6 +260,16 @@ impl Port for Fake {
 
     fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         self.0.inject_unordered(dest, len, fill)
+    }
+
+    fn inject_line(
+        &mut self,
+        direction: Direction,
+        hops: u16,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        self.0.inject_line(direction, hops, len, fill)
     }
 
     fn head(&self, class: Class) -> Option<&[u8]> {
@@ -314,7 +400,7 @@ mod tests {
     const THERE: Coord = Coord { x: 1, y: 0, z: 0 };
 
     fn fake() -> Fake {
-        Fake::new(Shape::new([2, 1, 1], [true; 3]).unwrap())
+        Fake::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default())
     }
 
     /// What the panic says.
@@ -341,7 +427,7 @@ mod tests {
         assert!(nowhere.starts_with("no node at"));
         assert!(panics(|f| f.pop(Class::Normal)).contains("head had not shown"));
         let unanswerable = panics(|f| {
-            f.set_room(Class::Priority, 0);
+            f.set_room(Class::Priority, Room::Packets(0));
             assert!(f.head(Class::Normal).is_some());
             f.pop(Class::Normal);
         });
@@ -382,7 +468,7 @@ mod tests {
     #[test]
     fn a_fifo_is_full_until_the_test_takes_what_was_sent() {
         let mut fake = fake();
-        fake.set_room(Class::Normal, 2);
+        fake.set_room(Class::Normal, Room::Packets(2));
         assert!(fake.inject(Class::Normal, THERE, 1, |b| b[0] = 1));
         assert!(fake.inject_unordered(THERE, 1, |b| b[0] = 2));
         assert!(!fake.can_inject(Class::Normal) && fake.can_inject(Class::Priority));
@@ -390,5 +476,40 @@ mod tests {
         let seen = sent.iter().map(|p| (p.body[0], p.ordered));
         assert!(seen.eq([(1, true), (2, false)]));
         assert!(fake.inject(Class::Normal, THERE, 1, |b| b[0] = 3));
+        fake.sent_mut().clear();
+        assert!(fake.sent().is_empty());
+    }
+
+    #[test]
+    fn there_is_room_for_the_answer_to_what_is_taken_and_for_nothing_else() {
+        for class in [Class::Normal, Class::Priority] {
+            let mut fake = fake();
+            fake.set_room(Class::Priority, Room::Answer);
+            let answer = |fake: &mut Fake| fake.inject(Class::Priority, THERE, 1, |_| ());
+            fake.arrive(class, b"taken");
+            assert!(!fake.can_inject(Class::Priority) && !answer(&mut fake));
+            assert!(fake.head(class).is_some() && fake.can_inject(Class::Priority));
+            // Not asked again, since the room was there when it was taken.
+            fake.pop(class);
+            if class == Class::Normal {
+                assert!(answer(&mut fake));
+            }
+            assert!(!fake.can_inject(Class::Priority) && !answer(&mut fake));
+        }
+    }
+
+    #[test]
+    fn a_packet_along_a_line_leaves_a_copy_at_each_node() {
+        let shape = Shape::new([4, 1, 1], [true; 3]).unwrap();
+        let at = |x| Coord { x, y: 0, z: 0 };
+        let mut fake = Fake::new(shape, at(2));
+        let [east, ..] = Direction::ALL;
+        assert!(fake.inject_line(east, 2, 1, |b| b[0] = 7));
+        assert_eq!(fake.lines(), 1);
+        let sent = fake.take_sent();
+        let seen = sent.iter().map(|p| (p.class, p.dest, &p.body[..]));
+        assert!(seen.eq([3, 0].map(|x| (Class::Priority, at(x), &[7][..]))));
+        fake.set_room(Class::Priority, Room::Packets(0));
+        assert!(!fake.inject_line(east, 1, 1, |_| ()));
     }
 }

@@ -151,7 +151,7 @@ fn arrival<'b, P: Port>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::fake::{Fake, Room};
     use crate::handler::{ANSWER_BYTES, Answer};
     use net_torus::Shape;
 
@@ -192,7 +192,7 @@ mod tests {
         .answer::<LAST>(on_answer);
 
     fn port() -> Fake {
-        Fake::new(Shape::new([2, 1, 1], [true; 3]).unwrap())
+        Fake::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default())
     }
 
     fn message(handler: u8, source: Coord, argument: u16, payload: &[u8]) -> Vec<u8> {
@@ -233,10 +233,10 @@ mod tests {
     #[test]
     fn a_request_waits_until_there_is_room_for_its_answer() {
         let mut port = port();
-        port.set_room(Class::Priority, 0);
+        port.set_room(Class::Priority, Room::Packets(0));
         port.arrive(Class::Normal, &message(0, THERE, 5, &[9]));
         assert_eq!(run(&mut port, 10).0, 0);
-        port.set_room(Class::Priority, 1);
+        port.set_room(Class::Priority, Room::Packets(1));
         let (taken, seen, _) = run(&mut port, 10);
         assert_eq!((taken, seen.requests), (1, vec![5]));
         let [answer] = &port.take_sent()[..] else {

@@ -87,7 +87,7 @@ impl Transfer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::fake::{Fake, Room};
     use net_torus::Shape;
 
     #[test]
@@ -95,8 +95,8 @@ mod tests {
         let there = Coord { x: 1, y: 0, z: 0 };
         let message: Vec<u8> = (0..3 * LONG_BYTES + 5).map(|at| at as u8).collect();
         for in_order in [false, true] {
-            let mut port = Fake::new(Shape::new([2, 1, 1], [true; 3]).unwrap());
-            port.set_room(Class::Normal, 2);
+            let mut port = Fake::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default());
+            port.set_room(Class::Normal, Room::Packets(2));
             let mut transfer = Transfer {
                 target: 7,
                 offset: 0,

@@ -21,6 +21,7 @@ mod lab;
 mod run;
 mod show;
 
+use cap::Cap;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use host::folders::root;
@@ -29,8 +30,13 @@ use host::stop::{self, Stop};
 use lab::{bench, memory, sim, soak, suite};
 use run::command;
 use show::say::{complain, unwritable};
+use std::alloc::System;
 use std::io::ErrorKind as IoErrorKind;
 use std::process::ExitCode;
+
+/// The heap, with a count of what is taken: `bench matching` tells what engines take.
+#[global_allocator]
+static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
 /// Bare-metal MPI on a 3-D torus of emulated nodes.
 #[derive(Parser)]
@@ -57,7 +63,7 @@ enum Sub {
     Sim(sim::SimArgs),
     /// Show what a node's memory is used for, term by term
     Memory(memory::MemoryArgs),
-    /// Measure the memory protocol
+    /// Measure the memory protocol and matching
     #[command(subcommand)]
     Bench(bench::Bench),
     /// Run random jobs and long explorations of the memory protocol until the time is up

@@ -14,6 +14,7 @@
 
 mod cluster;
 pub mod explore;
+pub mod matching;
 pub mod measure;
 mod panic;
 pub mod random;

@@ -22,6 +22,10 @@ pub enum Stream {
     Schedule = 4,
     /// The schedule of a cluster.
     Cluster = 5,
+    /// A sequence of operations of a matching engine.
+    Matching = 6,
+    /// The traffic that matching engines are measured with.
+    Traffic = 7,
 }
 
 /// Random numbers from a seed.

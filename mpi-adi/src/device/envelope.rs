@@ -137,6 +137,13 @@ impl Pattern {
         self.context
     }
 
+    /// Source and tag as two words, in which wildcards differ from everything else.
+    #[inline]
+    pub(crate) fn words(&self) -> (u32, u32) {
+        let source = self.source.map_or(0, |source| source.0.get());
+        (source, self.tag as u32)
+    }
+
     /// The one match function of both queues.
     #[inline]
     pub fn matches(&self, envelope: &Envelope) -> bool {

@@ -1,11 +1,12 @@
-//! `midplane soak`: random jobs over the real device until the time is up, and the explorations that take
-//! too long for `midplane test` beside them.
+//! `midplane soak`: random jobs over the real device until the time is up, random sequences for its matching
+//! engines, and the explorations that take too long for `midplane test` beside them.
 
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use midplane_tests::explore::{Background, Finding, Progress, cases};
+use midplane_tests::matching;
 use midplane_tests::sim::{Report, Seeded};
 
 use crate::host::capacity;
@@ -17,8 +18,9 @@ use crate::show::say::{complain, say};
 #[derive(Args, Debug)]
 #[command(
     after_help = "A job that fails is named by its seed; `cargo midplane soak --seed SEED --jobs 1` replays it \
-                  and shows its program. A seed draws the same job on any machine and in any later version (by \
-                  PCG32). Ctrl-C ends the soak with the sum so far.\n\n\
+                  and shows its program. Each seed also draws a sequence of operations for the matching \
+                  engines; one that fails is shown, made short. A seed draws the same on any machine and in \
+                  any later version (by PCG32). Ctrl-C ends the soak with the sum so far.\n\n\
                   Example: cargo midplane soak --minutes 60"
 )]
 pub struct SoakArgs {
@@ -56,6 +58,8 @@ fn parse_minutes(text: &str) -> Result<f64, String> {
 struct Sums {
     jobs: u64,
     failures: u64,
+    /// Operations of the sequences for matching engines, each played with every engine.
+    operations: u64,
     short: u64,
     messages: u64,
     rts: u64,
@@ -84,7 +88,8 @@ impl fmt::Display for Sums {
         write!(
             f,
             "{} jobs, {} failures; {} ended for want of request slots; {} messages received, {} RTS, \
-             {} refused, {} recorded without a buffer, {} resendAll; {:.1} million steps",
+             {} refused, {} recorded without a buffer, {} resendAll; {:.1} million steps; {:.1} million \
+             operations with each matching engine",
             self.jobs,
             self.failures,
             self.short,
@@ -93,7 +98,8 @@ impl fmt::Display for Sums {
             self.ncts,
             self.nctsd,
             self.restarts,
-            self.steps as f64 / 1e6
+            self.steps as f64 / 1e6,
+            self.operations as f64 / 1e6
         )
     }
 }
@@ -125,16 +131,8 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     std::panic::set_hook(Box::new(|_| {}));
     while options.jobs.is_none_or(|jobs| sums.jobs < jobs) && sums.failures < MOST_FAILURES {
         let seed = first.wrapping_add(sums.jobs);
-        let job = Seeded::draw(seed);
-        sums.jobs += 1;
-        match job.run() {
-            Ok(report) => sums.add(&report),
-            Err(failure) => {
-                sums.failures += 1;
-                failed.push(seed);
-                tell_failure(seed, &failure, (options.jobs == Some(1)).then_some(&job))?;
-            }
-        }
+        let well = run_seed(seed, options.jobs == Some(1), &mut sums)?;
+        failed.extend((!well).then_some(seed));
         if news.elapsed() >= NEWS {
             news = Instant::now();
             say(format_args!(
@@ -163,12 +161,35 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     if !failed.is_empty() {
         let seeds: Vec<String> = failed.iter().map(u64::to_string).collect();
         complain(format_args!(
-            "midplane: jobs failed, seeds {}",
+            "midplane: failures with seeds {}",
             seeds.join(", ")
         ));
     }
     let all_well = failed.is_empty() && explored;
     Ok(if all_well { 0 } else { stop::FAILURE })
+}
+
+/// Runs what a seed draws, a job and a sequence for the matching engines, and tells what fails; true when nothing
+/// does. A job that fails is shown if `shown`.
+fn run_seed(seed: u64, shown: bool, sums: &mut Sums) -> Result<bool, Stop> {
+    let before = sums.failures;
+    let job = Seeded::draw(seed);
+    sums.jobs += 1;
+    match job.run() {
+        Ok(report) => sums.add(&report),
+        Err(failure) => {
+            sums.failures += 1;
+            tell_failure(seed, &failure, shown.then_some(&job))?;
+        }
+    }
+    match matching::check(seed) {
+        Ok(sequence) => sums.operations += sequence.ops.len() as u64,
+        Err(counterexample) => {
+            sums.failures += 1;
+            tell_failure(seed, &counterexample, None)?;
+        }
+    }
+    Ok(sums.failures == before)
 }
 
 /// Names the seed of a job that failed, and shows the job itself when it is the only one.

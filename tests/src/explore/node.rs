@@ -1,6 +1,5 @@
 //! One node of a case: a real device with its program, and the smallest steps that they make.
 
-use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use mpi_adi::envelope::{Envelope, Pattern, Rank};
@@ -10,9 +9,9 @@ use mpi_adi::request::{Data, Mode, Receive, ReceiveState, Request, RequestId};
 use mpi_adi::send::SendTo;
 use mpi_adi::wire::{self, Rts};
 use mpi_adi::{Config, Memory};
+use msg_layer::Class;
+use msg_layer::fake::{Fake, Room};
 use msg_layer::header::{Header, SHORT_HEADER};
-use msg_layer::{Class, Port};
-use net_torus::{Coord, Shape};
 
 use super::Device;
 use super::case::{Call, Case, PER_SENDER, SENDERS};
@@ -95,65 +94,26 @@ fn class(priority: bool) -> Class {
     }
 }
 
-/// What a device sees during one step: one packet to take, or room for one to inject.
-struct Hand<'a> {
-    shape: Shape,
-    /// The packet to take.
-    packet: Option<(Class, &'a [u8])>,
-    /// The device looks for packets to take: what it sends by itself it has sent.
-    taking: Cell<bool>,
-    /// A taken packet may be answered.
-    answer: bool,
-    /// Room for one packet of this class.
-    room: Option<Class>,
-    out: Option<Injected>,
+/// What a device sees during one step: nothing has arrived, and there is no room.
+fn port(case: &Case, rank: u8) -> Fake {
+    let shape = case.shape();
+    let here = shape.coord(rank.into()).expect("a rank of the machine");
+    let mut port = Fake::new(shape, here);
+    for class in [Class::Normal, Class::Priority] {
+        port.set_room(class, Room::Packets(0));
+    }
+    port
 }
 
-impl Port for Hand<'_> {
-    fn can_inject(&self, class: Class) -> bool {
-        // Whoever takes a request finds room for the answer, and for nothing else.
-        let answers = class == Class::Priority && self.taking.get() && self.packet.is_some();
-        self.room == Some(class) || answers
-    }
-
-    fn has_node(&self, node: Coord) -> bool {
-        self.shape.rank(node).is_some()
-    }
-
-    fn inject(
-        &mut self,
-        class: Class,
-        dest: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
-        let answers = class == Class::Priority && std::mem::take(&mut self.answer);
-        if !answers && self.room.take() != Some(class) {
-            return false;
-        }
-        let mut packet = vec![0; len];
-        fill(&mut packet);
-        let dest = self.shape.rank(dest).expect("a node of the machine");
-        let injected = Injected {
-            priority: class == Class::Priority,
-            dest: dest as u8,
-            packet,
-        };
-        assert!(self.out.replace(injected).is_none(), "one packet a step");
-        true
-    }
-
-    fn head(&self, class: Class) -> Option<&[u8]> {
-        self.taking.set(true);
-        self.packet
-            .filter(|&(of, _)| of == class)
-            .map(|(_, body)| body)
-    }
-
-    fn pop(&mut self, class: Class) {
-        let (of, _) = self.packet.take().expect("the packet that head showed");
-        self.answer = of == class && class == Class::Normal;
-    }
+/// The packet that a step has injected, if it has.
+fn injected(case: &Case, port: &mut Fake) -> Option<Injected> {
+    let sent = port.take_sent();
+    assert!(sent.len() <= 1, "one packet a step");
+    sent.into_iter().next().map(|sent| Injected {
+        priority: sent.class == Class::Priority,
+        dest: case.shape().rank(sent.dest).expect("a node of the machine") as u8,
+        packet: sent.body,
+    })
 }
 
 /// A device and its program.
@@ -196,15 +156,7 @@ impl Node {
     /// to be done.
     pub fn after(&self, case: &Case, deed: Deed<'_>) -> Option<(Node, Option<Injected>)> {
         let mut node = self.clone();
-        let mut taken = Vec::new();
-        let mut hand = Hand {
-            shape: case.shape(),
-            packet: None,
-            taking: Cell::new(false),
-            answer: false,
-            room: None,
-            out: None,
-        };
+        let mut port = port(case, node.rank);
         match deed {
             Deed::Call => {
                 if !node.may_call(case) {
@@ -221,26 +173,28 @@ impl Node {
                 node.cancelled = true;
             }
             Deed::Take { priority, packet } => {
-                taken.extend_from_slice(packet);
+                let mut taken = packet.to_vec();
                 if let Some(name) = node.name_in(priority, &mut taken) {
                     let message = u32::from_le_bytes(*name);
                     *name = node.names[message as usize].to_le_bytes();
                 }
-                hand.packet = Some((class(priority), &taken));
-                let moved = node.adi.progress(&mut hand, &mut node.bytes);
+                port.arrive(class(priority), &taken);
+                // Room for the answer, and for nothing else.
+                port.set_room(Class::Priority, Room::Answer);
+                let moved = node.adi.progress(&mut port, &mut node.bytes);
                 assert!(
-                    moved && hand.packet.is_none(),
+                    moved && port.waiting(class(priority)) == 0,
                     "a packet that can be taken is taken"
                 );
             }
             Deed::Inject { priority } => {
-                hand.room = Some(class(priority));
-                if !node.adi.progress(&mut hand, &mut node.bytes) {
+                port.set_room(class(priority), Room::Packets(1));
+                if !node.adi.progress(&mut port, &mut node.bytes) {
                     return None;
                 }
             }
         }
-        let mut injected = hand.out;
+        let mut injected = injected(case, &mut port);
         if let Some(Injected {
             priority, packet, ..
         }) = &mut injected

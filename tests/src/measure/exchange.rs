@@ -44,6 +44,11 @@ impl Queue {
 struct Pipes([[RefCell<Queue>; 2]; 2]);
 
 /// It as one node sees it.
+///
+/// The one port here that is not [`msg_layer::fake`]'s, because what is counted includes it. In the build of the tests
+/// a message takes 3,603 instructions with the protocol and 2,343 without (one at a time). Over a `Fake`, whose packets
+/// are allocated so that a test can hold them back, it takes 5,072 and 3,666, so that the ratio would be 1.38 for 1.54.
+/// A `Fake` over fixed arrays would still do the checks: `Strict` around this port takes 4,065 and 2,747.
 struct End<'a> {
     pipes: &'a Pipes,
     shape: Shape,

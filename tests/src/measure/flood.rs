@@ -9,6 +9,7 @@ use mpi_adi::memory::{MODEL_KEYS, Span, UserMemory};
 use mpi_adi::request::{Mode, RequestId};
 use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Config, Memory};
+use msg_layer::fake::Strict;
 use net_torus::Shape;
 
 use crate::sim::net::{Capacity, Net, Order};
@@ -224,7 +225,7 @@ impl Run {
             let mut moved = false;
             for (node, adi) in self.devices.iter_mut().enumerate() {
                 if self.busy[node] || self.net.has_arrived(node) {
-                    let mut face = self.net.face(node, BURST, BURST);
+                    let mut face = Strict::new(self.net.face(node, BURST, BURST));
                     self.busy[node] = adi.progress(&mut face, &mut self.words);
                     moved |= self.busy[node];
                 }

@@ -3,4 +3,5 @@
 
 pub mod exchange;
 pub mod flood;
+pub mod matching;
 pub mod timed;

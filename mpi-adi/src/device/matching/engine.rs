@@ -3,7 +3,7 @@
 
 use core::hash::Hasher;
 
-use crate::device::envelope::{Context, Envelope, Pattern};
+use crate::device::envelope::{Context, Envelope, Pattern, Tag};
 use crate::device::memory::region::{Record, Region};
 use crate::device::names::{BlockIndex, Slot};
 use crate::device::request::RequestPool;
@@ -63,6 +63,42 @@ impl Measures {
     #[inline]
     pub(crate) fn unrecorded(&mut self) {
         self.unexpected -= 1;
+    }
+}
+
+/// Collectives that messages can belong to: their tags are 1 to this many.
+pub const OPERATIONS: u8 = 8;
+
+/// What a message is for. The two sides of a communication always agree about it, since it follows from what
+/// matching compares: a communicator has an even context for the program's messages and the odd one after
+/// it for those of its collectives, whose tags say of which.
+///
+/// Paper 002, section 4.1, has the communicator's size and the message's length among the parameters of a collective,
+/// too. The context stands for the communicator, and so for its size. The length is left out: in a wrong program
+/// sender and receiver may disagree about it, and what is wrong with their message could never be told if
+/// they did not meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The program sends or receives it.
+    PointToPoint,
+    /// It is part of a collective.
+    Collective {
+        /// Of which, from 0 on and below [`OPERATIONS`]; `None`: the tag is none of theirs, or a wildcard.
+        operation: Option<u8>,
+    },
+}
+
+impl Kind {
+    /// What a message with this envelope, or a receive with this pattern, is for.
+    #[inline]
+    pub fn of(context: Context, tag: Option<Tag>) -> Kind {
+        if context & 1 == 0 {
+            return Kind::PointToPoint;
+        }
+        let number = tag.and_then(|tag| u8::try_from(tag).ok()?.checked_sub(1));
+        Kind::Collective {
+            operation: number.filter(|&number| number < OPERATIONS),
+        }
     }
 }
 

@@ -11,17 +11,27 @@
 
 pub mod array;
 mod arrivals;
+mod col;
 mod engine;
 pub mod fourd;
 pub mod indexed;
 mod lists;
+mod pnp;
+mod queues;
 pub mod ranked;
+#[cfg(test)]
+mod rig;
+mod split;
+mod unified;
 
 pub use array::PerRank;
-pub use engine::{Matching, Measures, NoRoom};
+pub use col::Col;
+pub use engine::{Kind, Matching, Measures, NoRoom, OPERATIONS};
 pub use fourd::FourD;
 pub use indexed::Indexed;
 pub use lists::Lists;
+pub use pnp::Pnp;
+pub use unified::Unified;
 
 /// The engine of this build.
 pub type Engine = Indexed;

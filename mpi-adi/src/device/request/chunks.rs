@@ -9,10 +9,7 @@ use super::pool::Full;
 /// Chunks, and a list of them that doubles: no more than two words a chunk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Chunks<C> {
-    #[expect(
-        clippy::vec_box,
-        reason = "when the list grows, the chunks stay where they are"
-    )]
+    /// Boxed, so that the chunks stay where they are when the list grows.
     list: Vec<Box<[C; 1]>>,
 }
 

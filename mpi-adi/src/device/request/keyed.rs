@@ -21,10 +21,10 @@
 #![forbid(unsafe_code)]
 
 use super::pool::{KEYED, RequestPool};
+use super::receive::Posted;
 use super::send::Send;
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
-use crate::device::list::Links;
-use crate::device::names::Slot;
+use crate::device::names::{Serial, Slot};
 
 /// Keys with neighbouring sources fall into neighbouring buckets, so many at a time: a cache line of 64 bytes.
 pub(crate) const NEIGHBOURS: u32 = 16;
@@ -59,7 +59,8 @@ pub(crate) struct KeyHash {
     source: u64,
     tag: u64,
     context: u64,
-    kinds: [u64; KINDS],
+    /// What is received.
+    receives: u64,
     /// What is sent.
     sends: u64,
     /// Destinations as such.
@@ -82,7 +83,7 @@ impl KeyHash {
             source: draw(),
             tag: draw(),
             context: draw(),
-            kinds: [draw(), draw(), draw(), draw()],
+            receives: draw(),
             sends: draw(),
             destinations: draw(),
         }
@@ -91,20 +92,8 @@ impl KeyHash {
     /// The hash of a pattern.
     #[inline]
     pub(crate) fn of(&self, pattern: &Pattern) -> u32 {
-        let source = pattern.source().map_or(0, Rank::index);
-        let tag = pattern.tag().unwrap_or(0) as u32;
-        self.sum(self.kinds[kind(pattern)], pattern.context(), source, tag)
-    }
-
-    /// The hash of the pattern that asks for just this.
-    #[inline]
-    pub(crate) fn exact(&self, envelope: &Envelope) -> u32 {
-        let Envelope {
-            source,
-            tag,
-            context,
-        } = *envelope;
-        self.sum(self.kinds[0], context, source.index(), tag as u32)
+        let (source, tag) = pattern.words();
+        self.sum(self.receives, pattern.context(), source, tag)
     }
 
     /// The hash of what is sent to `dest` in this context with this tag: another one than that of what is received
@@ -136,6 +125,8 @@ impl KeyHash {
 pub(crate) struct Buckets {
     /// Buckets in use; those behind them are empty.
     used: u32,
+    /// The bits of a hash that may count: half of these numbers, and one more, are in use at least.
+    mask: u32,
     members: u32,
 }
 
@@ -143,7 +134,11 @@ impl Buckets {
     /// So many in use at first, a power of two.
     pub(crate) const fn new(used: u32) -> Buckets {
         assert!(used.is_power_of_two());
-        Buckets { used, members: 0 }
+        Buckets {
+            used,
+            mask: used - 1,
+            members: 0,
+        }
     }
 
     /// Members of all of them.
@@ -154,10 +149,12 @@ impl Buckets {
     /// The bucket of this hash.
     #[inline]
     pub(crate) fn of(&self, hash: u32) -> u32 {
-        // The greatest power of two that is not above the number of buckets, less one.
-        let mask = u32::MAX >> self.used.leading_zeros() >> 1;
-        let wide = hash & (mask << 1 | 1);
-        if wide < self.used { wide } else { hash & mask }
+        let wide = hash & self.mask;
+        if wide < self.used {
+            wide
+        } else {
+            hash & (self.mask >> 1)
+        }
     }
 
     /// One more member is about to come, and the array has so many buckets. The bucket that is to be split before:
@@ -172,8 +169,10 @@ impl Buckets {
     }
 
     fn use_one_more(&mut self) -> u32 {
-        let half = 1 << (u32::BITS - 1 - self.used.leading_zeros());
-        let split = self.used - half;
+        if self.used > self.mask {
+            self.mask = self.mask << 1 | 1;
+        }
+        let split = self.used & (self.mask >> 1);
         self.used += 1;
         split
     }
@@ -220,24 +219,55 @@ impl RequestPool {
         self.append_to(self.table.buckets.of(hash), slot);
     }
 
+    /// Enters the posted receive in `slot`: its kind and its serial.
+    #[inline]
+    pub(crate) fn enter_posted(&mut self, slot: Slot) -> (usize, Serial) {
+        let Posted {
+            pattern, serial, ..
+        } = self.posted(slot);
+        self.enter(slot, self.table.hashes.of(&pattern));
+        (kind(&pattern), serial)
+    }
+
+    /// The oldest posted receive in the table that has this pattern, and its serial; each request looked at is a
+    /// hop.
+    #[inline]
+    pub(crate) fn find_posted(&self, pattern: &Pattern, hops: &mut u32) -> Option<(Slot, Serial)> {
+        let mut next = self.first_of(self.table.hashes.of(pattern));
+        while let Some(slot) = next {
+            *hops += 1;
+            let entry = self.listed(slot);
+            if let Some(serial) = entry.serial_if_posted(pattern) {
+                return Some((slot, serial));
+            }
+            next = entry.next[KEYED];
+        }
+        None
+    }
+
     /// Takes the request in `slot` out again; `hash` is that of its key.
     #[inline]
     pub(crate) fn withdraw(&mut self, slot: Slot, hash: u32) {
-        let bucket = self.table.buckets.of(hash);
-        let first = self.bucket(bucket);
-        let (prev, next) = self.links::<KEYED>().neighbours(slot);
-        // The first one's `prev` is the last one.
-        if first == Some(slot) {
-            self.set_bucket(bucket, next);
-        } else if let Some(prev) = prev {
-            self.links::<KEYED>().set_next(prev, next);
-        }
-        match (next, first) {
-            (Some(next), _) => self.links::<KEYED>().set_prev(next, prev),
-            (None, Some(first)) => self.links::<KEYED>().set_prev(first, prev),
-            (None, None) => {}
-        }
         self.table.buckets.remove();
+        let entry = self.listed(slot);
+        let (prev, next) = (entry.prev[KEYED], entry.next[KEYED]);
+        let bucket = self.table.buckets.of(hash);
+        let first = self.bucket_mut(bucket);
+        // The first one's `prev` is the last one.
+        if *first == Some(slot) {
+            *first = next;
+            if let Some(next) = next {
+                self.listed_mut(next).prev[KEYED] = prev;
+            }
+            return;
+        }
+        let behind = next.or(*first);
+        if let Some(prev) = prev {
+            self.listed_mut(prev).next[KEYED] = next;
+        }
+        if let Some(behind) = behind {
+            self.listed_mut(behind).prev[KEYED] = prev;
+        }
     }
 
     /// The oldest request in the bucket of this hash.
@@ -246,28 +276,32 @@ impl RequestPool {
         self.bucket(self.table.buckets.of(hash))
     }
 
+    #[inline]
     fn append_to(&mut self, bucket: u32, slot: Slot) {
-        match self.bucket(bucket) {
-            None => {
-                self.links::<KEYED>().set_neighbours(slot, Some(slot), None);
-                self.set_bucket(bucket, Some(slot));
-            }
-            Some(first) => {
-                let last = self.prev_in::<KEYED>(first);
-                self.links::<KEYED>().set_neighbours(slot, last, None);
-                if let Some(last) = last {
-                    self.links::<KEYED>().set_next(last, Some(slot));
-                }
-                self.links::<KEYED>().set_prev(first, Some(slot));
-            }
-        }
+        let bucket = self.bucket_mut(bucket);
+        let first = *bucket.get_or_insert(slot);
+        let last = match first == slot {
+            true => slot,
+            false => self.append_behind(first, slot),
+        };
+        let entry = self.listed_mut(slot);
+        entry.prev[KEYED] = Some(last);
+        entry.next[KEYED] = None;
+    }
+
+    /// The last of the chain that begins with `first`, behind which `slot` comes now.
+    fn append_behind(&mut self, first: Slot, slot: Slot) -> Slot {
+        let last = self.listed_mut(first).prev[KEYED].replace(slot);
+        let last = last.expect("the first one of a chain knows the last one");
+        self.listed_mut(last).next[KEYED] = Some(slot);
+        last
     }
 
     /// Divides the members of a bucket between it and the bucket that has come into use.
     #[cold]
     fn split(&mut self, bucket: u32) {
         let mut next = self.bucket(bucket);
-        self.set_bucket(bucket, None);
+        *self.bucket_mut(bucket) = None;
         while let Some(slot) = next {
             next = self.next_in::<KEYED>(slot);
             let hash = self.key_hash(slot);

@@ -10,7 +10,7 @@ use super::outcome::Outcome;
 use super::receive::{Matched, Posted, Receive, ReceiveState};
 use super::send::{Copies, Data, PendingSend, Send, SendState};
 use super::slot::SlotEntry;
-use crate::device::envelope::{Context, Pattern, Rank, Tag};
+use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::device::list::Links;
 use crate::device::names::{
     BcopyId, Generation, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot,
@@ -205,12 +205,30 @@ impl RequestPool {
         chunk.buckets[index % CHUNK_BUCKETS]
     }
 
+    /// As [`RequestPool::bucket`], to change it.
     #[inline]
-    pub(super) fn set_bucket(&mut self, index: u32, first: Option<Slot>) {
+    pub(super) fn bucket_mut(&mut self, index: u32) -> &mut Option<Slot> {
         let index = index as usize;
-        if let Some(chunk) = self.chunks.get_mut(index / CHUNK_BUCKETS) {
-            chunk.buckets[index % CHUNK_BUCKETS] = first;
-        }
+        let chunk = self.chunks.get_mut(index / CHUNK_BUCKETS);
+        &mut chunk.expect(NO_BUCKET).buckets[index % CHUNK_BUCKETS]
+    }
+
+    /// The slot's entry, which is in a list.
+    #[inline]
+    pub(super) fn listed(&self, slot: Slot) -> &SlotEntry {
+        self.entry(slot).expect(NOT_LISTED)
+    }
+
+    /// As [`RequestPool::listed`], to change it.
+    #[inline]
+    pub(super) fn listed_mut(&mut self, slot: Slot) -> &mut SlotEntry {
+        self.entry_mut(slot).expect(NOT_LISTED)
+    }
+
+    /// The posted receive in `slot` matches `envelope`.
+    #[inline]
+    pub(crate) fn posted_matches(&self, slot: Slot, envelope: &Envelope) -> bool {
+        self.listed(slot).pattern().matches(envelope)
     }
 
     /// The hash of the key under which the request in `slot` is entered in the table.
@@ -228,12 +246,14 @@ impl RequestPool {
             .any(|posted| posted.pattern.context() == context)
     }
 
+    #[inline]
     fn entry(&self, slot: Slot) -> Option<&SlotEntry> {
         let index = slot.index() as usize;
         let chunk = self.chunks.get(index / CHUNK_SLOTS)?;
         Some(&chunk.entries[index % CHUNK_SLOTS])
     }
 
+    #[inline]
     fn entry_mut(&mut self, slot: Slot) -> Option<&mut SlotEntry> {
         let index = slot.index() as usize;
         let chunk = self.chunks.get_mut(index / CHUNK_SLOTS)?;
@@ -456,6 +476,8 @@ impl RequestPool {
     }
 }
 
+const NO_BUCKET: &str = "a bucket that is in use";
+const NOT_LISTED: &str = "a list names a slot that is not there";
 const NO_SEND: &str = "a queue of sends names a slot that holds none";
 const NOT_PENDING: &str = "a pending send queue names a send that is not pending";
 const NO_RECEIVE: &str = "a queue of receives names a slot that holds none";

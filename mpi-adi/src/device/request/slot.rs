@@ -397,9 +397,18 @@ impl SlotEntry {
         self.state = State::of_send(state);
     }
 
+    /// The serial of the posted receive that is here and has this pattern.
+    #[inline]
+    pub(super) fn serial_if_posted(&self, pattern: &Pattern) -> Option<Serial> {
+        match self.state {
+            State::Posted { serial, .. } if self.pattern() == *pattern => Some(serial.get()),
+            _ => None,
+        }
+    }
+
     /// The pattern of the receive that is here: what it asks for, or has matched.
     #[inline]
-    fn pattern(&self) -> Pattern {
+    pub(super) fn pattern(&self) -> Pattern {
         Pattern::from_parts(self.peer, self.tag, self.context)
     }
 

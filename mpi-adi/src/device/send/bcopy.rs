@@ -432,6 +432,17 @@ mod tests {
         }
     }
 
+    /// So a name comes again as late as possible.
+    #[test]
+    fn places_are_used_in_turn() {
+        let mut bcopies = Bcopies::new();
+        for turn in 0..2 * BCOPIES {
+            let id = start(&mut bcopies, 0, 1);
+            assert_eq!(usize::from(id.0), turn % BCOPIES);
+            assert!(leave(&mut bcopies) == id && bcopies.taken(id, 0));
+        }
+    }
+
     /// However often places are used again, the order to a destination is kept.
     #[test]
     fn places_are_used_again() {

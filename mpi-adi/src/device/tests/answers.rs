@@ -1,5 +1,7 @@
 //! Answers: shared, carried by other packets, wrong ones, and no room for one.
 
+use msg_layer::Class;
+
 use super::rig::Seen::{Cts, Rts};
 use super::rig::{Rig, pattern};
 use crate::device::envelope::{Pattern, Rank};
@@ -44,8 +46,11 @@ fn an_answer_goes_with_a_message_the_other_way() {
     let (receive, _) = rig.post(pattern(1), 4);
     let send = rig.send(0, 1, 4, Mode::Standard);
     rig.adis[0].forget(send);
-    let (_, _, rts) = rig.wires[0].out.pop().expect("the offer");
-    rig.wires[1].normal.push_back(rts);
+    let (packets, _) = rig.injected(0);
+    let [(_, class, rts)] = &packets[..] else {
+        panic!("the offer")
+    };
+    rig.wires[1].arrive(*class, rts);
     assert!(rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers));
     assert!(rig.outcome(1, receive).is_some());
     let span = rig.span(vec![9; 40]);
@@ -92,9 +97,9 @@ fn wrong_answers_to_light_sends_move_nothing_or_end_them() {
             };
             let id = rig.adis[0].isend(to, span).unwrap();
             rig.adis[0].forget(id);
-            rig.wires[0].normal_limit = Some(random(40) as usize);
+            rig.limit(0, Class::Normal, random(40) as usize);
             rig.step(0);
-            rig.wires[0].out.clear();
+            rig.wires[0].sent_mut().clear();
             let fields = Fields {
                 request: RequestId::bcopy(random(34), Generation::from_byte(random(3) as u8)).0,
                 complete: random(2) == 0,
@@ -114,7 +119,7 @@ fn wrong_answers_to_light_sends_move_nothing_or_end_them() {
             header
                 .emit(&mut body, answer.bytes.len())
                 .copy_from_slice(&answer.bytes);
-            rig.wires[0].priority.push_back(body);
+            rig.wires[0].arrive(Class::Priority, &body);
             rig.step(0);
         }
         let stats = rig.adis[0].stats;
@@ -127,11 +132,11 @@ fn wrong_answers_to_light_sends_move_nothing_or_end_them() {
 #[test]
 fn an_rts_waits_while_there_is_no_room_for_its_answer() {
     let mut rig = Rig::new(2, 8);
-    rig.wires[1].priority_full = true;
+    rig.limit(1, Class::Priority, 0);
     let send = rig.send(0, 7, 5, Mode::Standard);
     rig.moved(0);
     assert_eq!(rig.adis[1].stats.rts_received, 0);
-    rig.wires[1].priority_full = false;
+    rig.unlimit(1, Class::Priority);
     rig.step(1);
     assert_eq!(rig.moved(1), [Cts { complete: true }]);
     assert!(rig.outcome(0, send).is_some());

@@ -1,5 +1,7 @@
 //! What a restart names and has room for, and what its sender makes of that.
 
+use msg_layer::Class;
+
 use super::rig::Seen::{Cts, Data, Nctsd, Restart, Rts};
 use super::rig::{Rig, pattern};
 use crate::device::envelope::{Pattern, Rank};
@@ -174,11 +176,11 @@ fn an_offer_says_whether_another_follows() {
         rig.post(pattern(tag), 50);
     }
     rig.speak();
-    rig.wires[0].normal_limit = Some(0);
+    rig.limit(0, Class::Normal, 0);
     rig.moved(1);
     rig.send(0, 4, 50, Mode::Standard);
     rig.send(0, 5, 50, Mode::Standard);
-    rig.wires[0].normal_limit = None;
+    rig.unlimit(0, Class::Normal);
     rig.step(0);
     let said: Vec<_> = rig.offers(0).iter().map(|o| (o.tag, o.follows)).collect();
     assert_eq!(said, [(1, true), (3, true), (4, true), (5, false)]);

@@ -1,6 +1,7 @@
 //! The barrier: nobody leaves before the last one has come, on machines of every shape, whatever is deferred.
 
 use msg_layer::Class;
+use msg_layer::fake::Fake;
 use msg_layer::header::Header;
 use net_torus::Shape;
 use oorandom::Rand32;
@@ -16,19 +17,19 @@ fn machine(extents: [u16; 3], wraps: [bool; 3]) -> Rig {
 fn move_one(rig: &mut Rig, random: &mut Rand32) -> Option<bool> {
     let nodes = rig.adis.len();
     let under_way =
-        (0..nodes).flat_map(|node| (0..rig.wires[node].out.len()).map(move |at| (node, at)));
+        (0..nodes).flat_map(|node| (0..rig.wires[node].sent().len()).map(move |at| (node, at)));
     let under_way: Vec<_> = under_way.collect();
     if under_way.is_empty() {
         return None;
     }
     let (from, at) = under_way[random.rand_range(0..under_way.len() as u32) as usize];
-    let (class, dest, body) = rig.wires[from].out.remove(at);
-    assert_eq!(class, Class::Priority);
-    let (header, bytes) = Header::parse(&body).expect("a packet");
+    let packet = rig.wires[from].sent_mut().remove(at);
+    assert_eq!(packet.class, Class::Priority);
+    let (header, bytes) = Header::parse(&packet.body).expect("a packet");
     assert!(bytes.is_empty());
     let is_release = header.handler == wire::RELEASE;
-    let dest = rig.adis[0].shape.rank(dest).expect("a node") as usize;
-    rig.wires[dest].queue(class).push_back(body);
+    let dest = rig.adis[0].shape.rank(packet.dest).expect("a node") as usize;
+    rig.wires[dest].arrive(packet.class, &packet.body);
     rig.step(dest);
     Some(is_release)
 }
@@ -98,7 +99,7 @@ fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
                 "nothing is left over"
             );
             assert_eq!(arrivals, ROUNDS as usize * (nodes - 1));
-            let sent: usize = rig.wires.iter().map(|wires| wires.lines).sum();
+            let sent: usize = rig.wires.iter().map(Fake::lines).sum();
             assert_eq!(sent, ROUNDS as usize * lines(rig.adis[0].shape));
             assert!(
                 rig.adis
@@ -114,7 +115,7 @@ fn a_barrier_waits_for_room_and_goes_on() {
     for node in 0..3 {
         let mut rig = machine([3, 1, 1], [true; 3]);
         let mut random = Rand32::new(1);
-        rig.wires[node].priority_full = true;
+        rig.limit(node, Class::Priority, 0);
         for node in 0..3 {
             rig.adis[node].enter_barrier();
             rig.step(node);
@@ -122,7 +123,7 @@ fn a_barrier_waits_for_room_and_goes_on() {
         while move_one(&mut rig, &mut random).is_some() {}
         let left = (0..3).filter(|&node| rig.adis[node].leave_barrier());
         assert_eq!(left.count(), 0);
-        rig.wires[node].priority_full = false;
+        rig.unlimit(node, Class::Priority);
         rig.step(node);
         while move_one(&mut rig, &mut random).is_some() {}
         assert!((0..3).all(|node| rig.adis[node].leave_barrier()));
@@ -208,8 +209,6 @@ fn packet(rig: &mut Rig, to: u32, from: u32, handler: u8, dimension: usize) {
     };
     let mut body = vec![0; header.bytes()];
     header.emit(&mut body, 0);
-    rig.wires[to as usize]
-        .queue(Class::Priority)
-        .push_back(body);
+    rig.wires[to as usize].arrive(Class::Priority, &body);
     rig.step(to as usize);
 }

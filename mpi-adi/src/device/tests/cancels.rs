@@ -1,5 +1,7 @@
 //! Cancelled sends and receives.
 
+use msg_layer::Class;
+
 use super::rig::Seen::Rts;
 use super::rig::{Rig, pattern};
 use crate::device::request::Mode;
@@ -22,14 +24,14 @@ fn a_cancelled_receive_matches_nothing_any_more() {
 #[test]
 fn a_light_send_that_has_not_left_can_be_cancelled() {
     let mut rig = Rig::new(2, 8);
-    rig.wires[0].normal_limit = Some(0);
+    rig.limit(0, Class::Normal, 0);
     let sends = [1, 2, 3].map(|tag| rig.send(0, tag, 4, Mode::Standard));
     assert!(rig.adis[0].cancel(sends[1]));
     assert!(
         rig.outcome(0, sends[1])
             .is_some_and(|outcome| outcome.cancelled)
     );
-    rig.wires[0].normal_limit = None;
+    rig.unlimit(0, Class::Normal);
     rig.step(0);
     assert_eq!(rig.moved(0), [1, 3].map(|tag| Rts { tag, age: 0 }));
     for tag in [1, 3] {

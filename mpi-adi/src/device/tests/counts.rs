@@ -1,5 +1,7 @@
 //! What is counted, and what is bounded.
 
+use msg_layer::Class;
+
 use super::rig::Seen::{Data, Ncts, Rts};
 use super::rig::{Rig, Seen, pattern};
 use crate::device::config::STEP_PACKETS;
@@ -185,14 +187,14 @@ fn what_the_queue_and_the_peers_search_is_counted() {
 fn one_step_sends_so_many_packets_at_most_and_says_that_it_has_sent() {
     // Offers.
     let mut rig = Rig::new(2, 0);
-    rig.wires[0].normal_limit = Some(0);
+    rig.limit(0, Class::Normal, 0);
     for tag in 0..100 {
         rig.send(0, tag, 50, Mode::Standard);
     }
-    rig.wires[0].normal_limit = None;
+    rig.unlimit(0, Class::Normal);
     for step in 1..=3 {
         assert!(rig.adis[0].progress(&mut rig.wires[0], &mut rig.buffers));
-        assert_eq!(rig.wires[0].out.len(), step * STEP_PACKETS);
+        assert_eq!(rig.wires[0].sent().len(), step * STEP_PACKETS);
     }
     // Restarts: before and after what has come.
     const SOURCES: usize = 3 * STEP_PACKETS;
@@ -206,7 +208,7 @@ fn one_step_sends_so_many_packets_at_most_and_says_that_it_has_sent() {
     for packets in [2 * STEP_PACKETS, SOURCES] {
         let (wires, buffers) = (&mut rig.wires[SOURCES], &mut rig.buffers);
         assert!(rig.adis[SOURCES].progress(wires, buffers));
-        assert_eq!(rig.wires[SOURCES].out.len(), packets);
+        assert_eq!(rig.wires[SOURCES].sent().len(), packets);
     }
     assert_eq!(rig.adis[SOURCES].stats.restarts_sent, SOURCES as u64);
 }
@@ -219,14 +221,14 @@ fn a_late_answer_waits_for_room_and_counts_as_something_done() {
     assert!(rig.outcome(0, send).is_some());
     let (packets, _) = rig.injected(0);
     for (dest, class, body) in packets {
-        rig.wires[dest].queue(class).push_back(body);
+        rig.wires[dest].arrive(class, &body);
     }
     assert!(rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers));
     assert!(rig.outcome(1, receive).is_some());
     assert!(!rig.adis[1].is_quiet());
-    rig.wires[1].priority_full = true;
+    rig.limit(1, Class::Priority, 0);
     assert!(!rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers));
-    rig.wires[1].priority_full = false;
+    rig.unlimit(1, Class::Priority);
     assert!(rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers));
     assert!(!rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers));
     rig.settle();
@@ -331,13 +333,13 @@ fn an_answer_goes_with_what_it_fits() {
             }
             rig.settle();
         }
-        rig.wires[1].normal_limit = Some(0);
+        rig.limit(1, Class::Normal, 0);
         rig.send_to(1, back(fill as i32), len);
         if asked {
-            rig.wires[1].normal_limit = None;
+            rig.unlimit(1, Class::Normal);
             rig.step(1);
             assert!(rig.moved(1).len() == 1 && rig.moved(0) == [Ncts]);
-            rig.wires[1].normal_limit = Some(0);
+            rig.limit(1, Class::Normal, 0);
             rig.post_at(0, exact(1, fill as i32), len);
             rig.moved(0);
         }
@@ -345,9 +347,9 @@ fn an_answer_goes_with_what_it_fits() {
         rig.send(0, 1, 4, Mode::Standard);
         let (packets, _) = rig.injected(0);
         for (dest, class, body) in packets {
-            rig.wires[dest].queue(class).push_back(body);
+            rig.wires[dest].arrive(class, &body);
         }
-        rig.wires[1].normal_limit = None;
+        rig.unlimit(1, Class::Normal);
         rig.step(1);
         let fits = !asked || len < INLINE_BYTES;
         assert_eq!(

@@ -1,5 +1,7 @@
 //! Messages that leave before their answer.
 
+use msg_layer::Class;
+
 use super::rig::Seen::{Eager, Ncts, Nctsd, Rts};
 use super::rig::{Rig, Seen, pattern};
 use crate::device::envelope::{Pattern, Rank};
@@ -44,7 +46,7 @@ fn an_eager_message_takes_one_trip_to_a_posted_receive_and_into_a_buffer() {
             assert_eq!(rig.outcome(0, send), None, "its answer is on the way");
             assert_eq!(rig.moved(1).len(), 1);
             assert!(rig.outcome(0, send).is_some());
-            assert!(rig.wires[0].out.is_empty(), "nothing is sent again");
+            assert!(rig.wires[0].sent().is_empty(), "nothing is sent again");
             let dropped = match (posted, capacity) {
                 (true, 300) => 1,
                 (true, 0) => 3,
@@ -81,7 +83,7 @@ fn eager_data_that_has_no_place_is_dropped_and_sent_again_when_it_has() {
 fn the_answer_may_overtake_the_rest_of_an_eager_message() {
     for (blocks, rest) in [(32, true), (1, false), (0, false)] {
         let mut rig = Rig::eager(2, blocks, 500);
-        rig.wires[0].normal_limit = Some(2);
+        rig.limit(0, Class::Normal, 2);
         let send = rig.send(0, 7, 500, Mode::Standard);
         assert_eq!(rig.moved(0), eager_500(7)[..2]);
         assert_eq!(rig.outcome(0, send), None);
@@ -90,7 +92,7 @@ fn the_answer_may_overtake_the_rest_of_an_eager_message() {
         // Accepted, the rest follows; else it stops.
         assert_eq!(rig.moved(0), eager_500(7)[2..][..if rest { 2 } else { 0 }]);
         let (receive, key) = rig.post(pattern(7), 500);
-        rig.wires[0].normal_limit = None;
+        rig.unlimit(0, Class::Normal);
         rig.step(0);
         rig.settle();
         assert!(rig.outcome(1, receive).is_some());
@@ -106,7 +108,7 @@ fn more_eager_messages_at_a_time_than_there_are_places_are_asked_for_again() {
     let mut rig = Rig::eager(sources as u16 + 1, 1 << 12, 500);
     for source in 0..sources {
         // The last packet of each stays behind.
-        rig.wires[source].normal_limit = Some(3);
+        rig.limit(source, Class::Normal, 3);
         rig.send(source, 7, 500, Mode::Standard);
         assert_eq!(rig.moved(source).len(), 3);
     }
@@ -133,9 +135,9 @@ fn below_the_low_watermark_sources_that_send_are_told_and_stop_sending_eagerly()
     let mut rig = Rig::eager(2, 64, 500);
     for tag in 1..=4 {
         rig.send(0, tag, 500, Mode::Standard);
-        rig.wires[0].normal_limit = Some(0);
+        rig.limit(0, Class::Normal, 0);
         rig.send(0, 10 + tag, 500, Mode::Standard);
-        rig.wires[0].normal_limit = None;
+        rig.unlimit(0, Class::Normal);
         rig.moved(0);
         rig.moved(1);
         if tag < 2 {

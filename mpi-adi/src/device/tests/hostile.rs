@@ -38,9 +38,9 @@ fn any_bytes_from_the_network_are_counted_and_move_nothing() {
         } else {
             Class::Priority
         };
-        rig.wires[0].queue(class).push_back(body);
+        rig.wires[0].arrive(class, &body);
         rig.step(0);
-        rig.wires[0].out.clear();
+        rig.wires[0].sent_mut().clear();
     }
     // Node 0 has counted it all, and its own send still stands as it was.
     let stats = rig.adis[0].stats;
@@ -72,7 +72,7 @@ fn forge_at(
     let mut body = vec![0; header.bytes() + bytes.len()];
     header.emit(&mut body, bytes.len()).copy_from_slice(bytes);
     let before = rig.adis[to].stats.layer.malformed;
-    rig.wires[to].queue(class).push_back(body);
+    rig.wires[to].arrive(class, &body);
     rig.step(to);
     rig.adis[to].stats.layer.malformed > before
 }
@@ -151,13 +151,13 @@ fn a_light_send_that_is_not_taken_with_its_data_is_kept() {
         assert!(!forge(&mut rig, 0, 1, Class::Priority, handler, &bytes));
         match handler {
             wire::CTS => {
-                let out = &rig.wires[0].out;
+                let out = rig.wires[0].sent();
                 assert_eq!(out.len(), 2, "its data follows: {out:?}");
             }
             _ => assert!(!rig.adis[0].bcopies.is_empty() || !rig.adis[0].is_quiet()),
         }
         if handler == wire::NCTS {
-            rig.wires[0].out.clear();
+            rig.wires[0].sent_mut().clear();
             let restart = wire::Restart {
                 age: 1,
                 room: 1,
@@ -186,7 +186,7 @@ fn a_refusal_that_a_restart_has_overtaken_does_not_settle_what_the_restart_asks_
     let mut rig = Rig::new(2, 0);
     rig.send(0, 1, 50, Mode::Standard);
     let request = rig.offers(0)[0].request;
-    rig.wires[0].out.clear();
+    rig.wires[0].sent_mut().clear();
     let entry = wire::Entry {
         context: 0,
         tag: Some(1),
@@ -220,7 +220,7 @@ fn eager_data_behind_the_end_of_its_message_is_malformed() {
     rig.send(0, 1, 500, Mode::Standard);
     let request = rig.offers(0)[0].request;
     // The offer arrives, its data does not.
-    let data = rig.wires[0].out.split_off(1);
+    let data = rig.wires[0].sent_mut().split_off(1);
     rig.moved(0);
     let mut eager = |offset, bytes: &[u8]| {
         let place = Place {
@@ -232,11 +232,11 @@ fn eager_data_behind_the_end_of_its_message_is_malformed() {
     };
     assert!(eager(301, &[9; 8]) && eager(u32::MAX, &[]));
     assert!(!eager(300, &[9; 8]), "cut off");
-    rig.wires[0].out = data;
+    rig.wires[0].sent_mut().extend(data);
     rig.settle();
     assert!(rig.outcome(1, receive).is_some());
     assert_eq!(rig.buffers.0[key], [1; 300]);
-    rig.wires[1].out.clear();
+    rig.wires[1].sent_mut().clear();
 }
 
 /// It names one that stands refused, behind one that is offered: neither is touched.

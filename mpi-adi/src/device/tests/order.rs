@@ -1,5 +1,7 @@
 //! What keeps messages in order when offers are stale, early, out of order, or taken back.
 
+use msg_layer::Class;
+
 use super::rig::Seen::{Cts, Done, Ncts, Nctsd, Restart, Rts};
 use super::rig::{Rig, pattern};
 use crate::device::envelope::{Pattern, Rank};
@@ -101,21 +103,21 @@ fn nothing_is_recorded_behind_a_refusal_under_the_same_age() {
     rig.send(1, 9, 300, Mode::Standard);
     rig.settle();
     // The first one says that another follows.
-    rig.wires[0].normal_limit = Some(0);
+    rig.limit(0, Class::Normal, 0);
     for tag in [1, 2] {
         rig.send(0, tag, 300, Mode::Standard);
     }
-    rig.wires[0].normal_limit = None;
+    rig.unlimit(0, Class::Normal);
     rig.step(0);
     let (mut packets, _) = rig.injected(0);
     let second = packets.pop().expect("two offers");
     let (dest, class, body) = packets.pop().expect("two offers");
-    rig.wires[dest].queue(class).push_back(body);
+    rig.wires[dest].arrive(class, &body);
     rig.step(dest);
     let nine = Pattern::new(Some(Rank::new(1)), Some(9), 0);
     rig.post(nine, 300);
     let (dest, class, body) = second;
-    rig.wires[dest].queue(class).push_back(body);
+    rig.wires[dest].arrive(class, &body);
     rig.step(dest);
     assert_eq!(rig.adis[2].region.records(), 0);
     rig.settle();
@@ -204,7 +206,7 @@ fn a_request_for_a_message_that_was_taken_passes_to_the_next() {
         // One step, in which nothing is deferred yet.
         let (packets, _) = rig.injected(0);
         let (dest, class, body) = packets.into_iter().next().expect("an offer");
-        rig.wires[dest].queue(class).push_back(body);
+        rig.wires[dest].arrive(class, &body);
         rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers);
         assert!(rig.outcome(1, first).is_some());
         let back = SendTo {
@@ -225,7 +227,7 @@ fn a_request_for_a_message_that_was_taken_passes_to_the_next() {
         assert_eq!(rig.moved(1), [Restart { age: 1 }]);
         assert!(rig.offers(0).is_empty(), "an answer is still to come");
         for (dest, class, body) in packets {
-            rig.wires[dest].queue(class).push_back(body);
+            rig.wires[dest].arrive(class, &body);
             rig.step(dest);
         }
         let offers: Vec<_> = rig.offers(0).iter().map(|o| o.tag).collect();
@@ -242,12 +244,12 @@ fn a_message_taken_back_leaves_those_to_be_offered_again_in_their_places() {
     let sends = [1, 2].map(|tag| rig.send(0, tag, 50, Mode::Standard));
     rig.settle();
     rig.send(0, 3, 50, Mode::Standard);
-    rig.wires[0].normal_limit = Some(1);
+    rig.limit(0, Class::Normal, 1);
     rig.send(0, 4, 50, Mode::Standard);
     rig.post(pattern(2), 50);
     assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     rig.adis[0].cancel(sends[1]);
-    rig.wires[0].normal_limit = None;
+    rig.unlimit(0, Class::Normal);
     rig.settle();
     assert!(rig.outcome(0, sends[1]).is_some_and(|o| o.cancelled));
     for tag in [1, 3, 4] {
@@ -265,7 +267,7 @@ fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
     let mut rig = Rig::new(2, 0);
     let sends = [1, 2, 3].map(|tag| rig.send(0, tag, 50, Mode::Standard));
     rig.settle();
-    rig.wires[0].normal_limit = Some(0);
+    rig.limit(0, Class::Normal, 0);
     rig.send(0, 4, 50, Mode::Standard);
     rig.silence();
     for tag in [1, 3] {
@@ -274,7 +276,7 @@ fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
     rig.speak();
     assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     rig.adis[0].cancel(sends[0]);
-    rig.wires[0].normal_limit = None;
+    rig.unlimit(0, Class::Normal);
     rig.step(0);
     let offers: Vec<_> = rig
         .offers(0)
@@ -307,13 +309,13 @@ fn a_restart_that_finds_an_empty_queue_is_closed_by_done() {
     rig.step(0);
     rig.settle();
     assert!(rig.outcome(0, send).is_some_and(|o| o.cancelled));
-    rig.wires[0].normal_limit = Some(0);
+    rig.limit(0, Class::Normal, 0);
     for (dest, class, body) in restart {
-        rig.wires[dest].queue(class).push_back(body);
+        rig.wires[dest].arrive(class, &body);
         rig.step(dest);
     }
     assert!(!rig.adis[0].is_quiet(), "it owes an answer");
-    rig.wires[0].normal_limit = None;
+    rig.unlimit(0, Class::Normal);
     rig.step(0);
     assert_eq!(rig.moved(0), [Done]);
     assert!(rig.adis[0].is_quiet() && rig.adis[1].peers.are_all_clear());
@@ -338,7 +340,7 @@ fn a_source_that_is_done_while_there_is_memory_passes_its_turn_on() {
     rig.step(1);
     rig.settle();
     for (dest, class, body) in restart {
-        rig.wires[dest].queue(class).push_back(body);
+        rig.wires[dest].arrive(class, &body);
         rig.step(dest);
     }
     assert_eq!(rig.moved(1), [Done]);

@@ -72,10 +72,10 @@ fn what_a_restart_brings_does_not_take_a_receive_posted_since() {
     let sends = [1, 2, 3].map(|tag| rig.send(0, tag, tag as usize, Mode::Standard));
     rig.settle();
     let (second, _) = rig.post(pattern(2), 8);
-    let restart = std::mem::take(&mut rig.wires[1].out);
+    let restart = rig.wires[1].take_sent();
     assert!(rig.adis[1].cancel(second), "gone before its message comes");
     let (first, _) = rig.post(any_tag, 8);
-    rig.wires[1].out.splice(0..0, restart);
+    rig.wires[1].sent_mut().splice(0..0, restart);
     rig.settle();
     assert_eq!(rig.outcome(1, first).map(|o| o.tag), Some(1));
     assert!(rig.outcome(1, second).is_some_and(|o| o.cancelled));

@@ -1,11 +1,9 @@
 //! Two or three devices, and a network in which nothing moves unless the script says so.
 
-use std::collections::VecDeque;
-
+use msg_layer::Class;
+use msg_layer::fake::{Fake, Room, Sent};
 use msg_layer::header::Header;
-use msg_layer::port::BODY_BYTES;
-use msg_layer::{Class, Port};
-use net_torus::{Coord, Direction, Shape};
+use net_torus::Shape;
 
 use crate::device::adi::Adi;
 use crate::device::config::{Config, Memory};
@@ -36,93 +34,6 @@ use Seen::*;
 /// Where a packet goes, its class and its body.
 pub(super) type Packet = (usize, Class, Vec<u8>);
 
-#[derive(Default)]
-pub(super) struct Wires {
-    pub(super) shape: Option<Shape>,
-    /// Packets injected and not yet moved: class, destination, body.
-    pub(super) out: Vec<(Class, Coord, Vec<u8>)>,
-    pub(super) normal: VecDeque<Vec<u8>>,
-    pub(super) priority: VecDeque<Vec<u8>>,
-    pub(super) priority_full: bool,
-    /// Normal packets that may wait to be moved.
-    pub(super) normal_limit: Option<usize>,
-    /// Packets along a line so far; each has left a copy for every node of it.
-    pub(super) lines: usize,
-}
-
-impl Wires {
-    pub(super) fn queue(&mut self, class: Class) -> &mut VecDeque<Vec<u8>> {
-        match class {
-            Class::Normal => &mut self.normal,
-            Class::Priority => &mut self.priority,
-        }
-    }
-}
-
-impl Port for Wires {
-    const LINES: bool = true;
-
-    fn inject_line(
-        &mut self,
-        direction: Direction,
-        hops: u16,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
-        if !self.can_inject(Class::Priority) {
-            return false;
-        }
-        let mut body = vec![0; len];
-        fill(&mut body);
-        let (header, _) = Header::parse(&body).expect("a packet");
-        let shape = self.shape.expect("a machine");
-        let mut node = header.source;
-        for _ in 0..hops {
-            node = shape.neighbour(node, direction).expect("so many nodes");
-            self.out.push((Class::Priority, node, body.clone()));
-        }
-        self.lines += 1;
-        true
-    }
-
-    fn can_inject(&self, class: Class) -> bool {
-        match class {
-            Class::Normal => self.normal_limit.is_none_or(|limit| self.out.len() < limit),
-            Class::Priority => !self.priority_full,
-        }
-    }
-    fn has_node(&self, node: Coord) -> bool {
-        self.shape.is_some_and(|shape| shape.rank(node).is_some())
-    }
-    fn inject(
-        &mut self,
-        class: Class,
-        dest: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
-        assert!(len <= BODY_BYTES && self.has_node(dest));
-        if !self.can_inject(class) {
-            return false;
-        }
-        let mut body = vec![0; len];
-        fill(&mut body);
-        self.out.push((class, dest, body));
-        true
-    }
-    fn head(&self, class: Class) -> Option<&[u8]> {
-        let queue = if class == Class::Normal {
-            &self.normal
-        } else {
-            &self.priority
-        };
-        queue.front().map(Vec::as_slice)
-    }
-    fn pop(&mut self, class: Class) {
-        self.queue(class).pop_front().expect("pop follows head");
-    }
-}
-
 /// Model memory: a buffer per key, and so many blocks to lend.
 #[derive(Default)]
 pub(super) struct Buffers(pub(super) Vec<Vec<u8>>, pub(super) u32);
@@ -150,7 +61,8 @@ impl UserMemory for Buffers {
 
 pub(super) struct Rig {
     pub(super) adis: Vec<Adi>,
-    pub(super) wires: Vec<Wires>,
+    /// What each of them sees of the network.
+    pub(super) wires: Vec<Fake>,
     pub(super) buffers: Buffers,
 }
 
@@ -183,13 +95,10 @@ impl Rig {
             adi.set_eager_limit(0);
             adi
         };
-        let wires = || Wires {
-            shape: Some(shape),
-            ..Wires::default()
-        };
+        let wires = |rank| Fake::new(shape, shape.coord(rank).expect("a node"));
         Rig {
             adis: (0..nodes).map(adi).collect(),
-            wires: (0..nodes).map(|_| wires()).collect(),
+            wires: (0..nodes).map(wires).collect(),
             buffers: Buffers::default(),
         }
     }
@@ -263,12 +172,22 @@ impl Rig {
 
     /// What is posted at the last node until [`Rig::speak`] goes into one restart.
     pub(super) fn silence(&mut self) {
-        self.wires.last_mut().expect("a node").priority_full = true;
+        self.limit(self.adis.len() - 1, Class::Priority, 0);
     }
 
     pub(super) fn speak(&mut self) {
-        self.wires.last_mut().expect("a node").priority_full = false;
+        self.unlimit(self.adis.len() - 1, Class::Priority);
         self.step(self.adis.len() - 1);
+    }
+
+    /// Node `node` has room for so many packets of `class` until they are moved.
+    pub(super) fn limit(&mut self, node: usize, class: Class, packets: usize) {
+        self.wires[node].set_room(class, Room::Packets(packets));
+    }
+
+    /// Node `node` has room for any number of packets of `class`.
+    pub(super) fn unlimit(&mut self, node: usize, class: Class) {
+        self.limit(node, class, usize::MAX);
     }
 
     pub(super) fn step(&mut self, node: usize) {
@@ -277,24 +196,18 @@ impl Rig {
 
     /// Takes every packet that `from` has injected: where it goes, and what they were.
     pub(super) fn injected(&mut self, from: usize) -> (Vec<Packet>, Vec<Seen>) {
-        let packets: Vec<_> = self.wires[from].out.drain(..).collect();
-        let seen = packets
-            .iter()
-            .map(|(class, _, body)| look(*class, body))
-            .collect();
+        let packets = self.wires[from].take_sent();
+        let seen = packets.iter().map(look).collect();
         let shape = self.adis[from].shape;
-        let packets = packets
-            .into_iter()
-            .map(|(class, dest, body)| (shape.rank(dest).unwrap() as usize, class, body));
+        let rank = |packet: &Sent| shape.rank(packet.dest).unwrap() as usize;
+        let packets = packets.into_iter();
+        let packets = packets.map(|packet| (rank(&packet), packet.class, packet.body));
         (packets.collect(), seen)
     }
 
     /// The offers that `node` has injected and that are still to be moved.
     pub(super) fn offers(&self, node: usize) -> Vec<Rts> {
-        let packets = self.wires[node].out.iter();
-        packets
-            .filter_map(|(class, _, body)| offer(*class, body))
-            .collect()
+        self.wires[node].sent().iter().filter_map(offer).collect()
     }
 
     /// The restarts that `node` has injected and that are still to be moved.
@@ -314,13 +227,10 @@ impl Rig {
     }
 
     fn answers(&self, node: usize, handler: u8) -> impl Iterator<Item = &[u8]> {
-        self.wires[node]
-            .out
-            .iter()
-            .filter_map(move |(class, _, body)| {
-                let (header, bytes) = Header::parse(body).expect("a packet");
-                (*class == Class::Priority && header.handler == handler).then_some(bytes)
-            })
+        self.wires[node].sent().iter().filter_map(move |packet| {
+            let (header, bytes) = Header::parse(&packet.body).expect("a packet");
+            (packet.class == Class::Priority && header.handler == handler).then_some(bytes)
+        })
     }
 
     /// Moves every packet that `from` has injected to its destination, lets the destination step, and
@@ -328,7 +238,7 @@ impl Rig {
     pub(super) fn moved(&mut self, from: usize) -> Vec<Seen> {
         let (packets, seen) = self.injected(from);
         for (dest, class, body) in packets {
-            self.wires[dest].queue(class).push_back(body);
+            self.wires[dest].arrive(class, &body);
             self.step(dest);
         }
         seen
@@ -336,15 +246,14 @@ impl Rig {
 
     /// As [`Rig::moved`], but what goes to `except` stays under way.
     pub(super) fn moved_except(&mut self, from: usize, except: usize) {
-        let (packets, _) = self.injected(from);
         let shape = self.adis[from].shape;
-        for (dest, class, body) in packets {
+        for packet in self.wires[from].take_sent() {
+            let dest = shape.rank(packet.dest).unwrap() as usize;
             if dest == except {
-                let dest = shape.coord(dest as u32).unwrap();
-                self.wires[from].out.push((class, dest, body));
+                self.wires[from].sent_mut().push(packet);
                 continue;
             }
-            self.wires[dest].queue(class).push_back(body);
+            self.wires[dest].arrive(packet.class, &packet.body);
             self.step(dest);
         }
     }
@@ -353,7 +262,7 @@ impl Rig {
     pub(super) fn moved_together(&mut self, from: usize) -> Vec<Seen> {
         let (packets, seen) = self.injected(from);
         for (dest, class, body) in packets {
-            self.wires[dest].queue(class).push_back(body);
+            self.wires[dest].arrive(class, &body);
         }
         for node in 0..self.adis.len() {
             self.step(node);
@@ -363,7 +272,7 @@ impl Rig {
 
     /// Moves everything until nothing moves.
     pub(super) fn settle(&mut self) {
-        while self.wires.iter().any(|wires| !wires.out.is_empty()) {
+        while self.wires.iter().any(|wires| !wires.sent().is_empty()) {
             for node in 0..self.adis.len() {
                 self.moved(node);
             }
@@ -392,14 +301,14 @@ impl Rig {
     }
 }
 
-/// The offer in `body`, if it is one.
-fn offer(class: Class, body: &[u8]) -> Option<Rts> {
-    let (header, bytes) = Header::parse(body).expect("a packet");
+/// The offer in a packet, if it is one.
+fn offer(packet: &Sent) -> Option<Rts> {
+    let (header, bytes) = Header::parse(&packet.body).expect("a packet");
     let merged = match header.argument {
         0 => 0,
         _ => wire::MERGED_BYTES,
     };
-    let is_offer = (class, header.handler) == (Class::Normal, wire::RTS);
+    let is_offer = (packet.class, header.handler) == (Class::Normal, wire::RTS);
     is_offer.then(|| {
         Rts::parse(&bytes[..bytes.len() - merged])
             .expect("an RTS")
@@ -407,15 +316,15 @@ fn offer(class: Class, body: &[u8]) -> Option<Rts> {
     })
 }
 
-pub(super) fn look(class: Class, body: &[u8]) -> Seen {
-    let (header, bytes) = Header::parse(body).unwrap();
-    if let Some(rts) = offer(class, body) {
+fn look(packet: &Sent) -> Seen {
+    let (header, bytes) = Header::parse(&packet.body).unwrap();
+    if let Some(rts) = offer(packet) {
         return Seen::Rts {
             tag: rts.tag,
             age: rts.age,
         };
     }
-    match (class, header.handler) {
+    match (packet.class, header.handler) {
         (Class::Normal, wire::DONE) => Done,
         (Class::Normal, wire::CANCEL) => Cancel,
         (Class::Priority, wire::CANCELLED) => Cancelled,

@@ -1,5 +1,7 @@
 //! Several sources, destinations and contexts.
 
+use msg_layer::Class;
+
 use super::rig::Seen::{Data, Nctsd, Restart, Rts};
 use super::rig::{Rig, pattern};
 use crate::device::envelope::{Context, Pattern, Rank};
@@ -52,18 +54,18 @@ fn all_who_wait_are_asked_in_turn() {
 #[test]
 fn offers_to_several_destinations_take_turns() {
     let mut rig = Rig::new(4, 0);
-    rig.wires[0].normal_limit = Some(0);
+    rig.limit(0, Class::Normal, 0);
     for tag in 0..3 {
         for dest in 1..4 {
             rig.send_to(0, to(dest, tag, 0), 300);
         }
     }
-    rig.wires[0].normal_limit = None;
+    rig.unlimit(0, Class::Normal);
     rig.step(0);
     let shape = rig.adis[0].shape;
     let order = |rig: &Rig| -> Vec<u32> {
-        let out = rig.wires[0].out.iter();
-        out.map(|(_, dest, _)| shape.rank(*dest).unwrap()).collect()
+        let out = rig.wires[0].sent().iter();
+        out.map(|sent| shape.rank(sent.dest).unwrap()).collect()
     };
     assert_eq!(order(&rig), [1, 2, 3, 1, 2, 3, 1, 2, 3]);
     // Node 3 has no memory; the others have. One of them is done with at once.
@@ -73,12 +75,12 @@ fn offers_to_several_destinations_take_turns() {
     rig.silence();
     let receives = [2, 0].map(|tag| rig.post(pattern(tag), 300).0);
     rig.speak();
-    rig.wires[0].normal_limit = Some(0);
+    rig.limit(0, Class::Normal, 0);
     for dest in [1, 2] {
         rig.send_to(0, to(dest, 5, 0), 300);
     }
     rig.moved(3);
-    rig.wires[0].normal_limit = None;
+    rig.unlimit(0, Class::Normal);
     rig.step(0);
     assert_eq!(order(&rig), [1, 2, 3, 3]);
     rig.settle();
@@ -201,7 +203,7 @@ fn a_device_is_quiet_when_it_has_nothing_to_send() {
     for limit in [0, 500] {
         let mut rig = Rig::eager(2, 0, limit);
         rig.post(pattern(1), 500);
-        rig.wires[0].normal_limit = Some(1);
+        rig.limit(0, Class::Normal, 1);
         rig.send(0, 1, 500, Mode::Standard);
         for _ in 0..3 {
             assert!(!rig.adis[0].is_quiet(), "{limit}");
@@ -219,7 +221,7 @@ fn a_device_is_quiet_when_it_has_nothing_to_send() {
     let mut rig = Rig::new(2, 1);
     let send = rig.send(0, 1, 300, Mode::Standard);
     rig.settle();
-    rig.wires[0].normal_limit = Some(0);
+    rig.limit(0, Class::Normal, 0);
     rig.adis[0].cancel(send);
     assert!(!rig.adis[0].is_quiet());
     rig.silence();

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 use crate::device::envelope::Tag;
+use crate::device::matching::OPERATIONS;
 use crate::device::memory::Span;
 use crate::mpi::comm::{CommRank, Communicator};
 
@@ -23,6 +24,8 @@ pub(super) const SCATTER: Tag = 5;
 pub(super) const ALLGATHER: Tag = 6;
 pub(super) const ALLTOALL: Tag = 7;
 pub(super) const SCAN: Tag = 8;
+// Matching engines tell collectives apart by them.
+const _: () = assert!(SCAN == OPERATIONS as Tag);
 
 /// One process's part in a collective.
 pub(super) trait Schedule {

@@ -1,9 +1,10 @@
-//! `midplane bench`: measurements of the memory protocol, with what they cost stated.
+//! `midplane bench`: measurements of the memory protocol and of matching, with what they cost stated.
 
 mod drawing;
 mod emulated;
 mod flood;
 mod killer;
+mod matching;
 mod message;
 mod row;
 
@@ -28,9 +29,20 @@ pub enum Bench {
     ///
     /// Counted by valgrind's callgrind, both sides together, for this host's processor.
     Message,
+    /// The matching engines side by side: their memory, how fast they search, what they make of the traffic of
+    /// collectives and applications, and their instructions
+    ///
+    /// The experiments of "An efficient MPI message queue mechanism for large-scale jobs", of the thesis that it
+    /// grew into (chapter 4) and of "A dynamic, unified design for dedicated message matching engines", with
+    /// the published numbers beside ours. Engines alone, without a network: docs/matching.md says what the
+    /// numbers mean.
+    Matching(matching::MatchingArgs),
     /// What `message` counts
     #[command(hide = true)]
     MessageLoop(message::LoopArgs),
+    /// What `matching instructions` counts
+    #[command(hide = true)]
+    MatchingLoop(matching::LoopArgs),
 }
 
 /// Measures; the exit status.
@@ -40,5 +52,7 @@ pub fn run(bench: &Bench) -> Result<u8, Stop> {
         Bench::Flood(options) => flood::run(options),
         Bench::Message => message::run(),
         Bench::MessageLoop(options) => message::run_loop(options),
+        Bench::Matching(options) => matching::run(options),
+        Bench::MatchingLoop(options) => matching::run_loop(options),
     }
 }

@@ -1,0 +1,620 @@
+//! Partners and non-partners (PNP): paper 002, section 4.2.
+//!
+//! ```text
+//!   base level        level 0                          level 1
+//!   base queue -----> non-partners' queue -----------> non-partners' queue ---> ...
+//!                     queue of partner 5               queue of partner 11
+//!                     queue of partner 17
+//!                     queue of partner 2
+//!
+//!   table: 5 -> its queue, level 0;  11 -> its queue, level 1;  ...
+//! ```
+//! All elements stand in the base queue until there are [`THRESHOLD`] of them (theta, section 5.3.1). Then a level is
+//! made. The sources that have more than the average number of elements in the queue become partners: what
+//! comes from one of them from now on goes to a queue of its own. All other sources share the level's queue for
+//! non-partners, which is split in the same way when it has as many elements. What stands in a queue stays there.
+//! The posted receive queue and the unexpected message queue have partners and levels of their own.
+//!
+//! A search looks the source up in the table. Then it looks through the base queue and the non-partners'
+//! queues in the order in which they were made, of a partner only to its own level, and last through the partner's
+//! own queue. A source's elements move from queue to queue only in this order, so that the first that matches is
+//! the oldest. An element's queue is found again by its serial: each level knows from which one on elements
+//! came when it was there.
+//!
+//! # What the paper leaves open
+//! * *The average* is over all processes of the job, whether they have elements or not, as the words say ("the
+//!   average number of elements that all processes send to the queue"). In a job of more than [`THRESHOLD`]
+//!   processes everyone with an element is above it. The average over the sources that have some would not do:
+//!   where each has as many as the others, there would be no partner at all, ever.
+//! * When there may not be as many queues, those with the most elements become partners, and of several with
+//!   as many the lowest ranks.
+//! * A level's two sorts of queues count alike; it is not made for less than one partner.
+//! * Receives from MPI_ANY_SOURCE have a queue of their own, whose first match is compared with that of the
+//!   others by its serial. A receive from MPI_ANY_SOURCE looks through all queues of records, and leaves each
+//!   at the first record that is younger than what it has found.
+//!
+//! A partner has nothing in the non-partners' queue of its own level; it is searched all the same, as in
+//! the paper.
+//!
+//! # Memory, fixed
+//! For each of the two: k x sqrt(n) queues ([`QUEUES_PER_ROOT`](super::queues::QUEUES_PER_ROOT)) of 8 bytes for n
+//! processes, half as many levels of 16, and a table with a place of 12 bytes for each queue, the number of
+//! which is rounded up to a power of two that leaves a quarter free. Nothing for an element: its links are in
+//! the pool or in its record. When there are as many queues as there may be, the last non-partners' queue is as
+//! long as it gets. In a job of 1,024 processes: 2 x 10,240 bytes.
+//!
+//! # What it cannot do
+//! * A queue is searched from its head, and nothing tells tags and contexts apart: messages of one source that
+//!   are taken in reverse order cost as much as in a list.
+//! * The base queue and the non-partners' queues come first: what stands there for long is in the way of
+//!   all. A level never goes away, nor does a partner, however long ago it has sent anything.
+//! * A receive from MPI_ANY_SOURCE for which there is nothing looks at every queue there is.
+//! * A queue whose length keeps crossing the threshold when no partner is to be had sorts its [`THRESHOLD`] elements
+//!   each time.
+//! * Ranks that fall onto the same place of the table are looked up one after the other.
+#![forbid(unsafe_code)]
+
+use alloc::boxed::Box;
+use core::num::NonZeroU32;
+
+use super::queues::{Element, Queues, Search, most_queues};
+use super::split::{Design, Split};
+use crate::device::config::boxed;
+use crate::device::envelope::{Pattern, Rank};
+use crate::device::list::{Ends, Links};
+use crate::device::names::Serial;
+
+/// Elements in a queue of non-partners that make a new level: theta of paper 002, section 5.3.1.
+pub const THRESHOLD: usize = 100;
+
+/// Partners and non-partners, for all elements alike.
+pub type Pnp = Split<PnpDesign>;
+
+/// The design of [`Pnp`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PnpDesign;
+
+impl Design for PnpDesign {
+    const NAME: &'static str = "pnp";
+    type Queues<I: Element> = Partners<I>;
+}
+
+/// A level: its queues were made together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Level {
+    /// The lowest serial of what comes after it was made.
+    since: Serial,
+    /// The queue of those who are no partners.
+    shared: u32,
+}
+
+/// A partner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Partner {
+    source: Rank,
+    /// Its queue; the first of all is one of non-partners.
+    queue: NonZeroU32,
+    level: u32,
+}
+
+/// The queues of partners and non-partners.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Partners<I> {
+    /// Receives from any source.
+    wild: Ends<I>,
+    base: Ends<I>,
+    /// The queues of all levels, and how many there are.
+    dedicated: Box<[Ends<I>]>,
+    used: usize,
+    levels: Box<[Level]>,
+    made: usize,
+    /// Partners; from where a source falls on, up to the first free place.
+    table: Box<[Option<Partner>]>,
+    /// Elements in the last queue of non-partners.
+    filling: usize,
+    peers: usize,
+}
+
+/// Places of the table for so many queues.
+fn table_places(queues: usize) -> usize {
+    (queues + queues / 3 + 1).next_power_of_two()
+}
+
+/// Sources and the number of their elements in a queue of as many as the threshold.
+type Counts = heapless::Vec<(u32, Rank), THRESHOLD>;
+
+impl<I: Element> Partners<I> {
+    /// Where `source` is looked for first in the table.
+    fn place(&self, source: Rank) -> usize {
+        let bits = self.table.len().ilog2();
+        let hash = u64::from(source.index().wrapping_mul(0x9E37_79B9)) << bits;
+        (hash >> 32) as usize
+    }
+
+    /// Looks `source` up; `hop` is called for each place that is looked at.
+    fn partner(&self, source: Rank, mut hop: impl FnMut()) -> Option<Partner> {
+        if self.made == 0 {
+            return None;
+        }
+        let mut place = self.place(source);
+        loop {
+            hop();
+            let partner = self.table[place]?;
+            if partner.source == source {
+                return Some(partner);
+            }
+            place = (place + 1) % self.table.len();
+        }
+    }
+
+    fn levels(&self) -> &[Level] {
+        &self.levels[..self.made]
+    }
+
+    /// The queue in which the element of `source` with this serial is, and whether it is the one that fills.
+    fn owner(&mut self, source: Option<Rank>, serial: Serial) -> (&mut Ends<I>, bool) {
+        let Some(source) = source else {
+            return (&mut self.wild, false);
+        };
+        let own = self.partner(source, || ()).filter(|partner| {
+            let level = self.levels[partner.level as usize];
+            serial >= level.since
+        });
+        if let Some(partner) = own {
+            return (&mut self.dedicated[partner.queue.get() as usize], false);
+        }
+        let made = self.levels().partition_point(|level| level.since <= serial);
+        let fills = made == self.made;
+        match made.checked_sub(1).map(|last| self.levels[last].shared) {
+            Some(shared) => (&mut self.dedicated[shared as usize], fills),
+            None => (&mut self.base, fills),
+        }
+    }
+
+    /// The sources in the last queue of non-partners, those with the most elements first.
+    fn counts(&self, store: &I::Store) -> Counts {
+        let last = self.levels().last();
+        let list = last.map_or(&self.base, |level| &self.dedicated[level.shared as usize]);
+        let mut sources: heapless::Vec<Rank, THRESHOLD> = heapless::Vec::new();
+        let mut next = list.head();
+        while let Some(at) = next {
+            let known = I::pattern(store, at).source();
+            sources.extend(known.filter(|_| !sources.is_full()));
+            next = store.next(at);
+        }
+        sources.sort_unstable();
+        let same = sources.chunk_by(|left, right| left == right);
+        let mut counts: Counts = same.map(|same| (same.len() as u32, same[0])).collect();
+        counts.sort_unstable_by_key(|&(count, source)| (core::cmp::Reverse(count), source));
+        counts
+    }
+
+    /// The last queue of non-partners has as many elements as the threshold, `last` the youngest: makes a level
+    /// if there is someone who may become a partner.
+    #[cold]
+    fn split(&mut self, store: &I::Store, last: I) {
+        let free = self.dedicated.len() - self.used;
+        if free < 2 {
+            return;
+        }
+        let mut counts = self.counts(store);
+        counts.retain(|&(count, _)| count as usize * self.peers > THRESHOLD);
+        counts.truncate(free - 1);
+        if counts.is_empty() {
+            return;
+        }
+        self.levels[self.made] = Level {
+            since: I::serial(store, last) + 1,
+            shared: self.used as u32,
+        };
+        self.used += 1;
+        for (_, source) in counts {
+            self.add(source);
+        }
+        self.made += 1;
+        self.filling = 0;
+    }
+
+    /// Makes `source` a partner of the level that is being made.
+    fn add(&mut self, source: Rank) {
+        let Some(queue) = NonZeroU32::new(self.used as u32) else {
+            return;
+        };
+        let mut place = self.place(source);
+        while self.table[place].is_some() {
+            place = (place + 1) % self.table.len();
+        }
+        self.table[place] = Some(Partner {
+            source,
+            queue,
+            level: self.made as u32,
+        });
+        self.used += 1;
+    }
+}
+
+impl<I: Element> Queues<I> for Partners<I> {
+    fn fixed_bytes(peers: usize) -> usize {
+        let queues = most_queues(peers);
+        queues * size_of::<Ends<I>>()
+            + queues / 2 * size_of::<Level>()
+            + table_places(queues) * size_of::<Option<Partner>>()
+    }
+
+    fn new(peers: usize) -> Option<Self> {
+        let queues = most_queues(peers);
+        let level = Level {
+            since: 0,
+            shared: 0,
+        };
+        Some(Partners {
+            wild: Ends::default(),
+            base: Ends::default(),
+            dedicated: boxed(Ends::default(), queues)?,
+            used: 0,
+            levels: boxed(level, queues / 2)?,
+            made: 0,
+            table: boxed(None, table_places(queues))?,
+            filling: 0,
+            peers,
+        })
+    }
+
+    fn push(&mut self, store: &mut I::Store, at: I) {
+        let (queue, fills) = self.owner(I::pattern(store, at).source(), I::serial(store, at));
+        queue.push(store, at);
+        if fills {
+            self.filling += 1;
+            if self.filling == THRESHOLD {
+                self.split(store, at);
+            }
+        }
+    }
+
+    fn remove(&mut self, store: &mut I::Store, at: I) {
+        let (queue, fills) = self.owner(I::pattern(store, at).source(), I::serial(store, at));
+        queue.remove(store, at);
+        self.filling -= usize::from(fills);
+    }
+
+    fn find<F: Fn(I) -> bool>(&mut self, want: &Pattern, search: &mut Search<'_, I, F>) {
+        let Some(source) = want.source() else {
+            return self.find_anywhere(search);
+        };
+        let partner = self.partner(source, || search.hop());
+        let levels = match partner {
+            Some(partner) => &self.levels[..=partner.level as usize],
+            None => self.levels(),
+        };
+        let shared = levels.iter().map(|level| level.shared);
+        let own = partner.map(|partner| partner.queue.get());
+        let mut others = shared.chain(own);
+        let _ = search.list(&self.base)
+            || others.any(|queue| search.listed(&self.dedicated[queue as usize]));
+        search.list(&self.wild);
+    }
+
+    fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut Search<'_, I, F>) {
+        search.list(&self.base);
+        search.list(&self.wild);
+        for list in &self.dedicated[..self.used] {
+            search.listed(list);
+        }
+    }
+
+    fn lists(&self) -> impl Iterator<Item = &Ends<I>> {
+        let fixed = [&self.wild, &self.base].into_iter();
+        fixed.chain(&self.dedicated[..self.used])
+    }
+
+    fn lists_mut(&mut self) -> impl Iterator<Item = &mut Ends<I>> {
+        let fixed = [&mut self.wild, &mut self.base].into_iter();
+        fixed.chain(&mut self.dedicated[..self.used])
+    }
+
+    fn marks_mut(&mut self) -> impl Iterator<Item = &mut Serial> {
+        let levels = &mut self.levels[..self.made];
+        levels.iter_mut().map(|level| &mut level.since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::matching::engine::Matching;
+    use crate::device::matching::rig::{Mix, Rig, compare, envelope, order, region};
+    use crate::device::names::Slot;
+
+    fn from(source: u32) -> Pattern {
+        envelope(source, 0, 0).pattern()
+    }
+
+    /// Where the n-th of many messages comes from, so that levels are made.
+    fn source(n: usize) -> u32 {
+        [1, 2, 2, 3][n % 4] + 3 * (n as u32 / 100)
+    }
+
+    /// Posts receives from each source, so many.
+    fn post(rig: &mut Rig<Pnp>, sources: impl IntoIterator<Item = (u32, usize)>) -> Vec<Slot> {
+        let sources = sources.into_iter();
+        let all = sources.flat_map(|(source, count)| core::iter::repeat_n(source, count));
+        all.map(|source| rig.post(from(source))).collect()
+    }
+
+    /// The level of `source` among posted receives, if it is a partner.
+    fn level(rig: &Rig<Pnp>, source: u32) -> Option<u32> {
+        let partner = rig.engine.posted.partner(Rank::new(source), || ());
+        partner.map(|partner| partner.level)
+    }
+
+    /// Queues and levels of posted receives.
+    fn made(rig: &Rig<Pnp>) -> (usize, usize) {
+        (rig.engine.posted.used, rig.engine.posted.made)
+    }
+
+    #[test]
+    fn at_the_threshold_who_has_more_than_the_average_becomes_a_partner() {
+        // Ten processes: the average of a hundred elements is ten.
+        let mut rig = Rig::<Pnp>::new(1, 10);
+        post(&mut rig, [(1, 60), (2, 19), (3, 10), (4, 10)]);
+        assert_eq!(made(&rig), (0, 0), "99 are below the threshold");
+        post(&mut rig, [(5, 1)]);
+        assert_eq!(made(&rig), (3, 1), "two partners, one queue for all others");
+        let levels = [1, 2, 3, 4, 5, 6].map(|source| level(&rig, source));
+        assert_eq!(levels, [Some(0), Some(0), None, None, None, None]);
+        rig.check();
+    }
+
+    #[test]
+    fn in_a_large_job_who_has_an_element_at_the_threshold_becomes_a_partner() {
+        let mut rig = Rig::<Pnp>::new(1, 2048);
+        post(&mut rig, (0..97).map(|source| (source, 1)));
+        post(&mut rig, [(3, 3)]);
+        assert_eq!(made(&rig), (98, 1), "97 partners");
+        // Figure 9 (d) has 194 queues for FDS at 2,048 processes.
+        post(&mut rig, (100..197).map(|source| (source, 1)));
+        assert_eq!(made(&rig), (98, 1));
+        post(&mut rig, [(196, 3)]);
+        assert_eq!(made(&rig), (196, 2));
+        assert_eq!((level(&rig, 3), level(&rig, 196)), (Some(0), Some(1)));
+        rig.check();
+    }
+
+    #[test]
+    fn there_are_no_more_queues_than_the_cap() {
+        for (peers, cap) in [(11, 26), (16, 32), (1000, 252)] {
+            let mut rig = Rig::<Pnp>::new(1, peers);
+            post(&mut rig, (0..400).map(|source| (source, 10)));
+            let queues = &rig.engine.posted;
+            assert_eq!((queues.used, queues.dedicated.len()), (cap, cap), "{peers}");
+            let partners = queues.table.iter().flatten().count();
+            assert_eq!(partners + queues.made, cap);
+            assert!(queues.table.len() > partners);
+            let table = size_of_val(&*queues.table);
+            let bytes = size_of_val(&*queues.dedicated) + size_of_val(&*queues.levels) + table;
+            assert_eq!(Pnp::fixed_bytes(1, peers), 2 * bytes);
+            assert_eq!(Pnp::fixed_bytes(1, 1024), 2 * 10_240);
+            rig.check();
+        }
+    }
+
+    #[test]
+    fn when_the_cap_allows_few_those_with_the_most_elements_become_partners() {
+        let mut rig = Rig::<Pnp>::new(1, 2);
+        let slots = post(&mut rig, (0..20).map(|source| (source, 2)));
+        for slot in slots {
+            rig.cancel(slot);
+        }
+        assert_eq!(made(&rig), (0, 0));
+        // Eleven queues: ten partners. The average of two processes is fifty, so only one is above it.
+        post(&mut rig, [(7, 49), (8, 51)]);
+        assert_eq!((made(&rig), level(&rig, 8)), ((2, 1), Some(0)));
+        let mut rig = Rig::<Pnp>::new(1, 200);
+        rig.engine.posted.dedicated = boxed(Ends::default(), 4).unwrap();
+        post(&mut rig, [(9, 5), (3, 30), (4, 5), (5, 30), (6, 30)]);
+        let levels = [9, 3, 4, 5, 6].map(|source| level(&rig, source));
+        assert_eq!(levels, [None, Some(0), None, Some(0), Some(0)]);
+    }
+
+    /// The order of figure 4, by what is looked at.
+    #[test]
+    fn a_search_goes_from_the_base_queue_to_the_partners_own() {
+        let mut rig = Rig::<Pnp>::new(1, 200);
+        let base = post(&mut rig, [(1, 100)]);
+        let shared = post(&mut rig, [(2, 99), (3, 1)]);
+        assert_eq!(
+            (level(&rig, 1), level(&rig, 2), level(&rig, 3)),
+            (Some(0), Some(1), Some(1))
+        );
+        post(&mut rig, [(4, 1), (3, 1), (1, 1)]);
+        // The base queue, level 0 and its hundred, level 1 and its own one.
+        let seek = |source| {
+            move |rig: &mut Rig<Pnp>| assert!(rig.arrive(envelope(source, 0, 0)).is_some())
+        };
+        let nothing = |source| {
+            move |rig: &mut Rig<Pnp>| assert!(rig.arrive(envelope(source, 1, 0)).is_none())
+        };
+        let places = |rig: &Rig<Pnp>, source| {
+            let mut places = 0;
+            rig.engine.posted.partner(Rank::new(source), || places += 1);
+            places
+        };
+        let other = places(&rig, 4);
+        assert_eq!(rig.hops(seek(4)), other + 100 + 101 + 2);
+        post(&mut rig, [(4, 1)]);
+        let [one, three] = [1, 3].map(|source| places(&rig, source));
+        assert_eq!(
+            rig.hops(nothing(1)),
+            one + 100 + 101 + 2,
+            "level 0 only, then its own"
+        );
+        assert_eq!(rig.hops(nothing(3)), three + 100 + 101 + 2 + 2);
+        assert_eq!(
+            rig.hops(seek(1)),
+            one + 1,
+            "the oldest is in the base queue"
+        );
+        assert_eq!(rig.hops(seek(3)), three + 99 + 101);
+        for &slot in base[1..].iter().chain(&shared[..99]) {
+            rig.cancel(slot);
+        }
+        assert_eq!(
+            rig.hops(seek(3)),
+            three + 1 + 2 + 2,
+            "what is left is in its own queue"
+        );
+        rig.check();
+    }
+
+    #[test]
+    fn wildcards_take_part_in_the_order_of_all_queues() {
+        let mut rig = Rig::<Pnp>::new(400, 200);
+        let any = Pattern::new(None, Some(0), 0);
+        let any_tag = Pattern::new(Some(Rank::new(1)), None, 0);
+        let mut slots = vec![rig.post(any)];
+        slots.extend(post(&mut rig, [(1, 100)]));
+        slots.extend([
+            rig.post(any),
+            rig.post(any_tag),
+            rig.post(any),
+            rig.post(from(1)),
+        ]);
+        assert_eq!(level(&rig, 1), Some(0));
+        for slot in slots {
+            assert_eq!(rig.arrive(envelope(1, 0, 0)), Some(slot));
+        }
+        assert_eq!(rig.arrive(envelope(1, 0, 0)), None);
+
+        let records: Vec<_> = (0..300)
+            .map(|n| rig.record(envelope(source(n), 0, 0)))
+            .collect();
+        assert!(rig.engine.unexpected.made > 1);
+        for record in records {
+            assert_eq!(rig.receive(any).ok(), record);
+        }
+        assert_eq!(rig.probe(any), None);
+        rig.check();
+    }
+
+    #[test]
+    fn receives_are_cancelled_in_every_kind_of_queue() {
+        let mut rig = Rig::<Pnp>::new(1, 200);
+        let any = Pattern::new(None, Some(0), 0);
+        let mut slots = post(&mut rig, [(1, 50), (2, 50), (3, 5), (1, 5), (2, 5)]);
+        slots.extend([any; 5].map(|any| rig.post(any)));
+        assert_eq!(made(&rig), (3, 1));
+        // The middle first, then the ends.
+        let step = 7;
+        for first in [3, 4, 2, 5, 1, 6, 0] {
+            for at in (first..slots.len()).step_by(step) {
+                rig.cancel(slots[at]);
+                rig.check();
+            }
+        }
+        assert_eq!(rig.engine.measures().posted, 0);
+        assert_eq!(rig.engine.posted.filling, 0);
+        assert!(rig.engine.posted.lists().all(Ends::is_empty));
+    }
+
+    #[test]
+    fn records_keep_their_order_and_queues_when_they_are_numbered_anew() {
+        let mut rig = Rig::<Pnp>::new(400, 200);
+        rig.engine.most_arrivals = 300;
+        let old = rig.record(envelope(7, 0, 0)).unwrap();
+        for n in 0..299 {
+            rig.record(envelope(source(n), n as i32, 0)).unwrap();
+        }
+        let drained: Vec<_> = (0..299).filter(|n| n % 3 != 0 || *n < 110).collect();
+        for n in drained {
+            let pattern = envelope(source(n), n as i32, 0).pattern();
+            assert!(rig.receive(pattern).is_ok());
+        }
+        let (before, marks) = (order(&rig), rig.engine.unexpected.levels().to_vec());
+        assert!(marks.len() > 1);
+        rig.check();
+        rig.record(envelope(4, 0, 0)).unwrap();
+        let after = order(&rig);
+        assert_eq!(
+            (&after[..before.len()], after.len()),
+            (&before[..], before.len() + 1)
+        );
+        assert_ne!(rig.engine.unexpected.levels(), marks);
+        assert_eq!(rig.region.word(old), 0, "the oldest is the first");
+        rig.check();
+        for envelope in after {
+            let first = rig.probe(Pattern::new(None, None, 0));
+            assert_eq!(rig.receive(envelope.pattern()).ok(), first);
+            rig.check();
+        }
+        assert!(rig.engine.unexpected.lists().all(Ends::is_empty));
+    }
+
+    #[test]
+    fn a_level_that_is_younger_than_all_records_stays_so() {
+        let mut rig = Rig::<Pnp>::new(400, 200);
+        rig.engine.most_arrivals = 100;
+        let records = [1; 100].map(|source| rig.record(envelope(source, 0, 0)).unwrap());
+        assert_eq!(rig.engine.unexpected.made, 1);
+        rig.forget(records[50]);
+        let last = rig.record(envelope(1, 0, 0)).unwrap();
+        assert_eq!(rig.engine.unexpected.levels()[0].since, 99);
+        assert_eq!(rig.engine.unexpected.dedicated[1].head(), Some(last));
+        rig.forget(records[0]);
+        rig.forget(records[99]);
+        rig.check();
+    }
+
+    /// What an engine has seen makes no difference to what its queues are.
+    #[test]
+    fn equal_queues_have_equal_hashes() {
+        let mut young = Rig::<Pnp>::new(2, 200);
+        let mut old = Rig::<Pnp>::new(400, 200);
+        for n in 0..300 {
+            old.record(envelope(n % 5, 0, 0)).unwrap();
+        }
+        for n in 0..300 {
+            old.receive(from(n % 5)).unwrap();
+        }
+        assert!(old.engine.unexpected.made > 0);
+        old.region = region(2);
+        let empty = young.hash();
+        assert_eq!(old.hash(), empty);
+        let mut hashes = Vec::new();
+        for order in [[3, 9], [9, 3]] {
+            for rig in [&mut young, &mut old] {
+                let records = order.map(|source| rig.record(envelope(source, 0, 0)).unwrap());
+                // Names of senders are counted on.
+                for (at, sender) in records.into_iter().zip(0..) {
+                    rig.region.set_holding(
+                        at,
+                        crate::device::memory::region::Holding::Nothing { sender },
+                    );
+                }
+                hashes.push(rig.hash());
+                for at in records {
+                    rig.forget(at);
+                }
+                assert_eq!(rig.hash(), empty);
+            }
+        }
+        assert_eq!((hashes[0], hashes[2]), (hashes[1], hashes[3]));
+        assert_ne!(hashes[0], hashes[2]);
+    }
+
+    #[test]
+    fn whatever_happens_the_results_are_those_of_a_list() {
+        for (seed, peers) in [(1, 8), (2, 40), (3, 500), (4, 3)] {
+            let mix = Mix {
+                peers,
+                contexts: 4,
+                tags: 5,
+                wild: 12,
+                operations: 20_000,
+                most_arrivals: 900,
+            };
+            let rig = compare::<PnpDesign>(seed, &mix);
+            let made = [rig.engine.posted.made, rig.engine.unexpected.made];
+            assert!(made.into_iter().all(|made| made > 0), "{made:?}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Instructions of searches, counted.
+
+use super::Bench;
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use crate::show::say::say;
+use crate::show::table::{self, Cells, Column, Table, six_places};
+use clap::Args;
+use midplane_tests::matching::{ENGINES, Engine};
+use midplane_tests::measure::matching::blank::Blank;
+use midplane_tests::measure::matching::{Order, Queue, Search};
+use rustix::process::Signal;
+use serde::Serialize;
+use std::process::{Command, Stdio};
+
+/// Options of `midplane bench matching-loop`.
+#[derive(Args, Debug)]
+pub struct LoopArgs {
+    /// The engine; `none` for the rest of the loop alone
+    #[arg(long)]
+    engine: String,
+
+    /// The unexpected message queue, instead of that of posted receives
+    #[arg(long)]
+    unexpected: bool,
+
+    /// From the end, instead of from the head
+    #[arg(long)]
+    reverse: bool,
+
+    /// Senders
+    #[arg(long)]
+    senders: u32,
+
+    /// Messages of each sender
+    #[arg(long)]
+    pending: u32,
+
+    /// How often the queue is filled and emptied
+    #[arg(long)]
+    rounds: u32,
+}
+
+/// Senders and messages of each: what is counted.
+const SIZES: [(u32, u32); 4] = [(1, 1), (64, 1), (64, 10), (704, 1)];
+/// Forward, also the longest queue of the papers' tests.
+const FORWARD_SIZE: (u32, u32) = (704, 10);
+/// Entries at least between the shorter and the longer run, whose difference is counted.
+const ENTRIES: u32 = 2000;
+
+/// What one engine needs.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    test: String,
+    senders: u32,
+    pending: u32,
+    engine: &'static str,
+    /// For a message and its receive, with the rest of the loop.
+    #[serde(serialize_with = "six_places")]
+    instructions: f64,
+    /// Without it.
+    #[serde(serialize_with = "six_places")]
+    of_the_engine: f64,
+    /// These over those of a list.
+    #[serde(serialize_with = "six_places")]
+    ratio: f64,
+}
+
+const fn right(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
+    Column {
+        heading,
+        cells: Cells::Right(least),
+        text,
+    }
+}
+
+const fn left(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
+    Column {
+        heading,
+        cells: Cells::Left(least),
+        text,
+    }
+}
+
+const TABLE: Table<Row> = Table {
+    columns: &[
+        left("test", 11, |r| r.test.clone()),
+        right("senders", 7, |r| r.senders.to_string()),
+        right("each", 4, |r| r.pending.to_string()),
+        left("engine", 8, |r| r.engine.into()),
+        right("instructions", 12, |r| format!("{:.1}", r.instructions)),
+        right("of the engine", 13, |r| format!("{:.1}", r.of_the_engine)),
+        right("to list", 8, |r| format!("{:.3}", r.ratio)),
+    ],
+    keys: 4,
+    gap: 2,
+};
+
+/// Counts, and gives CSV.
+pub fn run(bench: &Bench) -> Result<String, Stop> {
+    say(
+        "instructions for a message and its receive, on this host's processor; of the engine:\n\
+         without those of the loop around it; to list: these over those of the list",
+    )?;
+    say(TABLE.heading().join("\n"))?;
+    let mut rows = Vec::new();
+    for queue in [Queue::Posted, Queue::Unexpected] {
+        for order in [Order::Forward, Order::Reverse] {
+            let more = (order == Order::Forward).then_some(FORWARD_SIZE);
+            for (senders, pending) in SIZES.into_iter().chain(more) {
+                let search = Search {
+                    queue,
+                    order,
+                    senders,
+                    pending,
+                    communicators: 1,
+                    any_source: 0.0,
+                };
+                count(bench, &search, &mut rows)?;
+            }
+        }
+    }
+    table::csv(&rows)
+}
+
+fn count(bench: &Bench, search: &Search, rows: &mut Vec<Row>) -> Result<(), Stop> {
+    let rest = each("none", search)?;
+    let mut reference = f64::NAN;
+    for engine in &bench.engines {
+        let instructions = each(engine.name, search)?;
+        let of_the_engine = instructions - rest;
+        if reference.is_nan() {
+            reference = of_the_engine;
+        }
+        let row = Row {
+            test: format!("{} {}", search.queue.name(), search.order.name()),
+            senders: search.senders,
+            pending: search.pending,
+            engine: engine.name,
+            instructions,
+            of_the_engine,
+            ratio: of_the_engine / reference,
+        };
+        say(TABLE.row(&row))?;
+        rows.push(row);
+        bench.go_on()?;
+    }
+    Ok(())
+}
+
+/// Instructions an entry.
+fn each(engine: &str, search: &Search) -> Result<f64, Stop> {
+    let entries = search.entries() as u32;
+    let more = ENTRIES.div_ceil(entries);
+    let [few, many] = [1, 1 + more].map(|rounds| instructions(engine, search, rounds));
+    Ok((many? - few?) as f64 / f64::from(more * entries))
+}
+
+/// Instructions of a whole run, by callgrind.
+fn instructions(engine: &str, search: &Search, rounds: u32) -> Result<u64, Stop> {
+    let exe = std::env::current_exe().doing("find this command")?;
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(exe)
+        .args(["bench", "matching-loop", "--engine", engine])
+        .args(["--senders", &search.senders.to_string()])
+        .args(["--pending", &search.pending.to_string()])
+        .args(["--rounds", &rounds.to_string()])
+        .args((search.queue == Queue::Unexpected).then_some("--unexpected"))
+        .args((search.order == Order::Reverse).then_some("--reverse"))
+        .stdin(Stdio::null());
+    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    let output = command.output().doing("run valgrind")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let collected = said.lines().find_map(|line| {
+        let (_, number) = line.split_once("Collected :")?;
+        number.trim().parse().ok()
+    });
+    collected
+        .filter(|_| output.status.success())
+        .ok_or_else(|| Stop::failure(format!("valgrind did not count:\n{said}")))
+}
+
+/// What callgrind counts; the exit status.
+pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
+    let none = match options.reverse {
+        true => Engine::of::<Blank<false>>(),
+        false => Engine::of::<Blank<true>>(),
+    };
+    let mut engines = ENGINES.iter().chain([&none]);
+    let engine = engines.find(|engine| engine.name == options.engine);
+    let engine = engine.ok_or_else(|| Stop::usage("--engine: there is no such engine"))?;
+    let search = Search {
+        queue: match options.unexpected {
+            true => Queue::Unexpected,
+            false => Queue::Posted,
+        },
+        order: match options.reverse {
+            true => Order::Reverse,
+            false => Order::Forward,
+        },
+        senders: options.senders,
+        pending: options.pending,
+        communicators: 1,
+        any_source: 0.0,
+    };
+    if !search.is_possible() {
+        return Err(Stop::usage("--senders, --pending: too many"));
+    }
+    engine.work(&search.traffic(), options.rounds);
+    Ok(0)
+}

@@ -1,0 +1,81 @@
+//! Time for a message by entries of the queue: a colour for each engine, filled for reverse searches.
+
+use super::row::Row;
+use crate::host::stop::Stop;
+use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
+use plotters::style::RGBColor;
+
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0x33, 0x33, 0x33),
+    RGBColor(0x1f, 0x5f, 0xa8),
+    RGBColor(0x2c, 0x8f, 0x4e),
+    RGBColor(0xb8, 0x44, 0x2c),
+    RGBColor(0x8a, 0x4f, 0xa3),
+    RGBColor(0xc0, 0x8a, 0x1e),
+    RGBColor(0x3a, 0x9f, 0xa8),
+];
+
+/// Which rows are drawn: one communicator, no wildcards.
+fn is_drawn(row: &Row) -> bool {
+    row.communicators == 1 && row.any_source_percent == 0
+}
+
+fn shape(row: &Row) -> Shape {
+    match row.test.starts_with("PRQ") {
+        true => Shape::Circle,
+        false => Shape::Triangle,
+    }
+}
+
+/// Draws the rows of search tests with one communicator and without wildcards.
+pub fn draw(rows: &[Row]) -> Result<String, Stop> {
+    let drawn: Vec<&Row> = rows.iter().filter(|row| is_drawn(row)).collect();
+    let mut engines: Vec<&str> = Vec::new();
+    for row in &drawn {
+        if !engines.contains(&row.engine) {
+            engines.push(row.engine);
+        }
+    }
+    let colour = |engine: &str| {
+        let place = engines.iter().position(|&other| other == engine);
+        COLOURS[place.unwrap_or(0) % COLOURS.len()]
+    };
+    let greatest = |of: fn(&Row) -> f64| drawn.iter().fold(1.0f64, |most, row| most.max(of(row)));
+    let series = drawn.iter().map(|row| Series {
+        points: vec![((row.entries as f64).log2(), row.ns().log10())],
+        mark: Mark {
+            shape: shape(row),
+            colour: colour(row.engine),
+            filled: row.test.ends_with("reverse"),
+        },
+        joined: false,
+    });
+    let chart = Chart {
+        heading: "Matching: time to queue an entry and to find it again",
+        x: Axis {
+            title: "entries of the full queue",
+            range: 0.0..greatest(|row| (row.entries as f64).log2()) + 1.0,
+            names: 12,
+            name: &|log| format!("2^{log:.0}"),
+        },
+        y: Axis {
+            title: "ns",
+            range: 0.0..greatest(|row| row.ns().log10()) + 0.5,
+            names: 8,
+            name: &|log| format!("10^{log:.1}"),
+        },
+        series: series.collect(),
+        legend: engines
+            .iter()
+            .map(|&engine| {
+                let mark = Mark {
+                    shape: Shape::Circle,
+                    colour: colour(engine),
+                    filled: true,
+                };
+                (format!("{engine} (filled: reverse; triangle: UMQ)"), mark)
+            })
+            .collect(),
+    };
+    plot::chart(&chart)
+}

@@ -1,0 +1,89 @@
+//! Bytes that engines take beside receives and records, beside table 4.5 of 001.
+
+use super::Bench;
+use crate::host::stop::Stop;
+use crate::show::say::say;
+use crate::show::table::{self, Cells, Column, Table};
+use midplane_tests::measure::matching::overhead::published;
+use serde::Serialize;
+
+/// What one engine takes in one row of the table.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    ranks: u32,
+    entries: u32,
+    engine: &'static str,
+    /// With so many records.
+    records_bytes: usize,
+    /// With so many receives.
+    receives_bytes: usize,
+    /// In the paper.
+    published_bytes: Option<u32>,
+}
+
+const fn right(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
+    Column {
+        heading,
+        cells: Cells::Right(least),
+        text,
+    }
+}
+
+const TABLE: Table<Row> = Table {
+    columns: &[
+        right("ranks", 7, |r| r.ranks.to_string()),
+        right("entries", 7, |r| r.entries.to_string()),
+        Column {
+            heading: "engine",
+            cells: Cells::Left(8),
+            text: |r| r.engine.into(),
+        },
+        right("records\n(bytes)", 10, |r| r.records_bytes.to_string()),
+        right("receives\n(bytes)", 10, |r| r.receives_bytes.to_string()),
+        right("a byte\nan entry", 8, |r| {
+            let most = r.records_bytes.max(r.receives_bytes);
+            format!("{:.2}", most as f64 / f64::from(r.entries))
+        }),
+        right("paper\n(bytes)", 10, |r| {
+            r.published_bytes
+                .map_or(String::new(), |bytes| bytes.to_string())
+        }),
+    ],
+    keys: 3,
+    gap: 2,
+};
+
+/// Measures, and gives CSV.
+pub fn run(bench: &Bench) -> Result<String, Stop> {
+    say(
+        "memory: bytes of the heap that an engine takes for one communicator, with MPI memory for\n\
+         just so many records (all in use, no receives), and with so many receives (posted, no MPI\n\
+         memory), from neighbouring ranks; links and buckets in slots and records, which are there for\n\
+         every engine, are not counted; paper: table 4.5 of 001",
+    )?;
+    say(TABLE.heading().join("\n"))?;
+    let mut rows = Vec::new();
+    for published in published() {
+        for engine in &bench.engines {
+            let allocated = || crate::HEAP.allocated();
+            let overhead = engine.overhead(published.ranks, published.entries, &allocated);
+            let row = Row {
+                ranks: published.ranks,
+                entries: published.entries,
+                engine: engine.name,
+                records_bytes: overhead.records,
+                receives_bytes: overhead.receives,
+                published_bytes: match engine.name {
+                    "list" => Some(0),
+                    "array" => Some(published.array),
+                    "fourd" => Some(published.fourd),
+                    _ => None,
+                },
+            };
+            say(TABLE.row(&row))?;
+            rows.push(row);
+            bench.go_on()?;
+        }
+    }
+    table::csv(&rows)
+}

@@ -1,0 +1,139 @@
+//! One test by one engine, for the table and for CSV.
+
+use crate::lab::bench::row::median;
+use crate::show::table::{Cells, Column, Table, six_places};
+use midplane_tests::measure::matching::Measured;
+use serde::Serialize;
+
+/// What was measured of one engine in one test.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub test: String,
+    pub senders: u32,
+    /// Messages of each sender in each communicator; 0 where they differ.
+    pub pending: u32,
+    pub communicators: u32,
+    pub any_source_percent: u32,
+    /// Entries of the full queue, or steps where there is none.
+    pub entries: usize,
+    pub engine: &'static str,
+    /// An entry put into the queue.
+    #[serde(serialize_with = "six_places")]
+    pub fill_ns: f64,
+    /// An entry found and taken out, or a step.
+    #[serde(serialize_with = "six_places")]
+    pub drain_ns: f64,
+    /// Hops for each of these.
+    #[serde(serialize_with = "six_places")]
+    pub hops: f64,
+    /// Part of the searches that was measured.
+    #[serde(serialize_with = "six_places")]
+    pub part: f64,
+    /// Time of the list, in the same run, over that of this engine.
+    #[serde(serialize_with = "six_places")]
+    pub speedup: f64,
+    /// The same in the paper.
+    pub published: Option<f64>,
+}
+
+impl Row {
+    pub fn ns(&self) -> f64 {
+        self.fill_ns + self.drain_ns
+    }
+}
+
+/// The medians of several runs.
+pub fn medians(runs: &[Measured]) -> Measured {
+    let middle = |of: fn(&Measured) -> f64| {
+        let mut values: Vec<f64> = runs.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        median(&values)
+    };
+    Measured {
+        fill_ns: middle(|run| run.fill_ns),
+        drain_ns: middle(|run| run.drain_ns),
+        hops: middle(|run| run.hops),
+        part: middle(|run| run.part),
+    }
+}
+
+const fn right(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
+    Column {
+        heading,
+        cells: Cells::Right(least),
+        text,
+    }
+}
+
+const fn left(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
+    Column {
+        heading,
+        cells: Cells::Left(least),
+        text,
+    }
+}
+
+/// The table of the rows. What was measured in part only has a `~`.
+pub const TABLE: Table<Row> = Table {
+    columns: &[
+        left("test", 11, |r| r.test.clone()),
+        right("senders", 7, |r| r.senders.to_string()),
+        right("each", 4, |r| r.pending.to_string()),
+        right("com", 3, |r| r.communicators.to_string()),
+        right("any\n%", 3, |r| r.any_source_percent.to_string()),
+        left("engine", 7, |r| r.engine.into()),
+        right("in\n(ns)", 6, |r| format!("{:.1}", r.fill_ns)),
+        right("out\n(ns)", 9, |r| {
+            let mark = if r.part < 1.0 { "~" } else { "" };
+            format!("{mark}{:.1}", r.drain_ns)
+        }),
+        right("hops", 8, |r| format!("{:.1}", r.hops)),
+        right("x list", 7, |r| format!("{:.2}", r.speedup)),
+        right("paper", 5, |r| {
+            r.published.map_or(String::new(), |p| p.to_string())
+        }),
+    ],
+    keys: 6,
+    gap: 1,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::table::WIDTH;
+
+    #[test]
+    fn the_widest_row_fits_a_terminal() {
+        let row = Row {
+            test: "PRQ reverse".into(),
+            senders: 1_048_576,
+            pending: 10,
+            communicators: 50,
+            any_source_percent: 100,
+            entries: 1_048_576,
+            engine: "unified",
+            fill_ns: 1234.5,
+            drain_ns: 1_234_567.8,
+            hops: 524_288.5,
+            part: 0.01,
+            speedup: 12345.67,
+            published: Some(175.8),
+        };
+        let lines = [TABLE.heading(), vec![TABLE.row(&row)]].concat();
+        let fits = |line: &String| line.len() <= usize::from(WIDTH);
+        assert!(lines.iter().all(fits), "{lines:#?}");
+        assert_eq!(lines.len(), 3, "{lines:#?}");
+    }
+
+    #[test]
+    fn medians_are_by_column() {
+        let run = |ns: f64| Measured {
+            fill_ns: ns,
+            drain_ns: 10.0 - ns,
+            hops: 1.0,
+            part: 1.0,
+        };
+        let middle = medians(&[run(1.0), run(9.0), run(2.0)]);
+        assert_eq!((middle.fill_ns, middle.drain_ns), (2.0, 8.0));
+    }
+}

@@ -1,0 +1,257 @@
+//! Times of searches and of traffic, engine by engine in turn.
+
+use super::Bench;
+use super::row::{Row, TABLE, medians};
+use crate::host::stop::Stop;
+use crate::show::say::say;
+use midplane_tests::measure::matching::application::APPLICATIONS;
+use midplane_tests::measure::matching::{Collective, Effort, Order, Queue, Search, Traffic};
+
+/// Senders, and those with `--all`.
+const SENDERS: [u32; 4] = [64, 256, 704, 4096];
+const MANY_SENDERS: [u32; 4] = [16_384, 65_536, 262_144, 1_048_576];
+const PENDING: [u32; 3] = [1, 5, 10];
+/// With several communicators, the papers' processes have so many messages each.
+const PENDING_OF_MANY: u32 = 5;
+const COMMUNICATORS: [u32; 2] = [10, 50];
+const ANY_SOURCE: [f64; 3] = [0.1, 0.5, 1.0];
+/// Processes of the collectives.
+const PROCESSES: [u32; 3] = [1024, 2048, 4096];
+
+/// A test without its results.
+struct Test {
+    name: String,
+    senders: u32,
+    pending: u32,
+    communicators: u32,
+    any_source: f64,
+}
+
+/// The speed-up over a list that papers 000 and 001 print, both for 704 processes.
+fn published(search: &Search, engine: &str) -> Option<f64> {
+    if (search.senders, search.order) != (704, Order::Reverse) || search.any_source > 0.0 {
+        return None;
+    }
+    match (search.queue, search.communicators, search.pending, engine) {
+        (Queue::Posted, 1, 10, "array") => Some(44.0),
+        (Queue::Posted, 1, 10, "fourd") => Some(32.0),
+        (Queue::Unexpected, 1, 10, "array") => Some(31.0),
+        (Queue::Unexpected, 1, 10, "fourd") => Some(27.0),
+        // "Up to", of the two.
+        (Queue::Posted, 10, 5, "array") => Some(175.8),
+        (Queue::Posted, 50, 5, "array") => Some(556.0),
+        _ => None,
+    }
+}
+
+/// All search tests, in the order in which they are run.
+fn cases(all: bool) -> Vec<Search> {
+    let mut senders = SENDERS.to_vec();
+    if all {
+        senders.extend(MANY_SENDERS);
+    }
+    let mut cases = Vec::new();
+    let orders = [Order::Reverse, Order::Forward];
+    let plain = |queue, order, senders, pending| Search {
+        queue,
+        order,
+        senders,
+        pending,
+        communicators: 1,
+        any_source: 0.0,
+    };
+    for queue in [Queue::Posted, Queue::Unexpected] {
+        for order in orders {
+            for &senders in &senders {
+                cases.extend(PENDING.map(|pending| plain(queue, order, senders, pending)));
+            }
+        }
+    }
+    for order in orders {
+        for communicators in COMMUNICATORS {
+            cases.extend(senders.iter().map(|&senders| Search {
+                communicators,
+                ..plain(Queue::Posted, order, senders, PENDING_OF_MANY)
+            }));
+        }
+    }
+    for queue in [Queue::Posted, Queue::Unexpected] {
+        for any_source in ANY_SOURCE {
+            cases.extend(senders.iter().map(|&senders| Search {
+                any_source,
+                ..plain(queue, Order::Reverse, senders, 10)
+            }));
+        }
+    }
+    cases.retain(Search::is_possible);
+    cases
+}
+
+/// Measures the search tests.
+pub fn searches(bench: &Bench) -> Result<Vec<Row>, Stop> {
+    say(
+        "search: a queue filled (in) and emptied (out) by one entry a message; ns an entry, the medians;\n\
+         x list: time of the list over that of the engine; paper: the same in 000 and 001;\n\
+         ~: a sample of the searches, since all would take long",
+    )?;
+    say(TABLE.heading().join("\n"))?;
+    let mut rows = Vec::new();
+    for search in cases(bench.all) {
+        let test = Test {
+            name: format!("{} {}", search.queue.name(), search.order.name()),
+            senders: search.senders,
+            pending: search.pending,
+            communicators: search.communicators,
+            any_source: search.any_source,
+        };
+        let paper = |engine: &str| published(&search, engine);
+        compare(bench, &test, &search.traffic(), &paper, &mut rows)?;
+    }
+    Ok(rows)
+}
+
+/// Measures collectives and applications.
+pub fn traffics(bench: &Bench) -> Result<Vec<Row>, Stop> {
+    say(
+        "traffic: collectives (half of the messages come early, in any order) and queues as\n\
+         long as the papers' applications have them; out: ns a receive or message;\n\
+         x list: time of the list over that of the engine; paper: of the collective's latency (002),\n\
+         or of queue operations (001)",
+    )?;
+    say(TABLE.heading().join("\n"))?;
+    let mut rows = Vec::new();
+    let test = |name: &str, senders| Test {
+        name: name.into(),
+        senders,
+        pending: 0,
+        communicators: 1,
+        any_source: 0.0,
+    };
+    for collective in Collective::ALL {
+        for processes in PROCESSES {
+            let paper = |engine: &str| {
+                let published = collective.published(processes);
+                published.filter(|_| engine == "unified")
+            };
+            let test = test(collective.name(), processes);
+            let traffic = collective.traffic(processes);
+            compare(bench, &test, &traffic, &paper, &mut rows)?;
+        }
+    }
+    for application in APPLICATIONS {
+        let paper = |engine: &str| application_speedup(application.name, engine);
+        let test = test(application.name, application.processes);
+        compare(bench, &test, &application.traffic(), &paper, &mut rows)?;
+    }
+    Ok(rows)
+}
+
+/// The speed-up of queue operations that 001 prints of Radix ("reaches"), of which the longest queue is that with 2^30
+/// numbers, and of Nbody ("close to"); and that of searches which 002 prints of FDS.
+fn application_speedup(name: &str, engine: &str) -> Option<f64> {
+    match (name, engine) {
+        ("Radix.n30", "array") => Some(8.46),
+        ("Radix.n30", "fourd") => Some(4.99),
+        ("Nbody.704", "fourd") => Some(2.0),
+        ("FDS.512", "unified") => Some(42.0),
+        _ => None,
+    }
+}
+
+/// Runs one test with each engine in turn, so that what else the host does weighs on all alike.
+fn compare(
+    bench: &Bench,
+    test: &Test,
+    traffic: &Traffic,
+    published: &dyn Fn(&str) -> Option<f64>,
+    rows: &mut Vec<Row>,
+) -> Result<(), Stop> {
+    let mut taken = vec![Vec::new(); bench.engines.len()];
+    for _ in 0..bench.runs {
+        for (engine, taken) in bench.engines.iter().zip(&mut taken) {
+            taken.push(engine.measure(traffic, Effort::default()));
+            bench.go_on()?;
+        }
+    }
+    let medians: Vec<_> = taken.iter().map(|runs| medians(runs)).collect();
+    let reference = medians[0].ns();
+    for (engine, measured) in bench.engines.iter().zip(medians) {
+        let row = Row {
+            test: test.name.clone(),
+            senders: test.senders,
+            pending: test.pending,
+            communicators: test.communicators,
+            any_source_percent: (100.0 * test.any_source).round() as u32,
+            entries: traffic.fill.len().max(traffic.drain.len()),
+            engine: engine.name,
+            fill_ns: measured.fill_ns,
+            drain_ns: measured.drain_ns,
+            hops: measured.hops,
+            part: measured.part,
+            speedup: reference / measured.ns(),
+            published: published(engine.name),
+        };
+        say(TABLE.row(&row))?;
+        rows.push(row);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Bench, drawing};
+    use super::*;
+    use crate::host::signals::Signals;
+    use crate::show::table;
+    use midplane_tests::matching::ENGINES;
+
+    #[test]
+    fn a_test_is_measured_told_and_drawn() {
+        let bench = Bench {
+            engines: ENGINES.to_vec(),
+            runs: 1,
+            all: false,
+            signals: Signals::catch().expect("signals"),
+        };
+        let search = Search {
+            queue: Queue::Posted,
+            order: Order::Reverse,
+            senders: 8,
+            pending: 5,
+            communicators: 1,
+            any_source: 0.0,
+        };
+        let test = Test {
+            name: "PRQ reverse".into(),
+            senders: 8,
+            pending: 5,
+            communicators: 1,
+            any_source: 0.0,
+        };
+        let mut rows = Vec::new();
+        compare(&bench, &test, &search.traffic(), &|_| None, &mut rows).expect("a run");
+        assert_eq!(rows.len(), ENGINES.len());
+        assert_eq!((rows[0].engine, rows[0].hops), ("list", 20.5));
+        assert_eq!((rows[0].speedup, rows[0].part), (1.0, 1.0));
+        let csv = table::csv(&rows).expect("CSV");
+        assert_eq!(csv.lines().count(), 1 + rows.len());
+        let begin = "test,senders,pending,communicators,any_source_percent,entries,engine,fill_ns,drain_ns,hops,\
+                     part,speedup,published\nPRQ reverse,8,5,1,0,40,list,";
+        assert!(csv.starts_with(begin), "{csv}");
+        let drawing = drawing::draw(&rows).expect("a drawing");
+        // A mark for each engine, and one in the legend.
+        assert_eq!(drawing.matches("<polygon").count(), 2 * ENGINES.len());
+    }
+
+    /// The issue's parameters are all there, and no test has more entries than there are names.
+    #[test]
+    fn the_tests_are_the_papers() {
+        let all = cases(true);
+        let has = |of: fn(&Search) -> bool| all.iter().any(of);
+        assert!(has(|s| s.senders == 1_048_576 && s.pending == 1));
+        assert!(has(|s| s.senders == 704 && s.communicators == 50));
+        assert!(has(|s| s.senders == 4096 && s.any_source == 1.0));
+        assert!(!has(|s| s.senders == 1_048_576 && s.pending == 5));
+        assert!(cases(false).iter().all(|s| s.senders <= 4096));
+    }
+}

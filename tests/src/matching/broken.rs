@@ -1,0 +1,214 @@
+//! An engine that is plain vectors, right or wrong in one of several ways: what the harness must find.
+#![forbid(unsafe_code)]
+
+use std::hash::{Hash, Hasher};
+
+use mpi_adi::Context;
+use mpi_adi::device::names::{BlockIndex, Slot};
+use mpi_adi::envelope::{Envelope, Pattern};
+use mpi_adi::matching::{Matching, Measures};
+use mpi_adi::region::{Holding, Record, Region};
+use mpi_adi::request::{Receive, ReceiveState, Request, RequestPool};
+
+use super::draw::Sequence;
+use super::engines::Engine;
+use super::oracle::Oracle;
+
+/// What is wrong.
+type Fault = u8;
+const NONE: Fault = 0;
+/// A message gets the second receive that matches.
+const SECOND_MATCH: Fault = 1;
+/// Receives from one source go before those from any.
+const WILDCARDS_LAST: Fault = 2;
+/// A receive gets the last message that matches.
+const LAST_MESSAGE: Fault = 3;
+/// A cancelled receive takes the one after it along, if there are many.
+const CANCELS_TWO: Fault = 4;
+/// Every context is idle.
+const FORGETS_CONTEXTS: Fault = 5;
+/// More records than fit a table are forgotten.
+const SMALL_TABLE: Fault = 6;
+/// The record that is found is not the first one.
+const FINDS_ANY: Fault = 7;
+/// The hash depends on the past.
+const HASHES_THE_PAST: Fault = 8;
+/// The record's links are used when it has been taken.
+const SPOILS_RECORDS: Fault = 9;
+/// The length is wrong after a context is opened.
+const MISCOUNTS: Fault = 10;
+/// A long queue is a panic.
+const PANICS: Fault = 11;
+
+const TABLE: usize = 40;
+
+#[derive(Default)]
+struct Vectors<const FAULT: Fault> {
+    queues: Oracle,
+    searches: u64,
+    opened: u32,
+}
+
+impl<const FAULT: Fault> Matching for Vectors<FAULT> {
+    const NAME: &'static str = "vectors";
+
+    fn fixed_bytes(_: usize, _: usize) -> usize {
+        0
+    }
+
+    fn new(_: usize, _: usize) -> Option<Self> {
+        Some(Self::default())
+    }
+
+    fn open(&mut self, _: &mut RequestPool, _: &mut Region, _: Context) {
+        self.opened += 1;
+    }
+
+    fn post(&mut self, requests: &mut RequestPool, slot: Slot) {
+        let Some(Request::Receive(Receive {
+            state: ReceiveState::Posted(posted),
+            ..
+        })) = requests.get(requests.id(slot))
+        else {
+            unreachable!("a posted receive")
+        };
+        self.queues.post(slot, posted.pattern);
+        assert!(FAULT != PANICS || self.queues.posted.len() < TABLE, "full");
+    }
+
+    fn unpost(&mut self, _: &mut RequestPool, slot: Slot) {
+        let place = self.queues.posted.iter().position(|p| p.0 == slot);
+        self.queues.unpost(slot);
+        if FAULT == CANCELS_TWO && place.is_some_and(|at| at > 0 && at < self.queues.posted.len()) {
+            self.queues.posted.remove(place.unwrap_or(0));
+        }
+    }
+
+    fn arrive(&mut self, _: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+        self.searches += 1;
+        let matches = |p: &&(Slot, Pattern)| p.1.matches(envelope);
+        let all = || self.queues.posted.iter().filter(matches);
+        let found = match FAULT {
+            SECOND_MATCH => all().nth(1).or(all().next()),
+            WILDCARDS_LAST => all().find(|p| p.1.source().is_some()).or(all().next()),
+            _ => all().next(),
+        };
+        found.map(|p| p.0)
+    }
+
+    fn record(&mut self, region: &mut Region, at: BlockIndex) {
+        if FAULT == SMALL_TABLE && self.queues.unexpected.len() == TABLE {
+            self.queues.unexpected.remove(0);
+        }
+        let record = region.record(at).expect("a record");
+        self.queues.record(at, record);
+    }
+
+    fn probe(&mut self, _: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+        let mut all = self.queues.unexpected.iter();
+        match FAULT {
+            LAST_MESSAGE => all.rfind(|kept| pattern.matches(&kept.1.envelope)),
+            _ => all.find(|kept| pattern.matches(&kept.1.envelope)),
+        }
+        .map(|kept| kept.0)
+    }
+
+    fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
+        self.queues.unrecord(at);
+        if FAULT == SPOILS_RECORDS {
+            region.set_holding(at, Holding::Nothing { sender: 0 });
+        }
+    }
+
+    fn find_record(&mut self, _: &Region, is: impl Fn(&Record) -> bool) -> Option<BlockIndex> {
+        let mut all = self.queues.unexpected.iter();
+        match FAULT {
+            FINDS_ANY => all.rfind(|kept| is(&kept.1)),
+            _ => all.find(|kept| is(&kept.1)),
+        }
+        .map(|kept| kept.0)
+    }
+
+    fn context_is_idle(&mut self, _: &mut RequestPool, _: &mut Region, context: Context) -> bool {
+        FAULT == FORGETS_CONTEXTS || self.queues.is_idle(context)
+    }
+
+    fn hash<H: Hasher>(&self, _: &Region, state: &mut H) {
+        let records = self.queues.unexpected.iter().map(|kept| kept.0);
+        records.for_each(|at| at.hash(state));
+        if FAULT == HASHES_THE_PAST {
+            self.searches.hash(state);
+        }
+    }
+
+    fn measures(&self) -> Measures {
+        let wrong = FAULT == MISCOUNTS && self.opened > 1;
+        Measures {
+            posted: self.queues.posted.len() as u32 + u32::from(wrong),
+            peak_posted: self.queues.peak_posted as u32,
+            unexpected: self.queues.unexpected.len() as u32,
+            peak_unexpected: self.queues.peak_unexpected as u32,
+            traversals: self.searches,
+            ..Measures::default()
+        }
+    }
+}
+
+/// The first counterexample among so many seeds.
+fn find(engine: Engine, seeds: u64) -> Option<super::Counterexample> {
+    (0..seeds).find_map(|seed| engine.check(&Sequence::draw(seed)).err())
+}
+
+#[test]
+fn an_engine_without_a_fault_passes() {
+    let found = find(Engine::of::<Vectors<NONE>>(), 200);
+    assert!(found.is_none(), "{}", found.unwrap());
+}
+
+/// With how many operations a fault is to be shown at most.
+#[test]
+fn every_fault_is_found_and_shrunk() {
+    // With a loan, where the MPI memory itself is too small.
+    let table = TABLE + 2;
+    let faults = [
+        (Engine::of::<Vectors<SECOND_MATCH>>(), 3, "arrive gave"),
+        (Engine::of::<Vectors<WILDCARDS_LAST>>(), 3, "arrive gave"),
+        (Engine::of::<Vectors<LAST_MESSAGE>>(), 3, "gave"),
+        (Engine::of::<Vectors<CANCELS_TWO>>(), 4, "measures"),
+        (
+            Engine::of::<Vectors<FORGETS_CONTEXTS>>(),
+            2,
+            "context_is_idle",
+        ),
+        (Engine::of::<Vectors<SMALL_TABLE>>(), table, "measures"),
+        (Engine::of::<Vectors<FINDS_ANY>>(), 2, "find_record"),
+        (Engine::of::<Vectors<HASHES_THE_PAST>>(), 1, "the hash"),
+        (Engine::of::<Vectors<SPOILS_RECORDS>>(), 2, "the record"),
+        (Engine::of::<Vectors<MISCOUNTS>>(), 2, "measures"),
+        (Engine::of::<Vectors<PANICS>>(), TABLE, "panic: full"),
+    ];
+    for (engine, most, words) in faults {
+        let found = find(engine, 300).expect(words);
+        assert!(found.sequence.ops.len() <= most, "{found}");
+        assert!(found.difference.what.contains(words), "{found}");
+    }
+}
+
+/// What is printed is what one needs.
+#[test]
+fn a_counterexample_is_a_script() {
+    let found = find(Engine::of::<Vectors<WILDCARDS_LAST>>(), 300).expect("a fault");
+    let text = found.to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("matching engine vectors, "), "{text}");
+    let what = "after 2 operations: arrive gave Some(Slot(2)), the oracle Some(Slot(1))";
+    assert!(lines[0].ends_with(what), "{text}");
+    assert_eq!(
+        lines[1..],
+        [
+            "  0: receive any source, any tag, context 0",
+            "  1: receive source 0, tag 0, context 0",
+            "  2: message source 0, tag 0, context 0, no buffer",
+        ]
+    );
+}

@@ -1,0 +1,248 @@
+//! Draws a setting and a sequence of operations from a seed.
+#![forbid(unsafe_code)]
+
+use mpi_adi::Context;
+use mpi_adi::envelope::{Envelope, Pattern, Rank};
+use mpi_adi::request::CHUNK_SLOTS;
+
+use super::op::{Op, Setting};
+use crate::random::{Random, Stream};
+
+/// A sequence of operations and what they work on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sequence {
+    /// What they work on.
+    pub setting: Setting,
+    /// The operations.
+    pub ops: Vec<Op>,
+}
+
+impl Sequence {
+    /// The sequence of this seed, of at most some 20,000 operations.
+    pub fn draw(seed: u64) -> Sequence {
+        let mut draw = Draw::new(Random::new(seed, Stream::Matching));
+        draw.begin();
+        for _ in 0..=draw.random.below(3) {
+            draw.phase();
+        }
+        Sequence {
+            setting: draw.setting,
+            ops: draw.ops,
+        }
+    }
+}
+
+const BLOCKS: [u32; 8] = [0, 1, 2, 5, 24, 100, 1000, 9000];
+const PEERS: [u32; 8] = [1, 2, 5, 16, 64, 300, 5000, 70_000];
+/// Steps between the ranks and between the tags that are used: a table that takes some bits of them is to have
+/// all of them in one place.
+const RANK_STEPS: [u32; 4] = [1, 1, 16, 1024];
+const TAG_STEPS: [u32; 4] = [1, 1, 4096, 1 << 20];
+const TAGS: [u32; 5] = [1, 2, 5, 40, 2000];
+/// Contexts, of which some are used: those of a job's start, others, and the last one there may be.
+const CONTEXTS: [Context; 10] = [0, 1, 2, 3, 4, 5, 17, 100, 4095, Context::MAX];
+const PARTS: [f64; 4] = [0.0, 0.1, 0.5, 1.0];
+/// Entries of which a phase fills a queue: usually few.
+const FILLS: [u32; 8] = [4, 10, 10, 30, 30, 100, 400, 3000];
+
+struct Draw {
+    random: Random,
+    setting: Setting,
+    ops: Vec<Op>,
+    contexts: Vec<Context>,
+    ranks: u32,
+    rank_step: u32,
+    tags: u32,
+    tag_step: u32,
+    any_source: f64,
+    any_tag: f64,
+    /// Records with a buffer.
+    buffered: f64,
+    lends: bool,
+}
+
+/// In which order a phase empties what it has filled.
+#[derive(Clone, Copy)]
+enum Drain {
+    Forward,
+    Reverse,
+    Random,
+}
+
+impl Draw {
+    fn new(mut random: Random) -> Self {
+        let peers = random.pick(&PEERS);
+        let rank_step = random.pick(&RANK_STEPS).min(peers);
+        let slots = match random.chance(0.1) {
+            true => CHUNK_SLOTS as u32 * (1 + random.below(3)),
+            false => u32::MAX,
+        };
+        let setting = Setting {
+            blocks: random.pick(&BLOCKS),
+            peers,
+            slots,
+            seed: random.bits(),
+        };
+        let mut contexts = CONTEXTS;
+        random.shuffle(&mut contexts);
+        let used = 1 + random.index(contexts.len() / 2);
+        let most = (peers / rank_step).max(1);
+        Draw {
+            setting,
+            ops: Vec::new(),
+            contexts: contexts[..used].to_vec(),
+            ranks: random.pick(&[1, 3, most, most]).min(most),
+            rank_step,
+            tags: random.pick(&TAGS),
+            tag_step: random.pick(&TAG_STEPS),
+            any_source: random.pick(&PARTS),
+            any_tag: random.pick(&PARTS),
+            buffered: random.pick(&PARTS),
+            lends: random.chance(0.3),
+            random,
+        }
+    }
+
+    /// Most contexts are opened before they are used.
+    fn begin(&mut self) {
+        for context in self.contexts.clone() {
+            if self.random.chance(0.8) {
+                self.ops.push(Op::Open(context));
+            }
+        }
+        if self.lends {
+            let blocks = self.random.below(2000);
+            self.ops.push(Op::Spare(blocks));
+        }
+    }
+
+    fn phase(&mut self) {
+        let count = self.random.pick(&FILLS);
+        match self.random.below(3) {
+            0 => {
+                for _ in 0..2 * count {
+                    let op = self.any_op();
+                    self.ops.push(op);
+                }
+            }
+            1 => self.fill_with_receives(count),
+            _ => self.fill_with_messages(count),
+        }
+    }
+
+    fn rank(&mut self) -> u32 {
+        self.random.below(self.ranks) * self.rank_step
+    }
+
+    fn tag(&mut self) -> i32 {
+        // The greatest tag is used, too.
+        let tag = self.random.below(self.tags) * self.tag_step;
+        match self.random.chance(0.01) {
+            true => i32::MAX,
+            false => tag as i32 & i32::MAX,
+        }
+    }
+
+    fn context(&mut self) -> Context {
+        self.random.pick(&self.contexts)
+    }
+
+    fn envelope(&mut self) -> Envelope {
+        Envelope {
+            source: Rank::new(self.rank()),
+            tag: self.tag(),
+            context: self.context(),
+        }
+    }
+
+    /// What asks for this envelope, and maybe for others.
+    fn widened(&mut self, envelope: Envelope) -> Pattern {
+        let source = (!self.random.chance(self.any_source)).then_some(envelope.source);
+        let tag = (!self.random.chance(self.any_tag)).then_some(envelope.tag);
+        Pattern::new(source, tag, envelope.context)
+    }
+
+    fn receive(&mut self, pattern: Pattern) -> Op {
+        Op::Receive {
+            pattern,
+            bound: self.random.chance(0.2),
+        }
+    }
+
+    fn message(&mut self, envelope: Envelope) -> Op {
+        let bytes = self.random.pick(&[0, 1, 32, 33, 200]);
+        Op::Message {
+            envelope,
+            buffer: self.random.chance(self.buffered).then_some(bytes),
+        }
+    }
+
+    fn any_op(&mut self) -> Op {
+        let envelope = self.envelope();
+        let pattern = self.widened(envelope);
+        match self.random.below(100) {
+            0..30 => self.receive(pattern),
+            30..60 => self.message(envelope),
+            60..63 => Op::Offer(envelope),
+            63..68 => Op::Probe(pattern),
+            68..74 => Op::Take(pattern),
+            74..80 => Op::Finish(self.random.below(1 << 20)),
+            80..86 => Op::Cancel(self.random.below(1 << 20)),
+            86..90 => Op::Withdraw(self.random.below(1 << 20)),
+            90..92 => Op::Forget(envelope.source.index()),
+            92..95 => Op::Open(envelope.context),
+            95..98 => Op::Retire(envelope.context),
+            _ if self.lends => Op::Spare(self.random.below(500)),
+            _ => Op::Retire(envelope.context),
+        }
+    }
+
+    /// Receives are posted; then come the messages for them, between other things.
+    fn fill_with_receives(&mut self, count: u32) {
+        let mut envelopes: Vec<Envelope> = (0..count).map(|_| self.envelope()).collect();
+        for &envelope in &envelopes {
+            let pattern = self.widened(envelope);
+            let op = self.receive(pattern);
+            self.ops.push(op);
+        }
+        self.arrange(&mut envelopes);
+        for envelope in envelopes {
+            let op = match self.random.chance(0.05) {
+                true => self.any_op(),
+                false => self.message(envelope),
+            };
+            self.ops.push(op);
+        }
+    }
+
+    /// Messages are recorded; then come the receives for them, between other things.
+    fn fill_with_messages(&mut self, count: u32) {
+        let mut envelopes: Vec<Envelope> = (0..count).map(|_| self.envelope()).collect();
+        for &envelope in &envelopes {
+            let op = self.message(envelope);
+            self.ops.push(op);
+        }
+        self.arrange(&mut envelopes);
+        for envelope in envelopes {
+            let pattern = self.widened(envelope);
+            let op = match self.random.below(20) {
+                0 => self.any_op(),
+                1 => Op::Take(pattern),
+                2 => Op::Finish(0),
+                _ => self.receive(pattern),
+            };
+            self.ops.push(op);
+        }
+    }
+
+    fn arrange(&mut self, envelopes: &mut [Envelope]) {
+        match self
+            .random
+            .pick(&[Drain::Forward, Drain::Reverse, Drain::Random])
+        {
+            Drain::Forward => {}
+            Drain::Reverse => envelopes.reverse(),
+            Drain::Random => self.random.shuffle(envelopes),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The engines that are checked and measured.
+#![forbid(unsafe_code)]
+
+use mpi_adi::matching::{Col, FourD, Indexed, Lists, Matching, PerRank, Pnp, Unified};
+
+use super::draw::Sequence;
+use super::play::{Difference, play};
+use super::shrink::{Counterexample, shrink};
+use crate::measure::matching::overhead::{self, Overhead};
+use crate::measure::matching::rig::{self, Effort, Measured};
+use crate::measure::matching::traffic::Traffic;
+
+/// All engines: a new one is one line here.
+pub const ENGINES: &[Engine] = &[
+    Engine::of::<Lists>(),
+    Engine::of::<PerRank>(),
+    Engine::of::<FourD>(),
+    Engine::of::<Pnp>(),
+    Engine::of::<Col>(),
+    Engine::of::<Unified>(),
+    Engine::of::<Indexed>(),
+];
+
+/// An engine, by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Engine {
+    /// What users call it.
+    pub name: &'static str,
+    play: fn(&Sequence) -> Result<(), Difference>,
+    measure: fn(&Traffic, Effort) -> Measured,
+    work: fn(&Traffic, u32),
+    overhead: fn(u32, u32, &dyn Fn() -> usize) -> Overhead,
+}
+
+impl Engine {
+    /// `E`.
+    pub const fn of<E: Matching>() -> Engine {
+        Engine {
+            name: E::NAME,
+            play: play::<E>,
+            measure: rig::measure::<E>,
+            work: rig::work::<E>,
+            overhead: overhead::overhead::<E>,
+        }
+    }
+
+    /// Plays the sequence.
+    ///
+    /// # Errors
+    /// When the engine differs from the oracle or panics; what is told is shrunk.
+    pub fn check(&self, sequence: &Sequence) -> Result<(), Counterexample> {
+        let Err(_) = (self.play)(sequence) else {
+            return Ok(());
+        };
+        let (sequence, difference) = shrink(sequence, self.play);
+        Err(Counterexample {
+            engine: self.name,
+            sequence,
+            difference,
+        })
+    }
+
+    /// Times and hops of some traffic.
+    pub fn measure(&self, traffic: &Traffic, effort: Effort) -> Measured {
+        (self.measure)(traffic, effort)
+    }
+
+    /// Runs some traffic so often, for a counter of instructions.
+    pub fn work(&self, traffic: &Traffic, rounds: u32) {
+        (self.work)(traffic, rounds);
+    }
+
+    /// Bytes that it takes for so many entries in a job of so many processes; `allocated` tells the bytes of the heap in
+    /// use.
+    pub fn overhead(&self, peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> Overhead {
+        (self.overhead)(peers, entries, allocated)
+    }
+}

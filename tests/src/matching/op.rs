@@ -1,0 +1,226 @@
+//! One operation of a sequence, and how it is written.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+
+use mpi_adi::Context;
+use mpi_adi::envelope::{Envelope, Pattern, Rank};
+
+/// What the operations work on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setting {
+    /// Blocks of MPI memory.
+    pub blocks: u32,
+    /// Processes of the job.
+    pub peers: u32,
+    /// Slots that the pool may have.
+    pub slots: u32,
+    /// What the engine draws by chance.
+    pub seed: u64,
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} blocks, {} processes, at most {} slots, seed {}",
+            self.blocks, self.peers, self.slots, self.seed
+        )
+    }
+}
+
+/// An operation. Any sequence of them has a meaning, so that operations can be left out: where one names a receive or
+/// a record by number, the number counts around those there are, and where there is none, nothing happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// A communicator begins with this context; nothing if it is open.
+    Open(Context),
+    /// Is nothing left of this context? If so, it is open no more.
+    Retire(Context),
+    /// A receive starts: it takes a recorded message, or is posted.
+    Receive {
+        /// What it asks for.
+        pattern: Pattern,
+        /// The record that it takes is still filling.
+        bound: bool,
+    },
+    /// A message arrives: it is matched, or recorded if there is room.
+    Message {
+        /// Its envelope.
+        envelope: Envelope,
+        /// Bytes of its buffer; without one, its sender keeps the data.
+        buffer: Option<u32>,
+    },
+    /// A message arrives whose receive may not take it (the offer is refused).
+    Offer(Envelope),
+    /// A probe.
+    Probe(Pattern),
+    /// A matched probe: its record waits for [`Op::Finish`].
+    Take(Pattern),
+    /// The data of a record that has been taken is used, and the record freed.
+    Finish(u32),
+    /// A posted receive is cancelled, counted in order of posting.
+    Cancel(u32),
+    /// The sender takes a message back, counted in order of arrival.
+    Withdraw(u32),
+    /// The first message of this source, whatever its context and tag, is forgotten.
+    Forget(u32),
+    /// The program's heap can spare so many blocks from now on.
+    Spare(u32),
+}
+
+/// An envelope's or a pattern's parts, as a script has them.
+struct Parts(Option<u32>, Option<i32>, Context);
+
+impl fmt::Display for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(source) => write!(f, "source {source}")?,
+            None => f.write_str("any source")?,
+        }
+        match self.1 {
+            Some(tag) => write!(f, ", tag {tag}")?,
+            None => f.write_str(", any tag")?,
+        }
+        write!(f, ", context {}", self.2)
+    }
+}
+
+fn envelope(envelope: &Envelope) -> Parts {
+    pattern(&envelope.pattern())
+}
+
+fn pattern(pattern: &Pattern) -> Parts {
+    let source = pattern.source().map(Rank::index);
+    Parts(source, pattern.tag(), pattern.context())
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Op::Open(context) => write!(f, "open context {context}"),
+            Op::Retire(context) => write!(f, "retire context {context}"),
+            Op::Receive {
+                pattern: wanted,
+                bound,
+            } => {
+                let how = if *bound { ", slowly" } else { "" };
+                write!(f, "receive {}{how}", pattern(wanted))
+            }
+            Op::Message {
+                envelope: from,
+                buffer,
+            } => {
+                write!(f, "message {}", envelope(from))?;
+                match buffer {
+                    Some(bytes) => write!(f, ", {bytes} bytes"),
+                    None => f.write_str(", no buffer"),
+                }
+            }
+            Op::Offer(from) => write!(f, "offer {}", envelope(from)),
+            Op::Probe(wanted) => write!(f, "probe {}", pattern(wanted)),
+            Op::Take(wanted) => write!(f, "matched probe {}", pattern(wanted)),
+            Op::Finish(number) => write!(f, "finish taken record {number}"),
+            Op::Cancel(number) => write!(f, "cancel posted receive {number}"),
+            Op::Withdraw(number) => write!(f, "withdraw message {number}"),
+            Op::Forget(source) => write!(f, "forget the first message of source {source}"),
+            Op::Spare(blocks) => write!(f, "spare {blocks} blocks"),
+        }
+    }
+}
+
+/// A number of an operation that others have, too.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Name {
+    /// A process.
+    Source(u32),
+    /// A tag.
+    Tag(u32),
+    /// A context.
+    Context(u32),
+}
+
+impl Name {
+    /// Simpler names of the same kind, the simplest first.
+    pub fn simpler(self) -> Vec<Name> {
+        let below = |number: u32| (0..3).filter(move |&simpler| simpler < number);
+        match self {
+            Name::Source(source) => below(source).map(Name::Source).collect(),
+            Name::Tag(tag) => below(tag).map(Name::Tag).collect(),
+            Name::Context(context) => below(context).map(Name::Context).collect(),
+        }
+    }
+}
+
+impl Op {
+    /// Calls `rename` for each name in it, and has its answers instead.
+    pub fn renamed(&self, rename: &mut impl FnMut(Name) -> Name) -> Op {
+        let mut number = |name| match rename(name) {
+            Name::Source(number) | Name::Tag(number) | Name::Context(number) => number,
+        };
+        let mut pattern = |wanted: Pattern| {
+            let source = |source: Rank| Rank::new(number(Name::Source(source.index())));
+            let source = wanted.source().map(source);
+            let tag = |tag| number(Name::Tag(tag as u32)) as i32;
+            let tag = wanted.tag().map(tag);
+            let context = number(Name::Context(wanted.context().into()));
+            Pattern::new(source, tag, context as Context)
+        };
+        let mut envelope = |from: Envelope| {
+            let renamed = pattern(from.pattern());
+            Envelope {
+                source: renamed.source().unwrap_or(from.source),
+                tag: renamed.tag().unwrap_or(from.tag),
+                context: renamed.context(),
+            }
+        };
+        match *self {
+            Op::Message {
+                envelope: from,
+                buffer,
+            } => Op::Message {
+                envelope: envelope(from),
+                buffer,
+            },
+            Op::Offer(from) => Op::Offer(envelope(from)),
+            Op::Receive {
+                pattern: wanted,
+                bound,
+            } => Op::Receive {
+                pattern: pattern(wanted),
+                bound,
+            },
+            Op::Probe(wanted) => Op::Probe(pattern(wanted)),
+            Op::Take(wanted) => Op::Take(pattern(wanted)),
+            Op::Open(context) => Op::Open(number(Name::Context(context.into())) as Context),
+            Op::Retire(context) => Op::Retire(number(Name::Context(context.into())) as Context),
+            Op::Forget(source) => Op::Forget(number(Name::Source(source))),
+            Op::Finish(_) | Op::Cancel(_) | Op::Withdraw(_) | Op::Spare(_) => *self,
+        }
+    }
+
+    /// The same with simpler numbers that no other operation shares, the simplest first.
+    pub fn simpler(&self) -> Vec<Op> {
+        let below = |number: u32| (0..3).filter(move |&simpler| simpler < number);
+        match *self {
+            Op::Receive {
+                pattern,
+                bound: true,
+            } => vec![Op::Receive {
+                pattern,
+                bound: false,
+            }],
+            Op::Message {
+                envelope,
+                buffer: Some(_),
+            } => vec![Op::Message {
+                envelope,
+                buffer: None,
+            }],
+            Op::Finish(number) => below(number).map(Op::Finish).collect(),
+            Op::Cancel(number) => below(number).map(Op::Cancel).collect(),
+            Op::Withdraw(number) => below(number).map(Op::Withdraw).collect(),
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The slow, obvious matcher.
+#![forbid(unsafe_code)]
+
+use mpi_adi::Context;
+use mpi_adi::device::names::{BlockIndex, Slot};
+use mpi_adi::envelope::{Envelope, Pattern};
+use mpi_adi::region::Record;
+
+/// The two queues: receives in order of posting, messages in order of arrival.
+#[derive(Clone, Default, Debug)]
+pub struct Oracle {
+    pub posted: Vec<(Slot, Pattern)>,
+    pub unexpected: Vec<(BlockIndex, Record)>,
+    pub peak_posted: usize,
+    pub peak_unexpected: usize,
+}
+
+impl Oracle {
+    pub fn post(&mut self, slot: Slot, pattern: Pattern) {
+        self.posted.push((slot, pattern));
+        self.peak_posted = self.peak_posted.max(self.posted.len());
+    }
+
+    pub fn unpost(&mut self, slot: Slot) {
+        self.posted.retain(|&(other, _)| other != slot);
+    }
+
+    pub fn arrive(&self, envelope: &Envelope) -> Option<Slot> {
+        let mut posted = self.posted.iter();
+        posted
+            .find(|(_, pattern)| pattern.matches(envelope))
+            .map(|&(slot, _)| slot)
+    }
+
+    pub fn record(&mut self, at: BlockIndex, record: Record) {
+        self.unexpected.push((at, record));
+        self.peak_unexpected = self.peak_unexpected.max(self.unexpected.len());
+    }
+
+    pub fn unrecord(&mut self, at: BlockIndex) {
+        self.unexpected.retain(|&(other, _)| other != at);
+    }
+
+    pub fn probe(&self, pattern: &Pattern) -> Option<BlockIndex> {
+        self.find(|record| pattern.matches(&record.envelope))
+    }
+
+    pub fn find(&self, is: impl Fn(&Record) -> bool) -> Option<BlockIndex> {
+        let mut unexpected = self.unexpected.iter();
+        unexpected.find(|(_, record)| is(record)).map(|&(at, _)| at)
+    }
+
+    pub fn is_idle(&self, context: Context) -> bool {
+        let is_posted = |(_, pattern): &(Slot, Pattern)| pattern.context() == context;
+        let is_recorded = |(_, record): &(BlockIndex, Record)| record.envelope.context == context;
+        !self.posted.iter().any(is_posted) && !self.unexpected.iter().any(is_recorded)
+    }
+}

@@ -1,0 +1,398 @@
+//! Plays a sequence with an engine and with the oracle.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::hash::Hasher;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use mpi_adi::Context;
+use mpi_adi::device::names::{BlockIndex, Slot};
+use mpi_adi::envelope::{Envelope, Pattern, Rank};
+use mpi_adi::matching::Matching;
+use mpi_adi::memory::{Span, UserMemory};
+use mpi_adi::region::{BLOCK_BYTES, Blocks, Holding, Region};
+use mpi_adi::request::{Posted, Receive, ReceiveState, Request, RequestId, RequestPool};
+use rustc_hash::FxHasher;
+
+use super::draw::Sequence;
+use super::op::{Op, Setting};
+use super::oracle::Oracle;
+use crate::panic;
+
+/// Where an engine and the oracle part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// Number of the operation, from 0 on; as many as there are: what is looked at after the last one.
+    pub at: usize,
+    /// What is different.
+    pub what: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "after {} operations: {}", self.at, self.what)
+    }
+}
+
+/// A heap that lends blocks, and refuses some loans although it has enough, as a heap in pieces does.
+struct Lender {
+    spare: u32,
+    asked: u32,
+}
+
+/// One in so many loans is refused.
+const REFUSED: u32 = 5;
+
+impl UserMemory for Lender {
+    fn read(&self, _: Span, _: usize, _: &mut [u8]) {}
+
+    fn write(&mut self, _: Span, _: usize, _: &[u8]) {}
+
+    fn spare_blocks(&self) -> u32 {
+        self.spare
+    }
+
+    fn lend(&mut self, count: u32) -> Option<Blocks> {
+        self.asked += 1;
+        if self.asked.is_multiple_of(REFUSED) {
+            return None;
+        }
+        self.spare = self.spare.checked_sub(count)?;
+        Some(blocks(count))
+    }
+
+    fn take_back(&mut self, loan: Blocks) {
+        self.spare += loan.len() as u32;
+    }
+}
+
+/// So many free blocks.
+pub(crate) fn blocks(count: u32) -> Blocks {
+    let words = vec![0; Blocks::map_words(count as usize)];
+    Blocks::new(vec![[0; BLOCK_BYTES]; count as usize].into(), words.into())
+}
+
+/// Plays `sequence` with the engine `E` and with the oracle.
+///
+/// # Errors
+/// Where they part first, or what the engine said when it panicked.
+pub fn play<E: Matching>(sequence: &Sequence) -> Result<(), Difference> {
+    let mut at = 0;
+    let played = catch_unwind(AssertUnwindSafe(|| {
+        let mut both = Both::<E>::new(sequence.setting)?;
+        for op in &sequence.ops {
+            both.step(op)?;
+            both.compare_measures()?;
+            at += 1;
+        }
+        both.finish()
+    }));
+    let what = match played {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(what)) => what,
+        Err(payload) => format!("panic: {}", panic::words(&*payload)),
+    };
+    Err(Difference { at, what })
+}
+
+/// An engine over its pool and region, and the oracle beside it.
+struct Both<E> {
+    setting: Setting,
+    engine: E,
+    requests: RequestPool,
+    region: Region,
+    memory: Lender,
+    oracle: Oracle,
+    open: BTreeSet<Context>,
+    /// Records that were taken and are not freed yet.
+    taken: Vec<BlockIndex>,
+    /// Receives started so far.
+    posts: u64,
+    /// Messages so far.
+    messages: u32,
+}
+
+/// What is different, in words.
+type Step = Result<(), String>;
+
+fn same<T: PartialEq + fmt::Debug>(what: &str, got: T, expected: T) -> Result<T, String> {
+    match got == expected {
+        true => Ok(got),
+        false => Err(format!("{what} gave {got:?}, the oracle {expected:?}")),
+    }
+}
+
+impl<E: Matching> Both<E> {
+    fn new(setting: Setting) -> Result<Self, String> {
+        let mut requests = RequestPool::new(setting.slots as usize);
+        let engine = Self::engine(setting, &mut requests)?;
+        Ok(Both {
+            setting,
+            engine,
+            requests,
+            region: Region::new(blocks(setting.blocks)),
+            memory: Lender { spare: 0, asked: 0 },
+            oracle: Oracle::default(),
+            open: BTreeSet::new(),
+            taken: Vec::new(),
+            posts: 0,
+            messages: 0,
+        })
+    }
+
+    fn engine(setting: Setting, requests: &mut RequestPool) -> Result<E, String> {
+        let engine = E::new(setting.blocks as usize, setting.peers as usize);
+        let mut engine = engine.ok_or("new found no memory")?;
+        engine.seed(requests, setting.seed);
+        Ok(engine)
+    }
+
+    fn step(&mut self, op: &Op) -> Step {
+        match *op {
+            Op::Open(context) => self.open(context),
+            Op::Retire(context) => return self.retire(context),
+            Op::Receive { pattern, bound } => return self.receive(pattern, bound),
+            Op::Message { envelope, buffer } => return self.message(envelope, buffer),
+            Op::Offer(envelope) => {
+                let got = self.engine.arrive(&mut self.requests, &envelope);
+                same("arrive", got, self.oracle.arrive(&envelope))?;
+            }
+            Op::Probe(pattern) => {
+                let got = self.engine.probe(&mut self.region, &pattern);
+                same("probe", got, self.oracle.probe(&pattern))?;
+            }
+            Op::Take(pattern) => {
+                let taken = self.take(&pattern)?;
+                self.taken.extend(taken);
+            }
+            Op::Finish(number) => {
+                if let Some(place) = (number as usize).checked_rem(self.taken.len()) {
+                    let at = self.taken.swap_remove(place);
+                    self.region.release(&mut self.memory, at);
+                }
+            }
+            Op::Cancel(number) => {
+                if let Some(place) = (number as usize).checked_rem(self.oracle.posted.len()) {
+                    self.unpost(self.oracle.posted[place].0);
+                }
+            }
+            Op::Withdraw(number) => return self.withdraw(number),
+            Op::Forget(source) => {
+                let got = self.engine.find_record(&self.region, |record| {
+                    record.envelope.source == Rank::new(source)
+                });
+                let expected = self
+                    .oracle
+                    .find(|record| record.envelope.source == Rank::new(source));
+                if let Some(at) = same("find_record by source", got, expected)? {
+                    self.forget(at);
+                }
+            }
+            Op::Spare(blocks) => self.memory.spare = blocks,
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, context: Context) {
+        if self.open.insert(context) {
+            self.engine
+                .open(&mut self.requests, &mut self.region, context);
+        }
+    }
+
+    fn retire(&mut self, context: Context) -> Step {
+        let got = self
+            .engine
+            .context_is_idle(&mut self.requests, &mut self.region, context);
+        if same("context_is_idle", got, self.oracle.is_idle(context))? {
+            self.open.remove(&context);
+        }
+        Ok(())
+    }
+
+    /// As the device starts a receive; nothing when there is no slot.
+    fn receive(&mut self, pattern: Pattern, bound: bool) -> Step {
+        let grown = self.requests.grow(1);
+        if grown.is_err() || self.engine.reserve(self.requests.slots()).is_err() {
+            return Ok(());
+        }
+        let posted = Posted {
+            pattern,
+            serial: self.posts,
+            to_name: false,
+        };
+        let request = Request::Receive(Receive {
+            span: Span::EMPTY,
+            state: ReceiveState::Posted(posted),
+        });
+        let id = self.requests.insert(request).expect("a slot, just found");
+        self.posts += 1;
+        let Some(at) = self.take(&pattern)? else {
+            self.engine.post(&mut self.requests, id.slot());
+            self.oracle.post(id.slot(), pattern);
+            return Ok(());
+        };
+        self.free_slot(id);
+        let record = self.region.record(at).expect("a record that was taken");
+        match record.holding {
+            Holding::Buffer { received } if bound => {
+                // The record's links are links no more.
+                let receive = id;
+                let holding = Holding::Bound { received, receive };
+                self.region.set_holding(at, holding);
+                self.taken.push(at);
+            }
+            _ => self.region.release(&mut self.memory, at),
+        }
+        Ok(())
+    }
+
+    /// Takes a record out of the queue, and looks whether it is still what it was.
+    fn take(&mut self, pattern: &Pattern) -> Result<Option<BlockIndex>, String> {
+        let got = self.engine.take(&mut self.region, pattern);
+        let taken = same("take", got, self.oracle.probe(pattern))?;
+        if let Some(at) = taken {
+            let kept = self.oracle.unexpected.iter().find(|kept| kept.0 == at);
+            same(
+                "the record",
+                self.region.record(at),
+                kept.map(|&(_, record)| record),
+            )?;
+            self.oracle.unrecord(at);
+        }
+        Ok(taken)
+    }
+
+    fn message(&mut self, envelope: Envelope, buffer: Option<u32>) -> Step {
+        let got = self.engine.arrive(&mut self.requests, &envelope);
+        self.messages += 1;
+        if let Some(slot) = same("arrive", got, self.oracle.arrive(&envelope))? {
+            self.unpost(slot);
+            return Ok(());
+        }
+        let sender = self.messages;
+        let at = match buffer {
+            Some(bytes) => self
+                .region
+                .record_with_buffer(&mut self.memory, envelope, bytes),
+            None => self
+                .region
+                .record_only(&mut self.memory, envelope, 0, sender),
+        };
+        if let Some(at) = at {
+            self.engine.record(&mut self.region, at);
+            let record = self
+                .region
+                .record(at)
+                .ok_or("record destroyed the record")?;
+            self.oracle.record(at, record);
+        }
+        Ok(())
+    }
+
+    fn unpost(&mut self, slot: Slot) {
+        self.engine.unpost(&mut self.requests, slot);
+        self.oracle.unpost(slot);
+        self.free_slot(self.requests.id(slot));
+    }
+
+    /// The program has its request back.
+    fn free_slot(&mut self, id: RequestId) {
+        let receive = self.requests.get_receive_mut(id).expect("a live receive");
+        if let ReceiveState::Posted(Posted { pattern, .. }) = receive.state {
+            receive.state = ReceiveState::Cancelled(pattern);
+        }
+        self.requests.conclude(id);
+    }
+
+    /// By its sender's name for it, or by its envelope where it has a buffer.
+    fn withdraw(&mut self, number: u32) -> Step {
+        let unexpected = &self.oracle.unexpected;
+        let Some(place) = (number as usize).checked_rem(unexpected.len()) else {
+            let got = self.engine.find_record(&self.region, |_| true);
+            same("find_record of anything", got, None)?;
+            return Ok(());
+        };
+        let wanted = unexpected[place].1;
+        let got = self
+            .engine
+            .find_record(&self.region, |record| *record == wanted);
+        let expected = self.oracle.find(|record| *record == wanted);
+        if let Some(at) = same("find_record", got, expected)? {
+            self.forget(at);
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, at: BlockIndex) {
+        self.engine.unrecord(&mut self.region, at);
+        self.oracle.unrecord(at);
+        self.region.release(&mut self.memory, at);
+    }
+
+    fn compare_measures(&self) -> Step {
+        let measures = self.engine.measures();
+        let got = [
+            measures.posted,
+            measures.peak_posted,
+            measures.unexpected,
+            measures.peak_unexpected,
+        ];
+        let oracle = &self.oracle;
+        let expected = [
+            oracle.posted.len(),
+            oracle.peak_posted,
+            oracle.unexpected.len(),
+            oracle.peak_unexpected,
+        ];
+        same(
+            "measures (posted, its peak, unexpected, its peak)",
+            got,
+            expected.map(|count| count as u32),
+        )?;
+        Ok(())
+    }
+
+    /// Empties the queues, that of receives from its end and that of records from its head. Between the two: equal
+    /// queues of records have equal hashes, whatever has happened before.
+    fn finish(mut self) -> Step {
+        while let Some(&(slot, pattern)) = self.oracle.posted.last() {
+            self.unpost(slot);
+            self.compare_measures()?;
+            self.retire(pattern.context())?;
+        }
+        let expected = self.hash_of_new_queue()?;
+        same("the hash", hash(&self.engine, &self.region), expected)?;
+        while let Some(&(at, _)) = self.oracle.unexpected.first() {
+            let got = self.engine.find_record(&self.region, |_| true);
+            same("find_record of anything", got, Some(at))?;
+            self.forget(at);
+            self.compare_measures()?;
+        }
+        let open: Vec<Context> = self.open.iter().copied().collect();
+        open.into_iter()
+            .try_for_each(|context| self.retire(context))
+    }
+
+    /// The hash of an engine that has been told of the records, and of nothing else.
+    fn hash_of_new_queue(&self) -> Result<u64, String> {
+        let mut requests = RequestPool::new(0);
+        let mut region = self.region.clone();
+        let mut engine = Self::engine(self.setting, &mut requests)?;
+        for &context in &self.open {
+            engine.open(&mut requests, &mut region, context);
+        }
+        for &(at, _) in &self.oracle.unexpected {
+            region.set_word(at, 0);
+            engine.record(&mut region, at);
+        }
+        Ok(hash(&engine, &region))
+    }
+}
+
+fn hash<E: Matching>(engine: &E, region: &Region) -> u64 {
+    let mut state = FxHasher::default();
+    engine.hash(region, &mut state);
+    state.finish()
+}

@@ -1,0 +1,138 @@
+//! Makes a sequence that fails short: delta debugging (A. Zeller and R. Hildebrandt, Simplifying and Isolating
+//! Failure-Inducing Input, 2002), then simpler numbers.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::draw::Sequence;
+use super::op::Op;
+use super::play::Difference;
+
+/// Plays at most, for one counterexample.
+const PLAYS: u32 = 20_000;
+
+/// A sequence with which an engine and the oracle part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counterexample {
+    /// The engine.
+    pub engine: &'static str,
+    /// The sequence.
+    pub sequence: Sequence,
+    /// What is different.
+    pub difference: Difference,
+}
+
+impl fmt::Display for Counterexample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "matching engine {}, {}: {}",
+            self.engine, self.sequence.setting, self.difference
+        )?;
+        for (at, op) in self.sequence.ops.iter().enumerate() {
+            writeln!(f, "  {at}: {op}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Counterexample {}
+
+type Play = fn(&Sequence) -> Result<(), Difference>;
+
+/// A sequence that fails as `sequence` does, no operation of which can be left out, and how it fails.
+///
+/// # Panics
+/// When `sequence` does not fail.
+pub fn shrink(sequence: &Sequence, play: Play) -> (Sequence, Difference) {
+    let difference = play(sequence).expect_err("a sequence that fails");
+    let mut search = Search {
+        play,
+        plays: PLAYS,
+        best: sequence.clone(),
+        difference,
+    };
+    // What comes after the failure is not needed.
+    let end = search.best.ops.len().min(search.difference.at + 1);
+    let ops = search.best.ops[..end].to_vec();
+    search.try_ops(ops);
+    search.leave_out();
+    search.simplify();
+    search.leave_out();
+    (search.best, search.difference)
+}
+
+struct Search {
+    play: Play,
+    plays: u32,
+    best: Sequence,
+    difference: Difference,
+}
+
+impl Search {
+    /// Takes these operations if they fail, too.
+    fn try_ops(&mut self, ops: Vec<Op>) -> bool {
+        let Some(left) = self.plays.checked_sub(1) else {
+            return false;
+        };
+        self.plays = left;
+        let sequence = Sequence {
+            setting: self.best.setting,
+            ops,
+        };
+        match (self.play)(&sequence) {
+            Ok(()) => false,
+            Err(difference) => {
+                self.best = sequence;
+                self.difference = difference;
+                true
+            }
+        }
+    }
+
+    /// Leaves out ever smaller parts, until none can be left out.
+    fn leave_out(&mut self) {
+        let mut part = self.best.ops.len().div_ceil(2);
+        while part > 0 {
+            let mut at = 0;
+            let mut gone = false;
+            while at < self.best.ops.len() {
+                let mut ops = self.best.ops.clone();
+                ops.drain(at..(at + part).min(ops.len()));
+                match self.try_ops(ops) {
+                    true => gone = true,
+                    false => at += part,
+                }
+            }
+            if !gone || part > 1 {
+                part /= 2;
+            }
+        }
+    }
+
+    fn simplify(&mut self) {
+        for at in 0..self.best.ops.len() {
+            while self.best.ops[at].simpler().into_iter().any(|simpler| {
+                let mut ops = self.best.ops.clone();
+                ops[at] = simpler;
+                self.try_ops(ops)
+            }) {}
+        }
+        let mut names = BTreeSet::new();
+        for op in &self.best.ops {
+            op.renamed(&mut |name| {
+                names.insert(name);
+                name
+            });
+        }
+        for name in names {
+            name.simpler().into_iter().any(|simpler| {
+                let renamed =
+                    |op: &Op| op.renamed(&mut |other| if other == name { simpler } else { other });
+                let ops = self.best.ops.iter().map(renamed).collect();
+                self.try_ops(ops)
+            });
+        }
+    }
+}

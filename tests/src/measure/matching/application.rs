@@ -1,0 +1,167 @@
+//! Traffic with the statistics of queues that papers 001 (tables 4.8 and 4.9) and 002 (section 5) print of
+//! applications. The applications are not at hand: what is alike is how long the queues of the busiest process
+//! are, how deep what is looked for stands, and how many send.
+#![forbid(unsafe_code)]
+
+use mpi_adi::{Context, Tag};
+
+use super::collective::COLLECTIVE_CONTEXT;
+use super::traffic::{Step, Traffic};
+use crate::random::{Random, Stream};
+
+/// An application's queues, at its busiest process.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Application {
+    /// Its name.
+    pub name: &'static str,
+    /// Processes of the job.
+    pub processes: u32,
+    /// Greatest length of the unexpected message queue.
+    pub unexpected: u32,
+    /// Entries of it that a list looks at for each receive.
+    pub search: f64,
+    /// Greatest length of the posted receive queue, which is taken from its head.
+    pub posted: u32,
+    /// Part of the messages that belong to collectives.
+    pub collective: f64,
+    /// The lengths are printed in a paper; otherwise, they follow from what it says of the messages.
+    pub printed: bool,
+}
+
+const fn printed(
+    name: &'static str,
+    processes: u32,
+    unexpected: u32,
+    search: f64,
+    posted: u32,
+    collective: f64,
+) -> Application {
+    Application {
+        name,
+        processes,
+        unexpected,
+        search,
+        posted,
+        collective,
+        printed: true,
+    }
+}
+
+/// Each process sends to process 0 by MPI_Gatherv, and once more by itself (002, section 5.3.1).
+const fn fds(name: &'static str, processes: u32) -> Application {
+    Application {
+        name,
+        processes,
+        unexpected: 2 * (processes - 1),
+        search: (processes - 1) as f64 / 2.0,
+        posted: processes - 1,
+        collective: 0.5,
+        printed: false,
+    }
+}
+
+/// The applications of papers 001 and 002. Radix and Nbody: MQL and MASL of table 4.9, MQL of table 4.8; figure 1
+/// of 002 says that nearly all messages of Radix belong to collectives, and most of Nbody do not.
+pub const APPLICATIONS: [Application; 10] = [
+    printed("Radix.n28", 512, 3061, 1510.058, 4, 1.0),
+    printed("Radix.n29", 512, 6110, 3418.630, 4, 1.0),
+    printed("Radix.n30", 512, 13228, 7208.657, 4, 1.0),
+    printed("Nbody.256", 256, 249, 27.228, 255, 0.25),
+    printed("Nbody.512", 512, 498, 32.363, 511, 0.25),
+    printed("Nbody.704", 704, 693, 50.863, 703, 0.25),
+    // "Short list traversals": a stencil's 26 neighbours, and an allreduce over 9 partners.
+    Application {
+        name: "MiniAMR.512",
+        processes: 512,
+        unexpected: 35,
+        search: 9.0,
+        posted: 26,
+        collective: 0.7,
+        printed: false,
+    },
+    fds("FDS.512", 512),
+    fds("FDS.1024", 1024),
+    fds("FDS.2048", 2048),
+];
+
+impl Application {
+    /// Messages come unexpected and are received; then receives are posted, and their messages come.
+    pub fn traffic(&self) -> Traffic {
+        let mut random = Random::new(self.unexpected.into(), Stream::Traffic);
+        let mut queue: Vec<(u32, Tag, Context)> = (0..self.unexpected)
+            .map(|number| self.name_of(number, &mut random))
+            .collect();
+        // In no order of sources, but what a source sends comes one after the other: so the depth does not suffer
+        // from messages that are alike.
+        let mut places: Vec<u32> = (0..self.processes).collect();
+        random.shuffle(&mut places);
+        queue.sort_by_key(|&(source, ..)| places[source as usize]);
+        let fill = queue.iter().map(|&(s, t, c)| Step::message(s, t, c));
+        let fill = fill.collect();
+        let mut drain = Vec::new();
+        // The queue is half as long in the mean. Table 4.9's mean search may be a little longer than that.
+        let part = (2.0 * self.search / f64::from(self.unexpected)).min(1.0);
+        let (least, most) = match part > 0.5 {
+            true => (2.0 * part - 1.0, 1.0),
+            false => (0.0, 2.0 * part),
+        };
+        while !queue.is_empty() {
+            let depth = least + random.part() * (most - least);
+            let at = (depth * queue.len() as f64) as usize;
+            let (source, tag, context) = queue.remove(at.min(queue.len() - 1));
+            drain.push(Step::receive(Some(source), tag, context));
+        }
+        let posted: Vec<_> = (0..self.posted)
+            .map(|number| self.name_of(number, &mut random))
+            .collect();
+        drain.extend(posted.iter().map(|&(s, t, c)| Step::receive(Some(s), t, c)));
+        drain.extend(posted.iter().map(|&(s, t, c)| Step::message(s, t, c)));
+        Traffic {
+            peers: self.processes,
+            contexts: vec![0, COLLECTIVE_CONTEXT],
+            fill,
+            drain,
+            nested: false,
+        }
+    }
+
+    /// Source, tag and context of a message: the sources in turn, and other tags in each turn, as far as
+    /// collectives have some.
+    fn name_of(&self, number: u32, random: &mut Random) -> (u32, Tag, Context) {
+        let (turn, source) = (number / (self.processes - 1), number % (self.processes - 1));
+        match random.chance(self.collective) {
+            true => (1 + source, 1 + (turn % 8) as Tag, COLLECTIVE_CONTEXT),
+            false => (1 + source, turn as Tag, 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mpi_adi::matching::Lists;
+
+    use super::super::rig::{Effort, measure};
+    use super::*;
+
+    /// A list looks at as many entries as the papers print: all of the searches together, those in an empty queue
+    /// and at the head of the posted receives among them.
+    #[test]
+    fn a_list_searches_as_long_as_the_papers_print() {
+        for application in APPLICATIONS {
+            let traffic = application.traffic();
+            let effort = Effort {
+                steps: 1,
+                most: std::time::Duration::MAX,
+            };
+            let measured = measure::<Lists>(&traffic, effort);
+            let hops = measured.hops * traffic.drain.len() as f64;
+            let deep = (hops - f64::from(application.posted)) / f64::from(application.unexpected);
+            let ratio = deep / application.search;
+            assert!(
+                (0.75..1.25).contains(&ratio),
+                "{}: {deep}",
+                application.name
+            );
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! No engine: the first or the last entry, whatever is looked for. What it costs is what the rig costs.
+#![forbid(unsafe_code)]
+
+use core::hash::Hasher;
+use std::collections::VecDeque;
+
+use mpi_adi::Context;
+use mpi_adi::device::names::{BlockIndex, Slot};
+use mpi_adi::envelope::{Envelope, Pattern};
+use mpi_adi::matching::{Matching, Measures};
+use mpi_adi::region::{Record, Region};
+use mpi_adi::request::RequestPool;
+
+/// Gives the first entry when `FORWARD`, else the last.
+pub struct Blank<const FORWARD: bool> {
+    posted: VecDeque<Slot>,
+    unexpected: VecDeque<BlockIndex>,
+}
+
+fn end<T: Copy, const FORWARD: bool>(entries: &VecDeque<T>) -> Option<T> {
+    match FORWARD {
+        true => entries.front().copied(),
+        false => entries.back().copied(),
+    }
+}
+
+fn pop<T, const FORWARD: bool>(entries: &mut VecDeque<T>) {
+    match FORWARD {
+        true => entries.pop_front(),
+        false => entries.pop_back(),
+    };
+}
+
+impl<const FORWARD: bool> Matching for Blank<FORWARD> {
+    const NAME: &'static str = "none";
+
+    fn fixed_bytes(_: usize, _: usize) -> usize {
+        0
+    }
+
+    fn new(blocks: usize, _: usize) -> Option<Self> {
+        Some(Blank {
+            posted: VecDeque::new(),
+            unexpected: VecDeque::with_capacity(blocks),
+        })
+    }
+
+    fn post(&mut self, _: &mut RequestPool, slot: Slot) {
+        self.posted.push_back(slot);
+    }
+
+    fn unpost(&mut self, _: &mut RequestPool, _: Slot) {
+        pop::<_, FORWARD>(&mut self.posted);
+    }
+
+    fn arrive(&mut self, _: &mut RequestPool, _: &Envelope) -> Option<Slot> {
+        end::<_, FORWARD>(&self.posted)
+    }
+
+    fn record(&mut self, _: &mut Region, at: BlockIndex) {
+        self.unexpected.push_back(at);
+    }
+
+    fn probe(&mut self, _: &mut Region, _: &Pattern) -> Option<BlockIndex> {
+        end::<_, FORWARD>(&self.unexpected)
+    }
+
+    fn unrecord(&mut self, _: &mut Region, _: BlockIndex) {
+        pop::<_, FORWARD>(&mut self.unexpected);
+    }
+
+    fn find_record(&mut self, _: &Region, _: impl Fn(&Record) -> bool) -> Option<BlockIndex> {
+        end::<_, FORWARD>(&self.unexpected)
+    }
+
+    fn context_is_idle(&mut self, _: &mut RequestPool, _: &mut Region, _: Context) -> bool {
+        self.posted.is_empty() && self.unexpected.is_empty()
+    }
+
+    fn hash<H: Hasher>(&self, _: &Region, _: &mut H) {}
+
+    fn measures(&self) -> Measures {
+        Measures {
+            posted: self.posted.len() as u32,
+            unexpected: self.unexpected.len() as u32,
+            ..Measures::default()
+        }
+    }
+}

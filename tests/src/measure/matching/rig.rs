@@ -1,0 +1,358 @@
+//! An engine with a request pool and MPI memory, driven as the device drives it.
+#![forbid(unsafe_code)]
+
+use std::time::{Duration, Instant};
+
+use mpi_adi::envelope::{Envelope, Pattern};
+use mpi_adi::matching::Matching;
+use mpi_adi::memory::{RawMemory, Span};
+use mpi_adi::region::Region;
+use mpi_adi::request::{MAX_SLOTS, Posted, Receive, ReceiveState, Request, RequestId, RequestPool};
+
+use super::traffic::{Step, Traffic};
+use crate::matching::blocks;
+
+/// How long is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Effort {
+    /// Steps at least: small traffic is run often enough.
+    pub steps: usize,
+    /// If emptying the queues is likely to take longer, only some of the steps are measured.
+    pub most: Duration,
+}
+
+impl Default for Effort {
+    /// A few milliseconds for what is fast.
+    fn default() -> Self {
+        Effort {
+            steps: 100_000,
+            most: Duration::from_millis(250),
+        }
+    }
+}
+
+/// What was measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Measured {
+    /// Nanoseconds a step of the traffic's `fill`; 0 when there is none.
+    pub fill_ns: f64,
+    /// Nanoseconds a step of `drain`.
+    pub drain_ns: f64,
+    /// Hops a step of `drain`.
+    pub hops: f64,
+    /// Part of the steps of `drain` that were measured.
+    pub part: f64,
+}
+
+impl Measured {
+    /// Nanoseconds that a message and its receive take.
+    pub fn ns(&self) -> f64 {
+        self.fill_ns + self.drain_ns
+    }
+}
+
+/// An engine with what it works on.
+struct Rig<E> {
+    engine: E,
+    requests: RequestPool,
+    region: Region,
+    posts: u64,
+}
+
+impl<E: Matching> Rig<E> {
+    /// With all memory that the traffic needs.
+    fn new(traffic: &Traffic) -> Self {
+        let count = traffic.messages();
+        let mut rig = Rig {
+            engine: E::new(count, traffic.peers as usize).expect("the host's memory"),
+            requests: RequestPool::new(MAX_SLOTS),
+            region: Region::new(blocks(count as u32)),
+            posts: 0,
+        };
+        let receives = traffic.receives().min(MAX_SLOTS - MAX_SLOTS % 32);
+        rig.requests.grow(receives as u32).expect("room");
+        rig.engine
+            .reserve(rig.requests.slots())
+            .expect("the host's memory");
+        for &context in &traffic.contexts {
+            rig.engine.open(&mut rig.requests, &mut rig.region, context);
+        }
+        rig
+    }
+
+    fn run(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Receive(pattern) => self.receive(pattern),
+                Step::Message(envelope) => self.message(envelope),
+            }
+        }
+    }
+
+    fn receive(&mut self, pattern: &Pattern) {
+        self.requests.grow(1).expect("room");
+        self.engine
+            .reserve(self.requests.slots())
+            .expect("what has been reserved");
+        let posted = Posted {
+            pattern: *pattern,
+            serial: self.posts,
+            to_name: false,
+        };
+        let request = Request::Receive(Receive {
+            span: Span::EMPTY,
+            state: ReceiveState::Posted(posted),
+        });
+        let id = self.requests.insert(request).expect("a slot");
+        self.posts += 1;
+        match self.engine.take(&mut self.region, pattern) {
+            Some(at) => {
+                self.region.release(&mut RawMemory, at);
+                self.conclude(id, *pattern);
+            }
+            None => self.engine.post(&mut self.requests, id.slot()),
+        }
+    }
+
+    fn message(&mut self, envelope: &Envelope) {
+        match self.engine.arrive(&mut self.requests, envelope) {
+            Some(slot) => {
+                self.engine.unpost(&mut self.requests, slot);
+                let id = self.requests.id(slot);
+                self.conclude(id, envelope.pattern());
+            }
+            None => {
+                let at = self.region.record_only(&mut RawMemory, *envelope, 0, 0);
+                let at = at.expect("room for all messages");
+                self.engine.record(&mut self.region, at);
+            }
+        }
+    }
+
+    fn conclude(&mut self, id: RequestId, pattern: Pattern) {
+        let receive = self.requests.get_receive_mut(id).expect("a live receive");
+        receive.state = ReceiveState::Cancelled(pattern);
+        self.requests.conclude(id);
+    }
+
+    fn is_empty(&self) -> bool {
+        let measures = self.engine.measures();
+        measures.posted == 0 && measures.unexpected == 0
+    }
+
+    fn hops(&self) -> u64 {
+        self.engine.measures().traversals
+    }
+}
+
+/// Time and hops of some steps.
+#[derive(Default)]
+struct Sum {
+    time: Duration,
+    hops: u64,
+    steps: usize,
+}
+
+impl Sum {
+    fn add<E: Matching>(&mut self, rig: &mut Rig<E>, steps: &[Step]) {
+        let hops = rig.hops();
+        let start = Instant::now();
+        rig.run(steps);
+        self.time += start.elapsed();
+        self.hops += rig.hops() - hops;
+        self.steps += steps.len();
+    }
+
+    fn ns(&self) -> f64 {
+        self.time.as_nanos() as f64 / self.steps.max(1) as f64
+    }
+}
+
+/// Steps that show how fast emptying is.
+const PROBE_STEPS: usize = 8;
+/// Lengths of the queue at which a sample is taken.
+const LEVELS: usize = 16;
+
+/// Measures `E` with `traffic`.
+///
+/// # Panics
+/// When the queues are not empty at the end: traffic or engine is wrong.
+pub fn measure<E: Matching>(traffic: &Traffic, effort: Effort) -> Measured {
+    let (mut fill, mut probe) = (Sum::default(), Sum::default());
+    let mut rig = Rig::<E>::new(traffic);
+    fill.add(&mut rig, &traffic.fill);
+    // An engine may learn from its first searches.
+    let (learning, rest) = traffic
+        .drain
+        .split_at(PROBE_STEPS.min(traffic.drain.len() / 2));
+    rig.run(learning);
+    probe.add(&mut rig, &rest[..PROBE_STEPS.min(rest.len())]);
+    drop(rig);
+    // A queue that is emptied is half as long in the mean.
+    let expected = probe.ns() * traffic.drain.len() as f64 / 2.0;
+    let drain = match expected > effort.most.as_nanos() as f64 {
+        true if traffic.nested => sample::<E>(traffic, effort),
+        true => begin::<E>(traffic, effort),
+        false => return all::<E>(traffic, effort),
+    };
+    told(&fill, &drain, traffic.drain.len())
+}
+
+fn told(fill: &Sum, drain: &Sum, steps: usize) -> Measured {
+    Measured {
+        fill_ns: fill.ns(),
+        drain_ns: drain.ns(),
+        hops: drain.hops as f64 / drain.steps.max(1) as f64,
+        part: (drain.steps as f64 / steps.max(1) as f64).min(1.0),
+    }
+}
+
+/// All steps, as often as worthwhile.
+fn all<E: Matching>(traffic: &Traffic, effort: Effort) -> Measured {
+    let mut rig = Rig::<E>::new(traffic);
+    let (mut fill, mut drain) = (Sum::default(), Sum::default());
+    for round in 0..=effort.steps / traffic.steps().max(1) {
+        // The first round warms up, unless it is the only one.
+        if round == 1 {
+            (fill, drain) = (Sum::default(), Sum::default());
+        }
+        fill.add(&mut rig, &traffic.fill);
+        drain.add(&mut rig, &traffic.drain);
+        assert!(rig.is_empty(), "{} has lost something", E::NAME);
+    }
+    told(&fill, &drain, traffic.drain.len())
+}
+
+/// Some steps at each of several lengths of the queue.
+fn sample<E: Matching>(traffic: &Traffic, effort: Effort) -> Sum {
+    let len = traffic.drain.len();
+    let mut drain = Sum::default();
+    for level in 0..LEVELS {
+        // In the middle of each part.
+        let done = (2 * level + 1) * len / (2 * LEVELS);
+        let mut rig = Rig::<E>::new(traffic);
+        rig.run(&traffic.fill[..len - done]);
+        let (learning, rest) = traffic.drain[done..].split_at(PROBE_STEPS.min((len - done) / 2));
+        rig.run(learning);
+        let mut part = Sum::default();
+        for step in rest.chunks(1).take(len / LEVELS) {
+            part.add(&mut rig, step);
+            if part.time > effort.most / LEVELS as u32 {
+                break;
+            }
+        }
+        // Each length counts alike, however many steps it had time for.
+        let steps = part.steps.max(1) as u32;
+        drain.time += part.time / steps;
+        drain.hops += part.hops / u64::from(steps);
+        drain.steps += 1;
+    }
+    drain
+}
+
+/// The first steps.
+fn begin<E: Matching>(traffic: &Traffic, effort: Effort) -> Sum {
+    let mut rig = Rig::<E>::new(traffic);
+    rig.run(&traffic.fill);
+    let mut drain = Sum::default();
+    for step in traffic.drain.chunks(1) {
+        drain.add(&mut rig, step);
+        if drain.time > effort.most {
+            break;
+        }
+    }
+    drain
+}
+
+/// Fills and empties the queues so often, for a counter of instructions.
+///
+/// # Panics
+/// As [`measure`].
+pub fn work<E: Matching>(traffic: &Traffic, rounds: u32) {
+    let mut rig = Rig::<E>::new(traffic);
+    for _ in 0..rounds {
+        rig.run(&traffic.fill);
+        rig.run(&traffic.drain);
+        assert!(rig.is_empty(), "{} has lost something", E::NAME);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mpi_adi::matching::Lists;
+
+    use super::super::blank::Blank;
+    use super::super::search::{Order, Queue, Search};
+    use super::super::{Collective, overhead};
+    use super::*;
+
+    fn search(queue: Queue, order: Order) -> Search {
+        Search {
+            queue,
+            order,
+            senders: 40,
+            pending: 5,
+            communicators: 2,
+            any_source: 0.0,
+        }
+    }
+
+    const ONCE: Effort = Effort {
+        steps: 1,
+        most: Duration::MAX,
+    };
+
+    /// The head at once, or all entries that are left; a sample tells nearly the same as all steps.
+    #[test]
+    fn a_list_looks_at_one_entry_or_at_all_of_them() {
+        for queue in [Queue::Posted, Queue::Unexpected] {
+            let forward = search(queue, Order::Forward).traffic();
+            assert_eq!(measure::<Lists>(&forward, ONCE).hops, 1.0);
+            let reverse = search(queue, Order::Reverse).traffic();
+            let measured = measure::<Lists>(&reverse, ONCE);
+            assert_eq!((measured.hops, measured.part), (200.5, 1.0));
+            let short = Effort {
+                most: Duration::ZERO,
+                ..ONCE
+            };
+            let sampled = measure::<Lists>(&reverse, short);
+            assert!(sampled.part < 0.1);
+            assert!((sampled.hops - 200.5).abs() < 15.0, "{}", sampled.hops);
+        }
+    }
+
+    /// Each message finds a receive, whatever part of them is from any source.
+    #[test]
+    fn queues_with_wildcards_are_emptied() {
+        for queue in [Queue::Posted, Queue::Unexpected] {
+            for order in [Order::Forward, Order::Reverse] {
+                for any_source in [0.1, 0.5, 1.0] {
+                    let search = Search {
+                        any_source,
+                        ..search(queue, order)
+                    };
+                    let measured = measure::<Lists>(&search.traffic(), ONCE);
+                    assert!(measured.part == 1.0 && measured.hops >= 1.0);
+                }
+            }
+        }
+        for collective in Collective::ALL {
+            measure::<Lists>(&collective.traffic(64), ONCE);
+        }
+    }
+
+    /// The engine that is none finds what the order says.
+    #[test]
+    fn no_engine_does_for_the_two_orders() {
+        for queue in [Queue::Posted, Queue::Unexpected] {
+            work::<Blank<true>>(&search(queue, Order::Forward).traffic(), 2);
+            work::<Blank<false>>(&search(queue, Order::Reverse).traffic(), 2);
+        }
+    }
+
+    #[test]
+    fn what_a_list_takes_is_nothing() {
+        let none = overhead::overhead::<Lists>(4096, 100, &|| 0);
+        assert_eq!((none.records, none.receives), (0, 0));
+    }
+}

@@ -1,0 +1,111 @@
+//! The search tests of papers 000 (figure 3) and 001 (section 4.6.2): one receiver, many senders with some messages
+//! each; a queue is filled and then emptied from its head or from its end.
+#![forbid(unsafe_code)]
+
+use mpi_adi::Tag;
+use mpi_adi::request::MAX_SLOTS;
+
+use super::traffic::{Step, Traffic};
+use crate::random::{Random, Stream};
+
+/// The queue that is long.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Queue {
+    /// That of posted receives.
+    Posted,
+    /// That of unexpected messages.
+    Unexpected,
+}
+
+impl Queue {
+    /// As the papers call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Queue::Posted => "PRQ",
+            Queue::Unexpected => "UMQ",
+        }
+    }
+}
+
+/// Where what is looked for stands in the queue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Order {
+    /// At its head.
+    Forward,
+    /// At its end.
+    Reverse,
+}
+
+impl Order {
+    /// As the papers call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Order::Forward => "forward",
+            Order::Reverse => "reverse",
+        }
+    }
+}
+
+/// One test.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Search {
+    /// The queue that is long.
+    pub queue: Queue,
+    /// From which end it is emptied.
+    pub order: Order,
+    /// Senders.
+    pub senders: u32,
+    /// Messages of each sender in each communicator.
+    pub pending: u32,
+    /// Communicators, which follow one another in the queue.
+    pub communicators: u32,
+    /// The part of the senders whose messages are received from any source.
+    pub any_source: f64,
+}
+
+impl Search {
+    /// Entries of the full queue.
+    pub fn entries(&self) -> usize {
+        self.senders as usize * self.pending as usize * self.communicators as usize
+    }
+
+    /// As many requests have names.
+    pub fn is_possible(&self) -> bool {
+        self.entries() <= MAX_SLOTS
+    }
+
+    /// The same for each call. A sender's messages differ in their tags. What is received from any source has tags of
+    /// its own, so that the sender does not matter and each message finds a receive.
+    pub fn traffic(&self) -> Traffic {
+        let mut random = Random::new(u64::from(self.senders), Stream::Traffic);
+        let any: Vec<bool> = (0..self.senders)
+            .map(|_| random.chance(self.any_source))
+            .collect();
+        let mut pairs = Vec::with_capacity(self.entries());
+        let contexts: Vec<_> = (0..self.communicators).map(|c| 2 * c as u16).collect();
+        for &context in &contexts {
+            for (source, &any) in (1..).zip(&any) {
+                for tag in 0..self.pending {
+                    let tag = (tag + if any { self.pending } else { 0 }) as Tag;
+                    let receive = Step::receive((!any).then_some(source), tag, context);
+                    pairs.push((receive, Step::message(source, tag, context)));
+                }
+            }
+        }
+        let (receives, messages) = pairs.into_iter().unzip();
+        let (fill, mut drain): (Vec<Step>, Vec<Step>) = match self.queue {
+            Queue::Posted => (receives, messages),
+            Queue::Unexpected => (messages, receives),
+        };
+        if self.order == Order::Reverse {
+            drain.reverse();
+        }
+        Traffic {
+            peers: self.senders + 1,
+            contexts,
+            fill,
+            drain,
+            nested: self.order == Order::Reverse && !any.contains(&true),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Every matching engine against the oracle, over random sequences of all operations.
+//!
+//! A failure names its seed; `cargo midplane soak --seed SEED --jobs 1` replays it.
+#![forbid(unsafe_code)]
+
+use midplane_tests::matching::{self, Op, Sequence};
+
+/// Sequences in a bounded run; `cargo midplane soak` goes on.
+const SEQUENCES: u64 = 400;
+
+#[test]
+fn random_sequences_give_what_the_oracle_gives() {
+    for seed in 0..SEQUENCES {
+        if let Err(counterexample) = matching::check(seed) {
+            panic!("seed {seed}: {counterexample}");
+        }
+    }
+}
+
+#[test]
+fn a_sequence_is_the_same_each_time_it_is_drawn_from_its_seed() {
+    for seed in 0..50 {
+        assert_eq!(Sequence::draw(seed), Sequence::draw(seed));
+    }
+}
+
+/// What is drawn is what the sequences are for.
+#[test]
+fn the_sequences_have_all_that_there_is() {
+    let mut long = 0;
+    let mut kinds = std::collections::HashSet::new();
+    for sequence in (0..SEQUENCES).map(Sequence::draw) {
+        kinds.extend(sequence.ops.iter().map(std::mem::discriminant));
+        long += u32::from(sequence.ops.len() > 4000);
+        for op in &sequence.ops {
+            if let Op::Receive { pattern, .. } = op {
+                assert!(
+                    pattern
+                        .source()
+                        .is_none_or(|s| s.index() < sequence.setting.peers)
+                );
+            }
+        }
+    }
+    assert_eq!(kinds.len(), 12, "every kind of operation");
+    assert!(long > 5, "{long} long sequences");
+}
