@@ -12,6 +12,7 @@ use super::send::{Copies, Data, PendingSend, Send, SendState};
 use super::slot::SlotEntry;
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::device::list::Links;
+use crate::device::memory::Span;
 use crate::device::names::{
     BcopyId, Generation, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot,
 };
@@ -389,7 +390,7 @@ impl RequestPool {
         self.end_receive(slot, ReceiveState::Cancelled(pattern));
     }
 
-    #[inline]
+    #[inline(always)]
     fn end_receive(&mut self, slot: Slot, end: ReceiveState) {
         let entry = self.entry_mut(slot).expect("a live slot");
         assert!(entry.is_receive(), "{NO_RECEIVE}");
@@ -448,9 +449,19 @@ impl RequestPool {
         receive.expect(NO_RECEIVE)
     }
 
-    /// Where the receive in `slot` stands from now on.
+    /// The program's buffer of the receive in `slot`.
     #[inline]
-    pub(crate) fn set_receive_state(&mut self, slot: Slot, state: ReceiveState) {
+    pub(crate) fn span(&self, slot: Slot) -> Span {
+        let span = self.entry(slot).and_then(SlotEntry::span);
+        span.expect(NO_RECEIVE)
+    }
+
+    /// Where the receive in `slot` stands from now on.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[inline]
+    pub fn set_receive_state(&mut self, slot: Slot, state: ReceiveState) {
         let entry = self.entry_mut(slot).filter(|entry| entry.is_receive());
         entry.expect(NO_RECEIVE).set_receive_state(state);
     }
@@ -467,12 +478,11 @@ impl RequestPool {
         self.entry(slot)?.posted()
     }
 
-    /// A restart has still to name the posted receive in `slot`, or none has.
+    /// A restart has still to name the posted receive in `slot`, or none has. What was true before.
     #[inline]
-    pub(crate) fn set_to_name(&mut self, slot: Slot, to_name: bool) {
-        let entry = self.entry_mut(slot).expect(NOT_POSTED);
-        let posted = entry.posted().expect(NOT_POSTED);
-        entry.set_receive_state(ReceiveState::Posted(Posted { to_name, ..posted }));
+    pub(crate) fn set_to_name(&mut self, slot: Slot, to_name: bool) -> bool {
+        let entry = self.entry_mut(slot).and_then(SlotEntry::to_name);
+        core::mem::replace(entry.expect(NOT_POSTED), to_name)
     }
 }
 

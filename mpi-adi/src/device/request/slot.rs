@@ -425,6 +425,21 @@ impl SlotEntry {
         }
     }
 
+    /// Whether a restart has still to name the posted receive that is here.
+    #[inline]
+    pub(super) fn to_name(&mut self) -> Option<&mut bool> {
+        match &mut self.state {
+            State::Posted { to_name, .. } => Some(to_name),
+            _ => None,
+        }
+    }
+
+    /// The program's buffer of the receive that is here.
+    #[inline]
+    pub(super) fn span(&self) -> Option<Span> {
+        self.is_receive().then(|| self.data.span())
+    }
+
     /// The message that the receive that is here has matched.
     #[inline]
     fn matched(&self, length: u32) -> Option<Matched> {

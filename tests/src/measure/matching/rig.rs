@@ -130,8 +130,8 @@ impl<E: Matching> Rig<E> {
     }
 
     fn conclude(&mut self, id: RequestId, pattern: Pattern) {
-        let receive = self.requests.get_receive_mut(id).expect("a live receive");
-        receive.state = ReceiveState::Cancelled(pattern);
+        let state = ReceiveState::Cancelled(pattern);
+        self.requests.set_receive_state(id.slot(), state);
         self.requests.conclude(id);
     }
 
