@@ -300,9 +300,8 @@ impl<E: Matching> Both<E> {
     /// The program has its request back.
     fn free_slot(&mut self, id: RequestId) {
         let receive = self.requests.get_receive(id).expect("a live receive");
-        if let ReceiveState::Posted(Posted { pattern, .. }) = receive.state {
-            let state = ReceiveState::Cancelled(pattern);
-            self.requests.set_receive_state(id.slot(), state);
+        if let ReceiveState::Posted(_) = receive.state {
+            self.requests.cancel_receive(id.slot());
         }
         self.requests.conclude(id);
     }

@@ -471,7 +471,7 @@ mod tests {
             let mut requests = RequestPool::new(usize::MAX);
             requests.seed(1);
             let key = |i: u32| Key {
-                sends: i % 2 == 0,
+                sends: i.is_multiple_of(2),
                 rank: Rank::new((i / 64) << shift),
                 tag: ((i % 64) << shift) as Tag,
                 context: 0,

@@ -385,7 +385,7 @@ impl RequestPool {
     }
 
     /// The posted receive in `slot` is cancelled; frees it if the program has given it up.
-    pub(crate) fn cancel_receive(&mut self, slot: Slot) {
+    pub fn cancel_receive(&mut self, slot: Slot) {
         let pattern = self.posted(slot).pattern;
         self.end_receive(slot, ReceiveState::Cancelled(pattern));
     }
@@ -457,11 +457,8 @@ impl RequestPool {
     }
 
     /// Where the receive in `slot` stands from now on.
-    ///
-    /// # Panics
-    /// When there is none.
     #[inline]
-    pub fn set_receive_state(&mut self, slot: Slot, state: ReceiveState) {
+    pub(crate) fn set_receive_state(&mut self, slot: Slot, state: ReceiveState) {
         let entry = self.entry_mut(slot).filter(|entry| entry.is_receive());
         entry.expect(NO_RECEIVE).set_receive_state(state);
     }
@@ -481,7 +478,7 @@ impl RequestPool {
     /// A restart has still to name the posted receive in `slot`, or none has. What was true before.
     #[inline]
     pub(crate) fn set_to_name(&mut self, slot: Slot, to_name: bool) -> bool {
-        let entry = self.entry_mut(slot).and_then(SlotEntry::to_name);
+        let entry = self.entry_mut(slot).and_then(SlotEntry::is_to_name);
         core::mem::replace(entry.expect(NOT_POSTED), to_name)
     }
 }

@@ -427,7 +427,7 @@ impl SlotEntry {
 
     /// Whether a restart has still to name the posted receive that is here.
     #[inline]
-    pub(super) fn to_name(&mut self) -> Option<&mut bool> {
+    pub(super) fn is_to_name(&mut self) -> Option<&mut bool> {
         match &mut self.state {
             State::Posted { to_name, .. } => Some(to_name),
             _ => None,

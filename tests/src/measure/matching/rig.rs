@@ -108,7 +108,7 @@ impl<E: Matching> Rig<E> {
         match self.engine.take(&mut self.region, pattern) {
             Some(at) => {
                 self.region.release(&mut RawMemory, at);
-                self.conclude(id, *pattern);
+                self.conclude(id);
             }
             None => self.engine.post(&mut self.requests, id.slot()),
         }
@@ -119,7 +119,7 @@ impl<E: Matching> Rig<E> {
             Some(slot) => {
                 self.engine.unpost(&mut self.requests, slot);
                 let id = self.requests.id(slot);
-                self.conclude(id, envelope.pattern());
+                self.conclude(id);
             }
             None => {
                 let at = self.region.record_only(&mut RawMemory, *envelope, 0, 0);
@@ -129,9 +129,8 @@ impl<E: Matching> Rig<E> {
         }
     }
 
-    fn conclude(&mut self, id: RequestId, pattern: Pattern) {
-        let state = ReceiveState::Cancelled(pattern);
-        self.requests.set_receive_state(id.slot(), state);
+    fn conclude(&mut self, id: RequestId) {
+        self.requests.cancel_receive(id.slot());
         self.requests.conclude(id);
     }
 
