@@ -409,12 +409,12 @@ mod tests {
     /// has what was entered and has not been taken out, in the order of entering.
     #[test]
     fn equal_keys_stay_in_order_among_others() {
+        let mut others = 0;
         for (seed, values) in [(1, 1), (2, 2), (3, 4), (4, 30), (5, 1000)] {
             let mut random = Rand32::new(seed);
             let mut requests = RequestPool::new(usize::MAX);
             requests.seed(seed);
             let mut there: BTreeMap<Key, Vec<Slot>> = BTreeMap::new();
-            let mut others = 0;
             for step in 0..6000 {
                 // Phases of growing and of shrinking.
                 let grows = random.rand_range(0..8) < if step / 1500 % 2 == 0 { 6 } else { 2 };
@@ -448,8 +448,8 @@ mod tests {
             }
             let members: usize = there.values().map(Vec::len).sum();
             assert!(members > 100 && requests.table.buckets.members() as usize == members);
-            assert!(others > 0, "buckets had others in them, too");
         }
+        assert!(others > 1000, "buckets had others in them, too: {others}");
     }
 
     /// What a process receives from others with one tag, and sends to them with it, are not in the same buckets.
