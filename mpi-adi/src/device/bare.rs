@@ -188,7 +188,7 @@ fn on_rts<M: UserMemory + ?Sized>(
         return Ok(None);
     };
     bare.matching.unpost(&mut bare.requests, slot);
-    let span = bare.requests.receive(slot).span;
+    let span = bare.requests.span(slot);
     let matched = Matched {
         envelope,
         length: rts.length,

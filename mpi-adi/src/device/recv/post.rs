@@ -95,10 +95,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     pub(in crate::device) fn unpost(&mut self, slot: Slot) {
         self.matching.unpost(&mut self.requests, slot);
-        let posted = self.requests.posted(slot);
-        if posted.to_name {
-            self.requests.set_to_name(slot, false);
-            let list = if posted.pattern.source().is_some() {
+        if self.requests.set_to_name(slot, false) {
+            let list = if self.requests.posted(slot).pattern.source().is_some() {
                 &mut self.exact_to_name
             } else {
                 &mut self.wildcards
@@ -155,7 +153,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         matched: Matched,
         at: BlockIndex,
     ) {
-        let span = self.requests.receive(slot).span;
+        let span = self.requests.span(slot);
         let bytes = self.region.read_buffer(at, matched.wanted(span));
         memory.write(span, 0, bytes);
         self.received(slot, matched);
@@ -249,7 +247,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         sender: u32,
     ) -> Fields {
         let target = self.requests.id(slot).0;
-        let wanted = matched.wanted(self.requests.receive(slot).span);
+        let wanted = matched.wanted(self.requests.span(slot));
         if wanted == 0 {
             self.received(slot, matched);
         } else {

@@ -478,7 +478,7 @@ mod tests {
             let members: usize = there.values().map(Vec::len).sum();
             assert!(members > 100 && requests.table.buckets.members() as usize == members);
         }
-        assert!(others > 0, "buckets had others in them, too");
+        assert!(others > 1000, "buckets had others in them, too: {others}");
     }
 
     /// What a process receives from others with one tag, and sends to them with it, are not in the same buckets.

@@ -12,6 +12,7 @@ use super::send::{Copies, Data, PendingSend, Send, SendState};
 use super::slot::SlotEntry;
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::device::list::Links;
+use crate::device::memory::Span;
 use crate::device::names::{
     BcopyId, Generation, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot,
 };
@@ -261,7 +262,7 @@ impl RequestPool {
     }
 
     /// Takes a free slot for `request`.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
         let slot = self.free.ok_or(Full)?;
         let entry = self.entry_mut(slot).ok_or(Full)?;
@@ -323,7 +324,7 @@ impl RequestPool {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
         let entry = self.entry_mut(slot).expect("a live request");
         assert!(entry.is(id), "a live request");
-        let outcome = entry.request()?.outcome()?;
+        let outcome = entry.outcome()?;
         entry.free(next, bits);
         self.freed(slot);
         Some(outcome)
@@ -332,7 +333,7 @@ impl RequestPool {
     /// The program gives up the request that `id` names: frees it, now or when it has finished. One that
     /// is not there any more is left at that.
     pub fn forget(&mut self, id: RequestId) {
-        match self.get(id).map(|request| request.outcome()) {
+        match self.named_entry(id).map(SlotEntry::outcome) {
             Some(Some(_)) => self.free_request(id.slot()),
             Some(None) => self.give_up(id.slot()),
             None => {}
@@ -389,7 +390,7 @@ impl RequestPool {
         self.end_receive(slot, ReceiveState::Cancelled(pattern));
     }
 
-    #[inline]
+    #[inline(always)]
     fn end_receive(&mut self, slot: Slot, end: ReceiveState) {
         let entry = self.entry_mut(slot).expect("a live slot");
         assert!(entry.is_receive(), "{NO_RECEIVE}");
@@ -448,6 +449,13 @@ impl RequestPool {
         receive.expect(NO_RECEIVE)
     }
 
+    /// The program's buffer of the receive in `slot`.
+    #[inline]
+    pub(crate) fn span(&self, slot: Slot) -> Span {
+        let span = self.entry(slot).and_then(SlotEntry::span);
+        span.expect(NO_RECEIVE)
+    }
+
     /// Where the receive in `slot` stands from now on.
     #[inline]
     pub(crate) fn set_receive_state(&mut self, slot: Slot, state: ReceiveState) {
@@ -467,12 +475,11 @@ impl RequestPool {
         self.entry(slot)?.posted()
     }
 
-    /// A restart has still to name the posted receive in `slot`, or none has.
+    /// A restart has still to name the posted receive in `slot`, or none has. What was true before.
     #[inline]
-    pub(crate) fn set_to_name(&mut self, slot: Slot, to_name: bool) {
-        let entry = self.entry_mut(slot).expect(NOT_POSTED);
-        let posted = entry.posted().expect(NOT_POSTED);
-        entry.set_receive_state(ReceiveState::Posted(Posted { to_name, ..posted }));
+    pub(crate) fn set_to_name(&mut self, slot: Slot, to_name: bool) -> bool {
+        let entry = self.entry_mut(slot).and_then(SlotEntry::is_to_name);
+        core::mem::replace(entry.expect(NOT_POSTED), to_name)
     }
 }
 

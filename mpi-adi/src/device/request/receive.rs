@@ -92,6 +92,7 @@ impl Receive {
         }
     }
 
+    #[inline]
     pub(super) fn outcome(&self) -> Option<Outcome> {
         match &self.state {
             ReceiveState::Posted(_) | ReceiveState::Matched(..) => None,

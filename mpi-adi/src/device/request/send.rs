@@ -156,6 +156,7 @@ impl Send {
         self.state.hash(state);
     }
 
+    #[inline]
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let SendState::Done { cancelled } = self.state else {
             return None;

@@ -19,6 +19,7 @@
 
 use msg_layer::{Landing, Transfer};
 
+use super::outcome::Outcome;
 use super::pool::Request;
 use super::receive::{Coming, Matched, Posted, Receive, ReceiveState};
 use super::send::{Asked, Data, Mode, PendingSend, Send, SendState, Withdrawal};
@@ -172,7 +173,7 @@ fn pending_send(offer: Offer, how: OfferMarks, serial: Packed<Serial>) -> Pendin
 }
 
 impl State {
-    #[inline]
+    #[inline(always)]
     fn of_send(state: SendState) -> State {
         match state {
             SendState::Bcopy => State::Bcopy,
@@ -197,7 +198,7 @@ impl State {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn of_receive(state: ReceiveState) -> State {
         match state {
             ReceiveState::Posted(Posted {
@@ -244,8 +245,9 @@ impl SlotEntry {
         self.marks = Marks(self.generation().next(name_bits).to_bits());
     }
 
-    /// Takes the slot, which is free, for `request`: the next free one.
-    #[inline]
+    /// Takes the slot, which is free, for `request`: the next free one. Inlined, so that what the request is known
+    /// to be is not asked again.
+    #[inline(always)]
     pub(super) fn take(&mut self, request: Request) -> Option<Slot> {
         let State::Free { next } = self.state else {
             unreachable!("the free list holds free slots")
@@ -260,7 +262,7 @@ impl SlotEntry {
         next
     }
 
-    #[inline]
+    #[inline(always)]
     fn put_send(&mut self, send: Send) {
         let (span, is_bcopy) = match send.data {
             Data::User(span) => (span, 0),
@@ -316,7 +318,6 @@ impl SlotEntry {
     /// The send that is here.
     #[inline]
     pub(super) fn send(&self) -> Option<Send> {
-        let length = self.data.len();
         let state = match self.state {
             State::Bcopy => SendState::Bcopy,
             State::Pending { offer, how, serial } => {
@@ -330,7 +331,7 @@ impl SlotEntry {
             } => SendState::Sending(Transfer {
                 target,
                 offset,
-                end: length,
+                end: self.data.len(),
                 in_order,
             }),
             State::Streaming => SendState::Streaming,
@@ -343,6 +344,12 @@ impl SlotEntry {
             | State::Received { .. }
             | State::ReceiveCancelled => return None,
         };
+        self.send_in(state)
+    }
+
+    /// The send that is here, and stands there.
+    #[inline]
+    fn send_in(&self, state: SendState) -> Option<Send> {
         Some(Send {
             dest: self.peer?,
             tag: self.tag,
@@ -351,7 +358,7 @@ impl SlotEntry {
                 true => Mode::Synchronous,
                 false => Mode::Standard,
             },
-            length,
+            length: self.data.len(),
             data: self.send_data(),
             state,
         })
@@ -382,7 +389,7 @@ impl SlotEntry {
     }
 
     /// Where the send that is here stands from now on, with what of it is left to be sent.
-    #[inline]
+    #[inline(always)]
     pub(super) fn set_send_state(&mut self, state: SendState) {
         if let SendState::Sending(Transfer { end, .. }) = state {
             self.data.cut(end);
@@ -416,6 +423,21 @@ impl SlotEntry {
             }),
             _ => None,
         }
+    }
+
+    /// Whether a restart has still to name the posted receive that is here.
+    #[inline]
+    pub(super) fn is_to_name(&mut self) -> Option<&mut bool> {
+        match &mut self.state {
+            State::Posted { to_name, .. } => Some(to_name),
+            _ => None,
+        }
+    }
+
+    /// The program's buffer of the receive that is here.
+    #[inline]
+    pub(super) fn span(&self) -> Option<Span> {
+        self.is_receive().then(|| self.data.span())
     }
 
     /// The message that the receive that is here has matched.
@@ -457,13 +479,28 @@ impl SlotEntry {
         Some(Receive { span, state })
     }
 
+    /// How the request that is here has ended, if it has: of a state, only what that state needs is read.
+    #[inline]
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        match self.state {
+            State::Received { length } => {
+                let state = ReceiveState::Done(self.matched(length)?);
+                let span = self.data.span();
+                Receive { span, state }.outcome()
+            }
+            State::Sent { cancelled } => self.send_in(SendState::Done { cancelled })?.outcome(),
+            State::ReceiveCancelled => self.receive()?.outcome(),
+            _ => None,
+        }
+    }
+
     /// The context of the request that is here.
     pub(super) fn context(&self) -> Context {
         self.context
     }
 
     /// Where the receive that is here stands from now on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn set_receive_state(&mut self, state: ReceiveState) {
         (self.peer, self.tag, self.context) = match state {
             ReceiveState::Posted(Posted { pattern, .. }) | ReceiveState::Cancelled(pattern) => {
