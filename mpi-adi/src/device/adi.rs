@@ -155,6 +155,17 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
     }
 
+    /// Draws the random numbers of the tables from this seed, which those who choose tags and ranks should not
+    /// know: then they cannot choose them such that searches take long. Without it, the numbers are the same in
+    /// every run.
+    ///
+    /// # Panics
+    /// When a receive or a send has been started.
+    pub fn seed(&mut self, seed: u64) {
+        self.requests.seed(seed);
+        self.matching.seed(seed);
+    }
+
     /// The ages of `peer`, for a model checker, which knows that only their differences matter.
     #[doc(hidden)]
     pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {

@@ -88,8 +88,7 @@ impl Matching for Indexed {
         })
     }
 
-    fn seed(&mut self, requests: &mut RequestPool, seed: u64) {
-        requests.seed(seed);
+    fn seed(&mut self, seed: u64) {
         self.unexpected.seed(seed);
     }
 
