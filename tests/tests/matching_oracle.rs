@@ -6,7 +6,7 @@
 use midplane_tests::matching::{self, Op, Sequence};
 
 /// Sequences in a bounded run; `cargo midplane soak` goes on.
-const SEQUENCES: u64 = 400;
+const SEQUENCES: u64 = 200;
 
 #[test]
 fn random_sequences_give_what_the_oracle_gives() {
@@ -43,5 +43,5 @@ fn the_sequences_have_all_that_there_is() {
         }
     }
     assert_eq!(kinds.len(), 12, "every kind of operation");
-    assert!(long > 5, "{long} long sequences");
+    assert!(long > 2, "{long} long sequences");
 }

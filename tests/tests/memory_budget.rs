@@ -7,7 +7,7 @@ use cap::Cap;
 use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::matching::{Choice, Matching, WithEngine};
 use mpi_adi::memory::{RawMemory, Span};
-use mpi_adi::pending::{DESTINATION_BYTES, INDEX_BYTES};
+use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
 use mpi_adi::protocol::Sound;
 use mpi_adi::region::BLOCK_BYTES;
 use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, Mode, RequestPool};
@@ -35,37 +35,69 @@ fn taken<T>(f: impl Fn() -> T) -> usize {
     (0..5).map(|_| once()).min().expect("five times")
 }
 
-/// The index of pending messages doubles when it is 7/8 full, and has then so many entries more.
-fn an_index_entry_takes_what_is_said() {
-    const ENTRIES: usize = 128;
+/// Nodes of a machine, more than there are destinations here.
+const NODES: [u16; 3] = [32, 32, 8];
+/// Chunks of requests, before and after the list of chunks grows, which doubles.
+const CHUNKS: [usize; 6] = [5, 8, 9, 64, 65, 129];
+
+fn device() -> Adi {
+    let shape = Shape::new(NODES, [true; 3]).expect("a machine");
+    let memory = Memory::allocate(0, shape.nodes() as usize).expect("memory");
     let config = Config {
-        shape: Shape::new([2, 1, 1], [true; 3]).expect("a machine"),
+        shape,
         rank: Rank::new(0),
         request_slots: usize::MAX,
     };
-    let to = SendTo {
-        dest: Rank::new(1),
-        tag: 1,
-        context: 0,
-        mode: Mode::Synchronous,
-    };
-    let pending = |messages: usize| {
-        move || {
-            let memory = Memory::allocate(0, 2).expect("memory");
-            let mut adi = Adi::new(config, memory).expect("a rank of the machine");
-            for _ in 0..messages {
-                assert!(adi.isend(to, Span::EMPTY).is_ok());
-            }
+    Adi::new(config, memory).expect("a rank of the machine")
+}
+
+/// Bytes that each request takes which `start` starts, from the third chunk on to so many chunks: all that is
+/// allocated is counted.
+fn bytes_each(chunks: usize, start: impl Fn(&mut Adi, u32)) -> f64 {
+    let requests = |chunks: usize| (chunks * CHUNK_SLOTS) as u32 - KEPT_SLOTS;
+    let after = |requests: u32| {
+        taken(|| {
+            let mut adi = device();
+            (0..requests).for_each(|request| start(&mut adi, request));
+            assert_eq!(adi.requests().live(), requests);
             adi
-        }
+        })
     };
-    let full = ENTRIES / 8 * 7 - KEPT_SLOTS as usize;
-    assert!(
-        !(full + KEPT_SLOTS as usize).is_multiple_of(CHUNK_SLOTS),
-        "the slots do not grow with the index"
-    );
-    let more = taken(pending(full + 1)) - taken(pending(full));
-    assert_eq!(more, ENTRIES * INDEX_BYTES);
+    let (few, many) = (requests(3), requests(chunks));
+    (after(many) - after(few)) as f64 / f64::from(many - few)
+}
+
+/// A pending send, a posted receive: at most 64 bytes, with all links, whatever their keys are. Whom a message goes to:
+/// at most 72 for each destination.
+fn a_request_takes_64_bytes_and_a_destination_72() {
+    let send = |adi: &mut Adi, dest: u32, tag: u32| {
+        let to = SendTo {
+            dest: Rank::new(dest),
+            tag: tag as i32,
+            context: 0,
+            mode: Mode::Synchronous,
+        };
+        assert!(adi.isend(to, Span::EMPTY).is_ok());
+    };
+    let receive = |adi: &mut Adi, source: u32, tag: u32| {
+        let pattern = Pattern::new(Some(Rank::new(source)), Some(tag as i32), 0);
+        assert!(adi.irecv(&mut RawMemory, pattern, Span::EMPTY).is_ok());
+    };
+    for chunks in CHUNKS {
+        let sends = bytes_each(chunks, |adi, _| send(adi, 1, 5));
+        let of_tags = bytes_each(chunks, |adi, i| send(adi, 1, i));
+        let receives = bytes_each(chunks, |adi, _| receive(adi, 1, 5));
+        let of_sources = bytes_each(chunks, |adi, i| receive(adi, 1 + i, i));
+        for each in [sends, of_tags, receives, of_sources] {
+            assert!((63.0..=64.0).contains(&each), "{each} in {chunks} chunks");
+        }
+        let of_destinations = bytes_each(chunks, |adi, i| send(adi, 1 + i, 5));
+        let a_destination = of_destinations - sends;
+        assert!(
+            (DESTINATION_BYTES as f64..=72.0).contains(&a_destination),
+            "{a_destination} in {chunks} chunks"
+        );
+    }
 }
 
 /// An engine's own memory in a machine of these extents: at start, for two communicators more, for receives.
@@ -128,7 +160,7 @@ impl WithEngine for Terms {
 
 #[test]
 fn what_is_taken_is_what_is_said() {
-    an_index_entry_takes_what_is_said();
+    a_request_takes_64_bytes_and_a_destination_72();
     for (extents, mpi_memory) in [
         ([1, 1, 1], 0),
         ([2, 2, 2], 32),
@@ -153,11 +185,11 @@ fn what_is_taken_is_what_is_said() {
         let chunk = CHUNK_SLOTS * RequestPool::SLOT_BYTES;
         let kept = KEPT_SLOTS as usize;
         let slots = kept.div_ceil(CHUNK_SLOTS) * chunk;
-        let index = 4 * kept * INDEX_BYTES;
-        let destinations = 2 * kept * DESTINATION_BYTES;
+        let destinations = kept.next_multiple_of(CHUNK_DESTINATIONS) * DESTINATION_BYTES;
+        let chunks = slots + destinations;
         assert!(
-            (slots..=slots + destinations + index + 2 * LEAST_LIST).contains(&bytes),
-            "the kept requests: {slots}, their destinations: {destinations}, and an index: {bytes}"
+            (chunks..=chunks + 2 * LEAST_LIST).contains(&bytes),
+            "the kept requests: {slots}, their destinations: {destinations}: {bytes}"
         );
 
         // Further requests come in chunks, for the program's own calls only.

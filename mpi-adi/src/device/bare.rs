@@ -126,7 +126,8 @@ impl Bare {
         {
             self.send(port, memory, slot);
             self.unsent.remove(&mut self.requests, slot);
-            self.requests.send_mut(slot).state = SendState::Done { cancelled: false };
+            self.requests
+                .set_send_state(slot, SendState::Done { cancelled: false });
             sent += 1;
         }
         taken + sent > 0
@@ -187,13 +188,14 @@ fn on_rts<M: UserMemory + ?Sized>(
         return Ok(None);
     };
     bare.matching.unpost(&mut bare.requests, slot);
-    let receive = bare.requests.receive_mut(slot);
+    let span = bare.requests.span(slot);
     let matched = Matched {
         envelope,
         length: rts.length,
     };
-    let wanted = matched.wanted(receive.span) as usize;
-    on.memory.write(receive.span, 0, &data[..wanted]);
-    receive.state = ReceiveState::Done(matched);
+    let wanted = matched.wanted(span) as usize;
+    on.memory.write(span, 0, &data[..wanted]);
+    bare.requests
+        .set_receive_state(slot, ReceiveState::Done(matched));
     Ok(None)
 }

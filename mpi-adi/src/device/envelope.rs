@@ -96,6 +96,26 @@ impl Pattern {
         }
     }
 
+    /// The pattern that [`Pattern::parts`] has been taken from.
+    #[inline]
+    pub(in crate::device) const fn from_parts(
+        source: Option<Rank>,
+        tag: Tag,
+        context: Context,
+    ) -> Self {
+        Pattern {
+            source,
+            tag,
+            context,
+        }
+    }
+
+    /// Its words, without the gap behind them: the tag may be the wildcard's.
+    #[inline]
+    pub(in crate::device) const fn parts(&self) -> (Option<Rank>, Tag, Context) {
+        (self.source, self.tag, self.context)
+    }
+
     /// The sender asked for.
     #[inline]
     pub const fn source(&self) -> Option<Rank> {
@@ -115,6 +135,13 @@ impl Pattern {
     #[inline]
     pub const fn context(&self) -> Context {
         self.context
+    }
+
+    /// Source and tag as two words, in which wildcards differ from everything else.
+    #[inline]
+    pub(crate) fn words(&self) -> (u32, u32) {
+        let source = self.source.map_or(0, |source| source.0.get());
+        (source, self.tag as u32)
     }
 
     /// The one match function of both queues.

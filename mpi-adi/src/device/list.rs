@@ -65,6 +65,16 @@ impl<I: Copy> Ends<I> {
         (next, hops)
     }
 
+    /// Lets go of all members before `first`, which is one of them; `None`: of all.
+    #[inline]
+    pub fn cut(&mut self, links: &mut impl Links<I>, first: Option<I>) {
+        self.head = first;
+        match first {
+            Some(first) => links.set_prev(first, None),
+            None => self.tail = None,
+        }
+    }
+
     /// Appends `at`, which is in no list.
     #[inline]
     pub fn push(&mut self, links: &mut impl Links<I>, at: I) {

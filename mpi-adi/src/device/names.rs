@@ -145,6 +145,39 @@ impl Generation {
     }
 }
 
+impl Generation {
+    /// As a request's slot keeps it.
+    #[inline]
+    pub(super) const fn from_bits(bits: u16) -> Self {
+        Generation(bits)
+    }
+
+    /// As a request's slot keeps it.
+    #[inline]
+    pub(super) const fn to_bits(self) -> u16 {
+        self.0
+    }
+}
+
+/// A value that begins at a multiple of four bytes, so that it leaves no gap among others of four.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C, packed(4))]
+pub(crate) struct Packed<T: Copy>(T);
+
+impl<T: Copy> Packed<T> {
+    /// Packs it.
+    #[inline]
+    pub(crate) const fn new(value: T) -> Self {
+        Packed(value)
+    }
+
+    /// The value.
+    #[inline]
+    pub(crate) const fn get(self) -> T {
+        self.0
+    }
+}
+
 /// Greatest number of slots: all but the last names, which bcopies have on the wire, and restarts use for
 /// what is no receive.
 pub const MAX_SLOTS: usize = (1 << INDEX_BITS) - 64;

@@ -3,6 +3,7 @@
 use clap::Args;
 use kernel_rt::{blackboard, mem};
 use mpi_adi::matching::{Choice, Matching, WithEngine};
+use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
 use mpi_adi::protocol::Sound;
 use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
 use mpi_adi::{Adi, Budget};
@@ -36,12 +37,10 @@ pub struct MemoryArgs {
     links: u64,
 }
 
-/// What the device keeps for calls that block: whole chunks of slots, an index and a list of destinations that
-/// are at least half full.
-const KEPT_BYTES: usize =
-    (KEPT_SLOTS as usize).div_ceil(CHUNK_SLOTS) * CHUNK_SLOTS * RequestPool::SLOT_BYTES
-        + KEPT_SLOTS as usize
-            * (4 * mpi_adi::pending::INDEX_BYTES + 2 * mpi_adi::pending::DESTINATION_BYTES);
+/// What the device keeps for calls that block: whole chunks of slots and destinations.
+const KEPT_BYTES: usize = (KEPT_SLOTS as usize).next_multiple_of(CHUNK_SLOTS)
+    * RequestPool::SLOT_BYTES
+    + (KEPT_SLOTS as usize).next_multiple_of(CHUNK_DESTINATIONS) * DESTINATION_BYTES;
 
 /// What a node's matching engine takes, in bytes.
 struct EngineBytes {
@@ -165,7 +164,7 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
             "kept requests",
             KEPT_BYTES,
             format!(
-                "{KEPT_SLOTS} slots, destinations and their index entries: a call that blocks can begin"
+                "a chunk of {CHUNK_SLOTS} slots and one of {CHUNK_DESTINATIONS} destinations: a call that blocks can begin"
             ),
         ),
         term(
@@ -252,17 +251,14 @@ fn table(options: &MemoryArgs) -> Vec<String> {
         Term {
             name: "a request",
             bytes: RequestPool::SLOT_BYTES as u64,
-            why: format!("under way, in chunks of {CHUNK_SLOTS}"),
+            why: format!(
+                "under way, with its share of the queues' links and tables, in chunks of {CHUNK_SLOTS}"
+            ),
         },
         Term {
             name: "a destination",
-            bytes: mpi_adi::pending::DESTINATION_BYTES as u64,
-            why: "with messages pending".into(),
-        },
-        Term {
-            name: "an index entry",
-            bytes: mpi_adi::pending::INDEX_BYTES as u64,
-            why: "about, for each such destination, and each context and tag to it".into(),
+            bytes: DESTINATION_BYTES as u64,
+            why: format!("with messages pending, in chunks of {CHUNK_DESTINATIONS}"),
         },
     ];
     let from_the_heap = from_the_heap.into_iter().chain(engine_terms(options));

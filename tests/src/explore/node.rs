@@ -77,7 +77,7 @@ pub struct Injected {
 }
 
 /// The program's buffer; empty when there is a copy.
-fn span(request: &Request) -> Span {
+fn span(request: Request) -> Span {
     match request {
         Request::Send(send) => match send.data {
             Data::User(span) => span,

@@ -299,9 +299,9 @@ impl<E: Matching> Both<E> {
 
     /// The program has its request back.
     fn free_slot(&mut self, id: RequestId) {
-        let receive = self.requests.get_receive_mut(id).expect("a live receive");
-        if let ReceiveState::Posted(Posted { pattern, .. }) = receive.state {
-            receive.state = ReceiveState::Cancelled(pattern);
+        let receive = self.requests.get_receive(id).expect("a live receive");
+        if let ReceiveState::Posted(_) = receive.state {
+            self.requests.cancel_receive(id.slot());
         }
         self.requests.conclude(id);
     }

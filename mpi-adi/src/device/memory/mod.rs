@@ -9,6 +9,7 @@ pub mod blocks;
 pub mod region;
 
 use crate::device::memory::blocks::Blocks;
+use crate::device::names::Packed;
 
 /// Addresses below this are never a program's buffer, on any board or host: they are left to the spans of
 /// models.
@@ -72,6 +73,48 @@ impl Span {
     /// No bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+}
+
+/// A span as a request keeps it: in twelve bytes.
+///
+/// A longer one is cut off at the greatest `u32`. No message is longer, so what of it fits, and whether all of it
+/// does, is the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::device) struct PackedSpan {
+    address: Packed<usize>,
+    len: u32,
+}
+
+impl PackedSpan {
+    /// Packs it.
+    #[inline]
+    pub(in crate::device) fn new(span: Span) -> PackedSpan {
+        PackedSpan {
+            address: Packed::new(span.address),
+            len: u32::try_from(span.len).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// The span.
+    #[inline]
+    pub(in crate::device) fn span(self) -> Span {
+        Span {
+            address: self.address.get(),
+            len: self.len as usize,
+        }
+    }
+
+    /// Its bytes.
+    #[inline]
+    pub(in crate::device) fn len(self) -> u32 {
+        self.len
+    }
+
+    /// No more than its first `len` bytes from now on.
+    #[inline]
+    pub(in crate::device) fn cut(&mut self, len: u32) {
+        self.len = self.len.min(len);
     }
 }
 

@@ -198,6 +198,11 @@ impl Region {
         self.peak_lent as usize * BLOCK_BYTES
     }
 
+    /// Memory has been lent, and not all of it is given back.
+    pub fn has_loans(&self) -> bool {
+        self.loans.iter().any(Option::is_some)
+    }
+
     fn lent(&self) -> u32 {
         let loans = self.loans.iter().flatten();
         loans.map(|loan| loan.len() as u32).sum()
@@ -334,12 +339,31 @@ impl Region {
         ((at as usize) < blocks.len()).then_some((blocks, at as usize))
     }
 
+    // The numbers of lent blocks are beyond the reserve, however large that is.
+    #[inline]
     fn block(&self, at: BlockIndex) -> &Block {
+        match self.reserve.blocks.get(at.index() as usize) {
+            Some(block) => block,
+            None => self.lent_block(at),
+        }
+    }
+
+    #[cold]
+    fn lent_block(&self, at: BlockIndex) -> &Block {
         let (blocks, at) = self.locate(at).expect("a block");
         &blocks.blocks[at]
     }
 
+    #[inline]
     fn block_mut(&mut self, at: BlockIndex) -> &mut Block {
+        if (at.index() as usize) < self.reserve.blocks.len() {
+            return &mut self.reserve.blocks[at.index() as usize];
+        }
+        self.lent_block_mut(at)
+    }
+
+    #[cold]
+    fn lent_block_mut(&mut self, at: BlockIndex) -> &mut Block {
         let (blocks, at) = self.locate_mut(at).expect("a block");
         &mut blocks.blocks[at]
     }

@@ -145,7 +145,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             length: rts.length,
         };
         if rts.inline {
-            let span = self.requests.receive(slot).span;
+            let span = self.requests.span(slot);
             memory.write(span, 0, &data[..matched.wanted(span) as usize]);
             self.received(slot, matched);
             Fields {

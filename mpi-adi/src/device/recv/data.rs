@@ -8,7 +8,7 @@ use crate::device::memory::UserMemory;
 use crate::device::memory::region::{Holding, RecordId};
 use crate::device::names::RequestId;
 use crate::device::protocol::Rules;
-use crate::device::request::{Coming, Matched, ReceiveState};
+use crate::device::request::{Coming, Matched, Receive, ReceiveState};
 use msg_layer::header::Place;
 use msg_layer::{Landing, Malformed};
 
@@ -37,7 +37,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 self.region.record(index).ok_or(Malformed)?.length
             }
             None => {
-                let receive = self.requests.get_receive_mut(RequestId(target));
+                let receive = self.requests.get_receive(RequestId(target));
                 receive
                     .and_then(|receive| receive.wanted())
                     .ok_or(Malformed)?
@@ -113,17 +113,19 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         bytes: &[u8],
     ) -> Result<bool, Malformed> {
         let id = RequestId(place.target);
-        let receive = self.requests.get_receive_mut(id).ok_or(Malformed)?;
-        let ReceiveState::Matched(matched, Coming::Landing(landing)) = &mut receive.state else {
+        let Receive { span, state } = self.requests.get_receive(id).ok_or(Malformed)?;
+        let ReceiveState::Matched(matched, Coming::Landing(mut landing)) = state else {
             return Err(Malformed);
         };
-        let matched = *matched;
         let whole = landing
             .accept(place.offset, bytes.len())
             .map_err(|_| Malformed)?;
-        memory.write(receive.span, place.offset as usize, bytes);
+        memory.write(span, place.offset as usize, bytes);
         if whole {
             self.received(id.slot(), matched);
+        } else {
+            let state = ReceiveState::Matched(matched, Coming::Landing(landing));
+            self.requests.set_receive_state(id.slot(), state);
         }
         Ok(whole)
     }

@@ -87,7 +87,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 &mut self.wildcards
             };
             list.push(&mut self.requests.links::<TO_NAME>(), slot);
-            self.requests.posted_mut(slot).to_name = true;
+            self.requests.set_to_name(slot, true);
         }
     }
 
@@ -95,9 +95,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     pub(in crate::device) fn unpost(&mut self, slot: Slot) {
         self.matching.unpost(&mut self.requests, slot);
-        let posted = self.requests.posted_mut(slot);
-        if core::mem::take(&mut posted.to_name) {
-            let list = if posted.pattern.source().is_some() {
+        if self.requests.set_to_name(slot, false) {
+            let list = if self.requests.posted(slot).pattern.source().is_some() {
                 &mut self.exact_to_name
             } else {
                 &mut self.wildcards
@@ -122,10 +121,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             envelope: record.envelope,
             length: record.length,
         };
-        let receive = self.requests.receive_mut(slot);
         match record.holding {
             Holding::Nothing { sender } => {
-                receive.state = ReceiveState::Matched(matched, Coming::CtsDue { sender });
+                let due = Coming::CtsDue { sender };
+                self.requests
+                    .set_receive_state(slot, ReceiveState::Matched(matched, due));
                 self.cts_due.push(&mut self.requests, slot);
                 self.release(memory, at);
             }
@@ -133,7 +133,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 self.unload(memory, slot, matched, at);
             }
             Holding::Buffer { received } => {
-                receive.state = ReceiveState::Matched(matched, Coming::Bound);
+                self.requests
+                    .set_receive_state(slot, ReceiveState::Matched(matched, Coming::Bound));
                 let bound = Holding::Bound {
                     received,
                     receive: id,
@@ -152,7 +153,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         matched: Matched,
         at: BlockIndex,
     ) {
-        let span = self.requests.receive(slot).span;
+        let span = self.requests.span(slot);
         let bytes = self.region.read_buffer(at, matched.wanted(span));
         memory.write(span, 0, bytes);
         self.received(slot, matched);
@@ -246,13 +247,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         sender: u32,
     ) -> Fields {
         let target = self.requests.id(slot).0;
-        let receive = self.requests.receive_mut(slot);
-        let wanted = matched.wanted(receive.span);
+        let wanted = matched.wanted(self.requests.span(slot));
         if wanted == 0 {
             self.received(slot, matched);
         } else {
             let landing = Coming::Landing(Landing::new(wanted));
-            receive.state = ReceiveState::Matched(matched, landing);
+            self.requests
+                .set_receive_state(slot, ReceiveState::Matched(matched, landing));
         }
         Fields {
             request: sender,

@@ -37,7 +37,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             self.stats.named += 1;
             if self.requests.posted(slot).pattern.source() == Some(source) {
                 fits = self.name(&mut named, slot) && fits;
-                self.requests.posted_mut(slot).to_name = false;
+                self.requests.set_to_name(slot, false);
                 self.exact_to_name
                     .remove(&mut self.requests.links::<TO_NAME>(), slot);
             }
@@ -76,7 +76,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub(in crate::device) fn name(&self, named: &mut Named, slot: Slot) -> bool {
         let Posted {
             pattern, serial, ..
-        } = *self.requests.posted(slot);
+        } = self.requests.posted(slot);
         let entry = Entry {
             context: pattern.context(),
             tag: pattern.tag(),

@@ -1,15 +1,19 @@
 //! Requests found by a key, in constant expected time: a hash table inside the pool's slots.
 //!
 //! ```text
-//!   chunk of slots   | slot 0 | slot 1 | .. | slot 31 | buckets 0 .. 31 |      as many buckets as slots
+//!   chunk of slots   | slot 0 | slot 1 | .. | slot 31 | buckets 0 .. 23 |      three buckets for four slots
 //!                        |                                |
 //!                        +--- chain <---------------------+   requests whose keys fall into one bucket, in the
 //!                                                             order in which they were entered
 //! ```
-//! The table takes no memory of its own: a slot comes with a bucket, and a request has links for one chain. It
-//! grows by linear hashing (W. Litwin, VLDB 1980): when there are more members than buckets in use, and slots to
-//! hold one more, one bucket is split. So no call does more than a constant share of the growth, and at most one
-//! member a bucket is expected for ever.
+//! Members are posted receives, under their patterns, if the matching engine enters them; and pending sends, under
+//! destination, context and tag, if a restart has named a tag to their destination. A search skips what is not of
+//! its kind.
+//!
+//! The table takes no memory of its own: slots come with buckets, and a request has links for one chain. It
+//! grows by linear hashing (W. Litwin, VLDB 1980): when there are more members than buckets in use, and another
+//! bucket is there, one bucket is split. So no call does more than a constant share of the growth, and no more than
+//! 4/3 members a bucket are expected for ever.
 //!
 //! Equal keys share a chain, oldest first, so the first one that is found is the oldest. Others in its chain are
 //! there by chance: whatever the keys are, their hashes are pairwise independent ([`KeyHash`]), so that fewer than
@@ -17,9 +21,10 @@
 #![forbid(unsafe_code)]
 
 use super::pool::{KEYED, RequestPool};
-use crate::device::envelope::{Context, Envelope, Pattern, Rank};
-use crate::device::list::Links;
-use crate::device::names::Slot;
+use super::receive::Posted;
+use super::send::Send;
+use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
+use crate::device::names::{Serial, Slot};
 
 /// Keys with neighbouring sources fall into neighbouring buckets, so many at a time: a cache line of 64 bytes.
 pub(crate) const NEIGHBOURS: u32 = 16;
@@ -54,7 +59,12 @@ pub(crate) struct KeyHash {
     source: u64,
     tag: u64,
     context: u64,
-    kinds: [u64; KINDS],
+    /// What is received.
+    receives: u64,
+    /// What is sent.
+    sends: u64,
+    /// Destinations as such.
+    destinations: u64,
 }
 
 impl KeyHash {
@@ -73,27 +83,30 @@ impl KeyHash {
             source: draw(),
             tag: draw(),
             context: draw(),
-            kinds: [draw(), draw(), draw(), draw()],
+            receives: draw(),
+            sends: draw(),
+            destinations: draw(),
         }
     }
 
     /// The hash of a pattern.
     #[inline]
     pub(crate) fn of(&self, pattern: &Pattern) -> u32 {
-        let source = pattern.source().map_or(0, Rank::index);
-        let tag = pattern.tag().unwrap_or(0) as u32;
-        self.sum(self.kinds[kind(pattern)], pattern.context(), source, tag)
+        let (source, tag) = pattern.words();
+        self.sum(self.receives, pattern.context(), source, tag)
     }
 
-    /// The hash of the pattern that asks for just this.
+    /// The hash of what is sent to `dest` in this context with this tag: another one than that of what is received
+    /// so.
     #[inline]
-    pub(crate) fn exact(&self, envelope: &Envelope) -> u32 {
-        let Envelope {
-            source,
-            tag,
-            context,
-        } = *envelope;
-        self.sum(self.kinds[0], context, source.index(), tag as u32)
+    pub(crate) fn of_send(&self, dest: Rank, context: Context, tag: Tag) -> u32 {
+        self.sum(self.sends, context, dest.index(), tag as u32)
+    }
+
+    /// The hash of a destination.
+    #[inline]
+    pub(crate) fn of_destination(&self, dest: Rank) -> u32 {
+        self.sum(self.destinations, 0, dest.index(), 0)
     }
 
     #[inline]
@@ -107,34 +120,90 @@ impl KeyHash {
     }
 }
 
-/// How much of the buckets is in use.
+/// A posted receive that has been found in the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) slot: Slot,
+    pub(crate) serial: Serial,
+    bucket: u32,
+}
+
+/// How much of an array of buckets is in use, by linear hashing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Buckets {
+    /// Buckets in use; those behind them are empty.
+    used: u32,
+    /// The bits of a hash that may count: half of these numbers, and one more, are in use at least.
+    mask: u32,
+    members: u32,
+}
+
+impl Buckets {
+    /// So many in use at first, a power of two.
+    pub(crate) const fn new(used: u32) -> Buckets {
+        assert!(used.is_power_of_two());
+        Buckets {
+            used,
+            mask: used - 1,
+            members: 0,
+        }
+    }
+
+    /// Members of all of them.
+    pub(crate) fn members(&self) -> u32 {
+        self.members
+    }
+
+    /// The bucket of this hash.
+    #[inline]
+    pub(crate) fn of(&self, hash: u32) -> u32 {
+        let wide = hash & self.mask;
+        if wide < self.used {
+            wide
+        } else {
+            hash & (self.mask >> 1)
+        }
+    }
+
+    /// One more member is about to come, and the array has so many buckets. The bucket that is to be split before:
+    /// from now on, some of its members belong to a bucket that has not been in use.
+    #[inline]
+    pub(crate) fn add(&mut self, buckets: usize) -> Option<u32> {
+        self.members += 1;
+        match self.members > self.used && (self.used as usize) < buckets {
+            true => Some(self.use_one_more()),
+            false => None,
+        }
+    }
+
+    fn use_one_more(&mut self) -> u32 {
+        if self.used > self.mask {
+            self.mask = self.mask << 1 | 1;
+        }
+        let split = self.used & (self.mask >> 1);
+        self.used += 1;
+        split
+    }
+
+    /// A member has gone.
+    #[inline]
+    pub(crate) fn remove(&mut self) {
+        self.members -= 1;
+    }
+}
+
+/// The table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Table {
     pub(super) hashes: KeyHash,
-    /// Buckets in use; those behind them are empty.
-    buckets: u32,
-    members: u32,
+    buckets: Buckets,
 }
 
 impl Table {
     pub(super) fn new() -> Table {
         Table {
             hashes: KeyHash::new(0),
-            buckets: NEIGHBOURS,
-            members: 0,
-        }
-    }
-
-    /// The bucket of this hash.
-    #[inline]
-    fn bucket(&self, hash: u32) -> u32 {
-        // The greatest power of two that is not above the number of buckets, less one.
-        let mask = u32::MAX >> self.buckets.leading_zeros() >> 1;
-        let wide = hash & (mask << 1 | 1);
-        if wide < self.buckets {
-            wide
-        } else {
-            hash & mask
+            buckets: Buckets::new(NEIGHBOURS),
         }
     }
 }
@@ -143,80 +212,307 @@ impl RequestPool {
     /// Hashes by this seed from now on.
     ///
     /// # Panics
-    /// When a request is in the table.
+    /// When a request is in the table. Nothing may be pending to any destination, either.
     pub(crate) fn seed(&mut self, seed: u64) {
-        assert_eq!(self.table.members, 0, "hashes are kept nowhere");
+        assert_eq!(self.table.buckets.members(), 0, "hashes are kept nowhere");
         self.table.hashes = KeyHash::new(seed);
     }
 
     /// Enters the request in `slot`, as the last of its key, whose hash is `hash`.
     #[inline]
     pub(crate) fn enter(&mut self, slot: Slot, hash: u32) {
-        if self.table.members >= self.table.buckets {
-            self.split();
+        if let Some(bucket) = self.table.buckets.add(self.buckets()) {
+            self.split(bucket);
         }
-        self.table.members += 1;
-        self.append_to(self.table.bucket(hash), slot);
+        self.append_to(self.table.buckets.of(hash), slot);
+    }
+
+    /// Enters the posted receive in `slot`: its kind and its serial.
+    #[inline]
+    pub(crate) fn enter_posted(&mut self, slot: Slot) -> (usize, Serial) {
+        let Posted {
+            pattern, serial, ..
+        } = self.posted(slot);
+        self.enter(slot, self.table.hashes.of(&pattern));
+        (kind(&pattern), serial)
+    }
+
+    /// The oldest posted receive in the table that has this pattern; each request looked at is a hop.
+    #[inline]
+    pub(crate) fn find_posted(&self, pattern: &Pattern, hops: &mut u32) -> Option<Found> {
+        let bucket = self.table.buckets.of(self.table.hashes.of(pattern));
+        let mut next = self.bucket(bucket);
+        while let Some(slot) = next {
+            *hops += 1;
+            let entry = self.listed(slot);
+            if let Some(serial) = entry.serial_if_posted(pattern) {
+                return Some(Found {
+                    slot,
+                    serial,
+                    bucket,
+                });
+            }
+            next = entry.next[KEYED];
+        }
+        None
+    }
+
+    /// Takes the request in `slot` out if it is the first one in the bucket where it was found; false when it is
+    /// not. What is first in a bucket belongs there, however long ago it was found.
+    #[inline]
+    pub(crate) fn withdraw_found(&mut self, found: Found) -> bool {
+        if self.bucket(found.bucket) != Some(found.slot) {
+            return false;
+        }
+        let entry = self.listed(found.slot);
+        let (prev, next) = (entry.prev[KEYED], entry.next[KEYED]);
+        *self.bucket_mut(found.bucket) = next;
+        if let Some(next) = next {
+            self.listed_mut(next).prev[KEYED] = prev;
+        }
+        self.table.buckets.remove();
+        true
     }
 
     /// Takes the request in `slot` out again; `hash` is that of its key.
     #[inline]
     pub(crate) fn withdraw(&mut self, slot: Slot, hash: u32) {
-        let bucket = self.table.bucket(hash);
-        let first = self.bucket(bucket);
-        let (prev, next) = self.links::<KEYED>().neighbours(slot);
+        self.table.buckets.remove();
+        let entry = self.listed(slot);
+        let (prev, next) = (entry.prev[KEYED], entry.next[KEYED]);
+        let bucket = self.table.buckets.of(hash);
+        let first = self.bucket_mut(bucket);
         // The first one's `prev` is the last one.
-        if first == Some(slot) {
-            self.set_bucket(bucket, next);
-        } else if let Some(prev) = prev {
-            self.links::<KEYED>().set_next(prev, next);
+        if *first == Some(slot) {
+            *first = next;
+            if let Some(next) = next {
+                self.listed_mut(next).prev[KEYED] = prev;
+            }
+            return;
         }
-        match (next, first) {
-            (Some(next), _) => self.links::<KEYED>().set_prev(next, prev),
-            (None, Some(first)) => self.links::<KEYED>().set_prev(first, prev),
-            (None, None) => {}
+        let behind = next.or(*first);
+        if let Some(prev) = prev {
+            self.listed_mut(prev).next[KEYED] = next;
         }
-        self.table.members -= 1;
+        if let Some(behind) = behind {
+            self.listed_mut(behind).prev[KEYED] = prev;
+        }
     }
 
     /// The oldest request in the bucket of this hash.
     #[inline]
     pub(crate) fn first_of(&self, hash: u32) -> Option<Slot> {
-        self.bucket(self.table.bucket(hash))
+        self.bucket(self.table.buckets.of(hash))
     }
 
+    #[inline]
     fn append_to(&mut self, bucket: u32, slot: Slot) {
-        match self.bucket(bucket) {
-            None => {
-                self.links::<KEYED>().set_neighbours(slot, Some(slot), None);
-                self.set_bucket(bucket, Some(slot));
-            }
-            Some(first) => {
-                let last = self.prev_in::<KEYED>(first);
-                self.links::<KEYED>().set_neighbours(slot, last, None);
-                if let Some(last) = last {
-                    self.links::<KEYED>().set_next(last, Some(slot));
-                }
-                self.links::<KEYED>().set_prev(first, Some(slot));
-            }
-        }
+        let bucket = self.bucket_mut(bucket);
+        let first = *bucket.get_or_insert(slot);
+        let last = match first == slot {
+            true => slot,
+            false => self.append_behind(first, slot),
+        };
+        let entry = self.listed_mut(slot);
+        entry.prev[KEYED] = Some(last);
+        entry.next[KEYED] = None;
     }
 
-    /// Takes one more bucket into use, if there is one: some members of another one move there.
-    fn split(&mut self) {
-        let new = self.table.buckets;
-        if new as usize >= self.slots() {
-            return;
-        }
-        let half = 1 << (u32::BITS - 1 - new.leading_zeros());
-        let old = new - half;
-        self.table.buckets = new + 1;
-        let mut next = self.bucket(old);
-        self.set_bucket(old, None);
+    /// The last of the chain that begins with `first`, behind which `slot` comes now.
+    fn append_behind(&mut self, first: Slot, slot: Slot) -> Slot {
+        let last = self.listed_mut(first).prev[KEYED].replace(slot);
+        let last = last.expect("the first one of a chain knows the last one");
+        self.listed_mut(last).next[KEYED] = Some(slot);
+        last
+    }
+
+    /// Divides the members of a bucket between it and the bucket that has come into use.
+    #[cold]
+    fn split(&mut self, bucket: u32) {
+        let mut next = self.bucket(bucket);
+        *self.bucket_mut(bucket) = None;
         while let Some(slot) = next {
             next = self.next_in::<KEYED>(slot);
             let hash = self.key_hash(slot);
-            self.append_to(self.table.bucket(hash), slot);
+            self.append_to(self.table.buckets.of(hash), slot);
+        }
+    }
+
+    /// The hashes of keys.
+    #[inline]
+    pub(crate) fn hashes(&self) -> &KeyHash {
+        &self.table.hashes
+    }
+
+    /// The hash of a pattern.
+    #[inline]
+    pub(crate) fn hash_of(&self, pattern: &Pattern) -> u32 {
+        self.table.hashes.of(pattern)
+    }
+
+    /// The hash of the key of the send in `slot`.
+    #[inline]
+    pub(crate) fn send_hash(&self, slot: Slot) -> u32 {
+        let Send {
+            dest, context, tag, ..
+        } = self.send(slot);
+        self.table.hashes.of_send(dest, context, tag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use oorandom::Rand32;
+
+    use super::*;
+    use crate::device::memory::Span;
+    use crate::device::protocol::Offer;
+    use crate::device::request::{
+        Data, Mode, PendingSend, Posted, Receive, ReceiveState, Request, SendState,
+    };
+
+    /// What is received from, or sent to, a process, with this tag in this context.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    struct Key {
+        sends: bool,
+        rank: Rank,
+        tag: Tag,
+        context: Context,
+    }
+
+    impl Key {
+        fn pattern(self) -> Pattern {
+            Pattern::new(Some(self.rank), Some(self.tag), self.context)
+        }
+
+        fn hash(self, requests: &RequestPool) -> u32 {
+            match self.sends {
+                true => requests.hashes().of_send(self.rank, self.context, self.tag),
+                false => requests.hash_of(&self.pattern()),
+            }
+        }
+
+        fn request(self) -> Request {
+            match self.sends {
+                true => Request::Send(Send {
+                    dest: self.rank,
+                    tag: self.tag,
+                    context: self.context,
+                    mode: Mode::Standard,
+                    length: 0,
+                    data: Data::User(Span::EMPTY),
+                    state: SendState::Pending(PendingSend::new(Offer::Refused)),
+                }),
+                false => Request::Receive(Receive {
+                    span: Span::EMPTY,
+                    state: ReceiveState::Posted(Posted {
+                        pattern: self.pattern(),
+                        serial: 0,
+                        to_name: false,
+                    }),
+                }),
+            }
+        }
+
+        fn is_of(self, requests: &RequestPool, slot: Slot) -> bool {
+            match self.sends {
+                true => requests.is_pending_to(slot, self.rank, self.context, self.tag),
+                false => requests
+                    .as_posted(slot)
+                    .is_some_and(|posted| posted.pattern == self.pattern()),
+            }
+        }
+    }
+
+    /// The requests of this key in its bucket, in order, and how many others are there.
+    fn found(requests: &RequestPool, key: Key) -> (Vec<Slot>, usize) {
+        let first = requests.first_of(key.hash(requests));
+        let chain = core::iter::successors(first, |&slot| requests.next_in::<KEYED>(slot));
+        let (own, others): (Vec<_>, Vec<_>) = chain.partition(|&slot| key.is_of(requests, slot));
+        (own, others.len())
+    }
+
+    /// Sends and receives mixed, each taken out from wherever it is, while buckets are split: of each key the table
+    /// has what was entered and has not been taken out, in the order of entering.
+    #[test]
+    fn equal_keys_stay_in_order_among_others() {
+        let mut others = 0;
+        for (seed, values) in [(1, 1), (2, 2), (3, 4), (4, 30), (5, 1000)] {
+            let mut random = Rand32::new(seed);
+            let mut requests = RequestPool::new(usize::MAX);
+            requests.seed(seed);
+            let mut there: BTreeMap<Key, Vec<Slot>> = BTreeMap::new();
+            for step in 0..6000 {
+                // Phases of growing and of shrinking.
+                let grows = random.rand_range(0..8) < if step / 1500 % 2 == 0 { 6 } else { 2 };
+                let key = Key {
+                    sends: random.rand_range(0..2) == 0,
+                    rank: Rank::new(random.rand_range(0..values)),
+                    tag: random.rand_range(0..values) as Tag,
+                    context: random.rand_range(0..2) as Context,
+                };
+                let of_key = there.entry(key).or_default();
+                if grows {
+                    requests.grow(1).expect("room");
+                    let slot = requests.insert(key.request()).expect("room").slot();
+                    requests.enter(slot, requests.key_hash(slot));
+                    of_key.push(slot);
+                } else if !of_key.is_empty() {
+                    let slot = of_key.remove(random.rand_range(0..of_key.len() as u32) as usize);
+                    requests.withdraw(slot, key.hash(&requests));
+                    match key.sends {
+                        true => _ = requests.finish_send(slot, true),
+                        false => requests.cancel_receive(slot),
+                    }
+                    assert!(requests.conclude(requests.id(slot)).is_some());
+                }
+                let (own, strangers) = found(&requests, key);
+                assert_eq!(&own, of_key, "seed {seed}, step {step}, {key:?}");
+                others += strangers;
+            }
+            for (&key, slots) in &there {
+                assert_eq!(&found(&requests, key).0, slots, "seed {seed}, {key:?}");
+            }
+            let members: usize = there.values().map(Vec::len).sum();
+            assert!(members > 100 && requests.table.buckets.members() as usize == members);
+        }
+        assert!(others > 1000, "buckets had others in them, too: {others}");
+    }
+
+    /// What a process receives from others with one tag, and sends to them with it, are not in the same buckets.
+    #[test]
+    fn sends_and_receives_of_equal_values_are_apart() {
+        let hashes = KeyHash::new(1);
+        let equal = (0..1000).filter(|&rank| {
+            let rank = Rank::new(rank);
+            let received = hashes.of(&Pattern::new(Some(rank), Some(5), 0));
+            received % 256 == hashes.of_send(rank, 0, 5) % 256
+        });
+        assert!(equal.count() < 50);
+    }
+
+    /// However ranks and tags are chosen, with many requests there are few others in a bucket.
+    #[test]
+    fn regular_keys_do_not_share_buckets() {
+        for shift in 0..14 {
+            let mut requests = RequestPool::new(usize::MAX);
+            requests.seed(1);
+            let key = |i: u32| Key {
+                sends: i.is_multiple_of(2),
+                rank: Rank::new((i / 64) << shift),
+                tag: ((i % 64) << shift) as Tag,
+                context: 0,
+            };
+            const KEYS: u32 = 4096;
+            for i in 0..KEYS {
+                requests.grow(1).expect("room");
+                let slot = requests.insert(key(i).request()).expect("room").slot();
+                requests.enter(slot, requests.key_hash(slot));
+            }
+            let others: usize = (0..KEYS).map(|i| found(&requests, key(i)).1).sum();
+            assert!(others < 3 * KEYS as usize, "{others} by {shift} bits");
         }
     }
 }

@@ -5,14 +5,17 @@
 //! ([`RequestPool::grow`]); progress, which may run from an interrupt, only uses and frees what is there.
 #![forbid(unsafe_code)]
 
+mod chunks;
 mod keyed;
 mod outcome;
 mod pool;
 mod receive;
 mod send;
+mod slot;
 
 pub use crate::device::names::{MAX_SLOTS, RequestId};
-pub(crate) use keyed::{KINDS, KeyHash, NEIGHBOURS, kind, pattern_of};
+pub(crate) use chunks::Chunks;
+pub(crate) use keyed::{Buckets, Found, KINDS, KeyHash, NEIGHBOURS, kind, pattern_of};
 pub use outcome::Outcome;
 pub use pool::{CHUNK_SLOTS, Full, KEPT_SLOTS, Request, RequestPool};
 pub(crate) use pool::{KEYED, OFFERS, QUEUE, TO_NAME};

@@ -1,16 +1,18 @@
 //! The pool of requests, which have their links for the device's queues beside them.
 #![forbid(unsafe_code)]
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
+use super::chunks::Chunks;
 use super::keyed::Table;
 use super::outcome::Outcome;
 use super::receive::{Matched, Posted, Receive, ReceiveState};
 use super::send::{Copies, Data, PendingSend, Send, SendState};
-use crate::device::envelope::{Context, Pattern};
+use super::slot::SlotEntry;
+use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::device::list::Links;
+use crate::device::memory::Span;
 use crate::device::names::{
     BcopyId, Generation, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot,
 };
@@ -22,7 +24,7 @@ pub const CHUNK_SLOTS: usize = 32;
 pub const KEPT_SLOTS: u32 = 2;
 
 /// A request.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request {
     /// A send.
     Send(Send),
@@ -49,12 +51,6 @@ impl Request {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Body {
-    Free { next: Option<Slot> },
-    Request(Request),
-}
-
 /// Which of a slot's lists a link belongs to: the queue it stands in.
 pub(crate) const QUEUE: usize = 0;
 /// What is found by its key: posted receives in one bucket of the table; messages to one destination with the
@@ -64,54 +60,21 @@ pub(crate) const KEYED: usize = 1;
 pub(crate) const OFFERS: usize = 2;
 /// Receives: those that no restart has named yet.
 pub(crate) const TO_NAME: usize = 2;
-const LISTS: usize = 3;
+/// Buckets that come with a chunk: three for four slots, so that a request and its share of the chunks' list stay
+/// within 64 bytes.
+const CHUNK_BUCKETS: usize = 24;
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct SlotEntry {
-    generation: Generation,
-    next: [Option<Slot>; LISTS],
-    prev: [Option<Slot>; LISTS],
-    /// The program has given it up: it is freed when it has finished.
-    forgotten: bool,
-    body: Body,
-}
-
-impl SlotEntry {
-    /// A slot that has not been used yet.
-    fn unused(next: Option<Slot>) -> SlotEntry {
-        SlotEntry {
-            generation: Generation::default(),
-            next: [None; LISTS],
-            prev: [None; LISTS],
-            forgotten: false,
-            body: Body::Free { next },
-        }
-    }
-
-    /// The request that is here, if `id` names it.
-    #[inline]
-    fn request(&self, id: RequestId) -> Option<&Request> {
-        match &self.body {
-            Body::Request(request) if id.is(self.generation) => Some(request),
-            _ => None,
-        }
-    }
-
-    /// The request is gone, and its name with it.
-    #[inline]
-    fn free(&mut self, next: Option<Slot>, name_bits: GenerationBits) {
-        self.body = Body::Free { next };
-        self.forgotten = false;
-        self.generation = self.generation.next(name_bits);
-    }
-}
-
-/// Slots that the heap gives at a time, and as many buckets of the table.
+/// Slots that the heap gives at a time, and buckets of the table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Chunk {
     entries: [SlotEntry; CHUNK_SLOTS],
-    buckets: [Option<Slot>; CHUNK_SLOTS],
+    buckets: [Option<Slot>; CHUNK_BUCKETS],
 }
+
+/// What the list of chunks takes for a slot, at most: it is at least half full once it has grown.
+const LISTED: usize = 2 * size_of::<usize>();
+
+const _: () = assert!(size_of::<Chunk>() + LISTED <= CHUNK_SLOTS * 64);
 
 /// The pool has no free slot: grow it, or tell the program that its memory is used up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,11 +83,7 @@ pub struct Full;
 /// The pool.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestPool {
-    #[expect(
-        clippy::vec_box,
-        reason = "when the list grows, the slots stay where they are"
-    )]
-    chunks: Vec<Box<[Chunk; 1]>>,
+    chunks: Chunks<Chunk>,
     pub(super) table: Table,
     free: Option<Slot>,
     free_slots: u32,
@@ -143,7 +102,7 @@ impl RequestPool {
     pub fn new(limit: usize) -> Self {
         let limit = limit.min(MAX_SLOTS) as u32;
         RequestPool {
-            chunks: Vec::new(),
+            chunks: Chunks::default(),
             table: Table::new(),
             free: None,
             free_slots: 0,
@@ -161,7 +120,8 @@ impl RequestPool {
         self.name_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
     }
 
-    /// Bytes of the program's heap that a slot takes.
+    /// Bytes of the program's heap that a slot takes, links and buckets of the matching engine included. The list of
+    /// chunks takes up to half a byte more.
     pub const SLOT_BYTES: usize = size_of::<Chunk>() / CHUNK_SLOTS;
 
     /// Live requests.
@@ -212,10 +172,7 @@ impl RequestPool {
             if first + CHUNK_SLOTS > self.limit as usize {
                 return Err(Full);
             }
-            let mut chunk = Vec::new();
-            chunk.try_reserve_exact(1).map_err(|_| Full)?;
-            self.chunks.try_reserve(1).map_err(|_| Full)?;
-            chunk.push(Chunk {
+            let chunk = Chunk {
                 entries: core::array::from_fn(|i| {
                     SlotEntry::unused(if i + 1 < CHUNK_SLOTS {
                         Some(Slot::new((first + i + 1) as u32))
@@ -223,12 +180,9 @@ impl RequestPool {
                         self.free
                     })
                 }),
-                buckets: [None; CHUNK_SLOTS],
-            });
-            let Ok(chunk) = Box::<[Chunk; 1]>::try_from(chunk) else {
-                unreachable!("one chunk was put there")
+                buckets: [None; CHUNK_BUCKETS],
             };
-            self.chunks.push(chunk);
+            self.chunks.push(chunk)?;
             self.free = Some(Slot::new(first as u32));
             self.free_slots += CHUNK_SLOTS as u32;
         }
@@ -236,81 +190,84 @@ impl RequestPool {
     }
 
     fn entries(&self) -> impl Iterator<Item = &SlotEntry> {
-        self.chunks.iter().flat_map(|chunk| chunk[0].entries.iter())
+        self.chunks.iter().flat_map(|chunk| chunk.entries.iter())
+    }
+
+    /// Buckets of the table, used and unused.
+    pub(super) fn buckets(&self) -> usize {
+        self.chunks.len() * CHUNK_BUCKETS
     }
 
     /// The first request in this bucket of the table.
     #[inline]
     pub(super) fn bucket(&self, index: u32) -> Option<Slot> {
         let index = index as usize;
-        let chunk = self.chunks.get(index / CHUNK_SLOTS)?;
-        chunk[0].buckets[index % CHUNK_SLOTS]
+        let chunk = self.chunks.get(index / CHUNK_BUCKETS)?;
+        chunk.buckets[index % CHUNK_BUCKETS]
     }
 
+    /// As [`RequestPool::bucket`], to change it.
     #[inline]
-    pub(super) fn set_bucket(&mut self, index: u32, first: Option<Slot>) {
+    pub(super) fn bucket_mut(&mut self, index: u32) -> &mut Option<Slot> {
         let index = index as usize;
-        if let Some(chunk) = self.chunks.get_mut(index / CHUNK_SLOTS) {
-            chunk[0].buckets[index % CHUNK_SLOTS] = first;
-        }
+        let chunk = self.chunks.get_mut(index / CHUNK_BUCKETS);
+        &mut chunk.expect(NO_BUCKET).buckets[index % CHUNK_BUCKETS]
+    }
+
+    /// The slot's entry, which is in a list.
+    #[inline]
+    pub(super) fn listed(&self, slot: Slot) -> &SlotEntry {
+        self.entry(slot).expect(NOT_LISTED)
+    }
+
+    /// As [`RequestPool::listed`], to change it.
+    #[inline]
+    pub(super) fn listed_mut(&mut self, slot: Slot) -> &mut SlotEntry {
+        self.entry_mut(slot).expect(NOT_LISTED)
+    }
+
+    /// The posted receive in `slot` matches `envelope`.
+    #[inline]
+    pub(crate) fn posted_matches(&self, slot: Slot, envelope: &Envelope) -> bool {
+        self.listed(slot).pattern().matches(envelope)
     }
 
     /// The hash of the key under which the request in `slot` is entered in the table.
     pub(super) fn key_hash(&self, slot: Slot) -> u32 {
-        self.table.hashes.of(&self.posted(slot).pattern)
-    }
-
-    /// The hash of a pattern.
-    #[inline]
-    pub(crate) fn hash_of(&self, pattern: &Pattern) -> u32 {
-        self.table.hashes.of(pattern)
-    }
-
-    /// The posted receive in `slot`, if that is one.
-    #[inline]
-    pub(crate) fn as_posted(&self, slot: Slot) -> Option<&Posted> {
-        match &self.entry(slot)?.body {
-            Body::Request(Request::Receive(Receive {
-                state: ReceiveState::Posted(posted),
-                ..
-            })) => Some(posted),
-            _ => None,
+        match self.as_posted(slot) {
+            Some(posted) => self.table.hashes.of(&posted.pattern),
+            None => self.send_hash(slot),
         }
     }
 
     /// A receive is posted in this context.
     pub(crate) fn has_posted(&self, context: Context) -> bool {
-        self.entries().any(|entry| match &entry.body {
-            Body::Request(Request::Receive(receive)) => {
-                matches!(receive.state, ReceiveState::Posted(_))
-                    && receive.pattern().context() == context
-            }
-            _ => false,
-        })
+        self.entries()
+            .filter_map(SlotEntry::posted)
+            .any(|posted| posted.pattern.context() == context)
     }
 
+    #[inline]
     fn entry(&self, slot: Slot) -> Option<&SlotEntry> {
         let index = slot.index() as usize;
         let chunk = self.chunks.get(index / CHUNK_SLOTS)?;
-        Some(&chunk[0].entries[index % CHUNK_SLOTS])
+        Some(&chunk.entries[index % CHUNK_SLOTS])
     }
 
+    #[inline]
     fn entry_mut(&mut self, slot: Slot) -> Option<&mut SlotEntry> {
         let index = slot.index() as usize;
         let chunk = self.chunks.get_mut(index / CHUNK_SLOTS)?;
-        Some(&mut chunk[0].entries[index % CHUNK_SLOTS])
+        Some(&mut chunk.entries[index % CHUNK_SLOTS])
     }
 
     /// Takes a free slot for `request`.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
         let slot = self.free.ok_or(Full)?;
         let entry = self.entry_mut(slot).ok_or(Full)?;
-        let Body::Free { next } = entry.body else {
-            unreachable!("the free list holds free slots")
-        };
-        entry.body = Body::Request(request);
-        let generation = entry.generation;
+        let next = entry.take(request);
+        let generation = entry.generation();
         self.free = next;
         self.free_slots -= 1;
         self.live += 1;
@@ -323,40 +280,39 @@ impl RequestPool {
         RequestId::new(
             slot,
             self.entry(slot)
-                .map_or_else(Generation::default, |entry| entry.generation),
+                .map_or_else(Generation::default, SlotEntry::generation),
         )
     }
 
+    /// The slot that `id` names; `None` when it names none (any more).
+    #[inline]
+    fn named_entry(&self, id: RequestId) -> Option<&SlotEntry> {
+        self.entry(id.slot()).filter(|entry| entry.is(id))
+    }
+
     /// The request that `id` names; `None` when it names none (any more).
-    pub fn get(&self, id: RequestId) -> Option<&Request> {
-        self.entry(id.slot())?.request(id)
+    #[inline]
+    pub fn get(&self, id: RequestId) -> Option<Request> {
+        self.named_entry(id)?.request()
     }
 
     /// The send that `id` names; `None` when it names none (any more).
-    pub fn get_send(&self, id: RequestId) -> Option<&Send> {
-        match self.get(id) {
-            Some(Request::Send(send)) => Some(send),
-            _ => None,
-        }
+    #[inline]
+    pub fn get_send(&self, id: RequestId) -> Option<Send> {
+        self.named_entry(id)?.send()
     }
 
-    /// The receive that `id` names, to change it; `None` when it names none (any more).
-    pub fn get_receive_mut(&mut self, id: RequestId) -> Option<&mut Receive> {
-        let entry = self.entry_mut(id.slot())?;
-        match &mut entry.body {
-            Body::Request(Request::Receive(receive)) if id.is(entry.generation) => Some(receive),
-            _ => None,
-        }
+    /// The receive that `id` names; `None` when it names none (any more).
+    #[inline]
+    pub fn get_receive(&self, id: RequestId) -> Option<Receive> {
+        self.named_entry(id)?.receive()
     }
 
     /// A send of this context has not been recorded or matched by its receiver yet.
     pub(crate) fn has_pending(&self, context: Context) -> bool {
-        self.entries().any(|entry| match &entry.body {
-            Body::Request(Request::Send(send)) => {
-                send.context == context && matches!(send.state, SendState::Pending(_))
-            }
-            _ => false,
-        })
+        self.entries()
+            .filter(|entry| entry.pending().is_some())
+            .any(|entry| entry.context() == context)
     }
 
     /// If the request that `id` names has finished, frees it and says how it ended.
@@ -367,7 +323,8 @@ impl RequestPool {
     pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
         let entry = self.entry_mut(slot).expect("a live request");
-        let outcome = entry.request(id).expect("a live request").outcome()?;
+        assert!(entry.is(id), "a live request");
+        let outcome = entry.outcome()?;
         entry.free(next, bits);
         self.freed(slot);
         Some(outcome)
@@ -376,7 +333,7 @@ impl RequestPool {
     /// The program gives up the request that `id` names: frees it, now or when it has finished. One that
     /// is not there any more is left at that.
     pub fn forget(&mut self, id: RequestId) {
-        match self.get(id).map(Request::outcome) {
+        match self.named_entry(id).map(SlotEntry::outcome) {
             Some(Some(_)) => self.free_request(id.slot()),
             Some(None) => self.give_up(id.slot()),
             None => {}
@@ -385,7 +342,7 @@ impl RequestPool {
 
     fn give_up(&mut self, slot: Slot) {
         let entry = self.entry_mut(slot).expect("a live slot");
-        let first = !core::mem::replace(&mut entry.forgotten, true);
+        let first = entry.forget();
         self.forgotten += u32::from(first);
     }
 
@@ -409,15 +366,13 @@ impl RequestPool {
     #[inline]
     pub(crate) fn finish_send(&mut self, slot: Slot, cancelled: bool) -> Option<BcopyId> {
         let entry = self.entry_mut(slot).expect("a live slot");
-        let Body::Request(Request::Send(send)) = &mut entry.body else {
-            unreachable!("a queue of sends names a slot that holds none")
-        };
-        send.state = SendState::Done { cancelled };
-        let bcopy = match send.data {
+        assert!(entry.is_send(), "{NO_SEND}");
+        entry.set_send_state(SendState::Done { cancelled });
+        let bcopy = match entry.send_data() {
             Data::Bcopy(bcopy) => Some(bcopy),
             Data::User(_) => None,
         };
-        if entry.forgotten {
+        if entry.is_forgotten() {
             self.free_forgotten(slot);
         }
         bcopy
@@ -430,19 +385,17 @@ impl RequestPool {
     }
 
     /// The posted receive in `slot` is cancelled; frees it if the program has given it up.
-    pub(crate) fn cancel_receive(&mut self, slot: Slot) {
+    pub fn cancel_receive(&mut self, slot: Slot) {
         let pattern = self.posted(slot).pattern;
         self.end_receive(slot, ReceiveState::Cancelled(pattern));
     }
 
-    #[inline]
+    #[inline(always)]
     fn end_receive(&mut self, slot: Slot, end: ReceiveState) {
         let entry = self.entry_mut(slot).expect("a live slot");
-        let Body::Request(Request::Receive(receive)) = &mut entry.body else {
-            unreachable!("a queue of receives names a slot that holds none")
-        };
-        receive.state = end;
-        if entry.forgotten {
+        assert!(entry.is_receive(), "{NO_RECEIVE}");
+        entry.set_receive_state(end);
+        if entry.is_forgotten() {
             self.free_forgotten(slot);
         }
     }
@@ -453,69 +406,89 @@ impl RequestPool {
     }
 
     /// The send in `slot`, which one of the device's own queues names.
-    pub(crate) fn send(&self, slot: Slot) -> &Send {
-        match self.entry(slot).map(|entry| &entry.body) {
-            Some(Body::Request(Request::Send(send))) => send,
-            _ => unreachable!("a queue of sends names a slot that holds none"),
-        }
+    #[inline]
+    pub(crate) fn send(&self, slot: Slot) -> Send {
+        let send = self.entry(slot).and_then(SlotEntry::send);
+        send.expect(NO_SEND)
     }
 
-    /// As [`RequestPool::send`], to change it.
-    pub(crate) fn send_mut(&mut self, slot: Slot) -> &mut Send {
-        match self.entry_mut(slot).map(|entry| &mut entry.body) {
-            Some(Body::Request(Request::Send(send))) => send,
-            _ => unreachable!("a queue of sends names a slot that holds none"),
-        }
+    /// Where the send in `slot` stands from now on.
+    #[inline]
+    pub(crate) fn set_send_state(&mut self, slot: Slot, state: SendState) {
+        let entry = self.entry_mut(slot).filter(|entry| entry.is_send());
+        entry.expect(NO_SEND).set_send_state(state);
     }
 
     /// The send in `slot`, which is in a pending send queue.
-    pub(crate) fn pending(&self, slot: Slot) -> &PendingSend {
-        match &self.send(slot).state {
-            SendState::Pending(send) => send,
-            _ => unreachable!("a pending send queue names a send that is not pending"),
-        }
+    #[inline]
+    pub(crate) fn pending(&self, slot: Slot) -> PendingSend {
+        let send = self.entry(slot).and_then(SlotEntry::pending);
+        send.expect(NOT_PENDING)
     }
 
-    /// As [`RequestPool::pending`], to change it.
-    pub(crate) fn pending_mut(&mut self, slot: Slot) -> &mut PendingSend {
-        match &mut self.send_mut(slot).state {
-            SendState::Pending(send) => send,
-            _ => unreachable!("a pending send queue names a send that is not pending"),
-        }
+    /// The request in `slot` is a pending send to `dest` in this context with this tag.
+    #[inline]
+    pub(crate) fn is_pending_to(&self, slot: Slot, dest: Rank, context: Context, tag: Tag) -> bool {
+        self.entry(slot)
+            .is_some_and(|entry| entry.is_pending_to(dest, context, tag))
+    }
+
+    /// Changes what [`RequestPool::pending`] says.
+    #[inline]
+    pub(crate) fn change_pending(&mut self, slot: Slot, change: impl FnOnce(&mut PendingSend)) {
+        let entry = self.entry_mut(slot).expect(NOT_PENDING);
+        let mut send = entry.pending().expect(NOT_PENDING);
+        change(&mut send);
+        entry.set_send_state(SendState::Pending(send));
     }
 
     /// The receive in `slot`, which one of the device's own queues names.
-    pub(crate) fn receive(&self, slot: Slot) -> &Receive {
-        match self.entry(slot).map(|entry| &entry.body) {
-            Some(Body::Request(Request::Receive(receive))) => receive,
-            _ => unreachable!("a queue of receives names a slot that holds none"),
-        }
+    #[inline]
+    pub(crate) fn receive(&self, slot: Slot) -> Receive {
+        let receive = self.entry(slot).and_then(SlotEntry::receive);
+        receive.expect(NO_RECEIVE)
     }
 
-    /// As [`RequestPool::receive`], to change it.
-    pub(crate) fn receive_mut(&mut self, slot: Slot) -> &mut Receive {
-        match self.entry_mut(slot).map(|entry| &mut entry.body) {
-            Some(Body::Request(Request::Receive(receive))) => receive,
-            _ => unreachable!("a queue of receives names a slot that holds none"),
-        }
+    /// The program's buffer of the receive in `slot`.
+    #[inline]
+    pub(crate) fn span(&self, slot: Slot) -> Span {
+        let span = self.entry(slot).and_then(SlotEntry::span);
+        span.expect(NO_RECEIVE)
+    }
+
+    /// Where the receive in `slot` stands from now on.
+    #[inline]
+    pub(crate) fn set_receive_state(&mut self, slot: Slot, state: ReceiveState) {
+        let entry = self.entry_mut(slot).filter(|entry| entry.is_receive());
+        entry.expect(NO_RECEIVE).set_receive_state(state);
     }
 
     /// The receive in `slot`, which is in the posted receive queue.
-    pub(crate) fn posted(&self, slot: Slot) -> &Posted {
-        match &self.receive(slot).state {
-            ReceiveState::Posted(posted) => posted,
-            _ => unreachable!("the posted receive queue names a receive that is not posted"),
-        }
+    #[inline]
+    pub(crate) fn posted(&self, slot: Slot) -> Posted {
+        self.as_posted(slot).expect(NOT_POSTED)
     }
 
-    /// As [`RequestPool::posted`], to change it.
-    pub(crate) fn posted_mut(&mut self, slot: Slot) -> &mut Posted {
-        match &mut self.receive_mut(slot).state {
-            ReceiveState::Posted(posted) => posted,
-            _ => unreachable!("the posted receive queue names a receive that is not posted"),
-        }
+    /// The posted receive in `slot`, if that is one.
+    #[inline]
+    pub(crate) fn as_posted(&self, slot: Slot) -> Option<Posted> {
+        self.entry(slot)?.posted()
+    }
+
+    /// A restart has still to name the posted receive in `slot`, or none has. What was true before.
+    #[inline]
+    pub(crate) fn set_to_name(&mut self, slot: Slot, to_name: bool) -> bool {
+        let entry = self.entry_mut(slot).and_then(SlotEntry::is_to_name);
+        core::mem::replace(entry.expect(NOT_POSTED), to_name)
     }
 }
+
+const NO_BUCKET: &str = "a bucket that is in use";
+const NOT_LISTED: &str = "a list names a slot that is not there";
+const NO_SEND: &str = "a queue of sends names a slot that holds none";
+const NOT_PENDING: &str = "a pending send queue names a send that is not pending";
+const NO_RECEIVE: &str = "a queue of receives names a slot that holds none";
+const NOT_POSTED: &str = "the posted receive queue names a receive that is not posted";
 
 impl RequestPool {
     /// Hashes what the pool does from now on, up to the names that it gives to sends: that depends on its live
@@ -524,25 +497,25 @@ impl RequestPool {
     /// destination, and bcopies are the `copies`.
     pub(crate) fn hash<'a, H: Hasher>(&self, copy: impl Copies<'a>, state: &mut H) {
         // Sends that are in no queue stand anywhere.
-        let mut sends: Vec<&Send> = Vec::new();
+        let mut sends: Vec<Send> = Vec::new();
         for (entry, index) in self.entries().zip(0u32..) {
-            let receive = match &entry.body {
-                Body::Free { .. } => continue,
-                Body::Request(Request::Send(send)) => {
-                    if let SendState::Held(_) | SendState::Sending(_) | SendState::Streaming =
-                        send.state
-                    {
-                        sends.push(send);
-                    }
-                    continue;
+            if let Some(send) = entry.send() {
+                if let SendState::Held(_) | SendState::Sending(_) | SendState::Streaming =
+                    send.state
+                {
+                    sends.push(send);
                 }
-                Body::Request(Request::Receive(receive)) => receive,
+                continue;
+            }
+            let Some(receive) = entry.receive() else {
+                continue;
             };
             // The order of posted receives is that of their serials.
             match receive.state {
                 ReceiveState::Done(_) | ReceiveState::Cancelled(_) => {}
                 ReceiveState::Posted(_) | ReceiveState::Matched(..) => {
-                    (index, entry.generation, entry.forgotten, receive).hash(state);
+                    let forgotten = entry.is_forgotten();
+                    (index, entry.generation(), forgotten, receive).hash(state);
                 }
             }
         }
@@ -550,7 +523,7 @@ impl RequestPool {
             Data::User(span) => (span.address(), None),
             Data::Bcopy(bcopy) => (0, Some(copy(bcopy))),
         };
-        sends.sort_by_key(|send| key(send));
+        sends.sort_by_key(key);
         for send in sends {
             send.hash(copy, state);
         }

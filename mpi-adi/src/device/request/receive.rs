@@ -9,9 +9,9 @@ use crate::device::memory::Span;
 use crate::device::names::Serial;
 
 /// A receive.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Receive {
-    /// The program's buffer.
+    /// The program's buffer, of which the pool keeps no more bytes than the longest message has (`u32::MAX`).
     pub span: Span,
     /// Where it stands.
     pub state: ReceiveState,
@@ -92,6 +92,7 @@ impl Receive {
         }
     }
 
+    #[inline]
     pub(super) fn outcome(&self) -> Option<Outcome> {
         match &self.state {
             ReceiveState::Posted(_) | ReceiveState::Matched(..) => None,

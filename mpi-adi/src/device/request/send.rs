@@ -59,7 +59,7 @@ pub enum Data {
 }
 
 /// A send.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Send {
     /// The destination.
     pub dest: Rank,
@@ -69,9 +69,9 @@ pub struct Send {
     pub context: Context,
     /// The mode.
     pub mode: Mode,
-    /// Bytes of the message.
+    /// Bytes of the message; once they leave by a CTS, those that the receiver wants.
     pub length: u32,
-    /// Where they are.
+    /// Where they are: no more and no less.
     pub data: Data,
     /// Where it stands.
     pub state: SendState,
@@ -156,6 +156,7 @@ impl Send {
         self.state.hash(state);
     }
 
+    #[inline]
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let SendState::Done { cancelled } = self.state else {
             return None;

@@ -157,7 +157,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let streams = self.stream.is_some_and(|stream| stream.slot == slot);
         if step == Step::Send && fields.stream && pending.eager {
             match streams {
-                true => self.requests.send_mut(slot).state = SendState::Streaming,
+                true => self.requests.set_send_state(slot, SendState::Streaming),
                 false => self.finish_send(slot, false),
             }
             return;
@@ -169,7 +169,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         match step {
             // It is not taken back any more.
             Step::Send => return self.begin_transfer(slot, fields),
-            Step::Hold => self.requests.send_mut(slot).state = SendState::Held(Withdrawal::None),
+            Step::Hold => self
+                .requests
+                .set_send_state(slot, SendState::Held(Withdrawal::None)),
             Step::Stay => {}
         }
         if pending.cancelled {
@@ -219,18 +221,18 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     pub(in crate::device) fn begin_transfer(&mut self, slot: Slot, fields: &Fields) {
-        let send = self.requests.send_mut(slot);
         if fields.wanted == 0 {
             self.finish_send(slot, false);
         } else {
             // A receiver cannot want more than there is; if one does, it gets what there is.
-            let end = fields.wanted.min(send.length);
-            send.state = SendState::Sending(Transfer {
+            let end = fields.wanted.min(self.requests.send(slot).length);
+            let state = SendState::Sending(Transfer {
                 target: fields.target,
                 offset: 0,
                 end,
                 in_order: false,
             });
+            self.requests.set_send_state(slot, state);
             self.transfers.push(&mut self.requests, slot);
         }
     }

@@ -12,13 +12,14 @@ use msg_layer::{Arrival, Class, Malformed, Port};
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// The program cancels the send in `slot`: true when that ends it at once.
     pub(in crate::device) fn withdraw(&mut self, slot: Slot) -> bool {
-        let &Send { dest, state, .. } = self.requests.send(slot);
+        let Send { dest, state, .. } = self.requests.send(slot);
         if state == SendState::Bcopy {
             self.enter_bcopies(dest);
         }
-        match &mut self.requests.send_mut(slot).state {
+        match self.requests.send(slot).state {
             SendState::Pending(pending) if pending.offer == Offer::Unanswered => {
-                pending.cancelled = true;
+                self.requests
+                    .change_pending(slot, |pending| pending.cancelled = true);
             }
             SendState::Pending(pending) => {
                 // A restart asks for what has been refused.
@@ -30,11 +31,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                     return true;
                 }
                 // A probe there may have seen it, and must not see it any more.
-                self.requests.send_mut(slot).state = SendState::Held(Withdrawal::Refused);
+                self.requests
+                    .set_send_state(slot, SendState::Held(Withdrawal::Refused));
                 self.cancels.push(&mut self.requests, slot);
             }
-            SendState::Held(withdrawal @ Withdrawal::None) => {
-                *withdrawal = Withdrawal::Unasked;
+            SendState::Held(Withdrawal::None) => {
+                self.requests
+                    .set_send_state(slot, SendState::Held(Withdrawal::Unasked));
                 self.cancels.push(&mut self.requests, slot);
             }
             _ => {}
@@ -48,10 +51,10 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             return false;
         };
         self.cancels.remove(&mut self.requests, slot);
-        let send = self.requests.send_mut(slot);
-        let refused = send.state == SendState::Held(Withdrawal::Refused);
-        send.state = SendState::Held(Withdrawal::Asked);
-        let dest = send.dest;
+        let Send { dest, state, .. } = self.requests.send(slot);
+        let refused = state == SendState::Held(Withdrawal::Refused);
+        self.requests
+            .set_send_state(slot, SendState::Held(Withdrawal::Asked));
         let [a, b, c, d] = self.requests.id(slot).0.to_le_bytes();
         let (bytes, header) = (wire::CANCEL_BYTES, self.header(wire::CANCEL));
         self.send_now(port, Class::Normal, dest, header, bytes, |out| {

@@ -182,8 +182,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) {
         let id = self.requests.id(slot);
         let eager_limit = self.eager_limit;
-        let send = self.requests.send_mut(slot);
-        let SendState::Pending(pending) = &mut send.state else {
+        let send = self.requests.send(slot);
+        let SendState::Pending(pending) = send.state else {
             unreachable!("what is offered is pending")
         };
         let length = send.length as usize;
@@ -196,7 +196,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             _ => 0,
         };
         let eager = length > INLINE_BYTES && length <= limit;
-        pending.eager = eager;
+        self.requests
+            .change_pending(slot, |pending| pending.eager = eager);
         let data = send.data;
         let rts = Rts {
             context: send.context,
@@ -325,7 +326,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let Some(Stream { slot, mut transfer }) = self.stream else {
             return 0;
         };
-        let &Send {
+        let Send {
             dest, data, state, ..
         } = self.requests.send(slot);
         let sent = transfer.push(
@@ -359,7 +360,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let Some(slot) = self.transfers.head() else {
             return 0;
         };
-        let &Send {
+        let Send {
             dest, data, state, ..
         } = self.requests.send(slot);
         let SendState::Sending(mut transfer) = state else {
@@ -377,7 +378,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             self.transfers.remove(&mut self.requests, slot);
             self.finish_send(slot, false);
         } else {
-            self.requests.send_mut(slot).state = SendState::Sending(transfer);
+            self.requests
+                .set_send_state(slot, SendState::Sending(transfer));
             if sent > 0 {
                 self.transfers.rotate(&mut self.requests);
             }

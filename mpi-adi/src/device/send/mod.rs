@@ -10,6 +10,7 @@
 mod answer;
 pub mod bcopy;
 mod cancel;
+mod destinations;
 mod leave;
 pub mod pending;
 mod start;

@@ -10,248 +10,38 @@
 //! ```
 //! A destination's queue exists only while a message to it is pending (but for the one that has last become
 //! empty), so nothing here grows with the job. Adding, offering, answering and removing a message take
-//! constant time, however long the queue; a restart takes constant time for each receive that it names and
-//! each record that it has room for. The first restart that names a tag enters the queue's messages into
-//! chains by context and tag, each message once: what is never refused pays nothing for being found.
+//! constant time, however long the queue; a restart takes constant expected time for each receive that it names
+//! and each record that it has room for. The first restart that names a tag enters the queue's messages into the
+//! pool's table ([`keyed`](crate::device::request)) by destination, context and tag, each message once: what is
+//! never refused pays nothing for being found.
+//!
+//! A pending message takes its slot of the pool and nothing else; what a destination takes is told in
+//! [`destinations`](super::destinations).
 //!
 //! The rules by which messages are offered are in [`crate::device::protocol`].
 #![forbid(unsafe_code)]
 
-use alloc::vec::Vec;
-use core::hash::{Hash, Hasher};
-use core::ops::{Index, IndexMut};
-
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
-
+use super::destinations::{CHAINED, Destination, Destinations, LISTED, THROTTLED};
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::list::{Links, List};
-use crate::device::names::{DestinationId, Horizon, RequestId, Serial, Slot};
+use crate::device::names::{DestinationId, Horizon, RequestId, Slot};
 use crate::device::protocol::{Offer, Rules, may_offer};
 use crate::device::request::{
     Asked, Copies, Full, KEYED, OFFERS, PendingSend, QUEUE, Request, RequestPool, Send, SendState,
 };
 use crate::device::wire::{Entry, ROOM_FOR_ALL, Restart};
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+
+pub use super::destinations::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
 
 /// Messages to one destination that may be unanswered at once while others to it stand refused: what each
 /// restart makes stale and has to be offered again is bounded by this.
 pub const WINDOW: u32 = 16;
 
-/// Bytes of the greater of the two index entries that lead to pending messages; the index is at least 7/16
-/// full once it has grown.
-pub const INDEX_BYTES: usize = size_of::<(Key, List<Slot>)>() + 1;
-
-/// Bytes of a destination with messages pending to it; the list of them is at least half full once it has
-/// grown.
-pub const DESTINATION_BYTES: usize = size_of::<DestinationEntry>();
-
-/// One destination's pending send queue.
-#[derive(Clone, Debug)]
-struct Destination {
-    rank: Rank,
-    queue: List<Slot>,
-    /// Messages to be offered again.
-    offers: List<Slot>,
-    /// The first message that was never offered; none behind it was.
-    fresh: Option<Slot>,
-    /// Every message of the queue is in the chain of its context and tag.
-    chained: bool,
-    /// Where the last message was put back among the offers: the next one usually goes behind it.
-    finger: Option<Slot>,
-    unanswered: u32,
-    refused: u32,
-    /// The next message's place in the order.
-    serial: Serial,
-    /// The horizon of the restart that was carried out last.
-    horizon: Horizon,
-    /// The receiver's last answer said that its memory runs low.
-    throttled: bool,
-    restart: RestartState,
-    /// In the list of destinations that may have something to offer.
-    listed: bool,
-    /// Before and after it in that list.
-    neighbours: (Option<DestinationId>, Option<DestinationId>),
-}
-
-impl Destination {
-    fn new(rank: Rank) -> Destination {
-        Destination {
-            rank,
-            queue: List::default(),
-            offers: List::default(),
-            fresh: None,
-            chained: false,
-            finger: None,
-            unanswered: 0,
-            refused: 0,
-            serial: 0,
-            horizon: 0,
-            throttled: false,
-            restart: RestartState::Closed,
-            listed: false,
-            neighbours: (None, None),
-        }
-    }
-
-    /// The next message to be offered: what has been offered before comes first, as in the queue.
-    fn next_offer(&self) -> Option<Slot> {
-        self.offers.head().or(self.fresh)
-    }
-
-    fn is_ready(&self, rules: impl Rules) -> bool {
-        match self.restart {
-            RestartState::Waiting { .. } => self.unanswered == 0 || !rules.waits(),
-            RestartState::Closing => true,
-            RestartState::Expected if rules.waits() => false,
-            RestartState::Expected | RestartState::Closed => {
-                let open = self.refused == 0 || self.unanswered < WINDOW;
-                self.next_offer().is_some() && open
-            }
-        }
-    }
-
-    /// Nothing is pending and no restart is to be carried out: it might as well not be there.
-    fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.restart == RestartState::Closed
-    }
-
-    /// Restarts have asked for messages that are still in the queue.
-    fn asks(&self, requests: &RequestPool) -> bool {
-        let mut next = self.queue.head();
-        while let Some(slot) = next {
-            if requests.pending(slot).asked.is_some() {
-                return true;
-            }
-            next = requests.next_in::<QUEUE>(slot);
-        }
-        false
-    }
-
-    /// Hashes the queue and what becomes of it; not what only saves steps, and no serial numbers, which say no
-    /// more than its order does.
-    fn hash<'a, H: Hasher>(&self, requests: &RequestPool, copy: impl Copies<'a>, state: &mut H) {
-        (self.rank, self.unanswered, self.refused).hash(state);
-        (self.throttled, self.restart, self.listed).hash(state);
-        // Offers bring it back that were asked for.
-        self.asks(requests).then_some(self.horizon).hash(state);
-        requests.hash_queue(self.queue.head(), copy, state);
-        requests.hash_queue(self.fresh, copy, state);
-    }
-}
-
-/// A place for a destination.
-#[derive(Clone, Debug)]
-enum DestinationEntry {
-    Free { next: Option<DestinationId> },
-    Taken(Destination),
-}
-
-/// All destinations, in the program's heap: it grows when the program makes a call.
-#[derive(Clone, Default, Debug)]
-struct Destinations {
-    places: Vec<DestinationEntry>,
-    free: Option<DestinationId>,
-    taken: usize,
-}
-
-impl Destinations {
-    /// Makes sure that so many places are free.
-    fn reserve(&mut self, count: usize) -> Result<(), Full> {
-        match self.places.len() - self.taken >= count {
-            true => Ok(()),
-            false => self.grow(count),
-        }
-    }
-
-    #[cold]
-    fn grow(&mut self, count: usize) -> Result<(), Full> {
-        let more = self.taken + count - self.places.len();
-        self.places.try_reserve(more).map_err(|_| Full)?;
-        for _ in 0..more {
-            let at = DestinationId::new(self.places.len() as u32);
-            self.places.push(DestinationEntry::Free { next: self.free });
-            self.free = Some(at);
-        }
-        Ok(())
-    }
-
-    /// Takes one of the places that were reserved.
-    fn insert(&mut self, destination: Destination) -> DestinationId {
-        let at = self.free.expect("a free place");
-        let place = &mut self.places[at.index() as usize];
-        let DestinationEntry::Free { next } = *place else {
-            unreachable!("the free list holds free places")
-        };
-        *place = DestinationEntry::Taken(destination);
-        self.free = next;
-        self.taken += 1;
-        at
-    }
-
-    fn remove(&mut self, at: DestinationId) {
-        self.places[at.index() as usize] = DestinationEntry::Free { next: self.free };
-        self.free = Some(at);
-        self.taken -= 1;
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &Destination> {
-        self.places.iter().filter_map(|place| match place {
-            DestinationEntry::Taken(destination) => Some(destination),
-            DestinationEntry::Free { .. } => None,
-        })
-    }
-}
-
-impl Index<DestinationId> for Destinations {
-    type Output = Destination;
-
-    fn index(&self, at: DestinationId) -> &Destination {
-        match &self.places[at.index() as usize] {
-            DestinationEntry::Taken(destination) => destination,
-            DestinationEntry::Free { .. } => {
-                unreachable!("a destination is named that is not there")
-            }
-        }
-    }
-}
-
-impl IndexMut<DestinationId> for Destinations {
-    fn index_mut(&mut self, at: DestinationId) -> &mut Destination {
-        match &mut self.places[at.index() as usize] {
-            DestinationEntry::Taken(destination) => destination,
-            DestinationEntry::Free { .. } => {
-                unreachable!("a destination is named that is not there")
-            }
-        }
-    }
-}
-
-impl Links<DestinationId> for Destinations {
-    fn next(&self, at: DestinationId) -> Option<DestinationId> {
-        self[at].neighbours.1
-    }
-    fn set_next(&mut self, at: DestinationId, next: Option<DestinationId>) {
-        self[at].neighbours.1 = next;
-    }
-    fn set_prev(&mut self, at: DestinationId, prev: Option<DestinationId>) {
-        self[at].neighbours.0 = prev;
-    }
-    fn neighbours(&self, at: DestinationId) -> (Option<DestinationId>, Option<DestinationId>) {
-        self[at].neighbours
-    }
-    fn set_neighbours(
-        &mut self,
-        at: DestinationId,
-        prev: Option<DestinationId>,
-        next: Option<DestinationId>,
-    ) {
-        self[at].neighbours = (prev, next);
-    }
-}
-
 /// How far the receiver's restart has been carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum RestartState {
+pub(super) enum RestartState {
     /// There is none, or it has been closed.
     Closed,
     /// An offer was not judged, so a restart is on its way: it would be no use to offer anything before it.
@@ -259,10 +49,28 @@ enum RestartState {
     /// It has come: nothing is offered before every offer under way has its answer.
     Waiting {
         /// Messages from the head of the queue that there is room for.
-        room: u32,
+        room: Room,
     },
     /// What is to be offered is known; the first offer, or DONE, closes the restart.
     Closing,
+}
+
+/// A restart's room as the wire has it, in two bytes that begin anywhere: the destination has no more to spare.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Room([u8; 2]);
+
+impl Room {
+    fn new(room: u16) -> Room {
+        Room(room.to_ne_bytes())
+    }
+
+    /// Messages.
+    fn messages(self) -> u32 {
+        match u16::from_ne_bytes(self.0) {
+            ROOM_FOR_ALL => u32::MAX,
+            room => room.into(),
+        }
+    }
 }
 
 /// How the receiver answered an offer.
@@ -303,16 +111,10 @@ pub struct OfferFlags {
     pub asked: Option<Horizon>,
 }
 
-type Key = (Rank, Context, Tag);
-
 /// All destinations with pending messages.
 #[derive(Clone, Default, Debug)]
 pub struct Pending {
-    by_rank: HashMap<Rank, DestinationId, FxBuildHasher>,
     destinations: Destinations,
-    chains: HashMap<Key, List<Slot>, FxBuildHasher>,
-    /// Messages that are in no chain, each of which may need a new one.
-    unchained: usize,
     /// Messages that may enter at any moment, for which there is room.
     expected: usize,
     /// The destination that was last looked for: most often it is the next one, too.
@@ -324,9 +126,8 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Hashes the destinations, wherever they stand, and the order of turns. The maps say no more than those
-    /// and the requests that they lead to; and which destination was last looked for changes nothing but the
-    /// work.
+    /// Hashes the destinations, wherever they stand, and the order of turns. Chains lead to no more than those
+    /// and their requests; and which destination was last looked for changes nothing but the work.
     pub(crate) fn hash<'a, H: Hasher>(
         &self,
         requests: &RequestPool,
@@ -337,7 +138,7 @@ impl Pending {
         busy.retain(|destination| !destination.is_idle());
         busy.sort_by_key(|destination| destination.rank);
         for destination in busy {
-            destination.hash(requests, copy, state);
+            hash_destination(destination, requests, copy, state);
         }
         let mut next = self.ready.head();
         while let Some(at) = next {
@@ -347,9 +148,34 @@ impl Pending {
     }
 }
 
-fn key(requests: &RequestPool, dest: Rank, slot: Slot) -> Key {
-    let send = requests.send(slot);
-    (dest, send.context, send.tag)
+/// Restarts have asked for messages that are still in its queue.
+fn asks(destination: &Destination, requests: &RequestPool) -> bool {
+    let mut next = destination.queue.head();
+    while let Some(slot) = next {
+        if requests.pending(slot).asked.is_some() {
+            return true;
+        }
+        next = requests.next_in::<QUEUE>(slot);
+    }
+    false
+}
+
+/// Hashes the queue and what becomes of it; not what only saves steps, and no serial numbers, which say no
+/// more than its order does.
+fn hash_destination<'a, H: Hasher>(
+    destination: &Destination,
+    requests: &RequestPool,
+    copy: impl Copies<'a>,
+    state: &mut H,
+) {
+    (destination.rank, destination.unanswered).hash(state);
+    (destination.refused, destination.restart).hash(state);
+    (destination.is(THROTTLED), destination.is(LISTED)).hash(state);
+    // Offers bring it back that were asked for.
+    let horizon = asks(destination, requests).then(|| destination.horizon());
+    horizon.hash(state);
+    requests.hash_queue(destination.queue.head(), copy, state);
+    requests.hash_queue(destination.fresh, copy, state);
 }
 
 /// The pending message in `slot` is of this context, and no restart asks for it.
@@ -361,9 +187,6 @@ impl Pending {
     /// Makes sure that so many messages can be entered, out of the heap, beside those that are expected.
     pub fn reserve(&mut self, messages: usize) -> Result<(), Full> {
         let messages = messages + self.expected;
-        let chains = self.unchained + messages;
-        self.chains.try_reserve(chains).map_err(|_| Full)?;
-        self.by_rank.try_reserve(messages).map_err(|_| Full)?;
         self.destinations.reserve(messages)
     }
 
@@ -378,26 +201,25 @@ impl Pending {
     }
 
     /// The destination has a queue.
-    pub(crate) fn has(&self, dest: Rank) -> bool {
+    pub(crate) fn has(&mut self, requests: &RequestPool, dest: Rank) -> bool {
         self.destinations() > 0
             && self
-                .by_rank
-                .get(&dest)
-                .is_some_and(|&at| Some(at) != self.idle)
+                .find(requests, dest)
+                .is_some_and(|at| Some(at) != self.idle)
     }
 
     /// Destinations with pending messages, or whose restart has still to be carried out.
     pub fn destinations(&self) -> usize {
-        self.by_rank.len() - usize::from(self.idle.is_some())
+        self.destinations.len() - usize::from(self.idle.is_some())
     }
 
     /// The destination `dest`, if there is something of it.
     #[inline]
-    fn find(&mut self, dest: Rank) -> Option<DestinationId> {
+    fn find(&mut self, requests: &RequestPool, dest: Rank) -> Option<DestinationId> {
         match self.last {
             Some((rank, at)) if rank == dest => Some(at),
             _ => {
-                let at = *self.by_rank.get(&dest)?;
+                let at = self.destinations.find(requests.hashes(), dest)?;
                 self.last = Some((dest, at));
                 Some(at)
             }
@@ -405,25 +227,23 @@ impl Pending {
     }
 
     /// Forgets the destination that is kept though nothing is pending to it.
-    fn drop_idle(&mut self) {
+    fn drop_idle(&mut self, requests: &RequestPool) {
         if let Some(idle) = self.idle.take() {
-            self.by_rank.remove(&self.destinations[idle].rank);
-            self.destinations.remove(idle);
+            self.destinations.remove(requests.hashes(), idle);
             self.last = self.last.filter(|&(_, at)| at != idle);
         }
     }
 
     /// Nothing is pending any more to the destination at `at`, which is in no list.
-    fn set_idle(&mut self, at: DestinationId) {
-        self.drop_idle();
-        let destination = &mut self.destinations[at];
-        *destination = Destination::new(destination.rank);
+    fn set_idle(&mut self, requests: &RequestPool, at: DestinationId) {
+        self.drop_idle(requests);
+        self.destinations[at].reset();
         self.idle = Some(at);
     }
 
-    /// Messages looked at one after the other, by everything that has to search.
+    /// Messages and destinations looked at one after the other, by everything that has to search.
     pub fn steps(&self) -> u64 {
-        self.steps
+        self.steps + self.destinations.steps()
     }
 
     /// Appends a message, which becomes unsent, to the queue of `dest`, out of the heap: the only call here that
@@ -438,14 +258,14 @@ impl Pending {
         keep: u32,
         rules: impl Rules,
     ) -> Result<RequestId, Full> {
-        if self.find(dest).is_none() {
-            self.drop_idle();
+        if self.find(requests, dest).is_none() {
+            self.drop_idle(requests);
         }
         requests.grow(1 + keep)?;
         self.reserve(1 + keep as usize)?;
-        let at = self.queue_of(dest);
+        let at = self.queue_of(requests, dest);
         send.state = SendState::Pending(PendingSend {
-            serial: self.destinations[at].serial,
+            serial: self.destinations[at].serial(),
             ..PendingSend::new(Offer::Unsent)
         });
         let id = requests
@@ -465,12 +285,12 @@ impl Pending {
         slot: Slot,
         rules: impl Rules,
     ) {
-        let at = self.queue_of(dest);
+        let at = self.queue_of(requests, dest);
         let destination = &mut self.destinations[at];
         let fresh = destination.fresh;
-        let send = requests.pending_mut(slot);
-        send.serial = destination.serial;
-        let is_offered = send.offer == Offer::Unanswered;
+        let serial = destination.serial();
+        requests.change_pending(slot, |send| send.serial = serial);
+        let is_offered = requests.pending(slot).offer == Offer::Unanswered;
         self.append(requests, at, slot);
         if is_offered {
             let destination = &mut self.destinations[at];
@@ -481,12 +301,11 @@ impl Pending {
     }
 
     /// The destination; it takes a free place when it is new.
-    fn queue_of(&mut self, dest: Rank) -> DestinationId {
-        let at = match self.find(dest) {
+    fn queue_of(&mut self, requests: &RequestPool, dest: Rank) -> DestinationId {
+        let at = match self.find(requests, dest) {
             Some(at) => at,
             None => {
-                let at = self.destinations.insert(Destination::new(dest));
-                self.by_rank.insert(dest, at);
+                let at = self.destinations.insert(requests.hashes(), dest);
                 self.last = Some((dest, at));
                 at
             }
@@ -500,32 +319,20 @@ impl Pending {
     fn append(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let destination = &mut self.destinations[at];
         destination.queue.push(requests, slot);
-        destination.serial += 1;
+        destination.count();
         destination.fresh = destination.fresh.or(Some(slot));
-        self.unchained += 1;
-        let (dest, chained) = (destination.rank, destination.chained);
-        if chained {
-            self.enter(requests, dest, slot);
+        if destination.is(CHAINED) {
+            requests.enter(slot, requests.send_hash(slot));
         }
     }
 
-    /// Enters a message into the chain of its context and tag.
-    fn enter(&mut self, requests: &mut RequestPool, dest: Rank, slot: Slot) {
-        let key = key(requests, dest, slot);
-        self.chains
-            .entry(key)
-            .or_default()
-            .push(&mut requests.links::<KEYED>(), slot);
-        self.unchained -= 1;
-    }
-
-    /// A restart names a tag: from now on the destination's messages are in chains.
+    /// A restart names a tag: from now on the destination's messages are in the table.
     fn enter_all(&mut self, requests: &mut RequestPool, at: DestinationId) {
         let destination = &mut self.destinations[at];
-        let (dest, mut next) = (destination.rank, destination.queue.head());
-        destination.chained = true;
+        destination.set(CHAINED, true);
+        let mut next = destination.queue.head();
         while let Some(slot) = next {
-            self.enter(requests, dest, slot);
+            requests.enter(slot, requests.send_hash(slot));
             next = requests.next_in::<QUEUE>(slot);
         }
     }
@@ -541,12 +348,12 @@ impl Pending {
         scarce: bool,
         rules: impl Rules,
     ) {
-        let Some(at) = self.find(dest) else {
+        let Some(at) = self.find(requests, dest) else {
             return;
         };
         let destination = &mut self.destinations[at];
         destination.unanswered -= 1;
-        destination.throttled = scarce;
+        destination.set(THROTTLED, scarce);
         if answered == Answered::Stale && destination.restart == RestartState::Closed {
             destination.restart = RestartState::Expected;
         }
@@ -575,7 +382,7 @@ impl Pending {
         rules: impl Rules,
         mut taken: impl FnMut(&mut RequestPool, Slot),
     ) -> bool {
-        let Some(at) = self.find(dest) else {
+        let Some(at) = self.find(requests, dest) else {
             return false;
         };
         let (mut first, mut before) = (last, Some(last));
@@ -609,10 +416,10 @@ impl Pending {
         slot: Slot,
         rules: impl Rules,
     ) {
-        let Some(at) = self.find(dest) else {
+        let Some(at) = self.find(requests, dest) else {
             return;
         };
-        let PendingSend { offer, serial, .. } = *requests.pending(slot);
+        let PendingSend { offer, serial, .. } = requests.pending(slot);
         let destination = &mut self.destinations[at];
         let is_fresh = |fresh| serial >= requests.pending(fresh).serial;
         if offer == Offer::Refused {
@@ -632,73 +439,91 @@ impl Pending {
 
     /// A message stands refused until a restart asks for it or has room for it.
     fn settle(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
-        let send = requests.pending_mut(slot);
-        send.offer = Offer::Refused;
-        send.asked = None;
+        requests.change_pending(slot, |send| {
+            send.offer = Offer::Refused;
+            send.asked = None;
+        });
         self.destinations[at].refused += 1;
     }
 
     /// Takes a message that has been accepted, or withdrawn, out of everything.
     fn take_out(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
-        let asked = requests.pending_mut(slot).asked.take();
+        let asked = requests.pending(slot).asked;
+        requests.change_pending(slot, |send| send.asked = None);
         if let Some(asked) = asked.filter(|asked| !asked.told) {
             // It was asked for, but accepted before that: the request passes to the next that fits.
+            let Send {
+                dest, context, tag, ..
+            } = requests.send(slot);
             let next = match asked.any_tag {
-                true => self.next_unasked(requests, slot, RequestPool::next_in::<QUEUE>),
-                false => self.next_unasked(requests, slot, RequestPool::next_in::<KEYED>),
+                true => {
+                    let next = requests.next_in::<QUEUE>(slot);
+                    self.first_unasked(requests, next, context)
+                }
+                false => {
+                    let next = requests.next_in::<KEYED>(slot);
+                    self.first_unasked_to(requests, next, (dest, context, tag))
+                }
             };
             if let Some(next) = next {
                 self.ask(requests, at, next, asked);
             }
         }
         let destination = &mut self.destinations[at];
-        if destination.chained {
-            let key = key(requests, destination.rank, slot);
-            if let Some(chain) = self.chains.get_mut(&key) {
-                chain.remove(&mut requests.links::<KEYED>(), slot);
-                if chain.is_empty() {
-                    self.chains.remove(&key);
-                }
-            }
-        } else {
-            self.unchained -= 1;
+        if destination.is(CHAINED) {
+            requests.withdraw(slot, requests.send_hash(slot));
         }
         destination.queue.remove(requests, slot);
         if destination.is_idle() {
-            if destination.listed {
+            if destination.is(LISTED) {
                 self.ready.remove(&mut self.destinations, at);
             }
-            self.set_idle(at);
+            self.set_idle(requests, at);
         }
     }
 
-    /// The next message behind `slot`, along `next`, of the same context and not asked for yet.
-    fn next_unasked(
+    /// The first message from `next` on in its queue that is of this context and not asked for yet.
+    fn first_unasked(
         &mut self,
         requests: &RequestPool,
-        slot: Slot,
-        next: fn(&RequestPool, Slot) -> Option<Slot>,
+        mut next: Option<Slot>,
+        context: Context,
     ) -> Option<Slot> {
-        let context = requests.send(slot).context;
-        let mut at = next(requests, slot);
-        while let Some(slot) = at {
-            if is_unasked(requests, slot, context) {
-                break;
-            }
+        while let Some(slot) = next.filter(|&slot| !is_unasked(requests, slot, context)) {
             self.steps += 1;
-            at = next(requests, slot);
+            next = requests.next_in::<QUEUE>(slot);
         }
-        at
+        next
+    }
+
+    /// The first request from `next` on in its bucket that is a message to this destination, of this context and
+    /// tag, and not asked for yet.
+    fn first_unasked_to(
+        &mut self,
+        requests: &RequestPool,
+        mut next: Option<Slot>,
+        (dest, context, tag): (Rank, Context, Tag),
+    ) -> Option<Slot> {
+        let fits = |&slot: &Slot| {
+            requests.is_pending_to(slot, dest, context, tag)
+                && requests.pending(slot).asked.is_none()
+        };
+        while let Some(slot) = next.filter(|slot| !fits(slot)) {
+            self.steps += 1;
+            next = requests.next_in::<KEYED>(slot);
+        }
+        next
     }
 
     /// Puts a message among those to be offered, in its place.
     fn put_back(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
-        let send = requests.pending_mut(slot);
-        send.offer = Offer::Unsent;
-        if let Some(asked) = &mut send.asked {
-            asked.told = false;
-        }
-        let serial = send.serial;
+        requests.change_pending(slot, |send| {
+            send.offer = Offer::Unsent;
+            if let Some(asked) = &mut send.asked {
+                asked.told = false;
+            }
+        });
+        let serial = requests.pending(slot).serial;
         let destination = &mut self.destinations[at];
         let is_before =
             |requests: &RequestPool, other: Slot| requests.pending(other).serial < serial;
@@ -730,16 +555,16 @@ impl Pending {
         restart: &Restart,
         rules: impl Rules,
     ) -> bool {
-        let Some(at) = self.find(dest).filter(|&at| Some(at) != self.idle) else {
+        let Some(at) = self
+            .find(requests, dest)
+            .filter(|&at| Some(at) != self.idle)
+        else {
             return false;
         };
         let destination = &mut self.destinations[at];
-        let room = match restart.room {
-            ROOM_FOR_ALL => u32::MAX,
-            room => room.into(),
-        };
+        let room = Room::new(restart.room);
         destination.restart = RestartState::Waiting { room };
-        destination.horizon = restart.horizon;
+        destination.set_horizon(restart.horizon);
         for entry in &restart.entries {
             if let Some(slot) = self.first_for(requests, at, entry) {
                 let asked = Asked {
@@ -761,43 +586,34 @@ impl Pending {
         at: DestinationId,
         entry: &Entry,
     ) -> Option<Slot> {
-        let fits = |requests: &RequestPool, slot| is_unasked(requests, slot, entry.context);
         let Some(tag) = entry.tag else {
-            let mut next = self.destinations[at].queue.head();
-            while let Some(slot) = next.filter(|&slot| !fits(requests, slot)) {
-                self.steps += 1;
-                next = requests.next_in::<QUEUE>(slot);
-            }
-            return next;
+            let head = self.destinations[at].queue.head();
+            return self.first_unasked(requests, head, entry.context);
         };
-        if !self.destinations[at].chained {
+        if !self.destinations[at].is(CHAINED) {
             self.enter_all(requests, at);
         }
-        let key = (self.destinations[at].rank, entry.context, tag);
-        let first = self.chains.get(&key).and_then(List::head)?;
-        match fits(requests, first) {
-            true => Some(first),
-            false => self.next_unasked(requests, first, RequestPool::next_in::<KEYED>),
-        }
+        let key @ (dest, context, tag) = (self.destinations[at].rank, entry.context, tag);
+        let first = requests.first_of(requests.hashes().of_send(dest, context, tag));
+        self.first_unasked_to(requests, first, key)
     }
 
     /// Notes that a restart asks for the message in `slot`, and puts it among those to be offered.
     fn ask(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot, asked: Asked) {
-        let send = requests.pending_mut(slot);
-        send.asked = Some(asked);
-        if send.offer == Offer::Refused {
+        requests.change_pending(slot, |send| send.asked = Some(asked));
+        if requests.pending(slot).offer == Offer::Refused {
             self.destinations[at].refused -= 1;
             self.put_back(requests, at, slot);
         }
     }
 
     /// Nothing is under way any more: what there is room for joins what is to be offered.
-    fn begin_pass(&mut self, requests: &mut RequestPool, at: DestinationId, room: u32) {
+    fn begin_pass(&mut self, requests: &mut RequestPool, at: DestinationId, room: Room) {
         let destination = &mut self.destinations[at];
         destination.restart = RestartState::Closing;
         destination.finger = None;
         let mut next = destination.queue.head();
-        for _ in 0..room {
+        for _ in 0..room.messages() {
             // From here on everything is unsent and in its place already.
             let Some(slot) = next.filter(|_| self.destinations[at].refused > 0) else {
                 break;
@@ -813,8 +629,8 @@ impl Pending {
 
     fn list_if_ready(&mut self, at: DestinationId, rules: impl Rules) {
         let destination = &mut self.destinations[at];
-        if !destination.listed && destination.is_ready(rules) {
-            destination.listed = true;
+        if !destination.is(LISTED) && destination.is_ready(rules) {
+            destination.set(LISTED, true);
             self.ready.push(&mut self.destinations, at);
         }
     }
@@ -831,22 +647,22 @@ impl Pending {
                 }
                 return Some(self.take_turn(requests, at));
             }
-            destination.listed = false;
+            destination.set(LISTED, false);
             self.ready.remove(&mut self.destinations, at);
         }
     }
 
     fn take_turn(&mut self, requests: &mut RequestPool, at: DestinationId) -> (Rank, Next) {
         let destination = &mut self.destinations[at];
-        let (rank, throttled) = (destination.rank, destination.throttled);
+        let (rank, throttled) = (destination.rank, destination.is(THROTTLED));
         let more = destination.refused > 0;
         destination.restart = RestartState::Closed;
         let Some(slot) = destination.next_offer() else {
-            destination.listed = false;
+            destination.set(LISTED, false);
             let is_empty = destination.queue.is_empty();
             self.ready.remove(&mut self.destinations, at);
             if is_empty {
-                self.set_idle(at);
+                self.set_idle(requests, at);
             }
             return (rank, Next::Done { more });
         };
@@ -865,19 +681,21 @@ impl Pending {
             let prev = requests.pending(prev);
             prev.in_order && prev.offer == Offer::Unanswered
         });
-        let send = requests.pending_mut(slot);
-        debug_assert!(may_offer(send.offer));
-        send.offer = Offer::Unanswered;
-        send.in_order = in_order;
-        if let Some(asked) = &mut send.asked {
-            asked.told = true;
-        }
+        let asked = requests.pending(slot).asked;
+        requests.change_pending(slot, |send| {
+            debug_assert!(may_offer(send.offer));
+            send.offer = Offer::Unanswered;
+            send.in_order = in_order;
+            if let Some(asked) = &mut send.asked {
+                asked.told = true;
+            }
+        });
         let flags = OfferFlags {
             in_order,
             more,
             follows,
             eager: in_order && !more && !throttled,
-            asked: send.asked.map(|_| destination.horizon),
+            asked: asked.map(|_| destination.horizon()),
         };
         self.ready.rotate(&mut self.destinations);
         (rank, Next::Offer(slot, flags))
@@ -886,8 +704,8 @@ impl Pending {
 
 #[cfg(test)]
 impl Pending {
-    /// What room is kept for: messages that are in no chain, and those that are expected.
-    pub(in crate::device) fn kept(&self) -> (usize, usize) {
-        (self.unchained, self.expected)
+    /// Messages for which room is kept.
+    pub(in crate::device) fn expected(&self) -> usize {
+        self.expected
     }
 }

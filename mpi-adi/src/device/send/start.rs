@@ -50,7 +50,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let can_be_bcopy = rules.bcopy() && to.mode == Mode::Standard && span.len() <= BCOPY_BYTES;
         if can_be_bcopy
             && !self.bcopies.is_full()
-            && !self.pending.has(to.dest)
+            && !self.pending.has(&self.requests, to.dest)
             && self.reserve_slots(keep).is_ok()
         {
             let send = Request::Send(send);
@@ -96,7 +96,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             let slot = match self.bcopies.at(bcopy).state {
                 BcopyState::Unsent { slot, .. } => {
                     let unsent = PendingSend::new(Offer::Unsent);
-                    self.requests.send_mut(slot).state = SendState::Pending(unsent);
+                    self.requests
+                        .set_send_state(slot, SendState::Pending(unsent));
                     self.bcopies.free(bcopy);
                     slot
                 }

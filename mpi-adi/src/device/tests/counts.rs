@@ -147,10 +147,10 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     // One to find the source, of 40; receives that the restart looks at.
     assert_eq!(steps(&rig, 39), (0, 1, 4));
     rig.settle();
-    // The third of the same tag passes the second; what takes any tag passes three.
-    assert_eq!(steps(&rig, 0), (1 + 3, 0, 0));
+    // The second of the same tag passes the first, the third passes two; what takes any tag passes three.
+    assert_eq!(steps(&rig, 0), (1 + 2 + 3, 0, 0));
     let adi = &rig.adis[0];
-    assert_eq!(adi.searched(), 4 + adi.matching().traversals);
+    assert_eq!(adi.searched(), 6 + adi.matching().traversals);
     let adi = &rig.adis[39];
     assert_eq!(adi.searched(), 1 + 4 + adi.matching().traversals);
 

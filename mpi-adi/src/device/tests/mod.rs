@@ -5,6 +5,7 @@ mod answers;
 mod asked;
 mod barrier;
 mod cancels;
+mod chains;
 mod contexts;
 mod counts;
 mod eager;

@@ -296,7 +296,7 @@ impl Rig {
             );
             assert_eq!(adi.stats.layer.malformed, 0);
             assert!(adi.coming.is_empty());
-            assert_eq!(adi.pending.kept(), (0, 0));
+            assert_eq!(adi.pending.expected(), 0);
         }
     }
 }

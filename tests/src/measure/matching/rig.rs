@@ -49,6 +49,28 @@ impl Measured {
     pub fn ns(&self) -> f64 {
         self.fill_ns + self.drain_ns
     }
+
+    /// The median of each number.
+    ///
+    /// # Panics
+    /// When there is nothing measured.
+    pub fn medians(measured: &[Measured]) -> Measured {
+        let middle = |of: fn(&Measured) -> f64| {
+            let mut values: Vec<f64> = measured.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            let half = values.len() / 2;
+            match values.len() % 2 {
+                1 => values[half],
+                _ => (values[half - 1] + values[half]) / 2.0,
+            }
+        };
+        Measured {
+            fill_ns: middle(|one| one.fill_ns),
+            drain_ns: middle(|one| one.drain_ns),
+            hops: middle(|one| one.hops),
+            part: middle(|one| one.part),
+        }
+    }
 }
 
 /// An engine with what it works on.
@@ -108,7 +130,7 @@ impl<E: Matching> Rig<E> {
         match self.engine.take(&mut self.region, pattern) {
             Some(at) => {
                 self.region.release(&mut RawMemory, at);
-                self.conclude(id, *pattern);
+                self.conclude(id);
             }
             None => self.engine.post(&mut self.requests, id.slot()),
         }
@@ -119,7 +141,7 @@ impl<E: Matching> Rig<E> {
             Some(slot) => {
                 self.engine.unpost(&mut self.requests, slot);
                 let id = self.requests.id(slot);
-                self.conclude(id, envelope.pattern());
+                self.conclude(id);
             }
             None => {
                 let at = self.region.record_only(&mut RawMemory, *envelope, 0, 0);
@@ -129,9 +151,8 @@ impl<E: Matching> Rig<E> {
         }
     }
 
-    fn conclude(&mut self, id: RequestId, pattern: Pattern) {
-        let receive = self.requests.get_receive_mut(id).expect("a live receive");
-        receive.state = ReceiveState::Cancelled(pattern);
+    fn conclude(&mut self, id: RequestId) {
+        self.requests.cancel_receive(id.slot());
         self.requests.conclude(id);
     }
 
@@ -163,8 +184,12 @@ impl Sum {
         self.steps += steps.len();
     }
 
+    /// Nanoseconds a step; 0 without steps.
     fn ns(&self) -> f64 {
-        self.time.as_nanos() as f64 / self.steps.max(1) as f64
+        match self.steps {
+            0 => 0.0,
+            steps => self.time.as_nanos() as f64 / steps as f64,
+        }
     }
 }
 
@@ -207,20 +232,18 @@ fn told(fill: &Sum, drain: &Sum, steps: usize) -> Measured {
     }
 }
 
-/// All steps, as often as worthwhile.
+/// All steps, as often as worthwhile; the medians of the rounds, few of which the host interrupts.
 fn all<E: Matching>(traffic: &Traffic, effort: Effort) -> Measured {
     let mut rig = Rig::<E>::new(traffic);
-    let (mut fill, mut drain) = (Sum::default(), Sum::default());
-    for round in 0..=effort.steps / traffic.steps().max(1) {
-        // The first round warms up, unless it is the only one.
-        if round == 1 {
-            (fill, drain) = (Sum::default(), Sum::default());
-        }
+    let mut rounds = Vec::new();
+    for _ in 0..=effort.steps / traffic.steps().max(1) {
+        let (mut fill, mut drain) = (Sum::default(), Sum::default());
         fill.add(&mut rig, &traffic.fill);
         drain.add(&mut rig, &traffic.drain);
         assert!(rig.is_empty(), "{} has lost something", E::NAME);
+        rounds.push(told(&fill, &drain, traffic.drain.len()));
     }
-    told(&fill, &drain, traffic.drain.len())
+    Measured::medians(&rounds)
 }
 
 /// Some steps at each of several lengths of the queue.
@@ -337,8 +360,23 @@ mod tests {
             }
         }
         for collective in Collective::ALL {
-            measure::<Lists>(&collective.traffic(64), ONCE);
+            let measured = measure::<Lists>(&collective.traffic(64), ONCE);
+            assert_eq!(measured.fill_ns, 0.0, "nothing is filled");
         }
+    }
+
+    #[test]
+    fn medians_are_by_number() {
+        let run = |ns: f64| Measured {
+            fill_ns: ns,
+            drain_ns: 10.0 - ns,
+            hops: 1.0,
+            part: 1.0,
+        };
+        let middle = Measured::medians(&[run(1.0), run(9.0), run(2.0)]);
+        assert_eq!((middle.fill_ns, middle.drain_ns), (2.0, 8.0));
+        let middle = Measured::medians(&[run(1.0), run(2.0)]);
+        assert_eq!((middle.fill_ns, middle.drain_ns), (1.5, 8.5));
     }
 
     /// The engine that is none finds what the order says.

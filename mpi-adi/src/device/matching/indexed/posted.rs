@@ -5,7 +5,7 @@ use super::SHORT;
 use crate::device::envelope::Envelope;
 use crate::device::list::{Ends, Links};
 use crate::device::names::{Serial, Slot};
-use crate::device::request::{KEYED, KINDS, RequestPool, kind, pattern_of};
+use crate::device::request::{Found, KINDS, RequestPool, kind, pattern_of};
 
 /// The posted receive queue.
 #[derive(Clone, Default, Debug)]
@@ -18,6 +18,8 @@ pub(super) struct PostedQueue {
     all_indexed: u32,
     /// The serial of the youngest one that has ever been in the table, plus one.
     indexed_to: Serial,
+    /// What the last search has found in the table, which is likely to be taken out next.
+    found: Option<Found>,
 }
 
 impl PostedQueue {
@@ -35,10 +37,14 @@ impl PostedQueue {
         if posted.serial >= self.indexed_to {
             return self.list.remove(requests, slot);
         }
-        let hash = requests.hash_of(&posted.pattern);
         self.indexed[kind(&posted.pattern)] -= 1;
         self.all_indexed -= 1;
-        requests.withdraw(slot, hash);
+        if let Some(found) = self.found.take().filter(|found| found.slot == slot)
+            && requests.withdraw_found(found)
+        {
+            return;
+        }
+        requests.withdraw(slot, requests.hash_of(&posted.pattern));
     }
 
     /// The first of the `posted` receives that matches `envelope`, and how many were looked at.
@@ -51,36 +57,50 @@ impl PostedQueue {
     ) -> (Option<Slot>, u32) {
         let mut hops = 0;
         if self.all_indexed > 0 {
-            let found = self.find_indexed(requests, envelope, &mut hops);
-            if found.is_some() {
-                return (found, hops);
+            self.found = self.find_indexed(requests, envelope, &mut hops);
+            if let Some(found) = self.found {
+                return (Some(found.slot), hops);
             }
         }
-        let is_short = posted <= SHORT;
-        let mut next = self.list.head();
-        while let Some(slot) = next {
-            hops += 1;
-            if requests.posted(slot).pattern.matches(envelope) {
-                break;
-            }
-            next = requests.next(slot);
-            if !is_short {
-                self.index(requests, slot);
-            }
+        let Some(head) = self.list.head() else {
+            return (None, hops);
+        };
+        if requests.posted_matches(head, envelope) {
+            return (Some(head), hops + 1);
         }
-        (next, hops)
+        let (found, passed) = if posted <= SHORT {
+            let pool = &*requests;
+            self.list
+                .find(pool, |slot| pool.posted_matches(slot, envelope))
+        } else {
+            self.pass(requests, head, envelope)
+        };
+        (found, hops + passed)
     }
 
-    /// Moves the first receive of the list to the table.
-    fn index(&mut self, requests: &mut RequestPool, slot: Slot) {
-        self.list.remove(requests, slot);
-        let posted = requests.posted(slot);
-        let kind = kind(&posted.pattern);
-        let hash = requests.hash_of(&posted.pattern);
-        self.indexed_to = posted.serial + 1;
-        self.indexed[kind] += 1;
-        self.all_indexed += 1;
-        requests.enter(slot, hash);
+    /// Moves receives from `head`, the first of the list, to the table, up to the first one that matches.
+    fn pass(
+        &mut self,
+        requests: &mut RequestPool,
+        head: Slot,
+        envelope: &Envelope,
+    ) -> (Option<Slot>, u32) {
+        let mut hops = 0;
+        let mut slot = head;
+        let found = loop {
+            let next = requests.next(slot);
+            let (kind, serial) = requests.enter_posted(slot);
+            self.indexed[kind] += 1;
+            self.indexed_to = serial + 1;
+            hops += 1;
+            match next {
+                Some(next) if !requests.posted_matches(next, envelope) => slot = next,
+                _ => break next,
+            }
+        };
+        self.all_indexed += hops;
+        self.list.cut(requests, found);
+        (found, hops + u32::from(found.is_some()))
     }
 
     /// The first receive in the table that matches `envelope`.
@@ -90,28 +110,13 @@ impl PostedQueue {
         requests: &RequestPool,
         envelope: &Envelope,
         hops: &mut u32,
-    ) -> Option<Slot> {
-        let mut first: Option<(Serial, Slot)> = None;
-        for kind in 0..KINDS {
-            if self.indexed[kind] == 0 {
-                continue;
-            }
-            let pattern = pattern_of(envelope, kind);
-            let mut next = requests.first_of(requests.hash_of(&pattern));
-            while let Some(slot) = next {
-                *hops += 1;
-                if let Some(posted) = requests
-                    .as_posted(slot)
-                    .filter(|posted| posted.pattern == pattern)
-                {
-                    if first.is_none_or(|(serial, _)| posted.serial < serial) {
-                        first = Some((posted.serial, slot));
-                    }
-                    break;
-                }
-                next = requests.next_in::<KEYED>(slot);
-            }
+    ) -> Option<Found> {
+        if self.indexed[0] == self.all_indexed {
+            return requests.find_posted(&envelope.pattern(), hops);
         }
-        first.map(|(_, slot)| slot)
+        let kinds = (0..KINDS).filter(|&kind| self.indexed[kind] > 0);
+        kinds
+            .filter_map(|kind| requests.find_posted(&pattern_of(envelope, kind), hops))
+            .min_by_key(|found| found.serial)
     }
 }

@@ -55,34 +55,35 @@ struct Found {
 #[derive(Clone, Debug)]
 pub(super) struct UnexpectedQueue {
     list: Ends<BlockIndex>,
-    /// The oldest record that is in no chain; none of those behind it is. A chain is a ring, whose last one the
+    /// The youngest record that is in a chain, as are all that are older. A chain is a ring, whose last one the
     /// bucket names.
-    unindexed: Option<BlockIndex>,
-    indexed: u32,
+    indexed_to: Option<BlockIndex>,
     buckets: Box<[Option<BlockIndex>]>,
     hashes: KeyHash,
     /// Where the last search has found what is likely to be taken out next.
     found: Option<Found>,
     /// Indexes for wildcards, by kind; the first kind has none.
     wild: [Option<Wild>; KINDS],
+    /// There is one of those.
+    has_wild: bool,
+    /// There is one of those, or a record has been in a chain.
+    has_index: bool,
     /// Blocks of the reserve, the only ones that have a place in those.
     blocks: usize,
-    /// Records elsewhere.
-    lent: u32,
 }
 
 impl UnexpectedQueue {
     pub(super) fn new(blocks: usize) -> Option<UnexpectedQueue> {
         Some(UnexpectedQueue {
             list: Ends::default(),
-            unindexed: None,
-            indexed: 0,
+            indexed_to: None,
             buckets: boxed(None, buckets(blocks) as usize)?,
             hashes: KeyHash::new(0),
             found: None,
             wild: [const { None }; KINDS],
+            has_wild: false,
+            has_index: false,
             blocks,
-            lent: 0,
         })
     }
 
@@ -101,32 +102,29 @@ impl UnexpectedQueue {
     #[inline]
     pub(super) fn record(&mut self, region: &mut Region, at: BlockIndex) {
         self.list.push(region, at);
-        self.lent += u32::from(self.is_lent(at));
-        if self.unindexed.is_none() {
-            self.unindexed = Some(at);
-        }
-        for wild in self.wild.iter_mut().flatten() {
-            wild.recorded(at);
-        }
     }
 
     #[inline]
     pub(super) fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
-        let next = Links::next(region, at);
-        if self.unindexed == Some(at) {
-            self.unindexed = next;
-        } else if region.word(at) != 0 {
-            self.unchain(region, at);
-        }
-        for wild in self.wild.iter_mut().flatten() {
-            wild.unrecorded(&self.hashes, region, at, next);
+        if self.has_index {
+            self.leave(region, at);
         }
         self.list.remove(region, at);
-        self.lent -= u32::from(self.is_lent(at));
     }
 
-    fn is_lent(&self, at: BlockIndex) -> bool {
-        at.index() as usize >= self.blocks
+    /// Takes a record out of all indexes.
+    fn leave(&mut self, region: &mut Region, at: BlockIndex) {
+        if region.word(at) != 0 {
+            if self.indexed_to == Some(at) {
+                (self.indexed_to, _) = region.neighbours(at);
+            }
+            self.unchain(region, at);
+        }
+        if self.has_wild {
+            for wild in self.wild.iter_mut().flatten() {
+                wild.leave(&self.hashes, region, at);
+            }
+        }
     }
 
     /// The first of the `unexpected` records that `pattern` asks for, and how many were looked at.
@@ -141,7 +139,7 @@ impl UnexpectedQueue {
         if head.is_none_or(|head| region.matches(head, pattern)) {
             return (head, u32::from(head.is_some()));
         }
-        let is_short = unexpected <= SHORT && self.indexed == 0;
+        let is_short = unexpected <= SHORT && self.indexed_to.is_none();
         if is_short || self.buckets.is_empty() {
             return self.walk(region, |at| region.matches(at, pattern));
         }
@@ -177,15 +175,18 @@ impl UnexpectedQueue {
         if let Some(found) = self.found {
             return (Some(found.at), hops);
         }
-        while let Some(at) = self.unindexed {
+        self.has_index = true;
+        let mut next = after(region, &self.list, self.indexed_to);
+        while let Some(at) = next {
             hops += 1;
             if region.matches(at, pattern) {
                 break;
             }
-            self.unindexed = Links::next(region, at);
+            self.indexed_to = next;
             self.chain(region, at);
+            next = Links::next(region, at);
         }
-        (self.unindexed, hops)
+        (next, hops)
     }
 
     fn find_wild(
@@ -194,13 +195,14 @@ impl UnexpectedQueue {
         pattern: &Pattern,
         kind: usize,
     ) -> (Option<BlockIndex>, u32) {
-        if let Some(wild) = self.wild[kind].as_mut().filter(|_| self.lent == 0) {
-            return wild.find(&self.hashes, region, pattern);
+        if let Some(wild) = self.wild[kind].as_mut().filter(|_| !region.has_loans()) {
+            return wild.find(&self.hashes, region, &self.list, pattern);
         }
         let (found, hops) = self.walk(region, |at| region.matches(at, pattern));
         if hops > WILD_ENTRIES && self.wild[kind].is_none() {
             // Without room for it, the next such search walks again.
-            self.wild[kind] = Wild::new(kind, self.blocks, self.list.head());
+            self.wild[kind] = Wild::new(kind, self.blocks);
+            (self.has_wild, self.has_index) = (true, true);
         }
         (found, hops)
     }
@@ -230,7 +232,7 @@ impl UnexpectedQueue {
 
     /// Appends a record to the chain of its envelope's bucket.
     fn chain(&mut self, region: &mut Region, at: BlockIndex) {
-        let hash = self.hashes.exact(&region.envelope(at));
+        let hash = self.hashes.of(&region.envelope(at).pattern());
         let bucket = &mut self.buckets[bucket(hash, self.buckets.len() as u32)];
         let first = match *bucket {
             None => at,
@@ -242,21 +244,19 @@ impl UnexpectedQueue {
         };
         region.set_word(at, BlockIndex::to_word(Some(first)));
         *bucket = Some(at);
-        self.indexed += 1;
     }
 
     /// Takes a record out of its chain.
     fn unchain(&mut self, region: &mut Region, at: BlockIndex) {
         let found = self.found.take().filter(|found| found.at == at);
         let found = found.or_else(|| {
-            let hash = self.hashes.exact(&region.envelope(at));
+            let hash = self.hashes.of(&region.envelope(at).pattern());
             let bucket = bucket(hash, self.buckets.len() as u32);
             self.find_in_chain(region, bucket, &mut 0, |other| other == at)
         });
         let Some(Found { before, bucket, .. }) = found else {
             unreachable!("a record with a place in a chain is in the chain of its bucket")
         };
-        self.indexed -= 1;
         if before == at {
             self.buckets[bucket] = None;
         } else {
@@ -267,6 +267,19 @@ impl UnexpectedQueue {
             }
         }
         region.set_word(at, 0);
+    }
+}
+
+/// The record that comes after the one at `at`, or the first one.
+#[inline]
+pub(super) fn after(
+    region: &Region,
+    list: &Ends<BlockIndex>,
+    at: Option<BlockIndex>,
+) -> Option<BlockIndex> {
+    match at {
+        Some(at) => Links::next(region, at),
+        None => list.head(),
     }
 }
 

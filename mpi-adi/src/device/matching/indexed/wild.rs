@@ -7,10 +7,10 @@
 
 use alloc::boxed::Box;
 
-use super::unexpected::bucket;
+use super::unexpected::{after, bucket};
 use crate::device::config::boxed;
 use crate::device::envelope::{Envelope, Pattern};
-use crate::device::list::Links;
+use crate::device::list::{Ends, Links};
 use crate::device::memory::region::Region;
 use crate::device::names::BlockIndex;
 use crate::device::request::{KeyHash, pattern_of};
@@ -33,49 +33,33 @@ pub(super) struct Wild {
     places: Box<[Option<Place>]>,
     /// The first of each chain.
     buckets: Box<[Option<BlockIndex>]>,
-    /// The oldest record that is not entered; none of those behind it is.
-    unindexed: Option<BlockIndex>,
+    /// The youngest record that is entered, as are all that are older.
+    indexed_to: Option<BlockIndex>,
     kind: usize,
 }
 
 impl Wild {
-    /// An index for patterns of this kind, with no record entered: `first` is the oldest one. `None` when the heap
-    /// has no room for it.
-    pub(super) fn new(kind: usize, blocks: usize, first: Option<BlockIndex>) -> Option<Wild> {
+    /// An index for patterns of this kind, with no record entered. `None` when the heap has no room for it.
+    pub(super) fn new(kind: usize, blocks: usize) -> Option<Wild> {
         Some(Wild {
             places: boxed(None, blocks)?,
             buckets: boxed(None, blocks / 2)?,
-            unindexed: first,
+            indexed_to: None,
             kind,
         })
     }
 
-    /// A record has joined the queue.
-    #[inline]
-    pub(super) fn recorded(&mut self, at: BlockIndex) {
-        if self.unindexed.is_none() {
-            self.unindexed = Some(at);
-        }
-    }
-
-    /// A record is about to leave the queue, in which `next` stands behind it.
-    #[inline]
-    pub(super) fn unrecorded(
-        &mut self,
-        hashes: &KeyHash,
-        region: &Region,
-        at: BlockIndex,
-        next: Option<BlockIndex>,
-    ) {
-        if self.unindexed == Some(at) {
-            self.unindexed = next;
-            return;
-        }
+    /// A record is about to leave the queue.
+    pub(super) fn leave(&mut self, hashes: &KeyHash, region: &Region, at: BlockIndex) {
         let place = self.places.get_mut(at.index() as usize);
-        if let Some(Place { next, prev }) = place.and_then(Option::take) {
-            let bucket = self.bucket(hashes, &region.envelope(at));
-            self.unlink(bucket, at, next, prev);
+        let Some(Place { next, prev }) = place.and_then(Option::take) else {
+            return;
+        };
+        if self.indexed_to == Some(at) {
+            (self.indexed_to, _) = region.neighbours(at);
         }
+        let bucket = self.bucket(hashes, &region.envelope(at));
+        self.unlink(bucket, at, next, prev);
     }
 
     /// The first record that `pattern`, which is of this kind, asks for, and how many were looked at.
@@ -83,6 +67,7 @@ impl Wild {
         &mut self,
         hashes: &KeyHash,
         region: &Region,
+        list: &Ends<BlockIndex>,
         pattern: &Pattern,
     ) -> (Option<BlockIndex>, u32) {
         let mut hops = 1;
@@ -94,16 +79,18 @@ impl Wild {
             }
             next = self.place(at).next;
         }
-        while let Some(at) = self.unindexed {
+        let mut next = after(region, list, self.indexed_to);
+        while let Some(at) = next {
             hops += 1;
             if region.matches(at, pattern) {
                 break;
             }
-            self.unindexed = Links::next(region, at);
+            self.indexed_to = next;
             let bucket = self.bucket(hashes, &region.envelope(at));
             self.append(bucket, at);
+            next = Links::next(region, at);
         }
-        (self.unindexed, hops)
+        (next, hops)
     }
 
     fn bucket(&self, hashes: &KeyHash, envelope: &Envelope) -> usize {

@@ -40,7 +40,7 @@ const TABLE: Table<Row> = Table {
         },
         right("records\n(bytes)", 10, |r| r.records_bytes.to_string()),
         right("receives\n(bytes)", 10, |r| r.receives_bytes.to_string()),
-        right("a byte\nan entry", 8, |r| {
+        right("bytes\nan entry", 8, |r| {
             let most = r.records_bytes.max(r.receives_bytes);
             format!("{:.2}", most as f64 / f64::from(r.entries))
         }),

@@ -1,8 +1,6 @@
 //! One test by one engine, for the table and for CSV.
 
-use crate::lab::bench::row::median;
 use crate::show::table::{Cells, Column, Table, six_places};
-use midplane_tests::measure::matching::Measured;
 use serde::Serialize;
 
 /// What was measured of one engine in one test.
@@ -42,21 +40,6 @@ impl Row {
     }
 }
 
-/// The medians of several runs.
-pub fn medians(runs: &[Measured]) -> Measured {
-    let middle = |of: fn(&Measured) -> f64| {
-        let mut values: Vec<f64> = runs.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        median(&values)
-    };
-    Measured {
-        fill_ns: middle(|run| run.fill_ns),
-        drain_ns: middle(|run| run.drain_ns),
-        hops: middle(|run| run.hops),
-        part: middle(|run| run.part),
-    }
-}
-
 const fn right(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
     Column {
         heading,
@@ -73,6 +56,12 @@ const fn left(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Co
     }
 }
 
+/// With so many decimal places; large numbers without.
+fn short(number: f64, places: usize) -> String {
+    let places = if number < 10_000.0 { places } else { 0 };
+    format!("{number:.places$}")
+}
+
 /// The table of the rows. What was measured in part only has a `~`.
 pub const TABLE: Table<Row> = Table {
     columns: &[
@@ -85,10 +74,10 @@ pub const TABLE: Table<Row> = Table {
         right("in\n(ns)", 6, |r| format!("{:.1}", r.fill_ns)),
         right("out\n(ns)", 9, |r| {
             let mark = if r.part < 1.0 { "~" } else { "" };
-            format!("{mark}{:.1}", r.drain_ns)
+            format!("{mark}{}", short(r.drain_ns, 1))
         }),
-        right("hops", 8, |r| format!("{:.1}", r.hops)),
-        right("x list", 7, |r| format!("{:.2}", r.speedup)),
+        right("hops", 8, |r| short(r.hops, 1)),
+        right("x list", 7, |r| short(r.speedup, 2)),
         right("paper", 5, |r| {
             r.published.map_or(String::new(), |p| p.to_string())
         }),
@@ -123,17 +112,5 @@ mod tests {
         let fits = |line: &String| line.len() <= usize::from(WIDTH);
         assert!(lines.iter().all(fits), "{lines:#?}");
         assert_eq!(lines.len(), 3, "{lines:#?}");
-    }
-
-    #[test]
-    fn medians_are_by_column() {
-        let run = |ns: f64| Measured {
-            fill_ns: ns,
-            drain_ns: 10.0 - ns,
-            hops: 1.0,
-            part: 1.0,
-        };
-        let middle = medians(&[run(1.0), run(9.0), run(2.0)]);
-        assert_eq!((middle.fill_ns, middle.drain_ns), (2.0, 8.0));
     }
 }

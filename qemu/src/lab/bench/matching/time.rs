@@ -1,11 +1,13 @@
 //! Times of searches and of traffic, engine by engine in turn.
 
 use super::Bench;
-use super::row::{Row, TABLE, medians};
+use super::row::{Row, TABLE};
 use crate::host::stop::Stop;
 use crate::show::say::say;
 use midplane_tests::measure::matching::application::APPLICATIONS;
-use midplane_tests::measure::matching::{Collective, Effort, Order, Queue, Search, Traffic};
+use midplane_tests::measure::matching::{
+    Collective, Effort, Measured, Order, Queue, Search, Traffic,
+};
 
 /// Senders, and those with `--all`.
 const SENDERS: [u32; 4] = [64, 256, 704, 4096];
@@ -173,7 +175,7 @@ fn compare(
             bench.go_on()?;
         }
     }
-    let medians: Vec<_> = taken.iter().map(|runs| medians(runs)).collect();
+    let medians: Vec<_> = taken.iter().map(|runs| Measured::medians(runs)).collect();
     let reference = medians[0].ns();
     for (engine, measured) in bench.engines.iter().zip(medians) {
         let row = Row {

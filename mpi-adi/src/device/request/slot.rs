@@ -1,0 +1,762 @@
+//! What a slot keeps of its request, packed.
+//!
+//! | bytes | of a slot | receive | send |
+//! |---|---|---|---|
+//! | 24 | links: next and previous in three lists | | |
+//! | 8 | address | of the program's buffer | of the program's buffer; a bcopy's place |
+//! | 4 | length | of that buffer | of the message |
+//! | 4 + 4 + 2 | rank, tag, context | what it asks for, or has matched | where it goes |
+//! | 2 | marks | generation; given up | generation; given up, synchronous, bcopy |
+//! | 4 | state, and what goes with it | a restart has still to name it | offer, how it was offered, what was asked |
+//! | 8 | numbers of this state | posted: serial. Matched: length, bytes that came or sender's name | pending: serial. Sending: target, offset |
+//! | 60 | (4 less where addresses have 32 bits) | | |
+//!
+//! Sends and receives need the same things first, so these are fields of every slot, and only the rest is a state's
+//! own. To the device a request is a [`Send`] or a [`Receive`] as ever: values that are read from here and written
+//! back, of which the compiler moves the parts that are used. Numbers of 64 bits begin at multiples of four bytes,
+//! so that nothing is lost between them.
+#![forbid(unsafe_code)]
+
+use msg_layer::{Landing, Transfer};
+
+use super::outcome::Outcome;
+use super::pool::Request;
+use super::receive::{Coming, Matched, Posted, Receive, ReceiveState};
+use super::send::{Asked, Data, Mode, PendingSend, Send, SendState, Withdrawal};
+use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
+use crate::device::memory::{PackedSpan, Span};
+use crate::device::names::{
+    BcopyId, Generation, GenerationBits, Packed, REQUEST_GENERATION_BITS, RequestId, Serial, Slot,
+};
+use crate::device::protocol::Offer;
+
+/// Lists that a slot can be in at the same time.
+pub(super) const LISTS: usize = 3;
+
+/// A slot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct SlotEntry {
+    pub(super) next: [Option<Slot>; LISTS],
+    pub(super) prev: [Option<Slot>; LISTS],
+    data: PackedSpan,
+    peer: Option<Rank>,
+    /// A message's tag, or the wildcard.
+    tag: Tag,
+    context: Context,
+    marks: Marks,
+    state: State,
+}
+
+const _: () = assert!(size_of::<SlotEntry>() <= 60 && align_of::<SlotEntry>() == 4);
+
+/// Where a request stands, with what only this state has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Free {
+        next: Option<Slot>,
+    },
+    Posted {
+        to_name: bool,
+        serial: Packed<Serial>,
+    },
+    CtsDue {
+        length: u32,
+        sender: u32,
+    },
+    Landing {
+        length: u32,
+        received: u32,
+    },
+    Bound {
+        length: u32,
+    },
+    Received {
+        length: u32,
+    },
+    ReceiveCancelled,
+    Bcopy,
+    Pending {
+        offer: Offer,
+        how: OfferMarks,
+        serial: Packed<Serial>,
+    },
+    Held(Withdrawal),
+    Sending {
+        in_order: bool,
+        target: u32,
+        offset: u32,
+    },
+    Streaming,
+    Sent {
+        cancelled: bool,
+    },
+}
+
+/// What is true of a request whatever its state: its generation, in the lowest bits, and flags.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Marks(u16);
+
+impl Marks {
+    const GENERATION: u16 = (1 << REQUEST_GENERATION_BITS) - 1;
+    /// The program has given it up: it is freed when it has finished.
+    const FORGOTTEN: u16 = 1 << 13;
+    /// A send in synchronous mode.
+    const SYNCHRONOUS: u16 = 1 << 14;
+    /// A send whose data is that of a bcopy.
+    const BCOPY: u16 = 1 << 15;
+
+    #[inline]
+    fn has(self, mark: u16) -> bool {
+        self.0 & mark != 0
+    }
+
+    #[inline]
+    fn generation(self) -> Generation {
+        Generation::from_bits(self.0 & Self::GENERATION)
+    }
+}
+
+const _: () = assert!(Marks::GENERATION < Marks::FORGOTTEN);
+
+/// All that is known of an offer beside how often it was made: [`PendingSend`] in a byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct OfferMarks(u8);
+
+impl OfferMarks {
+    const IN_ORDER: u8 = 1 << 0;
+    const EAGER: u8 = 1 << 1;
+    const CANCELLED: u8 = 1 << 2;
+    const ASKED: u8 = 1 << 3;
+    const ANY_TAG: u8 = 1 << 4;
+    const EXACT: u8 = 1 << 5;
+    const TOLD: u8 = 1 << 6;
+
+    #[inline]
+    fn of(send: &PendingSend) -> OfferMarks {
+        let mark = |is, mark: u8| if is { mark } else { 0 };
+        let how = mark(send.in_order, Self::IN_ORDER)
+            | mark(send.eager, Self::EAGER)
+            | mark(send.cancelled, Self::CANCELLED);
+        OfferMarks(send.asked.map_or(how, |asked| {
+            how | Self::ASKED
+                | mark(asked.any_tag, Self::ANY_TAG)
+                | mark(asked.exact, Self::EXACT)
+                | mark(asked.told, Self::TOLD)
+        }))
+    }
+
+    #[inline]
+    fn has(self, mark: u8) -> bool {
+        self.0 & mark != 0
+    }
+
+    #[inline]
+    fn asked(self) -> Option<Asked> {
+        self.has(Self::ASKED).then(|| Asked {
+            any_tag: self.has(Self::ANY_TAG),
+            exact: self.has(Self::EXACT),
+            told: self.has(Self::TOLD),
+        })
+    }
+}
+
+#[inline]
+fn pending_send(offer: Offer, how: OfferMarks, serial: Packed<Serial>) -> PendingSend {
+    PendingSend {
+        offer,
+        serial: serial.get(),
+        asked: how.asked(),
+        in_order: how.has(OfferMarks::IN_ORDER),
+        eager: how.has(OfferMarks::EAGER),
+        cancelled: how.has(OfferMarks::CANCELLED),
+    }
+}
+
+impl State {
+    #[inline(always)]
+    fn of_send(state: SendState) -> State {
+        match state {
+            SendState::Bcopy => State::Bcopy,
+            SendState::Pending(send) => State::Pending {
+                offer: send.offer,
+                how: OfferMarks::of(&send),
+                serial: Packed::new(send.serial),
+            },
+            SendState::Held(withdrawal) => State::Held(withdrawal),
+            SendState::Sending(Transfer {
+                target,
+                offset,
+                end: _,
+                in_order,
+            }) => State::Sending {
+                in_order,
+                target,
+                offset,
+            },
+            SendState::Streaming => State::Streaming,
+            SendState::Done { cancelled } => State::Sent { cancelled },
+        }
+    }
+
+    #[inline(always)]
+    fn of_receive(state: ReceiveState) -> State {
+        match state {
+            ReceiveState::Posted(Posted {
+                pattern: _,
+                serial,
+                to_name,
+            }) => State::Posted {
+                to_name,
+                serial: Packed::new(serial),
+            },
+            ReceiveState::Matched(Matched { length, .. }, coming) => match coming {
+                Coming::CtsDue { sender } => State::CtsDue { length, sender },
+                // Its total is what the receive wants of the message.
+                Coming::Landing(Landing { received, total: _ }) => {
+                    State::Landing { length, received }
+                }
+                Coming::Bound => State::Bound { length },
+            },
+            ReceiveState::Done(Matched { length, .. }) => State::Received { length },
+            ReceiveState::Cancelled(_) => State::ReceiveCancelled,
+        }
+    }
+}
+
+impl SlotEntry {
+    /// A slot that has not been used yet.
+    pub(super) fn unused(next: Option<Slot>) -> SlotEntry {
+        SlotEntry {
+            next: [None; LISTS],
+            prev: [None; LISTS],
+            data: PackedSpan::new(Span::EMPTY),
+            peer: None,
+            tag: 0,
+            context: 0,
+            marks: Marks(0),
+            state: State::Free { next },
+        }
+    }
+
+    /// The slot becomes free: the request is gone, and its name with it.
+    #[inline]
+    pub(super) fn free(&mut self, next: Option<Slot>, name_bits: GenerationBits) {
+        self.state = State::Free { next };
+        self.marks = Marks(self.generation().next(name_bits).to_bits());
+    }
+
+    /// Takes the slot, which is free, for `request`: the next free one. Inlined, so that what the request is known
+    /// to be is not asked again.
+    #[inline(always)]
+    pub(super) fn take(&mut self, request: Request) -> Option<Slot> {
+        let State::Free { next } = self.state else {
+            unreachable!("the free list holds free slots")
+        };
+        match request {
+            Request::Send(send) => self.put_send(send),
+            Request::Receive(receive) => {
+                self.data = PackedSpan::new(receive.span);
+                self.set_receive_state(receive.state);
+            }
+        }
+        next
+    }
+
+    #[inline(always)]
+    fn put_send(&mut self, send: Send) {
+        let (span, is_bcopy) = match send.data {
+            Data::User(span) => (span, 0),
+            Data::Bcopy(BcopyId(place)) => (
+                Span::model(place.into(), send.length as usize),
+                Marks::BCOPY,
+            ),
+        };
+        debug_assert_eq!(span.len(), send.length as usize);
+        self.data = PackedSpan::new(span);
+        (self.peer, self.tag, self.context) = (Some(send.dest), send.tag, send.context);
+        let is_synchronous = match send.mode {
+            Mode::Synchronous => Marks::SYNCHRONOUS,
+            Mode::Standard => 0,
+        };
+        self.marks.0 |= is_bcopy | is_synchronous;
+        self.set_send_state(send.state);
+    }
+
+    #[inline]
+    pub(super) fn generation(&self) -> Generation {
+        self.marks.generation()
+    }
+
+    /// The program has given it up: it is freed when it has finished.
+    #[inline]
+    pub(super) fn is_forgotten(&self) -> bool {
+        self.marks.has(Marks::FORGOTTEN)
+    }
+
+    /// The program gives it up; true when it had not before.
+    pub(super) fn forget(&mut self) -> bool {
+        let first = !self.is_forgotten();
+        self.marks.0 |= Marks::FORGOTTEN;
+        first
+    }
+
+    /// There is a request here, and `id` names it.
+    #[inline]
+    pub(super) fn is(&self, id: RequestId) -> bool {
+        !matches!(self.state, State::Free { .. }) && id.is(self.generation())
+    }
+
+    /// The request that is here.
+    #[inline]
+    pub(super) fn request(&self) -> Option<Request> {
+        match self.send() {
+            Some(send) => Some(Request::Send(send)),
+            None => self.receive().map(Request::Receive),
+        }
+    }
+
+    /// The send that is here.
+    #[inline]
+    pub(super) fn send(&self) -> Option<Send> {
+        let state = match self.state {
+            State::Bcopy => SendState::Bcopy,
+            State::Pending { offer, how, serial } => {
+                SendState::Pending(pending_send(offer, how, serial))
+            }
+            State::Held(withdrawal) => SendState::Held(withdrawal),
+            State::Sending {
+                in_order,
+                target,
+                offset,
+            } => SendState::Sending(Transfer {
+                target,
+                offset,
+                end: self.data.len(),
+                in_order,
+            }),
+            State::Streaming => SendState::Streaming,
+            State::Sent { cancelled } => SendState::Done { cancelled },
+            State::Free { .. }
+            | State::Posted { .. }
+            | State::CtsDue { .. }
+            | State::Landing { .. }
+            | State::Bound { .. }
+            | State::Received { .. }
+            | State::ReceiveCancelled => return None,
+        };
+        self.send_in(state)
+    }
+
+    /// The send that is here, and stands there.
+    #[inline]
+    fn send_in(&self, state: SendState) -> Option<Send> {
+        Some(Send {
+            dest: self.peer?,
+            tag: self.tag,
+            context: self.context,
+            mode: match self.marks.has(Marks::SYNCHRONOUS) {
+                true => Mode::Synchronous,
+                false => Mode::Standard,
+            },
+            length: self.data.len(),
+            data: self.send_data(),
+            state,
+        })
+    }
+
+    #[inline]
+    pub(super) fn send_data(&self) -> Data {
+        match self.marks.has(Marks::BCOPY) {
+            true => Data::Bcopy(BcopyId(self.data.span().address() as u8)),
+            false => Data::User(self.data.span()),
+        }
+    }
+
+    /// The pending send that is here.
+    #[inline]
+    pub(super) fn pending(&self) -> Option<PendingSend> {
+        match self.state {
+            State::Pending { offer, how, serial } => Some(pending_send(offer, how, serial)),
+            _ => None,
+        }
+    }
+
+    /// The pending send that is here goes to `dest` in this context with this tag.
+    #[inline]
+    pub(super) fn is_pending_to(&self, dest: Rank, context: Context, tag: Tag) -> bool {
+        matches!(self.state, State::Pending { .. })
+            && (self.peer, self.context, self.tag) == (Some(dest), context, tag)
+    }
+
+    /// Where the send that is here stands from now on, with what of it is left to be sent.
+    #[inline(always)]
+    pub(super) fn set_send_state(&mut self, state: SendState) {
+        if let SendState::Sending(Transfer { end, .. }) = state {
+            self.data.cut(end);
+        }
+        self.state = State::of_send(state);
+    }
+
+    /// The serial of the posted receive that is here and has this pattern.
+    #[inline]
+    pub(super) fn serial_if_posted(&self, pattern: &Pattern) -> Option<Serial> {
+        match self.state {
+            State::Posted { serial, .. } if self.pattern() == *pattern => Some(serial.get()),
+            _ => None,
+        }
+    }
+
+    /// The pattern of the receive that is here: what it asks for, or has matched.
+    #[inline]
+    pub(super) fn pattern(&self) -> Pattern {
+        Pattern::from_parts(self.peer, self.tag, self.context)
+    }
+
+    /// The posted receive that is here.
+    #[inline]
+    pub(super) fn posted(&self) -> Option<Posted> {
+        match self.state {
+            State::Posted { to_name, serial } => Some(Posted {
+                pattern: self.pattern(),
+                serial: serial.get(),
+                to_name,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether a restart has still to name the posted receive that is here.
+    #[inline]
+    pub(super) fn is_to_name(&mut self) -> Option<&mut bool> {
+        match &mut self.state {
+            State::Posted { to_name, .. } => Some(to_name),
+            _ => None,
+        }
+    }
+
+    /// The program's buffer of the receive that is here.
+    #[inline]
+    pub(super) fn span(&self) -> Option<Span> {
+        self.is_receive().then(|| self.data.span())
+    }
+
+    /// The message that the receive that is here has matched.
+    #[inline]
+    fn matched(&self, length: u32) -> Option<Matched> {
+        let envelope = Envelope {
+            source: self.peer?,
+            tag: self.tag,
+            context: self.context,
+        };
+        Some(Matched { envelope, length })
+    }
+
+    /// The receive that is here.
+    #[inline]
+    pub(super) fn receive(&self) -> Option<Receive> {
+        let span = self.data.span();
+        let state = match self.state {
+            State::Posted { .. } => ReceiveState::Posted(self.posted()?),
+            State::CtsDue { length, sender } => {
+                ReceiveState::Matched(self.matched(length)?, Coming::CtsDue { sender })
+            }
+            State::Landing { length, received } => {
+                let matched = self.matched(length)?;
+                let total = matched.wanted(span);
+                ReceiveState::Matched(matched, Coming::Landing(Landing { received, total }))
+            }
+            State::Bound { length } => ReceiveState::Matched(self.matched(length)?, Coming::Bound),
+            State::Received { length } => ReceiveState::Done(self.matched(length)?),
+            State::ReceiveCancelled => ReceiveState::Cancelled(self.pattern()),
+            State::Free { .. }
+            | State::Bcopy
+            | State::Pending { .. }
+            | State::Held(_)
+            | State::Sending { .. }
+            | State::Streaming
+            | State::Sent { .. } => return None,
+        };
+        Some(Receive { span, state })
+    }
+
+    /// How the request that is here has ended, if it has: of a state, only what that state needs is read.
+    #[inline]
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        match self.state {
+            State::Received { length } => {
+                let state = ReceiveState::Done(self.matched(length)?);
+                let span = self.data.span();
+                Receive { span, state }.outcome()
+            }
+            State::Sent { cancelled } => self.send_in(SendState::Done { cancelled })?.outcome(),
+            State::ReceiveCancelled => self.receive()?.outcome(),
+            _ => None,
+        }
+    }
+
+    /// The context of the request that is here.
+    pub(super) fn context(&self) -> Context {
+        self.context
+    }
+
+    /// Where the receive that is here stands from now on.
+    #[inline(always)]
+    pub(super) fn set_receive_state(&mut self, state: ReceiveState) {
+        (self.peer, self.tag, self.context) = match state {
+            ReceiveState::Posted(Posted { pattern, .. }) | ReceiveState::Cancelled(pattern) => {
+                pattern.parts()
+            }
+            ReceiveState::Matched(Matched { envelope, .. }, _)
+            | ReceiveState::Done(Matched { envelope, .. }) => {
+                (Some(envelope.source), envelope.tag, envelope.context)
+            }
+        };
+        self.state = State::of_receive(state);
+    }
+
+    /// The slot holds a receive.
+    #[inline]
+    pub(super) fn is_receive(&self) -> bool {
+        matches!(
+            self.state,
+            State::Posted { .. }
+                | State::CtsDue { .. }
+                | State::Landing { .. }
+                | State::Bound { .. }
+                | State::Received { .. }
+                | State::ReceiveCancelled
+        )
+    }
+
+    /// The slot holds a send.
+    #[inline]
+    pub(super) fn is_send(&self) -> bool {
+        !self.is_receive() && !matches!(self.state, State::Free { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOOLS: [bool; 2] = [false, true];
+    const ENVELOPE: Envelope = Envelope {
+        source: Rank::new(7),
+        tag: 3,
+        context: 9,
+    };
+
+    fn written(request: Request) -> SlotEntry {
+        let mut entry = SlotEntry::unused(None);
+        assert_eq!(entry.take(request), None);
+        entry
+    }
+
+    fn send(state: SendState) -> Send {
+        Send {
+            dest: Rank::new(7),
+            tag: 3,
+            context: 9,
+            mode: Mode::Standard,
+            length: 40,
+            data: Data::User(Span::model(5, 40)),
+            state,
+        }
+    }
+
+    fn pending_sends() -> Vec<PendingSend> {
+        let mut all = Vec::new();
+        for offer in [Offer::Unsent, Offer::Unanswered, Offer::Refused] {
+            for bits in 0..64_u32 {
+                let is = |bit: u32| bits >> bit & 1 != 0;
+                let asked = Asked {
+                    any_tag: is(0),
+                    exact: is(1),
+                    told: is(2),
+                };
+                for asked in [None, Some(asked)] {
+                    all.push(PendingSend {
+                        offer,
+                        serial: u64::MAX - 1,
+                        asked,
+                        in_order: is(3),
+                        eager: is(4),
+                        cancelled: is(5),
+                    });
+                }
+            }
+        }
+        all
+    }
+
+    fn send_states() -> Vec<SendState> {
+        let mut all: Vec<SendState> = pending_sends()
+            .into_iter()
+            .map(SendState::Pending)
+            .collect();
+        let held = [
+            Withdrawal::None,
+            Withdrawal::Unasked,
+            Withdrawal::Refused,
+            Withdrawal::Asked,
+        ];
+        all.extend(held.map(SendState::Held));
+        all.extend(BOOLS.map(|cancelled| SendState::Done { cancelled }));
+        all.extend([SendState::Bcopy, SendState::Streaming]);
+        all
+    }
+
+    #[test]
+    fn a_send_is_read_as_it_was_written() {
+        for state in send_states() {
+            for mode in [Mode::Standard, Mode::Synchronous] {
+                let send = Send {
+                    mode,
+                    ..send(state)
+                };
+                let entry = written(Request::Send(send));
+                assert_eq!(entry.request(), Some(Request::Send(send)));
+                assert_eq!(entry.receive(), None);
+                assert!(entry.is_send() && !entry.is_receive());
+            }
+            let send = Send {
+                data: Data::Bcopy(BcopyId(31)),
+                ..send(state)
+            };
+            assert_eq!(written(Request::Send(send)).send(), Some(send));
+        }
+    }
+
+    /// Also when it has been in another state before.
+    #[test]
+    fn a_change_of_state_changes_nothing_else() {
+        for before in send_states() {
+            for after in send_states() {
+                let mut entry = written(Request::Send(send(before)));
+                entry.set_send_state(after);
+                assert_eq!(entry.send(), Some(send(after)));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wanted_of_a_send_is_what_is_left_of_it() {
+        let transfer = Transfer {
+            target: u32::MAX,
+            offset: 4,
+            end: 30,
+            in_order: false,
+        };
+        let mut entry = written(Request::Send(send(SendState::Streaming)));
+        entry.set_send_state(SendState::Sending(transfer));
+        let short = Send {
+            length: 30,
+            data: Data::User(Span::model(5, 30)),
+            ..send(SendState::Sending(transfer))
+        };
+        assert_eq!(entry.send(), Some(short));
+    }
+
+    fn receive_states() -> Vec<ReceiveState> {
+        let mut all = Vec::new();
+        for (source, tag) in [
+            (None, None),
+            (Some(2), None),
+            (None, Some(4)),
+            (Some(0), Some(0)),
+        ] {
+            let pattern = Pattern::new(source.map(Rank::new), tag, 9);
+            all.push(ReceiveState::Cancelled(pattern));
+            all.extend(BOOLS.map(|to_name| {
+                ReceiveState::Posted(Posted {
+                    pattern,
+                    serial: u64::MAX - 1,
+                    to_name,
+                })
+            }));
+        }
+        let matched = Matched {
+            envelope: ENVELOPE,
+            length: 40,
+        };
+        let landing = Landing {
+            received: 8,
+            total: 25,
+        };
+        let coming = [
+            Coming::CtsDue { sender: u32::MAX },
+            Coming::Landing(landing),
+            Coming::Bound,
+        ];
+        all.extend(coming.map(|coming| ReceiveState::Matched(matched, coming)));
+        all.push(ReceiveState::Done(matched));
+        all
+    }
+
+    #[test]
+    fn a_receive_is_read_as_it_was_written() {
+        let span = Span::model(4000, 25);
+        for state in receive_states() {
+            let receive = Receive { span, state };
+            let entry = written(Request::Receive(receive));
+            assert_eq!(entry.request(), Some(Request::Receive(receive)));
+            assert!(entry.is_receive() && !entry.is_send());
+            for after in receive_states() {
+                let mut entry = entry.clone();
+                entry.set_receive_state(after);
+                assert_eq!(entry.receive(), Some(Receive { span, state: after }));
+            }
+        }
+    }
+
+    /// A buffer longer than any message is kept as one that has room for every message, and no more.
+    #[cfg(target_pointer_width = "64")]
+    #[test]
+    fn a_buffer_of_4_gib_and_more_has_room_for_all_of_the_longest_message() {
+        for len in [u32::MAX as usize, u32::MAX as usize + 1, usize::MAX] {
+            let matched = Matched {
+                envelope: ENVELOPE,
+                length: u32::MAX,
+            };
+            let receive = Receive {
+                span: Span::model(0, len),
+                state: ReceiveState::Done(matched),
+            };
+            let kept = written(Request::Receive(receive)).receive();
+            let outcome = kept.and_then(|receive| receive.outcome());
+            assert_eq!(outcome, receive.outcome());
+            assert_eq!(
+                outcome.map(|outcome| (outcome.bytes, outcome.truncated)),
+                Some((u32::MAX as usize, false))
+            );
+        }
+    }
+
+    #[test]
+    fn a_slot_that_becomes_free_keeps_nothing_but_its_next_generation() {
+        let bits = GenerationBits::new(REQUEST_GENERATION_BITS);
+        let mut entry = SlotEntry::unused(None);
+        let mut generations = Vec::new();
+        for _ in 0..1 << REQUEST_GENERATION_BITS {
+            let bcopy = Send {
+                data: Data::Bcopy(BcopyId(1)),
+                mode: Mode::Synchronous,
+                ..send(SendState::Bcopy)
+            };
+            entry.take(Request::Send(bcopy));
+            assert!(entry.forget() && !entry.forget() && entry.is_forgotten());
+            generations.push(entry.generation());
+            assert!(entry.is(RequestId::new(Slot::new(0), entry.generation())));
+            entry.free(None, bits);
+            assert!(!entry.is_forgotten() && !entry.is_send());
+            assert!(!entry.is(RequestId::new(Slot::new(0), entry.generation())));
+            entry.take(Request::Send(send(SendState::Bcopy)));
+            assert_eq!(entry.send(), Some(send(SendState::Bcopy)));
+            entry.state = State::Free { next: None };
+        }
+        generations.sort_unstable_by_key(|generation| generation.word());
+        generations.dedup();
+        assert_eq!(generations.len(), 1 << REQUEST_GENERATION_BITS);
+        assert_eq!(entry.generation(), Generation::FIRST, "they have all been");
+    }
+}
