@@ -4,6 +4,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
+use mpi_adi::matching::Matching;
 use mpi_adi::protocol::Age;
 use rustc_hash::FxBuildHasher;
 
@@ -25,9 +26,9 @@ pub(super) struct Side {
 }
 
 /// What is known of a node's state.
-pub(super) struct Known {
+pub(super) struct Known<E> {
     /// Itself, unless it has been dropped to save memory.
-    pub(super) node: Option<Box<Node>>,
+    pub(super) node: Option<Box<Node<E>>>,
     pub(super) origin: Origin,
     pub(super) broken: Option<&'static str>,
     pub(super) is_complete: bool,
@@ -77,9 +78,8 @@ struct After {
 }
 
 /// States of nodes, of packets and of channels, by number, and what follows from them.
-#[derive(Default)]
-pub(super) struct Memo {
-    pub(super) nodes: Vec<Known>,
+pub(super) struct Memo<E> {
+    pub(super) nodes: Vec<Known<E>>,
     node_numbers: HashMap<u128, u32, FxBuildHasher>,
     /// Nodes that are kept themselves, longest first.
     kept: VecDeque<u32>,
@@ -91,9 +91,25 @@ pub(super) struct Memo {
     on_sides: HashMap<(u32, OnSide), Option<u32>, FxBuildHasher>,
 }
 
-impl Memo {
+impl<E> Default for Memo<E> {
+    fn default() -> Self {
+        Memo {
+            nodes: Vec::new(),
+            node_numbers: HashMap::default(),
+            kept: VecDeque::new(),
+            packets: Vec::new(),
+            packet_numbers: HashMap::default(),
+            sides: Vec::new(),
+            side_numbers: HashMap::default(),
+            locals: HashMap::default(),
+            on_sides: HashMap::default(),
+        }
+    }
+}
+
+impl<E: Matching> Memo<E> {
     /// The number of a node's state.
-    pub(super) fn number(&mut self, case: &Case, node: Node, origin: Origin) -> u32 {
+    pub(super) fn number(&mut self, case: &Case, node: Node<E>, origin: Origin) -> u32 {
         let number = self.nodes.len() as u32;
         match self.node_numbers.entry(node.fingerprint(case)) {
             Entry::Occupied(known) => *known.get(),
@@ -115,7 +131,7 @@ impl Memo {
         }
     }
 
-    fn keep(&mut self, number: u32, node: Node) {
+    fn keep(&mut self, number: u32, node: Node<E>) {
         let known = &mut self.nodes[number as usize];
         known.node = Some(Box::new(node));
         if !matches!(known.origin, Origin::First) {
@@ -129,7 +145,7 @@ impl Memo {
     }
 
     /// A node's state itself: it is made again the way it was found, if it has been dropped.
-    fn node(&mut self, case: &Case, number: u32) -> &Node {
+    fn node(&mut self, case: &Case, number: u32) -> &Node<E> {
         let mut missing = Vec::new();
         let mut at = number;
         while self.nodes[at as usize].node.is_none() {
@@ -157,7 +173,7 @@ impl Memo {
         self.kept(number)
     }
 
-    fn kept(&self, number: u32) -> &Node {
+    fn kept(&self, number: u32) -> &Node<E> {
         self.nodes[number as usize].node.as_ref().expect("kept")
     }
 
@@ -167,7 +183,7 @@ impl Memo {
         case: &Case,
         number: u32,
         local: Local,
-    ) -> Option<(Node, Option<Injected>, [Age; SENDERS])> {
+    ) -> Option<(Node<E>, Option<Injected>, [Age; SENDERS])> {
         let deed = match local {
             Local::Call => Deed::Call,
             Local::Cancel => Deed::Cancel,

@@ -28,4 +28,4 @@ pub use search::{Counterexample, Explored, MOST_STATES, Unfinished, Watch, explo
 pub use system::{END, ENOUGH, EXPECTED, Global, MEMORY, ORDER, Step, System};
 
 /// The device that is explored.
-pub type Device = mpi_adi::Adi<rules::Rules>;
+pub type Device<E = mpi_adi::matching::Engine> = mpi_adi::Adi<rules::Rules, E>;

@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use mpi_adi::envelope::{Envelope, Pattern, Rank};
+use mpi_adi::matching::Matching;
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::protocol::{Age, Rules as _};
 use mpi_adi::request::{Data, Mode, Receive, ReceiveState, Request, RequestId};
@@ -118,9 +119,9 @@ fn injected(case: &Case, port: &mut Fake) -> Option<Injected> {
 
 /// A device and its program.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct Node<E> {
     rank: u8,
-    adi: Device,
+    adi: Device<E>,
     bytes: Bytes,
     /// By call made so far, in order: the request that it has started, unless that was cancelled.
     calls: Vec<Option<RequestId>>,
@@ -131,11 +132,11 @@ pub struct Node {
     cancelled: bool,
 }
 
-impl Node {
+impl<E: Matching> Node<E> {
     /// Before its first step.
-    pub fn new(case: &Case, rank: u8) -> Node {
+    pub fn new(case: &Case, rank: u8) -> Node<E> {
         let bytes = if rank == 0 { case.mpi_memory } else { 0 };
-        let memory = Memory::allocate(bytes, case.nodes()).expect("the host's memory");
+        let memory = Memory::with_engine(bytes, case.nodes()).expect("the host's memory");
         let config = Config {
             shape: case.shape(),
             rank: Rank::new(rank.into()),
@@ -154,7 +155,7 @@ impl Node {
 
     /// The state that follows a deed, and the packet injected by it; `None` when there is nothing of the kind
     /// to be done.
-    pub fn after(&self, case: &Case, deed: Deed<'_>) -> Option<(Node, Option<Injected>)> {
+    pub fn after(&self, case: &Case, deed: Deed<'_>) -> Option<(Node<E>, Option<Injected>)> {
         let mut node = self.clone();
         let mut port = port(case, node.rank);
         match deed {

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
 
+use mpi_adi::matching::Matching;
 use rustc_hash::FxBuildHasher;
 
 use super::system::{END, ENOUGH, Global, Step, System};
@@ -131,8 +132,8 @@ struct Visit {
 }
 
 /// A search under way.
-struct Search<'a> {
-    system: &'a System,
+struct Search<'a, E> {
+    system: &'a System<E>,
     seen: Seen,
     explored: Explored,
     path: Vec<Visit>,
@@ -143,7 +144,7 @@ struct Search<'a> {
     steps: Vec<Step>,
 }
 
-impl Search<'_> {
+impl<E: Matching> Search<'_, E> {
     /// Follows a step into a state; the property that does not hold there.
     fn enter(&mut self, step: Option<Step>, state: &Global) -> Option<&'static str> {
         let (key, is_new) = self.seen.insert(state);
@@ -189,7 +190,11 @@ impl Search<'_> {
 }
 
 /// Explores all states of a system, at most `limit`.
-pub fn explore(system: &System, limit: u64, watch: Watch<'_>) -> Result<Explored, Unfinished> {
+pub fn explore<E: Matching>(
+    system: &System<E>,
+    limit: u64,
+    watch: Watch<'_>,
+) -> Result<Explored, Unfinished> {
     let mut search = Search {
         system,
         seen: Seen {

@@ -11,6 +11,8 @@
 
 use std::sync::{Mutex, MutexGuard};
 
+use mpi_adi::matching::{Engine, Matching};
+
 use super::case::{Case, SENDERS};
 use super::memo::{Memo, OnSide, Origin, Side};
 use super::node::Node;
@@ -74,14 +76,14 @@ pub enum Step {
 /// A step changes one node, and depends on that node's state and on the packet taken, if any, on nothing
 /// else. So the device is asked once for each of these, and the answer serves for all states of all nodes
 /// in which the same happens; what remains of a step is to look that up.
-pub struct System {
+pub struct System<E = Engine> {
     case: Case,
-    memo: Mutex<Memo>,
+    memo: Mutex<Memo<E>>,
 }
 
-impl System {
+impl<E: Matching> System<E> {
     /// Before the first step.
-    pub fn new(case: Case) -> System {
+    pub fn new(case: Case) -> System<E> {
         assert!(case.senders.len() <= SENDERS);
         System {
             case,
@@ -89,7 +91,7 @@ impl System {
         }
     }
 
-    fn memo(&self) -> MutexGuard<'_, Memo> {
+    fn memo(&self) -> MutexGuard<'_, Memo<E>> {
         self.memo.lock().expect("no step has panicked")
     }
 

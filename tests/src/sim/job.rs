@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::envelope::{Pattern, Rank};
+use mpi_adi::matching::{Engine, Matching};
+use mpi_adi::protocol::Sound;
 use mpi_adi::recv::Probed;
 use mpi_adi::{Adi, Config, Memory, NoMemory, Outcome, Stats};
 use net_torus::{Shape, Sizes};
@@ -120,8 +122,17 @@ impl Job<'_> {
         self.run_in(&Plenty)
     }
 
+    /// As [`Job::run`], by devices with the matching engine `E`.
+    pub fn run_with_engine<E: Matching>(&self) -> Result<Report, Violation> {
+        self.run_by::<E>(&Plenty)
+    }
+
     /// As [`Job::run`], with the programs' requests out of `heap`.
     pub fn run_in(&self, heap: &dyn Heap) -> Result<Report, Violation> {
+        self.run_by::<Engine>(heap)
+    }
+
+    fn run_by<E: Matching>(&self, heap: &dyn Heap) -> Result<Report, Violation> {
         let Job { program, setup } = self;
         let ranks = u16::try_from(program.ops.len()).expect("at most 256 ranks");
         let shape = Shape::new([ranks, 1, 1], [true; 3]).expect("at most 256 ranks");
@@ -129,7 +140,7 @@ impl Job<'_> {
             got: vec![None; program.receives.len()],
             sent: vec![0; program.messages.len()],
         };
-        let mut processes: Vec<Process<'_>> = (0..u32::from(ranks))
+        let mut processes: Vec<Process<'_, E>> = (0..u32::from(ranks))
             .map(|rank| {
                 let config = Config {
                     shape,
@@ -137,8 +148,9 @@ impl Job<'_> {
                     request_slots: setup.request_slots,
                 };
                 let memory =
-                    Memory::allocate(setup.mpi_memory, ranks.into()).expect("the host's memory");
-                let mut adi = Adi::new(config, memory).expect("a rank of the machine");
+                    Memory::with_engine(setup.mpi_memory, ranks.into()).expect("the host's memory");
+                let adi = Adi::with_rules(config, memory, Sound);
+                let mut adi = adi.expect("a rank of the machine");
                 adi.set_eager_limit(setup.eager);
                 Process::new(Rank::new(rank), program, adi, heap)
             })

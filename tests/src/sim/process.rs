@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::envelope::{Pattern, Rank};
+use mpi_adi::matching::Matching;
 use mpi_adi::memory::Span;
+use mpi_adi::protocol::Sound;
 use mpi_adi::recv::Probed;
 use mpi_adi::request::RequestId;
 use mpi_adi::send::SendTo;
@@ -20,10 +22,10 @@ struct Live {
 }
 
 /// One rank: its device, its buffers and how far its program is.
-pub(super) struct Process<'a> {
+pub(super) struct Process<'a, E> {
     pub(super) rank: Rank,
     pub(super) program: &'a Program,
-    pub(super) adi: Adi,
+    pub(super) adi: Adi<Sound, E>,
     pub(super) buffers: Buffers,
     pub(super) at: usize,
     /// Within an operation of several steps.
@@ -65,14 +67,14 @@ impl Turn {
     }
 }
 
-impl<'a> Process<'a> {
+impl<'a, E: Matching> Process<'a, E> {
     /// Before its first operation.
     pub(super) fn new(
         rank: Rank,
         program: &'a Program,
-        adi: Adi,
+        adi: Adi<Sound, E>,
         heap: &'a dyn Heap,
-    ) -> Process<'a> {
+    ) -> Process<'a, E> {
         Process {
             rank,
             program,

@@ -1,6 +1,8 @@
 //! Who moves next: every choice is drawn from one seed.
 #![forbid(unsafe_code)]
 
+use mpi_adi::matching::Matching;
+
 use super::check::Violation;
 use super::job::{Setup, Short};
 use super::net::Carrier;
@@ -38,7 +40,12 @@ impl Tempo {
     }
 }
 
-fn poll(process: &mut Process<'_>, net: &mut impl Carrier, take: usize, inject: usize) -> bool {
+fn poll<E: Matching>(
+    process: &mut Process<'_, E>,
+    net: &mut impl Carrier,
+    take: usize,
+    inject: usize,
+) -> bool {
     let Process {
         rank, adi, buffers, ..
     } = process;
@@ -50,8 +57,8 @@ const PATIENCE: u32 = 100;
 
 /// Runs until every program has ended and nothing moves any more: the number of choices made, and the call
 /// that could not be made when nothing could move without the memory for it.
-pub(super) fn run(
-    processes: &mut [Process<'_>],
+pub(super) fn run<E: Matching>(
+    processes: &mut [Process<'_, E>],
     net: &mut impl Carrier,
     records: &mut Records,
     setup: &Setup,
@@ -86,8 +93,8 @@ pub(super) fn run(
 }
 
 /// One choice; true when something moved.
-fn choose(
-    processes: &mut [Process<'_>],
+fn choose<E: Matching>(
+    processes: &mut [Process<'_, E>],
     net: &mut impl Carrier,
     records: &mut Records,
     tempo: &Tempo,
@@ -110,8 +117,8 @@ fn choose(
 }
 
 /// Everyone has a turn, and everything arrives; if nothing moves now, nothing ever will.
-fn move_all(
-    processes: &mut [Process<'_>],
+fn move_all<E: Matching>(
+    processes: &mut [Process<'_, E>],
     net: &mut impl Carrier,
     records: &mut Records,
 ) -> Result<bool, Violation> {
@@ -124,7 +131,7 @@ fn move_all(
 }
 
 /// A call that waits for memory.
-fn short(processes: &[Process<'_>]) -> Option<Short> {
+fn short<E: Matching>(processes: &[Process<'_, E>]) -> Option<Short> {
     processes.iter().find_map(|process| {
         let (rank, at) = (process.rank, process.at);
         process.short.map(|what| Short { rank, at, what })
@@ -132,7 +139,7 @@ fn short(processes: &[Process<'_>]) -> Option<Short> {
 }
 
 /// Nothing moves any more: every program has ended, unless one is short of memory.
-fn finished(processes: &[Process<'_>], is_short: bool) -> Result<(), Violation> {
+fn finished<E: Matching>(processes: &[Process<'_, E>], is_short: bool) -> Result<(), Violation> {
     match processes.iter().find(|process| !process.is_finished()) {
         Some(stuck) if !is_short => Err(Violation::Stuck {
             rank: stuck.rank,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::{DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT};
 
 use super::check::Violation;
@@ -74,11 +75,16 @@ impl Seeded {
 
     /// Runs it. A job whose requests have no bound must complete.
     pub fn run(&self) -> Result<Report, Failure> {
+        self.run_with_engine::<Engine>()
+    }
+
+    /// As [`Seeded::run`], by devices with the matching engine `E`.
+    pub fn run_with_engine<E: Matching>(&self) -> Result<Report, Failure> {
         let job = Job {
             program: &self.program,
             setup: self.setup.clone(),
         };
-        let report = catch_unwind(AssertUnwindSafe(|| job.run()))
+        let report = catch_unwind(AssertUnwindSafe(|| job.run_with_engine::<E>()))
             .map_err(|payload| Failure::Panic(panic::words(payload.as_ref())))?
             .map_err(Failure::Violation)?;
         match report.short.clone() {

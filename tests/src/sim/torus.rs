@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::Adi;
+use mpi_adi::matching::Matching;
+use mpi_adi::protocol::Sound;
 use msg_layer::fake::Strict;
 use msg_layer::{Class, Port};
 use net_torus::reliable::{self, Reliable};
@@ -101,12 +103,12 @@ impl Carrier for Routers<'_> {
         moved || due.is_some()
     }
 
-    fn poll(
+    fn poll<E: Matching>(
         &mut self,
         node: usize,
         take: usize,
         inject: usize,
-        adi: &mut Adi,
+        adi: &mut Adi<Sound, E>,
         memory: &mut Buffers,
     ) -> bool {
         let hands = Hands {
