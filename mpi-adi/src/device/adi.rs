@@ -284,14 +284,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// The request has finished, or there is none of that name.
     pub fn is_done(&self, id: RequestId) -> bool {
-        self.requests
-            .get(id)
-            .is_none_or(|request| request.outcome().is_some())
+        self.requests.is_done(id).unwrap_or(true)
     }
 
     /// There is a request of that name.
     pub fn knows(&self, id: RequestId) -> bool {
-        self.requests.get(id).is_some()
+        self.requests.is_done(id).is_some()
     }
 
     /// The send in `slot` has finished; the caller names the slot no more after that.
