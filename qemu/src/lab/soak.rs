@@ -6,12 +6,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use midplane_tests::explore::{Background, Finding, Progress, cases};
-use midplane_tests::matching;
-use midplane_tests::sim::{Report, Seeded};
+use midplane_tests::matching as sequences;
+use midplane_tests::sim::{Failure, Report, Seeded};
+use mpi_adi::matching::{Choice, Matching, WithEngine};
 
 use crate::host::capacity;
 use crate::host::signals::Signals;
 use crate::host::stop::{self, Doing, Stop};
+use crate::run::limits;
 use crate::show::say::{complain, say};
 
 /// Options of `midplane soak`.
@@ -35,6 +37,11 @@ pub struct SoakArgs {
     /// Run so many random jobs and no explorations
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     jobs: Option<u64>,
+
+    /// Matching engine of the jobs and the explorations [default: for the jobs each in turn, by the seed; for the
+    /// explorations `default`]
+    #[arg(long, value_name = "NAME", value_parser = limits::matching())]
+    matching: Option<Choice>,
 }
 
 /// Minutes when neither time nor jobs are given.
@@ -120,7 +127,7 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     });
     let mut exploration = match options.jobs {
         Some(_) => None,
-        None => Exploration::begin()?,
+        None => Exploration::begin(options.matching.unwrap_or_default())?,
     };
     let mut sums = Sums::default();
     let mut failed = Vec::new();
@@ -131,7 +138,8 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     std::panic::set_hook(Box::new(|_| {}));
     while options.jobs.is_none_or(|jobs| sums.jobs < jobs) && sums.failures < MOST_FAILURES {
         let seed = first.wrapping_add(sums.jobs);
-        let well = run_seed(seed, options.jobs == Some(1), &mut sums)?;
+        let matching = options.matching.unwrap_or_else(|| engine_of(seed));
+        let well = run_seed(seed, matching, options.jobs == Some(1), &mut sums)?;
         failed.extend((!well).then_some(seed));
         if news.elapsed() >= NEWS {
             news = Instant::now();
@@ -169,33 +177,54 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     Ok(if all_well { 0 } else { stop::FAILURE })
 }
 
+/// The engine of a seed's job: each in turn.
+fn engine_of(seed: u64) -> Choice {
+    Choice::ALL[(seed % Choice::ALL.len() as u64) as usize]
+}
+
+/// Runs a job.
+struct Run<'a>(&'a Seeded);
+
+impl WithEngine for Run<'_> {
+    type Output = Result<Report, Failure>;
+
+    fn run<E: Matching>(self) -> Self::Output {
+        self.0.run_with_engine::<E>()
+    }
+}
+
 /// Runs what a seed draws, a job and a sequence for the matching engines, and tells what fails; true when nothing
 /// does. A job that fails is shown if `shown`.
-fn run_seed(seed: u64, shown: bool, sums: &mut Sums) -> Result<bool, Stop> {
+fn run_seed(seed: u64, matching: Choice, shown: bool, sums: &mut Sums) -> Result<bool, Stop> {
     let before = sums.failures;
     let job = Seeded::draw(seed);
     sums.jobs += 1;
-    match job.run() {
+    match matching.with(Run(&job)) {
         Ok(report) => sums.add(&report),
         Err(failure) => {
             sums.failures += 1;
-            tell_failure(seed, &failure, shown.then_some(&job))?;
+            tell_failure(seed, matching, &failure, shown.then_some(&job))?;
         }
     }
-    match matching::check(seed) {
+    match sequences::check(seed) {
         Ok(sequence) => sums.operations += sequence.ops.len() as u64,
         Err(counterexample) => {
             sums.failures += 1;
-            tell_failure(seed, &counterexample, None)?;
+            tell_failure(seed, matching, &counterexample, None)?;
         }
     }
     Ok(sums.failures == before)
 }
 
 /// Names the seed of a job that failed, and shows the job itself when it is the only one.
-fn tell_failure(seed: u64, failure: &impl fmt::Display, job: Option<&Seeded>) -> Result<(), Stop> {
+fn tell_failure(
+    seed: u64,
+    matching: Choice,
+    failure: &impl fmt::Display,
+    job: Option<&Seeded>,
+) -> Result<(), Stop> {
     say(format_args!(
-        "seed {seed}: {failure}\n  replay: cargo midplane soak --seed {seed} --jobs 1"
+        "seed {seed}: {failure}\n  replay: cargo midplane soak --seed {seed} --jobs 1 --matching {matching}"
     ))?;
     job.map_or(Ok(()), |job| say(format_args!("{job:#?}")))
 }
@@ -209,7 +238,7 @@ struct Exploration {
 
 impl Exploration {
     /// Begins; `None`, with words, when the host has too little memory.
-    fn begin() -> Result<Option<Self>, Stop> {
+    fn begin(matching: Choice) -> Result<Option<Self>, Stop> {
         let available = capacity::memory_available();
         if available < EXPLORATION_BYTES {
             say(format_args!(
@@ -219,7 +248,7 @@ impl Exploration {
             ))?;
             return Ok(None);
         }
-        let background = Background::begin(cases::long()).doing("start a thread")?;
+        let background = Background::begin(cases::long(), matching).doing("start a thread")?;
         say("explorations beside them, until they or the time end")?;
         Ok(Some(Self {
             background,

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{Builder, JoinHandle};
 
+use mpi_adi::matching::{Choice, Matching, WithEngine};
+
 use super::cases::{Row, Surprise};
 use super::search::{Explored, Unfinished};
 use crate::panic;
@@ -45,17 +47,21 @@ pub struct Background {
 }
 
 impl Background {
-    /// Begins with the first of the rows. Does not wait.
+    /// Begins with the first of the rows, by devices with this matching engine. Does not wait.
     ///
     /// # Errors
     /// When the host has no thread for it.
-    pub fn begin(rows: Vec<Row>) -> io::Result<Background> {
+    pub fn begin(rows: Vec<Row>, matching: Choice) -> io::Result<Background> {
         let (sender, events) = mpsc::channel();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
-        let thread = Builder::new()
-            .name("exploration".into())
-            .spawn(move || explore_rows(&rows, &sender, &stopped))?;
+        let thread = Builder::new().name("exploration".into()).spawn(move || {
+            matching.with(Explorations {
+                rows: &rows,
+                events: &sender,
+                stopped: &stopped,
+            });
+        })?;
         Ok(Background {
             events,
             stop,
@@ -109,10 +115,25 @@ impl Drop for Background {
     }
 }
 
-fn explore_rows(rows: &[Row], events: &Sender<Event>, stopped: &AtomicBool) {
+/// What the thread does.
+struct Explorations<'a> {
+    rows: &'a [Row],
+    events: &'a Sender<Event>,
+    stopped: &'a AtomicBool,
+}
+
+impl WithEngine for Explorations<'_> {
+    type Output = ();
+
+    fn run<E: Matching>(self) {
+        explore_rows::<E>(self.rows, self.events, self.stopped);
+    }
+}
+
+fn explore_rows<E: Matching>(rows: &[Row], events: &Sender<Event>, stopped: &AtomicBool) {
     for row in rows {
         let name = || row.name.clone();
-        let result = row.explore(&mut |&explored| {
+        let result = row.explore_with_engine::<E>(&mut |&explored| {
             let progress = Progress {
                 name: name(),
                 explored,
@@ -147,7 +168,7 @@ mod tests {
             cases::one_sender().swap_remove(0),
             cases::without_rule_b().swap_remove(0),
         ];
-        let mut background = Background::begin(rows).expect("a thread");
+        let mut background = Background::begin(rows, Choice::Default).expect("a thread");
         let mut findings = Vec::new();
         while !background.is_over() {
             findings.extend(background.findings());
@@ -168,7 +189,7 @@ mod tests {
     #[test]
     fn an_exploration_that_would_take_hours_can_be_ended() {
         let rows = cases::three_senders_of_two_messages();
-        let mut background = Background::begin(rows).expect("a thread");
+        let mut background = Background::begin(rows, Choice::Default).expect("a thread");
         while background.progress().is_none() {
             assert_eq!(background.findings(), []);
             std::thread::yield_now();

@@ -8,6 +8,7 @@ use crate::host::sys;
 use crate::lab::bench::row::{Memory, Place, Row, median, tell};
 use crate::show::say::say;
 use kernel_rt::counters::Counter;
+use mpi_adi::matching::Choice;
 use rustix::process::{Signal, kill_process_group};
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
@@ -22,6 +23,14 @@ const MESSAGES: u32 = 5;
 /// Seconds after which a job in QEMU is given up.
 const PATIENCE: &str = "120";
 
+/// How jobs in QEMU are run.
+struct Boots<'a> {
+    matching: Choice,
+    /// The file for their reports.
+    report: &'a Path,
+    signals: &'a Signals,
+}
+
 /// What one job in QEMU took and counted.
 struct Run {
     ns: f64,
@@ -30,19 +39,29 @@ struct Run {
 }
 
 /// Runs each setting so many times.
-pub fn run(runs: u32, signals: &Signals, rows: &mut Vec<Row>) -> Result<(), Stop> {
+pub fn run(
+    runs: u32,
+    matching: Choice,
+    signals: &Signals,
+    rows: &mut Vec<Row>,
+) -> Result<(), Stop> {
     if !setup::has_qemu() {
         return say(
             "no part in QEMU: it is not installed (`cargo midplane doctor` says what is missing)",
         );
     }
     let report = folders::target().join(format!("bench-report-{}.json", std::process::id()));
+    let boots = Boots {
+        matching,
+        report: &report,
+        signals,
+    };
     let each = MACHINES
         .into_iter()
         .flat_map(|m| SIZES.map(|bytes| (m, bytes)));
     let mut done = Ok(());
     for (extents, bytes) in each {
-        done = setting(extents, bytes, runs, &report, signals, rows);
+        done = setting(extents, bytes, runs, &boots, rows);
         if done.is_err() {
             break;
         }
@@ -56,8 +75,7 @@ fn setting(
     extents: [u16; 3],
     bytes: usize,
     runs: u32,
-    report: &Path,
-    signals: &Signals,
+    boots: &Boots<'_>,
     rows: &mut Vec<Row>,
 ) -> Result<(), Stop> {
     let nodes = extents.iter().map(|&e| u32::from(e)).product::<u32>();
@@ -67,7 +85,7 @@ fn setting(
     for _ in 0..runs {
         for (memory, taken) in amounts.iter().zip(&mut taken) {
             let mpi_memory = memory.bytes(MESSAGES, nodes, bytes);
-            taken.push(boot(extents, bytes, mpi_memory, report, signals)?);
+            taken.push(boots.boot(extents, bytes, mpi_memory)?);
         }
     }
     let received = f64::from((nodes - 1) * MESSAGES);
@@ -96,64 +114,56 @@ fn setting(
     Ok(())
 }
 
-/// Runs `tests/programs/killer.c` by `midplane run` and reads what it says and its report.
-fn boot(
-    extents: [u16; 3],
-    bytes: usize,
-    mpi_memory: usize,
-    report: &Path,
-    signals: &Signals,
-) -> Result<Run, Stop> {
-    let output = wait(start(extents, bytes, mpi_memory, report)?, signals)?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let failed = |why: &str| {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        Stop::failure(format!("the killer in QEMU {why}:\n{said}{errors}"))
-    };
-    if !output.status.success() {
-        return Err(failed("failed"));
+impl Boots<'_> {
+    /// Runs `tests/programs/killer.c` by `midplane run` and reads what it says and its report.
+    fn boot(&self, extents: [u16; 3], bytes: usize, mpi_memory: usize) -> Result<Run, Stop> {
+        let output = wait(self.start(extents, bytes, mpi_memory)?, self.signals)?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let failed = |why: &str| {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            Stop::failure(format!("the killer in QEMU {why}:\n{said}{errors}"))
+        };
+        if !output.status.success() {
+            return Err(failed("failed"));
+        }
+        let seconds = said
+            .split(" bytes from each, ")
+            .nth(1)
+            .and_then(|rest| rest.split(' ').next())
+            .and_then(|number| number.parse::<f64>().ok())
+            .ok_or_else(|| failed("did not say how long it took"))?;
+        let text = std::fs::read_to_string(self.report).doing("read the job's report")?;
+        let report: Value = serde_json::from_str(&text).doing("read the job's report")?;
+        let count = |counter: Counter| {
+            let value = &report["ranks"][0][counter.about().name];
+            value.as_f64().unwrap_or(f64::NAN)
+        };
+        Ok(Run {
+            ns: seconds * 1e9,
+            ncts: count(Counter::NctsSent),
+            restarts: count(Counter::ResendAllSent),
+        })
     }
-    let seconds = said
-        .split(" bytes from each, ")
-        .nth(1)
-        .and_then(|rest| rest.split(' ').next())
-        .and_then(|number| number.parse::<f64>().ok())
-        .ok_or_else(|| failed("did not say how long it took"))?;
-    let text = std::fs::read_to_string(report).doing("read the job's report")?;
-    let report: Value = serde_json::from_str(&text).doing("read the job's report")?;
-    let count = |counter: Counter| {
-        let value = &report["ranks"][0][counter.about().name];
-        value.as_f64().unwrap_or(f64::NAN)
-    };
-    Ok(Run {
-        ns: seconds * 1e9,
-        ncts: count(Counter::NctsSent),
-        restarts: count(Counter::ResendAllSent),
-    })
-}
 
-fn start(
-    [x, y, z]: [u16; 3],
-    bytes: usize,
-    mpi_memory: usize,
-    report: &Path,
-) -> Result<Child, Stop> {
-    let exe = std::env::current_exe().doing("find this command")?;
-    let mut command = Command::new(exe);
-    command
-        .args(["run", "--quiet", "--timeout", PATIENCE])
-        .args(["--torus", &format!("{x}x{y}x{z}")])
-        .args(["--mpi-memory", &mpi_memory.to_string()])
-        .arg("--report")
-        .arg(report)
-        .arg(folders::root().join("tests/programs/killer.c"))
-        .args(["--", &MESSAGES.to_string(), &bytes.to_string()])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
-    command.spawn().doing("start `midplane run`")
+    fn start(&self, [x, y, z]: [u16; 3], bytes: usize, mpi_memory: usize) -> Result<Child, Stop> {
+        let exe = std::env::current_exe().doing("find this command")?;
+        let mut command = Command::new(exe);
+        command
+            .args(["run", "--quiet", "--timeout", PATIENCE])
+            .args(["--matching", self.matching.name()])
+            .args(["--torus", &format!("{x}x{y}x{z}")])
+            .args(["--mpi-memory", &mpi_memory.to_string()])
+            .arg("--report")
+            .arg(self.report)
+            .arg(folders::root().join("tests/programs/killer.c"))
+            .args(["--", &MESSAGES.to_string(), &bytes.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+        command.spawn().doing("start `midplane run`")
+    }
 }
 
 /// Waits for its end, or ends it when a signal comes.

@@ -4,12 +4,14 @@ use crate::host::signals::Signals;
 use crate::host::stop::Stop;
 use crate::lab::bench::row::{Memory, Place, Row, TABLE, median, tell};
 use crate::lab::bench::{drawing, emulated};
+use crate::run::limits;
 use crate::show::file::{ResultFile, check_apart};
 use crate::show::say::say;
 use crate::show::table;
 use clap::Args;
 use midplane_tests::timed::{Costs, Killer, Measured};
 use mpi_adi::LEAST_MPI_MEMORY;
+use mpi_adi::matching::Choice;
 use std::path::PathBuf;
 
 /// Options of `midplane bench killer`.
@@ -22,6 +24,10 @@ pub struct KillerArgs {
     /// Runs in QEMU of each setting; the medians count
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
+
+    /// Matching engine of the nodes in QEMU; the simulated machine has plain lists, as the paper's [default: default]
+    #[arg(long, value_name = "NAME", conflicts_with = "no_qemu", value_parser = limits::matching())]
+    matching: Option<Choice>,
 
     /// Write a line per setting to this file
     #[arg(long, value_name = "FILE")]
@@ -75,7 +81,8 @@ pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
     sum_up("simulated machine", &rows)?;
     if !options.no_qemu {
         let simulated = rows.len();
-        emulated::run(options.runs, &signals, &mut rows)?;
+        let matching = options.matching.unwrap_or_default();
+        emulated::run(options.runs, matching, &signals, &mut rows)?;
         sum_up("QEMU", &rows[simulated..])?;
     }
     if let Some(file) = csv_file {
