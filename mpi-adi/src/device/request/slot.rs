@@ -483,12 +483,20 @@ impl SlotEntry {
     #[inline]
     pub(super) fn outcome(&self) -> Option<Outcome> {
         match self.state {
-            State::Received { length } => {
-                let state = ReceiveState::Done(self.matched(length)?);
-                let span = self.data.span();
-                Receive { span, state }.outcome()
-            }
-            State::Sent { cancelled } => self.send_in(SendState::Done { cancelled })?.outcome(),
+            State::Received { length } => Some(Outcome {
+                source: self.peer?,
+                tag: self.tag,
+                bytes: length.min(self.data.len()) as usize,
+                truncated: length > self.data.len(),
+                cancelled: false,
+            }),
+            State::Sent { cancelled } => Some(Outcome {
+                source: self.peer?,
+                tag: self.tag,
+                bytes: self.data.len() as usize,
+                truncated: false,
+                cancelled,
+            }),
             State::ReceiveCancelled => self.receive()?.outcome(),
             _ => None,
         }
