@@ -34,6 +34,8 @@ pub struct Hardware<'a> {
     pub slots: heapless::Vec<Slot, MAX_SLOTS>,
     /// The boot arguments; empty when there are none.
     pub boot_args: &'a str,
+    /// Random bits that the machine hands over (`rng-seed`), as many as fit here; 0 when there are none.
+    pub random: u64,
 }
 
 /// Why a device tree is refused.
@@ -86,10 +88,19 @@ impl<'a> Hardware<'a> {
             .and_then(|cpus| word(&cpus, "timebase-frequency"))
             .filter(|&hz| hz != 0)
             .ok_or(TreeError::NoClock)?;
-        let boot_args = match root.child("chosen").and_then(|c| c.property("bootargs")) {
+        let chosen = |name| root.child("chosen").and_then(|c| c.property(name));
+        let boot_args = match chosen("bootargs") {
             Some(value) => value.value_as::<&str>().map_err(|_| TreeError::BootArgs)?,
             None => "",
         };
+        let random = chosen("rng-seed").map_or(0, |seed| {
+            let bytes = seed.value().chunks(8).map(|chunk| {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                u64::from_be_bytes(word)
+            });
+            bytes.fold(0, |all, word| all ^ word)
+        });
         let mut slots = heapless::Vec::<Slot, MAX_SLOTS>::new();
         for node in root.child("soc").iter().flat_map(|soc| soc.children()) {
             let is_slot =
@@ -116,6 +127,7 @@ impl<'a> Hardware<'a> {
             clock_hz: clock_hz as u64,
             slots,
             boot_args,
+            random,
         })
     }
 }
@@ -193,6 +205,7 @@ mod tests {
         if let Some(args) = boot_args {
             chosen.add_property(property!("bootargs", args));
         }
+        chosen.add_property(property!("rng-seed", [1u32, 2, 3, 4]));
         tree.root.add_child(chosen);
         tree
     }
@@ -207,6 +220,7 @@ mod tests {
         };
         assert_eq!((machine.ram, machine.clock_hz), (ram, 10_000_000));
         assert_eq!(machine.boot_args, "a b -- c");
+        assert_eq!(machine.random, 0x2_0000_0006);
         assert_eq!(machine.slots.len(), 8);
         for (i, slot) in machine.slots.iter().enumerate() {
             assert_eq!(slot.registers.start, 0x1000_1000 + 0x1000 * i as u64);

@@ -155,6 +155,17 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
     }
 
+    /// Draws the random numbers of the tables from this seed, which those who choose tags and ranks should not
+    /// know: then they cannot choose them such that searches take long. Without it, the numbers are the same in
+    /// every run.
+    ///
+    /// # Panics
+    /// When a receive or a send has been started.
+    pub fn seed(&mut self, seed: u64) {
+        self.requests.seed(seed);
+        self.matching.seed(seed);
+    }
+
     /// The ages of `peer`, for a model checker, which knows that only their differences matter.
     #[doc(hidden)]
     pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
@@ -273,14 +284,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// The request has finished, or there is none of that name.
     pub fn is_done(&self, id: RequestId) -> bool {
-        self.requests
-            .get(id)
-            .is_none_or(|request| request.outcome().is_some())
+        self.requests.is_done(id).unwrap_or(true)
     }
 
     /// There is a request of that name.
     pub fn knows(&self, id: RequestId) -> bool {
-        self.requests.get(id).is_some()
+        self.requests.is_done(id).is_some()
     }
 
     /// The send in `slot` has finished; the caller names the slot no more after that.

@@ -13,6 +13,7 @@
 //! | a bcopy | place, 9 bits of generation | RTS; back in answers, alone or as the last of several | the place is taken until the answer has come that covers it |
 //! | a receive as a target | slot, 9 bits of generation | CTS; back in DATA | the receive cannot end before all its data has come, in whatever order |
 //! | a record as a target | block, 7 bits of generation | CTS; back in DATA | as above: a record with a buffer is not freed while its data is coming |
+//! | place of a record in the order of arrival, in engines that need it | 31 bits | does not travel | renewed, in order, when the numbers are used up |
 //! | a receive in a record ([`Holding::Bound`](crate::device::memory::region::Holding::Bound)) | slot, 9 bits | does not travel | the receive waits for the record |
 //! | a message that comes eagerly | source and its request | EAGER | taken out of the list with its last byte, or never entered; the channel keeps the order |
 //! | the age | 8 bits | RTS, DONE; restarts | one restart is under way to a source, and only something under an age ends it: two ages of a pair are in use at most ([`protocol`](crate::device::protocol)) |

@@ -208,10 +208,10 @@ impl Cluster {
                 };
                 let memory = Memory::with_engine(self.mpi_memory, shape.nodes() as usize)
                     .expect("the host's memory");
-                Mutex::new(Body {
-                    adi: Adi::with_rules(config, memory, Sound).expect("a rank of the machine"),
-                    torus,
-                })
+                let mut adi =
+                    Adi::with_rules(config, memory, Sound).expect("a rank of the machine");
+                adi.seed(self.seed);
+                Mutex::new(Body { adi, torus })
             })
             .collect()
     }

@@ -144,7 +144,8 @@ impl<E: Matching> Both<E> {
     fn engine(setting: Setting, requests: &mut RequestPool) -> Result<E, String> {
         let engine = E::new(setting.blocks as usize, setting.peers as usize);
         let mut engine = engine.ok_or("new found no memory")?;
-        engine.seed(requests, setting.seed);
+        requests.seed(setting.seed);
+        engine.seed(setting.seed);
         Ok(engine)
     }
 

@@ -92,7 +92,7 @@ extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
         plan.heap.len() / 1024,
         who.mpi_memory
     );
-    running::set(node(&who, links));
+    running::set(node(&who, hardware.random, links));
     heap::call_when_freed(running::heap_freed);
     end::publish_with(running::publish);
     let argv = arguments(&args);
@@ -129,8 +129,8 @@ fn divide_memory(hardware: &Hardware<'_>, who: &Personality, devices: &Devices) 
     or_fail(Plan::new(hardware.ram, arch::image_end() as u64, needs))
 }
 
-/// The node: router, torus and MPI device over `links`.
-fn node(who: &Personality, links: [Option<NetLink>; 6]) -> BoardNode {
+/// The node: router, torus and MPI device over `links`; `random` is a seed for its tables.
+fn node(who: &Personality, random: u64, links: [Option<NetLink>; 6]) -> BoardNode {
     let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
     let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
     let torus = or_fail(Torus::new(router, links));
@@ -152,6 +152,8 @@ fn node(who: &Personality, links: [Option<NetLink>; 6]) -> BoardNode {
             who.rank
         ));
     };
+    // Where the machine has no random bits, the time of day is what nobody who writes a program knows.
+    adi.seed(random ^ clock::wall_clock_ns());
     if let Some(bytes) = who.eager {
         adi.set_eager_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
     }

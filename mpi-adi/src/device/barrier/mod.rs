@@ -68,8 +68,17 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// Goes on with the barrier as far as there is room. Returns the steps made; a call may wait for any.
+    #[inline]
     pub(crate) fn send_barrier<P: Port>(&mut self, port: &mut P) -> usize {
         self.has_lines = P::LINES;
+        match self.barrier.stage {
+            BarrierStage::Outside | BarrierStage::Waiting | BarrierStage::Done => 0,
+            BarrierStage::Gathering(_) | BarrierStage::Releasing(_) => self.go_through(port),
+        }
+    }
+
+    #[inline(never)]
+    fn go_through<P: Port>(&mut self, port: &mut P) -> usize {
         let mut steps = 0;
         loop {
             let next = match self.barrier.stage {

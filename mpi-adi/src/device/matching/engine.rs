@@ -198,10 +198,10 @@ pub trait Matching: Clone + fmt::Debug + Send {
         context: Context,
     ) -> bool;
 
-    /// Draws what an engine draws by chance from this seed, which those who choose the messages should not know.
-    /// Both queues are empty.
-    fn seed(&mut self, requests: &mut RequestPool, seed: u64) {
-        let _ = (requests, seed);
+    /// Draws what an engine draws by chance from this seed. Both queues are empty, and the pool has been
+    /// [seeded](RequestPool::seed), too.
+    fn seed(&mut self, seed: u64) {
+        let _ = seed;
     }
 
     /// Hashes the records in their order of arrival, for a model checker. What the queues do from now on depends

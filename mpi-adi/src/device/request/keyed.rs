@@ -213,7 +213,7 @@ impl RequestPool {
     ///
     /// # Panics
     /// When a request is in the table. Nothing may be pending to any destination, either.
-    pub(crate) fn seed(&mut self, seed: u64) {
+    pub fn seed(&mut self, seed: u64) {
         assert_eq!(self.table.buckets.members(), 0, "hashes are kept nowhere");
         self.table.hashes = KeyHash::new(seed);
     }

@@ -315,6 +315,12 @@ impl RequestPool {
             .any(|entry| entry.context() == context)
     }
 
+    /// The request that `id` names has finished; `None` when it names none (any more).
+    #[inline]
+    pub fn is_done(&self, id: RequestId) -> Option<bool> {
+        self.named_entry(id).map(SlotEntry::is_done)
+    }
+
     /// If the request that `id` names has finished, frees it and says how it ended.
     ///
     /// # Panics

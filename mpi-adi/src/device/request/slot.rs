@@ -494,6 +494,15 @@ impl SlotEntry {
         }
     }
 
+    /// The request that is here has finished.
+    #[inline]
+    pub(super) fn is_done(&self) -> bool {
+        matches!(
+            self.state,
+            State::Received { .. } | State::Sent { .. } | State::ReceiveCancelled
+        )
+    }
+
     /// The context of the request that is here.
     pub(super) fn context(&self) -> Context {
         self.context

@@ -16,7 +16,7 @@
 //! never refused pays nothing for being found.
 //!
 //! A pending message takes its slot of the pool and nothing else; what a destination takes is told in
-//! [`destinations`](super::destinations).
+//! `send/destinations.rs`.
 //!
 //! The rules by which messages are offered are in [`crate::device::protocol`].
 #![forbid(unsafe_code)]

@@ -17,16 +17,16 @@
 //! takes constant time, so each entry costs a constant more than in a list, whatever the order in which it is
 //! asked for, and nothing more than in a list when it is asked for in order.
 //!
-//! * **A message arrives** ([`posted`]): receives that match it have one of four patterns: its source and tag, any
+//! * **A message arrives** (`posted`): receives that match it have one of four patterns: its source and tag, any
 //!   source, any tag, or both. The oldest receive of each is the first of its kind in one bucket of a hash table; the
 //!   oldest of these four, by serial, is the first that was posted. Kinds of which none is indexed are not
 //!   looked for.
-//! * **A receive starts**, or a probe ([`unexpected`]): an exact one finds the first message of its envelope in
-//!   the bucket of a hash table. For wildcards ([`wild`]) there is one more index for each kind, but only from the
+//! * **A receive starts**, or a probe (`unexpected`): an exact one finds the first message of its envelope in
+//!   the bucket of a hash table. For wildcards (`wild`) there is one more index for each kind, but only from the
 //!   moment when a program has used that kind with a long queue.
 //!
 //! # Why nobody can make it slow
-//! Keys are hashed with random numbers that are drawn at the start ([`KeyHash`](crate::device::request::KeyHash)).
+//! Keys are hashed with random numbers that are drawn at the start (`KeyHash`).
 //! Two keys that were chosen without knowing those numbers collide with the chance that two random places are the
 //! same one. Many equal keys do no harm either: they share a chain, oldest first, and the oldest is the one that
 //! is asked for. So the number of entries looked at is expected to be constant, for any tags, ranks and contexts.
@@ -34,7 +34,7 @@
 //! # Memory
 //! | what | bytes | of |
 //! |---|---|---|
-//! | posted receives | 0 | the table is inside the pool's slots ([`keyed`](crate::device::request)) |
+//! | posted receives | 0 | the table is inside the pool's slots (`request/keyed.rs`) |
 //! | unexpected messages | 0 | links and chain are inside their records |
 //! | buckets for unexpected messages | [`BUCKETS`] of [`BUCKET_BYTES`] for each [`BUCKET_BLOCKS`] blocks of MPI memory, none below [`LEAST_BLOCKS`] blocks | the budget |
 //! | each kind of wildcard | 8 for a block, and as many buckets | the program's heap, at the first search for such a pattern that passes [`WILD_ENTRIES`] entries; if there is no room, such searches walk the list |
@@ -88,8 +88,7 @@ impl Matching for Indexed {
         })
     }
 
-    fn seed(&mut self, requests: &mut RequestPool, seed: u64) {
-        requests.seed(seed);
+    fn seed(&mut self, seed: u64) {
         self.unexpected.seed(seed);
     }
 

@@ -24,7 +24,8 @@ impl<E: Matching> Queues<E> {
         let reserve = Blocks::new(boxed([0; BLOCK_BYTES], blocks).unwrap(), map);
         let mut requests = RequestPool::new(1 << 22);
         let mut engine = E::new(blocks, 1 << 20).unwrap();
-        engine.seed(&mut requests, seed);
+        requests.seed(seed);
+        engine.seed(seed);
         Queues {
             requests,
             region: Region::new(reserve),
