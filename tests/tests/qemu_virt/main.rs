@@ -8,5 +8,6 @@ mod conformance;
 mod faults;
 mod harness;
 mod jobs;
+mod matching;
 mod options;
 mod setup;
