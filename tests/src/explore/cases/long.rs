@@ -27,7 +27,7 @@ pub fn two_senders_of_three_messages() -> Vec<Row> {
 /// Takes many minutes and gigabytes. With one record there are some two thousand million states, more than a
 /// host is likely to hold; without light sends they are few enough.
 pub fn three_senders_of_two_messages() -> Vec<Row> {
-    let light = [(TWO, 46_745_142), (NONE, 265_132_192)].map(|(memory, states)| {
+    let light = [(TWO, 51_926_941), (NONE, 225_409_607)].map(|(memory, states)| {
         let name = format!("3 x 2, {memory} bytes");
         reduced(name, many(3, 2, memory), states)
     });
