@@ -5,6 +5,7 @@ use kernel_rt::{blackboard, mem};
 use mpi_adi::matching::{Choice, Matching, WithEngine};
 use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
 use mpi_adi::protocol::Sound;
+use mpi_adi::region::BLOCK_BYTES;
 use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
 use mpi_adi::{Adi, Budget};
 use net_torus::Router;
@@ -51,6 +52,8 @@ struct EngineBytes {
     context: usize,
     /// Of the heap, for each request, which may become a posted receive.
     receive: usize,
+    /// Of the heap, for each kind of wildcard.
+    wildcard: usize,
 }
 
 /// Asks an engine.
@@ -68,6 +71,7 @@ impl WithEngine for Asked {
             device: size_of::<Adi<Sound, E>>(),
             context: E::context_bytes(self.nodes),
             receive: E::receive_bytes(self.nodes),
+            wildcard: E::wildcard_bytes(self.mpi_memory / BLOCK_BYTES),
         }
     }
 }
@@ -223,7 +227,10 @@ pub fn run(options: &MemoryArgs) -> Result<u8, Stop> {
 /// What the matching engine takes of the heap, if anything.
 fn engine_terms(options: &MemoryArgs) -> Vec<Term> {
     let EngineBytes {
-        context, receive, ..
+        context,
+        receive,
+        wildcard,
+        ..
     } = EngineBytes::of(options);
     let terms = [
         term(
@@ -235,6 +242,11 @@ fn engine_terms(options: &MemoryArgs) -> Vec<Term> {
             "a receive",
             receive,
             "about, by the matching engine: for each request that was ever under way at once",
+        ),
+        term(
+            "a wildcard index",
+            wildcard,
+            "by the matching engine: for any source, any tag, or both, if such a search goes far",
         ),
     ];
     terms.into_iter().filter(|term| term.bytes > 0).collect()

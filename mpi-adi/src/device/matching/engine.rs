@@ -113,7 +113,9 @@ pub struct NoRoom;
 /// those of its queue ([`Links<Slot>`](crate::device::list::Links) of the pool), a record's block those of its
 /// queue and one word more ([`Region::word`]). What an engine needs beside them it allocates in
 /// [`new`](Matching::new) for the records, and in [`reserve`](Matching::reserve) and [`open`](Matching::open), which
-/// are called from calls of the program, for the receives. All other methods neither allocate nor fail.
+/// are called from calls of the program, for the receives. [`probe`](Matching::probe) is called
+/// from the program, too, and may take heap to be faster from then on; it does without when there is none. All other
+/// methods do not allocate, and none but the first three can fail.
 ///
 /// The operations of MPI are these:
 ///
@@ -135,9 +137,17 @@ pub trait Matching: Clone + fmt::Debug + Send {
     fn fixed_bytes(blocks: usize, peers: usize) -> usize;
 
     /// Bytes of the heap that an open context takes, with as many processes as that: what
-    /// [`open`](Matching::open) asks for. While there are fewer blocks and receives than it could use, it asks for less.
+    /// [`open`](Matching::open) asks for. While there are fewer blocks and receives than it could use, it asks for
+    /// less.
     fn context_bytes(peers: usize) -> usize {
         let _ = peers;
+        0
+    }
+
+    /// Bytes of the heap that [`probe`](Matching::probe) asks for, once for each of the three kinds of wildcards, with
+    /// so many blocks.
+    fn wildcard_bytes(blocks: usize) -> usize {
+        let _ = blocks;
         0
     }
 

@@ -37,7 +37,7 @@
 //! | posted receives | 0 | the table is inside the pool's slots (`request/keyed.rs`) |
 //! | unexpected messages | 0 | links and chain are inside their records |
 //! | buckets for unexpected messages | [`BUCKETS`] of [`BUCKET_BYTES`] for each [`BUCKET_BLOCKS`] blocks of MPI memory, none below [`LEAST_BLOCKS`] blocks | the budget |
-//! | each kind of wildcard | 8 for a block, and as many buckets | the program's heap, at the first search for such a pattern that passes [`WILD_ENTRIES`] entries; if there is no room, such searches walk the list |
+//! | each kind of wildcard | 10 for a block | the program's heap, at the first search for such a pattern that passes [`WILD_ENTRIES`] entries; if there is no room, such searches walk the list |
 //!
 //! Nothing depends on the size of the job. Records in memory that was lent (`--mpi-borrow`) are indexed by envelope
 //! like all others; as long as there are such records, wildcards walk the list.
@@ -58,6 +58,7 @@ use crate::device::names::{BlockIndex, Slot};
 use crate::device::request::RequestPool;
 use posted::PostedQueue;
 use unexpected::UnexpectedQueue;
+use wild::Wild;
 
 pub use unexpected::{BUCKET_BLOCKS, BUCKET_BYTES, BUCKETS, LEAST_BLOCKS};
 pub use wild::WILD_ENTRIES;
@@ -78,6 +79,10 @@ impl Matching for Indexed {
 
     fn fixed_bytes(blocks: usize, _: usize) -> usize {
         unexpected::buckets(blocks) as usize * BUCKET_BYTES
+    }
+
+    fn wildcard_bytes(blocks: usize) -> usize {
+        Wild::bytes(blocks)
     }
 
     fn new(blocks: usize, _: usize) -> Option<Self> {

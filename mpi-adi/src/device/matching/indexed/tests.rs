@@ -163,3 +163,11 @@ fn it_finds_what_a_list_finds() {
         }
     }
 }
+
+/// What is told of an index for wildcards is what it takes.
+#[test]
+fn an_index_for_wildcards_is_as_large_as_is_said() {
+    let places = size_of::<Option<super::wild::Place>>();
+    assert_eq!(places, 8);
+    assert_eq!(Indexed::wildcard_bytes(1000), 1000 * places + 500 * 4);
+}

@@ -19,7 +19,7 @@ use crate::device::request::{KeyHash, pattern_of};
 pub const WILD_ENTRIES: u32 = 32;
 /// A record's place in a chain.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+pub(super) struct Place {
     /// `None` at the end.
     next: Option<BlockIndex>,
     /// The last one, at the beginning.
@@ -39,6 +39,11 @@ pub(super) struct Wild {
 }
 
 impl Wild {
+    /// Bytes of an index for so many blocks.
+    pub(super) const fn bytes(blocks: usize) -> usize {
+        blocks * size_of::<Option<Place>>() + blocks / 2 * size_of::<Option<BlockIndex>>()
+    }
+
     /// An index for patterns of this kind, with no record entered. `None` when the heap has no room for it.
     pub(super) fn new(kind: usize, blocks: usize) -> Option<Wild> {
         Some(Wild {
