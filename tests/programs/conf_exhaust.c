@@ -6,7 +6,7 @@
 #include "check.h"
 
 /* Calls after which no error is waited for any more. */
-enum { MOST = 3000 };
+enum { MOST = 6000 };
 
 /* What is left of the heap for requests, in bytes. */
 enum { LEFT = 60000 };
