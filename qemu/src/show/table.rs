@@ -29,6 +29,26 @@ pub struct Column<R: ?Sized> {
     pub text: fn(&R) -> String,
 }
 
+impl<R: ?Sized> Column<R> {
+    /// A column whose cells end at its right edge, at least so wide.
+    pub const fn right(heading: &'static str, least: u16, text: fn(&R) -> String) -> Self {
+        Column {
+            heading,
+            cells: Cells::Right(least),
+            text,
+        }
+    }
+
+    /// A column whose cells begin at its left edge, at least so wide.
+    pub const fn left(heading: &'static str, least: u16, text: fn(&R) -> String) -> Self {
+        Column {
+            heading,
+            cells: Cells::Left(least),
+            text,
+        }
+    }
+}
+
 /// A table.
 pub struct Table<R: ?Sized + 'static> {
     /// Its columns.

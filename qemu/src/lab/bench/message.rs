@@ -1,12 +1,10 @@
 //! Instructions of a short message, counted.
 
-use crate::host::stop::{Doing, Stop};
-use crate::host::sys;
+use super::callgrind;
+use crate::host::stop::Stop;
 use crate::show::say::say;
 use clap::Args;
 use midplane_tests::exchange::{self, Kind};
-use rustix::process::Signal;
-use std::process::{Command, Stdio};
 
 /// Options of `midplane bench message-loop`.
 #[derive(Args, Debug)]
@@ -52,28 +50,12 @@ pub fn run() -> Result<u8, Stop> {
     Ok(0)
 }
 
-/// Instructions of a whole run, by callgrind.
+/// Instructions of a whole run.
 fn instructions(bare: bool, messages: u32, batch: u32) -> Result<u64, Stop> {
-    let exe = std::env::current_exe().doing("find this command")?;
-    let mut command = Command::new("valgrind");
-    command
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(exe)
-        .args(["bench", "message-loop"])
-        .args(["--messages", &messages.to_string()])
-        .args(["--batch", &batch.to_string()])
-        .args(bare.then_some("--bare"))
-        .stdin(Stdio::null());
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
-    let output = command.output().doing("run valgrind")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let collected = said.lines().find_map(|line| {
-        let (_, number) = line.split_once("Collected :")?;
-        number.trim().parse().ok()
-    });
-    collected
-        .filter(|_| output.status.success())
-        .ok_or_else(|| Stop::failure(format!("valgrind did not count:\n{said}")))
+    let (messages, batch) = (messages.to_string(), batch.to_string());
+    let arguments = ["message-loop", "--messages", &messages, "--batch", &batch];
+    let bare = bare.then_some("--bare");
+    callgrind::instructions(&arguments.into_iter().chain(bare).collect::<Vec<_>>())
 }
 
 /// What callgrind counts; the exit status.

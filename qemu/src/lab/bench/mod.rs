@@ -1,5 +1,6 @@
 //! `midplane bench`: measurements of the memory protocol and of matching, with what they cost stated.
 
+mod callgrind;
 mod drawing;
 mod emulated;
 mod flood;

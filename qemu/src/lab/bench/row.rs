@@ -2,7 +2,7 @@
 
 use crate::host::stop::Stop;
 use crate::show::say::say;
-use crate::show::table::{Cells, Column, Table, six_places};
+use crate::show::table::{Column, Table, six_places};
 use mpi_adi::LEAST_MPI_MEMORY;
 use mpi_adi::region::BLOCK_BYTES;
 use serde::{Serialize, Serializer};
@@ -103,36 +103,20 @@ pub struct Row {
     pub resend_all_per_message: f64,
 }
 
-const fn right(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
-    Column {
-        heading,
-        cells: Cells::Right(least),
-        text,
-    }
-}
-
-const fn left(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
-    Column {
-        heading,
-        cells: Cells::Left(least),
-        text,
-    }
-}
-
 /// The table of the rows.
 pub const TABLE: Table<Row> = Table {
     columns: &[
-        left("where", 9, |r| r.place.name().into()),
-        right("nodes", 5, |r| r.nodes.to_string()),
-        right("mes-\nsages", 5, |r| r.messages.to_string()),
-        right("bytes", 6, |r| r.bytes.to_string()),
-        left("MPI\nmemory", 11, |r| r.memory.name().into()),
-        right("time\n(us)", 10, |r| format!("{:.1}", r.time_us)),
-        right("over-\nhead", 6, |r| format!("{:.3}", r.overhead)),
-        right("NCTS\n/message", 8, |r| {
+        Column::left("where", 9, |r| r.place.name().into()),
+        Column::right("nodes", 5, |r| r.nodes.to_string()),
+        Column::right("mes-\nsages", 5, |r| r.messages.to_string()),
+        Column::right("bytes", 6, |r| r.bytes.to_string()),
+        Column::left("MPI\nmemory", 11, |r| r.memory.name().into()),
+        Column::right("time\n(us)", 10, |r| format!("{:.1}", r.time_us)),
+        Column::right("over-\nhead", 6, |r| format!("{:.3}", r.overhead)),
+        Column::right("NCTS\n/message", 8, |r| {
             format!("{:.2}", r.ncts_per_message)
         }),
-        right("resendAll\n/message", 9, |r| {
+        Column::right("resendAll\n/message", 9, |r| {
             format!("{:.2}", r.resend_all_per_message)
         }),
     ],

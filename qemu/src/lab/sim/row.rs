@@ -1,6 +1,6 @@
 //! One line of results, for the table and for CSV.
 
-use crate::show::table::{Cells, Column, Table, six_places};
+use crate::show::table::{Column, Table, six_places};
 use serde::Serialize;
 
 /// Part of the packets injected while measuring that may stay in the machine in a steady state.
@@ -45,42 +45,30 @@ impl Row {
     }
 }
 
-const fn right(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
-    Column {
-        heading,
-        cells: Cells::Right(least),
-        text,
-    }
-}
-
 /// The table of the rows; a star marks a row that is not steady.
 pub const TABLE: Table<Row> = Table {
     columns: &[
-        right("load", 6, |r| format!("{:.2}", r.load)),
-        Column {
-            heading: "",
-            cells: Cells::Left(1),
-            text: |r| if r.is_steady() { "" } else { "*" }.into(),
-        },
-        right("offered", 7, |r| {
+        Column::right("load", 6, |r| format!("{:.2}", r.load)),
+        Column::left("", 1, |r| if r.is_steady() { "" } else { "*" }.into()),
+        Column::right("offered", 7, |r| {
             format!("{:.4}", r.offered_chunks_per_tick)
         }),
-        right("accep-\nted", 7, |r| {
+        Column::right("accep-\nted", 7, |r| {
             format!("{:.4}", r.accepted_chunks_per_tick)
         }),
-        right("% of\nlimit", 5, |r| {
+        Column::right("% of\nlimit", 5, |r| {
             let part = r.accepted_chunks_per_tick / r.limit_chunks_per_tick;
             format!("{:.1}", 100.0 * part)
         }),
-        right("latency\n(ticks)", 8, |r| {
+        Column::right("latency\n(ticks)", 8, |r| {
             format!("{:.1}", r.latency_mean_ticks)
         }),
-        right("99 %", 6, |r| r.latency_p99_ticks.to_string()),
-        right("hops", 6, |r| format!("{:.2}", r.hops_mean)),
-        right("escapes", 7, |r| format!("{:.4}", r.escapes_per_packet)),
-        right("use\nX %", 5, |r| format!("{:.1}", 100.0 * r.use_x)),
-        right("of\nY %", 5, |r| format!("{:.1}", 100.0 * r.use_y)),
-        right("links\nZ %", 5, |r| format!("{:.1}", 100.0 * r.use_z)),
+        Column::right("99 %", 6, |r| r.latency_p99_ticks.to_string()),
+        Column::right("hops", 6, |r| format!("{:.2}", r.hops_mean)),
+        Column::right("escapes", 7, |r| format!("{:.4}", r.escapes_per_packet)),
+        Column::right("use\nX %", 5, |r| format!("{:.1}", 100.0 * r.use_x)),
+        Column::right("of\nY %", 5, |r| format!("{:.1}", 100.0 * r.use_y)),
+        Column::right("links\nZ %", 5, |r| format!("{:.1}", 100.0 * r.use_z)),
     ],
     keys: 2,
     gap: 1,

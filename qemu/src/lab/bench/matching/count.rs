@@ -1,17 +1,15 @@
 //! Instructions of searches, counted.
 
 use super::Bench;
-use crate::host::stop::{Doing, Stop};
-use crate::host::sys;
+use crate::host::stop::Stop;
+use crate::lab::bench::callgrind;
 use crate::show::say::say;
-use crate::show::table::{self, Cells, Column, Table, six_places};
+use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use midplane_tests::matching::{ENGINES, Engine};
 use midplane_tests::measure::matching::blank::Blank;
 use midplane_tests::measure::matching::{Order, Queue, Search};
-use rustix::process::Signal;
 use serde::Serialize;
-use std::process::{Command, Stdio};
 
 /// Options of `midplane bench matching-loop`.
 #[derive(Args, Debug)]
@@ -66,31 +64,15 @@ struct Row {
     ratio: f64,
 }
 
-const fn right(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
-    Column {
-        heading,
-        cells: Cells::Right(least),
-        text,
-    }
-}
-
-const fn left(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
-    Column {
-        heading,
-        cells: Cells::Left(least),
-        text,
-    }
-}
-
 const TABLE: Table<Row> = Table {
     columns: &[
-        left("test", 11, |r| r.test.clone()),
-        right("senders", 7, |r| r.senders.to_string()),
-        right("each", 4, |r| r.pending.to_string()),
-        left("engine", 8, |r| r.engine.into()),
-        right("instructions", 12, |r| format!("{:.1}", r.instructions)),
-        right("of the engine", 13, |r| format!("{:.1}", r.of_the_engine)),
-        right("to list", 8, |r| format!("{:.3}", r.ratio)),
+        Column::left("test", 11, |r| r.test.clone()),
+        Column::right("senders", 7, |r| r.senders.to_string()),
+        Column::right("each", 4, |r| r.pending.to_string()),
+        Column::left("engine", 8, |r| r.engine.into()),
+        Column::right("instructions", 12, |r| format!("{:.1}", r.instructions)),
+        Column::right("of the engine", 13, |r| format!("{:.1}", r.of_the_engine)),
+        Column::right("to list", 8, |r| format!("{:.3}", r.ratio)),
     ],
     keys: 4,
     gap: 2,
@@ -156,30 +138,15 @@ fn each(engine: &str, search: &Search) -> Result<f64, Stop> {
     Ok((many? - few?) as f64 / f64::from(more * entries))
 }
 
-/// Instructions of a whole run, by callgrind.
+/// Instructions of a whole run.
 fn instructions(engine: &str, search: &Search, rounds: u32) -> Result<u64, Stop> {
-    let exe = std::env::current_exe().doing("find this command")?;
-    let mut command = Command::new("valgrind");
-    command
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(exe)
-        .args(["bench", "matching-loop", "--engine", engine])
-        .args(["--senders", &search.senders.to_string()])
-        .args(["--pending", &search.pending.to_string()])
-        .args(["--rounds", &rounds.to_string()])
-        .args((search.queue == Queue::Unexpected).then_some("--unexpected"))
-        .args((search.order == Order::Reverse).then_some("--reverse"))
-        .stdin(Stdio::null());
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
-    let output = command.output().doing("run valgrind")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let collected = said.lines().find_map(|line| {
-        let (_, number) = line.split_once("Collected :")?;
-        number.trim().parse().ok()
-    });
-    collected
-        .filter(|_| output.status.success())
-        .ok_or_else(|| Stop::failure(format!("valgrind did not count:\n{said}")))
+    let numbers = [search.senders, search.pending, rounds].map(|number| number.to_string());
+    let [senders, pending, rounds] = numbers.each_ref().map(String::as_str);
+    let mut arguments = vec!["matching-loop", "--engine", engine, "--senders", senders];
+    arguments.extend(["--pending", pending, "--rounds", rounds]);
+    arguments.extend((search.queue == Queue::Unexpected).then_some("--unexpected"));
+    arguments.extend((search.order == Order::Reverse).then_some("--reverse"));
+    callgrind::instructions(&arguments)
 }
 
 /// What callgrind counts; the exit status.

@@ -3,7 +3,7 @@
 use super::Bench;
 use crate::host::stop::Stop;
 use crate::show::say::say;
-use crate::show::table::{self, Cells, Column, Table};
+use crate::show::table::{self, Column, Table};
 use midplane_tests::measure::matching::overhead::published;
 use serde::Serialize;
 
@@ -21,30 +21,18 @@ struct Row {
     published_bytes: Option<u32>,
 }
 
-const fn right(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
-    Column {
-        heading,
-        cells: Cells::Right(least),
-        text,
-    }
-}
-
 const TABLE: Table<Row> = Table {
     columns: &[
-        right("ranks", 7, |r| r.ranks.to_string()),
-        right("entries", 7, |r| r.entries.to_string()),
-        Column {
-            heading: "engine",
-            cells: Cells::Left(8),
-            text: |r| r.engine.into(),
-        },
-        right("records\n(bytes)", 10, |r| r.records_bytes.to_string()),
-        right("receives\n(bytes)", 10, |r| r.receives_bytes.to_string()),
-        right("bytes\nan entry", 8, |r| {
+        Column::right("ranks", 7, |r| r.ranks.to_string()),
+        Column::right("entries", 7, |r| r.entries.to_string()),
+        Column::left("engine", 8, |r| r.engine.into()),
+        Column::right("records\n(bytes)", 10, |r| r.records_bytes.to_string()),
+        Column::right("receives\n(bytes)", 10, |r| r.receives_bytes.to_string()),
+        Column::right("bytes\nan entry", 8, |r| {
             let most = r.records_bytes.max(r.receives_bytes);
             format!("{:.2}", most as f64 / f64::from(r.entries))
         }),
-        right("paper\n(bytes)", 10, |r| {
+        Column::right("paper\n(bytes)", 10, |r| {
             r.published_bytes
                 .map_or(String::new(), |bytes| bytes.to_string())
         }),

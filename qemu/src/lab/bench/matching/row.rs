@@ -1,6 +1,6 @@
 //! One test by one engine, for the table and for CSV.
 
-use crate::show::table::{Cells, Column, Table, six_places};
+use crate::show::table::{Column, Table, six_places};
 use serde::Serialize;
 
 /// What was measured of one engine in one test.
@@ -40,22 +40,6 @@ impl Row {
     }
 }
 
-const fn right(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
-    Column {
-        heading,
-        cells: Cells::Right(least),
-        text,
-    }
-}
-
-const fn left(heading: &'static str, least: u16, text: fn(&Row) -> String) -> Column<Row> {
-    Column {
-        heading,
-        cells: Cells::Left(least),
-        text,
-    }
-}
-
 /// With so many decimal places; large numbers without.
 fn short(number: f64, places: usize) -> String {
     let places = if number < 10_000.0 { places } else { 0 };
@@ -65,20 +49,20 @@ fn short(number: f64, places: usize) -> String {
 /// The table of the rows. What was measured in part only has a `~`.
 pub const TABLE: Table<Row> = Table {
     columns: &[
-        left("test", 11, |r| r.test.clone()),
-        right("senders", 7, |r| r.senders.to_string()),
-        right("each", 4, |r| r.pending.to_string()),
-        right("com", 3, |r| r.communicators.to_string()),
-        right("any\n%", 3, |r| r.any_source_percent.to_string()),
-        left("engine", 7, |r| r.engine.into()),
-        right("in\n(ns)", 6, |r| format!("{:.1}", r.fill_ns)),
-        right("out\n(ns)", 9, |r| {
+        Column::left("test", 11, |r| r.test.clone()),
+        Column::right("senders", 7, |r| r.senders.to_string()),
+        Column::right("each", 4, |r| r.pending.to_string()),
+        Column::right("com", 3, |r| r.communicators.to_string()),
+        Column::right("any\n%", 3, |r| r.any_source_percent.to_string()),
+        Column::left("engine", 7, |r| r.engine.into()),
+        Column::right("in\n(ns)", 6, |r| format!("{:.1}", r.fill_ns)),
+        Column::right("out\n(ns)", 9, |r| {
             let mark = if r.part < 1.0 { "~" } else { "" };
             format!("{mark}{}", short(r.drain_ns, 1))
         }),
-        right("hops", 8, |r| short(r.hops, 1)),
-        right("x list", 7, |r| short(r.speedup, 2)),
-        right("paper", 5, |r| {
+        Column::right("hops", 8, |r| short(r.hops, 1)),
+        Column::right("x list", 7, |r| short(r.speedup, 2)),
+        Column::right("paper", 5, |r| {
             r.published.map_or(String::new(), |p| p.to_string())
         }),
     ],

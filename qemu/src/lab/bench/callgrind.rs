@@ -1,0 +1,31 @@
+//! Instructions, counted by valgrind's callgrind.
+
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use rustix::process::Signal;
+use std::process::{Command, Stdio};
+
+/// Instructions of a whole run of this command's `bench` with these arguments, on this host's processor.
+///
+/// # Errors
+/// When valgrind cannot be run, or the run fails.
+pub fn instructions(arguments: &[&str]) -> Result<u64, Stop> {
+    let exe = std::env::current_exe().doing("find this command")?;
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(exe)
+        .arg("bench")
+        .args(arguments)
+        .stdin(Stdio::null());
+    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    let output = command.output().doing("run valgrind")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let collected = said.lines().find_map(|line| {
+        let (_, number) = line.split_once("Collected :")?;
+        number.trim().parse().ok()
+    });
+    collected
+        .filter(|_| output.status.success())
+        .ok_or_else(|| Stop::failure(format!("valgrind did not count:\n{said}")))
+}
