@@ -257,16 +257,22 @@ impl RequestPool {
         None
     }
 
-    /// Takes the request in `slot` out if it is the first one in the bucket where it was found; false when it is
-    /// not. What is first in a bucket belongs there, however long ago it was found.
+    /// Takes a receive out if it is the first one in the bucket where it was found; false when it is not. What is
+    /// first in a bucket belongs there, however long ago it was found.
     #[inline]
     pub(crate) fn withdraw_found(&mut self, found: Found) -> bool {
-        if self.bucket(found.bucket) != Some(found.slot) {
+        self.withdraw_first(found.slot, found.bucket)
+    }
+
+    #[inline]
+    fn withdraw_first(&mut self, slot: Slot, bucket: u32) -> bool {
+        if self.bucket(bucket) != Some(slot) {
             return false;
         }
-        let entry = self.listed(found.slot);
+        let entry = self.listed(slot);
+        // The first one's `prev` is the last one.
         let (prev, next) = (entry.prev[KEYED], entry.next[KEYED]);
-        *self.bucket_mut(found.bucket) = next;
+        *self.bucket_mut(bucket) = next;
         if let Some(next) = next {
             self.listed_mut(next).prev[KEYED] = prev;
         }
@@ -277,26 +283,20 @@ impl RequestPool {
     /// Takes the request in `slot` out again; `hash` is that of its key.
     #[inline]
     pub(crate) fn withdraw(&mut self, slot: Slot, hash: u32) {
-        self.table.buckets.remove();
-        let entry = self.listed(slot);
-        let (prev, next) = (entry.prev[KEYED], entry.next[KEYED]);
         let bucket = self.table.buckets.of(hash);
-        let first = self.bucket_mut(bucket);
-        // The first one's `prev` is the last one.
-        if *first == Some(slot) {
-            *first = next;
-            if let Some(next) = next {
-                self.listed_mut(next).prev[KEYED] = prev;
-            }
+        if self.withdraw_first(slot, bucket) {
             return;
         }
-        let behind = next.or(*first);
+        let entry = self.listed(slot);
+        let (prev, next) = (entry.prev[KEYED], entry.next[KEYED]);
+        let behind = next.or(self.bucket(bucket));
         if let Some(prev) = prev {
             self.listed_mut(prev).next[KEYED] = next;
         }
         if let Some(behind) = behind {
             self.listed_mut(behind).prev[KEYED] = prev;
         }
+        self.table.buckets.remove();
     }
 
     /// The oldest request in the bucket of this hash.
