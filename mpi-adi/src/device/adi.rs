@@ -273,7 +273,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// # Panics
     /// As [`Adi::test`].
     pub fn peek(&self, id: RequestId) -> Option<Outcome> {
-        self.requests.get(id).expect("a live request").outcome()
+        self.requests.outcome(id)
     }
 
     /// The program gives the request up: frees it, now or when it has finished. One that is not there

@@ -41,14 +41,6 @@ impl Request {
             Request::Receive(receive) => receive.pattern(),
         }
     }
-
-    /// How it ended; `None`: it has not finished.
-    pub fn outcome(&self) -> Option<Outcome> {
-        match self {
-            Request::Send(send) => send.outcome(),
-            Request::Receive(receive) => receive.outcome(),
-        }
-    }
 }
 
 /// Which of a slot's lists a link belongs to: the queue it stands in.
@@ -319,6 +311,14 @@ impl RequestPool {
     #[inline]
     pub fn is_done(&self, id: RequestId) -> Option<bool> {
         self.named_entry(id).map(SlotEntry::is_done)
+    }
+
+    /// How the request that `id` names ended, if it has finished.
+    ///
+    /// # Panics
+    /// When `id` names none (any more).
+    pub fn outcome(&self, id: RequestId) -> Option<Outcome> {
+        self.named_entry(id).expect("a live request").outcome()
     }
 
     /// If the request that `id` names has finished, frees it and says how it ended.

@@ -3,8 +3,7 @@
 
 use msg_layer::Landing;
 
-use super::outcome::Outcome;
-use crate::device::envelope::{Envelope, Pattern, Rank};
+use crate::device::envelope::{Envelope, Pattern};
 use crate::device::memory::Span;
 use crate::device::names::Serial;
 
@@ -89,27 +88,6 @@ impl Receive {
             }
             ReceiveState::Matched(Matched { envelope, .. }, _)
             | ReceiveState::Done(Matched { envelope, .. }) => envelope.pattern(),
-        }
-    }
-
-    #[inline]
-    pub(super) fn outcome(&self) -> Option<Outcome> {
-        match &self.state {
-            ReceiveState::Posted(_) | ReceiveState::Matched(..) => None,
-            ReceiveState::Done(matched) => Some(Outcome {
-                source: matched.envelope.source,
-                tag: matched.envelope.tag,
-                bytes: matched.wanted(self.span) as usize,
-                truncated: matched.length as usize > self.span.len(),
-                cancelled: false,
-            }),
-            ReceiveState::Cancelled(pattern) => Some(Outcome {
-                source: pattern.source().unwrap_or(Rank::new(0)),
-                tag: pattern.tag().unwrap_or(0),
-                bytes: 0,
-                truncated: false,
-                cancelled: true,
-            }),
         }
     }
 }

@@ -5,7 +5,6 @@ use core::hash::{Hash, Hasher};
 
 use msg_layer::Transfer;
 
-use super::outcome::Outcome;
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::memory::Span;
 use crate::device::names::{BcopyId, Serial};
@@ -154,19 +153,5 @@ impl Send {
             Data::Bcopy(bcopy) => copy(bcopy).hash(state),
         }
         self.state.hash(state);
-    }
-
-    #[inline]
-    pub(super) fn outcome(&self) -> Option<Outcome> {
-        let SendState::Done { cancelled } = self.state else {
-            return None;
-        };
-        Some(Outcome {
-            source: self.dest,
-            tag: self.tag,
-            bytes: self.length as usize,
-            truncated: false,
-            cancelled,
-        })
     }
 }

@@ -497,7 +497,13 @@ impl SlotEntry {
                 truncated: false,
                 cancelled,
             }),
-            State::ReceiveCancelled => self.receive()?.outcome(),
+            State::ReceiveCancelled => Some(Outcome {
+                source: self.pattern().source().unwrap_or(Rank::new(0)),
+                tag: self.pattern().tag().unwrap_or(0),
+                bytes: 0,
+                truncated: false,
+                cancelled: true,
+            }),
             _ => None,
         }
     }
@@ -739,12 +745,16 @@ mod tests {
                 span: Span::model(0, len),
                 state: ReceiveState::Done(matched),
             };
-            let kept = written(Request::Receive(receive)).receive();
-            let outcome = kept.and_then(|receive| receive.outcome());
-            assert_eq!(outcome, receive.outcome());
+            let outcome = written(Request::Receive(receive)).outcome();
             assert_eq!(
-                outcome.map(|outcome| (outcome.bytes, outcome.truncated)),
-                Some((u32::MAX as usize, false))
+                outcome,
+                Some(Outcome {
+                    source: ENVELOPE.source,
+                    tag: ENVELOPE.tag,
+                    bytes: u32::MAX as usize,
+                    truncated: false,
+                    cancelled: false,
+                })
             );
         }
     }
