@@ -179,7 +179,7 @@ counters! {
     /// NCTS sent: messages refused.
     NctsSent "ncts" ProtocolPackets Sum, from.adi.stats().ncts_sent;
     /// Restarts sent (resendAll in paper 004): refused messages asked for again.
-    ResendAllSent "resend_all" ProtocolPackets Sum, from.adi.stats().restarts_sent;
+    RestartsSent "restarts" ProtocolPackets Sum, from.adi.stats().restarts_sent;
     /// CTS received, those that share a packet counted each.
     CtsReceived "cts_received" ProtocolPackets Sum, from.adi.stats().cts_received;
     /// NCTSD received.
@@ -187,7 +187,7 @@ counters! {
     /// NCTS received.
     NctsReceived "ncts_received" ProtocolPackets Sum, from.adi.stats().ncts_received;
     /// Restarts received.
-    ResendAllReceived "resend_all_received" ProtocolPackets Sum, from.adi.stats().restarts_received;
+    RestartsReceived "restarts_received" ProtocolPackets Sum, from.adi.stats().restarts_received;
     /// Most records of unexpected messages at once.
     PeakUnexpectedRecords "peak_unexpected_records" Records Greatest, from.adi.region().peak_records() as u64;
     /// Most bytes of MPI memory in use at once, records and buffers, what was borrowed included.

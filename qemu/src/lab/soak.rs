@@ -95,7 +95,7 @@ impl fmt::Display for Sums {
         write!(
             f,
             "{} jobs, {} failures; {} ended for want of request slots; {} messages received, {} RTS, \
-             {} refused, {} recorded without a buffer, {} resendAll; {:.1} million steps; {:.1} million \
+             {} refused, {} recorded without a buffer, {} restarts; {:.1} million steps; {:.1} million \
              operations with each matching engine",
             self.jobs,
             self.failures,

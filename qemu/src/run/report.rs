@@ -236,7 +236,7 @@ const RANKS: Table<RankRow> = Table {
         rank("CTS", |row| row.count(Counter::CtsSent)),
         rank("NCTSD", |row| row.count(Counter::NctsdSent)),
         rank("NCTS", |row| row.count(Counter::NctsSent)),
-        rank("resendAll", |row| row.count(Counter::ResendAllSent)),
+        rank("restarts", |row| row.count(Counter::RestartsSent)),
         rank("peak\nunexp.\nrecords", |row| {
             row.count(Counter::PeakUnexpectedRecords)
         }),
@@ -514,7 +514,7 @@ mod tests {
             &lines,
             &[
                 "messages",
-                "resendAll",
+                "restarts",
                 "NCTSD",
                 "forwarded",
                 "12",

@@ -129,7 +129,7 @@ fn signals_end_everything_and_what_hung_is_told() {
         // Which of the calls it was in when the signal came is not the tool's to choose.
         let places = ended.stderr.lines().filter(|l| l.starts_with("  rank"));
         assert!(places.count() > 0, "{ended}");
-        assert!(!ended.stderr.contains("resendAll"), "{ended}");
+        assert!(!ended.stderr.contains("restarts"), "{ended}");
     }
 }
 

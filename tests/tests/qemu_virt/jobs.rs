@@ -9,7 +9,7 @@ use std::process::Stdio;
 fn killer_on_eight_nodes() {
     let ended = run(&["--torus", "2x2x2"], "killer.c", &["5", "1024"]).expect(0);
     check_killer(&ended, 8, "5", "1024");
-    let ended = ended.says(&["resendAll", "forwarded"]);
+    let ended = ended.says(&["restarts", "forwarded"]);
     // One row for each rank in each part of the table, none wider than a terminal.
     let rows = |name: &str| {
         let row = |line: &&str| line.split_whitespace().next() == Some(name);
@@ -31,7 +31,7 @@ fn killer_with_its_defaults_and_without_the_table() {
         ended.stdout.starts_with("[0] killer: 8 processes"),
         "{ended}"
     );
-    assert!(!ended.stderr.contains("resendAll"), "{ended}");
+    assert!(!ended.stderr.contains("restarts"), "{ended}");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn killer_on_a_mesh_and_on_shapes_with_extent_one() {
 #[test]
 fn four_kibibytes_of_mpi_memory_suffice() {
     for (arguments, seen) in [
-        (["100", "1024"], &["ncts", "nctsd", "resend_all"][..]),
+        (["100", "1024"], &["ncts", "nctsd", "restarts"][..]),
         // Thirty-five records fit into 4 KiB, but no buffer of 100 KiB does.
         (["5", "102400"], &["nctsd"]),
     ] {

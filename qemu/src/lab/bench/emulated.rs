@@ -107,7 +107,7 @@ fn setting(
             time_us: ns / 1e3,
             overhead: ns / base,
             ncts_per_message: middle(runs, |run| run.ncts) / received,
-            resend_all_per_message: middle(runs, |run| run.restarts) / received,
+            restarts_per_message: middle(runs, |run| run.restarts) / received,
         };
         tell(row, rows)?;
     }
@@ -141,7 +141,7 @@ impl Boots<'_> {
         Ok(Run {
             ns: seconds * 1e9,
             ncts: count(Counter::NctsSent),
-            restarts: count(Counter::ResendAllSent),
+            restarts: count(Counter::RestartsSent),
         })
     }
 

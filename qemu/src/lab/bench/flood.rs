@@ -45,7 +45,7 @@ pub fn run(options: &FloodArgs) -> Result<u8, Stop> {
     say(format_args!(
         "{} messages of {} bytes from {} senders, received in the reverse\n\
          order of their tags with {} of MPI memory\n\
-         for each message: {:.3} packets, {:.3} RTS, {:.3} NCTS, {:.3} resendAll,\n\
+         for each message: {:.3} packets, {:.3} RTS, {:.3} NCTS, {:.3} restarts,\n\
          {:.3} queue entries looked at\n\
          at most {} bytes of MPI memory used; {:.1} s",
         work.messages,

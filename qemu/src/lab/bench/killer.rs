@@ -131,7 +131,7 @@ fn simulate(
             time_us: measured.ns as f64 / 1e3,
             overhead: measured.ns as f64 / base.ns as f64,
             ncts_per_message: measured.ncts as f64 / received,
-            resend_all_per_message: measured.restarts as f64 / received,
+            restarts_per_message: measured.restarts as f64 / received,
         };
         tell(row, rows)?;
     }
@@ -165,15 +165,15 @@ mod tests {
         simulate([4, 2, 2], 3, 1 << 10, costs, &mut rows).expect("a run");
         assert_eq!(rows.len(), 1 + Memory::SCARCE.len());
         assert_eq!(rows[0].overhead, 1.0);
-        let counted = |row: &Row| (row.ncts_per_message, row.resend_all_per_message);
+        let counted = |row: &Row| (row.ncts_per_message, row.restarts_per_message);
         assert_eq!(counted(&rows[0]), (0.0, 0.0));
         for row in &rows[1..=2] {
-            assert!(row.overhead < 1.6 && row.resend_all_per_message > 0.0);
+            assert!(row.overhead < 1.6 && row.restarts_per_message > 0.0);
         }
         let csv = table::csv(&rows).unwrap();
         assert_eq!(csv.lines().count(), 1 + rows.len());
         let begin = "where,nodes,messages,bytes,memory,memory_bytes,time_us,overhead,ncts_per_message,\
-                     resend_all_per_message\nsimulated,16,3,1024,ample,";
+                     restarts_per_message\nsimulated,16,3,1024,ample,";
         assert!(csv.starts_with(begin), "{csv}");
         let drawing = drawing::draw(&rows, &SIZES).unwrap();
         // A mark for each scarce amount, and those of the legend.

@@ -100,7 +100,7 @@ pub struct Row {
     #[serde(serialize_with = "six_places")]
     pub ncts_per_message: f64,
     #[serde(serialize_with = "six_places")]
-    pub resend_all_per_message: f64,
+    pub restarts_per_message: f64,
 }
 
 /// The table of the rows.
@@ -116,8 +116,8 @@ pub const TABLE: Table<Row> = Table {
         Column::right("NCTS\n/message", 8, |r| {
             format!("{:.2}", r.ncts_per_message)
         }),
-        Column::right("resendAll\n/message", 9, |r| {
-            format!("{:.2}", r.resend_all_per_message)
+        Column::right("restarts\n/message", 9, |r| {
+            format!("{:.2}", r.restarts_per_message)
         }),
     ],
     keys: 5,
@@ -175,7 +175,7 @@ mod tests {
             time_us: 12_345_678.9,
             overhead: 12.345,
             ncts_per_message: 1.25,
-            resend_all_per_message: 1.25,
+            restarts_per_message: 1.25,
         };
         let lines = [TABLE.heading(), vec![TABLE.row(&row)]].concat();
         let fits = |line: &String| line.len() <= usize::from(WIDTH);
