@@ -1,11 +1,11 @@
 /* Instructions of a message to oneself, with other receives posted or other messages waiting.
  *
- *     oneself posted|unexpected COUNT
+ *     oneself posted|unexpected COUNT [any]
  *
  * Every rank posts COUNT receives that its messages do not match, or sends itself COUNT messages that its receives do
  * not match, each with a tag of its own. Then it sends itself messages one by one, half of them to receives that are
  * posted before, half of them to receives that start later, and counts what each takes from the first call to
- * the last. At the end it has all the others received, in the order of posting or sending, and checks them.
+ * the last. With `any`, the receives of these are from any source. At the end it has all the others received, in the order of posting or sending, and checks them.
  *
  * Rank 0 prints the medians. Without an exact counter of instructions (riscv64: `minstret`, in QEMU with
  * `midplane run --count-instructions`) the numbers mean nothing.
@@ -13,6 +13,8 @@
  * Exit status: 0, or 1 if a message was wrong, or 2 for bad arguments.
  */
 #include "check.h"
+
+static int from;
 
 enum { MESSAGES = 64, TAG = 1, FIRST_TAG = 2 };
 
@@ -38,7 +40,7 @@ static unsigned long receive_first(int value)
     int got = -1;
     MPI_Request request;
 
-    OK(MPI_Irecv(&got, 1, MPI_INT, check_rank, TAG, MPI_COMM_WORLD, &request));
+    OK(MPI_Irecv(&got, 1, MPI_INT, from, TAG, MPI_COMM_WORLD, &request));
     OK(MPI_Send(&value, 1, MPI_INT, check_rank, TAG, MPI_COMM_WORLD));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     end = counted();
@@ -54,8 +56,8 @@ static unsigned long message_first(int value)
     MPI_Request request;
 
     OK(MPI_Isend(&value, 1, MPI_INT, check_rank, TAG, MPI_COMM_WORLD, &request));
-    OK(MPI_Iprobe(check_rank, TAG, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE));
-    OK(MPI_Recv(&got, 1, MPI_INT, check_rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Iprobe(from, TAG, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE));
+    OK(MPI_Recv(&got, 1, MPI_INT, from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     end = counted();
     CHECK(got == value);
@@ -88,11 +90,13 @@ int main(int argc, char **argv)
     int *values;
 
     check_start(&argc, &argv);
-    count = argc == 3 ? atoi(argv[2]) : 0;
-    is_posted = argc == 3 && strcmp(argv[1], "posted") == 0;
-    if (count <= 0 || (!is_posted && strcmp(argv[1], "unexpected") != 0)) {
+    count = argc >= 3 ? atoi(argv[2]) : 0;
+    is_posted = count > 0 && strcmp(argv[1], "posted") == 0;
+    from = argc == 4 ? MPI_ANY_SOURCE : check_rank;
+    if (count <= 0 || (!is_posted && strcmp(argv[1], "unexpected") != 0) || argc > 4 ||
+        (argc == 4 && strcmp(argv[3], "any") != 0)) {
         if (check_rank == 0)
-            fprintf(stderr, "usage: oneself posted|unexpected COUNT, with COUNT at least 1\n");
+            fprintf(stderr, "usage: oneself posted|unexpected COUNT [any], with COUNT at least 1\n");
         MPI_Finalize();
         return 2;
     }
