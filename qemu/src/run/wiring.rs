@@ -125,6 +125,10 @@ mod tests {
     use super::*;
 
     fn wired(links: &[(Direction, i32)], log: Option<i32>) -> Vec<String> {
+        wiring(links, log).arguments()
+    }
+
+    fn wiring(links: &[(Direction, i32)], log: Option<i32>) -> Wiring<'_> {
         Wiring {
             memory: 8 << 20,
             ram: 10,
@@ -136,7 +140,19 @@ mod tests {
             log,
             counted: false,
         }
-        .arguments()
+    }
+
+    /// QEMU refuses to count with several threads.
+    #[test]
+    fn instructions_are_counted_by_one_thread() {
+        let counted = Wiring {
+            counted: true,
+            ..wiring(&[], None)
+        };
+        let counted = counted.arguments();
+        assert!(has(&counted, "-icount", "shift=0"));
+        assert!(has(&counted, "-accel", "tcg,thread=single,tb-size=32"));
+        assert!(!wired(&[], None).contains(&"-icount".into()));
     }
 
     /// The value that follows an option whose value contains `part`.
