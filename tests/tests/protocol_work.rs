@@ -3,6 +3,7 @@
 
 use midplane_tests::flood::{Flood, Work};
 use midplane_tests::timed::{Costs, Killer};
+use mpi_adi::matching::Choice;
 
 fn flood(senders: u32, messages: u32, mpi_memory: usize) -> Work {
     let flood = Flood {
@@ -10,6 +11,7 @@ fn flood(senders: u32, messages: u32, mpi_memory: usize) -> Work {
         messages,
         bytes: 16,
         mpi_memory,
+        matching: Choice::Default,
     };
     flood.run().expect("a flood that ends well")
 }

@@ -93,6 +93,11 @@ pub struct Options {
     #[arg(short, long, visible_alias = "log")]
     verbose: bool,
 
+    /// Have each node's counter of instructions (`minstret`) count exactly, and its clock go by one nanosecond for each;
+    /// the job takes longer
+    #[arg(long)]
+    count_instructions: bool,
+
     /// Folder in which the C compiler looks for headers
     #[arg(
         short = 'I',
@@ -241,6 +246,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         matching: program.matching(&flags),
         argv: &argv,
         log: options.verbose,
+        counted: options.count_instructions,
     };
     let signals = Signals::catch()?;
     let (stdout, stderr) = (stdout(), stderr());

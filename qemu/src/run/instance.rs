@@ -44,6 +44,8 @@ pub struct Plan<'a> {
     pub argv: &'a [Vec<u8>],
     /// Whether the kernels' logs are wanted.
     pub log: bool,
+    /// Whether the processors' counters of instructions are exact.
+    pub counted: bool,
 }
 
 /// What a node writes, each the host's end of a socket that does not block.
@@ -237,6 +239,7 @@ fn start(
         stdout: node.stdout.as_raw_fd(),
         stderr: node.stderr.as_raw_fd(),
         log: node.log.as_ref().map(AsRawFd::as_raw_fd),
+        counted: plan.counted,
     }
     .arguments();
 

@@ -36,6 +36,8 @@ pub struct Wiring<'a> {
     pub stderr: i32,
     /// The same for the kernel's log; without it the log is thrown away.
     pub log: Option<i32>,
+    /// Whether the processor's counter of instructions is exact.
+    pub counted: bool,
 }
 
 impl Wiring<'_> {
@@ -50,10 +52,16 @@ impl Wiring<'_> {
         // QEMU before 8.1 leaves memory barriers out of the code for machines that cannot have a second
         // processor. But the devices run beside the processor, and without barriers a frame and a sleeping
         // node miss each other, once in some ten thousand messages back and forth.
+        // Instructions are counted by one thread only: the node's time is their number, and a device's turn comes
+        // between two of them.
+        let threads = if self.counted { "single" } else { "multi" };
         option(
             "accel",
-            format!("tcg,thread=multi,tb-size={TRANSLATION_MIB}"),
+            format!("tcg,thread={threads},tb-size={TRANSLATION_MIB}"),
         );
+        if self.counted {
+            option("icount", "shift=0".into());
+        }
         option("smp", "cpus=1,maxcpus=2".into());
         option("m", format!("size={}B", self.memory));
         option(
@@ -117,6 +125,10 @@ mod tests {
     use super::*;
 
     fn wired(links: &[(Direction, i32)], log: Option<i32>) -> Vec<String> {
+        wiring(links, log).arguments()
+    }
+
+    fn wiring(links: &[(Direction, i32)], log: Option<i32>) -> Wiring<'_> {
         Wiring {
             memory: 8 << 20,
             ram: 10,
@@ -126,8 +138,21 @@ mod tests {
             stdout: 12,
             stderr: 13,
             log,
+            counted: false,
         }
-        .arguments()
+    }
+
+    /// QEMU refuses to count with several threads.
+    #[test]
+    fn instructions_are_counted_by_one_thread() {
+        let counted = Wiring {
+            counted: true,
+            ..wiring(&[], None)
+        };
+        let counted = counted.arguments();
+        assert!(has(&counted, "-icount", "shift=0"));
+        assert!(has(&counted, "-accel", "tcg,thread=single,tb-size=32"));
+        assert!(!wired(&[], None).contains(&"-icount".into()));
     }
 
     /// The value that follows an option whose value contains `part`.

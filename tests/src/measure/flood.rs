@@ -5,7 +5,9 @@
 use std::fmt;
 
 use mpi_adi::envelope::{Pattern, Rank};
+use mpi_adi::matching::{Choice, Matching, WithEngine};
 use mpi_adi::memory::{MODEL_KEYS, Span, UserMemory};
+use mpi_adi::protocol::Sound;
 use mpi_adi::request::{Mode, RequestId};
 use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Config, Memory};
@@ -26,6 +28,8 @@ pub struct Flood {
     pub bytes: usize,
     /// Bytes of rank 0's MPI memory.
     pub mpi_memory: usize,
+    /// Matching engine of all nodes.
+    pub matching: Choice,
 }
 
 /// What was done, by all devices together.
@@ -41,8 +45,8 @@ pub struct Work {
     pub ncts: u64,
     /// restart sent.
     pub restarts: u64,
-    /// Entries of queues and tables looked at one after the other ([`Adi::searched`]).
-    pub searched: u64,
+    /// Entries of queues and tables looked at one after the other.
+    pub searched: Searched,
     /// The most bytes of MPI memory that rank 0 used.
     pub peak_bytes: usize,
 }
@@ -50,7 +54,34 @@ pub struct Work {
 impl Work {
     /// All steps: packets handled and entries looked at.
     pub fn steps(&self) -> u64 {
-        self.packets + self.searched
+        self.packets + self.searched.all()
+    }
+}
+
+/// Entries looked at, by what looked at them. The first two are the matching engine's hops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Searched {
+    /// Unexpected messages, by receives that start.
+    pub unexpected: u64,
+    /// Posted receives, by messages that arrive.
+    pub posted: u64,
+    /// Posted receives, by restarts that name them.
+    pub named: u64,
+    /// Peers, by what the receiver owes them.
+    pub peers: u64,
+    /// Sends under way, by the senders.
+    pub sends: u64,
+}
+
+impl Searched {
+    /// The matching engine's part.
+    pub fn matching(&self) -> u64 {
+        self.unexpected + self.posted
+    }
+
+    /// All of them ([`Adi::searched`]).
+    pub fn all(&self) -> u64 {
+        self.matching() + self.named + self.peers + self.sends
     }
 }
 
@@ -123,18 +154,32 @@ fn key(tag: i32) -> usize {
 const BURST: usize = 8;
 
 /// A flood under way.
-struct Run {
-    devices: Vec<Adi>,
+struct Run<E> {
+    devices: Vec<Adi<Sound, E>>,
     net: Net,
     words: Words,
     /// By node: it may have something to do.
     busy: Vec<bool>,
+    /// Hops of receives that started.
+    started_hops: u64,
+}
+
+impl WithEngine for Flood {
+    type Output = Result<Work, FloodError>;
+
+    fn run<E: Matching>(self) -> Result<Work, FloodError> {
+        self.run_with::<E>()
+    }
 }
 
 impl Flood {
     /// Runs it.
     pub fn run(&self) -> Result<Work, FloodError> {
-        let mut run = self.begin()?;
+        self.matching.with(*self)
+    }
+
+    fn run_with<E: Matching>(&self) -> Result<Work, FloodError> {
+        let mut run = self.begin::<E>()?;
         self.send(&mut run);
         let mut received = 0;
         for tag in (1..=self.messages as i32).rev() {
@@ -154,7 +199,7 @@ impl Flood {
         }
     }
 
-    fn begin(&self) -> Result<Run, FloodError> {
+    fn begin<E: Matching>(&self) -> Result<Run<E>, FloodError> {
         let nodes = self.senders as usize + 1;
         let extent = u16::try_from(nodes).map_err(|_| FloodError::Size)?;
         // Any shape will do for the network, which only needs to know who there is.
@@ -177,18 +222,19 @@ impl Flood {
                 request_slots: usize::MAX,
             };
             let mpi_memory = if rank == 0 { self.mpi_memory } else { 0 };
-            let memory = Memory::allocate(mpi_memory, nodes).expect("the host's memory");
-            Adi::new(config, memory).expect("a rank of the machine")
+            let memory = Memory::with_engine(mpi_memory, nodes).expect("the host's memory");
+            Adi::with_rules(config, memory, Sound).expect("a rank of the machine")
         };
         Ok(Run {
             devices: (0..shape.nodes()).map(device).collect(),
             net: Net::new(shape, capacity, Order { data: true }),
             words: Words { received: [0; 4] },
             busy: vec![true; nodes],
+            started_hops: 0,
         })
     }
 
-    fn send(&self, run: &mut Run) {
+    fn send<E: Matching>(&self, run: &mut Run<E>) {
         for adi in &mut run.devices[1..] {
             for tag in 1..=self.messages as i32 {
                 let to = SendTo {
@@ -204,18 +250,20 @@ impl Flood {
     }
 
     /// Receives one message; `None`: nothing moves any more.
-    fn receive(&self, run: &mut Run, source: u32, tag: i32) -> Option<()> {
+    fn receive<E: Matching>(&self, run: &mut Run<E>, source: u32, tag: i32) -> Option<()> {
         let pattern = Pattern::new(Some(Rank::new(source)), Some(tag), 0);
         let span = Span::model(0, self.bytes);
+        let before = run.devices[0].matching().traversals;
         let id = run.devices[0]
             .irecv(&mut run.words, pattern, span)
             .expect("the host's memory");
+        run.started_hops += run.devices[0].matching().traversals - before;
         run.busy[0] = true;
         run.wait(id)
     }
 }
 
-impl Run {
+impl<E: Matching> Run<E> {
     /// Runs until rank 0 has received; `None`: nothing moves any more.
     fn wait(&mut self, id: RequestId) -> Option<()> {
         loop {
@@ -250,8 +298,18 @@ impl Run {
             work.rts += stats.rts_sent;
             work.ncts += stats.ncts_sent;
             work.restarts += stats.restarts_sent;
-            work.searched += adi.searched();
         }
+        let [receiver, senders @ ..] = &self.devices[..] else {
+            unreachable!("a flood without a receiver")
+        };
+        let (matching, named) = (receiver.matching().traversals, receiver.stats().named);
+        work.searched = Searched {
+            unexpected: self.started_hops,
+            posted: matching - self.started_hops,
+            named,
+            peers: receiver.searched() - matching - named,
+            sends: senders.iter().map(Adi::searched).sum(),
+        };
         work
     }
 }

@@ -93,3 +93,37 @@ fn a_linked_image_keeps_its_engine() {
     let ended = midplane(&["run", "-n", "2", "--timeout", LIMIT, &image]).expect(0);
     ended.says(&["matching engine: list"]);
 }
+
+/// Instructions of a message to oneself beside so many others in the queue: when its receive is posted before, and when
+/// it starts later.
+fn to_oneself(queue: &str, entries: &str) -> [u64; 2] {
+    let options = [
+        "--torus",
+        "1x1x1",
+        "--node-memory",
+        "32M",
+        "--mpi-memory",
+        "4M",
+        "--count-instructions",
+    ];
+    let ended = run(&options, "oneself.c", &[queue, entries]).expect(0);
+    let numbers = ended.stdout.split("then ").skip(1).map(|rest| {
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+        let number = digits.and_then(|digits| digits.parse::<u64>().ok());
+        number.unwrap_or_else(|| panic!("no number in {ended}"))
+    });
+    let numbers: Vec<u64> = numbers.collect();
+    numbers.try_into().expect("two numbers")
+}
+
+/// Exact counts, the same on every host: no times.
+#[test]
+fn a_message_to_oneself_costs_the_same_beside_many_others() {
+    for queue in ["posted", "unexpected"] {
+        let (few, many) = (to_oneself(queue, "10"), to_oneself(queue, "10000"));
+        for (few, many) in few.into_iter().zip(many) {
+            assert!(few > 0, "{queue}: nothing was counted");
+            assert!(many * 10 <= few * 11, "{queue}: {few} and {many}");
+        }
+    }
+}

@@ -4,17 +4,13 @@ use crate::host::folders;
 use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::stop::{Doing, Stop};
-use crate::host::sys;
+use crate::lab::bench::boot;
 use crate::lab::bench::row::{Memory, Place, Row, median, tell};
 use crate::show::say::say;
 use kernel_rt::counters::Counter;
 use mpi_adi::matching::Choice;
-use rustix::process::{Signal, kill_process_group};
 use serde_json::Value;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
 
 /// Machines in QEMU, and the sizes that are sent there.
 const MACHINES: [[u16; 3]; 2] = [[2, 2, 2], [4, 2, 2]];
@@ -117,21 +113,22 @@ fn setting(
 impl Boots<'_> {
     /// Runs `tests/programs/killer.c` by `midplane run` and reads what it says and its report.
     fn boot(&self, extents: [u16; 3], bytes: usize, mpi_memory: usize) -> Result<Run, Stop> {
-        let output = wait(self.start(extents, bytes, mpi_memory)?, self.signals)?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        let failed = |why: &str| {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            Stop::failure(format!("the killer in QEMU {why}:\n{said}{errors}"))
-        };
-        if !output.status.success() {
-            return Err(failed("failed"));
-        }
+        let [x, y, z] = extents;
+        let mut options = vec!["--timeout", PATIENCE, "--matching", self.matching.name()];
+        let (torus, memory) = (format!("{x}x{y}x{z}"), mpi_memory.to_string());
+        options.extend(["--torus", &torus, "--mpi-memory", &memory]);
+        let report = self.report.display().to_string();
+        options.extend(["--report", &report]);
+        let (messages, bytes) = (MESSAGES.to_string(), bytes.to_string());
+        let said = boot::run(&options, "killer.c", &[&messages, &bytes], self.signals)?;
         let seconds = said
             .split(" bytes from each, ")
             .nth(1)
             .and_then(|rest| rest.split(' ').next())
             .and_then(|number| number.parse::<f64>().ok())
-            .ok_or_else(|| failed("did not say how long it took"))?;
+            .ok_or_else(|| {
+                Stop::failure(format!("killer.c did not say how long it took:\n{said}"))
+            })?;
         let text = std::fs::read_to_string(self.report).doing("read the job's report")?;
         let report: Value = serde_json::from_str(&text).doing("read the job's report")?;
         let count = |counter: Counter| {
@@ -144,44 +141,4 @@ impl Boots<'_> {
             restarts: count(Counter::RestartsSent),
         })
     }
-
-    fn start(&self, [x, y, z]: [u16; 3], bytes: usize, mpi_memory: usize) -> Result<Child, Stop> {
-        let exe = std::env::current_exe().doing("find this command")?;
-        let mut command = Command::new(exe);
-        command
-            .args(["run", "--quiet", "--timeout", PATIENCE])
-            .args(["--matching", self.matching.name()])
-            .args(["--torus", &format!("{x}x{y}x{z}")])
-            .args(["--mpi-memory", &mpi_memory.to_string()])
-            .arg("--report")
-            .arg(self.report)
-            .arg(folders::root().join("tests/programs/killer.c"))
-            .args(["--", &MESSAGES.to_string(), &bytes.to_string()])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
-        command.spawn().doing("start `midplane run`")
-    }
-}
-
-/// Waits for its end, or ends it when a signal comes.
-fn wait(child: Child, signals: &Signals) -> Result<Output, Stop> {
-    let group = sys::pid_of(&child);
-    std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| child.wait_with_output());
-        while !waiter.is_finished() {
-            if let Some(stop) = signals.pending() {
-                let _ = kill_process_group(group, Signal::TERM);
-                let _ = waiter.join();
-                return Err(stop);
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        match waiter.join() {
-            Ok(output) => output.doing("wait for `midplane run`"),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
 }

@@ -5,7 +5,8 @@ use crate::host::stop::Stop;
 use crate::run::limits;
 use crate::show::say::say;
 use clap::Args;
-use midplane_tests::flood::Flood;
+use midplane_tests::flood::{Flood, Searched};
+use mpi_adi::matching::Choice;
 use std::time::Instant;
 
 /// Options of `midplane bench flood`.
@@ -26,6 +27,10 @@ pub struct FloodArgs {
     /// MPI memory of the receiver
     #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = limits::parse_mpi_memory)]
     mpi_memory: u64,
+
+    /// Matching engine of the nodes [default: default]
+    #[arg(long, value_name = "NAME", value_parser = limits::matching())]
+    matching: Option<Choice>,
 }
 
 /// Measures; the exit status.
@@ -39,15 +44,14 @@ pub fn run(options: &FloodArgs) -> Result<u8, Stop> {
         bytes: options.bytes as usize,
         mpi_memory: usize::try_from(options.mpi_memory)
             .map_err(|_| Stop::usage("--mpi-memory: more than this host can address"))?,
+        matching: options.matching.unwrap_or_default(),
     };
     let work = flood.run().map_err(|e| Stop::failure(e.to_string()))?;
     let each = |count: u64| count as f64 / work.messages as f64;
     say(format_args!(
         "{} messages of {} bytes from {} senders, received in the reverse\n\
          order of their tags with {} of MPI memory\n\
-         for each message: {:.3} packets, {:.3} RTS, {:.3} NCTS, {:.3} restarts,\n\
-         {:.3} queue entries looked at\n\
-         at most {} bytes of MPI memory used; {:.1} s",
+         for each message: {:.3} packets, {:.3} RTS, {:.3} NCTS, {:.3} restarts",
         work.messages,
         options.bytes,
         options.senders,
@@ -56,7 +60,33 @@ pub fn run(options: &FloodArgs) -> Result<u8, Stop> {
         each(work.rts),
         each(work.ncts),
         each(work.restarts),
-        each(work.searched),
+    ))?;
+    let Searched {
+        unexpected,
+        posted,
+        named,
+        peers,
+        sends,
+    } = work.searched;
+    say(format_args!(
+        "looked at for each message, by the matching engine `{}`:\n\
+         {:>10.3}  unexpected messages, when a receive starts\n\
+         {:>10.3}  posted receives, when a message arrives\n\
+         {:>10.3}  both\n\
+         by the protocol:\n\
+         {:>10.3}  posted receives, to name them in a resendAll\n\
+         {:>10.3}  peers, to find one that waits\n\
+         {:>10.3}  sends, to find what is asked for\n\
+         {:>10.3}  all five\n\
+         at most {} bytes of MPI memory used; {:.1} s",
+        flood.matching,
+        each(unexpected),
+        each(posted),
+        each(work.searched.matching()),
+        each(named),
+        each(peers),
+        each(sends),
+        each(work.searched.all()),
         work.peak_bytes,
         start.elapsed().as_secs_f64()
     ))?;

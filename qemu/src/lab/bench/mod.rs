@@ -1,5 +1,6 @@
 //! `midplane bench`: measurements of the memory protocol and of matching, with what they cost stated.
 
+mod boot;
 mod callgrind;
 mod drawing;
 mod emulated;
@@ -31,7 +32,7 @@ pub enum Bench {
     /// Counted by valgrind's callgrind, both sides together, for this host's processor.
     Message,
     /// The matching engines side by side: their memory, how fast they search, what they make of the traffic of
-    /// collectives and applications, and their instructions
+    /// collectives and applications, their instructions, and those of whole messages on a node
     ///
     /// The experiments of "An efficient MPI message queue mechanism for large-scale jobs", of the thesis that it
     /// grew into (chapter 4) and of "A dynamic, unified design for dedicated message matching engines", with

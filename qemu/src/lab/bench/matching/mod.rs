@@ -1,8 +1,9 @@
-//! Matching engines side by side: memory, searches, traffic, instructions.
+//! Matching engines side by side: memory, searches, traffic, instructions, and messages on a node.
 
 mod count;
 mod drawing;
 mod memory;
+mod oneself;
 mod row;
 mod time;
 
@@ -27,6 +28,10 @@ enum Part {
     Traffic,
     /// Instructions of searches, by valgrind's callgrind
     Instructions,
+    /// Instructions of a message to oneself on a node in QEMU, with 10 and with 1,000,000 other receives posted or other
+    /// messages waiting
+    #[value(name = "self")]
+    Oneself,
 }
 
 /// Options of `midplane bench matching`.
@@ -132,6 +137,13 @@ pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
                     "bench matching: valgrind is not installed; it counts the instructions",
                 ));
             }
+        }
+    }
+    if is_asked(Part::Oneself) {
+        match oneself::check() {
+            Ok(()) => csv = oneself::run(&bench)?,
+            Err(stop) if options.part.is_some() => return Err(stop),
+            Err(stop) => say(format_args!("no part in QEMU: {stop}"))?,
         }
     }
     if let Some(file) = csv_file {

@@ -1,0 +1,72 @@
+//! Jobs in QEMU, run as users run them.
+
+use crate::host::folders;
+use crate::host::signals::Signals;
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use rustix::process::{Signal, kill_process_group};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// Runs a program of `tests/programs` by `midplane run` and says what it has written.
+///
+/// # Errors
+/// When it cannot be run, when it fails, and when a signal comes, which ends it.
+pub fn run(
+    options: &[&str],
+    program: &str,
+    arguments: &[&str],
+    signals: &Signals,
+) -> Result<String, Stop> {
+    let path = folders::root().join("tests/programs").join(program);
+    let output = wait(start(options, &path, arguments)?, signals)?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    match output.status.success() {
+        true => Ok(said.into_owned()),
+        false => {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            Err(Stop::failure(format!(
+                "{program} in QEMU failed:\n{said}{errors}"
+            )))
+        }
+    }
+}
+
+fn start(options: &[&str], program: &Path, arguments: &[&str]) -> Result<Child, Stop> {
+    let exe = std::env::current_exe().doing("find this command")?;
+    let mut command = Command::new(exe);
+    command
+        .args(["run", "--quiet"])
+        .args(options)
+        .arg(program)
+        .arg("--")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    command.spawn().doing("start `midplane run`")
+}
+
+/// Waits for its end, or ends it when a signal comes.
+fn wait(child: Child, signals: &Signals) -> Result<Output, Stop> {
+    let group = sys::pid_of(&child);
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| child.wait_with_output());
+        while !waiter.is_finished() {
+            if let Some(stop) = signals.pending() {
+                let _ = kill_process_group(group, Signal::TERM);
+                let _ = waiter.join();
+                return Err(stop);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        match waiter.join() {
+            Ok(output) => output.doing("wait for `midplane run`"),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
