@@ -66,7 +66,7 @@ impl Router<'_> {
                 // A deposit packet leaves its copy and goes on.
                 Some(d) => {
                     self.stats.deposits += 1;
-                    self.want[output] &= !(1 << source);
+                    self.leave(source, 1 << output);
                     self.enter(source, head.repr, 1 << d as u8);
                 }
                 None => self.remove(source, &head),

@@ -154,7 +154,7 @@ impl Router<'_> {
         // Not what an earlier packet left there: it was for its own receiver only.
         padding.fill(0);
         if first {
-            self.refresh(source);
+            self.open(source, repr);
             self.deliver(repr.fifo);
         }
         Ok(())

@@ -55,10 +55,18 @@ impl Queue {
     /// Appends a packet that takes `charge` chunks, which must be free; where its chunks start.
     pub fn push(&mut self, charge: u16) -> usize {
         debug_assert!(self.free() >= charge);
-        let tail = (self.head as u32 + self.used as u32) % self.capacity as u32;
+        let tail = self.wrap(self.head + self.used);
         self.used += charge;
         self.high = self.high.max(self.used);
-        (self.base + tail) as usize
+        self.base as usize + tail as usize
+    }
+    /// A place of at most one turn too many; no division.
+    fn wrap(&self, place: u16) -> u16 {
+        if place < self.capacity {
+            place
+        } else {
+            place - self.capacity
+        }
     }
     /// Where the oldest packet's chunks start.
     pub fn front(&self) -> Option<usize> {
@@ -67,7 +75,7 @@ impl Queue {
     /// Frees the oldest packet, which takes `charge` chunks.
     pub fn pop(&mut self, charge: u16) {
         debug_assert!(self.used >= charge);
-        self.head = ((self.head as u32 + charge as u32) % self.capacity as u32) as u16;
+        self.head = self.wrap(self.head + charge);
         self.used -= charge;
     }
 }

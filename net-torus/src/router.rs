@@ -22,7 +22,7 @@ use crate::coord::{Coord, Direction, Rank, Shape};
 use crate::queue::{self, Queue, chunks_for};
 use crate::route;
 use crate::stats::Stats;
-use crate::vc::{Grant, Tokens, Vc, needed_to_inject};
+use crate::vc::{Grant, Granted, Tokens, Vc, needed_to_inject};
 use crate::wire::{
     Defect, Directions, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES, Packet, Repr,
 };
@@ -187,6 +187,15 @@ pub struct Router<'m> {
     pub(crate) heads: [Option<Head>; SOURCES],
     /// By output: the sources whose oldest packet may leave there.
     pub(crate) want: [u32; OUTPUTS],
+    /// The outputs that a source wants, one bit each.
+    wanted: u8,
+    /// The sides whose neighbours may have to be told of tokens; those that are not here need not be.
+    untold: u8,
+    /// The directions in which nothing could go at the last look, and nothing has changed since that could
+    /// let it go.
+    blocked: Directions,
+    /// What the last look chose; nothing has changed since.
+    chosen: Option<(Direction, Choice)>,
     /// By output: the source served last.
     pub(crate) last: [u8; OUTPUTS],
     /// By direction: priority packets sent in a row while normal ones waited.
@@ -214,7 +223,7 @@ pub struct Router<'m> {
 }
 
 /// What arbitration decided: this source's oldest packet goes out on this channel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Choice {
     pub source: usize,
     pub vc: Vc,
@@ -294,6 +303,11 @@ impl<'m> Router<'m> {
             queues,
             heads: [None; SOURCES],
             want: [0; OUTPUTS],
+            wanted: 0,
+            // The buffers as they are at the start.
+            untold: shape.links(here).bits(),
+            blocked: Directions::NONE,
+            chosen: None,
             last: [0; OUTPUTS],
             priority_burst: [0; 6],
             through_most: through_burst(&shape),
@@ -348,6 +362,23 @@ impl<'m> Router<'m> {
                 assert_eq!(want & 1 << source != 0, entered, "source {source}");
             }
         }
+        for (output, want) in self.want.iter().enumerate() {
+            assert_eq!(
+                self.wanted & 1 << output != 0,
+                *want != 0,
+                "output {output}"
+            );
+        }
+        for d in self.links.iter() {
+            assert!(
+                self.untold & 1 << d as u8 != 0 || !self.owes_tokens(d),
+                "{d:?}"
+            );
+            assert!(!self.blocked.has(d) || !self.can_send(d), "{d:?}");
+            if let Some((_, choice)) = self.chosen.filter(|&(chosen, _)| chosen == d) {
+                assert_eq!(self.select(d), Some(choice), "{d:?}");
+            }
+        }
         for tokens in self.tokens.iter().flatten() {
             assert!(tokens.available() as usize <= crate::chunk::MAX_QUEUE_CHUNKS);
         }
@@ -390,8 +421,10 @@ impl<'m> Router<'m> {
     /// Takes over the neighbour's grant counters.
     pub(crate) fn take_grants(&mut self, side: Direction, granted: [u16; Vc::COUNT]) {
         for (vc, granted) in granted.into_iter().enumerate() {
-            if !self.tokens[side as usize][vc].grant(granted) {
-                self.defect(Defect::Grant);
+            match self.tokens[side as usize][vc].grant(granted) {
+                Granted::Nothing => {}
+                Granted::More => self.look_again(),
+                Granted::TooMuch => self.defect(Defect::Grant),
             }
         }
     }
@@ -408,6 +441,7 @@ impl<'m> Router<'m> {
         }
         self.stats.channels[s][v].received.add(chunks);
         self.grants[s][v].receive(charge);
+        self.owe(s, v);
         // At its destination and no packet waits before it: straight into the reception FIFO, a copy less.
         if repr.dest == self.here
             && self.queues[source].is_empty()
@@ -424,7 +458,7 @@ impl<'m> Router<'m> {
         self.stats.channels[s][v].high_water = queue.high();
         queue::bytes_mut(self.memory, start, chunks).copy_from_slice(packet.bytes());
         if first {
-            self.refresh(source);
+            self.open(source, repr);
         }
         Ok(())
     }
@@ -444,6 +478,11 @@ impl<'m> Router<'m> {
             debug_assert!(false, "a packet in a buffer has a good header");
             return;
         };
+        self.open(source, repr);
+    }
+
+    /// Enters a source, whose oldest packet has this header, at the outputs by which that packet may leave.
+    pub(crate) fn open(&mut self, source: usize, repr: Repr) {
         let left = route::productive(self.here, &repr);
         let deposits_here = repr.deposit && source < INJECT;
         let outputs = if left.is_empty() || deposits_here {
@@ -459,20 +498,33 @@ impl<'m> Router<'m> {
     /// Enters `source` at `outputs` and at no other.
     pub(crate) fn enter(&mut self, source: usize, repr: Repr, outputs: u8) {
         self.heads[source] = Some(Head { repr, outputs });
-        for (output, want) in self.want.iter_mut().enumerate() {
-            if outputs & 1 << output != 0 {
-                *want |= 1 << source;
+        for output in ones(outputs) {
+            self.want[output] |= 1 << source;
+        }
+        self.wanted |= outputs;
+        self.look_again();
+    }
+
+    /// Takes `source` out of `outputs`.
+    pub(crate) fn leave(&mut self, source: usize, outputs: u8) {
+        for output in ones(outputs) {
+            self.want[output] &= !(1 << source);
+            if self.want[output] == 0 {
+                self.wanted &= !(1 << output);
             }
         }
+        self.look_again();
+    }
+
+    /// Something has changed on which it depends what can go where.
+    fn look_again(&mut self) {
+        self.blocked = Directions::NONE;
+        self.chosen = None;
     }
 
     /// Removes a source's oldest packet and gives its tokens free.
     pub(crate) fn remove(&mut self, source: usize, head: &Head) {
-        for (output, want) in self.want.iter_mut().enumerate() {
-            if head.outputs & 1 << output != 0 {
-                *want &= !(1 << source);
-            }
-        }
+        self.leave(source, head.outputs);
         let chunks = head.repr.chunks();
         if source < INJECT {
             let (side, vc) = (source / Vc::COUNT, source % Vc::COUNT);
@@ -487,6 +539,7 @@ impl<'m> Router<'m> {
 
     fn release(&mut self, side: usize, vc: usize, charge: u16) {
         self.grants[side][vc].release(charge);
+        self.owe(side, vc);
         #[cfg(any(test, feature = "sim"))]
         {
             self.released |= 1 << side;
@@ -499,12 +552,36 @@ impl<'m> Router<'m> {
         core::mem::take(&mut self.released)
     }
 
+    /// The directions for which [`Router::has_output`] is worth a call; false for all others.
+    pub(crate) fn outputs(&self) -> Directions {
+        let wanted = Directions::from_bits(self.wanted & !self.blocked.bits() | self.untold);
+        wanted.and(self.links)
+    }
+
     /// Whether [`Router::fill_frame`] is to be called for direction `d`: there is a packet that has
     /// tokens, or tokens that the neighbour may be waiting for, or a packet that is held back for a few
-    /// calls in favour of another.
-    pub fn has_output(&self, d: Direction) -> bool {
-        self.links.has(d)
-            && (self.is_grant_due(d) || self.select(d).is_some() || self.is_holding(d))
+    /// calls in favour of another. A handful of instructions where nothing has changed since it was false.
+    pub fn has_output(&mut self, d: Direction) -> bool {
+        if !self.outputs().has(d) {
+            return false;
+        }
+        if self.is_grant_due(d) {
+            return true;
+        }
+        if let Some(choice) = self.select(d) {
+            self.chosen = Some((d, choice));
+            return true;
+        }
+        if self.is_holding(d) {
+            return true;
+        }
+        self.blocked = self.blocked.with(d);
+        false
+    }
+
+    #[cfg(any(test, feature = "sim"))]
+    fn can_send(&self, d: Direction) -> bool {
+        self.select(d).is_some() || self.is_holding(d)
     }
 
     /// The directions in the order in which their links are to be served: where several ways are equally
@@ -516,11 +593,22 @@ impl<'m> Router<'m> {
     }
 
     fn is_grant_due(&self, d: Direction) -> bool {
-        let d = d as usize;
-        self.grants[d].iter().enumerate().any(|(vc, grant)| {
-            let capacity = self.queues[d * Vc::COUNT + vc].capacity();
-            grant.is_due(Vc::ALL[vc], capacity)
-        })
+        self.untold & 1 << d as u8 != 0 && self.owes_tokens(d)
+    }
+
+    fn owes_tokens(&self, d: Direction) -> bool {
+        (0..Vc::COUNT).any(|vc| self.is_owed(d as usize, vc))
+    }
+
+    /// Whether the neighbour must be told of the tokens of a channel, even by a frame of its own.
+    fn is_owed(&self, side: usize, vc: usize) -> bool {
+        let capacity = self.queues[side * Vc::COUNT + vc].capacity();
+        self.grants[side][vc].is_due(Vc::ALL[vc], capacity)
+    }
+
+    /// Notes it if the tokens of a channel, which have changed, are now owed to the neighbour.
+    fn owe(&mut self, side: usize, vc: usize) {
+        self.untold |= (self.is_owed(side, vc) as u8) << side;
     }
 
     /// The channel by which the oldest packet of `source` can leave in direction `d` now.
@@ -666,10 +754,19 @@ impl<'m> Router<'m> {
     /// Moves the next packet for link `d` into `out`; the size in bytes, or `None` when no packet can go
     /// or it does not fit.
     pub(crate) fn take(&mut self, d: Direction, out: &mut [u8]) -> Option<usize> {
-        for fifo in Fifo::ALL {
-            self.held[d as usize][fifo as usize] += self.holds(d, fifo) as u8;
+        if self.want[d as usize] == 0 {
+            return None;
         }
-        let choice = self.select(d)?;
+        for fifo in Fifo::ALL {
+            if self.holds(d, fifo) {
+                self.held[d as usize][fifo as usize] += 1;
+                self.look_again();
+            }
+        }
+        let choice = match self.chosen.take() {
+            Some((chosen, choice)) if chosen == d => choice,
+            _ => self.select(d)?,
+        };
         self.send(d, choice, out)
     }
 
@@ -773,6 +870,7 @@ impl<'m> Router<'m> {
 
     /// The grant counters for the neighbour in direction `d`, who must get them.
     pub(crate) fn tell_grants(&mut self, d: Direction) -> [u16; Vc::COUNT] {
+        self.untold &= !(1 << d as u8);
         self.grants[d as usize].each_mut().map(Grant::tell)
     }
 }
@@ -795,4 +893,13 @@ pub(crate) fn next_after(mask: u32, last: u8) -> Option<usize> {
     let later = mask & (u32::MAX << 1 << last);
     let mask = if later != 0 { later } else { mask };
     (mask != 0).then(|| mask.trailing_zeros() as usize)
+}
+
+/// The numbers of the bits that are set.
+fn ones(mut bits: u8) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let lowest = (bits != 0).then(|| bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        lowest
+    })
 }

@@ -52,6 +52,13 @@ impl<'m, L: Link> Torus<'m, L> {
                 moved = true;
             }
         }
+        if router.outputs().is_empty() {
+            links
+                .iter_mut()
+                .flatten()
+                .for_each(|link| link.poll(now_ns));
+            return moved;
+        }
         for d in router.links_in_turn() {
             let Some(link) = &mut links[d as usize] else {
                 continue;

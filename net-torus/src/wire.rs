@@ -153,6 +153,11 @@ impl Directions {
     pub const fn has(self, d: Direction) -> bool {
         self.0 & 1 << d as u8 != 0
     }
+    /// The directions that are in both sets.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
     /// Whether no direction is in the set.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
