@@ -149,7 +149,8 @@ impl Router<'_> {
         let packet = queue::bytes_mut(self.memory, start, chunks);
         let (header, rest) = packet.split_at_mut(HEADER_BYTES);
         let (body, padding) = rest.split_at_mut(repr.body as usize);
-        header.copy_from_slice(&repr.emit());
+        // The checksum follows when the packet leaves by a link that needs it.
+        header.copy_from_slice(&repr.emit_unsummed());
         fill(body);
         // Not what an earlier packet left there: it was for its own receiver only.
         padding.fill(0);

@@ -182,6 +182,8 @@ pub struct Router<'m> {
     pub(crate) shape: Shape,
     pub(crate) here: Coord,
     links: Directions,
+    /// The links without checksums.
+    exact: Directions,
     pub(crate) memory: &'m mut [Chunk],
     pub(crate) queues: [Queue; QUEUES],
     pub(crate) heads: [Option<Head>; SOURCES],
@@ -219,6 +221,9 @@ pub struct Router<'m> {
     released: u8,
     #[cfg(test)]
     pub(crate) rules: Rules,
+    /// How often a source or the tokens of a channel were looked at.
+    #[cfg(test)]
+    pub(crate) looks: core::cell::Cell<u64>,
     pub(crate) stats: Stats,
 }
 
@@ -299,6 +304,7 @@ impl<'m> Router<'m> {
             shape,
             here,
             links: shape.links(here),
+            exact: Directions::NONE,
             memory,
             queues,
             heads: [None; SOURCES],
@@ -322,6 +328,8 @@ impl<'m> Router<'m> {
             released: 0,
             #[cfg(test)]
             rules: Rules::ALL,
+            #[cfg(test)]
+            looks: Default::default(),
             stats: Stats::default(),
         })
     }
@@ -341,6 +349,10 @@ impl<'m> Router<'m> {
     /// The directions in which there is a link.
     pub fn links(&self) -> Directions {
         self.links
+    }
+    /// The links that are exact ([`Link::is_exact`](crate::link::Link::is_exact)); at first none is.
+    pub fn set_exact(&mut self, exact: Directions) {
+        self.exact = exact;
     }
     /// The counters.
     pub fn stats(&self) -> &Stats {
@@ -392,13 +404,22 @@ impl<'m> Router<'m> {
     /// ([`Stats::defects`]) and dropped; a good packet always has room, since its sender had tokens.
     pub fn receive_frame(&mut self, side: Direction, frame: &[u8]) {
         self.stats.links[side as usize].frames_received += 1;
-        let (header, mut packets) = match FrameRepr::parse(frame) {
+        let exact = self.exact.has(side);
+        let parsed = match exact {
+            true => FrameRepr::parse_unsummed(frame),
+            false => FrameRepr::parse(frame),
+        };
+        let (header, mut packets) = match parsed {
             Ok(parts) => parts,
             Err(defect) => return self.defect(defect),
         };
         self.take_grants(side, header.granted);
         while !packets.is_empty() {
-            let chunks = match Packet::new_checked(packets) {
+            let packet = match exact {
+                true => Packet::new_unsummed(packets),
+                false => Packet::new_checked(packets),
+            };
+            let chunks = match packet {
                 Ok(packet) => {
                     if let Err(defect) = self.accept(side, packet) {
                         self.defect(defect);
@@ -473,7 +494,7 @@ impl<'m> Router<'m> {
         // Checked when it came in; a header that no longer parses would be a defect of this program.
         let repr = self.memory[start]
             .first_chunk()
-            .and_then(|h| Repr::parse_trusted(h).ok());
+            .and_then(|h| Repr::parse_unsummed(h).ok());
         let Some(repr) = repr else {
             debug_assert!(false, "a packet in a buffer has a good header");
             return;
@@ -602,6 +623,8 @@ impl<'m> Router<'m> {
 
     /// Whether the neighbour must be told of the tokens of a channel, even by a frame of its own.
     fn is_owed(&self, side: usize, vc: usize) -> bool {
+        #[cfg(test)]
+        self.looks.update(|looks| looks + 1);
         let capacity = self.queues[side * Vc::COUNT + vc].capacity();
         self.grants[side][vc].is_due(Vc::ALL[vc], capacity)
     }
@@ -613,6 +636,8 @@ impl<'m> Router<'m> {
 
     /// The channel by which the oldest packet of `source` can leave in direction `d` now.
     pub(crate) fn channel(&self, source: usize, d: Direction) -> Option<Vc> {
+        #[cfg(test)]
+        self.looks.update(|looks| looks + 1);
         let head = self.heads[source].as_ref()?;
         let (tokens, chunks) = (&self.tokens[d as usize], head.repr.chunks());
         if head.repr.dynamic {
@@ -778,8 +803,11 @@ impl<'m> Router<'m> {
         let start = self.queues[source].front()?;
         let out = out.get_mut(..chunks * CHUNK_BYTES)?;
         out.copy_from_slice(queue::bytes(self.memory, start, chunks));
-        if head.repr.vc != vc {
-            out[..HEADER_BYTES].copy_from_slice(&Repr { vc, ..head.repr }.emit());
+        let repr = Repr { vc, ..head.repr };
+        if !self.exact.has(d) && (head.repr.vc != vc || !self.is_summed(source)) {
+            out[..HEADER_BYTES].copy_from_slice(&repr.emit());
+        } else if head.repr.vc != vc {
+            out[..HEADER_BYTES].copy_from_slice(&repr.emit_unsummed());
         }
         self.tokens[d as usize][vc as usize].spend(vc.charge(chunks));
         self.last[d as usize] = source as u8;
@@ -796,6 +824,11 @@ impl<'m> Router<'m> {
         self.remove(source, &head);
         self.deliver(head.repr.fifo);
         Some(chunks * CHUNK_BYTES)
+    }
+
+    /// Whether the packets of a source have checksums.
+    fn is_summed(&self, source: usize) -> bool {
+        source < INJECT && !self.exact.has(Direction::ALL[source / Vc::COUNT])
     }
 
     /// Notes who waited while `source` was served on link `d`.
@@ -860,11 +893,14 @@ impl<'m> Router<'m> {
         link.frames_sent += 1;
         link.token_frames_sent += (bytes == 0) as u64;
         let granted = self.tell_grants(d);
-        *header = FrameRepr {
+        let repr = FrameRepr {
             chunks: (bytes / CHUNK_BYTES) as u16,
             granted,
-        }
-        .emit();
+        };
+        *header = match self.exact.has(d) {
+            true => repr.emit_unsummed(),
+            false => repr.emit(),
+        };
         FRAME_HEADER_BYTES + bytes
     }
 
