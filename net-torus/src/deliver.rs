@@ -49,7 +49,14 @@ impl Router<'_> {
 
     /// Moves packets that are at their destination, or that leave a copy here, into a reception FIFO, in
     /// turn among the sources, until it is full or nothing waits.
+    #[inline]
     pub(crate) fn deliver(&mut self, fifo: Fifo) {
+        if self.want[LOCAL + fifo as usize] != 0 {
+            self.deliver_waiting(fifo);
+        }
+    }
+
+    fn deliver_waiting(&mut self, fifo: Fifo) {
         let output = LOCAL + fifo as usize;
         while let Some(source) = next_after(self.want[output], self.last[output])
             && let Some(head) = self.heads[source]
@@ -62,13 +69,12 @@ impl Router<'_> {
             };
             self.memory.copy_within(from..from + chunks, to);
             self.last[output] = source as u8;
-            let left = route::productive(self.here, &head.repr);
-            match route::dimension_order(left) {
+            match route::dimension_order(head.left) {
                 // A deposit packet leaves its copy and goes on.
                 Some(d) => {
                     self.stats.deposits += 1;
                     self.leave(source, 1 << output);
-                    self.enter(source, head.repr, 1 << d as u8);
+                    self.enter(source, head.repr, head.left, 1 << d as u8);
                 }
                 None => self.remove(source, &head),
             }

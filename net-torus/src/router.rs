@@ -173,6 +173,8 @@ impl core::error::Error for ConfigError {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub repr: Repr,
+    /// Directions in which the packet still has to travel.
+    pub left: Directions,
     /// Outputs in whose `want` the source is.
     outputs: u8,
 }
@@ -182,6 +184,8 @@ pub struct Router<'m> {
     pub(crate) shape: Shape,
     pub(crate) here: Coord,
     links: Directions,
+    /// Where the last packet went that was injected, and by which hints; the next is likely to go there too.
+    pub(crate) way: (Coord, Directions),
     /// The links without checksums.
     exact: Directions,
     pub(crate) memory: &'m mut [Chunk],
@@ -304,6 +308,7 @@ impl<'m> Router<'m> {
             shape,
             here,
             links: shape.links(here),
+            way: (here, Directions::NONE),
             exact: Directions::NONE,
             memory,
             queues,
@@ -469,7 +474,7 @@ impl<'m> Router<'m> {
             && self.want[LOCAL + repr.fifo as usize] == 0
             && let Some(room) = self.reception_room(repr.fifo, chunks)
         {
-            room.copy_from_slice(packet.bytes());
+            queue::copy(room, packet.bytes());
             self.release(s, v, charge);
             return Ok(());
         }
@@ -477,7 +482,7 @@ impl<'m> Router<'m> {
         let start = queue.push(charge);
         let first = queue.used() == charge;
         self.stats.channels[s][v].high_water = queue.high();
-        queue::bytes_mut(self.memory, start, chunks).copy_from_slice(packet.bytes());
+        queue::copy(queue::bytes_mut(self.memory, start, chunks), packet.bytes());
         if first {
             self.open(source, repr);
         }
@@ -513,12 +518,16 @@ impl<'m> Router<'m> {
         } else {
             route::dimension_order(left).map_or(0, |d| 1 << d as u8)
         };
-        self.enter(source, repr, outputs);
+        self.enter(source, repr, left, outputs);
     }
 
     /// Enters `source` at `outputs` and at no other.
-    pub(crate) fn enter(&mut self, source: usize, repr: Repr, outputs: u8) {
-        self.heads[source] = Some(Head { repr, outputs });
+    pub(crate) fn enter(&mut self, source: usize, repr: Repr, left: Directions, outputs: u8) {
+        self.heads[source] = Some(Head {
+            repr,
+            left,
+            outputs,
+        });
         for output in ones(outputs) {
             self.want[output] |= 1 << source;
         }
@@ -663,7 +672,7 @@ impl<'m> Router<'m> {
             if !self.rules.escape {
                 return None;
             }
-            let left = route::productive(self.here, &head.repr);
+            let left = head.left;
             // The escape keeps dimension order, so that its rings depend on each other in one sense only.
             // And it is for packets that are blocked: who can go on in another direction waits for that.
             if route::dimension_order(left) != Some(d)
@@ -719,6 +728,10 @@ impl<'m> Router<'m> {
     /// and in turn among sources of the same kind.
     fn select(&self, d: Direction) -> Option<Choice> {
         let want = self.want[d as usize];
+        if want & want.wrapping_sub(1) == 0 {
+            // The usual case: there is no turn to be found out.
+            return self.first_of(want, d);
+        }
         let priority = want & PRIORITY_SOURCES;
         let through = want & !PRIORITY_SOURCES & THROUGH_SOURCES;
         let injected = want & !PRIORITY_SOURCES & !THROUGH_SOURCES;
@@ -761,8 +774,11 @@ impl<'m> Router<'m> {
         let Some(head) = self.heads[source].as_ref().filter(|head| head.repr.dynamic) else {
             return false;
         };
+        if head.left == Directions::NONE.with(d) {
+            return false;
+        }
         let room = self.dynamic_room(d);
-        route::productive(self.here, &head.repr)
+        head.left
             .iter()
             .any(|other| self.dynamic_room(other) > room)
     }
@@ -802,7 +818,7 @@ impl<'m> Router<'m> {
         let chunks = head.repr.chunks();
         let start = self.queues[source].front()?;
         let out = out.get_mut(..chunks * CHUNK_BYTES)?;
-        out.copy_from_slice(queue::bytes(self.memory, start, chunks));
+        queue::copy(out, queue::bytes(self.memory, start, chunks));
         let repr = Repr { vc, ..head.repr };
         if !self.exact.has(d) && (head.repr.vc != vc || !self.is_summed(source)) {
             out[..HEADER_BYTES].copy_from_slice(&repr.emit());
