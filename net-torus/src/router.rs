@@ -493,13 +493,11 @@ impl<'m> Router<'m> {
     /// packet may leave.
     pub(crate) fn refresh(&mut self, source: usize) {
         self.heads[source] = None;
-        let Some(start) = self.queues[source].front() else {
+        let Some(header) = self.header(source) else {
             return;
         };
         // Checked when it came in; a header that no longer parses would be a defect of this program.
-        let repr = self.memory[start]
-            .first_chunk()
-            .and_then(|h| Repr::parse_unsummed(h).ok());
+        let repr = Repr::parse_unsummed(&header).ok();
         let Some(repr) = repr else {
             debug_assert!(false, "a packet in a buffer has a good header");
             return;
@@ -554,8 +552,8 @@ impl<'m> Router<'m> {
 
     /// Removes a source's oldest packet and gives its tokens free.
     pub(crate) fn remove(&mut self, source: usize, head: &Head) {
-        self.leave(source, head.outputs);
         let chunks = head.repr.chunks();
+        let before = self.header(source);
         if source < INJECT {
             let (side, vc) = (source / Vc::COUNT, source % Vc::COUNT);
             let charge = Vc::ALL[vc].charge(chunks);
@@ -564,7 +562,22 @@ impl<'m> Router<'m> {
         } else {
             self.queues[source].pop(chunks as u16);
         }
+        if let Some(next) = self.header(source)
+            && before.is_some_and(|before| before[1..] == next[1..])
+            && !head.repr.deposit
+        {
+            // One more of a stream: it wants what the one before wanted.
+            return self.look_again();
+        }
+        self.leave(source, head.outputs);
         self.refresh(source);
+    }
+
+    /// The header of a source's oldest packet.
+    fn header(&self, source: usize) -> Option<[u8; HEADER_BYTES]> {
+        self.memory[self.queues[source].front()?]
+            .first_chunk()
+            .copied()
     }
 
     fn release(&mut self, side: usize, vc: usize, charge: u16) {
@@ -729,8 +742,10 @@ impl<'m> Router<'m> {
     fn select(&self, d: Direction) -> Option<Choice> {
         let want = self.want[d as usize];
         if want & want.wrapping_sub(1) == 0 {
-            // The usual case: there is no turn to be found out.
-            return self.first_of(want, d);
+            // None or one, the usual cases: there is no turn, and nothing else to send meanwhile.
+            let source = next_after(want, 0)?;
+            let vc = self.channel(source, d)?;
+            return (!self.must_hold(source, d, vc)).then_some(Choice { source, vc });
         }
         let priority = want & PRIORITY_SOURCES;
         let through = want & !PRIORITY_SOURCES & THROUGH_SOURCES;
