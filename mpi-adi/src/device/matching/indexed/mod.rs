@@ -37,6 +37,14 @@
 //! same one. Many equal keys do no harm either: they share a chain, oldest first, and the oldest is the one that
 //! is asked for. So the number of entries looked at is expected to be constant, for any tags, ranks and contexts.
 //!
+//! # What takes as long as the queue
+//! A sender that takes a message back names its request, not the message's envelope, and a record has no room for links
+//! of one more index: all of its 32 bytes are in use. So [`find_record`](Matching::find_record) looks at the
+//! records one by one, up to as many as the MPI memory has blocks (2,048 for 64 KiB). Only MPI_Cancel of a send whose
+//! message is recorded here and has not been matched asks for it. A cancellation that carried tag and context could be
+//! looked up as a receive is. [`context_is_idle`](Matching::context_is_idle), once for each communicator that
+//! ends, looks at all records and all receives.
+//!
 //! # Memory
 //! | what | bytes | of |
 //! |---|---|---|
