@@ -369,11 +369,6 @@ impl<I: Element> Queues<I> for Collectives<I> {
         fixed.chain(&self.dedicated[..self.used])
     }
 
-    fn lists_mut(&mut self) -> impl Iterator<Item = &mut Ends<I>> {
-        let fixed = [&mut self.profiling, &mut self.wild].into_iter();
-        fixed.chain(&mut self.dedicated[..self.used])
-    }
-
     fn marks_mut(&mut self) -> impl Iterator<Item = &mut Serial> {
         let levels = &mut self.levels[..usize::from(self.made)];
         let sets = self.sets.iter_mut().filter_map(|set| match set {

@@ -307,11 +307,6 @@ impl<I: Element> Queues<I> for Partners<I> {
         fixed.chain(&self.dedicated[..self.used])
     }
 
-    fn lists_mut(&mut self) -> impl Iterator<Item = &mut Ends<I>> {
-        let fixed = [&mut self.wild, &mut self.base].into_iter();
-        fixed.chain(&mut self.dedicated[..self.used])
-    }
-
     fn marks_mut(&mut self) -> impl Iterator<Item = &mut Serial> {
         let levels = &mut self.levels[..self.made];
         levels.iter_mut().map(|level| &mut level.since)

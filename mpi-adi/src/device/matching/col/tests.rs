@@ -292,9 +292,9 @@ fn records_keep_their_order_and_queues_when_they_are_numbered_anew() {
     rig.record(envelope(1, GATHER, 1)).unwrap();
     assert_eq!(rig.engine.unexpected.collective.made, 2);
     let before = order(&rig);
-    rig.engine.most_arrivals = 1;
+    rig.engine.numbers.set_limit(1);
     rig.record(envelope(9, GATHER, 1)).unwrap();
-    rig.engine.most_arrivals = u32::MAX;
+    rig.engine.numbers.set_limit(u32::MAX);
     let after = order(&rig);
     assert_eq!(
         (&after[..before.len()], after.len()),

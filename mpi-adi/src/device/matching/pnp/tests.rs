@@ -197,7 +197,7 @@ fn receives_are_cancelled_in_every_kind_of_queue() {
 #[test]
 fn records_keep_their_order_and_queues_when_they_are_numbered_anew() {
     let mut rig = Rig::<Pnp>::new(400, 200);
-    rig.engine.most_arrivals = 300;
+    rig.engine.numbers.set_limit(300);
     let old = rig.record(envelope(7, 0, 0)).unwrap();
     for n in 0..299 {
         rig.record(envelope(source(n), n as i32, 0)).unwrap();
@@ -230,7 +230,7 @@ fn records_keep_their_order_and_queues_when_they_are_numbered_anew() {
 #[test]
 fn a_level_that_is_younger_than_all_records_stays_so() {
     let mut rig = Rig::<Pnp>::new(400, 200);
-    rig.engine.most_arrivals = 100;
+    rig.engine.numbers.set_limit(100);
     let records = [1; 100].map(|source| rig.record(envelope(source, 0, 0)).unwrap());
     assert_eq!(rig.engine.unexpected.made, 1);
     rig.forget(records[50]);
