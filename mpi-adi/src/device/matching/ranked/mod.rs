@@ -207,9 +207,14 @@ impl<Q: ByRank> Ranked<Q> {
         at
     }
 
-    /// Puts a receive behind the others.
+    /// Changes the list in which the receive in `slot` is, or is to be put.
     #[inline]
-    fn enqueue_receive(&mut self, requests: &mut RequestPool, slot: Slot) {
+    fn change_posted(
+        &mut self,
+        requests: &mut RequestPool,
+        slot: Slot,
+        change: impl FnOnce(&mut Ends<Slot>, &mut RequestPool),
+    ) {
         let pattern = requests.posted(slot).pattern;
         let (source, context) = (pattern.source(), pattern.context());
         let at = self.lead_again(context);
@@ -217,11 +222,18 @@ impl<Q: ByRank> Ranked<Q> {
         match Self::by_rank(lead, source, self.peers) {
             Some((root, rank)) => {
                 let (heads, hops) = self.queues.heads(context, root, rank);
-                heads.posted.push(requests, slot);
+                change(&mut heads.posted, requests);
+                self.queues.tidy(root);
                 self.measures.traversals += u64::from(hops);
             }
-            None => lead.posted.push(requests, slot),
+            None => change(&mut lead.posted, requests),
         }
+    }
+
+    /// Puts a receive behind the others.
+    #[inline]
+    fn enqueue_receive(&mut self, requests: &mut RequestPool, slot: Slot) {
+        self.change_posted(requests, slot, |list, requests| list.push(requests, slot));
     }
 
     /// Puts a record behind the others, where it belongs; with this number.
@@ -333,19 +345,7 @@ impl<Q: ByRank> Matching for Ranked<Q> {
 
     #[inline]
     fn unpost(&mut self, requests: &mut RequestPool, slot: Slot) {
-        let pattern = requests.posted(slot).pattern;
-        let (source, context) = (pattern.source(), pattern.context());
-        let at = self.lead_again(context);
-        let lead = self.leads.at_mut(at);
-        match Self::by_rank(lead, source, self.peers) {
-            Some((root, rank)) => {
-                let (heads, hops) = self.queues.heads(context, root, rank);
-                heads.posted.remove(requests, slot);
-                self.queues.tidy(root);
-                self.measures.traversals += u64::from(hops);
-            }
-            None => lead.posted.remove(requests, slot),
-        }
+        self.change_posted(requests, slot, |list, requests| list.remove(requests, slot));
         self.measures.unposted();
     }
 
