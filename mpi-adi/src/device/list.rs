@@ -106,6 +106,13 @@ impl<I: Copy> Ends<I> {
     /// Takes `at` out, which is in this list.
     #[inline]
     pub fn remove(&mut self, links: &mut impl Links<I>, at: I) {
+        self.unlink(links, at);
+        links.set_neighbours(at, None, None);
+    }
+
+    /// As [`Ends::remove`], but `at` keeps its links, which mean nothing any more; what was before it.
+    #[inline]
+    pub fn unlink(&mut self, links: &mut impl Links<I>, at: I) -> Option<I> {
         let (prev, next) = links.neighbours(at);
         match prev {
             None => self.head = next,
@@ -115,7 +122,7 @@ impl<I: Copy> Ends<I> {
             None => self.tail = prev,
             Some(next) => links.set_prev(next, prev),
         }
-        links.set_neighbours(at, None, None);
+        prev
     }
 }
 

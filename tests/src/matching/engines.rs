@@ -1,7 +1,9 @@
 //! The engines that are checked and measured.
 #![forbid(unsafe_code)]
 
-use mpi_adi::matching::{Col, FourD, Indexed, Lists, Matching, PerRank, Pnp, Unified};
+use std::sync::LazyLock;
+
+use mpi_adi::matching::{Choice, Matching, WithEngine};
 
 use super::draw::Sequence;
 use super::play::{Difference, play};
@@ -10,16 +12,21 @@ use crate::measure::matching::overhead::{self, Overhead};
 use crate::measure::matching::rig::{self, Effort, Measured};
 use crate::measure::matching::traffic::Traffic;
 
-/// All engines: a new one is one line here.
-pub const ENGINES: &[Engine] = &[
-    Engine::of::<Lists>(),
-    Engine::of::<PerRank>(),
-    Engine::of::<FourD>(),
-    Engine::of::<Pnp>(),
-    Engine::of::<Col>(),
-    Engine::of::<Unified>(),
-    Engine::of::<Indexed>(),
-];
+/// All engines that there are to choose.
+pub static ENGINES: LazyLock<Vec<Engine>> = LazyLock::new(|| {
+    let all = Choice::ALL.iter();
+    all.map(|choice| choice.with(Chosen)).collect()
+});
+
+struct Chosen;
+
+impl WithEngine for Chosen {
+    type Output = Engine;
+
+    fn run<E: Matching>(self) -> Engine {
+        Engine::of::<E>()
+    }
+}
 
 /// An engine, by name.
 #[derive(Clone, Copy, Debug)]

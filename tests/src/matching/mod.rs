@@ -32,7 +32,7 @@ pub use shrink::Counterexample;
 /// The first engine that differs from the oracle, with a sequence that is as short as could be found.
 pub fn check(seed: u64) -> Result<Sequence, Counterexample> {
     let sequence = Sequence::draw(seed);
-    for engine in ENGINES {
+    for engine in ENGINES.iter() {
         engine.check(&sequence)?;
     }
     Ok(sequence)

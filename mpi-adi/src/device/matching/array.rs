@@ -138,10 +138,6 @@ impl ByRank for Tables {
         root.len() as u32
     }
 
-    fn each_mut(&mut self, root: &mut Self::Root, f: impl FnMut(&mut Heads)) {
-        root.iter_mut().for_each(f);
-    }
-
     #[inline]
     fn found_at(&mut self, (): ()) {}
 }

@@ -154,9 +154,6 @@ pub trait Queues<I: Element>: Send + Clone + PartialEq + Eq + Debug {
     /// All queues in use.
     fn lists(&self) -> impl Iterator<Item = &Ends<I>>;
 
-    /// As [`Queues::lists`], to change them.
-    fn lists_mut(&mut self) -> impl Iterator<Item = &mut Ends<I>>;
-
     /// Serials with which those of elements are compared.
     fn marks_mut(&mut self) -> impl Iterator<Item = &mut Serial>;
 }
@@ -192,10 +189,6 @@ impl<I: Element> Queues<I> for One<I> {
 
     fn lists(&self) -> impl Iterator<Item = &Ends<I>> {
         core::iter::once(&self.0)
-    }
-
-    fn lists_mut(&mut self) -> impl Iterator<Item = &mut Ends<I>> {
-        core::iter::once(&mut self.0)
     }
 
     fn marks_mut(&mut self) -> impl Iterator<Item = &mut Serial> {
@@ -262,11 +255,6 @@ impl<I: Element, P: Queues<I>, C: Queues<I>> Queues<I> for ByKind<P, C> {
 
     fn lists(&self) -> impl Iterator<Item = &Ends<I>> {
         self.point_to_point.lists().chain(self.collective.lists())
-    }
-
-    fn lists_mut(&mut self) -> impl Iterator<Item = &mut Ends<I>> {
-        let collective = self.collective.lists_mut();
-        self.point_to_point.lists_mut().chain(collective)
     }
 
     fn marks_mut(&mut self) -> impl Iterator<Item = &mut Serial> {

@@ -201,7 +201,7 @@ pub(super) fn compare<D: Design>(seed: u64, mix: &Mix) -> Rig<Split<D>> {
     let peers = mix.peers as usize;
     let mut lists = Rig::<Lists>::new(BLOCKS, peers);
     let mut rig = Rig::<Split<D>>::new(BLOCKS, peers);
-    rig.engine.most_arrivals = mix.most_arrivals;
+    rig.engine.numbers.set_limit(mix.most_arrivals);
     let mut random = oorandom::Rand32::new(seed);
     let mut posted: Vec<Slot> = Vec::new();
     for operation in 0..mix.operations {

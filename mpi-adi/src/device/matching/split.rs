@@ -2,20 +2,17 @@
 //! that one of the designs of paper 002 gives.
 //!
 //! # Order
-//! A posted receive's serial is that which the device gives it. A record's is its number in the order of arrival,
-//! in the word that its block keeps for the engine. The word has 32 bits, and a message may stay unexpected for
-//! ever: so when 2^31 messages have been recorded, those that are left are numbered anew, from 0 on. That takes
-//! no memory: the queue with the oldest head is found again and again, and its head, numbered and marked as
-//! done by the highest bit, moves to its end. It takes time: the number of records times the number of queues.
+//! A posted receive's serial is that which the device gives it. A record's is its [number](super::arrivals) in the order
+//! of arrival, in the word that its block keeps for the engine.
 #![forbid(unsafe_code)]
 
 use core::fmt::Debug;
 use core::hash::{Hash, Hasher};
 
+use super::arrivals::{MOST_NUMBERS, Numbers, renumber};
 use super::engine::{Matching, Measures};
 use super::queues::{Element, Queues, Search};
 use crate::device::envelope::{Context, Envelope, Pattern};
-use crate::device::list::Links;
 use crate::device::memory::region::{Record, Region};
 use crate::device::names::{BlockIndex, Serial, Slot};
 use crate::device::request::RequestPool;
@@ -28,58 +25,42 @@ pub trait Design: Send + Clone + PartialEq + Eq + Debug {
     type Queues<I: Element>: Queues<I>;
 }
 
-/// The mark of a record that is numbered anew already.
-const NEW: u32 = 1 << 31;
-/// When as many have been recorded, records are numbered anew: a mark, which is at most the number of the next
-/// record, is still below [`NEW`].
-const MOST_ARRIVALS: u32 = NEW - 1;
+/// The bit of a serial, above all numbers, that says that it is a new one.
+const NEW: Serial = 1 << 32;
 
 /// The engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Split<D: Design> {
     pub(super) posted: D::Queues<Slot>,
     pub(super) unexpected: D::Queues<BlockIndex>,
-    /// The number of the next record.
-    arrivals: u32,
-    /// [`MOST_ARRIVALS`]; a test may have less.
-    pub(super) most_arrivals: u32,
+    pub(super) numbers: Numbers,
     measures: Measures,
 }
 
 impl<D: Design> Split<D> {
-    /// Numbers all records from 0 on, in their order.
+    /// Numbers all records from 0 on, in their order, and the marks with them.
     #[cold]
     fn renumber(&mut self, region: &mut Region) {
-        let mut number = 0;
-        loop {
-            let lists = self.unexpected.lists_mut();
-            let heads = lists.filter_map(|list| Some((list.head()?, list)));
-            let to_do = heads.filter(|(at, _)| region.word(*at) < NEW);
-            let Some((at, list)) = to_do.min_by_key(|(at, _)| region.word(*at)) else {
-                break;
-            };
-            list.remove(region, at);
-            list.push(region, at);
-            let old = Serial::from(region.word(at));
-            region.set_word(at, NEW | number);
-            for mark in self.unexpected.marks_mut().filter(|mark| **mark <= old) {
-                *mark = (NEW | number).into();
-            }
-            number += 1;
+        let each =
+            |queues: &D::Queues<BlockIndex>, f: &mut dyn FnMut(&_)| queues.lists().for_each(f);
+        let (unexpected, mut records) = (&mut self.unexpected, 0);
+        renumber(
+            region,
+            &mut self.numbers,
+            unexpected,
+            each,
+            |queues, old, number| {
+                for mark in queues.marks_mut().filter(|mark| **mark <= old.into()) {
+                    *mark = NEW | Serial::from(number);
+                }
+                records = number + 1;
+                number
+            },
+        );
+        for mark in unexpected.marks_mut() {
+            // One that is not new is above all that are left.
+            *mark = mark.checked_sub(NEW).unwrap_or(records.into());
         }
-        for mark in self.unexpected.marks_mut() {
-            // It is above all that are left.
-            let new = mark.checked_sub(NEW.into());
-            *mark = new.unwrap_or(number.into());
-        }
-        for list in self.unexpected.lists() {
-            let mut next = list.head();
-            while let Some(at) = next {
-                region.set_word(at, region.word(at) & !NEW);
-                next = region.next(at);
-            }
-        }
-        self.arrivals = number;
     }
 
     /// The first recorded message of which `is` is true, of all, and the hops that it took.
@@ -102,8 +83,7 @@ impl<D: Design> Matching for Split<D> {
         Some(Split {
             posted: Queues::new(peers)?,
             unexpected: Queues::new(peers)?,
-            arrivals: 0,
-            most_arrivals: MOST_ARRIVALS,
+            numbers: Numbers::new(MOST_NUMBERS),
             measures: Measures::default(),
         })
     }
@@ -129,11 +109,10 @@ impl<D: Design> Matching for Split<D> {
     }
 
     fn record(&mut self, region: &mut Region, at: BlockIndex) {
-        if self.arrivals >= self.most_arrivals {
+        if self.numbers.are_out() {
             self.renumber(region);
         }
-        region.set_word(at, self.arrivals);
-        self.arrivals += 1;
+        region.set_word(at, self.numbers.take());
         self.unexpected.push(region, at);
         self.measures.recorded();
     }

@@ -218,10 +218,23 @@ impl RequestPool {
         self.entry_mut(slot).expect(NOT_LISTED)
     }
 
+    /// The pattern of the posted receive in `slot`.
+    #[inline]
+    pub(crate) fn posted_pattern(&self, slot: Slot) -> Pattern {
+        self.listed(slot).pattern()
+    }
+
+    /// As [`RequestPool::posted_pattern`], and the slot after it in its queue.
+    #[inline]
+    pub(crate) fn posted_and_next(&self, slot: Slot) -> (Pattern, Option<Slot>) {
+        let entry = self.listed(slot);
+        (entry.pattern(), entry.next[QUEUE])
+    }
+
     /// The posted receive in `slot` matches `envelope`.
     #[inline]
     pub(crate) fn posted_matches(&self, slot: Slot, envelope: &Envelope) -> bool {
-        self.listed(slot).pattern().matches(envelope)
+        self.posted_pattern(slot).matches(envelope)
     }
 
     /// The hash of the key under which the request in `slot` is entered in the table.

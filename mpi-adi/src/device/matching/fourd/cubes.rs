@@ -485,21 +485,6 @@ impl ByRank for Cubes {
         hops
     }
 
-    fn each_mut(&mut self, root: &mut Root, mut f: impl FnMut(&mut Heads)) {
-        let mut next_cube = root.cubes;
-        while let Some(cube) = next_cube {
-            for place in 0..1 << self.bits {
-                let mut next_jump = self.starts[(cube.index() as usize) << self.bits | place];
-                while let Some(jump) = next_jump {
-                    let jump = self.jump_mut(jump);
-                    f(&mut jump.heads);
-                    next_jump = jump.next;
-                }
-            }
-            next_cube = self.cube(cube).next;
-        }
-    }
-
     #[inline]
     fn found_at(&mut self, place: Cursor) {
         self.cursor = Some(place);

@@ -4,8 +4,8 @@
 //! # Why it is fast
 //! Most messages match the first entry of a queue, or one of the first few. A list finds these as fast as anything
 //! can, and costs nothing but two links when an entry comes and goes. So every entry begins its life in a plain
-//! list, in order. Only a search that has to pass an entry *indexes* it, and each entry is passed at most once,
-//! since no later search begins before it:
+//! list, in order. Only a search that has to pass more than [`NEAR`] entries *indexes* them, and each entry is
+//! indexed at most once, since no later search begins before it:
 //!
 //! ```text
 //!   posted receives       indexed, by pattern            | list, in the order of posting
@@ -13,9 +13,15 @@
 //!                                                        ^ the next search        arrival
 //!                                                          that finds nothing on the left goes on here
 //! ```
-//! What is indexed is older than what is not, so a search asks the index first, and a match there ends it. Indexing
+//! What is indexed is older than what is not, so a match in the index is older than any in the list. Indexing
 //! takes constant time, so each entry costs a constant more than in a list, whatever the order in which it is
 //! asked for, and nothing more than in a list when it is asked for in order.
+//!
+//! A program that posts a receive for each rank in a loop, or is sent messages with rising tags, makes a queue whose
+//! keys *rise* (`rise`): no two are the same, so that a match is the only one, wherever it stands. While a queue
+//! rises, the entry before the one that was taken last is looked at before any other is passed: a queue that is
+//! emptied from its end, or in runs towards its head, is emptied without an index. Whether it rises is found out when
+//! a search first passes the head, by a look at each entry, once.
 //!
 //! * **A message arrives** (`posted`): receives that match it have one of four patterns: its source and tag, any
 //!   source, any tag, or both. The oldest receive of each is the first of its kind in one bucket of a hash table; the
@@ -31,6 +37,14 @@
 //! same one. Many equal keys do no harm either: they share a chain, oldest first, and the oldest is the one that
 //! is asked for. So the number of entries looked at is expected to be constant, for any tags, ranks and contexts.
 //!
+//! # What takes as long as the queue
+//! A sender that takes a message back names its request, not the message's envelope, and a record has no room for links
+//! of one more index: all of its 32 bytes are in use. So [`find_record`](Matching::find_record) looks at the
+//! records one by one, up to as many as the MPI memory has blocks (2,048 for 64 KiB). Only MPI_Cancel of a send whose
+//! message is recorded here and has not been matched asks for it. A cancellation that carried tag and context could be
+//! looked up as a receive is. [`context_is_idle`](Matching::context_is_idle), once for each communicator that
+//! ends, looks at all records and all receives.
+//!
 //! # Memory
 //! | what | bytes | of |
 //! |---|---|---|
@@ -44,6 +58,7 @@
 #![forbid(unsafe_code)]
 
 mod posted;
+mod rise;
 #[cfg(test)]
 mod tests;
 mod unexpected;
@@ -63,8 +78,11 @@ use wild::Wild;
 pub use unexpected::{BUCKET_BLOCKS, BUCKET_BYTES, BUCKETS, LEAST_BLOCKS};
 pub use wild::WILD_ENTRIES;
 
-/// Entries of a queue up to which a list that has not been indexed is walked.
+/// Entries of a queue up to which a search does not ask whether it rises.
 pub const SHORT: u32 = 8;
+/// Entries at the beginning of what is not indexed that a search may walk over without indexing them: to walk over
+/// so many costs about as much as to index one and to find it.
+pub const NEAR: u32 = 16;
 
 /// The two queues.
 #[derive(Clone, Debug)]
@@ -87,7 +105,7 @@ impl Matching for Indexed {
 
     fn new(blocks: usize, _: usize) -> Option<Self> {
         Some(Indexed {
-            posted: PostedQueue::default(),
+            posted: PostedQueue::new(),
             unexpected: UnexpectedQueue::new(blocks)?,
             measures: Measures::default(),
         })
@@ -99,7 +117,7 @@ impl Matching for Indexed {
 
     #[inline]
     fn post(&mut self, requests: &mut RequestPool, slot: Slot) {
-        self.posted.post(requests, slot);
+        self.posted.post(requests, slot, self.measures.posted);
         self.measures.posted();
     }
 
@@ -118,7 +136,7 @@ impl Matching for Indexed {
 
     #[inline]
     fn record(&mut self, region: &mut Region, at: BlockIndex) {
-        self.unexpected.record(region, at);
+        self.unexpected.record(region, at, self.measures.unexpected);
         self.measures.recorded();
     }
 

@@ -1,17 +1,21 @@
 //! Posted receives: those that a search has passed are in the pool's table, the others in a list.
 #![forbid(unsafe_code)]
 
-use super::SHORT;
+use super::rise::Rise;
+use super::{NEAR, SHORT};
 use crate::device::envelope::Envelope;
 use crate::device::list::{Ends, Links};
 use crate::device::names::{Serial, Slot};
 use crate::device::request::{Found, KINDS, RequestPool, kind, pattern_of};
 
 /// The posted receive queue.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PostedQueue {
     /// Receives that no search has passed, in the order of posting; all are younger than those in the table.
     list: Ends<Slot>,
+    /// What was before the last one that has been taken out of the list.
+    beside: Option<Slot>,
+    rise: Rise<Slot>,
     /// Receives in the table, of each kind of pattern.
     indexed: [u32; KINDS],
     /// Their number.
@@ -23,28 +27,52 @@ pub(super) struct PostedQueue {
 }
 
 impl PostedQueue {
+    pub(super) fn new() -> PostedQueue {
+        PostedQueue {
+            list: Ends::default(),
+            beside: None,
+            rise: Rise::NEW,
+            indexed: [0; KINDS],
+            all_indexed: 0,
+            indexed_to: 0,
+            found: None,
+        }
+    }
+
+    /// Posts a receive when there are `posted` others.
     #[inline]
-    pub(super) fn post(&mut self, requests: &mut RequestPool, slot: Slot) {
+    pub(super) fn post(&mut self, requests: &mut RequestPool, slot: Slot, posted: u32) {
+        if posted == 0 {
+            self.rise = Rise::NEW;
+        }
         self.list.push(requests, slot);
     }
 
     #[inline]
     pub(super) fn unpost(&mut self, requests: &mut RequestPool, slot: Slot) {
-        if self.all_indexed == 0 {
-            return self.list.remove(requests, slot);
+        if self.list.head() == Some(slot) {
+            self.beside = None;
+            self.rise.leave(slot, None);
+            let next = requests.next(slot);
+            return self.list.cut(requests, next);
         }
-        let posted = requests.posted(slot);
-        if posted.serial >= self.indexed_to {
-            return self.list.remove(requests, slot);
+        if self.all_indexed > 0 && requests.posted(slot).serial < self.indexed_to {
+            return self.unpost_indexed(requests, slot);
         }
-        self.indexed[kind(&posted.pattern)] -= 1;
+        self.beside = self.list.unlink(requests, slot);
+        self.rise.leave(slot, self.beside);
+    }
+
+    fn unpost_indexed(&mut self, requests: &mut RequestPool, slot: Slot) {
+        let pattern = requests.posted_pattern(slot);
+        self.indexed[kind(&pattern)] -= 1;
         self.all_indexed -= 1;
         if let Some(found) = self.found.take().filter(|found| found.slot == slot)
             && requests.withdraw_found(found)
         {
             return;
         }
-        requests.withdraw(slot, requests.hash_of(&posted.pattern));
+        requests.withdraw(slot, requests.hash_of(&pattern));
     }
 
     /// The first of the `posted` receives that matches `envelope`, and how many were looked at.
@@ -65,42 +93,82 @@ impl PostedQueue {
         let Some(head) = self.list.head() else {
             return (None, hops);
         };
-        if requests.posted_matches(head, envelope) {
+        let (pattern, second) = requests.posted_and_next(head);
+        if pattern.matches(envelope) {
             return (Some(head), hops + 1);
         }
-        let (found, passed) = if posted <= SHORT {
-            let pool = &*requests;
-            self.list
-                .find(pool, |slot| pool.posted_matches(slot, envelope))
-        } else {
-            self.pass(requests, head, envelope)
-        };
-        (found, hops + passed)
+        hops += 1;
+        let is_long = posted > SHORT;
+        if let Some(slot) = self.find_beside(requests, envelope, is_long, &mut hops) {
+            return (Some(slot), hops);
+        }
+        self.find_near(requests, envelope, second, hops)
     }
 
-    /// Moves receives from `head`, the first of the list, to the table, up to the first one that matches.
-    fn pass(
+    /// The receive before the last one that has been taken out of the list, or else the youngest one, if that matches
+    /// and no other one can.
+    #[inline]
+    fn find_beside(
+        &mut self,
+        requests: &RequestPool,
+        envelope: &Envelope,
+        is_long: bool,
+        hops: &mut u32,
+    ) -> Option<Slot> {
+        let list = &self.list;
+        let pattern = RequestPool::posted_pattern;
+        if !self.rise.holds(requests, list, pattern, is_long, hops) {
+            return None;
+        }
+        *hops += 1;
+        let beside = self.beside.or(list.tail());
+        beside.filter(|&slot| requests.posted_matches(slot, envelope))
+    }
+
+    /// The first receive that matches `envelope`, of the list from the second on; `hops` have been looked at.
+    #[inline]
+    fn find_near(
         &mut self,
         requests: &mut RequestPool,
-        head: Slot,
         envelope: &Envelope,
+        second: Option<Slot>,
+        hops: u32,
     ) -> (Option<Slot>, u32) {
-        let mut hops = 0;
-        let mut slot = head;
-        let found = loop {
-            let next = requests.next(slot);
+        let mut next = second;
+        for hop in 1..NEAR {
+            let Some(slot) = next else {
+                return (None, hops + hop - 1);
+            };
+            let (pattern, after) = requests.posted_and_next(slot);
+            if pattern.matches(envelope) {
+                return (next, hops + hop);
+            }
+            next = after;
+        }
+        let (found, passed) = self.pass(requests, envelope);
+        (found, hops + NEAR - 1 + passed)
+    }
+
+    /// Moves receives from the head of the list, the first [`NEAR`] of which do not match, to the table, up to the
+    /// first one that matches; that and how many more have been looked at.
+    fn pass(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> (Option<Slot>, u32) {
+        let mut moved = 0;
+        let mut next = self.list.head();
+        while let Some(slot) = next {
+            if moved >= NEAR && requests.posted_matches(slot, envelope) {
+                break;
+            }
+            next = requests.next(slot);
             let (kind, serial) = requests.enter_posted(slot);
             self.indexed[kind] += 1;
             self.indexed_to = serial + 1;
-            hops += 1;
-            match next {
-                Some(next) if !requests.posted_matches(next, envelope) => slot = next,
-                _ => break next,
-            }
-        };
-        self.all_indexed += hops;
-        self.list.cut(requests, found);
-        (found, hops + u32::from(found.is_some()))
+            moved += 1;
+        }
+        self.all_indexed += moved;
+        self.list.cut(requests, next);
+        self.beside = None;
+        self.rise.pass(next);
+        (next, moved - moved.min(NEAR) + u32::from(next.is_some()))
     }
 
     /// The first receive in the table that matches `envelope`.

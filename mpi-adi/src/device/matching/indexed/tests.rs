@@ -164,6 +164,106 @@ fn it_finds_what_a_list_finds() {
     }
 }
 
+/// Exact patterns, each above the one before it; now and then one that breaks the rise: the same again, or a wildcard.
+fn rising(random: &mut Rand32, count: u32) -> Vec<Pattern> {
+    let mut key = (0, 0, 0);
+    let next = |_| {
+        let (context, source, tag) = key;
+        match below(random, 40) {
+            0 => return Pattern::new(None, Some(tag), context),
+            1 => {}
+            2..8 => key = (context, source + 1 + below(random, 3), 0),
+            8 => key = (context + 1, 0, 0),
+            _ => key = (context, source, tag + 1 + below(random, 2) as i32),
+        }
+        let (context, source, tag) = key;
+        Pattern::new(Some(Rank::new(source)), Some(tag), context)
+    };
+    (0..count).map(next).collect()
+}
+
+fn envelope_of(pattern: &Pattern) -> Envelope {
+    Envelope {
+        source: pattern.source().unwrap_or(Rank::new(1)),
+        tag: pattern.tag().unwrap_or(0),
+        context: pattern.context(),
+    }
+}
+
+/// Emptied from the end, from the beginning and anywhere, while more come.
+#[test]
+fn it_finds_what_a_list_finds_in_queues_that_rise() {
+    for seed in 0..400 {
+        let mut random = Rand32::new(seed);
+        let mut ours = Queues::<Indexed>::new(400, seed);
+        let mut list = Queues::<Lists>::new(400, seed);
+        let unexpected = seed % 2 == 0;
+        let mut waiting = Vec::new();
+        for _ in 0..6 {
+            let count = below(&mut random, 60);
+            let patterns = rising(&mut random, count);
+            for pattern in &patterns {
+                if unexpected {
+                    let envelope = envelope_of(pattern);
+                    assert_eq!(ours.message(envelope), list.message(envelope));
+                } else {
+                    assert_eq!(ours.receive(*pattern), list.receive(*pattern));
+                }
+            }
+            waiting.extend(patterns);
+            let stay = below(&mut random, 2) * below(&mut random, 30);
+            while waiting.len() > stay as usize {
+                let place = match below(&mut random, 12) {
+                    0 => below(&mut random, waiting.len() as u32) as usize,
+                    1 => 0,
+                    _ => waiting.len() - 1,
+                };
+                let pattern = waiting.remove(place);
+                if unexpected {
+                    assert_eq!(ours.receive(pattern), list.receive(pattern), "seed {seed}");
+                } else {
+                    let envelope = envelope_of(&pattern);
+                    assert_eq!(
+                        ours.message(envelope),
+                        list.message(envelope),
+                        "seed {seed}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The head and the entry beside the last match, after each entry has been looked at once.
+#[test]
+fn a_queue_that_rises_is_emptied_from_its_end_by_looks_at_three_entries() {
+    const ENTRIES: u64 = 1000;
+    let envelopes = (0..ENTRIES as i32).map(|tag| Envelope {
+        source: Rank::new(7),
+        tag,
+        context: 0,
+    });
+    for unexpected in [false, true] {
+        let mut ours = Queues::<Indexed>::new(2000, 1);
+        for envelope in envelopes.clone() {
+            match unexpected {
+                true => assert!(ours.message(envelope).is_err_and(|at| at.is_some())),
+                false => assert!(ours.receive(envelope.pattern()).is_err()),
+            }
+        }
+        let before = ours.engine.measures().traversals;
+        for envelope in envelopes.clone().rev() {
+            match unexpected {
+                true => assert!(ours.receive(envelope.pattern()).is_ok()),
+                false => assert!(ours.message(envelope).is_ok()),
+            }
+        }
+        let hops = ours.engine.measures().traversals - before;
+        // The last one is the head.
+        assert_eq!(hops, ENTRIES + 2 * (ENTRIES - 1) + 1);
+    }
+}
+
 /// What is told of an index for wildcards is what it takes.
 #[test]
 fn an_index_for_wildcards_is_as_large_as_is_said() {

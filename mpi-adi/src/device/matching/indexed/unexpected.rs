@@ -4,8 +4,9 @@
 
 use alloc::boxed::Box;
 
-use super::SHORT;
+use super::rise::Rise;
 use super::wild::{WILD_ENTRIES, Wild};
+use super::{NEAR, SHORT};
 use crate::device::config::boxed;
 use crate::device::envelope::Pattern;
 use crate::device::list::{Ends, Links};
@@ -55,6 +56,9 @@ struct Found {
 #[derive(Clone, Debug)]
 pub(super) struct UnexpectedQueue {
     list: Ends<BlockIndex>,
+    /// What was before the last one that has been taken out.
+    beside: Option<BlockIndex>,
+    rise: Rise<BlockIndex>,
     /// The youngest record that is in a chain, as are all that are older. A chain is a ring, whose last one the
     /// bucket names.
     indexed_to: Option<BlockIndex>,
@@ -76,6 +80,8 @@ impl UnexpectedQueue {
     pub(super) fn new(blocks: usize) -> Option<UnexpectedQueue> {
         Some(UnexpectedQueue {
             list: Ends::default(),
+            beside: None,
+            rise: Rise::NEW,
             indexed_to: None,
             buckets: boxed(None, buckets(blocks) as usize)?,
             hashes: KeyHash::new(0),
@@ -99,8 +105,12 @@ impl UnexpectedQueue {
         Links::next(region, at)
     }
 
+    /// Queues a record when there are `recorded` others.
     #[inline]
-    pub(super) fn record(&mut self, region: &mut Region, at: BlockIndex) {
+    pub(super) fn record(&mut self, region: &mut Region, at: BlockIndex, recorded: u32) {
+        if recorded == 0 {
+            self.rise = Rise::NEW;
+        }
         self.list.push(region, at);
     }
 
@@ -109,7 +119,8 @@ impl UnexpectedQueue {
         if self.has_index {
             self.leave(region, at);
         }
-        self.list.remove(region, at);
+        self.beside = self.list.unlink(region, at);
+        self.rise.leave(at, self.beside);
     }
 
     /// Takes a record out of all indexes.
@@ -127,24 +138,23 @@ impl UnexpectedQueue {
         }
     }
 
-    /// The first of the `unexpected` records that `pattern` asks for, and how many were looked at.
+    /// The first of the `recorded` records that `pattern` asks for, and how many were looked at.
     #[inline]
     pub(super) fn find(
         &mut self,
         region: &mut Region,
         pattern: &Pattern,
-        unexpected: u32,
+        recorded: u32,
     ) -> (Option<BlockIndex>, u32) {
         let head = self.list.head();
         if head.is_none_or(|head| region.matches(head, pattern)) {
             return (head, u32::from(head.is_some()));
         }
-        let is_short = unexpected <= SHORT && self.indexed_to.is_none();
-        if is_short || self.buckets.is_empty() {
+        if self.buckets.is_empty() {
             return self.walk(region, |at| region.matches(at, pattern));
         }
         match kind(pattern) {
-            0 => self.find_exact(region, pattern),
+            0 => self.find_exact(region, pattern, recorded > SHORT),
             kind => self.find_wild(region, pattern, kind),
         }
     }
@@ -167,26 +177,81 @@ impl UnexpectedQueue {
         (next, hops)
     }
 
-    fn find_exact(&mut self, region: &mut Region, pattern: &Pattern) -> (Option<BlockIndex>, u32) {
+    /// The first record that `pattern` asks for, which has no wildcard, behind the head of the list.
+    fn find_exact(
+        &mut self,
+        region: &mut Region,
+        pattern: &Pattern,
+        is_long: bool,
+    ) -> (Option<BlockIndex>, u32) {
         let mut hops = 1;
-        let bucket = bucket(self.hashes.of(pattern), self.buckets.len() as u32);
-        self.found =
-            self.find_in_chain(region, bucket, &mut hops, |at| region.matches(at, pattern));
-        if let Some(found) = self.found {
-            return (Some(found.at), hops);
+        if let Some(at) = self.find_beside(region, pattern, is_long, &mut hops) {
+            return (Some(at), hops);
         }
-        self.has_index = true;
-        let mut next = after(region, &self.list, self.indexed_to);
-        while let Some(at) = next {
+        if self.indexed_to.is_some() {
+            hops += 1;
+            let bucket = bucket(self.hashes.of(pattern), self.buckets.len() as u32);
+            self.found =
+                self.find_in_chain(region, bucket, &mut hops, |at| region.matches(at, pattern));
+            if let Some(found) = self.found {
+                return (Some(found.at), hops);
+            }
+        }
+        let first = after(region, &self.list, self.indexed_to);
+        let mut next = first;
+        for _ in 0..NEAR {
+            let Some(at) = next else {
+                return (None, hops);
+            };
             hops += 1;
             if region.matches(at, pattern) {
+                return (next, hops);
+            }
+            next = Links::next(region, at);
+        }
+        let (found, passed) = self.pass(region, first, pattern);
+        (found, hops + passed)
+    }
+
+    /// The record before the last one that has been taken out, or else the youngest one, if that matches and no other
+    /// one can.
+    #[inline]
+    fn find_beside(
+        &mut self,
+        region: &Region,
+        pattern: &Pattern,
+        is_long: bool,
+        hops: &mut u32,
+    ) -> Option<BlockIndex> {
+        let list = &self.list;
+        if !self.rise.holds(region, list, pattern_at, is_long, hops) {
+            return None;
+        }
+        *hops += 1;
+        let beside = self.beside.or(list.tail());
+        beside.filter(|&at| region.matches(at, pattern))
+    }
+
+    /// Enters records from `first` on, the first [`NEAR`] of which do not match, into their chains, up to the first
+    /// one that matches; that and how many more have been looked at.
+    fn pass(
+        &mut self,
+        region: &mut Region,
+        first: Option<BlockIndex>,
+        pattern: &Pattern,
+    ) -> (Option<BlockIndex>, u32) {
+        self.has_index = true;
+        let (mut next, mut passed) = (first, 0);
+        while let Some(at) = next {
+            if passed >= NEAR && region.matches(at, pattern) {
                 break;
             }
             self.indexed_to = next;
             self.chain(region, at);
+            passed += 1;
             next = Links::next(region, at);
         }
-        (next, hops)
+        (next, passed - passed.min(NEAR) + u32::from(next.is_some()))
     }
 
     fn find_wild(
@@ -281,6 +346,10 @@ pub(super) fn after(
         Some(at) => Links::next(region, at),
         None => list.head(),
     }
+}
+
+fn pattern_at(region: &Region, at: BlockIndex) -> Pattern {
+    region.envelope(at).pattern()
 }
 
 /// What comes after a record in its chain, which is a ring.

@@ -100,8 +100,4 @@ impl<R> Leads<R> {
     pub fn all(&self) -> impl Iterator<Item = &Lead<R>> {
         core::iter::once(&self.others).chain(&self.open)
     }
-
-    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Lead<R>> {
-        core::iter::once(&mut self.others).chain(&mut self.open)
-    }
 }

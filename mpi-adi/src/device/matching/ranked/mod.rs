@@ -13,9 +13,7 @@
 //!   record's number decide. A message searches the queue of its rank and the receives from any source; a receive
 //!   from any source searches the queues of all ranks. Either takes the first in the whole order, as a single list
 //!   would; the thesis does not say which record a receive from any source takes.
-//! * **Numbers** have 31 bits. When they have run out, the records that are left are numbered anew from 0 in their
-//!   order: n log n steps for n records, with their own links and no memory. So an old record is never mistaken for
-//!   a new one, however many messages pass it.
+//! * **Numbers**: [`arrivals`](super::arrivals).
 //! * **Linear queues.** A lead's two linear queues hold what the queues by rank cannot: receives from any source;
 //!   ranks that are not of the job; everything of a context that is not open, be it that its
 //!   communicator does not exist here yet or that the heap had no room; records beyond those that the engine
@@ -38,7 +36,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use super::arrivals::{MOST_NUMBERS, Merge, Numbers, Ticket, earlier};
+use super::arrivals::{MOST_NUMBERS, Numbers, Ticket, earlier, renumber};
 use super::engine::{Matching, Measures, NoRoom};
 use crate::device::envelope::{Context, Envelope, Pattern, Rank};
 use crate::device::list::{Ends, Links};
@@ -106,12 +104,10 @@ pub trait ByRank: Clone + fmt::Debug + Send {
         root: &'a mut Self::Root,
         rank: Rank,
     ) -> (&'a mut Heads, u32);
-    /// Something has been taken out of the queues that [`ByRank::heads`] has just found.
+    /// The queues that [`ByRank::heads`] has just found have changed, and may be empty.
     fn tidy(&mut self, root: &mut Self::Root);
     /// All queues of a context; with the hops.
     fn each(&self, context: Context, root: &Self::Root, f: impl FnMut(&Heads, Self::Place)) -> u32;
-    /// All queues of a context, to change them.
-    fn each_mut(&mut self, root: &mut Self::Root, f: impl FnMut(&mut Heads));
     /// The search among [all](ByRank::each) has ended at `place`.
     fn found_at(&mut self, place: Self::Place);
 }
@@ -211,9 +207,14 @@ impl<Q: ByRank> Ranked<Q> {
         at
     }
 
-    /// Puts a receive behind the others.
+    /// Changes the list in which the receive in `slot` is, or is to be put.
     #[inline]
-    fn enqueue_receive(&mut self, requests: &mut RequestPool, slot: Slot) {
+    fn change_posted(
+        &mut self,
+        requests: &mut RequestPool,
+        slot: Slot,
+        change: impl FnOnce(&mut Ends<Slot>, &mut RequestPool),
+    ) {
         let pattern = requests.posted(slot).pattern;
         let (source, context) = (pattern.source(), pattern.context());
         let at = self.lead_again(context);
@@ -221,11 +222,18 @@ impl<Q: ByRank> Ranked<Q> {
         match Self::by_rank(lead, source, self.peers) {
             Some((root, rank)) => {
                 let (heads, hops) = self.queues.heads(context, root, rank);
-                heads.posted.push(requests, slot);
+                change(&mut heads.posted, requests);
+                self.queues.tidy(root);
                 self.measures.traversals += u64::from(hops);
             }
-            None => lead.posted.push(requests, slot),
+            None => change(&mut lead.posted, requests),
         }
+    }
+
+    /// Puts a receive behind the others.
+    #[inline]
+    fn enqueue_receive(&mut self, requests: &mut RequestPool, slot: Slot) {
+        self.change_posted(requests, slot, |list, requests| list.push(requests, slot));
     }
 
     /// Puts a record behind the others, where it belongs; with this number.
@@ -254,23 +262,22 @@ impl<Q: ByRank> Ranked<Q> {
     /// Numbers the records that are left from 0 on, in their order, each in its queue.
     #[cold]
     fn renumber(&mut self, region: &mut Region) {
-        let mut merge = Merge::default();
-        for lead in self.leads.all_mut() {
-            merge.add(region, core::mem::take(&mut lead.unexpected).head());
-            if let Some(root) = &mut lead.root {
-                self.queues.each_mut(root, |heads| {
-                    merge.add(region, core::mem::take(&mut heads.unexpected).head());
-                });
+        let leads = &self.leads;
+        let each = |queues: &Q, f: &mut dyn FnMut(&Ends<BlockIndex>)| {
+            for lead in leads.all() {
+                f(&lead.unexpected);
+                if let Some(root) = &lead.root {
+                    queues.each(lead.context, root, |heads, _| f(&heads.unexpected));
+                }
             }
-        }
-        let mut next = merge.finish(region);
-        self.numbers.restart();
-        self.ranked = 0;
-        while let Some(at) = next {
-            next = region.next(at);
-            let number = self.numbers.take();
-            self.enqueue_record(region, at, number);
-        }
+        };
+        renumber(
+            region,
+            &mut self.numbers,
+            &mut self.queues,
+            each,
+            |_, old, number| Ticket::with_number(old, number),
+        );
     }
 
     /// Moves what has been queued for `context` before it was open.
@@ -338,19 +345,7 @@ impl<Q: ByRank> Matching for Ranked<Q> {
 
     #[inline]
     fn unpost(&mut self, requests: &mut RequestPool, slot: Slot) {
-        let pattern = requests.posted(slot).pattern;
-        let (source, context) = (pattern.source(), pattern.context());
-        let at = self.lead_again(context);
-        let lead = self.leads.at_mut(at);
-        match Self::by_rank(lead, source, self.peers) {
-            Some((root, rank)) => {
-                let (heads, hops) = self.queues.heads(context, root, rank);
-                heads.posted.remove(requests, slot);
-                self.queues.tidy(root);
-                self.measures.traversals += u64::from(hops);
-            }
-            None => lead.posted.remove(requests, slot),
-        }
+        self.change_posted(requests, slot, |list, requests| list.remove(requests, slot));
         self.measures.unposted();
     }
 

@@ -1,0 +1,196 @@
+//! Whether the keys of a queue rise from entry to entry, so that no two are the same.
+//!
+//! Found out when a search first asks, and for each entry once: an entry that leaves before costs nothing.
+#![forbid(unsafe_code)]
+
+use crate::device::envelope::{Context, Pattern};
+use crate::device::list::{Ends, Links};
+
+/// What is known of the entries that came since the queue was empty.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rise<I> {
+    /// The youngest entry of the list that has been looked at, as have all before it.
+    to: Option<I>,
+    /// The key of the youngest entry that has ever been looked at: context; source and tag.
+    highest: (Context, u64),
+    /// An entry's key is not above the one before it, or has a wildcard.
+    is_broken: bool,
+}
+
+impl<I: Copy + PartialEq> Rise<I> {
+    /// Of an empty queue.
+    pub(super) const NEW: Self = Rise {
+        to: None,
+        // Below all keys: the word of a source is not 0.
+        highest: (0, 0),
+        is_broken: false,
+    };
+
+    /// `at` leaves the list, in which it comes after `before`.
+    #[inline]
+    pub(super) fn leave(&mut self, at: I, before: Option<I>) {
+        if self.to == Some(at) {
+            self.to = before;
+        }
+    }
+
+    /// All entries leave the list before `first`, or all of them: none that has not been looked at, if the rise
+    /// still holds.
+    #[inline]
+    pub(super) fn pass(&mut self, first: Option<I>) {
+        self.to = self.to.filter(|_| first.is_some());
+    }
+
+    /// All keys are exact and each is above the one before it: at most one entry has a given one. The list has the
+    /// entries that have not been looked at yet at its end, and they are looked at now if `may_look`.
+    #[inline]
+    pub(super) fn holds<L: Links<I>>(
+        &mut self,
+        links: &L,
+        list: &Ends<I>,
+        pattern: impl Fn(&L, I) -> Pattern,
+        may_look: bool,
+        hops: &mut u32,
+    ) -> bool {
+        if self.to == list.tail() {
+            return !self.is_broken;
+        }
+        if self.is_broken || !may_look {
+            return false;
+        }
+        self.look(links, list, pattern, hops);
+        !self.is_broken
+    }
+
+    fn look<L: Links<I>>(
+        &mut self,
+        links: &L,
+        list: &Ends<I>,
+        pattern: impl Fn(&L, I) -> Pattern,
+        hops: &mut u32,
+    ) {
+        let mut next = match self.to {
+            Some(at) => links.next(at),
+            None => list.head(),
+        };
+        while let Some(at) = next {
+            *hops += 1;
+            let pattern = pattern(links, at);
+            let (source, tag) = pattern.words();
+            let key = (pattern.context(), u64::from(source) << 32 | u64::from(tag));
+            let has_wildcard = source == 0 || (tag as i32) < 0;
+            if has_wildcard || key <= self.highest {
+                self.is_broken = true;
+                return;
+            }
+            (self.highest, self.to) = (key, next);
+            next = links.next(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::envelope::Rank;
+
+    /// Entries by number, linked in this order.
+    struct Row(Vec<(Option<usize>, Option<usize>, Pattern)>);
+
+    impl Links<usize> for Row {
+        fn next(&self, at: usize) -> Option<usize> {
+            self.0[at].1
+        }
+        fn set_next(&mut self, at: usize, next: Option<usize>) {
+            self.0[at].1 = next;
+        }
+        fn set_prev(&mut self, at: usize, prev: Option<usize>) {
+            self.0[at].0 = prev;
+        }
+        fn neighbours(&self, at: usize) -> (Option<usize>, Option<usize>) {
+            (self.0[at].0, self.0[at].1)
+        }
+        fn set_neighbours(&mut self, at: usize, prev: Option<usize>, next: Option<usize>) {
+            (self.0[at].0, self.0[at].1) = (prev, next);
+        }
+    }
+
+    fn exact(context: Context, source: u32, tag: i32) -> Pattern {
+        Pattern::new(Some(Rank::new(source)), Some(tag), context)
+    }
+
+    /// Whether these rise, and how many have been looked at.
+    fn rises(patterns: &[Pattern]) -> (bool, u32) {
+        let entry = |&pattern| (None, None, pattern);
+        let mut row = Row(patterns.iter().map(entry).collect());
+        let mut list = Ends::default();
+        (0..patterns.len()).for_each(|at| list.push(&mut row, at));
+        let mut hops = 0;
+        let mut rise = Rise::NEW;
+        let is = rise.holds(&row, &list, |row, at| row.0[at].2, true, &mut hops);
+        (is, hops)
+    }
+
+    #[test]
+    fn keys_rise_by_context_source_and_tag() {
+        let top = u32::MAX - 1;
+        let rising = [
+            exact(0, 0, 0),
+            exact(0, 0, i32::MAX),
+            exact(0, 1, 0),
+            exact(0, top, 7),
+            exact(1, 0, 0),
+            exact(u16::MAX, 0, 0),
+        ];
+        assert_eq!(rises(&rising), (true, 6));
+        for at in 0..rising.len() {
+            for (entry, others) in rising.iter().enumerate().skip(at) {
+                let pair = [*others, rising[at]];
+                assert_eq!(rises(&pair), (false, 2), "{entry} before {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wildcard_breaks_a_rise() {
+        for pattern in [
+            Pattern::new(None, Some(9), 0),
+            Pattern::new(Some(Rank::new(9)), None, 0),
+            Pattern::new(None, None, 9),
+        ] {
+            assert_eq!(rises(&[exact(0, 0, 0), pattern]), (false, 2));
+            assert_eq!(rises(&[pattern]), (false, 1));
+        }
+    }
+
+    /// Each entry once, however often it is asked; and what has left is not forgotten.
+    #[test]
+    fn an_entry_is_looked_at_once() {
+        let keys = [1, 2, 5, 6, 4].map(|tag| (None, None, exact(0, 3, tag)));
+        let mut row = Row(keys.to_vec());
+        let (mut list, mut rise) = (Ends::default(), Rise::NEW);
+        let asked = |rise: &mut Rise<usize>, row: &Row, list: &Ends<usize>, may_look| {
+            let mut hops = 0;
+            let is = rise.holds(row, list, |row, at| row.0[at].2, may_look, &mut hops);
+            (is, hops)
+        };
+        (0..3).for_each(|at| list.push(&mut row, at));
+        assert_eq!(asked(&mut rise, &row, &list, false), (false, 0));
+        assert_eq!(asked(&mut rise, &row, &list, true), (true, 3));
+        assert_eq!(asked(&mut rise, &row, &list, false), (true, 0));
+        list.push(&mut row, 3);
+        assert_eq!(asked(&mut rise, &row, &list, true), (true, 1));
+        for at in [3, 0, 2, 1] {
+            let before = list.unlink(&mut row, at);
+            rise.leave(at, before);
+            assert_eq!(asked(&mut rise, &row, &list, true), (true, 0));
+        }
+        list.push(&mut row, 4);
+        assert_eq!(
+            asked(&mut rise, &row, &list, true),
+            (false, 1),
+            "6 before 4"
+        );
+        assert_eq!(asked(&mut rise, &row, &list, true), (false, 0));
+    }
+}
