@@ -88,8 +88,8 @@ impl Port for End<'_> {
         self.pipes.0[1 - self.here][index(class)].borrow().len < QUEUE_PACKETS
     }
 
-    fn has_node(&self, node: Coord) -> bool {
-        self.shape.rank(node).is_some()
+    fn rank(&self, node: Coord) -> Option<u32> {
+        self.shape.rank(node)
     }
 
     fn inject(&mut self, class: Class, _: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {

@@ -105,14 +105,19 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         assert!(sent, "room was there before it was chosen");
     }
 
-    /// The process at `coord`; `None` when the machine has no such place.
-    #[inline]
-    pub(in crate::device) fn rank_at(&self, coord: Coord) -> Option<Rank> {
-        self.shape.rank(coord).map(Rank::new)
-    }
-
     pub(in crate::device) fn coord(&self, rank: Rank) -> Coord {
         self.shape.coord(rank.index()).expect("a rank of this job")
+    }
+
+    /// Something wants to leave that is no answer: what [`Adi::send_pending`] looks for.
+    #[inline]
+    fn has_to_leave(&self) -> bool {
+        self.bcopies.next_unsent().is_some()
+            || self.pending.is_ready()
+            || self.stream.is_some()
+            || !self.transfers.is_empty()
+            || !self.cancels.is_empty()
+            || self.peers.owes_done()
     }
 
     /// Offers and data, by turns, while the injection FIFO has room. Returns the packets sent.
@@ -122,7 +127,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         memory: &M,
     ) -> usize {
         let mut sent = 0;
-        while sent < STEP_PACKETS {
+        while sent < STEP_PACKETS && self.has_to_leave() {
             let before = sent;
             if self.stream.is_some() {
                 sent += self.push_stream(port, memory);
