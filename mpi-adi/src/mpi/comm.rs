@@ -289,7 +289,10 @@ impl<'e, E: Matching> Communicator<'e, E> {
     ) -> Result<RequestId, Error> {
         let to = self.send_to(span, dest, tag, mode)?;
         let note = self.note(function, Some(dest), Some(tag));
-        immediate(self.env, note, |adi, _| adi.isend(to, span)).map_err(Error::from)
+        immediate(self.env, note, |adi, kernel| {
+            adi.isend(kernel.memory(), to, span)
+        })
+        .map_err(Error::from)
     }
 
     /// Starts a receive. Does not block. Fails with [`Error::Rank`], [`Error::Tag`] or
@@ -320,7 +323,10 @@ impl<'e, E: Matching> Communicator<'e, E> {
     ) -> Result<(), Error> {
         let to = self.send_to(span, dest, tag, mode)?;
         let note = self.note(function, Some(dest), Some(tag));
-        run(self.env, note, |adi, _| Ok(adi.send_within_call(to, span)?)).map(|_| ())
+        run(self.env, note, |adi, kernel| {
+            Ok(adi.send_within_call(kernel.memory(), to, span)?)
+        })
+        .map(|_| ())
     }
 
     /// Receives; blocks until the message is there. Fails as [`Communicator::start_recv`], and with
@@ -355,7 +361,9 @@ impl<'e, E: Matching> Communicator<'e, E> {
         let receive = immediate(self.env, note, |adi, kernel| {
             adi.recv_within_call(kernel.memory(), pattern, recv)
         })?;
-        if let Err(error) = run(self.env, note, |adi, _| Ok(adi.send_within_call(to, send)?)) {
+        if let Err(error) = run(self.env, note, |adi, kernel| {
+            Ok(adi.send_within_call(kernel.memory(), to, send)?)
+        }) {
             // The span must not stay with the device: what cannot be cancelled has matched, and arrives.
             wait_cancelled(self.env, note, receive);
             return Err(error);

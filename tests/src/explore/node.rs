@@ -258,7 +258,9 @@ impl<E: Matching> Node<E> {
                 false => case.mode,
             },
         };
-        let id = self.adi.isend(to, Span::model(at, case.len));
+        let id = self
+            .adi
+            .isend(&mut self.bytes, to, Span::model(at, case.len));
         id.expect("the host's memory")
     }
 

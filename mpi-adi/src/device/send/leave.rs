@@ -124,7 +124,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub(in crate::device) fn send_pending<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
-        memory: &M,
+        memory: &mut M,
     ) -> usize {
         let mut sent = 0;
         while sent < STEP_PACKETS && self.has_to_leave() {
@@ -360,7 +360,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub(in crate::device) fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
-        memory: &M,
+        memory: &mut M,
     ) -> usize {
         let Some(slot) = self.transfers.head() else {
             return 0;
@@ -371,14 +371,19 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let SendState::Sending(mut transfer) = state else {
             unreachable!("the list of transfers names a send whose data does not leave")
         };
-        let sent = transfer.push(
-            port,
-            self.here,
-            self.coord(dest),
-            wire::DATA,
-            TURN_PACKETS,
-            |offset, out| self.read(memory, data, offset as usize, out),
-        );
+        let sent = if dest == self.rank {
+            self.copy_on(memory, data, &mut transfer);
+            TURN_PACKETS
+        } else {
+            transfer.push(
+                port,
+                self.here,
+                self.coord(dest),
+                wire::DATA,
+                TURN_PACKETS,
+                |offset, out| self.read(memory, data, offset as usize, out),
+            )
+        };
         if transfer.is_out() {
             self.transfers.remove(&mut self.requests, slot);
             self.finish_send(slot, false);
