@@ -267,6 +267,11 @@ impl RequestPool {
         Ok(RequestId::new(slot, generation))
     }
 
+    /// The name that the next request will have; `None` when no slot is free.
+    pub(crate) fn next_id(&self) -> Option<RequestId> {
+        Some(self.id(self.free?))
+    }
+
     /// The name of the request in `slot`.
     pub fn id(&self, slot: Slot) -> RequestId {
         RequestId::new(
@@ -321,6 +326,22 @@ impl RequestPool {
         self.named_entry(id).expect("a live request").outcome()
     }
 
+    /// As [`RequestPool::outcome`], with the request's context.
+    ///
+    /// # Panics
+    /// As [`RequestPool::outcome`].
+    #[inline]
+    pub(crate) fn outcome_in_context(&self, id: RequestId) -> Option<(Context, Outcome)> {
+        let entry = self.named_entry(id).expect("a live request");
+        Some((entry.context(), entry.outcome()?))
+    }
+
+    /// The context of the request that `id` names; `None` when it names none (any more).
+    #[inline]
+    pub(crate) fn context(&self, id: RequestId) -> Option<Context> {
+        self.named_entry(id).map(SlotEntry::context)
+    }
+
     /// If the request that `id` names has finished, frees it and says how it ended.
     ///
     /// # Panics
@@ -338,6 +359,7 @@ impl RequestPool {
 
     /// The program gives up the request that `id` names: frees it, now or when it has finished. One that
     /// is not there any more is left at that.
+    #[inline]
     pub fn forget(&mut self, id: RequestId) {
         match self.named_entry(id).map(SlotEntry::outcome) {
             Some(Some(_)) => self.free_request(id.slot()),

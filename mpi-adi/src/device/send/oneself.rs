@@ -20,27 +20,37 @@
 //! bcopy, so that no other place needs a look.
 //!
 //! # Long messages
-//! A step copies [`COPY_BYTES`] at most, so that traffic does not wait for more. What is longer becomes a transfer
-//! as after a CTS, of which each turn copies a part ([`Adi::copy_on`]); no packets either.
+//! A call copies [`COPY_BYTES`] at most, so that traffic does not wait for more. What is longer becomes a transfer
+//! as after a CTS, of which each turn copies as much ([`Adi::copy_on`]), and counts in its step of progress as a turn of
+//! packets does; no packets either.
 #![forbid(unsafe_code)]
 
 use msg_layer::Transfer;
 use msg_layer::header::Place;
 
 use crate::device::adi::Adi;
-use crate::device::config::NoMemory;
 use crate::device::envelope::{Envelope, Rank};
 use crate::device::matching::Matching;
 use crate::device::memory::region::Holding;
 use crate::device::memory::{COPY_CHUNK, Span, UserMemory};
 use crate::device::names::{BlockIndex, RequestId, Slot};
 use crate::device::protocol::{Recorded, Rules};
-use crate::device::request::{Data, Matched, Mode, Request, SendState, Withdrawal};
+use crate::device::request::{Data, Full, Matched, Mode, Request, SendState, Withdrawal};
 use crate::device::send::SendTo;
 use crate::device::wire::Fields;
 
 /// Bytes of a message to oneself that are copied at once, at most; of a longer one, in one turn.
 pub const COPY_BYTES: usize = 16 << 10;
+
+/// What has become of a send to oneself.
+pub(in crate::device) enum Here {
+    /// It is complete, and has no request.
+    Complete,
+    /// It has this request.
+    Started(RequestId),
+    /// There is not even a record for it, and nothing has changed.
+    NoRecord,
+}
 
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// The short way is open: no message to this process itself is before its receiver any more.
@@ -50,61 +60,66 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             && (!self.rules.guards_own_queue() || !self.pending.has(&self.requests, dest))
     }
 
-    /// Starts a send to this process itself, for which the short way is open, out of the heap. `None`: there is not even
-    /// a record for it, and nothing has changed. So many slots besides are kept for others.
+    /// Starts a send to this process itself, for which the short way is open, out of the heap. So many slots besides are
+    /// kept for others. A call that `blocks` takes no slot when it is complete at once.
     pub(in crate::device) fn send_here<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         to: &SendTo,
-        span: Span,
-        length: u32,
+        (span, length): (Span, u32),
         keep: u32,
-    ) -> Result<Option<RequestId>, NoMemory> {
-        if self.requests.grow(1 + keep).is_err() {
-            return Err(NoMemory::Requests {
-                live: self.requests.named(),
-            });
-        }
+        blocks: bool,
+    ) -> Result<Here, Full> {
         let envelope = Envelope {
             source: self.rank,
             tag: to.tag,
             context: to.context,
         };
+        let posted = self.matching.arrive(&mut self.requests, &envelope);
+        let matched = Matched { envelope, length };
+        if let Some(receive) = posted.filter(|_| blocks && length as usize <= COPY_BYTES) {
+            self.take_posted(receive, &envelope);
+            self.copy_here(memory, span, receive, matched);
+            self.stats.messages_sent += 1;
+            return Ok(Here::Complete);
+        }
+        self.requests.grow(1 + keep)?;
+        let send = |state| Request::Send(to.send(span, length, state));
         let done = SendState::Done { cancelled: false };
-        let send = Request::Send(to.send(span, length, done));
-        let Ok(id) = self.requests.insert(send) else {
-            unreachable!("there is a free slot")
-        };
-        if let Some(receive) = self.matching.arrive(&mut self.requests, &envelope) {
-            self.unpost(receive);
-            self.probes.taken(&envelope);
-            self.hand_over(
-                memory,
-                id.slot(),
-                span,
-                receive,
-                Matched { envelope, length },
-            );
-        } else {
-            let is_synchronous = to.mode == Mode::Synchronous;
-            match self.make_room(memory, &envelope, length, id.0, is_synchronous) {
-                Recorded::WithBuffer(at) => {
-                    self.record_here(&envelope, at);
-                    self.buffer_here(memory, id.slot(), span, length, at);
-                }
-                Recorded::Alone(at) => {
-                    self.record_here(&envelope, at);
-                    let held = SendState::Held(Withdrawal::None);
-                    self.requests.set_send_state(id.slot(), held);
-                }
-                Recorded::Nothing => {
-                    self.requests.conclude(id);
-                    return Ok(None);
+        let id = match posted {
+            Some(receive) => {
+                let id = self.requests.insert(send(done))?;
+                self.take_posted(receive, &envelope);
+                self.hand_over(memory, id.slot(), span, receive, matched);
+                id
+            }
+            None => {
+                let next = self.requests.next_id().ok_or(Full)?;
+                let is_synchronous = to.mode == Mode::Synchronous;
+                match self.make_room(memory, &envelope, length, next.0, is_synchronous) {
+                    Recorded::WithBuffer(at) => {
+                        let id = self.requests.insert(send(done))?;
+                        self.record_here(&envelope, at);
+                        self.buffer_here(memory, id.slot(), span, length, at);
+                        id
+                    }
+                    Recorded::Alone(at) => {
+                        self.record_here(&envelope, at);
+                        self.requests
+                            .insert(send(SendState::Held(Withdrawal::None)))?
+                    }
+                    Recorded::Nothing => return Ok(Here::NoRecord),
                 }
             }
-        }
+        };
         self.stats.messages_sent += 1;
-        Ok(Some(id))
+        Ok(Here::Started(id))
+    }
+
+    #[inline]
+    fn take_posted(&mut self, receive: Slot, envelope: &Envelope) {
+        self.unpost(receive);
+        self.probes.taken(envelope);
     }
 
     fn record_here(&mut self, envelope: &Envelope, at: BlockIndex) {
@@ -145,14 +160,26 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         receive: Slot,
         matched: Matched,
     ) {
-        let to = self.requests.span(receive);
-        let wanted = matched.wanted(to);
-        if wanted as usize > COPY_BYTES {
-            let sender = self.requests.id(slot).0;
-            let fields = self.clear_to_send(receive, matched, sender);
-            return self.begin_transfer(slot, &fields);
+        let wanted = matched.wanted(self.requests.span(receive));
+        if wanted as usize <= COPY_BYTES {
+            return self.copy_here(memory, span, receive, matched);
         }
-        memory.copy(span, to, wanted as usize);
+        let sender = self.requests.id(slot).0;
+        let fields = self.clear_to_send(receive, matched, sender);
+        self.begin_transfer(slot, &fields);
+    }
+
+    /// The message in `span` is copied to the receive that it has matched.
+    #[inline]
+    fn copy_here<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        span: Span,
+        receive: Slot,
+        matched: Matched,
+    ) {
+        let to = self.requests.span(receive);
+        memory.copy(span, to, matched.wanted(to) as usize);
         self.received(receive, matched);
     }
 
