@@ -346,7 +346,7 @@ impl RequestPool {
     ///
     /// # Panics
     /// When `id` names none (any more).
-    #[inline]
+    #[inline(always)]
     pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
         let entry = self.entry_mut(slot).expect("a live request");

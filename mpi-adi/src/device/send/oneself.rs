@@ -62,6 +62,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// Starts a send to this process itself, for which the short way is open, out of the heap. So many slots besides are
     /// kept for others. A call that `blocks` takes no slot when it is complete at once.
+    #[inline(never)]
     pub(in crate::device) fn send_here<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
