@@ -12,6 +12,7 @@
 //! requests       what a request's handle names, persistent ones among them
 //! report         how a call ends: by an error handler, if need be
 //! comm_objects   communicators of the program's own        kept   their names and grids
+//! measure        calls of the binding that benchmarks count
 //! args  handles  binding  types                            arguments, tables of objects, the one process
 //! signatures     every function, for the compiler, the header's test and documentation
 //! ```
@@ -33,6 +34,8 @@ mod errors;
 mod groups;
 mod handles;
 mod kept;
+#[doc(hidden)]
+pub mod measure;
 mod persistent;
 mod point_to_point;
 mod report;

@@ -222,7 +222,7 @@ pub unsafe extern "C" fn MPI_Recv_init(
 /// Ends a call that starts `handle`, an error by way of its communicator's handler.
 fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -> c_int {
     match with_object(handle, |object| object.membership.context) {
-        Some(context) => end_under(function, comm_objects::owner(context).blame, result),
+        Some(context) => end_under(function, comm_objects::blame_in(context), result),
         None => end(function, MPI_COMM_WORLD, result),
     }
 }

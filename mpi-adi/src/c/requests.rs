@@ -99,67 +99,72 @@ pub(super) fn reset(handle: &mut c_int) {
 
 /// If the request that `handle` names is complete, frees it and resets the handle. What is inactive is
 /// complete, with the empty status.
+#[inline]
 pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
-    let completed = peek(adi, *handle)?;
-    if completed.is_some() {
-        if let Named::Live(id) = named(adi, *handle)? {
-            forget(adi, id);
+    let completed = match named(adi, *handle)? {
+        Named::Inactive => with_status(MPI_Status::EMPTY),
+        Named::Complete(status) => with_status(status),
+        Named::Live(id) => {
+            let Some((context, completed)) = ended(adi, id) else {
+                return Ok(None);
+            };
+            adi.forget(id);
+            comm_objects::request_completed(context);
+            completed
         }
-        reset(handle);
-    }
-    Ok(completed)
+    };
+    reset(handle);
+    Ok(Some(completed))
 }
 
 /// Gives a request up, finished or not, and tells its communicator.
 pub(super) fn forget(adi: &mut Adi, id: RequestId) {
-    let context = adi
-        .requests()
-        .get(id)
-        .map_or(0, |request| request.pattern().context());
+    let context = adi.requests().context(id);
     adi.forget(id);
-    comm_objects::request_completed(context);
+    comm_objects::request_completed(context.unwrap_or(0));
 }
 
 /// How the request that `handle` names has ended, if it has; leaves everything as it is.
 pub(super) fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error> {
-    let id = match named(adi, handle)? {
-        Named::Inactive => {
-            return Ok(Some(Completed {
-                status: MPI_Status::EMPTY,
-                error: None,
-            }));
-        }
-        Named::Complete(status) => {
-            return Ok(Some(Completed {
-                status,
-                error: None,
-            }));
-        }
-        Named::Live(id) => id,
-    };
-    let context = adi
-        .requests()
-        .get(id)
-        .map_or(0, |request| request.pattern().context());
-    let Some(outcome) = adi.peek(id) else {
-        return Ok(None);
-    };
-    let owner = comm_objects::owner(context);
-    let (source, tag, bytes) = (owner.rank(outcome.source).0, outcome.tag, outcome.bytes);
-    let mut status = MPI_Status::EMPTY;
-    let mut error = None;
-    if outcome.cancelled {
-        status.midplane_cancelled = 1;
-    } else {
-        status.MPI_SOURCE = source as c_int;
-        status.MPI_TAG = tag;
-        status.midplane_bytes = bytes as core::ffi::c_longlong;
-        if outcome.truncated {
-            let room = bytes;
-            error = Some((owner.blame, Error::Truncated { source, tag, room }));
-        }
+    Ok(match named(adi, handle)? {
+        Named::Inactive => Some(with_status(MPI_Status::EMPTY)),
+        Named::Complete(status) => Some(with_status(status)),
+        Named::Live(id) => ended(adi, id).map(|(_, completed)| completed),
+    })
+}
+
+fn with_status(status: MPI_Status) -> Completed {
+    Completed {
+        status,
+        error: None,
     }
-    Ok(Some(Completed { status, error }))
+}
+
+/// How the request that `id` names has ended, and in which context; `None`: it has not.
+#[inline]
+fn ended(adi: &Adi, id: RequestId) -> Option<(Context, Completed)> {
+    let (context, outcome) = adi.peek_in_context(id)?;
+    let mut completed = with_status(MPI_Status::EMPTY);
+    if outcome.cancelled {
+        completed.status.midplane_cancelled = 1;
+        return Some((context, completed));
+    }
+    let source = comm_objects::membership_in(context)
+        .in_group(outcome.source)
+        .0;
+    let (tag, bytes) = (outcome.tag, outcome.bytes);
+    completed.status.MPI_SOURCE = source as c_int;
+    completed.status.MPI_TAG = tag;
+    completed.status.midplane_bytes = bytes as core::ffi::c_longlong;
+    if outcome.truncated {
+        let error = Error::Truncated {
+            source,
+            tag,
+            room: bytes,
+        };
+        completed.error = Some((comm_objects::blame_in(context), error));
+    }
+    Some((context, completed))
 }
 
 /// The note of a call that names no peer.

@@ -15,6 +15,9 @@ use crate::device::names::Packed;
 /// models.
 pub const MODEL_KEYS: usize = 4096;
 
+/// Bytes that are copied at a time by way of the stack.
+pub(in crate::device) const COPY_CHUNK: usize = 256;
+
 /// A program's buffer: where it begins and how many bytes it has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Span {
@@ -130,6 +133,16 @@ pub trait UserMemory {
     /// Copies `bytes` to `offset` of `span`.
     fn write(&mut self, span: Span, offset: usize, bytes: &[u8]);
 
+    /// Copies the first `len` bytes of `from` to those of `to`.
+    fn copy(&mut self, from: Span, to: Span, len: usize) {
+        let mut chunk = [0; COPY_CHUNK];
+        for offset in (0..len).step_by(COPY_CHUNK) {
+            let part = &mut chunk[..(len - offset).min(COPY_CHUNK)];
+            self.read(from, offset, part);
+            self.write(to, offset, part);
+        }
+    }
+
     /// Blocks of [`BLOCK_BYTES`](blocks::BLOCK_BYTES) that could be lent now; 0 when nothing is ever lent. When it grows other than by [`UserMemory::take_back`], the carrier calls
     /// [`Adi::heap_freed`](crate::Adi::heap_freed).
     fn spare_blocks(&self) -> u32 {
@@ -178,6 +191,13 @@ impl UserMemory for RawMemory {
             core::ptr::with_exposed_provenance_mut::<u8>(Self::address(span, offset, bytes.len()));
         // SAFETY: as in `read`; and a receive's bytes may be written.
         unsafe { core::ptr::copy(bytes.as_ptr(), to, bytes.len()) }
+    }
+
+    fn copy(&mut self, from: Span, to: Span, len: usize) {
+        let from = core::ptr::with_exposed_provenance::<u8>(Self::address(from, 0, len));
+        let to = core::ptr::with_exposed_provenance_mut::<u8>(Self::address(to, 0, len));
+        // SAFETY: as in `read` and in `write`.
+        unsafe { core::ptr::copy(from, to, len) }
     }
 }
 

@@ -280,6 +280,11 @@ impl RequestPool {
         Ok(RequestId::new(slot, generation))
     }
 
+    /// The name that the next request will have; `None` when no slot is free.
+    pub(crate) fn next_id(&self) -> Option<RequestId> {
+        Some(self.id(self.free?))
+    }
+
     /// The name of the request in `slot`.
     pub fn id(&self, slot: Slot) -> RequestId {
         RequestId::new(
@@ -334,11 +339,27 @@ impl RequestPool {
         self.named_entry(id).expect("a live request").outcome()
     }
 
+    /// As [`RequestPool::outcome`], with the request's context.
+    ///
+    /// # Panics
+    /// As [`RequestPool::outcome`].
+    #[inline]
+    pub(crate) fn outcome_in_context(&self, id: RequestId) -> Option<(Context, Outcome)> {
+        let entry = self.named_entry(id).expect("a live request");
+        Some((entry.context(), entry.outcome()?))
+    }
+
+    /// The context of the request that `id` names; `None` when it names none (any more).
+    #[inline]
+    pub(crate) fn context(&self, id: RequestId) -> Option<Context> {
+        self.named_entry(id).map(SlotEntry::context)
+    }
+
     /// If the request that `id` names has finished, frees it and says how it ended.
     ///
     /// # Panics
     /// When `id` names none (any more).
-    #[inline]
+    #[inline(always)]
     pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
         let entry = self.entry_mut(slot).expect("a live request");
@@ -351,6 +372,7 @@ impl RequestPool {
 
     /// The program gives up the request that `id` names: frees it, now or when it has finished. One that
     /// is not there any more is left at that.
+    #[inline]
     pub fn forget(&mut self, id: RequestId) {
         match self.named_entry(id).map(SlotEntry::outcome) {
             Some(Some(_)) => self.free_request(id.slot()),

@@ -210,6 +210,7 @@ impl Basic {
     }
 
     /// Bytes from one element to the next in memory (MPI_Type_get_extent), and on the wire.
+    #[inline]
     pub const fn extent(self) -> usize {
         match self.kind() {
             Kind::Located(number) => self.size().next_multiple_of(number.align()),
