@@ -49,8 +49,8 @@ impl Rise {
 /// The highest key without a source, whose word is 0.
 const NO_SOURCE: u64 = u32::MAX as u64;
 
-/// A [`Rise`] that is found out when it is first asked for, by a look at each entry of a list, once: an entry that leaves
-/// before costs nothing.
+/// A [`Rise`] that is found out when it is first asked for, by a look at each entry of a list, once: an entry that
+/// leaves before costs nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LateRise<I> {
     /// The youngest entry of the list that has been looked at, as have all before it.
