@@ -224,6 +224,17 @@ impl RequestPool {
         self.listed(slot).pattern()
     }
 
+    /// Links the posted receive in `slot` behind the last one of its queue; its pattern.
+    #[inline]
+    pub(crate) fn link_posted(&mut self, slot: Slot, last: Option<Slot>) -> Pattern {
+        if let Some(last) = last {
+            self.listed_mut(last).next[QUEUE] = Some(slot);
+        }
+        let entry = self.listed_mut(slot);
+        (entry.prev[QUEUE], entry.next[QUEUE]) = (last, None);
+        entry.pattern()
+    }
+
     /// As [`RequestPool::posted_pattern`], and the slot after it in its queue.
     #[inline]
     pub(crate) fn posted_and_next(&self, slot: Slot) -> (Pattern, Option<Slot>) {
