@@ -3,6 +3,7 @@
 //! ```text
 //! blackboard    how the node fares: the node writes, the tool reads
 //! callers       the registers of a node that ends its job by a call
+//! layout        where nodes, tables and rings lie in the memory of an instance
 //! counters      all that a node counts for the report: one list, from which the rest follows
 //! inbox         standard input: the tool writes, the node takes
 //! personality   the boot arguments, and who the node is by them
@@ -14,6 +15,7 @@ pub mod blackboard;
 pub mod callers;
 pub mod counters;
 pub mod inbox;
+pub mod layout;
 pub mod personality;
 #[cfg(target_os = "none")]
 pub mod records;
