@@ -8,7 +8,7 @@ use crate::run::topology::{self, End};
 use crate::run::wiring::Wiring;
 use kernel_rt::blackboard::{self, ReadError, Snapshot};
 use kernel_rt::inbox::{self, Head};
-use kernel_rt::personality::BootArgs;
+use kernel_rt::personality::{BootArgs, Nodes};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Direction, Shape};
 use rustix::fs::MemfdFlags;
@@ -190,7 +190,7 @@ pub fn boot_arguments(plan: &Plan<'_>, coord: Coord) -> Result<String, Stop> {
     let mut text = String::new();
     let settings = BootArgs {
         shape: plan.shape,
-        coord,
+        nodes: Nodes::One(coord),
         mpi_memory: Some(plan.mpi_memory),
         mpi_borrow: plan.mpi_borrow,
         eager: plan.eager,

@@ -164,13 +164,14 @@ fn node(who: &Personality, random: u64, links: [Option<NetLink>; 6]) -> BoardNod
 }
 
 fn identify(hardware: &Hardware<'_>, args: &BootArgs<'_>) -> Personality {
-    let Some(rank) = args.shape.rank(args.coord) else {
+    let coord = args.nodes.coord(0);
+    let Some((coord, rank)) = coord.and_then(|c| Some((c, args.shape.rank(c)?))) else {
         // `BootArgs::parse` has refused coordinates outside the shape.
         boot_failed(format_args!("coordinates outside the torus"));
     };
     Personality {
         shape: args.shape,
-        coord: args.coord,
+        coord,
         rank,
         clock_hz: hardware.clock_hz,
         memory: hardware.ram.len(),
