@@ -23,7 +23,7 @@ pub const LARGE_PAGE: u64 = 2 << 20;
 /// Room for the rings of one link, both ways, in bytes.
 pub const RING_BYTES: u64 = 128 << 10;
 /// Where a node sees the rings of its links: those of direction `d` lie `d` times [`RING_WINDOW`] behind.
-pub const RING_WINDOWS: u64 = 0x1_0000_0000;
+pub const RING_WINDOWS: u64 = 0x30_0000_0000;
 /// Distance of two links' rings as a node sees them, in bytes: few enough for one table of small pages.
 pub const RING_WINDOW: u64 = 2 * RING_BYTES;
 /// Greatest number of nodes in one instance: harts that QEMU's `virt` machine has.
@@ -185,7 +185,7 @@ pub struct Layout {
     pub image_slot: u64,
     /// Number of nodes, 1 to [`MAX_NODES`].
     pub nodes: u32,
-    /// Bytes of each node's own memory; a multiple of [`LARGE_PAGE`].
+    /// Bytes of each node's own memory; a multiple of [`LARGE_PAGE`] that ends below [`RING_WINDOWS`].
     pub node_memory: u64,
 }
 
@@ -215,6 +215,7 @@ impl Layout {
         (1..=MAX_NODES).contains(&self.nodes)
             && aligned(self.image_slot)
             && aligned(self.node_memory)
+            && self.node_memory <= RING_WINDOWS - RAM
             && end.is_some()
     }
 

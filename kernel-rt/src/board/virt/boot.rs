@@ -1,6 +1,6 @@
-//! From the processor's first Rust code to the program.
+//! From a node's first instruction to the program.
 //!
-//! Boot order: device tree, boot arguments, memory plan, consoles, heap, links, router, device, interrupts,
+//! Boot order: boot arguments, memory plan, consoles, heap, links, router, device, interrupts,
 //! program. Whatever fails on the way is left on the blackboard as [`End::Boot`].
 
 use core::ffi::c_char;
@@ -15,9 +15,10 @@ use net_torus::torus::Torus;
 use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
 
-use super::layout::{BELOW_RAM, NULL_BYTES, RAM, SLOT_STDERR, SLOT_STDOUT};
+use super::layout::{SLOT_STDERR, SLOT_STDOUT};
+use super::machine::{self, Found};
 use super::platform::{BoardNode, Virt, acknowledge};
-use super::{plic, system, timer, traps};
+use super::{plic, timer, traps};
 use crate::board::device_tree::{Hardware, Slot};
 use crate::console::{self, Stream};
 use crate::dev::virtio::{self, DeviceError};
@@ -25,7 +26,7 @@ use crate::dev::virtio_console::ConsoleDevice;
 use crate::dev::virtio_net::{Frame, NetLink};
 use crate::end::{self, Message};
 use crate::host::blackboard::End;
-use crate::host::personality::{self, BootArgs, Personality};
+use crate::host::personality::{self, BootArgs, Nodes, ParseError, Personality};
 use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, set_personality};
 use crate::lend::NodeMemory;
 use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT_FRAMES};
@@ -46,20 +47,22 @@ fn or_fail<T, E: fmt::Display>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|why| boot_failed(format_args!("{why}")))
 }
 
-/// From the processor's first Rust code to the program. `tree_bytes`: size of the device tree, 0 when
-/// there is none.
+/// From a node's first instruction to the program. `hart`: the one it runs on, from 0 on.
 #[unsafe(no_mangle)]
-extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
-    arch::protect(NULL_BYTES, BELOW_RAM);
+extern "C" fn midplane_boot(hart: usize) -> ! {
     MIDPLANE_BLACKBOARD.begin();
-    let hardware = hardware(tree_bytes);
-    clock::set(hardware.clock_hz, system::calendar_ns());
-    traps::set_ram(hardware.ram);
-    let args = match BootArgs::parse(hardware.boot_args) {
+    let found = machine::found();
+    traps::set_ram(found.node_memory());
+    let hardware = match &found.hardware {
+        Ok(hardware) => hardware,
+        Err(why) => boot_failed(format_args!("{why}")),
+    };
+    clock::set(hardware.clock_hz, found.calendar_ns, found.ticks);
+    let args = match arguments_of(found, hardware) {
         Ok(args) => args,
         Err(why) => boot_failed(format_args!("{why}")),
     };
-    let who = identify(&hardware, &args);
+    let who = identify(hart, found, &args);
     set_personality(who);
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
     MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
@@ -67,8 +70,8 @@ extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
 
     timer::start();
     arch::arm_interrupts();
-    let devices = find_devices(&hardware);
-    let plan = divide_memory(&hardware, &who, &devices);
+    let devices = find_devices(hardware);
+    let plan = divide_memory(found.node_memory(), &who, &devices);
     // SAFETY: the plan's parts are RAM behind the image and do not overlap; each is handed out here only.
     unsafe {
         virtio::set_pool(plan.queues);
@@ -103,20 +106,17 @@ extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
     unsafe { libc::run(argv) }
 }
 
-/// What the device tree says.
-fn hardware(tree_bytes: usize) -> Hardware<'static> {
-    if tree_bytes > arch::device_tree_room() {
-        let room = arch::device_tree_room();
-        boot_failed(format_args!(
-            "the device tree has {tree_bytes} bytes, this kernel takes {room}: too many program arguments"
-        ));
+fn arguments_of(
+    found: &Found,
+    hardware: &Hardware<'static>,
+) -> Result<BootArgs<'static>, ParseError<'static>> {
+    match found.args_bytes > hardware.boot_args.len() {
+        true => Err(ParseError::TooLong(found.args_bytes)),
+        false => BootArgs::parse(hardware.boot_args),
     }
-    // SAFETY: the only call.
-    let tree: &'static [u8] = unsafe { arch::device_tree(tree_bytes) };
-    or_fail(Hardware::read(tree, RAM))
 }
 
-fn divide_memory(hardware: &Hardware<'_>, who: &Personality, devices: &Devices) -> Plan {
+fn divide_memory(memory: Bytes, who: &Personality, devices: &Devices) -> Plan {
     let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
     let budget = mpi_adi::Budget::of(mpi_bytes, who.shape.nodes() as usize);
     let tables = ROUTER.bytes() + budget.total() - budget.region;
@@ -126,7 +126,7 @@ fn divide_memory(hardware: &Hardware<'_>, who: &Personality, devices: &Devices) 
         mpi: who.mpi_memory,
         tables: tables as u64,
     };
-    or_fail(Plan::new(hardware.ram, arch::image_end() as u64, needs))
+    or_fail(Plan::new(memory, arch::image_end() as u64, needs))
 }
 
 /// The node: router, torus and MPI device over `links`; `random` is a seed for its tables.
@@ -163,19 +163,27 @@ fn node(who: &Personality, random: u64, links: [Option<NetLink>; 6]) -> BoardNod
     BoardNode::new(adi, torus, Virt { memory })
 }
 
-fn identify(hardware: &Hardware<'_>, args: &BootArgs<'_>) -> Personality {
-    let coord = args.nodes.coord(0);
+fn identify(hart: usize, found: &Found, args: &BootArgs<'_>) -> Personality {
+    if let (Nodes::Box(boxed), None) = (args.nodes, found.layout) {
+        let nodes = boxed.nodes().nodes();
+        boot_failed(format_args!(
+            "the machine's memory does not hold {nodes} nodes of {} bytes",
+            boxed.node_memory
+        ));
+    }
+    let coord = args.nodes.coord(hart as u32);
     let Some((coord, rank)) = coord.and_then(|c| Some((c, args.shape.rank(c)?))) else {
         // `BootArgs::parse` has refused coordinates outside the shape.
         boot_failed(format_args!("coordinates outside the torus"));
     };
+    let memory = found.node_memory().len();
     Personality {
         shape: args.shape,
         coord,
         rank,
-        clock_hz: hardware.clock_hz,
-        memory: hardware.ram.len(),
-        mpi_memory: args.mpi_memory.unwrap_or(hardware.ram.len() / MPI_SHARE),
+        clock_hz: found.hardware.as_ref().map_or(1, |h| h.clock_hz),
+        memory,
+        mpi_memory: args.mpi_memory.unwrap_or(memory / MPI_SHARE),
         mpi_borrow: args.mpi_borrow,
         eager: args.eager,
         exit: args.exit,

@@ -1,7 +1,8 @@
 //! QEMU's riscv64 `virt` machine (hw/riscv/virt.c): the composition root, where types become concrete.
 //!
 //! ```text
-//! boot        from the entry to the program
+//! machine     machine mode: the machine is looked at, each hart gets a node's address space
+//! boot        from a node's first instruction to the program
 //! traps       interrupts and faults, as the processor's code hands them over
 //! platform    clock, timer, sleep and heap, as a node asks for them
 //! plic, timer, uart, system, registers    the few devices that have no driver of their own
@@ -10,6 +11,7 @@
 
 mod boot;
 mod layout;
+mod machine;
 pub mod platform;
 mod plic;
 mod registers;
