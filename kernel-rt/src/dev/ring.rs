@@ -46,4 +46,6 @@ mod sync {
 }
 
 #[cfg(test)]
+mod explore;
+#[cfg(test)]
 mod tests;
