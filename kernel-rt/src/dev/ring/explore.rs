@@ -50,7 +50,11 @@ macro_rules! link_with {
             }
 
             #[path = "link.rs"]
-            #[allow(dead_code, reason = "boards and other tests use more of it")]
+            #[allow(
+                dead_code,
+                clippy::duplicate_mod,
+                reason = "compiled once more, and partly used"
+            )]
             mod link;
 
             use std::collections::VecDeque;

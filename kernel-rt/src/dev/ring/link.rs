@@ -265,7 +265,7 @@ impl<B: Bell> Link for RingLink<'_, B> {
         if !self.has_frame() {
             return false;
         }
-        let good = self.incoming.slots[self.tail as usize % SLOTS].with(|frame| {
+        let good = self.incoming.slots[self.tail as usize & (SLOTS - 1)].with(|frame| {
             // SAFETY: `head` has passed the slot, so the producer is done with it until `tail` does. Bytes have no
             // invalid values. A neighbour that does not keep to it changes bytes that the torus checks.
             let frame = unsafe { &*frame };
@@ -285,7 +285,7 @@ impl<B: Bell> Link for RingLink<'_, B> {
         if self.full {
             return false;
         }
-        let bytes = self.outgoing.slots[self.head as usize % SLOTS].with_mut(|frame| {
+        let bytes = self.outgoing.slots[self.head as usize & (SLOTS - 1)].with_mut(|frame| {
             // SAFETY: `tail` has passed the slot, so the consumer is done with it until `head` does. Bytes have no
             // invalid values.
             let frame = unsafe { &mut *frame };
