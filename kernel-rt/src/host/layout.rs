@@ -173,6 +173,9 @@ pub fn shared_asleep(node: u32) -> u64 {
     shared_ring(node, 0) + ASLEEP
 }
 
+/// Greatest size of the memory that all instances share, in bytes: what fits below RAM, at a multiple of its size.
+pub const MAX_SHARED_BYTES: u64 = 512 << 20;
+
 /// Size of the memory that all instances share, in bytes: a power of two, as a PCI device has it.
 pub fn shared_bytes(shape: &Shape) -> u64 {
     shared_ring(shape.nodes(), 0).next_power_of_two()

@@ -8,9 +8,9 @@
 //! | `midplane.torus=XxYxZ` | extents, 1..=256 each | 1x1x1 |
 //! | `midplane.wrap=xyz` | letters of the dimensions that wrap around; may be empty | none wraps |
 //! | `midplane.coord=x,y,z` | this node's place | 0,0,0 |
-//! | `midplane.boxes=AxBxC` | the torus is in so many boxes along x, y and z, an instance each; with this there is no `coord` | one node per instance |
+//! | `midplane.boxes=AxBxC` | the torus is in so many boxes along x, y and z, an instance each; then without `coord` and `exit` | one node per instance |
 //! | `midplane.instance=I` | this instance's number, with `boxes` | 0 |
-//! | `midplane.node_memory=BYTES` | memory of each node of a box: a multiple of 2 MiB, with `boxes` | to be said |
+//! | `midplane.node_memory=BYTES` | memory of each node of a box: a multiple of 2 MiB, with `boxes` | it must be said |
 //! | `midplane.mpi_memory=BYTES` | size of the region for incoming MPI traffic | a share of the memory |
 //! | `midplane.eager=BYTES` | greatest message whose data follows without waiting for an answer | the device's |
 //! | `midplane.mpi_borrow=yes` | beyond that, the program's heap lends what it can spare | it does not |
@@ -168,7 +168,8 @@ pub enum ParseError<'a> {
     Instance(&'a str),
     /// Not a number of bytes that is a multiple of [`LARGE_PAGE`].
     NodeMemory(&'a str),
-    /// Boxes without the memory of their nodes, what belongs to boxes without them, or a place beside them.
+    /// Boxes without the memory of their nodes, what belongs to boxes without them, or beside them a place or an
+    /// exit, which would be all nodes'.
     HalfABox,
     /// Not a number of bytes.
     MpiMemory(&'a str),
@@ -213,7 +214,7 @@ impl fmt::Display for ParseError<'_> {
             }
             Self::HalfABox => write!(
                 f,
-                "boxes and node_memory belong together, instance to them, and coord to neither"
+                "boxes and node_memory belong together, instance to them; coord and exit do not"
             ),
             Self::MpiBorrow(word) => write!(f, "`{word}` is not `yes`"),
             Self::MpiMemory(word) | Self::Eager(word) => {
@@ -341,7 +342,7 @@ impl<'a> Settings<'a> {
             let inside = shape.rank(coord).ok_or(ParseError::Outside(coord));
             return inside.map(|_| Nodes::One(coord));
         };
-        let (None, Some(memory)) = (self.coord, self.node_memory) else {
+        let (None, None, Some(memory)) = (self.coord, self.exit, self.node_memory) else {
             return Err(ParseError::HalfABox);
         };
         let division = three(boxes, 'x').and_then(|parts| Division::new(shape, parts));
@@ -663,6 +664,10 @@ mod tests {
             ("midplane.instance=0", ParseError::HalfABox),
             (
                 "midplane.boxes=1x1x1 midplane.node_memory=2097152 midplane.coord=0,0,0",
+                ParseError::HalfABox,
+            ),
+            (
+                "midplane.boxes=1x1x1 midplane.node_memory=2097152 midplane.exit=test",
                 ParseError::HalfABox,
             ),
             ("midplane.mpi_memory=4K", ParseError::MpiMemory("4K")),

@@ -33,6 +33,12 @@ pub fn acknowledge_software() {
     unsafe { asm!("csrc sip, {}", "fence iorw, iorw", in(reg) SOFTWARE, options(nostack)) };
 }
 
+/// What was written to memory is seen before what is written to devices from now on.
+pub fn memory_before_devices() {
+    // SAFETY: orders accesses.
+    unsafe { asm!("fence w, o", options(nostack)) };
+}
+
 /// Sleeps until an interrupt is pending, whether or not it would be taken.
 pub fn wait_for_interrupt() {
     // SAFETY: changes no state.

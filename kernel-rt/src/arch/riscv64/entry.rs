@@ -43,7 +43,7 @@ impl Start {
 // its own trap stack, which it does not need before it is a node.
 global_asm!(
     ".option push",
-    ".option arch, +d, +zicsr", // said again: as part of a library the text is also read without the target
+    ".option arch, +d, +m", // said again: as part of a library the text is also read without the target
     ".section .entry, \"ax\"",
     ".globl _start",
     "_start:",

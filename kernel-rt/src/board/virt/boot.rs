@@ -17,7 +17,8 @@ use virtio_drivers::transport::mmio::MmioTransport;
 
 use super::layout::{SLOT_STDERR, SLOT_STDOUT};
 use super::machine::{self, Found};
-use super::platform::{BoardNode, Virt, acknowledge};
+use super::neighbours::Machine;
+use super::platform::{BoardLink, BoardNode, Links, Virt, acknowledge};
 use super::{plic, timer, traps};
 use crate::board::device_tree::{Hardware, Slot};
 use crate::console::{self, Stream};
@@ -70,7 +71,10 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
 
     timer::start();
     arch::arm_interrupts();
-    let devices = find_devices(hardware);
+    let devices = find_devices(match found.machine {
+        Some(_) => &[],
+        None => &hardware.slots,
+    });
     let plan = divide_memory(found.node_memory(), &who, &devices);
     // SAFETY: the plan's parts are RAM behind the image and do not overlap; each is handed out here only.
     unsafe {
@@ -81,8 +85,10 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     if console::is_attached(Stream::Out) {
         log::enable();
     }
-    let mut links = start_links(devices.links, &hardware.slots, plan.frames);
-    greet(&mut links);
+    let (links, greetings) = match &found.machine {
+        Some(machine) => (ring_links(machine, &who), 0),
+        None => greeted(start_links(devices.links, &hardware.slots, plan.frames)),
+    };
     defmt::info!(
         "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, {=u32} greetings, heap {=u64} KiB, \
          MPI memory {=u64} bytes",
@@ -91,7 +97,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
         who.coord.y,
         who.coord.z,
         links.iter().flatten().count(),
-        links.iter().flatten().map(NetLink::greetings).sum::<u32>(),
+        greetings,
         plan.heap.len() / 1024,
         who.mpi_memory
     );
@@ -130,7 +136,7 @@ fn divide_memory(memory: Bytes, who: &Personality, devices: &Devices) -> Plan {
 }
 
 /// The node: router, torus and MPI device over `links`; `random` is a seed for its tables.
-fn node(who: &Personality, random: u64, links: [Option<NetLink>; 6]) -> BoardNode {
+fn node(who: &Personality, random: u64, links: [Option<BoardLink>; 6]) -> BoardNode {
     let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
     let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
     let torus = or_fail(Torus::new(router, links));
@@ -164,7 +170,7 @@ fn node(who: &Personality, random: u64, links: [Option<NetLink>; 6]) -> BoardNod
 }
 
 fn identify(hart: usize, found: &Found, args: &BootArgs<'_>) -> Personality {
-    if let (Nodes::Box(boxed), None) = (args.nodes, found.layout) {
+    if let (Nodes::Box(boxed), None) = (args.nodes, &found.machine) {
         let nodes = boxed.nodes().nodes();
         boot_failed(format_args!(
             "the machine's memory does not hold {nodes} nodes of {} bytes",
@@ -199,9 +205,9 @@ fn device_failed(slot: usize, why: DeviceError) -> ! {
     boot_failed(format_args!("the device in virtio slot {slot}: {why}"))
 }
 
-fn find_devices(hardware: &Hardware<'static>) -> Devices {
+fn find_devices(slots: &[Slot]) -> Devices {
     let find = |number: usize, kind| {
-        let slot = hardware.slots.get(number)?;
+        let slot = slots.get(number)?;
         // SAFETY: the device tree says that this slot is one, and each is looked at once.
         match unsafe { virtio::transport(slot, kind) } {
             Ok(transport) => transport,
@@ -273,17 +279,35 @@ fn start_links(
     })
 }
 
-/// Waits until all neighbours are there. The host sees a node that waits here as booting.
-fn greet(links: &mut [Option<NetLink>; 6]) {
+/// The links of a node of a box. They need no greeting: what a neighbour sends before this node is there waits in its
+/// rings.
+fn ring_links(machine: &Machine, who: &Personality) -> Links {
+    if machine.is_cut_off(who.coord) {
+        boot_failed(format_args!(
+            "a neighbour is in another instance, and PCI slot 1 has no ivshmem-doorbell of number {}",
+            machine.boxed.instance
+        ));
+    }
+    // SAFETY: the only call, and `midplane_map` has called `map` for this node.
+    let links = unsafe { machine.links(who.coord) };
+    links.map(|link| link.map(BoardLink::Ring))
+}
+
+/// Waits until all neighbours are there; then the links, and how many greetings they sent. The host sees a node that
+/// waits here as booting.
+fn greeted(links: [Option<NetLink>; 6]) -> (Links, u32) {
+    let mut links = links.map(|link| link.map(BoardLink::Net));
     loop {
         let now = clock::now_ns();
-        let due = links.iter_mut().flatten();
-        let Some(next) = due.filter_map(|link| link.greet(now)).min() else {
-            return;
+        let nets = links.iter_mut().filter_map(BoardLink::net);
+        let Some(next) = nets.filter_map(|link| link.greet(now)).min() else {
+            let nets = links.iter_mut().filter_map(BoardLink::net);
+            let greetings = nets.map(|link| link.greetings()).sum();
+            return (links, greetings);
         };
         timer::wake_by(clock::ticks_of(next));
         arch::wait_for_interrupt();
-        acknowledge(links);
+        acknowledge(&mut links);
     }
 }
 

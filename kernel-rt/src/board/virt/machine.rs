@@ -10,8 +10,9 @@ use core::mem::MaybeUninit;
 use core::ptr;
 
 use super::layout::{MAX_RAM, RAM};
-use super::plic;
+use super::neighbours::Machine;
 use super::registers::{CALENDAR, CLINT, EXIT, SOFTWARE, UART, read32, write32};
+use super::{doorbell, plic};
 use crate::arch;
 use crate::arch::paging::{Access, Table, Tables, Unmappable};
 use crate::board::device_tree::{Hardware, TreeError};
@@ -29,8 +30,8 @@ pub struct Found {
     pub calendar_ns: u64,
     /// See `calendar_ns`.
     pub ticks: u64,
-    /// Where nodes lie, when the arguments ask for a box and the memory holds it.
-    pub layout: Option<Layout>,
+    /// The box that the arguments ask for, when the memory holds it.
+    pub machine: Option<Machine>,
 }
 
 /// Written by hart 0 in machine mode, then only read.
@@ -60,8 +61,8 @@ pub fn found() -> &'static Found {
 impl Found {
     /// The memory of each node, as it sees it.
     pub fn node_memory(&self) -> Bytes {
-        let end = match (&self.layout, &self.hardware) {
-            (Some(layout), _) => RAM + layout.node_memory,
+        let end = match (&self.machine, &self.hardware) {
+            (Some(machine), _) => RAM + machine.layout.node_memory,
             // Memory that could not be mapped is left alone.
             (None, Ok(hardware)) => hardware.ram.end.min(MAX_RAM) / PAGE * PAGE,
             // Enough to say why there is no more.
@@ -76,13 +77,14 @@ impl Found {
 extern "C" fn midplane_survey(tree: *mut u8) {
     // SAFETY: the machine's promise; nothing else is there yet.
     let found = survey(unsafe { device_tree(tree) });
-    let nodes = found.layout.map_or(1, |layout| layout.nodes);
+    let layout = found.machine.map(|machine| machine.layout);
+    let nodes = layout.map_or(1, |layout| layout.nodes);
     // SAFETY: the other harts wait for the release.
     unsafe {
         let start = &mut *HANDOVER.start.get();
         start.nodes = nodes.into();
-        start.first = RAM + found.layout.map_or(0, |layout| layout.node(0));
-        start.stride = found.layout.map_or(0, |layout| layout.node_memory);
+        start.first = RAM + layout.map_or(0, |layout| layout.node(0));
+        start.stride = layout.map_or(0, |layout| layout.node_memory);
         (*HANDOVER.found.get()).write(found);
         (*HANDOVER.start.get()).release();
     }
@@ -133,28 +135,30 @@ fn survey(tree: &mut [u8]) -> Found {
     });
     // It lies in some node's memory, of which the rest is zero.
     tree.fill(0);
-    let layout = BootArgs::parse(args)
-        .ok()
-        .and_then(|args| match args.nodes {
-            Nodes::One(_) => None,
-            Nodes::Box(boxed) => {
-                let image = arch::image_end() as u64 - RAM;
-                Layout::new(image, boxed.nodes().nodes(), boxed.node_memory)
-            }
-        });
-    let fits = |layout: &Layout| {
-        hardware
-            .as_ref()
-            .is_ok_and(|h| layout.total() <= h.ram.len())
-    };
+    let ram = hardware.as_ref().map_or(0, |hardware| hardware.ram.len());
     Found {
-        layout: layout.filter(fits),
+        machine: machine(args, ram),
         hardware,
         args_bytes,
         // Reading the lower half fixes the upper one (hw/rtc/goldfish_rtc.c).
         calendar_ns: u64::from(read32(CALENDAR)) | u64::from(read32(CALENDAR + 4)) << 32,
         ticks: arch::ticks(),
     }
+}
+
+/// The box that the arguments ask for; `None` when they do not, are wrong, or `ram` bytes do not hold it: the node
+/// that is started then says so.
+fn machine(args: &str, ram: u64) -> Option<Machine> {
+    let Nodes::Box(boxed) = BootArgs::parse(args).ok()?.nodes else {
+        return None;
+    };
+    let image = arch::image_end() as u64 - RAM;
+    let layout = Layout::new(image, boxed.nodes().nodes(), boxed.node_memory)?;
+    (layout.total() <= ram).then(|| Machine {
+        layout,
+        boxed,
+        doorbell: boxed.division.instances() > 1 && doorbell::set_up(boxed.instance, layout.nodes),
+    })
 }
 
 /// A copy of the arguments, as far as there is room, in the handover.
@@ -185,9 +189,9 @@ extern "C" fn midplane_map(hart: u64, offset: u64) -> u64 {
         .ok_or(Unmappable)
         .and_then(|mut tables| {
             map_memory(&mut tables, found, offset)?;
-            match found.layout {
+            match found.machine {
                 None => map_devices(&mut tables, found)?,
-                Some(_) => map_box(&mut tables, found, hart as u32)?,
+                Some(machine) => map_box(&mut tables, &machine, hart as u32)?,
             }
             Ok(tables.satp())
         });
@@ -229,12 +233,13 @@ fn map_devices(tables: &mut Tables<'_>, found: &Found) -> Result<(), Unmappable>
     Ok(())
 }
 
-/// The registers of a node of a box.
-fn map_box(tables: &mut Tables<'_>, _: &Found, _: u32) -> Result<(), Unmappable> {
+/// The registers of a node of a box, and what it shares with its neighbours.
+fn map_box(tables: &mut Tables<'_>, machine: &Machine, hart: u32) -> Result<(), Unmappable> {
     for page in [UART, SOFTWARE] {
         map_page(tables, page as u64)?;
     }
-    Ok(())
+    let coord = machine.boxed.nodes().coord(hart);
+    coord.map_or(Ok(()), |coord| machine.map(tables, coord))
 }
 
 fn map_page(tables: &mut Tables<'_>, page: u64) -> Result<(), Unmappable> {

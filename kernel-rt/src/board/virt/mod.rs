@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! machine     machine mode: the machine is looked at, each hart gets a node's address space
+//! neighbours  what the nodes of a box share, and their links
+//! doorbell    the way to other instances
 //! boot        from a node's first instruction to the program
 //! traps       interrupts and faults, as the processor's code hands them over
 //! platform    clock, timer, sleep and heap, as a node asks for them
@@ -10,8 +12,10 @@
 //! What differs between instances (memory, slots, clock) is in the device tree.
 
 mod boot;
+mod doorbell;
 mod layout;
 mod machine;
+mod neighbours;
 pub mod platform;
 mod plic;
 mod registers;
