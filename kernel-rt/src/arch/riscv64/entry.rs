@@ -2,15 +2,12 @@
 //! it. Nothing ever returns to machine mode: all traps are the supervisor's.
 
 use core::arch::global_asm;
-use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::layout;
 
 /// What every hart must know before it has memory of its own; the board's `midplane_survey` fills it in.
 #[repr(C)]
 pub struct Start {
-    /// Not 0: the rest stands.
-    ready: AtomicU64,
     /// Number of nodes: further harts sleep.
     pub nodes: u64,
     /// Physical address of node 0's memory.
@@ -23,24 +20,19 @@ impl Start {
     /// Nothing known.
     pub const fn unknown() -> Self {
         Start {
-            ready: AtomicU64::new(0),
             nodes: 0,
             first: 0,
             stride: 0,
         }
-    }
-
-    /// Lets the harts go; those that sleep must be woken by a software interrupt.
-    pub fn release(&self) {
-        self.ready.store(1, Ordering::Release);
     }
 }
 
 // The machine starts all harts at the first byte of RAM, with the hart's number in mhartid and the device tree's
 // address in a1. What must be zero is: RAM is, when the machine starts, but for the image and the device tree.
 //
-// Hart 0 looks at the machine with the trap stack of the image as loaded, then each hart builds its own tables on
-// its own trap stack, which it does not need before it is a node.
+// Hart 0 looks at the machine with the trap stack of the image as loaded; the others sleep until a software interrupt
+// of the supervisor's calls them. Then each hart builds its own tables on its own trap stack, which it does not
+// need before it is a node.
 global_asm!(
     ".option push",
     ".option arch, +d, +m", // said again: as part of a library the text is also read without the target
@@ -64,21 +56,22 @@ global_asm!(
     "la sp, __trap_stack_top",
     "mv a0, a1",
     "call midplane_survey",
-    // Until hart 0 has done so. The software interrupt ends the sleep, or is pending already.
+    "j 4f",
     "2:",
-    "csrwi mie, 8",
+    "csrwi mie, 2",
     "3:",
-    "ld t0, 0(s2)",
-    "bnez t0, 4f",
     "wfi",
-    "j 3b",
-    "4:",
-    "fence r, rw",
+    "csrr t0, mip",
+    "andi t0, t0, 2",
+    "beqz t0, 3b",
     "csrw mie, zero",
-    "ld t0, 8(s2)",
+    "csrci mip, 2",
+    "fence iorw, iorw",
+    "4:",
+    "ld t0, 0(s2)",
     "bgeu s0, t0, 8f",
-    "ld t1, 16(s2)",
-    "ld t2, 24(s2)",
+    "ld t1, 8(s2)",
+    "ld t2, 16(s2)",
     "mul t2, t2, s0",
     "add t1, t1, t2",
     "la t0, MIDPLANE_RAM",

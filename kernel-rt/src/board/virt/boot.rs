@@ -108,6 +108,9 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     arch::enable_interrupts();
     mpi_adi::c::install(&NodeEnv);
     MIDPLANE_BLACKBOARD.running();
+    if let Some(machine) = &found.machine {
+        machine.call_next(hart as u32);
+    }
     // SAFETY: the only call, with everything set up; the arguments live for ever.
     unsafe { libc::run(argv) }
 }

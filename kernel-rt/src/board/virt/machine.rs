@@ -11,7 +11,7 @@ use core::ptr;
 
 use super::layout::{MAX_RAM, RAM};
 use super::neighbours::Machine;
-use super::registers::{CALENDAR, CLINT, EXIT, SOFTWARE, UART, read32, write32};
+use super::registers::{CALENDAR, EXIT, SOFTWARE, UART, read32};
 use super::{doorbell, plic};
 use crate::arch;
 use crate::arch::paging::{Access, Table, Tables, Unmappable};
@@ -42,7 +42,7 @@ struct Handover {
     args: UnsafeCell<[u8; MAX_BYTES]>,
 }
 
-// SAFETY: written by `midplane_survey` alone, before other harts go on.
+// SAFETY: written by `midplane_survey` alone, before there is a node, and other harts are called by nodes.
 unsafe impl Sync for Handover {}
 
 #[unsafe(link_section = ".bss.midplane_handover")]
@@ -79,17 +79,13 @@ extern "C" fn midplane_survey(tree: *mut u8) {
     let found = survey(unsafe { device_tree(tree) });
     let layout = found.machine.map(|machine| machine.layout);
     let nodes = layout.map_or(1, |layout| layout.nodes);
-    // SAFETY: the other harts wait for the release.
+    // SAFETY: the other harts sleep until a node calls them.
     unsafe {
         let start = &mut *HANDOVER.start.get();
         start.nodes = nodes.into();
         start.first = RAM + layout.map_or(0, |layout| layout.node(0));
         start.stride = layout.map_or(0, |layout| layout.node_memory);
         (*HANDOVER.found.get()).write(found);
-        (*HANDOVER.start.get()).release();
-    }
-    for hart in 1..nodes as usize {
-        write32(CLINT + 4 * hart, 1);
     }
 }
 
