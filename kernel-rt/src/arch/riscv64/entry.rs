@@ -125,6 +125,27 @@ global_asm!(
     ".option pop",
 );
 
+/// Runs one instruction of each page of code: a return, wherever one stands, as an instruction or inside one.
+///
+/// For QEMU, which goes through the address translations of all harts when it first runs code of a page, while the
+/// other harts that run into the page wait in a spin lock.
+pub fn touch_code() {
+    const RETURN: [u8; 2] = 0x8082u16.to_le_bytes();
+    let code = layout::constants();
+    for page in (code.start..code.end).step_by(crate::mem::PAGE as usize) {
+        let start = core::ptr::with_exposed_provenance::<[[u8; 2]; 2048]>(page as usize);
+        // SAFETY: code and constants can be read, and never change.
+        let words = unsafe { &*start };
+        let Some(at) = words.iter().position(|word| *word == RETURN) else {
+            continue;
+        };
+        // SAFETY: comes back at once and changes nothing but `ra`.
+        unsafe {
+            core::arch::asm!("jalr {}", in(reg) page + 2 * at as u64, out("ra") _, options(nostack));
+        }
+    }
+}
+
 /// Copies the template of the data to the node whose memory stands `offset` bytes behind where it is linked, for
 /// [`midplane_map`](Start); nothing for offset 0, where the template is the data.
 ///

@@ -116,6 +116,9 @@ impl Machine {
     /// once would translate the same code at the same time, and QEMU's threads would wait for each other in
     /// spin locks, longer than for all else.
     pub fn call_next(&self, hart: u32) {
+        if hart == 0 {
+            arch::touch_code();
+        }
         for next in [2 * hart + 1, 2 * hart + 2] {
             if next < self.layout.nodes {
                 let address = SOFTWARE as u64 + 4 * u64::from(next);
