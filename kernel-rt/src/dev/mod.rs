@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! virtio            memory, transport, start of every virtio device
-//! virtio_console    an output stream
 //! virtio_net        a link
 //! greeting          how two ends of a link find out that both are there (portable)
 //! ```
@@ -10,7 +9,5 @@
 pub mod greeting;
 #[cfg(target_os = "none")]
 pub mod virtio;
-#[cfg(target_os = "none")]
-pub mod virtio_console;
 #[cfg(target_os = "none")]
 pub mod virtio_net;

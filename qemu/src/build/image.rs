@@ -5,6 +5,7 @@ use crate::build::unwind;
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use kernel_rt::callers::Registers;
+use kernel_rt::host::outbox;
 use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
 use kernel_rt::{blackboard, callers, inbox};
 use object::elf::{EM_RISCV, PT_LOAD};
@@ -30,6 +31,8 @@ pub struct Image {
     pub bytes: Vec<u8>,
     /// Offset of the blackboard in RAM.
     pub blackboard: u64,
+    /// Offset of the outbox in RAM.
+    pub outbox: u64,
     /// Offset of the inbox in RAM, if the program reads its input.
     pub inbox: Option<u64>,
     /// Offset in RAM of the registers that a node notes when it ends its job by a call.
@@ -69,6 +72,7 @@ impl Image {
                 })
         };
         let blackboard = symbol(blackboard::SYMBOL)?;
+        let outbox = symbol(outbox::SYMBOL)?;
         let inbox = symbol(inbox::SYMBOL).ok();
         let callers = symbol(callers::SYMBOL).ok();
         let footprint = symbol(IMAGE_END)?;
@@ -86,11 +90,13 @@ impl Image {
         Ok(Self {
             path: path.into(),
             blackboard,
+            outbox,
             inbox,
             callers,
             footprint: footprint
                 .max(loaded)
-                .max(blackboard + kernel_rt::blackboard::BYTES as u64),
+                .max(blackboard + kernel_rt::blackboard::BYTES as u64)
+                .max(outbox + outbox::BYTES as u64),
             loaded,
             bytes,
         })
@@ -216,6 +222,7 @@ mod tests {
             path: "x".into(),
             bytes: Vec::new(),
             blackboard: 0,
+            outbox: 0,
             footprint,
             loaded,
         }
@@ -241,7 +248,6 @@ mod tests {
 
     const NEEDS: Needs = Needs {
         links: 6,
-        consoles: 2,
         mpi: 1 << 20,
         tables: 0,
     };

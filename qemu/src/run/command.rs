@@ -3,7 +3,7 @@
 use crate::build::program::{self, Flags, Heeded, Program};
 use crate::host::capacity::DEFAULT_NODE_MEMORY;
 use crate::host::capacity::Machine;
-use crate::host::setup;
+use crate::host::setup::{self, Tool};
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
@@ -12,7 +12,7 @@ use crate::run::job::{self, JobEnd};
 use crate::run::output::Sink;
 use crate::run::report::{self, JobFacts};
 use crate::run::verdict::Outcome;
-use crate::run::{limits, topology};
+use crate::run::{limits, topology, wiring};
 use crate::show::file::ResultFile;
 use crate::show::say;
 use clap::Args;
@@ -223,7 +223,6 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let image = program.build(&tools, &flags)?;
     image.check_fits(node_memory, |memory| Needs {
         links: busiest_node_links(&shape),
-        consoles: 2,
         mpi: options.mpi_memory_of(memory),
         tables: 0,
     })?;
@@ -241,6 +240,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         matching: program.matching(&flags),
         argv: &argv,
         log: options.verbose,
+        sandbox: can_lock_in(&tools.qemu),
     };
     let signals = Signals::catch()?;
     let (stdout, stderr) = (stdout(), stderr());
@@ -249,6 +249,14 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let status = tell(options, &program, &plan, &end, report_file.take(), &mut err);
     job::flush(&signals, &mut out, &mut err);
     Ok(written(status, end.outcome, &mut out, &mut err, &signals))
+}
+
+/// Whether this QEMU has its sandbox built in.
+fn can_lock_in(qemu: &Tool) -> bool {
+    // It says its version only when it has understood what comes before.
+    let mut command = qemu.command();
+    command.args(["-sandbox", wiring::SANDBOX, "-version"]);
+    midplane_setup::ask::works(&mut command).is_ok()
 }
 
 /// Shows how the job ended and writes its report; the exit status so far.

@@ -1,14 +1,13 @@
 //! One node's place in the torus, as arguments for QEMU. Pure: file descriptors come in as numbers.
 //!
 //! The slots are pinned so that a node finds its devices without guessing: virtio-mmio slots 0 to 5 are
-//! the links in the order of `Direction::ALL`, 6 is the program's stdout, 7 its stderr.
+//! the links in the order of `Direction::ALL`.
 
 use net_torus::coord::Direction;
 
-/// Slot of the program's stdout.
-const STDOUT_SLOT: u8 = 6;
-/// Slot of the program's stderr.
-const STDERR_SLOT: u8 = 7;
+/// QEMU's own sandbox: it starts no process, gains no rights and changes no scheduling, whatever runs in it.
+pub const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+
 /// Greatest room for translated code in MiB; QEMU's own default of 1 GiB would be taken as used memory
 /// by hosts that limit address space.
 const TRANSLATION_MIB: u32 = 32;
@@ -30,12 +29,10 @@ pub struct Wiring<'a> {
     pub bootargs: &'a str,
     /// The links that exist, each a connected stream socket.
     pub links: &'a [(Direction, i32)],
-    /// A connected stream socket for the program's stdout.
-    pub stdout: i32,
-    /// The same for its stderr.
-    pub stderr: i32,
-    /// The same for the kernel's log; without it the log is thrown away.
-    pub log: Option<i32>,
+    /// A connected stream socket for the nodes' bell, which is the UART.
+    pub bell: i32,
+    /// Whether QEMU locks itself in.
+    pub sandbox: bool,
 }
 
 impl Wiring<'_> {
@@ -72,12 +69,10 @@ impl Wiring<'_> {
         // A notification is to be dealt with before the node goes on. QEMU 10.0, unlike 7.2, otherwise leaves
         // it to its other thread, where two are as one, so that the device waits for `SEND_BY_NS`.
         option("global", "virtio-mmio.ioeventfd=off".into());
-        match self.log {
-            Some(fd) => {
-                option("chardev", format!("socket,id=log,fd={fd}"));
-                option("serial", "chardev:log".into());
-            }
-            None => option("serial", "null".into()),
+        option("chardev", format!("socket,id=bell,fd={}", self.bell));
+        option("serial", "chardev:bell".into());
+        if self.sandbox {
+            option("sandbox", SANDBOX.into());
         }
         for (direction, fd) in self.links {
             let slot = *direction as u8;
@@ -90,23 +85,6 @@ impl Wiring<'_> {
                 ),
             );
         }
-        for (name, slot, fd) in [
-            ("stdout", STDOUT_SLOT, self.stdout),
-            ("stderr", STDERR_SLOT, self.stderr),
-        ] {
-            option("chardev", format!("socket,id={name},fd={fd}"));
-            option(
-                "device",
-                format!(
-                    "virtio-serial-device,id=serial-{name},bus=virtio-mmio-bus.{slot},max_ports=2"
-                ),
-            );
-            // Not a `virtconsole`: QEMU drops its output while it is not taken, instead of holding it up.
-            option(
-                "device",
-                format!("virtserialport,chardev={name},bus=serial-{name}.0,nr=1"),
-            );
-        }
         arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(String::from));
         arguments
     }
@@ -116,16 +94,15 @@ impl Wiring<'_> {
 mod tests {
     use super::*;
 
-    fn wired(links: &[(Direction, i32)], log: Option<i32>) -> Vec<String> {
+    fn wired(links: &[(Direction, i32)], sandbox: bool) -> Vec<String> {
         Wiring {
             memory: 8 << 20,
             ram: 10,
             image: 11,
             bootargs: "a b,c",
             links,
-            stdout: 12,
-            stderr: 13,
-            log,
+            bell: 30,
+            sandbox,
         }
         .arguments()
     }
@@ -139,7 +116,7 @@ mod tests {
 
     #[test]
     fn each_link_sits_in_the_slot_of_its_direction() {
-        let arguments = wired(&[(Direction::XPlus, 20), (Direction::ZMinus, 25)], None);
+        let arguments = wired(&[(Direction::XPlus, 20), (Direction::ZMinus, 25)], false);
         assert!(has(&arguments, "-netdev", "socket,id=link5,fd=25"));
         assert!(has(
             &arguments,
@@ -152,7 +129,7 @@ mod tests {
     #[test]
     fn the_device_acts_on_each_notification_by_itself() {
         assert!(has(
-            &wired(&[], None),
+            &wired(&[], false),
             "-global",
             "virtio-mmio.ioeventfd=off"
         ));
@@ -160,14 +137,19 @@ mod tests {
 
     #[test]
     fn boot_arguments_are_one_word_as_they_are() {
-        assert!(has(&wired(&[], None), "-append", "a b,c"));
+        assert!(has(&wired(&[], false), "-append", "a b,c"));
     }
 
     #[test]
-    fn the_log_is_wired_only_when_wanted() {
-        assert!(has(&wired(&[], None), "-serial", "null"));
-        let arguments = wired(&[], Some(30));
-        assert!(has(&arguments, "-serial", "chardev:log"));
-        assert!(has(&arguments, "-chardev", "socket,id=log,fd=30"));
+    fn the_bell_is_the_uart() {
+        let arguments = wired(&[], false);
+        assert!(has(&arguments, "-serial", "chardev:bell"));
+        assert!(has(&arguments, "-chardev", "socket,id=bell,fd=30"));
+    }
+
+    #[test]
+    fn qemu_locks_itself_in_where_it_can() {
+        assert!(has(&wired(&[], true), "-sandbox", SANDBOX));
+        assert!(!wired(&[], false).contains(&"-sandbox".into()));
     }
 }

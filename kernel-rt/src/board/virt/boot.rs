@@ -1,6 +1,6 @@
 //! From the processor's first Rust code to the program.
 //!
-//! Boot order: device tree, boot arguments, memory plan, consoles, heap, links, router, device, interrupts,
+//! Boot order: device tree, boot arguments, output, memory plan, heap, links, router, device, interrupts,
 //! program. Whatever fails on the way is left on the blackboard as [`End::Boot`].
 
 use core::ffi::c_char;
@@ -15,17 +15,16 @@ use net_torus::torus::Torus;
 use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
 
-use super::layout::{BELOW_RAM, NULL_BYTES, RAM, SLOT_STDERR, SLOT_STDOUT};
+use super::layout::{BELOW_RAM, NULL_BYTES, RAM};
 use super::platform::{BoardNode, Virt, acknowledge};
 use super::{plic, system, timer, traps};
 use crate::board::device_tree::{Hardware, Slot};
-use crate::console::{self, Stream};
+use crate::console;
 use crate::dev::virtio::{self, DeviceError};
-use crate::dev::virtio_console::ConsoleDevice;
 use crate::dev::virtio_net::{Frame, NetLink};
 use crate::end::{self, Message};
 use crate::host::blackboard::End;
-use crate::host::personality::{self, BootArgs, Personality};
+use crate::host::personality::{self, BootArgs, Output, Personality};
 use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, set_personality};
 use crate::lend::NodeMemory;
 use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT_FRAMES};
@@ -61,24 +60,26 @@ extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
     };
     let who = identify(&hardware, &args);
     set_personality(who);
+    if let Output::Rings { log } = args.output {
+        console::attach(0);
+        if log {
+            log::enable();
+        }
+    }
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
     MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
     or_fail(args.check_matching(Engine::NAME));
 
     timer::start();
     arch::arm_interrupts();
-    let devices = find_devices(&hardware);
+    let devices = find_links(&hardware);
     let plan = divide_memory(&hardware, &who, &devices);
     // SAFETY: the plan's parts are RAM behind the image and do not overlap; each is handed out here only.
     unsafe {
         virtio::set_pool(plan.queues);
         heap::init(plan.heap);
     }
-    start_consoles(devices.consoles, &hardware.slots);
-    if console::is_attached(Stream::Out) {
-        log::enable();
-    }
-    let mut links = start_links(devices.links, &hardware.slots, plan.frames);
+    let mut links = start_links(devices, &hardware.slots, plan.frames);
     greet(&mut links);
     defmt::info!(
         "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, {=u32} greetings, heap {=u64} KiB, \
@@ -99,6 +100,7 @@ extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
     arch::enable_interrupts();
     mpi_adi::c::install(&NodeEnv);
     MIDPLANE_BLACKBOARD.running();
+    console::ring();
     // SAFETY: the only call, with everything set up; the arguments live for ever.
     unsafe { libc::run(argv) }
 }
@@ -116,13 +118,12 @@ fn hardware(tree_bytes: usize) -> Hardware<'static> {
     or_fail(Hardware::read(tree, RAM))
 }
 
-fn divide_memory(hardware: &Hardware<'_>, who: &Personality, devices: &Devices) -> Plan {
+fn divide_memory(hardware: &Hardware<'_>, who: &Personality, devices: &Transports) -> Plan {
     let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
     let budget = mpi_adi::Budget::of(mpi_bytes, who.shape.nodes() as usize);
     let tables = ROUTER.bytes() + budget.total() - budget.region;
     let needs = Needs {
-        links: devices.links.iter().flatten().count(),
-        consoles: devices.consoles.iter().flatten().count(),
+        links: devices.iter().flatten().count(),
         mpi: who.mpi_memory,
         tables: tables as u64,
     };
@@ -181,28 +182,21 @@ fn identify(hardware: &Hardware<'_>, args: &BootArgs<'_>) -> Personality {
     }
 }
 
-struct Devices {
-    links: [Option<MmioTransport<'static>>; 6],
-    consoles: [Option<MmioTransport<'static>>; 2],
-}
-
 fn device_failed(slot: usize, why: DeviceError) -> ! {
     boot_failed(format_args!("the device in virtio slot {slot}: {why}"))
 }
 
-fn find_devices(hardware: &Hardware<'static>) -> Devices {
-    let find = |number: usize, kind| {
+type Transports = [Option<MmioTransport<'static>>; 6];
+
+fn find_links(hardware: &Hardware<'static>) -> Transports {
+    core::array::from_fn(|number| {
         let slot = hardware.slots.get(number)?;
         // SAFETY: the device tree says that this slot is one, and each is looked at once.
-        match unsafe { virtio::transport(slot, kind) } {
+        match unsafe { virtio::transport(slot, DeviceType::Network) } {
             Ok(transport) => transport,
             Err(why) => device_failed(number, why),
         }
-    };
-    Devices {
-        links: core::array::from_fn(|d| find(d, DeviceType::Network)),
-        consoles: [SLOT_STDOUT, SLOT_STDERR].map(|number| find(number, DeviceType::Console)),
-    }
+    })
 }
 
 fn enable_interrupt(number: usize, slots: &[Slot]) {
@@ -214,31 +208,7 @@ fn enable_interrupt(number: usize, slots: &[Slot]) {
     }
 }
 
-fn start_consoles(transports: [Option<MmioTransport<'static>>; 2], slots: &[Slot]) {
-    for (transport, (stream, number)) in transports
-        .into_iter()
-        .zip([(Stream::Out, SLOT_STDOUT), (Stream::Err, SLOT_STDERR)])
-    {
-        let Some(transport) = transport else { continue };
-        match ConsoleDevice::new(transport) {
-            Ok(device) => {
-                let buffers = leak(2, [0; console::BUFFER_BYTES]);
-                let Ok(buffers) = <&mut [console::Buffer; 2]>::try_from(buffers) else {
-                    unreachable!("two buffers");
-                };
-                console::attach(stream, device, buffers);
-                enable_interrupt(number, slots);
-            }
-            Err(why) => device_failed(number, why),
-        }
-    }
-}
-
-fn start_links(
-    transports: [Option<MmioTransport<'static>>; 6],
-    slots: &[Slot],
-    frames: Bytes,
-) -> [Option<NetLink>; 6] {
+fn start_links(transports: Transports, slots: &[Slot], frames: Bytes) -> [Option<NetLink>; 6] {
     const PER_LINK: usize = RECEIVE_FRAMES + TRANSMIT_FRAMES;
     let count = frames.len() as usize / size_of::<[Frame; PER_LINK]>();
     let start = ptr::with_exposed_provenance_mut::<[Frame; PER_LINK]>(frames.start as usize);

@@ -3,9 +3,7 @@
 
 use mpi_adi::kernel::{AbortReason, Heap};
 
-use super::layout::{SLOT_STDERR, SLOT_STDOUT};
 use super::{plic, timer};
-use crate::console::{self, Stream};
 use crate::dev::virtio_net::NetLink;
 use crate::end::{Message, end};
 use crate::host::blackboard::{Blackboard, End};
@@ -29,15 +27,10 @@ pub fn acknowledge(links: &mut [Option<NetLink>; 6]) {
     while arch::is_external_pending()
         && let Some(number) = plic::claim()
     {
-        // Interrupt numbers are in the order of the slots on this board, from 1 on.
-        match (number as usize).wrapping_sub(1) {
-            SLOT_STDOUT => console::acknowledge(Stream::Out),
-            SLOT_STDERR => console::acknowledge(Stream::Err),
-            slot => {
-                if let Some(Some(link)) = links.get_mut(slot) {
-                    link.acknowledge();
-                }
-            }
+        // Interrupt numbers are in the order of the slots on this board, from 1 on; slots and links are the same.
+        let link = links.get_mut((number as usize).wrapping_sub(1));
+        if let Some(Some(link)) = link {
+            link.acknowledge();
         }
         plic::complete(number);
     }
