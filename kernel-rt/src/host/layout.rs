@@ -4,12 +4,12 @@
 //!
 //! ```text
 //! 0             image slot: the image as it is loaded: entry, code, constants, the template of the data
-//! image_slot    page tables: TABLE_BYTES for each node
-//!               rings inside the box: RING_BYTES for each node and axis, the link in its plus direction
+//! image_slot    rings inside the box: RING_BYTES for each node and axis, the link in its plus direction
 //!               node 0's own memory, node 1's ...
 //! ```
 //! Each part begins on a multiple of [`LARGE_PAGE`]. A node sees its own memory from [`RAM`] on, and in it, in
-//! the place of its own, the code and constants of the image slot.
+//! the place of its own, the code and constants of the image slot. Its page tables lie in its own memory, in a
+//! section of the image, and it does not see them.
 #![forbid(unsafe_code)]
 
 use net_torus::coord::{Coord, Direction, Shape};
@@ -20,19 +20,19 @@ use crate::mem::Bytes;
 pub const RAM: u64 = 0x8000_0000;
 /// Unit of the parts of an instance's memory, in bytes: a page of the second level.
 pub const LARGE_PAGE: u64 = 2 << 20;
-/// Room for the page tables of one node, in bytes: a root, one table of large pages for each of the address
-/// space's gigabytes in use, and one of small pages wherever not all of a large page is mapped alike.
-pub const TABLE_BYTES: u64 = 32 * 4096;
 /// Room for the rings of one link, both ways, in bytes.
 pub const RING_BYTES: u64 = 128 << 10;
 /// Where a node sees the rings of its links: those of direction `d` lie `d` times [`RING_WINDOW`] behind.
-pub const RING_WINDOWS: u64 = 0x1_0000_0000;
-/// Distance of two links' rings as a node sees them, in bytes.
-pub const RING_WINDOW: u64 = LARGE_PAGE;
+pub const RING_WINDOWS: u64 = 0x30_0000_0000;
+/// Distance of two links' rings as a node sees them, in bytes: few enough for one table of small pages.
+pub const RING_WINDOW: u64 = 2 * RING_BYTES;
 /// Greatest number of nodes in one instance: harts that QEMU's `virt` machine has.
 pub const MAX_NODES: u32 = 512;
 
-const _: () = assert!(RING_BYTES <= RING_WINDOW);
+/// Where in the room of a node's first ring the page is that says whether the node sleeps.
+const ASLEEP: u64 = RING_BYTES - crate::mem::PAGE;
+
+const _: () = assert!(8 * RING_WINDOW <= LARGE_PAGE);
 
 /// A box of the torus: the nodes of one instance, numbered with x fastest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,12 +44,6 @@ pub struct NodeBox {
 }
 
 impl NodeBox {
-    /// The box of a single node.
-    pub const fn single(origin: Coord) -> Self {
-        let extents = [1; 3];
-        Self { origin, extents }
-    }
-
     /// How many nodes it has.
     pub fn nodes(&self) -> u32 {
         self.extents.into_iter().map(u32::from).product()
@@ -81,17 +75,79 @@ impl NodeBox {
         let y = at(coord.y, o.y, ey)?;
         Some((at(coord.z, o.z, ez)? * ey + y) * ex + x)
     }
+}
 
-    /// Whether it lies in `shape` whole.
-    pub fn is_in(&self, shape: &Shape) -> bool {
-        let o = self.origin;
-        [o.x, o.y, o.z]
-            .into_iter()
-            .zip(self.extents)
-            .zip(shape.extents())
-            .all(|((origin, extent), whole)| {
-                extent >= 1 && u32::from(origin) + u32::from(extent) <= u32::from(whole)
-            })
+/// A torus divided into boxes, one for each instance. Instances are numbered as their boxes lie, with x fastest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Division {
+    shape: Shape,
+    parts: [u16; 3],
+}
+
+impl Division {
+    /// `shape` in `parts` parts along x, y and z, as equal as they can be. `None` when an axis would have none or
+    /// more parts than nodes, or a box more than [`MAX_NODES`] nodes.
+    pub fn new(shape: Shape, parts: [u16; 3]) -> Option<Self> {
+        let extents = shape.extents();
+        let fits = |(part, extent): (u16, u16)| (1..=extent).contains(&part);
+        let longest = |(part, extent): (u16, u16)| u32::from(extent.div_ceil(part));
+        let mut pairs = parts.into_iter().zip(extents);
+        let good = pairs.all(fits)
+            && parts.into_iter().zip(extents).map(longest).product::<u32>() <= MAX_NODES;
+        good.then_some(Self { shape, parts })
+    }
+
+    /// The torus.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// In how many parts x, y and z are.
+    pub fn parts(&self) -> [u16; 3] {
+        self.parts
+    }
+
+    /// Number of instances.
+    pub fn instances(&self) -> u32 {
+        self.parts.into_iter().map(u32::from).product()
+    }
+
+    /// The box of an instance; `None` when there is no such instance.
+    pub fn node_box(&self, instance: u32) -> Option<NodeBox> {
+        let [px, py, pz] = self.parts.map(u32::from);
+        let place = [instance % px, instance / px % py, instance / px / py];
+        let (mut origin, mut extents) = ([0; 3], [0; 3]);
+        for (axis, part) in place.into_iter().enumerate() {
+            let (extent, parts) = (self.shape.extents()[axis], self.parts[axis]);
+            let start = |part: u32| part * u32::from(extent) / u32::from(parts);
+            origin[axis] = start(part) as u8;
+            extents[axis] = (start(part + 1) - start(part)) as u16;
+        }
+        let [x, y, z] = origin;
+        let origin = Coord { x, y, z };
+        (place[2] < pz).then_some(NodeBox { origin, extents })
+    }
+
+    /// The instance that carries the node at `coord`, and the node's number there; `None` outside the torus.
+    pub fn place(&self, coord: Coord) -> Option<(u32, u32)> {
+        self.shape.rank(coord)?;
+        let at = [coord.x, coord.y, coord.z].map(u32::from);
+        let part = |axis: usize| {
+            let (extent, parts) = (self.shape.extents()[axis], self.parts[axis]);
+            ((at[axis] + 1) * u32::from(parts) - 1) / u32::from(extent)
+        };
+        let [px, py, _] = self.parts.map(u32::from);
+        let instance = (part(2) * py + part(1)) * px + part(0);
+        Some((instance, self.node_box(instance)?.index(coord)?))
+    }
+
+    /// Whether a link of the node at `coord` leads to another instance. Then its word that says whether it sleeps
+    /// is in the memory that instances share, at [`shared_asleep`].
+    pub fn is_at_the_edge(&self, coord: Coord) -> bool {
+        let instance = |coord| self.place(coord).map(|(instance, _)| instance);
+        let neighbours = Direction::ALL.into_iter();
+        let neighbours = neighbours.filter_map(|d| self.shape.neighbour(coord, d));
+        { neighbours }.any(|neighbour| instance(neighbour) != instance(coord))
     }
 }
 
@@ -112,6 +168,14 @@ pub fn shared_ring(owner: u32, axis: usize) -> u64 {
     (u64::from(owner) * 3 + axis as u64) * RING_BYTES
 }
 
+/// Offset in that memory of the page with the word of rank `node` that says whether it sleeps.
+pub fn shared_asleep(node: u32) -> u64 {
+    shared_ring(node, 0) + ASLEEP
+}
+
+/// Greatest size of the memory that all instances share, in bytes: what fits below RAM, at a multiple of its size.
+pub const MAX_SHARED_BYTES: u64 = 512 << 20;
+
 /// Size of the memory that all instances share, in bytes: a power of two, as a PCI device has it.
 pub fn shared_bytes(shape: &Shape) -> u64 {
     shared_ring(shape.nodes(), 0).next_power_of_two()
@@ -124,7 +188,7 @@ pub struct Layout {
     pub image_slot: u64,
     /// Number of nodes, 1 to [`MAX_NODES`].
     pub nodes: u32,
-    /// Bytes of each node's own memory; a multiple of [`LARGE_PAGE`].
+    /// Bytes of each node's own memory; a multiple of [`LARGE_PAGE`] that ends below [`RING_WINDOWS`].
     pub node_memory: u64,
 }
 
@@ -149,28 +213,29 @@ impl Layout {
             .node_memory
             .checked_mul(self.nodes.into())
             .and_then(|bytes| bytes.checked_add(self.image_slot))
-            // The tables and rings of the greatest box are far below this.
+            // The rings of the greatest box are far below this.
             .and_then(|bytes| bytes.checked_add(RAM + (1 << 40)));
         (1..=MAX_NODES).contains(&self.nodes)
             && aligned(self.image_slot)
             && aligned(self.node_memory)
+            && self.node_memory <= RING_WINDOWS - RAM
             && end.is_some()
     }
 
-    /// Offset of the page tables of node `k`, below [`Layout::nodes`].
-    pub fn tables(&self, k: u32) -> u64 {
-        self.image_slot + u64::from(k) * TABLE_BYTES
+    /// Offset of the rings of the link on the plus side of node `k`, below [`Layout::nodes`], along `axis` (0 to 2).
+    pub fn ring(&self, k: u32, axis: usize) -> u64 {
+        self.image_slot + (u64::from(k) * 3 + axis as u64) * RING_BYTES
     }
 
-    /// Offset of the rings of the link on the plus side of node `k` along `axis` (0 to 2).
-    pub fn ring(&self, k: u32, axis: usize) -> u64 {
-        self.rings() + (u64::from(k) * 3 + axis as u64) * RING_BYTES
+    /// Offset of the page with node `k`'s word that says whether it sleeps.
+    pub fn asleep(&self, k: u32) -> u64 {
+        self.ring(k, 0) + ASLEEP
     }
 
     /// Offset of node `k`'s own memory.
     pub fn node(&self, k: u32) -> u64 {
         let rings = u64::from(self.nodes) * 3 * RING_BYTES;
-        let first = (self.rings() + rings).next_multiple_of(LARGE_PAGE);
+        let first = (self.image_slot + rings).next_multiple_of(LARGE_PAGE);
         first + u64::from(k) * self.node_memory
     }
 
@@ -191,10 +256,6 @@ impl Layout {
             false => self.node(k) + at,
         })
     }
-
-    fn rings(&self) -> u64 {
-        self.tables(self.nodes).next_multiple_of(LARGE_PAGE)
-    }
 }
 
 #[cfg(test)]
@@ -211,7 +272,6 @@ mod tests {
         for nodes in [1, 2, 8, 100, MAX_NODES] {
             let layout = Layout::new(0x12_3456, nodes, 8 << 20).expect("sound");
             let mut parts = vec![(0, layout.image_slot)];
-            parts.extend((0..nodes).map(|k| (layout.tables(k), TABLE_BYTES)));
             let rings = (0..nodes).flat_map(|k| [0, 1, 2].map(|axis| layout.ring(k, axis)));
             parts.extend(rings.map(|at| (at, RING_BYTES)));
             parts.extend((0..nodes).map(|k| (layout.node(k), layout.node_memory)));
@@ -221,7 +281,7 @@ mod tests {
             }
             let (at, bytes) = parts[parts.len() - 1];
             assert_eq!(at + bytes, layout.total());
-            for at in [layout.tables(0), layout.ring(0, 0), layout.node(nodes - 1)] {
+            for at in [layout.ring(0, 0), layout.node(nodes - 1)] {
                 assert_eq!(at % LARGE_PAGE, 0);
             }
         }
@@ -289,9 +349,53 @@ mod tests {
         ] {
             assert_eq!(nodes.index(outside), None);
         }
-        let shape = |z| Shape::new([6, 3, z], [true; 3]).expect("extents");
-        assert!(nodes.is_in(&shape(256)) && !nodes.is_in(&shape(255)));
-        assert_eq!(NodeBox::single(origin).coord(0), Some(origin));
+    }
+
+    #[test]
+    fn each_node_is_in_one_box_at_one_place() {
+        for (extents, parts) in [
+            ([8, 8, 8], [1, 1, 2]),
+            ([5, 7, 1], [2, 3, 1]),
+            ([256, 1, 2], [3, 1, 2]),
+            ([4, 4, 4], [4, 4, 4]),
+        ] {
+            let shape = Shape::new(extents, [true; 3]).expect("extents");
+            let division = Division::new(shape, parts).expect("divides");
+            let mut seen = 0;
+            for instance in 0..division.instances() {
+                let nodes = division.node_box(instance).expect("a box");
+                for k in 0..nodes.nodes() {
+                    let coord = nodes.coord(k).expect("a node");
+                    assert_eq!(division.place(coord), Some((instance, k)));
+                    seen += 1;
+                }
+            }
+            assert_eq!(seen, shape.nodes());
+            assert_eq!(division.node_box(division.instances()), None);
+            assert_eq!(division.place(Coord { x: 255, y: 9, z: 9 }), None);
+        }
+    }
+
+    #[test]
+    fn boxes_keep_to_the_limits() {
+        let divide = |extents, parts| {
+            Division::new(Shape::new(extents, [true; 3]).expect("extents"), parts).is_some()
+        };
+        assert!(divide([8, 8, 8], [1, 1, 1]) && !divide([8, 8, 9], [1, 1, 1]));
+        assert!(divide([8, 8, 9], [1, 1, 2]) && !divide([8, 8, 8], [9, 1, 1]));
+        assert!(!divide([8, 8, 8], [1, 0, 1]));
+    }
+
+    #[test]
+    fn nodes_at_the_edge_have_a_link_to_another_box() {
+        let shape = Shape::new([4, 1, 4], [true, true, false]).expect("extents");
+        let whole = Division::new(shape, [1, 1, 1]).expect("divides");
+        let halves = Division::new(shape, [1, 1, 2]).expect("divides");
+        for z in 0..4 {
+            let at = Coord { x: 0, y: 0, z };
+            assert!(!whole.is_at_the_edge(at));
+            assert_eq!(halves.is_at_the_edge(at), z == 1 || z == 2);
+        }
     }
 
     #[test]

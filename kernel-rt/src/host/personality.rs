@@ -8,6 +8,9 @@
 //! | `midplane.torus=XxYxZ` | extents, 1..=256 each | 1x1x1 |
 //! | `midplane.wrap=xyz` | letters of the dimensions that wrap around; may be empty | none wraps |
 //! | `midplane.coord=x,y,z` | this node's place | 0,0,0 |
+//! | `midplane.boxes=AxBxC` | the torus is in so many boxes along x, y and z, an instance each; then without `coord` and `exit` | one node per instance |
+//! | `midplane.instance=I` | this instance's number, with `boxes` | 0 |
+//! | `midplane.node_memory=BYTES` | memory of each node of a box: a multiple of 2 MiB, with `boxes` | it must be said |
 //! | `midplane.mpi_memory=BYTES` | size of the region for incoming MPI traffic | a share of the memory |
 //! | `midplane.eager=BYTES` | greatest message whose data follows without waiting for an answer | the device's |
 //! | `midplane.mpi_borrow=yes` | beyond that, the program's heap lends what it can spare | it does not |
@@ -25,6 +28,8 @@
 use core::fmt;
 
 use net_torus::coord::{Coord, Rank, Shape};
+
+use super::layout::{Division, LARGE_PAGE, MAX_NODES, NodeBox};
 
 /// Greatest length in bytes of all boot arguments. It bounds the copy of the device tree that the
 /// kernel keeps.
@@ -55,13 +60,55 @@ pub enum Output {
     },
 }
 
+/// Which nodes an instance carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nodes {
+    /// One, at this place, with all of the machine's memory.
+    One(Coord),
+    /// A box of them.
+    Box(Boxed),
+}
+
+/// A box of nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Boxed {
+    /// The boxes of all instances.
+    pub division: Division,
+    /// This instance's number.
+    pub instance: u32,
+    /// Memory of each node in bytes, a multiple of [`LARGE_PAGE`].
+    pub node_memory: u64,
+}
+
+impl Nodes {
+    /// The place of the node on hart `hart`; `None` when there is none.
+    pub fn coord(&self, hart: u32) -> Option<Coord> {
+        match self {
+            Nodes::One(coord) => (hart == 0).then_some(*coord),
+            Nodes::Box(boxed) => boxed.nodes().coord(hart),
+        }
+    }
+}
+
+impl Boxed {
+    /// The box.
+    pub fn nodes(&self) -> NodeBox {
+        // `BootArgs::parse` has refused instances that there are not; a box without nodes has no coordinates.
+        let none = NodeBox {
+            origin: Coord::default(),
+            extents: [0; 3],
+        };
+        self.division.node_box(self.instance).unwrap_or(none)
+    }
+}
+
 /// What the boot arguments say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BootArgs<'a> {
     /// Extents of the machine, and which dimensions wrap.
     pub shape: Shape,
-    /// This node's place; inside `shape`.
-    pub coord: Coord,
+    /// Which nodes this instance carries; all inside `shape`.
+    pub nodes: Nodes,
     /// Size in bytes of the region for incoming MPI traffic; `None` leaves it to the kernel.
     pub mpi_memory: Option<u64>,
     /// Whether the program's heap lends to the MPI device what it can spare.
@@ -132,6 +179,15 @@ pub enum ParseError<'a> {
     Coord(&'a str),
     /// A place outside the torus.
     Outside(Coord),
+    /// Not `AxBxC`, or the torus cannot be divided so.
+    Boxes(&'a str),
+    /// Not the number of an instance.
+    Instance(&'a str),
+    /// Not a number of bytes that is a multiple of [`LARGE_PAGE`].
+    NodeMemory(&'a str),
+    /// Boxes without the memory of their nodes, what belongs to boxes without them, or beside them a place or an
+    /// exit, which would be all nodes'.
+    HalfABox,
     /// Not a number of bytes.
     MpiMemory(&'a str),
     /// `midplane.eager` is no number of bytes.
@@ -169,6 +225,18 @@ impl fmt::Display for ParseError<'_> {
             Self::Wrap(word) => write!(f, "`{word}`: only the letters x, y and z, once each"),
             Self::Coord(word) => write!(f, "`{word}` is not a place; write it as 0,0,0"),
             Self::Outside(c) => write!(f, "place {},{},{} is outside the torus", c.x, c.y, c.z),
+            Self::Boxes(word) => write!(
+                f,
+                "the torus cannot be divided into `{word}` boxes of at most {MAX_NODES} nodes"
+            ),
+            Self::Instance(word) => write!(f, "there is no instance `{word}`"),
+            Self::NodeMemory(word) => {
+                write!(f, "`{word}` is not a multiple of {LARGE_PAGE} bytes")
+            }
+            Self::HalfABox => write!(
+                f,
+                "boxes and node_memory belong together, instance to them; coord and exit do not"
+            ),
             Self::MpiBorrow(word) => write!(f, "`{word}` is not `yes`"),
             Self::MpiMemory(word) | Self::Eager(word) => {
                 write!(f, "`{word}` is not a number of bytes")
@@ -209,7 +277,7 @@ impl Default for BootArgs<'_> {
     fn default() -> Self {
         Self {
             shape: single(),
-            coord: Coord::default(),
+            nodes: Nodes::One(Coord::default()),
             mpi_memory: None,
             mpi_borrow: false,
             eager: None,
@@ -235,6 +303,9 @@ struct Settings<'a> {
     extents: Option<[u16; 3]>,
     wraps: Option<[bool; 3]>,
     coord: Option<Coord>,
+    boxes: Option<&'a str>,
+    instance: Option<&'a str>,
+    node_memory: Option<&'a str>,
     mpi_memory: Option<u64>,
     mpi_borrow: Option<()>,
     eager: Option<u64>,
@@ -261,6 +332,9 @@ impl<'a> Settings<'a> {
                 .coord
                 .replace(parse_coord(value).ok_or(ParseError::Coord(value))?)
                 .is_some(),
+            "boxes" => self.boxes.replace(value).is_some(),
+            "instance" => self.instance.replace(value).is_some(),
+            "node_memory" => self.node_memory.replace(value).is_some(),
             "mpi_memory" => self
                 .mpi_memory
                 .replace(number(value).ok_or(ParseError::MpiMemory(value))?)
@@ -284,6 +358,36 @@ impl<'a> Settings<'a> {
             return Err(ParseError::Twice(word));
         }
         Ok(())
+    }
+}
+
+impl<'a> Settings<'a> {
+    /// Which nodes of `shape` the settings mean.
+    fn nodes(&self, shape: Shape) -> Result<Nodes, ParseError<'a>> {
+        let Some(boxes) = self.boxes else {
+            if self.instance.is_some() || self.node_memory.is_some() {
+                return Err(ParseError::HalfABox);
+            }
+            let coord = self.coord.unwrap_or_default();
+            let inside = shape.rank(coord).ok_or(ParseError::Outside(coord));
+            return inside.map(|_| Nodes::One(coord));
+        };
+        let (None, None, Some(memory)) = (self.coord, self.exit, self.node_memory) else {
+            return Err(ParseError::HalfABox);
+        };
+        let division = three(boxes, 'x').and_then(|parts| Division::new(shape, parts));
+        let division = division.ok_or(ParseError::Boxes(boxes))?;
+        let instance = self.instance.unwrap_or("0");
+        let node_memory = number::<u64>(memory)
+            .filter(|bytes| *bytes != 0 && bytes.is_multiple_of(LARGE_PAGE))
+            .ok_or(ParseError::NodeMemory(memory))?;
+        Ok(Nodes::Box(Boxed {
+            division,
+            instance: number(instance)
+                .filter(|number| *number < division.instances())
+                .ok_or(ParseError::Instance(instance))?,
+            node_memory,
+        }))
     }
 }
 
@@ -320,43 +424,29 @@ impl<'a> BootArgs<'a> {
                 return Err(ParseError::Encoding(word));
             }
         }
-        let Settings {
-            extents,
-            wraps,
-            coord,
-            mpi_memory,
-            mpi_borrow,
-            eager,
-            matching,
-            rings,
-            log,
-            exit,
-        } = settings;
-        let log = log.is_some();
-        let output = match rings {
+        let log = settings.log.is_some();
+        let output = match settings.rings {
             Some(()) => Output::Rings { log },
             None if log => return Err(ParseError::Log("yes")),
             None => Output::Uart,
         };
-        let by_hand = extents.is_none() && coord.is_none();
-        let shape = match extents {
-            Some(extents) => Shape::new(extents, wraps.unwrap_or_default())
+        let by_hand =
+            settings.extents.is_none() && settings.coord.is_none() && settings.boxes.is_none();
+        let shape = match settings.extents {
+            Some(extents) => Shape::new(extents, settings.wraps.unwrap_or_default())
                 .ok_or(ParseError::Torus("extents"))?,
             None => single(),
         };
-        let coord = coord.unwrap_or_default();
-        if shape.rank(coord).is_none() {
-            return Err(ParseError::Outside(coord));
-        }
+        let exit = if by_hand { Exit::Test } else { Exit::Stay };
         Ok(Self {
             shape,
-            coord,
-            mpi_memory,
-            mpi_borrow: mpi_borrow.is_some(),
-            eager,
-            matching,
+            nodes: settings.nodes(shape)?,
+            mpi_memory: settings.mpi_memory,
+            mpi_borrow: settings.mpi_borrow.is_some(),
+            eager: settings.eager,
+            matching: settings.matching,
             output,
-            exit: exit.unwrap_or(if by_hand { Exit::Test } else { Exit::Stay }),
+            exit: settings.exit.unwrap_or(exit),
             args,
         })
     }
@@ -390,8 +480,17 @@ impl<'a> BootArgs<'a> {
                 out.write_char(letter)?;
             }
         }
-        let c = self.coord;
-        write!(out, " midplane.coord={},{},{}", c.x, c.y, c.z)?;
+        match self.nodes {
+            Nodes::One(c) => write!(out, " midplane.coord={},{},{}", c.x, c.y, c.z)?,
+            Nodes::Box(boxed) => {
+                let [x, y, z] = boxed.division.parts();
+                let (instance, memory) = (boxed.instance, boxed.node_memory);
+                write!(
+                    out,
+                    " midplane.boxes={x}x{y}x{z} midplane.instance={instance} midplane.node_memory={memory}"
+                )?;
+            }
+        }
         if let Some(bytes) = self.mpi_memory {
             write!(out, " midplane.mpi_memory={bytes}")?;
         }
@@ -503,7 +602,7 @@ mod tests {
         let argv: [&[u8]; 5] = [b"killer", b"", b"a b%c", "ä\n".as_bytes(), b"--"];
         let written = BootArgs {
             shape: Shape::new([4, 256, 1], [true, false, true]).expect("extents"),
-            coord: Coord { x: 3, y: 255, z: 0 },
+            nodes: Nodes::One(Coord { x: 3, y: 255, z: 0 }),
             mpi_memory: Some(65536),
             mpi_borrow: true,
             eager: Some(0),
@@ -524,6 +623,24 @@ mod tests {
         assert_eq!(words(&read.args), argv);
         let args = Words::default();
         assert_eq!(BootArgs { args, ..read }, written);
+    }
+
+    #[test]
+    fn a_box_is_written_and_read_back() {
+        let text = "midplane.torus=4x4x4 midplane.wrap=xyz midplane.boxes=1x1x2 midplane.instance=1 \
+                    midplane.node_memory=8388608 --";
+        let read = BootArgs::parse(text).expect("sound");
+        let Nodes::Box(boxed) = read.nodes else {
+            panic!("no box: {read:?}");
+        };
+        assert_eq!((boxed.instance, boxed.node_memory), (1, 8 << 20));
+        assert_eq!(boxed.nodes().nodes(), 32);
+        let first = Coord { x: 0, y: 0, z: 2 };
+        assert_eq!(read.nodes.coord(0), Some(first));
+        assert_eq!((read.nodes.coord(32), read.exit), (None, Exit::Stay));
+        let mut written = String::new();
+        { read.encode([], &mut written) }.expect("strings take all");
+        assert_eq!(written, text);
     }
 
     #[test]
@@ -549,8 +666,8 @@ mod tests {
     fn a_node_of_a_torus_stays_unless_told_to_exit() {
         let stay = BootArgs::parse("midplane.torus=2x1x1 midplane.coord=1,0,0").expect("sound");
         assert_eq!(
-            (stay.exit, stay.shape.rank(stay.coord)),
-            (Exit::Stay, Some(1))
+            (stay.exit, stay.nodes.coord(0)),
+            (Exit::Stay, Some(Coord { x: 1, y: 0, z: 0 }))
         );
         let exit = BootArgs::parse("midplane.torus=2x1x1 midplane.exit=test").expect("sound");
         assert_eq!(exit.exit, Exit::Test);
@@ -575,6 +692,28 @@ mod tests {
             (
                 "midplane.coord=0,1,0",
                 ParseError::Outside(Coord { x: 0, y: 1, z: 0 }),
+            ),
+            (
+                "midplane.boxes=2x1x1 midplane.node_memory=2097152",
+                ParseError::Boxes("2x1x1"),
+            ),
+            (
+                "midplane.boxes=1x1x1 midplane.instance=1 midplane.node_memory=2097152",
+                ParseError::Instance("1"),
+            ),
+            (
+                "midplane.boxes=1x1x1 midplane.node_memory=4096",
+                ParseError::NodeMemory("4096"),
+            ),
+            ("midplane.boxes=1x1x1", ParseError::HalfABox),
+            ("midplane.instance=0", ParseError::HalfABox),
+            (
+                "midplane.boxes=1x1x1 midplane.node_memory=2097152 midplane.coord=0,0,0",
+                ParseError::HalfABox,
+            ),
+            (
+                "midplane.boxes=1x1x1 midplane.node_memory=2097152 midplane.exit=test",
+                ParseError::HalfABox,
             ),
             ("midplane.mpi_memory=4K", ParseError::MpiMemory("4K")),
             ("midplane.mpi_memory=", ParseError::MpiMemory("")),

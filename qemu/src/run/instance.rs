@@ -8,7 +8,7 @@ use crate::host::sys;
 use crate::run::node::{Node, Place};
 use crate::run::topology::{self, End};
 use crate::run::wiring::Wiring;
-use kernel_rt::personality::{BootArgs, Output};
+use kernel_rt::personality::{BootArgs, Nodes, Output};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Direction, Shape};
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -194,7 +194,7 @@ pub fn boot_arguments(plan: &Plan<'_>, coord: Coord) -> Result<String, Stop> {
     let mut text = String::new();
     let settings = BootArgs {
         shape: plan.shape,
-        coord,
+        nodes: Nodes::One(coord),
         mpi_memory: Some(plan.mpi_memory),
         mpi_borrow: plan.mpi_borrow,
         eager: plan.eager,

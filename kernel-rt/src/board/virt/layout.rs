@@ -2,7 +2,8 @@
 
 /// From address 0 on: the debug area and the boot ROM, which a null pointer must not reach.
 pub const NULL_BYTES: u64 = 0x10_0000;
-/// Start of the gigabyte below RAM: PCI memory, which this kernel does not use and closes.
+/// Start of the gigabyte below RAM: PCI memory, which no node sees.
 pub const BELOW_RAM: u64 = 0x4000_0000;
-/// Start of RAM.
-pub const RAM: u64 = 0x8000_0000;
+pub use crate::host::layout::RAM;
+/// Memory beyond is not mapped.
+pub const MAX_RAM: u64 = crate::host::layout::RING_WINDOWS;
