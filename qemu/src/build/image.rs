@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// Where RAM starts on QEMU's riscv64 `virt` machine.
 pub const RAM_BASE: u64 = 0x8000_0000;
+/// The image's symbols for the start and the end of its code and constants.
+const CODE_START: &str = "__text_start";
+const CODE_END: &str = "__rodata_end";
 /// The image's symbol for the first byte of RAM that it leaves to the kernel's buffers and the heap.
 const IMAGE_END: &str = "MIDPLANE_IMAGE_END";
 /// QEMU puts the device tree, for which it reserves 1 MiB, on a multiple of 2 MiB near the end of RAM
@@ -37,6 +40,10 @@ pub struct Image {
     pub inbox: Option<u64>,
     /// Offset in RAM of the registers that a node notes when it ends its job by a call.
     callers: Option<u64>,
+    /// Addresses of its code and constants.
+    pub code: Bytes,
+    /// Bytes of RAM from the start on to where the kernel takes the image to end.
+    pub end: u64,
     /// Bytes of RAM that the image takes from the start of RAM on, everything static included.
     pub footprint: u64,
     /// Bytes of RAM from the start on that are loaded from the file.
@@ -75,7 +82,11 @@ impl Image {
         let outbox = symbol(outbox::SYMBOL)?;
         let inbox = symbol(inbox::SYMBOL).ok();
         let callers = symbol(callers::SYMBOL).ok();
-        let footprint = symbol(IMAGE_END)?;
+        let end = symbol(IMAGE_END)?;
+        let code = Bytes {
+            start: RAM_BASE + symbol(CODE_START)?,
+            end: RAM_BASE + symbol(CODE_END)?,
+        };
         let mut loaded = 0;
         for segment in elf.elf_program_headers() {
             if segment.p_type(endian) == PT_LOAD && segment.p_memsz(endian) > 0 {
@@ -93,7 +104,9 @@ impl Image {
             outbox,
             inbox,
             callers,
-            footprint: footprint
+            code,
+            end,
+            footprint: end
                 .max(loaded)
                 .max(blackboard + kernel_rt::blackboard::BYTES as u64)
                 .max(outbox + outbox::BYTES as u64),
@@ -223,6 +236,8 @@ mod tests {
             bytes: Vec::new(),
             blackboard: 0,
             outbox: 0,
+            code: Bytes::default(),
+            end: footprint,
             footprint,
             loaded,
         }

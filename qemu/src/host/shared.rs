@@ -27,6 +27,11 @@ impl Shared {
         Ok(Self { file, map })
     }
 
+    /// Its size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.map.len() as u64
+    }
+
     /// The file, for the process that shares it.
     pub fn file(&self) -> &File {
         &self.file

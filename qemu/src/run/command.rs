@@ -7,6 +7,7 @@ use crate::host::setup::{self, Tool};
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
+use crate::run::boxes::{self, Boxes};
 use crate::run::instance::Plan;
 use crate::run::job::{self, JobEnd};
 use crate::run::output::Sink;
@@ -40,6 +41,11 @@ pub struct Options {
     /// Number of nodes instead, arranged as nearly as a cube as they can be
     #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes)]
     nodes: Option<[u16; 3]>,
+
+    /// Number of QEMU processes among which the nodes are divided, in boxes of equal size: 1 to the number of
+    /// nodes; each takes at most 512 nodes [default: one for each node]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    instances: Option<u32>,
 
     /// Dimensions that do not wrap around, for example z or xyz
     #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
@@ -218,6 +224,8 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
     Machine::look().check(shape.nodes().into(), node_memory)?;
 
+    let division = boxes::divide(shape, options.instances)?;
+
     let tools = setup::ensure()?;
     let flags = options.flags();
     let image = program.build(&tools, &flags)?;
@@ -233,6 +241,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         qemu: &tools.qemu,
         image: &image,
         shape,
+        boxes: division.map(|division| Boxes::new(division, &image, node_memory)),
         node_memory,
         mpi_memory,
         mpi_borrow: options.mpi_borrow,

@@ -5,10 +5,12 @@ use crate::host::setup::Tool;
 use crate::host::shared::{Shared, memory_file};
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
+use crate::run::boxes::Boxes;
+use crate::run::doorbell::{self, Doorbells};
 use crate::run::node::{Node, Place};
 use crate::run::topology::{self, End};
-use crate::run::wiring::Wiring;
-use kernel_rt::personality::{BootArgs, Nodes, Output};
+use crate::run::wiring::{Carries, Wiring};
+use kernel_rt::personality::{BootArgs, Boxed, Nodes, Output};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Direction, Shape};
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -29,6 +31,8 @@ pub struct Plan<'a> {
     pub image: &'a Image,
     /// The machine.
     pub shape: Shape,
+    /// How nodes share instances; without it each has one to itself.
+    pub boxes: Option<Boxes>,
     /// RAM of a node in bytes.
     pub node_memory: u64,
     /// Region for incoming MPI traffic in bytes.
@@ -84,6 +88,8 @@ pub struct Fleet {
     pub instances: Vec<Instance>,
     /// The nodes, in the order of their ranks.
     pub nodes: Vec<Node>,
+    /// The bells between instances that carry boxes.
+    pub doorbells: Option<Doorbells>,
 }
 
 impl Fleet {
@@ -97,17 +103,99 @@ impl Fleet {
         (&image)
             .write_all(&plan.image.bytes)
             .doing("copy the image into memory")?;
-        let mut sockets = Sockets::new(&plan.shape);
         let mut fleet = Self {
             instances: Vec::new(),
             nodes: Vec::with_capacity(plan.shape.nodes() as usize),
+            doorbells: None,
         };
-        for rank in 0..plan.shape.nodes() {
-            let links = sockets.of(rank)?;
-            fleet.start(plan, rank, &image, links)?;
-            going_on()?;
+        match &plan.boxes {
+            None => fleet.boot_singly(plan, &image, &mut going_on)?,
+            Some(boxes) => fleet.boot_boxes(plan, boxes, &image, &mut going_on)?,
         }
         Ok(fleet)
+    }
+
+    fn boot_singly(
+        &mut self,
+        plan: &Plan<'_>,
+        image: &File,
+        going_on: &mut impl FnMut() -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let mut sockets = Sockets::new(&plan.shape);
+        for rank in 0..plan.shape.nodes() {
+            let coord = coord(&plan.shape, rank)?;
+            let ram = Rc::new(Shared::new("midplane-ram", plan.node_memory)?);
+            let links = sockets.of(rank)?;
+            let numbers: Vec<(Direction, i32)> = links
+                .iter()
+                .map(|(direction, socket)| (*direction, socket.as_raw_fd()))
+                .collect();
+            let instance = self.start(
+                plan,
+                Nodes::One(coord),
+                (image, &ram),
+                Carries::One(&numbers),
+                links.into_iter().map(|(_, socket)| socket.into()).collect(),
+                vec![rank],
+            )?;
+            let who = (rank, coord);
+            self.nodes
+                .push(Node::new(who, plan.image, instance, &ram, Place::Whole));
+            going_on()?;
+        }
+        Ok(())
+    }
+
+    fn boot_boxes(
+        &mut self,
+        plan: &Plan<'_>,
+        boxes: &Boxes,
+        image: &File,
+        going_on: &mut impl FnMut() -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let division = boxes.division;
+        if division.instances() > 1 {
+            self.doorbells = Some(Doorbells::new(&division)?);
+        }
+        for number in 0..division.instances() {
+            let layout = boxes.layout(number)?;
+            let nodes = Boxed {
+                division,
+                instance: number,
+                node_memory: layout.node_memory,
+            };
+            let within = nodes.nodes();
+            let coords: Vec<Coord> = (0..layout.nodes).filter_map(|k| within.coord(k)).collect();
+            let ranks: Vec<u32> = coords.iter().filter_map(|c| plan.shape.rank(*c)).collect();
+            let ram = Rc::new(Shared::new("midplane-ram", layout.total())?);
+            let socket = self
+                .doorbells
+                .as_mut()
+                .map(Doorbells::connect)
+                .transpose()?;
+            let carries = Carries::Box {
+                nodes: layout.nodes,
+                doorbell: { socket.as_ref() }
+                    .map(|socket| (socket.as_raw_fd(), doorbell::vectors(&division))),
+            };
+            let sockets = socket.into_iter().map(OwnedFd::from).collect();
+            let files = (image, &*ram);
+            let nodes = Nodes::Box(nodes);
+            let instance = self.start(plan, nodes, files, carries, sockets, ranks.clone())?;
+            for (index, who) in (0..).zip(ranks.into_iter().zip(coords)) {
+                let code = plan.image.code;
+                let place = Place::InBox {
+                    layout,
+                    index,
+                    code,
+                };
+                self.nodes
+                    .push(Node::new(who, plan.image, instance, &ram, place));
+            }
+            going_on()?;
+        }
+        self.nodes.sort_by_key(|node| node.rank);
+        Ok(())
     }
 
     /// Kills all nodes and waits until they are gone. What they have written can still be read.
@@ -122,65 +210,59 @@ impl Fleet {
         }
     }
 
-    /// Starts the process of one node with these links.
+    /// Starts a process that carries `nodes`, which have these `ranks`; its number. It inherits `sockets`, too.
     fn start(
         &mut self,
         plan: &Plan<'_>,
-        rank: u32,
-        image: &File,
-        links: Vec<(Direction, UnixStream)>,
-    ) -> Result<(), Stop> {
-        let coord = plan
-            .shape
-            .coord(rank)
-            .ok_or_else(|| Stop::failure(format!("no rank {rank} in the machine")))?;
-        let bootargs = boot_arguments(plan, coord)?;
-        let ram = Rc::new(Shared::new("midplane-ram", plan.node_memory)?);
+        nodes: Nodes,
+        (image, ram): (&File, &Shared),
+        carries: Carries<'_>,
+        sockets: Vec<OwnedFd>,
+        ranks: Vec<u32>,
+    ) -> Result<usize, Stop> {
+        let bootargs = boot_arguments(plan, nodes)?;
         let (bell, node_bell) = stream()?;
         let (complaints, node_complaints) = stream()?;
-        let node_image = image.try_clone().doing("share the image")?;
-        let node_ram = ram.file().try_clone().doing("share the node's memory")?;
-        let numbers: Vec<(Direction, i32)> = links
-            .iter()
-            .map(|(direction, socket)| (*direction, socket.as_raw_fd()))
-            .collect();
+        let image = image.try_clone().doing("share the image")?;
+        let memory = ram.file().try_clone().doing("share an instance's memory")?;
         let arguments = Wiring {
-            memory: plan.node_memory,
-            ram: node_ram.as_raw_fd(),
-            image: node_image.as_raw_fd(),
+            memory: ram.bytes(),
+            ram: memory.as_raw_fd(),
+            image: image.as_raw_fd(),
             bootargs: &bootargs,
-            links: &numbers,
+            carries,
             bell: node_bell.as_raw_fd(),
             sandbox: plan.sandbox,
         }
         .arguments();
-        let mut inherited: Vec<OwnedFd> =
-            vec![node_image.into(), node_ram.into(), node_bell.into()];
-        inherited.extend(links.into_iter().map(|(_, socket)| OwnedFd::from(socket)));
+        let mut inherited: Vec<OwnedFd> = vec![image.into(), memory.into(), node_bell.into()];
+        inherited.extend(sockets);
+        let first = ranks.first().copied().unwrap_or(0);
         let child = spawn(
             plan.qemu,
             arguments,
             inherited,
             node_complaints.into(),
-            rank,
+            first,
         )?;
         let mut child = Unclaimed(Some(child));
         let pidfd = pidfd_open(sys::pid_of(child.as_ref()), PidfdFlags::empty())
-            .doing(format_args!("watch the process of rank {rank}"))?;
-        let instance = self.instances.len();
-        let who = (rank, coord);
-        self.nodes
-            .push(Node::new(who, plan.image, instance, &ram, Place::Whole));
+            .doing(format_args!("watch the process of rank {first}"))?;
         self.instances.push(Instance {
-            ranks: vec![rank],
+            ranks,
             bell: Some(bell),
             complaints: Some(complaints),
             pidfd,
             gone: None,
             child: child.claim(),
         });
-        Ok(())
+        Ok(self.instances.len() - 1)
     }
+}
+
+fn coord(shape: &Shape, rank: u32) -> Result<Coord, Stop> {
+    let coord = shape.coord(rank);
+    coord.ok_or_else(|| Stop::failure(format!("no rank {rank} in the machine")))
 }
 
 impl Drop for Fleet {
@@ -189,12 +271,12 @@ impl Drop for Fleet {
     }
 }
 
-/// The boot arguments of one node.
-pub fn boot_arguments(plan: &Plan<'_>, coord: Coord) -> Result<String, Stop> {
+/// The boot arguments of an instance with these nodes.
+fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
     let mut text = String::new();
     let settings = BootArgs {
         shape: plan.shape,
-        nodes: Nodes::One(coord),
+        nodes,
         mpi_memory: Some(plan.mpi_memory),
         mpi_borrow: plan.mpi_borrow,
         eager: plan.eager,

@@ -3,6 +3,7 @@
 use crate::host::signals::Signals;
 use crate::host::stop::{self, Stop};
 use crate::run::decode::{Decoder, Dictionary};
+use crate::run::doorbell::Doorbells;
 use crate::run::input::Input;
 use crate::run::instance::{Fleet, Plan};
 use crate::run::output::Sink;
@@ -224,6 +225,10 @@ impl Job<'_, '_, '_> {
             }
         }
         let (stdin, asks) = (std::io::stdin(), fds.len());
+        for socket in self.fleet.doorbells.iter().flat_map(Doorbells::waiting) {
+            fds.push(PollFd::from_borrowed_fd(socket, PollFlags::OUT));
+        }
+        let stdin_at = fds.len();
         if self.input.is_wanted() {
             fds.push(PollFd::new(&stdin, PollFlags::IN));
         }
@@ -236,7 +241,7 @@ impl Job<'_, '_, '_> {
         if ready == 0 {
             return;
         }
-        let has_input = fds.get(asks).is_some_and(|fd| !fd.revents().is_empty());
+        let has_input = fds.get(stdin_at).is_some_and(|fd| !fd.revents().is_empty());
         let mut due: Vec<usize> = fds[first..asks]
             .iter()
             .zip(owners)
@@ -246,6 +251,9 @@ impl Job<'_, '_, '_> {
         due.dedup();
         if has_input && let Some(first) = self.fleet.nodes.first() {
             self.input.pass_on(first, &stdin);
+        }
+        if let Some(doorbells) = &mut self.fleet.doorbells {
+            doorbells.tell();
         }
         for at in due {
             self.serve(at);

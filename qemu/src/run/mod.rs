@@ -1,7 +1,9 @@
 //! A job on a torus of QEMU instances.
 
+mod boxes;
 pub mod command;
 mod decode;
+mod doorbell;
 mod input;
 mod instance;
 mod job;

@@ -18,10 +18,6 @@ pub enum Place {
     /// The whole is the node's.
     Whole,
     /// One of the nodes of a box.
-    #[expect(
-        dead_code,
-        reason = "nodes share an instance as soon as the kernel can"
-    )]
     InBox {
         /// Where the parts of the instance's memory lie.
         layout: Layout,

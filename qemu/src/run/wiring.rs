@@ -1,7 +1,7 @@
-//! One node's place in the torus, as arguments for QEMU. Pure: file descriptors come in as numbers.
+//! An instance's place in the torus, as arguments for QEMU. Pure: file descriptors come in as numbers.
 //!
 //! The slots are pinned so that a node finds its devices without guessing: virtio-mmio slots 0 to 5 are
-//! the links in the order of `Direction::ALL`.
+//! the links of a single node in the order of `Direction::ALL`, PCI slot 1 the doorbell of a box.
 
 use net_torus::coord::Direction;
 
@@ -11,11 +11,28 @@ pub const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,re
 /// Greatest room for translated code in MiB; QEMU's own default of 1 GiB would be taken as used memory
 /// by hosts that limit address space.
 const TRANSLATION_MIB: u32 = 32;
+/// The same for each node of a box, beside that: QEMU gives each processor that translates a part of its own.
+const TRANSLATION_MIB_PER_NODE: u32 = 2;
 
 /// How long a link's device may put off sending, in nanoseconds, as long as QEMU takes. It never does: a node
 /// always asks again at once, on which the device sends on the processor's own thread; see `send_now` in
 /// kernel-rt's `dev/virtio_net.rs`. Beyond the node's own timer, so that this one is never the next.
 const SEND_BY_NS: u32 = 4_200_000_000;
+
+/// What nodes an instance carries, and their links.
+#[derive(Clone, Copy, Debug)]
+pub enum Carries<'a> {
+    /// One, with the links that exist, each a connected stream socket.
+    One(&'a [(Direction, i32)]),
+    /// A box of nodes, whose links lie in memory.
+    Box {
+        /// How many.
+        nodes: u32,
+        /// Where there are other instances: a connected stream socket to the server of their bells, and how many
+        /// bells each instance has.
+        doorbell: Option<(i32, u32)>,
+    },
+}
 
 /// What one QEMU process is given, file descriptors by their numbers in that process.
 pub struct Wiring<'a> {
@@ -27,8 +44,8 @@ pub struct Wiring<'a> {
     pub image: i32,
     /// The boot arguments.
     pub bootargs: &'a str,
-    /// The links that exist, each a connected stream socket.
-    pub links: &'a [(Direction, i32)],
+    /// What it carries.
+    pub carries: Carries<'a>,
     /// A connected stream socket for the nodes' bell, which is the UART.
     pub bell: i32,
     /// Whether QEMU locks itself in.
@@ -43,15 +60,23 @@ impl Wiring<'_> {
             arguments.push(format!("-{name}"));
             arguments.push(value);
         };
-        option("machine", "virt,memory-backend=ram".into());
+        let (machine, nodes) = match self.carries {
+            Carries::One(_) => ("virt", 1),
+            // With the software interrupts by which nodes wake each other.
+            Carries::Box { nodes, .. } => ("virt,aclint=on", nodes),
+        };
+        option("machine", format!("{machine},memory-backend=ram"));
         // QEMU before 8.1 leaves memory barriers out of the code for machines that cannot have a second
         // processor. But the devices run beside the processor, and without barriers a frame and a sleeping
         // node miss each other, once in some ten thousand messages back and forth.
         option(
             "accel",
-            format!("tcg,thread=multi,tb-size={TRANSLATION_MIB}"),
+            format!(
+                "tcg,thread=multi,tb-size={}",
+                TRANSLATION_MIB + (nodes - 1) * TRANSLATION_MIB_PER_NODE
+            ),
         );
-        option("smp", "cpus=1,maxcpus=2".into());
+        option("smp", format!("cpus={nodes},maxcpus={}", nodes.max(2)));
         option("m", format!("size={}B", self.memory));
         option(
             "object",
@@ -74,7 +99,22 @@ impl Wiring<'_> {
         if self.sandbox {
             option("sandbox", SANDBOX.into());
         }
-        for (direction, fd) in self.links {
+        if let Carries::Box {
+            doorbell: Some((fd, bells)),
+            ..
+        } = self.carries
+        {
+            option("chardev", format!("socket,id=doorbell,fd={fd}"));
+            option(
+                "device",
+                format!("ivshmem-doorbell,addr=1.0,vectors={bells},chardev=doorbell"),
+            );
+        }
+        let links = match self.carries {
+            Carries::One(links) => links,
+            Carries::Box { .. } => &[],
+        };
+        for (direction, fd) in links {
             let slot = *direction as u8;
             option("netdev", format!("socket,id=link{slot},fd={fd}"));
             option(
@@ -100,7 +140,7 @@ mod tests {
             ram: 10,
             image: 11,
             bootargs: "a b,c",
-            links,
+            carries: Carries::One(links),
             bell: 30,
             sandbox,
         }
@@ -138,6 +178,44 @@ mod tests {
     #[test]
     fn boot_arguments_are_one_word_as_they_are() {
         assert!(has(&wired(&[], false), "-append", "a b,c"));
+    }
+
+    fn of_a_box(nodes: u32, doorbell: Option<(i32, u32)>) -> Vec<String> {
+        let mut arguments = Vec::new();
+        arguments.extend(
+            Wiring {
+                memory: 64 << 20,
+                ram: 10,
+                image: 11,
+                bootargs: "",
+                carries: Carries::Box { nodes, doorbell },
+                bell: 30,
+                sandbox: true,
+            }
+            .arguments(),
+        );
+        arguments
+    }
+
+    #[test]
+    fn a_box_has_a_processor_for_each_node_and_a_doorbell_if_it_has_company() {
+        let alone = of_a_box(1, None);
+        assert!(has(&alone, "-smp", "cpus=1,maxcpus=2"), "barriers");
+        assert!(
+            !alone
+                .iter()
+                .any(|a| a.contains("ivshmem") || a.contains("net"))
+        );
+        let arguments = of_a_box(256, Some((40, 256)));
+        assert!(has(&arguments, "-smp", "cpus=256,maxcpus=256"));
+        assert!(has(
+            &arguments,
+            "-machine",
+            "virt,aclint=on,memory-backend=ram"
+        ));
+        assert!(has(&arguments, "-chardev", "socket,id=doorbell,fd=40"));
+        let device = "ivshmem-doorbell,addr=1.0,vectors=256,chardev=doorbell";
+        assert!(has(&arguments, "-device", device));
     }
 
     #[test]
