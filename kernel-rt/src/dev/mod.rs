@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! virtio            memory, transport, start of every virtio device
-//! virtio_console    an output stream
 //! virtio_net        a link
 //! greeting          how two ends of a link find out that both are there (portable)
 //! ring              a link in shared memory (portable)
@@ -12,7 +11,5 @@ pub mod greeting;
 pub mod ring;
 #[cfg(target_os = "none")]
 pub mod virtio;
-#[cfg(target_os = "none")]
-pub mod virtio_console;
 #[cfg(target_os = "none")]
 pub mod virtio_net;

@@ -15,6 +15,8 @@
 //! | `midplane.eager=BYTES` | greatest message whose data follows without waiting for an answer | the device's |
 //! | `midplane.mpi_borrow=yes` | beyond that, the program's heap lends what it can spare | it does not |
 //! | `midplane.matching=NAME` | the image's matching engine must be this one | it can be any |
+//! | `midplane.output=rings` | output goes through the outbox, for the tool | it goes to the UART |
+//! | `midplane.log=yes` | with it the kernel's log | there is none |
 //! | `midplane.exit=test` | leave the emulator by its exit device when the program ends | stay and forward |
 //! | `--` | ends the words above; the program's argv follows from argv\[0\] on | no arguments |
 //!
@@ -43,6 +45,19 @@ pub enum Exit {
     Stay,
     /// It leaves the emulator through its exit device, with the program's status.
     Test,
+}
+
+/// Where the program's output goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Output {
+    /// To the UART, byte by byte; the kernel does not log.
+    #[default]
+    Uart,
+    /// Through the outbox, which a tool reads.
+    Rings {
+        /// Whether the kernel logs, too.
+        log: bool,
+    },
 }
 
 /// Which nodes an instance carries.
@@ -103,6 +118,8 @@ pub struct BootArgs<'a> {
     /// The name of the matching engine that the image must have, when said; see
     /// [`Choice`](mpi_adi::matching::Choice).
     pub matching: Option<&'a str>,
+    /// Where output goes.
+    pub output: Output,
     /// What to do when the program has ended.
     pub exit: Exit,
     /// The program's argv.
@@ -177,6 +194,10 @@ pub enum ParseError<'a> {
     Eager(&'a str),
     /// `midplane.mpi_borrow` is something other than `yes`.
     MpiBorrow(&'a str),
+    /// `midplane.output` is something other than `rings`.
+    Output(&'a str),
+    /// `midplane.log` is something other than `yes`, or stands without `midplane.output`.
+    Log(&'a str),
     /// Not `test`.
     Exit(&'a str),
     /// A word of argv that is not encoded as it must be, or that encodes a zero byte, which C strings
@@ -220,6 +241,8 @@ impl fmt::Display for ParseError<'_> {
             Self::MpiMemory(word) | Self::Eager(word) => {
                 write!(f, "`{word}` is not a number of bytes")
             }
+            Self::Output(word) => write!(f, "`{word}` is not an output; only `rings` is"),
+            Self::Log(word) => write!(f, "log `{word}`: only `yes`, and with output to rings"),
             Self::Exit(word) => write!(f, "`{word}` is not an exit; only `test` is"),
             Self::Encoding(word) => write!(f, "`{word}` is not percent-encoded text"),
         }
@@ -259,6 +282,7 @@ impl Default for BootArgs<'_> {
             mpi_borrow: false,
             eager: None,
             matching: None,
+            output: Output::Uart,
             exit: Exit::Test,
             args: Words::default(),
         }
@@ -286,6 +310,8 @@ struct Settings<'a> {
     mpi_borrow: Option<()>,
     eager: Option<u64>,
     matching: Option<&'a str>,
+    rings: Option<()>,
+    log: Option<()>,
     exit: Option<Exit>,
 }
 
@@ -320,6 +346,10 @@ impl<'a> Settings<'a> {
             "matching" => self.matching.replace(value).is_some(),
             "mpi_borrow" if value == "yes" => self.mpi_borrow.replace(()).is_some(),
             "mpi_borrow" => return Err(ParseError::MpiBorrow(value)),
+            "output" if value == "rings" => self.rings.replace(()).is_some(),
+            "output" => return Err(ParseError::Output(value)),
+            "log" if value == "yes" => self.log.replace(()).is_some(),
+            "log" => return Err(ParseError::Log(value)),
             "exit" if value == "test" => self.exit.replace(Exit::Test).is_some(),
             "exit" => return Err(ParseError::Exit(value)),
             _ => return Err(ParseError::Unknown(word)),
@@ -394,6 +424,12 @@ impl<'a> BootArgs<'a> {
                 return Err(ParseError::Encoding(word));
             }
         }
+        let log = settings.log.is_some();
+        let output = match settings.rings {
+            Some(()) => Output::Rings { log },
+            None if log => return Err(ParseError::Log("yes")),
+            None => Output::Uart,
+        };
         let by_hand =
             settings.extents.is_none() && settings.coord.is_none() && settings.boxes.is_none();
         let shape = match settings.extents {
@@ -409,6 +445,7 @@ impl<'a> BootArgs<'a> {
             mpi_borrow: settings.mpi_borrow.is_some(),
             eager: settings.eager,
             matching: settings.matching,
+            output,
             exit: settings.exit.unwrap_or(exit),
             args,
         })
@@ -465,6 +502,12 @@ impl<'a> BootArgs<'a> {
         }
         if let Some(name) = self.matching {
             write!(out, " midplane.matching={name}")?;
+        }
+        if let Output::Rings { log } = self.output {
+            out.write_str(" midplane.output=rings")?;
+            if log {
+                out.write_str(" midplane.log=yes")?;
+            }
         }
         if self.exit == Exit::Test {
             out.write_str(" midplane.exit=test")?;
@@ -564,6 +607,7 @@ mod tests {
             mpi_borrow: true,
             eager: Some(0),
             matching: Some("list"),
+            output: Output::Rings { log: true },
             exit: Exit::Stay,
             args: Words::default(),
         };
@@ -572,7 +616,8 @@ mod tests {
         assert_eq!(
             text,
             "midplane.torus=4x256x1 midplane.wrap=xz midplane.coord=3,255,0 \
-             midplane.mpi_memory=65536 midplane.eager=0 midplane.mpi_borrow=yes midplane.matching=list -- killer % a%20b%25c %C3%A4%0A --"
+             midplane.mpi_memory=65536 midplane.eager=0 midplane.mpi_borrow=yes midplane.matching=list \
+             midplane.output=rings midplane.log=yes -- killer % a%20b%25c %C3%A4%0A --"
         );
         let read = BootArgs::parse(&text).expect("own words");
         assert_eq!(words(&read.args), argv);
@@ -674,6 +719,12 @@ mod tests {
             ("midplane.mpi_memory=", ParseError::MpiMemory("")),
             ("midplane.eager=1K", ParseError::Eager("1K")),
             ("midplane.mpi_borrow=no", ParseError::MpiBorrow("no")),
+            ("midplane.output=uart", ParseError::Output("uart")),
+            (
+                "midplane.output=rings midplane.log=no",
+                ParseError::Log("no"),
+            ),
+            ("midplane.log=yes", ParseError::Log("yes")),
             ("midplane.exit=now", ParseError::Exit("now")),
             ("midplane.torus", ParseError::Unknown("midplane.torus")),
             (

@@ -1,6 +1,6 @@
 //! From a node's first instruction to the program.
 //!
-//! Boot order: boot arguments, memory plan, consoles, heap, links, router, device, interrupts,
+//! Boot order: boot arguments, output, memory plan, heap, links, router, device, interrupts,
 //! program. Whatever fails on the way is left on the blackboard as [`End::Boot`].
 
 use core::ffi::c_char;
@@ -15,19 +15,17 @@ use net_torus::torus::Torus;
 use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
 
-use super::layout::{SLOT_STDERR, SLOT_STDOUT};
 use super::machine::{self, Found};
 use super::neighbours::Machine;
 use super::platform::{BoardLink, BoardNode, Links, Virt, acknowledge};
 use super::{plic, timer, traps};
 use crate::board::device_tree::{Hardware, Slot};
-use crate::console::{self, Stream};
+use crate::console;
 use crate::dev::virtio::{self, DeviceError};
-use crate::dev::virtio_console::ConsoleDevice;
 use crate::dev::virtio_net::{Frame, NetLink};
 use crate::end::{self, Message};
 use crate::host::blackboard::End;
-use crate::host::personality::{self, BootArgs, Nodes, ParseError, Personality};
+use crate::host::personality::{self, BootArgs, Nodes, Output, ParseError, Personality};
 use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, set_personality};
 use crate::lend::NodeMemory;
 use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT_FRAMES};
@@ -65,13 +63,19 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     };
     let who = identify(hart, found, &args);
     set_personality(who);
+    if let Output::Rings { log } = args.output {
+        console::attach(hart as u8);
+        if log {
+            log::enable();
+        }
+    }
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
     MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
     or_fail(args.check_matching(Engine::NAME));
 
     timer::start();
     arch::arm_interrupts();
-    let devices = find_devices(match found.machine {
+    let devices = find_links(match found.machine {
         Some(_) => &[],
         None => &hardware.slots,
     });
@@ -81,13 +85,9 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
         virtio::set_pool(plan.queues);
         heap::init(plan.heap);
     }
-    start_consoles(devices.consoles, &hardware.slots);
-    if console::is_attached(Stream::Out) {
-        log::enable();
-    }
     let (links, greetings) = match &found.machine {
         Some(machine) => (ring_links(machine, &who), 0),
-        None => greeted(start_links(devices.links, &hardware.slots, plan.frames)),
+        None => greeted(start_links(devices, &hardware.slots, plan.frames)),
     };
     defmt::info!(
         "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, {=u32} greetings, heap {=u64} KiB, \
@@ -111,6 +111,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     if let Some(machine) = &found.machine {
         machine.call_next(hart as u32);
     }
+    console::ring();
     // SAFETY: the only call, with everything set up; the arguments live for ever.
     unsafe { libc::run(argv) }
 }
@@ -125,13 +126,12 @@ fn arguments_of(
     }
 }
 
-fn divide_memory(memory: Bytes, who: &Personality, devices: &Devices) -> Plan {
+fn divide_memory(memory: Bytes, who: &Personality, devices: &Transports) -> Plan {
     let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
     let budget = mpi_adi::Budget::of(mpi_bytes, who.shape.nodes() as usize);
     let tables = ROUTER.bytes() + budget.total() - budget.region;
     let needs = Needs {
-        links: devices.links.iter().flatten().count(),
-        consoles: devices.consoles.iter().flatten().count(),
+        links: devices.iter().flatten().count(),
         mpi: who.mpi_memory,
         tables: tables as u64,
     };
@@ -199,28 +199,21 @@ fn identify(hart: usize, found: &Found, args: &BootArgs<'_>) -> Personality {
     }
 }
 
-struct Devices {
-    links: [Option<MmioTransport<'static>>; 6],
-    consoles: [Option<MmioTransport<'static>>; 2],
-}
-
 fn device_failed(slot: usize, why: DeviceError) -> ! {
     boot_failed(format_args!("the device in virtio slot {slot}: {why}"))
 }
 
-fn find_devices(slots: &[Slot]) -> Devices {
-    let find = |number: usize, kind| {
+type Transports = [Option<MmioTransport<'static>>; 6];
+
+fn find_links(slots: &[Slot]) -> Transports {
+    core::array::from_fn(|number| {
         let slot = slots.get(number)?;
         // SAFETY: the device tree says that this slot is one, and each is looked at once.
-        match unsafe { virtio::transport(slot, kind) } {
+        match unsafe { virtio::transport(slot, DeviceType::Network) } {
             Ok(transport) => transport,
             Err(why) => device_failed(number, why),
         }
-    };
-    Devices {
-        links: core::array::from_fn(|d| find(d, DeviceType::Network)),
-        consoles: [SLOT_STDOUT, SLOT_STDERR].map(|number| find(number, DeviceType::Console)),
-    }
+    })
 }
 
 fn enable_interrupt(number: usize, slots: &[Slot]) {
@@ -232,31 +225,7 @@ fn enable_interrupt(number: usize, slots: &[Slot]) {
     }
 }
 
-fn start_consoles(transports: [Option<MmioTransport<'static>>; 2], slots: &[Slot]) {
-    for (transport, (stream, number)) in transports
-        .into_iter()
-        .zip([(Stream::Out, SLOT_STDOUT), (Stream::Err, SLOT_STDERR)])
-    {
-        let Some(transport) = transport else { continue };
-        match ConsoleDevice::new(transport) {
-            Ok(device) => {
-                let buffers = leak(2, [0; console::BUFFER_BYTES]);
-                let Ok(buffers) = <&mut [console::Buffer; 2]>::try_from(buffers) else {
-                    unreachable!("two buffers");
-                };
-                console::attach(stream, device, buffers);
-                enable_interrupt(number, slots);
-            }
-            Err(why) => device_failed(number, why),
-        }
-    }
-}
-
-fn start_links(
-    transports: [Option<MmioTransport<'static>>; 6],
-    slots: &[Slot],
-    frames: Bytes,
-) -> [Option<NetLink>; 6] {
+fn start_links(transports: Transports, slots: &[Slot], frames: Bytes) -> [Option<NetLink>; 6] {
     const PER_LINK: usize = RECEIVE_FRAMES + TRANSMIT_FRAMES;
     let count = frames.len() as usize / size_of::<[Frame; PER_LINK]>();
     let start = ptr::with_exposed_provenance_mut::<[Frame; PER_LINK]>(frames.start as usize);

@@ -1,6 +1,4 @@
-//! What stands where: address space and virtio slots.
-
-use net_torus::coord::Direction;
+//! What stands where: address space.
 
 /// From address 0 on: the debug area and the boot ROM, which a null pointer must not reach.
 pub const NULL_BYTES: u64 = 0x10_0000;
@@ -9,10 +7,3 @@ pub const BELOW_RAM: u64 = 0x4000_0000;
 pub use crate::host::layout::RAM;
 /// Memory beyond is not mapped.
 pub const MAX_RAM: u64 = crate::host::layout::RING_WINDOWS;
-/// The slot of the program's standard output; those before it are links, by direction.
-pub const SLOT_STDOUT: usize = 6;
-/// The slot of the program's standard error.
-pub const SLOT_STDERR: usize = 7;
-
-// Link numbers and slots are the same thing.
-const _: () = assert!(Direction::ALL.len() == SLOT_STDOUT);

@@ -4,10 +4,8 @@
 use mpi_adi::kernel::{AbortReason, Heap};
 use net_torus::link::Link;
 
-use super::layout::{SLOT_STDERR, SLOT_STDOUT};
 use super::neighbours::Register;
 use super::{plic, timer};
-use crate::console::{self, Stream};
 use crate::dev::ring::RingLink;
 use crate::dev::virtio_net::NetLink;
 use crate::end::{Message, end};
@@ -108,15 +106,10 @@ pub fn acknowledge(links: &mut Links) {
     while arch::is_external_pending()
         && let Some(number) = plic::claim()
     {
-        // Interrupt numbers are in the order of the slots on this board, from 1 on.
-        match (number as usize).wrapping_sub(1) {
-            SLOT_STDOUT => console::acknowledge(Stream::Out),
-            SLOT_STDERR => console::acknowledge(Stream::Err),
-            slot => {
-                if let Some(link) = links.get_mut(slot).and_then(BoardLink::net) {
-                    link.acknowledge();
-                }
-            }
+        // Interrupt numbers are in the order of the slots on this board, from 1 on; slots and links are the same.
+        let link = links.get_mut((number as usize).wrapping_sub(1));
+        if let Some(link) = link.and_then(BoardLink::net) {
+            link.acknowledge();
         }
         plic::complete(number);
     }
