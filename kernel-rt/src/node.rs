@@ -26,6 +26,8 @@ use crate::host::counters::{NodeFigures, Sources};
 pub const STEPS_PER_INTERRUPT: u32 = 64;
 /// How long the program then computes before the interrupt goes on, in nanoseconds.
 pub const PROGRAM_SLICE_NS: u64 = 50_000;
+/// How old the blackboard's figures may be while the node is at work, in nanoseconds by its own clock.
+pub const PUBLISH_NS: u64 = 1_000_000;
 
 /// A link that wakes its node. No call blocks.
 pub trait NodeLink: Link {
@@ -95,11 +97,26 @@ struct Carrier<L, P> {
     platform: P,
     /// The last step moved nothing, and neither program nor interrupt has touched the device since.
     quiet: bool,
-    /// The blackboard lacks what was done since.
-    unpublished: bool,
+    /// The links do not interrupt.
+    holds: bool,
+    figures: Figures,
+    /// When they were written last.
+    published_ns: u64,
     beats: u64,
     idle_ticks: u64,
     started: u64,
+}
+
+/// Whether the blackboard has the node's figures. To write them takes thousands of instructions, so it is done
+/// once in [`PUBLISH_NS`]; a node that sleeps or computes before that asks the timer for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Figures {
+    /// They are there.
+    Published,
+    /// Something has moved since they were written, and nothing wakes the node to write them.
+    Old,
+    /// The same, and the timer will wake it.
+    TimerSet,
 }
 
 impl<L: NodeLink, P: Platform<L>> Node<L, P> {
@@ -107,7 +124,9 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     pub fn new(adi: Adi, torus: Torus<'static, L>, platform: P) -> Self {
         let carrier = Carrier {
             quiet: false,
-            unpublished: true,
+            holds: false,
+            figures: Figures::Old,
+            published_ns: platform.ns(platform.ticks()),
             beats: 0,
             idle_ticks: 0,
             started: platform.ticks(),
@@ -126,10 +145,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
 
     /// Takes all pending interrupts.
     pub fn acknowledge(&mut self) {
-        let Carrier {
-            platform, torus, ..
-        } = &mut self.carrier;
-        platform.acknowledge(torus.links_mut());
+        self.carrier.acknowledge();
     }
 
     /// An interrupt has been taken while the program computes. Bounded: at most [`STEPS_PER_INTERRUPT`]
@@ -169,24 +185,33 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     }
 
     fn step(&mut self, adi: &mut Adi) -> bool {
-        for link in self.torus.links_mut().iter_mut().flatten() {
-            link.hold_interrupts();
+        if !self.holds {
+            self.holds = true;
+            for link in self.torus.links_mut().iter_mut().flatten() {
+                link.hold_interrupts();
+            }
         }
         let now = self.now_ns();
         let mut moved = self.torus.step(now);
-        moved |= adi.progress(self.torus.router_mut(), self.platform.memory());
+        let progressed = adi.progress(self.torus.router_mut(), self.platform.memory());
         if self.platform.lends() {
             self.platform.report_frees(adi.starves_others());
         }
-        moved |= self.torus.step(now);
+        if progressed {
+            // What it has sent, and the tokens of what it has taken.
+            self.torus.step(now);
+        }
+        moved |= progressed;
         self.beats += 1;
         self.quiet = !moved;
-        if moved {
-            self.unpublished = true;
-        } else if self.unpublished {
-            // Whatever comes next, the end or a hang, the figures stand.
+        if moved && self.figures == Figures::Published {
+            self.figures = Figures::Old;
+        }
+        if self.figures != Figures::Published && now.saturating_sub(self.published_ns) >= PUBLISH_NS
+        {
             self.publish(adi);
-            self.unpublished = false;
+            self.published_ns = now;
+            self.figures = Figures::Published;
         }
         moved
     }
@@ -196,6 +221,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     fn settle(&mut self, adi: &mut Adi) {
         for _ in 0..STEPS_PER_INTERRUPT {
             if self.quiet && self.prepare_sleep() {
+                self.publish_later();
                 return;
             }
             self.step(adi);
@@ -205,6 +231,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     /// Makes sure that the links interrupt when there is something to do. False when there is already.
     fn prepare_sleep(&mut self) -> bool {
+        self.holds = false;
         let mut quiet = true;
         for link in self.torus.links_mut().iter_mut().flatten() {
             quiet &= link.prepare_sleep();
@@ -212,14 +239,32 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         quiet
     }
 
+    /// Whatever comes next, a long sleep, a long computation or a hang, the timer has the figures written.
+    fn publish_later(&mut self) {
+        if self.figures == Figures::Old {
+            let age = self.now_ns().saturating_sub(self.published_ns);
+            self.platform.wake_in(PUBLISH_NS.saturating_sub(age));
+            self.figures = Figures::TimerSet;
+        }
+    }
+
     fn sleep(&mut self) {
         if !self.prepare_sleep() {
             return;
         }
+        self.publish_later();
         let before = self.platform.ticks();
         self.platform.wait();
         self.idle_ticks += self.platform.ticks() - before;
+        self.acknowledge();
+    }
+
+    fn acknowledge(&mut self) {
         self.platform.acknowledge(self.torus.links_mut());
+        if self.figures == Figures::TimerSet {
+            // It may have been the timer, for an earlier reason.
+            self.figures = Figures::Old;
+        }
     }
 
     fn publish(&self, adi: &Adi) {
@@ -283,6 +328,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::blackboard::Snapshot;
     use mpi_adi::envelope::Rank;
     use mpi_adi::memory::RawMemory;
     use mpi_adi::{Config, Memory};
@@ -296,6 +342,8 @@ mod tests {
         /// The neighbour sends nonsense without end.
         babbles: bool,
         interrupts: bool,
+        /// How often it was asked not to interrupt.
+        holds: usize,
     }
 
     impl Link for TestLink {
@@ -319,6 +367,7 @@ mod tests {
     impl NodeLink for TestLink {
         fn hold_interrupts(&mut self) {
             self.interrupts = false;
+            self.holds += 1;
         }
 
         fn prepare_sleep(&mut self) -> bool {
@@ -338,13 +387,15 @@ mod tests {
         blackboard: Blackboard,
         wakes: Vec<u64>,
         waits: usize,
+        /// What the clock has gone on beside one tick for each wait.
+        ticks: u64,
     }
 
     impl Platform<TestLink> for TestPlatform {
         type Memory = RawMemory;
 
         fn ticks(&self) -> u64 {
-            self.waits as u64
+            self.waits as u64 + self.ticks
         }
 
         fn ns(&self, ticks: u64) -> u64 {
@@ -407,6 +458,7 @@ mod tests {
                         link,
                         babbles: false,
                         interrupts: true,
+                        holds: 0,
                     })
                 });
                 let torus = Torus::new(router, links).unwrap();
@@ -442,8 +494,8 @@ mod tests {
         }
         for node in &mut nodes {
             assert!(left(node));
-            assert!(node.carrier.platform.wakes.is_empty(), "nothing is left");
-            assert!(node.carrier.quiet && !node.carrier.unpublished);
+            assert!(node.carrier.quiet, "nothing is left");
+            assert_eq!(node.carrier.platform.wakes, [PUBLISH_NS], "but the figures");
             let links = node.carrier.torus.links().iter().flatten();
             assert!({ links }.all(|link| link.interrupts));
         }
@@ -457,7 +509,69 @@ mod tests {
         node.interrupted();
         assert_eq!(node.carrier.beats, u64::from(STEPS_PER_INTERRUPT));
         assert_eq!(node.carrier.platform.wakes, [PROGRAM_SLICE_NS]);
+        let links = node.carrier.torus.links().iter().flatten();
+        assert!({ links }.all(|link| link.holds == 1), "held off once");
         assert!(!node.carrier.quiet);
+    }
+
+    /// Steps of the node's loop, as the host sees them.
+    fn beats_seen(node: &TestNode) -> u64 {
+        let bytes = node.carrier.platform.blackboard.bytes();
+        Snapshot::read(&bytes).unwrap().beats
+    }
+
+    /// Lets `ns` nanoseconds go by.
+    fn pass(node: &mut TestNode, ns: u64) {
+        node.carrier.platform.ticks += ns / 100;
+    }
+
+    #[test]
+    fn figures_are_a_millisecond_old_at_most() {
+        let mut nodes = nodes([1, 1, 1]);
+        let node = &mut nodes[0];
+        node.carrier.platform.blackboard.begin();
+        let send = |node: &mut TestNode| node.with(&mut |adi, _| adi.enter_barrier());
+        send(node);
+        assert_eq!(
+            beats_seen(node),
+            0,
+            "too early, and it costs thousands of instructions"
+        );
+        assert_eq!(node.carrier.platform.wakes, [PUBLISH_NS]);
+        pass(node, PUBLISH_NS / 2);
+        node.interrupted();
+        assert_eq!(node.carrier.platform.wakes.len(), 1, "the timer is set");
+        // An interrupt, maybe the timer's for something else.
+        node.acknowledge();
+        node.interrupted();
+        assert_eq!(node.carrier.platform.wakes[1..], [PUBLISH_NS / 2]);
+        pass(node, PUBLISH_NS / 2);
+        node.acknowledge();
+        node.interrupted();
+        assert_eq!(beats_seen(node), node.carrier.beats);
+        // Where nothing moves, nothing wakes the node.
+        pass(node, 10 * PUBLISH_NS);
+        node.interrupted();
+        node.forward();
+        assert_eq!(node.carrier.platform.wakes.len(), 2);
+        assert_eq!(
+            beats_seen(node),
+            node.carrier.beats - 2,
+            "and nothing is written"
+        );
+    }
+
+    #[test]
+    fn a_node_at_work_without_a_pause_publishes() {
+        let mut nodes = nodes([2, 1, 1]);
+        let node = &mut nodes[0];
+        node.carrier.platform.blackboard.begin();
+        node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = true;
+        node.interrupted();
+        assert_eq!(beats_seen(node), 0);
+        pass(node, PUBLISH_NS);
+        node.interrupted();
+        assert_eq!(beats_seen(node), u64::from(STEPS_PER_INTERRUPT) + 1);
     }
 
     #[test]

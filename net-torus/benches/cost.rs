@@ -5,9 +5,15 @@
 //! divided by the packets between, is the cost of one packet without anything that is done once.
 //!
 //! A packet costs something of its own and a share of its frame. Both are seen when packets travel one
-//! to a frame and when the frame is full.
+//! to a frame and when the frame is full; what a byte costs is the difference of great and small packets. The
+//! processor's `memcpy` moves 32 bytes at once, a node's 8, so bytes cost more there.
+//!
+//! Links are exact, as rings in memory are, or not, as a virtio network device is taken to be. Behind the packets
+//! stands what [`Torus::step`] costs where there is nothing to do.
 
-use net_torus::{BODY_BYTES, Chunk, Coord, Direction, Fifo, Router, Routing, Shape, Sizes};
+use net_torus::{
+    BODY_BYTES, Chunk, Coord, Direction, Fifo, Link, Router, Routing, Shape, Sizes, Torus,
+};
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
 
@@ -28,22 +34,56 @@ const SIZES: Sizes = Sizes {
     receive_priority: 32,
 };
 
-/// What is counted: a name for the table, the function in which callgrind counts, the routing.
-const WORK: [(&str, &str, Routing); 5] = [
-    ("inject", "counted_inject", Routing::Deterministic),
-    ("send", "counted_send", Routing::Deterministic),
-    ("forward", "counted_forward", Routing::Deterministic),
-    ("forward, adaptive", "counted_forward", Routing::Adaptive),
-    ("receive", "counted_receive", Routing::Deterministic),
+/// What is counted.
+struct Work {
+    /// A name for the table.
+    name: &'static str,
+    /// The function in which callgrind counts.
+    function: &'static str,
+    routing: Routing,
+    exact: bool,
+}
+
+impl Work {
+    const fn new(
+        name: &'static str,
+        function: &'static str,
+        routing: Routing,
+        exact: bool,
+    ) -> Self {
+        Self {
+            name,
+            function,
+            routing,
+            exact,
+        }
+    }
+}
+
+use Routing::{Adaptive, Deterministic};
+const WORK: [Work; 10] = [
+    Work::new("inject", "counted_inject", Deterministic, true),
+    Work::new("inject, adaptive", "counted_inject", Adaptive, true),
+    Work::new("frame out", "counted_send", Deterministic, true),
+    Work::new("frame out, adaptive", "counted_send", Adaptive, true),
+    Work::new("frame out, summed", "counted_send", Deterministic, false),
+    Work::new("forward", "counted_forward", Deterministic, true),
+    Work::new("forward, summed", "counted_forward", Deterministic, false),
+    Work::new("frame in", "counted_receive", Deterministic, true),
+    Work::new("frame in, summed", "counted_receive", Deterministic, false),
+    Work::new("deliver", "counted_deliver", Deterministic, true),
 ];
 
 /// The packets: a name, bytes of body, packets in a frame.
 const PACKETS: [(&str, usize, u64); 4] = [
-    ("32 bytes, 1", 24, 1),
-    ("32 bytes, 15", 24, 15),
-    ("256 bytes, 1", BODY_BYTES, 1),
-    ("256 bytes, 5", BODY_BYTES, 5),
+    ("1 of 32 bytes", 24, 1),
+    ("15 of 32", 24, 15),
+    ("1 of 256", BODY_BYTES, 1),
+    ("5 of 256", BODY_BYTES, 5),
 ];
+/// Those of them whose difference is what bytes cost.
+const SMALL: usize = 0;
+const GREAT: usize = 2;
 
 // Callgrind finds these by their names, hence not inlined; nothing else is counted.
 
@@ -66,8 +106,12 @@ fn counted_forward(router: &mut Router<'_>, came: &[u8], goes: &mut [u8]) -> usi
 }
 
 #[inline(never)]
-fn counted_receive(router: &mut Router<'_>, frame: &[u8]) -> u64 {
+fn counted_receive(router: &mut Router<'_>, frame: &[u8]) {
     router.receive_frame(Direction::XMinus, frame);
+}
+
+#[inline(never)]
+fn counted_deliver(router: &mut Router<'_>) -> u64 {
     let mut packets = 0;
     while let Some(body) = router.head(Fifo::Normal) {
         black_box(body);
@@ -75,6 +119,43 @@ fn counted_receive(router: &mut Router<'_>, frame: &[u8]) -> u64 {
         packets += 1;
     }
     packets
+}
+
+#[inline(never)]
+fn counted_idle(torus: &mut Torus<'_, Nothing>) -> bool {
+    torus.step(black_box(0))
+}
+
+/// A link with nothing on it, which costs nothing to look at.
+struct Nothing;
+
+impl Link for Nothing {
+    fn mtu(&self) -> usize {
+        MTU
+    }
+    fn receive(&mut self, _: impl FnOnce(&[u8])) -> bool {
+        black_box(false)
+    }
+    fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        f(&mut [0; MTU]) > 0
+    }
+    fn is_exact(&self) -> bool {
+        true
+    }
+}
+
+/// A node of a ring, or of a torus, that has nothing to do.
+fn idle(steps: u64, extents: [u16; 3]) {
+    let shape = Shape::new(extents, [true; 3]).expect("good extents");
+    let memory: &mut [Chunk] = vec![[0; 32]; SIZES.chunks()].leak();
+    let router = Router::new(shape, Coord::default(), SIZES, memory).expect("good sizes");
+    let here = router.links();
+    let links = Direction::ALL.map(|d| here.has(d).then_some(Nothing));
+    let mut torus = Torus::new(router, links).expect("its links");
+    while torus.step(0) {}
+    for _ in 0..steps {
+        assert!(!counted_idle(&mut torus));
+    }
 }
 
 fn tell_tokens(from: &mut Router<'_>, to: &mut Router<'_>) {
@@ -85,12 +166,16 @@ fn tell_tokens(from: &mut Router<'_>, to: &mut Router<'_>) {
 
 /// Three nodes in a row: the first injects `frames` times as many packets as one frame is to hold, the one
 /// in the middle forwards them, the last receives them.
-fn run(frames: u64, body: usize, in_frame: u64, routing: Routing) {
+fn run(frames: u64, body: usize, in_frame: u64, routing: Routing, exact: bool) {
     let shape = Shape::new([4, 1, 1], [true; 3]).expect("good extents");
     let at = |x| Coord { x, y: 0, z: 0 };
     let [mut first, mut middle, mut last] = [0, 1, 2].map(|x| {
         let memory: &mut [Chunk] = vec![[0; 32]; SIZES.chunks()].leak();
-        Router::new(shape, at(x), SIZES, memory).expect("good sizes")
+        let mut router = Router::new(shape, at(x), SIZES, memory).expect("good sizes");
+        if exact {
+            router.set_exact(router.links());
+        }
+        router
     });
     let body = vec![7; body];
     let (mut a, mut b) = ([0; MTU], [0; MTU]);
@@ -104,24 +189,20 @@ fn run(frames: u64, body: usize, in_frame: u64, routing: Routing) {
         }
         let size = counted_send(&mut first, &mut a);
         let size = counted_forward(&mut middle, &a[..size], &mut b);
-        assert_eq!(counted_receive(&mut last, &b[..size]), in_frame);
+        counted_receive(&mut last, &b[..size]);
+        assert_eq!(counted_deliver(&mut last), in_frame);
     }
 }
 
-/// Instructions in `function` during one run, by callgrind.
-fn count(function: &str, frames: u64, packets: usize, routing: Routing) -> Result<u64, String> {
+/// Instructions in `function` during one run of this program with `arguments`, by callgrind.
+fn count(function: &str, arguments: &[u64]) -> Result<u64, String> {
     let program = std::env::current_exe().map_err(|e| format!("no path to this program: {e}"))?;
-    let adaptive = (routing == Routing::Adaptive) as u8;
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(format!("--toggle-collect=*{function}*"))
         .arg(program)
-        .args([
-            "--count",
-            &frames.to_string(),
-            &packets.to_string(),
-            &adaptive.to_string(),
-        ])
+        .arg("--count")
+        .args(arguments.iter().map(u64::to_string))
         .output()
         .map_err(|e| {
             format!("cannot run valgrind, which does the counting: {e}; install valgrind")
@@ -139,16 +220,27 @@ fn count(function: &str, frames: u64, packets: usize, routing: Routing) -> Resul
 fn table() -> Result<(), String> {
     print!("{:20}", "instructions/packet");
     PACKETS.iter().for_each(|(name, ..)| print!("{name:>14}"));
-    println!(" in a frame");
-    for (name, function, routing) in WORK {
+    println!("      per byte");
+    for work in WORK {
+        let Work { name, function, .. } = work;
         print!("{name:20}");
+        let numbers = [(work.routing == Adaptive) as u64, work.exact as u64];
+        let mut each = [0.0; PACKETS.len()];
         for (packets, (_, _, in_frame)) in PACKETS.iter().enumerate() {
-            let few = count(function, FEW, packets, routing)?;
-            let many = count(function, MANY, packets, routing)?;
-            let each = (many - few) as f64 / ((MANY - FEW) * in_frame) as f64;
-            print!("{each:14.1}");
+            let few = count(function, &[FEW, packets as u64, numbers[0], numbers[1]])?;
+            let many = count(function, &[MANY, packets as u64, numbers[0], numbers[1]])?;
+            each[packets] = (many - few) as f64 / ((MANY - FEW) * in_frame) as f64;
+            print!("{:14.1}", each[packets]);
         }
-        println!();
+        let bytes = PACKETS[GREAT].1 - PACKETS[SMALL].1;
+        println!("{:14.2}", (each[GREAT] - each[SMALL]) / bytes as f64);
+    }
+    for (name, links) in [("idle step, 2 links", 2), ("idle step, 6 links", 6)] {
+        let [few, many] = [FEW, MANY].map(|steps| count("counted_idle", &[steps, links]));
+        println!(
+            "{name:20}{:14.1}",
+            (many? - few?) as f64 / (MANY - FEW) as f64
+        );
     }
     Ok(())
 }
@@ -159,13 +251,18 @@ fn main() -> ExitCode {
         && flag == "--count"
     {
         let numbers: Vec<u64> = numbers.iter().filter_map(|n| n.parse().ok()).collect();
-        let &[frames, packets, adaptive] = &numbers[..] else {
-            eprintln!("cost: --count is for the program's own use");
-            return ExitCode::from(2);
-        };
-        let (_, body, in_frame) = PACKETS[packets as usize % PACKETS.len()];
-        let routing = [Routing::Deterministic, Routing::Adaptive][(adaptive != 0) as usize];
-        run(frames, body, in_frame, routing);
+        match numbers[..] {
+            [steps, links] => idle(steps, if links == 2 { [4, 1, 1] } else { [4, 4, 4] }),
+            [frames, packets, adaptive, exact] => {
+                let (_, body, in_frame) = PACKETS[packets as usize % PACKETS.len()];
+                let routing = [Deterministic, Adaptive][(adaptive != 0) as usize];
+                run(frames, body, in_frame, routing, exact != 0);
+            }
+            _ => {
+                eprintln!("cost: --count is for the program's own use");
+                return ExitCode::from(2);
+            }
+        }
         return ExitCode::SUCCESS;
     }
     match table() {

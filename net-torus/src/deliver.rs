@@ -3,29 +3,30 @@
 use crate::queue;
 use crate::route;
 use crate::router::{LOCAL, RECEPTION, Router, next_after};
-use crate::wire::{Fifo, HEADER_BYTES, Repr};
+use crate::wire::{self, Fifo, HEADER_BYTES};
 
 impl Router<'_> {
     /// Body of the oldest packet in a reception FIFO, exactly as long as it was injected.
     pub fn head(&self, fifo: Fifo) -> Option<&[u8]> {
-        let (start, repr) = self.reception_front(fifo)?;
-        let bytes = queue::bytes(self.memory, start, repr.chunks());
-        bytes.get(HEADER_BYTES..HEADER_BYTES + repr.body as usize)
+        let (start, chunks, body) = self.reception_front(fifo)?;
+        let bytes = queue::bytes(self.memory, start, chunks);
+        bytes.get(HEADER_BYTES..HEADER_BYTES + body)
     }
 
     /// Frees the packet that [`Router::head`] shows, and takes the next that waited for room. Does nothing
     /// when the FIFO is empty.
     pub fn pop(&mut self, fifo: Fifo) {
-        if let Some((_, repr)) = self.reception_front(fifo) {
-            self.queues[RECEPTION + fifo as usize].pop(repr.chunks() as u16);
+        if let Some((_, chunks, _)) = self.reception_front(fifo) {
+            self.queues[RECEPTION + fifo as usize].pop(chunks as u16);
             self.deliver(fifo);
         }
     }
 
-    fn reception_front(&self, fifo: Fifo) -> Option<(usize, Repr)> {
+    /// Where the oldest packet in a reception FIFO starts, its chunks, and the bytes of its body.
+    fn reception_front(&self, fifo: Fifo) -> Option<(usize, usize, usize)> {
         let start = self.queues[RECEPTION + fifo as usize].front()?;
-        let header = self.memory[start].first_chunk()?;
-        Some((start, Repr::parse_trusted(header).ok()?))
+        let (chunks, body) = wire::size(self.memory[start].first_chunk()?);
+        Some((start, chunks, body))
     }
 
     /// Reserves room for a packet in a reception FIFO, counts it as delivered and returns its bytes.
@@ -48,7 +49,14 @@ impl Router<'_> {
 
     /// Moves packets that are at their destination, or that leave a copy here, into a reception FIFO, in
     /// turn among the sources, until it is full or nothing waits.
+    #[inline]
     pub(crate) fn deliver(&mut self, fifo: Fifo) {
+        if self.want[LOCAL + fifo as usize] != 0 {
+            self.deliver_waiting(fifo);
+        }
+    }
+
+    fn deliver_waiting(&mut self, fifo: Fifo) {
         let output = LOCAL + fifo as usize;
         while let Some(source) = next_after(self.want[output], self.last[output])
             && let Some(head) = self.heads[source]
@@ -61,13 +69,12 @@ impl Router<'_> {
             };
             self.memory.copy_within(from..from + chunks, to);
             self.last[output] = source as u8;
-            let left = route::productive(self.here, &head.repr);
-            match route::dimension_order(left) {
+            match route::dimension_order(head.left) {
                 // A deposit packet leaves its copy and goes on.
                 Some(d) => {
                     self.stats.deposits += 1;
-                    self.want[output] &= !(1 << source);
-                    self.enter(source, head.repr, 1 << d as u8);
+                    self.leave(source, 1 << output);
+                    self.enter(source, head.repr, head.left, 1 << d as u8);
                 }
                 None => self.remove(source, &head),
             }

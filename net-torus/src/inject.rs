@@ -78,12 +78,15 @@ impl Router<'_> {
         if len > BODY_BYTES {
             return Err(InjectError::TooLong);
         }
-        if self.shape.rank(dest).is_none() {
-            return Err(InjectError::OutsideTorus);
+        if self.way.0 != dest {
+            if self.shape.rank(dest).is_none() {
+                return Err(InjectError::OutsideTorus);
+            }
+            self.way = (dest, route::hints(&self.shape, self.here, dest));
         }
         let dynamic = fifo == Fifo::Normal && routing == Routing::Adaptive;
         let repr = Repr {
-            hints: route::hints(&self.shape, self.here, dest),
+            hints: self.way.1,
             deposit: false,
             dynamic,
             vc: bubble_channel(fifo),
@@ -149,12 +152,13 @@ impl Router<'_> {
         let packet = queue::bytes_mut(self.memory, start, chunks);
         let (header, rest) = packet.split_at_mut(HEADER_BYTES);
         let (body, padding) = rest.split_at_mut(repr.body as usize);
-        header.copy_from_slice(&repr.emit());
+        // The checksum follows when the packet leaves by a link that needs it.
+        header.copy_from_slice(&repr.emit_unsummed());
         fill(body);
         // Not what an earlier packet left there: it was for its own receiver only.
         padding.fill(0);
         if first {
-            self.refresh(source);
+            self.open(source, repr);
             self.deliver(repr.fifo);
         }
         Ok(())
@@ -169,7 +173,7 @@ impl Router<'_> {
         let first = repr.hints;
         match route::dimension_order(first) {
             None => INJECT_SELF,
-            Some(d) if !repr.dynamic => INJECT + d as usize,
+            Some(d) if !repr.dynamic || first == Directions::NONE.with(d) => INJECT + d as usize,
             Some(_) => first
                 .iter()
                 .map(|d| INJECT + d as usize)

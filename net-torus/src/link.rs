@@ -16,6 +16,13 @@ pub trait Link {
     /// not called, try again later.
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool;
 
+    /// Whether every frame arrives exactly as it was sent, because the link is memory that both ends share. Its
+    /// frames then carry no checksums, and those of packets are neither made nor compared; what the headers say is
+    /// checked all the same. Both ends of a link must say the same, always.
+    fn is_exact(&self) -> bool {
+        false
+    }
+
     /// Called with the node's clock (nanoseconds, any start, never going back) before each round of
     /// `receive` and `transmit` and once after it. Links that keep time, such as retransmitting ones, act
     /// on it.

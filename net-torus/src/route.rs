@@ -142,6 +142,15 @@ pub fn check(
     side: Direction,
     packet: &Repr,
 ) -> Result<(), Defect> {
+    let arrival = packet.hints.has(side.opposite());
+    if packet.dest == here {
+        // Nothing is left to travel, so of all that follows there is only this.
+        return if arrival && !(packet.deposit && packet.dynamic) {
+            Ok(())
+        } else {
+            Err(Defect::Hints)
+        };
+    }
     if shape.rank(packet.dest).is_none() {
         return Err(Defect::Destination);
     }
@@ -159,7 +168,6 @@ pub fn check(
     let turns_back = left & 1 << side as u8 != 0;
     let deposit_turns = packet.deposit
         && (unfinished > 1 || left & !(1 << side.opposite() as u8) != 0 || packet.dynamic);
-    let arrival = packet.hints.has(side.opposite());
     if turns_back || !arrival || left & !links.bits() != 0 || deposit_turns {
         return Err(Defect::Hints);
     }

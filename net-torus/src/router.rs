@@ -22,7 +22,7 @@ use crate::coord::{Coord, Direction, Rank, Shape};
 use crate::queue::{self, Queue, chunks_for};
 use crate::route;
 use crate::stats::Stats;
-use crate::vc::{Grant, Tokens, Vc, needed_to_inject};
+use crate::vc::{Grant, Granted, Tokens, Vc, needed_to_inject};
 use crate::wire::{
     Defect, Directions, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES, Packet, Repr,
 };
@@ -173,6 +173,8 @@ impl core::error::Error for ConfigError {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub repr: Repr,
+    /// Directions in which the packet still has to travel.
+    pub left: Directions,
     /// Outputs in whose `want` the source is.
     outputs: u8,
 }
@@ -182,11 +184,24 @@ pub struct Router<'m> {
     pub(crate) shape: Shape,
     pub(crate) here: Coord,
     links: Directions,
+    /// Where the last packet went that was injected, and by which hints; the next is likely to go there too.
+    pub(crate) way: (Coord, Directions),
+    /// The links without checksums.
+    exact: Directions,
     pub(crate) memory: &'m mut [Chunk],
     pub(crate) queues: [Queue; QUEUES],
     pub(crate) heads: [Option<Head>; SOURCES],
     /// By output: the sources whose oldest packet may leave there.
     pub(crate) want: [u32; OUTPUTS],
+    /// The outputs that a source wants, one bit each.
+    wanted: u8,
+    /// The sides whose neighbours may have to be told of tokens; those that are not here need not be.
+    untold: u8,
+    /// The directions in which nothing could go at the last look, and nothing has changed since that could
+    /// let it go.
+    blocked: Directions,
+    /// What the last look chose; nothing has changed since.
+    chosen: Option<(Direction, Choice)>,
     /// By output: the source served last.
     pub(crate) last: [u8; OUTPUTS],
     /// By direction: priority packets sent in a row while normal ones waited.
@@ -210,11 +225,14 @@ pub struct Router<'m> {
     released: u8,
     #[cfg(test)]
     pub(crate) rules: Rules,
+    /// How often a source or the tokens of a channel were looked at.
+    #[cfg(test)]
+    pub(crate) looks: core::cell::Cell<u64>,
     pub(crate) stats: Stats,
 }
 
 /// What arbitration decided: this source's oldest packet goes out on this channel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Choice {
     pub source: usize,
     pub vc: Vc,
@@ -290,10 +308,17 @@ impl<'m> Router<'m> {
             shape,
             here,
             links: shape.links(here),
+            way: (here, Directions::NONE),
+            exact: Directions::NONE,
             memory,
             queues,
             heads: [None; SOURCES],
             want: [0; OUTPUTS],
+            wanted: 0,
+            // The buffers as they are at the start.
+            untold: shape.links(here).bits(),
+            blocked: Directions::NONE,
+            chosen: None,
             last: [0; OUTPUTS],
             priority_burst: [0; 6],
             through_most: through_burst(&shape),
@@ -308,6 +333,8 @@ impl<'m> Router<'m> {
             released: 0,
             #[cfg(test)]
             rules: Rules::ALL,
+            #[cfg(test)]
+            looks: Default::default(),
             stats: Stats::default(),
         })
     }
@@ -327,6 +354,10 @@ impl<'m> Router<'m> {
     /// The directions in which there is a link.
     pub fn links(&self) -> Directions {
         self.links
+    }
+    /// The links that are exact ([`Link::is_exact`](crate::link::Link::is_exact)); at first none is.
+    pub fn set_exact(&mut self, exact: Directions) {
+        self.exact = exact;
     }
     /// The counters.
     pub fn stats(&self) -> &Stats {
@@ -348,6 +379,23 @@ impl<'m> Router<'m> {
                 assert_eq!(want & 1 << source != 0, entered, "source {source}");
             }
         }
+        for (output, want) in self.want.iter().enumerate() {
+            assert_eq!(
+                self.wanted & 1 << output != 0,
+                *want != 0,
+                "output {output}"
+            );
+        }
+        for d in self.links.iter() {
+            assert!(
+                self.untold & 1 << d as u8 != 0 || !self.owes_tokens(d),
+                "{d:?}"
+            );
+            assert!(!self.blocked.has(d) || !self.can_send(d), "{d:?}");
+            if let Some((_, choice)) = self.chosen.filter(|&(chosen, _)| chosen == d) {
+                assert_eq!(self.select(d), Some(choice), "{d:?}");
+            }
+        }
         for tokens in self.tokens.iter().flatten() {
             assert!(tokens.available() as usize <= crate::chunk::MAX_QUEUE_CHUNKS);
         }
@@ -359,15 +407,25 @@ impl<'m> Router<'m> {
 
     /// Takes a frame that came in over the link in direction `side`. What is wrong with it is counted
     /// ([`Stats::defects`]) and dropped; a good packet always has room, since its sender had tokens.
+    #[inline(never)]
     pub fn receive_frame(&mut self, side: Direction, frame: &[u8]) {
         self.stats.links[side as usize].frames_received += 1;
-        let (header, mut packets) = match FrameRepr::parse(frame) {
+        let exact = self.exact.has(side);
+        let parsed = match exact {
+            true => FrameRepr::parse_unsummed(frame),
+            false => FrameRepr::parse(frame),
+        };
+        let (header, mut packets) = match parsed {
             Ok(parts) => parts,
             Err(defect) => return self.defect(defect),
         };
         self.take_grants(side, header.granted);
         while !packets.is_empty() {
-            let chunks = match Packet::new_checked(packets) {
+            let packet = match exact {
+                true => Packet::new_unsummed(packets),
+                false => Packet::new_checked(packets),
+            };
+            let chunks = match packet {
                 Ok(packet) => {
                     if let Err(defect) = self.accept(side, packet) {
                         self.defect(defect);
@@ -390,8 +448,10 @@ impl<'m> Router<'m> {
     /// Takes over the neighbour's grant counters.
     pub(crate) fn take_grants(&mut self, side: Direction, granted: [u16; Vc::COUNT]) {
         for (vc, granted) in granted.into_iter().enumerate() {
-            if !self.tokens[side as usize][vc].grant(granted) {
-                self.defect(Defect::Grant);
+            match self.tokens[side as usize][vc].grant(granted) {
+                Granted::Nothing => {}
+                Granted::More => self.look_again(),
+                Granted::TooMuch => self.defect(Defect::Grant),
             }
         }
     }
@@ -408,13 +468,14 @@ impl<'m> Router<'m> {
         }
         self.stats.channels[s][v].received.add(chunks);
         self.grants[s][v].receive(charge);
+        self.owe(s, v);
         // At its destination and no packet waits before it: straight into the reception FIFO, a copy less.
         if repr.dest == self.here
             && self.queues[source].is_empty()
             && self.want[LOCAL + repr.fifo as usize] == 0
             && let Some(room) = self.reception_room(repr.fifo, chunks)
         {
-            room.copy_from_slice(packet.bytes());
+            queue::copy(room, packet.bytes());
             self.release(s, v, charge);
             return Ok(());
         }
@@ -422,9 +483,9 @@ impl<'m> Router<'m> {
         let start = queue.push(charge);
         let first = queue.used() == charge;
         self.stats.channels[s][v].high_water = queue.high();
-        queue::bytes_mut(self.memory, start, chunks).copy_from_slice(packet.bytes());
+        queue::copy(queue::bytes_mut(self.memory, start, chunks), packet.bytes());
         if first {
-            self.refresh(source);
+            self.open(source, repr);
         }
         Ok(())
     }
@@ -433,17 +494,20 @@ impl<'m> Router<'m> {
     /// packet may leave.
     pub(crate) fn refresh(&mut self, source: usize) {
         self.heads[source] = None;
-        let Some(start) = self.queues[source].front() else {
+        let Some(header) = self.header(source) else {
             return;
         };
         // Checked when it came in; a header that no longer parses would be a defect of this program.
-        let repr = self.memory[start]
-            .first_chunk()
-            .and_then(|h| Repr::parse_trusted(h).ok());
+        let repr = Repr::parse_unsummed(&header).ok();
         let Some(repr) = repr else {
             debug_assert!(false, "a packet in a buffer has a good header");
             return;
         };
+        self.open(source, repr);
+    }
+
+    /// Enters a source, whose oldest packet has this header, at the outputs by which that packet may leave.
+    pub(crate) fn open(&mut self, source: usize, repr: Repr) {
         let left = route::productive(self.here, &repr);
         let deposits_here = repr.deposit && source < INJECT;
         let outputs = if left.is_empty() || deposits_here {
@@ -453,27 +517,44 @@ impl<'m> Router<'m> {
         } else {
             route::dimension_order(left).map_or(0, |d| 1 << d as u8)
         };
-        self.enter(source, repr, outputs);
+        self.enter(source, repr, left, outputs);
     }
 
     /// Enters `source` at `outputs` and at no other.
-    pub(crate) fn enter(&mut self, source: usize, repr: Repr, outputs: u8) {
-        self.heads[source] = Some(Head { repr, outputs });
-        for (output, want) in self.want.iter_mut().enumerate() {
-            if outputs & 1 << output != 0 {
-                *want |= 1 << source;
+    pub(crate) fn enter(&mut self, source: usize, repr: Repr, left: Directions, outputs: u8) {
+        self.heads[source] = Some(Head {
+            repr,
+            left,
+            outputs,
+        });
+        for output in ones(outputs) {
+            self.want[output] |= 1 << source;
+        }
+        self.wanted |= outputs;
+        self.look_again();
+    }
+
+    /// Takes `source` out of `outputs`.
+    pub(crate) fn leave(&mut self, source: usize, outputs: u8) {
+        for output in ones(outputs) {
+            self.want[output] &= !(1 << source);
+            if self.want[output] == 0 {
+                self.wanted &= !(1 << output);
             }
         }
+        self.look_again();
+    }
+
+    /// Something has changed on which it depends what can go where.
+    fn look_again(&mut self) {
+        self.blocked = Directions::NONE;
+        self.chosen = None;
     }
 
     /// Removes a source's oldest packet and gives its tokens free.
     pub(crate) fn remove(&mut self, source: usize, head: &Head) {
-        for (output, want) in self.want.iter_mut().enumerate() {
-            if head.outputs & 1 << output != 0 {
-                *want &= !(1 << source);
-            }
-        }
         let chunks = head.repr.chunks();
+        let before = self.header(source);
         if source < INJECT {
             let (side, vc) = (source / Vc::COUNT, source % Vc::COUNT);
             let charge = Vc::ALL[vc].charge(chunks);
@@ -482,11 +563,27 @@ impl<'m> Router<'m> {
         } else {
             self.queues[source].pop(chunks as u16);
         }
+        if let Some(next) = self.header(source)
+            && before.is_some_and(|before| says(before) == says(next))
+            && !head.repr.deposit
+        {
+            // One more of a stream: it wants what the one before wanted.
+            return self.look_again();
+        }
+        self.leave(source, head.outputs);
         self.refresh(source);
+    }
+
+    /// The header of a source's oldest packet.
+    fn header(&self, source: usize) -> Option<[u8; HEADER_BYTES]> {
+        self.memory[self.queues[source].front()?]
+            .first_chunk()
+            .copied()
     }
 
     fn release(&mut self, side: usize, vc: usize, charge: u16) {
         self.grants[side][vc].release(charge);
+        self.owe(side, vc);
         #[cfg(any(test, feature = "sim"))]
         {
             self.released |= 1 << side;
@@ -499,12 +596,36 @@ impl<'m> Router<'m> {
         core::mem::take(&mut self.released)
     }
 
+    /// The directions for which [`Router::has_output`] is worth a call; false for all others.
+    pub(crate) fn outputs(&self) -> Directions {
+        let wanted = Directions::from_bits(self.wanted & !self.blocked.bits() | self.untold);
+        wanted.and(self.links)
+    }
+
     /// Whether [`Router::fill_frame`] is to be called for direction `d`: there is a packet that has
     /// tokens, or tokens that the neighbour may be waiting for, or a packet that is held back for a few
-    /// calls in favour of another.
-    pub fn has_output(&self, d: Direction) -> bool {
-        self.links.has(d)
-            && (self.is_grant_due(d) || self.select(d).is_some() || self.is_holding(d))
+    /// calls in favour of another. A handful of instructions where nothing has changed since it was false.
+    pub fn has_output(&mut self, d: Direction) -> bool {
+        if !self.outputs().has(d) {
+            return false;
+        }
+        if self.is_grant_due(d) {
+            return true;
+        }
+        if let Some(choice) = self.select(d) {
+            self.chosen = Some((d, choice));
+            return true;
+        }
+        if self.is_holding(d) {
+            return true;
+        }
+        self.blocked = self.blocked.with(d);
+        false
+    }
+
+    #[cfg(any(test, feature = "sim"))]
+    fn can_send(&self, d: Direction) -> bool {
+        self.select(d).is_some() || self.is_holding(d)
     }
 
     /// The directions in the order in which their links are to be served: where several ways are equally
@@ -516,15 +637,30 @@ impl<'m> Router<'m> {
     }
 
     fn is_grant_due(&self, d: Direction) -> bool {
-        let d = d as usize;
-        self.grants[d].iter().enumerate().any(|(vc, grant)| {
-            let capacity = self.queues[d * Vc::COUNT + vc].capacity();
-            grant.is_due(Vc::ALL[vc], capacity)
-        })
+        self.untold & 1 << d as u8 != 0 && self.owes_tokens(d)
+    }
+
+    fn owes_tokens(&self, d: Direction) -> bool {
+        (0..Vc::COUNT).any(|vc| self.is_owed(d as usize, vc))
+    }
+
+    /// Whether the neighbour must be told of the tokens of a channel, even by a frame of its own.
+    fn is_owed(&self, side: usize, vc: usize) -> bool {
+        #[cfg(test)]
+        self.looks.update(|looks| looks + 1);
+        let capacity = self.queues[side * Vc::COUNT + vc].capacity();
+        self.grants[side][vc].is_due(Vc::ALL[vc], capacity)
+    }
+
+    /// Notes it if the tokens of a channel, which have changed, are now owed to the neighbour.
+    fn owe(&mut self, side: usize, vc: usize) {
+        self.untold |= (self.is_owed(side, vc) as u8) << side;
     }
 
     /// The channel by which the oldest packet of `source` can leave in direction `d` now.
     pub(crate) fn channel(&self, source: usize, d: Direction) -> Option<Vc> {
+        #[cfg(test)]
+        self.looks.update(|looks| looks + 1);
         let head = self.heads[source].as_ref()?;
         let (tokens, chunks) = (&self.tokens[d as usize], head.repr.chunks());
         if head.repr.dynamic {
@@ -550,7 +686,7 @@ impl<'m> Router<'m> {
             if !self.rules.escape {
                 return None;
             }
-            let left = route::productive(self.here, &head.repr);
+            let left = head.left;
             // The escape keeps dimension order, so that its rings depend on each other in one sense only.
             // And it is for packets that are blocked: who can go on in another direction waits for that.
             if route::dimension_order(left) != Some(d)
@@ -606,6 +742,12 @@ impl<'m> Router<'m> {
     /// and in turn among sources of the same kind.
     fn select(&self, d: Direction) -> Option<Choice> {
         let want = self.want[d as usize];
+        if want & want.wrapping_sub(1) == 0 {
+            // None or one, the usual cases: there is no turn, and nothing else to send meanwhile.
+            let source = next_after(want, 0)?;
+            let vc = self.channel(source, d)?;
+            return (!self.must_hold(source, d, vc)).then_some(Choice { source, vc });
+        }
         let priority = want & PRIORITY_SOURCES;
         let through = want & !PRIORITY_SOURCES & THROUGH_SOURCES;
         let injected = want & !PRIORITY_SOURCES & !THROUGH_SOURCES;
@@ -648,8 +790,11 @@ impl<'m> Router<'m> {
         let Some(head) = self.heads[source].as_ref().filter(|head| head.repr.dynamic) else {
             return false;
         };
+        if head.left == Directions::NONE.with(d) {
+            return false;
+        }
         let room = self.dynamic_room(d);
-        route::productive(self.here, &head.repr)
+        head.left
             .iter()
             .any(|other| self.dynamic_room(other) > room)
     }
@@ -666,10 +811,19 @@ impl<'m> Router<'m> {
     /// Moves the next packet for link `d` into `out`; the size in bytes, or `None` when no packet can go
     /// or it does not fit.
     pub(crate) fn take(&mut self, d: Direction, out: &mut [u8]) -> Option<usize> {
-        for fifo in Fifo::ALL {
-            self.held[d as usize][fifo as usize] += self.holds(d, fifo) as u8;
+        if self.want[d as usize] == 0 {
+            return None;
         }
-        let choice = self.select(d)?;
+        for fifo in Fifo::ALL {
+            if self.holds(d, fifo) {
+                self.held[d as usize][fifo as usize] += 1;
+                self.look_again();
+            }
+        }
+        let choice = match self.chosen.take() {
+            Some((chosen, choice)) if chosen == d => choice,
+            _ => self.select(d)?,
+        };
         self.send(d, choice, out)
     }
 
@@ -680,9 +834,12 @@ impl<'m> Router<'m> {
         let chunks = head.repr.chunks();
         let start = self.queues[source].front()?;
         let out = out.get_mut(..chunks * CHUNK_BYTES)?;
-        out.copy_from_slice(queue::bytes(self.memory, start, chunks));
-        if head.repr.vc != vc {
-            out[..HEADER_BYTES].copy_from_slice(&Repr { vc, ..head.repr }.emit());
+        queue::copy(out, queue::bytes(self.memory, start, chunks));
+        let repr = Repr { vc, ..head.repr };
+        if !self.exact.has(d) && (head.repr.vc != vc || !self.is_summed(source)) {
+            out[..HEADER_BYTES].copy_from_slice(&repr.emit());
+        } else if head.repr.vc != vc {
+            out[..HEADER_BYTES].copy_from_slice(&repr.emit_unsummed());
         }
         self.tokens[d as usize][vc as usize].spend(vc.charge(chunks));
         self.last[d as usize] = source as u8;
@@ -699,6 +856,11 @@ impl<'m> Router<'m> {
         self.remove(source, &head);
         self.deliver(head.repr.fifo);
         Some(chunks * CHUNK_BYTES)
+    }
+
+    /// Whether the packets of a source have checksums.
+    fn is_summed(&self, source: usize) -> bool {
+        source < INJECT && !self.exact.has(Direction::ALL[source / Vc::COUNT])
     }
 
     /// Notes who waited while `source` was served on link `d`.
@@ -763,16 +925,20 @@ impl<'m> Router<'m> {
         link.frames_sent += 1;
         link.token_frames_sent += (bytes == 0) as u64;
         let granted = self.tell_grants(d);
-        *header = FrameRepr {
+        let repr = FrameRepr {
             chunks: (bytes / CHUNK_BYTES) as u16,
             granted,
-        }
-        .emit();
+        };
+        *header = match self.exact.has(d) {
+            true => repr.emit_unsummed(),
+            false => repr.emit(),
+        };
         FRAME_HEADER_BYTES + bytes
     }
 
     /// The grant counters for the neighbour in direction `d`, who must get them.
     pub(crate) fn tell_grants(&mut self, d: Direction) -> [u16; Vc::COUNT] {
+        self.untold &= !(1 << d as u8);
         self.grants[d as usize].each_mut().map(Grant::tell)
     }
 }
@@ -790,9 +956,23 @@ pub(crate) const fn bubble_channel(fifo: Fifo) -> Vc {
     }
 }
 
+/// What a packet's header says beside its checksum.
+fn says(header: [u8; HEADER_BYTES]) -> u64 {
+    u64::from_le_bytes(header) >> u8::BITS
+}
+
 /// The first bit of `mask` after bit `last`, going round.
 pub(crate) fn next_after(mask: u32, last: u8) -> Option<usize> {
     let later = mask & (u32::MAX << 1 << last);
     let mask = if later != 0 { later } else { mask };
     (mask != 0).then(|| mask.trailing_zeros() as usize)
+}
+
+/// The numbers of the bits that are set.
+fn ones(mut bits: u8) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let lowest = (bits != 0).then(|| bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        lowest
+    })
 }

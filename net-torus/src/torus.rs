@@ -18,7 +18,7 @@ impl<'m, L: Link> Torus<'m, L> {
     /// Joins a router to its links, by direction number; `None` where there is none (a mesh's edge, an
     /// extent of 1). Fails with [`ConfigError::Links`] when they are not the links of the router's place,
     /// and with [`ConfigError::Mtu`] when a link cannot carry the greatest packet.
-    pub fn new(router: Router<'m>, links: [Option<L>; 6]) -> Result<Self, ConfigError> {
+    pub fn new(mut router: Router<'m>, links: [Option<L>; 6]) -> Result<Self, ConfigError> {
         let present = Direction::ALL
             .into_iter()
             .zip(&links)
@@ -30,6 +30,12 @@ impl<'m, L: Link> Torus<'m, L> {
         if links.iter().flatten().any(|link| link.mtu() < MIN_MTU) {
             return Err(ConfigError::Mtu);
         }
+        let exact = Direction::ALL
+            .into_iter()
+            .zip(&links)
+            .filter(|(_, link)| link.as_ref().is_some_and(L::is_exact))
+            .fold(Directions::NONE, |set, (d, _)| set.with(d));
+        router.set_exact(exact);
         Ok(Self { router, links })
     }
 
@@ -40,18 +46,33 @@ impl<'m, L: Link> Torus<'m, L> {
     ///
     /// `now_ns` is the node's clock in nanoseconds, from any start, never going back.
     pub fn step(&mut self, now_ns: u64) -> bool {
-        let Self { router, links } = self;
         let mut moved = false;
-        for (d, link) in Direction::ALL.into_iter().zip(links.iter_mut()) {
+        for (side, link) in self.links.iter_mut().enumerate() {
             let Some(link) = link else { continue };
             link.poll(now_ns);
-            for _ in 0..FRAMES_PER_STEP {
-                if !link.receive(|frame| router.receive_frame(d, frame)) {
-                    break;
-                }
-                moved = true;
+            let router = &mut self.router;
+            let mut taken = 0;
+            while taken < FRAMES_PER_STEP
+                && link.receive(|frame| router.receive_frame(Direction::ALL[side], frame))
+            {
+                taken += 1;
             }
+            moved |= taken > 0;
         }
+        if !self.router.outputs().is_empty() {
+            return self.send(now_ns) | moved;
+        }
+        for link in self.links.iter_mut().flatten() {
+            link.poll(now_ns);
+        }
+        moved
+    }
+
+    /// The second half of a step. On its own, so that an idle step does not save its registers.
+    #[inline(never)]
+    fn send(&mut self, now_ns: u64) -> bool {
+        let Self { router, links } = self;
+        let mut moved = false;
         for d in router.links_in_turn() {
             let Some(link) = &mut links[d as usize] else {
                 continue;
@@ -520,6 +541,92 @@ mod tests {
         }
         let link = nodes[1].router().stats().links[1];
         assert!(link.token_frames_sent < 1000 / 16, "{link:?}");
+    }
+
+    /// A link that counts the calls of it.
+    struct Counting {
+        link: SimLink,
+        full: bool,
+        receives: usize,
+        transmits: usize,
+    }
+
+    impl Link for Counting {
+        fn mtu(&self) -> usize {
+            self.link.mtu()
+        }
+
+        fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+            self.receives += 1;
+            self.link.receive(f)
+        }
+
+        fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+            self.transmits += 1;
+            !self.full && self.link.transmit(f)
+        }
+    }
+
+    type Counted<'m> = Torus<'m, Counting>;
+
+    /// What a step of `node` costs: calls of [`Link::receive`], of [`Link::transmit`], and looks of the router at a
+    /// source or at tokens.
+    fn cost(node: &mut Counted<'_>) -> (usize, usize, u64) {
+        let calls = |node: &Counted<'_>| {
+            let links = node.links().iter().flatten();
+            links.fold((0, 0, node.router.looks.get()), |(r, t, looks), link| {
+                (r + link.receives, t + link.transmits, looks)
+            })
+        };
+        let before = calls(node);
+        node.step(0);
+        let after = calls(node);
+        (after.0 - before.0, after.1 - before.1, after.2 - before.2)
+    }
+
+    #[test]
+    fn a_step_looks_only_where_there_is_something() {
+        let shape = Shape::new([3, 3, 3], [true; 3]).unwrap();
+        let sizes = Sizes::BLUE_GENE;
+        let mut memory = vec![[0; 32]; sizes.chunks() * 27];
+        let mut nodes = machine_over(shape, sizes, &mut memory, |link| Counting {
+            link,
+            full: false,
+            receives: 0,
+            transmits: 0,
+        });
+        while nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved) {}
+        let idle = (6, 0, 0);
+        assert_eq!(cost(&mut nodes[0]), idle);
+        // One packet to a neighbour: one frame out, for which one source is looked at, once.
+        let inject = |node: &mut Counted<'_>| {
+            let dest = Coord { x: 1, y: 0, z: 0 };
+            let router = node.router_mut();
+            router.inject(Fifo::Normal, dest, 8, |body| body.fill(1))
+        };
+        inject(&mut nodes[0]).unwrap();
+        assert_eq!(cost(&mut nodes[0]), (6, 1, 1));
+        assert_eq!(cost(&mut nodes[0]), idle);
+        // One frame in: two receives on its link, one look at tokens as they are taken and one as they come
+        // back; they are not owed yet.
+        assert_eq!(cost(&mut nodes[1]), (7, 0, 2));
+        nodes[1].router_mut().pop(Fifo::Normal);
+        assert_eq!(cost(&mut nodes[1]), idle);
+        // A full link is tried once in a step, and costs one look.
+        nodes[0].links_mut()[0].as_mut().unwrap().full = true;
+        inject(&mut nodes[0]).unwrap();
+        for _ in 0..3 {
+            assert_eq!(cost(&mut nodes[0]), (6, 1, 1));
+        }
+        nodes[0].links_mut()[0].as_mut().unwrap().full = false;
+        // Packets without tokens are looked at once, and again when tokens come.
+        while nodes[0].step(0) | inject(&mut nodes[0]).is_ok() {}
+        assert!(!nodes[0].router().is_empty() && nodes[0].router().outputs().is_empty());
+        assert_eq!(cost(&mut nodes[0]), idle);
+        while nodes[1].step(0) {
+            nodes[1].router_mut().pop(Fifo::Normal);
+        }
+        assert!(nodes[0].step(0), "the tokens are back");
     }
 
     #[test]

@@ -100,21 +100,31 @@ impl Tokens {
         debug_assert!(self.available() >= chunks);
         self.spent = self.spent.wrapping_add(chunks);
     }
-    /// Takes over the receiver's counter. An older value is ignored; false when it grants more than any
-    /// buffer holds.
+    /// Takes over the receiver's counter. An older value is ignored.
     #[must_use]
-    pub fn grant(&mut self, granted: u16) -> bool {
+    pub fn grant(&mut self, granted: u16) -> Granted {
         let more = granted.wrapping_sub(self.granted) as i16;
         if more <= 0 {
-            return true;
+            return Granted::Nothing;
         }
-        let fits = self.available() as usize + more as usize <= MAX_QUEUE_CHUNKS;
-        if fits {
-            self.granted = granted;
-            self.most = self.most.max(self.available());
+        if self.available() as usize + more as usize > MAX_QUEUE_CHUNKS {
+            return Granted::TooMuch;
         }
-        fits
+        self.granted = granted;
+        self.most = self.most.max(self.available());
+        Granted::More
     }
+}
+
+/// What a receiver's counter has granted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Granted {
+    /// Nothing that was not granted before.
+    Nothing,
+    /// Some tokens.
+    More,
+    /// More than any buffer holds: wrong, and ignored.
+    TooMuch,
 }
 
 /// The receiver's account of one channel's buffer behind a link.
@@ -180,21 +190,24 @@ mod tests {
         let mut tokens = Tokens::default();
         let mut grant = Grant::new(64);
         for _ in 0..10_000 {
-            assert!(tokens.grant(grant.tell()));
+            assert_ne!(tokens.grant(grant.tell()), Granted::TooMuch);
             assert_eq!(tokens.available(), 64);
             tokens.spend(24);
             grant.receive(24);
             grant.release(24);
         }
         let old = grant.tell();
-        assert!(tokens.grant(old));
-        assert!(
+        assert_eq!(tokens.grant(old), Granted::More);
+        assert_eq!(tokens.grant(old), Granted::Nothing);
+        assert_eq!(
             tokens.grant(old.wrapping_sub(24)),
+            Granted::Nothing,
             "an old value is harmless"
         );
         assert_eq!(tokens.available(), 64);
-        assert!(
-            !tokens.grant(old.wrapping_add(0x7fff)),
+        assert_eq!(
+            tokens.grant(old.wrapping_add(0x7fff)),
+            Granted::TooMuch,
             "more than any buffer"
         );
         assert_eq!(tokens.available(), 64);

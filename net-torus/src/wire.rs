@@ -5,7 +5,7 @@
 //! chunks, dynamic bit, virtual channel, destination):
 //!
 //! ```text
-//!  byte 0   CRC-8 of bytes 1..8
+//!  byte 0   CRC-8 of bytes 1..8, on links that are not exact
 //!  byte 1   bits 0..5 hint bits X+ X- Y+ Y- Z+ Z-, bit 6 deposit, bit 7 dynamic
 //!  byte 2   bits 0..2 size in chunks less one, bits 3..4 virtual channel, bit 5 FIFO, bits 6..7 zero
 //!  byte 3-5 destination x, y, z
@@ -21,8 +21,10 @@
 //!  byte 1     version, 1
 //!  byte 2-3   size of what follows in chunks, little-endian
 //!  byte 4-11  chunks granted so far on D0, D1, BN, BP, each modulo 65,536, little-endian
-//!  byte 12-15 CRC-32 of bytes 0..12, little-endian
+//!  byte 12-15 CRC-32 of bytes 0..12, little-endian, on links that are not exact
 //! ```
+//!
+//! On an exact link ([`Link::is_exact`](crate::link::Link::is_exact)) the places of the checksums mean nothing.
 //!
 //! Bytes after the frame's end are ignored: an Ethernet-like link pads short frames.
 
@@ -153,6 +155,11 @@ impl Directions {
     pub const fn has(self, d: Direction) -> bool {
         self.0 & 1 << d as u8 != 0
     }
+    /// The directions that are in both sets.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
     /// Whether no direction is in the set.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -194,11 +201,11 @@ impl Repr {
         if CRC8.checksum(&header[1..]) != header[0] {
             return Err(Defect::Checksum);
         }
-        Self::parse_trusted(header)
+        Self::parse_unsummed(header)
     }
 
-    /// As [`Repr::parse`] for bytes whose checksum has been verified before.
-    pub(crate) fn parse_trusted(header: &[u8; HEADER_BYTES]) -> Result<Self, Defect> {
+    /// As [`Repr::parse`] for bytes that cannot have been damaged: the checksum is not looked at.
+    pub fn parse_unsummed(header: &[u8; HEADER_BYTES]) -> Result<Self, Defect> {
         let [_, flags, kind, x, y, z, pad, zero] = *header;
         if zero != 0 || kind & 0xc0 != 0 {
             return Err(Defect::Reserved);
@@ -231,8 +238,15 @@ impl Repr {
 
     /// Writes the header.
     pub fn emit(&self) -> [u8; HEADER_BYTES] {
+        let mut header = self.emit_unsummed();
+        header[0] = CRC8.checksum(&header[1..]);
+        header
+    }
+
+    /// As [`Repr::emit`], without the checksum.
+    pub fn emit_unsummed(&self) -> [u8; HEADER_BYTES] {
         let chunks = self.chunks();
-        let mut header = [
+        [
             0,
             self.hints.bits() | (self.deposit as u8) << 6 | (self.dynamic as u8) << 7,
             (chunks as u8 - 1) | (self.vc as u8) << 3 | (self.fifo as u8) << 5,
@@ -241,10 +255,15 @@ impl Repr {
             self.dest.z,
             (chunks * CHUNK_BYTES - HEADER_BYTES) as u8 - self.body,
             0,
-        ];
-        header[0] = CRC8.checksum(&header[1..]);
-        header
+        ]
     }
+}
+
+/// Size of a packet in chunks, and of its body in bytes, by a header that [`Repr`] has accepted.
+pub(crate) fn size(header: &[u8; HEADER_BYTES]) -> (usize, usize) {
+    let chunks = (header[2] & 7) as usize + 1;
+    let body = (chunks * CHUNK_BYTES - HEADER_BYTES).saturating_sub(header[6] as usize);
+    (chunks, body)
 }
 
 /// A checked view of a packet: the buffer holds it whole and its header makes sense.
@@ -259,11 +278,23 @@ impl<'a> Packet<'a> {
     /// as [`Repr::parse`]; then the second value is the size in chunks, if it can be believed, so that
     /// the reader can go on behind the packet.
     pub fn new_checked(bytes: &'a [u8]) -> Result<Self, (Defect, Option<usize>)> {
+        Self::new(bytes, Repr::parse)
+    }
+
+    /// As [`Packet::new_checked`] for bytes from an exact link: the checksum is not looked at.
+    pub fn new_unsummed(bytes: &'a [u8]) -> Result<Self, (Defect, Option<usize>)> {
+        Self::new(bytes, Repr::parse_unsummed)
+    }
+
+    fn new(
+        bytes: &'a [u8],
+        parse: impl FnOnce(&[u8; HEADER_BYTES]) -> Result<Repr, Defect>,
+    ) -> Result<Self, (Defect, Option<usize>)> {
         let Some(header) = bytes.first_chunk() else {
             return Err((Defect::Size, None));
         };
         let chunks = (header[2] & 7) as usize + 1;
-        match Repr::parse(header) {
+        match parse(header) {
             Err(Defect::Checksum) => Err((Defect::Checksum, None)),
             _ if bytes.len() < chunks * CHUNK_BYTES => Err((Defect::Size, None)),
             Err(defect) => Err((defect, Some(chunks))),
@@ -302,12 +333,23 @@ impl FrameRepr {
     /// Reads a frame's header and returns the packets' bytes with it. Fails with
     /// [`Defect::FrameTruncated`] or [`Defect::FrameHeader`].
     pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), Defect> {
+        if let Some((header, [crc, ..])) = frame
+            .split_first_chunk::<12>()
+            .map(|(header, rest)| (header, rest.as_chunks::<4>().0))
+            && CRC32.checksum(header) != u32::from_le_bytes(*crc)
+        {
+            return Err(Defect::FrameHeader);
+        }
+        Self::parse_unsummed(frame)
+    }
+
+    /// As [`FrameRepr::parse`] for a frame from an exact link: the checksum is not looked at.
+    pub fn parse_unsummed(frame: &[u8]) -> Result<(Self, &[u8]), Defect> {
         let Some((header, rest)) = frame.split_first_chunk::<FRAME_HEADER_BYTES>() else {
             return Err(Defect::FrameTruncated);
         };
         let word = |i: usize| u16::from_le_bytes([header[i], header[i + 1]]);
-        let crc = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
-        if header[0] != MAGIC || header[1] != VERSION || CRC32.checksum(&header[..12]) != crc {
+        if header[0] != MAGIC || header[1] != VERSION {
             return Err(Defect::FrameHeader);
         }
         let repr = Self {
@@ -322,6 +364,14 @@ impl FrameRepr {
 
     /// Writes the header.
     pub fn emit(&self) -> [u8; FRAME_HEADER_BYTES] {
+        let mut header = self.emit_unsummed();
+        let crc = CRC32.checksum(&header[..12]);
+        header[12..].copy_from_slice(&crc.to_le_bytes());
+        header
+    }
+
+    /// As [`FrameRepr::emit`], without the checksum.
+    pub fn emit_unsummed(&self) -> [u8; FRAME_HEADER_BYTES] {
         let mut header = [0; FRAME_HEADER_BYTES];
         header[0] = MAGIC;
         header[1] = VERSION;
@@ -329,8 +379,6 @@ impl FrameRepr {
         for (bytes, granted) in header[4..12].chunks_exact_mut(2).zip(self.granted) {
             bytes.copy_from_slice(&granted.to_le_bytes());
         }
-        let crc = CRC32.checksum(&header[..12]);
-        header[12..].copy_from_slice(&crc.to_le_bytes());
         header
     }
 }

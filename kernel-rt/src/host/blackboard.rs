@@ -7,6 +7,14 @@
 //! reads and writes in one piece; a 64-bit value takes two, the lower half first. Both sides go through
 //! this module: the node by [`Blackboard`], the reader by [`Snapshot::read`].
 //!
+//! How old is what it says: state, call, end, message and fault are written as they happen. The figures
+//! ([`Blackboard::publish`]: beats and counters) take thousands of instructions to write, so a node writes them
+//! once a millisecond of its own clock while something moves
+//! ([`PUBLISH_NS`](crate::node::PUBLISH_NS)): what has moved is there a millisecond later at the latest, also
+//! where the node sleeps, computes or hangs by then, because the timer is set before. They are written once more at the
+//! program's end and, unless it fails in the middle of a call, at its failure. A node that was killed may lack
+//! its last millisecond.
+//!
 //! Whatever explains a state is written before the state itself, so a reader that sees
 //! [`State::Failed`] also sees why.
 
@@ -152,6 +160,15 @@ impl Blackboard {
         Self {
             words: [const { AtomicU32::new(0) }; WORDS],
         }
+    }
+
+    /// What a reader copies.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> std::vec::Vec<u8> {
+        let words = self.words.iter();
+        words
+            .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes())
+            .collect()
     }
 
     fn set(&self, at: usize, word: u32) {
@@ -491,16 +508,8 @@ mod tests {
     use super::*;
     use net_torus::Stats;
 
-    fn bytes(board: &Blackboard) -> Vec<u8> {
-        board
-            .words
-            .iter()
-            .flat_map(|w| w.load(Ordering::Relaxed).to_ne_bytes())
-            .collect()
-    }
-
     fn read(board: &Blackboard) -> Snapshot {
-        Snapshot::read(&bytes(board)).expect("a blackboard")
+        Snapshot::read(&board.bytes()).expect("a blackboard")
     }
 
     #[test]
@@ -652,7 +661,7 @@ mod tests {
         let board = Blackboard::new();
         board.begin();
         board.set(AT_STATE, 99);
-        assert_eq!(Snapshot::read(&bytes(&board)), Err(ReadError::State(99)));
+        assert_eq!(Snapshot::read(&board.bytes()), Err(ReadError::State(99)));
         let mut all = vec![0xff; BYTES];
         all[..4].copy_from_slice(&MAGIC.to_le_bytes());
         all[4..8].copy_from_slice(&(State::Failed as u32).to_le_bytes());

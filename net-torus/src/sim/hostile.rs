@@ -37,7 +37,8 @@ impl Script<'_> {
     }
 }
 
-/// Runs the script `data` on one router of a 4 x 4 x 3 machine, torus in X and Z. Panics when the router
+/// Runs the script `data` on one router of a 4 x 4 x 3 machine, torus in X and Z; its first byte says which links
+/// are exact. Panics when the router
 /// breaks one of its invariants, or sends a frame that a good neighbour would not take. Returns what the
 /// router has counted.
 pub fn drive(data: &[u8]) -> Stats {
@@ -60,6 +61,8 @@ pub fn drive(data: &[u8]) -> Stats {
         Ok(router) => router,
         Err(error) => panic!("{error}"),
     };
+    let exact = Directions::from_bits(script.byte());
+    router.set_exact(exact);
     while !script.0.is_empty() {
         let kind = script.byte();
         let d = Direction::ALL[script.byte() as usize % 6];
@@ -98,7 +101,7 @@ pub fn drive(data: &[u8]) -> Stats {
             _ => {
                 let mut buffer = [0; 1514];
                 let size = router.fill_frame(d, &mut buffer);
-                check_output(&router, d, &buffer[..size]);
+                check_output(&router, d, &buffer[..size], exact.has(d));
             }
         }
         router.assert_invariants();
@@ -185,17 +188,25 @@ fn receive(router: &mut Router<'_>, d: Direction, frame: &[u8]) {
 }
 
 /// What leaves must be in order whatever came in.
-fn check_output(router: &Router<'_>, d: Direction, frame: &[u8]) {
+fn check_output(router: &Router<'_>, d: Direction, frame: &[u8], exact: bool) {
     if frame.is_empty() {
         return;
     }
-    let mut packets = match FrameRepr::parse(frame) {
+    let parsed = match exact {
+        true => FrameRepr::parse_unsummed(frame),
+        false => FrameRepr::parse(frame),
+    };
+    let mut packets = match parsed {
         Ok((_, packets)) => packets,
         Err(defect) => panic!("sent a bad frame: {defect:?}"),
     };
     let there = router.shape().neighbour(router.coord(), d);
     while !packets.is_empty() {
-        let packet = match Packet::new_checked(packets) {
+        let packet = match exact {
+            true => Packet::new_unsummed(packets),
+            false => Packet::new_checked(packets),
+        };
+        let packet = match packet {
             Ok(packet) => packet,
             Err(defect) => panic!("sent a bad packet: {defect:?}"),
         };
@@ -212,6 +223,7 @@ fn check_output(router: &Router<'_>, d: Direction, frame: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::FRAME_HEADER_BYTES;
     use oorandom::Rand32;
 
     #[test]
@@ -320,6 +332,55 @@ mod tests {
         assert_eq!(router.stats().received().packets, 2);
         assert_eq!(router.stats().defects_of(Defect::Overrun), 1);
         router.assert_invariants();
+    }
+
+    #[test]
+    fn checksums_are_for_links_that_are_not_exact() {
+        let shape = Shape::new([4, 1, 1], [true; 3]).unwrap();
+        let router = |x, exact: Directions| {
+            let memory = vec![[0; 32]; Sizes::BLUE_GENE.chunks()].leak();
+            let here = Coord { x, y: 0, z: 0 };
+            let mut router = Router::new(shape, here, Sizes::BLUE_GENE, memory).unwrap();
+            router.set_exact(exact);
+            router
+        };
+        let (up, down) = (
+            Directions::NONE.with(Direction::XPlus),
+            Directions::NONE.with(Direction::XMinus),
+        );
+        // Exact from the first node to the second, then not.
+        let mut nodes = [router(0, up), router(1, down), router(2, Directions::NONE)];
+        let mut frame = [0xEE; 1514];
+        for to in [1, 0] {
+            let size = nodes[to + 1].fill_frame(Direction::XMinus, &mut frame);
+            nodes[to].receive_frame(Direction::XPlus, &frame[..size]);
+        }
+        let dest = Coord { x: 2, y: 0, z: 0 };
+        let filled = |body: &mut [u8]| body.copy_from_slice(b"as it was");
+        nodes[0].inject(Fifo::Normal, dest, 9, filled).unwrap();
+        let size = nodes[0].fill_frame(Direction::XPlus, &mut frame);
+        let at = FRAME_HEADER_BYTES;
+        assert_eq!(
+            (&frame[12..16], frame[at]),
+            (&[0; 4][..], 0),
+            "nothing was summed"
+        );
+        frame[at] = 0xA5;
+        frame[12..16].fill(0xA5);
+        nodes[1].receive_frame(Direction::XMinus, &frame[..size]);
+        assert_eq!(nodes[1].stats().all_defects(), 0, "nothing was compared");
+        let size = nodes[1].fill_frame(Direction::XPlus, &mut frame);
+        let mut bad = frame;
+        for place in [12, at] {
+            bad[place] ^= 1;
+            nodes[2].receive_frame(Direction::XMinus, &bad[..size]);
+            bad[place] ^= 1;
+        }
+        assert_eq!(nodes[2].stats().defects_of(Defect::FrameHeader), 1);
+        assert_eq!(nodes[2].stats().defects_of(Defect::Checksum), 1);
+        assert_eq!(nodes[2].head(Fifo::Normal), None);
+        nodes[2].receive_frame(Direction::XMinus, &frame[..size]);
+        assert_eq!(nodes[2].head(Fifo::Normal), Some(&b"as it was"[..]));
     }
 
     #[test]
