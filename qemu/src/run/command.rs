@@ -222,9 +222,9 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let program = Program::classify(&options.program)?;
     program.check_flags(&options.given())?;
     let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
-    Machine::look().check(shape.nodes().into(), node_memory)?;
-
     let division = boxes::divide(shape, options.instances)?;
+    let instances = division.map(|division| division.instances().into());
+    Machine::look().check(shape.nodes().into(), node_memory, instances)?;
 
     let tools = setup::ensure()?;
     let flags = options.flags();
