@@ -90,8 +90,10 @@ fn parts(extents: [u16; 3], instances: u32) -> Option<[u16; 3]> {
                 .filter(|(n, _)| *n > 1)
                 .map(|(_, face)| face)
                 .sum();
-            if a * b * c <= MAX_NODES && best.is_none_or(|(least, _)| faces < least) {
-                best = Some((faces, [x, y, z].map(|n| n as u16)));
+            // Where that does not decide, ways inside a box are to be short.
+            let size = (faces, a + b + c);
+            if a * b * c <= MAX_NODES && best.is_none_or(|(least, _)| size < least) {
+                best = Some((size, [x, y, z].map(|n| n as u16)));
             }
         }
     }
