@@ -2,28 +2,37 @@
 //! it. Nothing ever returns to machine mode: all traps are the supervisor's.
 
 use core::arch::global_asm;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::layout;
 
 /// What every hart must know before it has memory of its own; the board's `midplane_survey` fills it in.
 #[repr(C)]
 pub struct Start {
-    /// Number of nodes: further harts sleep.
-    pub nodes: u64,
+    /// Number of nodes: further harts sleep. 0: the rest does not stand yet.
+    nodes: AtomicU64,
     /// Physical address of node 0's memory.
-    pub first: u64,
+    first: u64,
     /// Distance of two nodes' memories.
-    pub stride: u64,
+    stride: u64,
 }
 
 impl Start {
     /// Nothing known.
     pub const fn unknown() -> Self {
         Start {
-            nodes: 0,
+            nodes: AtomicU64::new(0),
             first: 0,
             stride: 0,
         }
+    }
+
+    /// There are `nodes` nodes, at least 1: the first one's memory at the physical address `first`, each further one's
+    /// `stride` bytes behind.
+    pub fn set(&mut self, nodes: u64, first: u64, stride: u64) {
+        self.first = first;
+        self.stride = stride;
+        self.nodes.store(nodes, Ordering::Release);
     }
 }
 
@@ -69,6 +78,7 @@ global_asm!(
     "fence iorw, iorw",
     "4:",
     "ld t0, 0(s2)",
+    "beqz t0, 2b", // not called: a bell that was meant for a node
     "bgeu s0, t0, 8f",
     "ld t1, 8(s2)",
     "ld t2, 16(s2)",
@@ -124,6 +134,20 @@ global_asm!(
     "j 9b",
     ".option pop",
 );
+
+/// In machine mode: whether a supervisor's software interrupt is pending on this hart.
+pub fn is_called() -> bool {
+    let pending: usize;
+    // SAFETY: reads a register.
+    unsafe { core::arch::asm!("csrr {}, mip", out(reg) pending, options(nostack)) };
+    pending & 2 != 0
+}
+
+/// In machine mode: takes that interrupt.
+pub fn forget_call() {
+    // SAFETY: clears a pending interrupt.
+    unsafe { core::arch::asm!("csrci mip, 2", options(nostack)) };
+}
 
 /// Runs one instruction of each page of code: a return, wherever one stands, as an instruction or inside one.
 ///

@@ -3,6 +3,7 @@
 //! node's hart the vector, and the vector's message a store to that hart's software interrupt.
 
 use super::registers::{SOFTWARE, read32, write32};
+use crate::arch;
 
 /// Configuration space of the device (PCI Express, ECAM).
 const CONFIG: usize = 0x3000_0000 + (1 << 15);
@@ -30,9 +31,14 @@ const DOORBELL: u64 = 12;
 /// The page with the doorbell.
 pub const PAGE: u64 = REGISTERS as u64;
 
-/// Sets the device up, so that each vector rings the hart of its number. False when there is no such device, or it
-/// belongs to another instance. For machine mode.
-pub fn set_up(instance: u32, harts: u32) -> bool {
+/// How long this instance's own bell may take to be heard, in seconds.
+const PATIENCE_SECONDS: u64 = 30;
+/// How often it is rung in a second.
+const RINGS_PER_SECOND: u64 = 2000;
+
+/// Sets the device up, so that each vector rings the hart of its number. False when there is no such device, it
+/// belongs to another instance, or is not heard. For machine mode, before any other hart runs.
+pub fn set_up(instance: u32, harts: u32, clock_hz: u64) -> bool {
     if read32(CONFIG) != ID {
         return false;
     }
@@ -43,16 +49,44 @@ pub fn set_up(instance: u32, harts: u32) -> bool {
         write32(BAR_0 + 4 * bar, value as u32);
     }
     write32(COMMAND, ENABLE);
-    for hart in 0..harts as usize {
-        let message = [SOFTWARE + 4 * hart, 0, 1, 0];
-        for (word, value) in message.into_iter().enumerate() {
-            write32(VECTORS + 16 * hart + 4 * word, value as u32);
-        }
+    for hart in 0..harts {
+        set_vector(hart, hart);
     }
-    enable_messages() && read32(REGISTERS + POSITION) == instance
+    let Some(last) = enable_messages() else {
+        return false;
+    };
+    read32(REGISTERS + POSITION) == instance
+        && last + 1 >= harts
+        && is_heard(instance, last, harts, clock_hz)
 }
 
-fn enable_messages() -> bool {
+/// Vector `vector` rings `hart` from now on.
+fn set_vector(vector: u32, hart: u32) {
+    let message = [SOFTWARE as u32 + 4 * hart, 0, 1, 0];
+    for (word, value) in message.into_iter().enumerate() {
+        write32(VECTORS + 16 * vector as usize + 4 * word, value);
+    }
+}
+
+/// Rings this hart by the instance's last vector until it hears it. QEMU learns of bells while the harts run already,
+/// and drops what is rung before; of its own last one it learns when it knows all others.
+fn is_heard(instance: u32, last: u32, harts: u32, clock_hz: u64) -> bool {
+    set_vector(last, 0);
+    let (address, word) = ring(PAGE, instance, last);
+    let heard = (0..PATIENCE_SECONDS * RINGS_PER_SECOND).any(|_| {
+        write32(address as usize, word);
+        let until = arch::ticks() + clock_hz / RINGS_PER_SECOND;
+        while !arch::is_called() && arch::ticks() < until {}
+        arch::is_called()
+    });
+    arch::forget_call();
+    // A vector beyond the harts rings none; what is still to be heard of the last wakes a hart needlessly.
+    set_vector(last, last.min(harts - 1));
+    heard
+}
+
+/// Switches the vectors' messages on; the number of the last vector.
+fn enable_messages() -> Option<u32> {
     /// More capabilities than fit configuration space.
     const MANY: usize = 48;
     let mut at = read32(CAPABILITIES) & 0xfc;
@@ -64,11 +98,11 @@ fn enable_messages() -> bool {
         let capability = read32(register);
         if capability & 0xff == MSI_X {
             write32(register, capability | MSI_X_ENABLE);
-            return true;
+            return Some(capability >> 16 & 0x7ff);
         }
         at = capability >> 8 & 0xfc;
     }
-    false
+    None
 }
 
 /// What to write where, in a node to which [`PAGE`] is mapped at `page`, to ring `hart` of `instance`.

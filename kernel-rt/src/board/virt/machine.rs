@@ -81,11 +81,10 @@ extern "C" fn midplane_survey(tree: *mut u8) {
     let nodes = layout.map_or(1, |layout| layout.nodes);
     // SAFETY: the other harts sleep until a node calls them.
     unsafe {
-        let start = &mut *HANDOVER.start.get();
-        start.nodes = nodes.into();
-        start.first = RAM + layout.map_or(0, |layout| layout.node(0));
-        start.stride = layout.map_or(0, |layout| layout.node_memory);
         (*HANDOVER.found.get()).write(found);
+        let first = RAM + layout.map_or(0, |layout| layout.node(0));
+        let stride = layout.map_or(0, |layout| layout.node_memory);
+        (*HANDOVER.start.get()).set(nodes.into(), first, stride);
     }
 }
 
@@ -110,19 +109,18 @@ unsafe fn device_tree(tree: *mut u8) -> &'static mut [u8] {
 }
 
 fn survey(tree: &mut [u8]) -> Found {
-    let (mut args_bytes, mut args) = (0, "");
+    let mut args_bytes = 0;
     let hardware = Hardware::read(tree, RAM).map(|hardware| {
         args_bytes = hardware.boot_args.len();
-        args = keep_args(hardware.boot_args);
         let Hardware {
             ram,
             clock_hz,
             random,
             slots,
-            ..
+            boot_args,
         } = hardware;
         Hardware {
-            boot_args: args,
+            boot_args: keep_args(boot_args),
             ram,
             clock_hz,
             random,
@@ -131,9 +129,8 @@ fn survey(tree: &mut [u8]) -> Found {
     });
     // It lies in some node's memory, of which the rest is zero.
     tree.fill(0);
-    let ram = hardware.as_ref().map_or(0, |hardware| hardware.ram.len());
     Found {
-        machine: machine(args, ram),
+        machine: hardware.as_ref().ok().and_then(machine),
         hardware,
         args_bytes,
         // Reading the lower half fixes the upper one (hw/rtc/goldfish_rtc.c).
@@ -142,18 +139,19 @@ fn survey(tree: &mut [u8]) -> Found {
     }
 }
 
-/// The box that the arguments ask for; `None` when they do not, are wrong, or `ram` bytes do not hold it: the node
+/// The box that the arguments ask for; `None` when they do not, are wrong, or the memory does not hold it: the node
 /// that is started then says so.
-fn machine(args: &str, ram: u64) -> Option<Machine> {
-    let Nodes::Box(boxed) = BootArgs::parse(args).ok()?.nodes else {
+fn machine(hardware: &Hardware<'_>) -> Option<Machine> {
+    let Nodes::Box(boxed) = BootArgs::parse(hardware.boot_args).ok()?.nodes else {
         return None;
     };
     let image = arch::image_end() as u64 - RAM;
     let layout = Layout::new(image, boxed.nodes().nodes(), boxed.node_memory)?;
-    (layout.total() <= ram).then(|| Machine {
+    (layout.total() <= hardware.ram.len()).then(|| Machine {
         layout,
         boxed,
-        doorbell: boxed.division.instances() > 1 && doorbell::set_up(boxed.instance, layout.nodes),
+        doorbell: boxed.division.instances() > 1
+            && doorbell::set_up(boxed.instance, layout.nodes, hardware.clock_hz),
     })
 }
 
