@@ -18,8 +18,9 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// How often all nodes are looked at, those that have not rung as well.
-const TICK: Duration = Duration::from_millis(50);
+/// How often all nodes are looked at, those that have not rung as well: a program may have written over what its node
+/// shows, and where very many bells come at once some are lost.
+const TICK: Duration = Duration::from_millis(200);
 /// Nodes have this long to come up, and this much more for each node that shares the machine.
 const BOOT_SECONDS: u64 = 60;
 const BOOT_SECONDS_PER_NODE: u64 = 1;
@@ -157,7 +158,7 @@ impl Job<'_, '_, '_> {
         let boot_deadline = self.begun + Duration::from_secs(boot);
         let mut next_look = Instant::now();
         loop {
-            self.wait(signals, next_look);
+            self.wait(signals, deadline.map_or(next_look, |at| at.min(next_look)));
             let now = Instant::now();
             if let Some(stop) = signals.pending() {
                 let nodes = self.look();
@@ -169,7 +170,7 @@ impl Job<'_, '_, '_> {
             if now >= next_look {
                 next_look = now + TICK;
                 self.hear_all();
-            } else if !self.stirred {
+            } else if !self.stirred && deadline.is_none_or(|deadline| now < deadline) {
                 continue;
             }
             self.stirred = false;
