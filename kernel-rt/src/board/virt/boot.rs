@@ -73,7 +73,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
     or_fail(args.check_matching(Engine::NAME));
 
-    timer::start();
+    timer::start(found.machine.is_none());
     arch::arm_interrupts();
     let devices = find_links(match found.machine {
         Some(_) => &[],
