@@ -1,7 +1,7 @@
 //! Who owns which bytes of a node's memory.
 //!
-//! The image (linker script: stack, code, data, zeroed data with the outbox's rings) comes first. What follows it is divided once,
-//! at boot, by [`Plan::new`]; nothing moves later:
+//! The image (linker script: stack, code, data, zeroed data with the outbox's rings) comes first. What follows it is
+//! divided once, at boot, by [`Plan::new`]; nothing moves later:
 //!
 //! ```text
 //! image end -> queues   what the links' queues need

@@ -135,7 +135,7 @@ mod tests {
 
     /// What the processor makes of an address, by the manual's algorithm.
     fn translate(tables: &Tables<'_>, address: u64) -> Option<(u64, u64)> {
-        let mut table = (tables.satp() & (1 << 44) - 1) * PAGE;
+        let mut table = (tables.satp() & ((1 << 44) - 1)) * PAGE;
         for level in (0..LEVELS).rev() {
             let entry = tables.tables[((table - AT) / PAGE) as usize][index(address, level)];
             if entry & VALID == 0 {
