@@ -30,10 +30,10 @@ fn a_job_has_as_many_processes_as_instances() {
         job.wait_for("waiting for a message");
         assert_eq!(job.instances().len(), processes);
         job.signal(Signal::INT);
-        job.end().expect(130).says(&[
-            "interrupted by a signal",
-            "rank 0 at (0,0,0): in MPI_Recv (peer 3, tag 42)",
-        ]);
+        // Where it was when the signal came is not the tool's to choose.
+        job.end()
+            .expect(130)
+            .says(&["interrupted by a signal; where the job was:", "  rank"]);
     }
 }
 
