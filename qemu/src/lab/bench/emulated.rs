@@ -26,6 +26,8 @@ const PATIENCE: &str = "120";
 /// How jobs in QEMU are run.
 struct Boots<'a> {
     matching: Choice,
+    /// In so many instances, when said; a divisor of all machines' nodes.
+    instances: Option<&'a str>,
     /// The file for their reports.
     report: &'a Path,
     signals: &'a Signals,
@@ -42,6 +44,7 @@ struct Run {
 pub fn run(
     runs: u32,
     matching: Choice,
+    instances: Option<&str>,
     signals: &Signals,
     rows: &mut Vec<Row>,
 ) -> Result<(), Stop> {
@@ -53,6 +56,7 @@ pub fn run(
     let report = folders::target().join(format!("bench-report-{}.json", std::process::id()));
     let boots = Boots {
         matching,
+        instances,
         report: &report,
         signals,
     };
@@ -152,6 +156,7 @@ impl Boots<'_> {
             .args(["run", "--quiet", "--timeout", PATIENCE])
             .args(["--matching", self.matching.name()])
             .args(["--torus", &format!("{x}x{y}x{z}")])
+            .args(self.instances.iter().flat_map(|n| ["--instances", n]))
             .args(["--mpi-memory", &mpi_memory.to_string()])
             .arg("--report")
             .arg(self.report)
