@@ -176,7 +176,7 @@ fn identify(hart: usize, found: &Found, args: &BootArgs<'_>) -> Personality {
     if let (Nodes::Box(boxed), None) = (args.nodes, &found.machine) {
         let nodes = boxed.nodes().nodes();
         boot_failed(format_args!(
-            "the machine's memory does not hold {nodes} nodes of {} bytes",
+            "{nodes} nodes of {} bytes do not fit the machine's memory, or the program's image not such a node",
             boxed.node_memory
         ));
     }

@@ -65,10 +65,14 @@ impl Found {
             (Some(machine), _) => RAM + machine.layout.node_memory,
             // Memory that could not be mapped is left alone.
             (None, Ok(hardware)) => hardware.ram.end.min(MAX_RAM) / PAGE * PAGE,
-            // Enough to say why there is no more.
-            (None, Err(_)) => (arch::image_end() as u64).next_multiple_of(PAGE),
+            (None, Err(_)) => RAM,
         };
-        Bytes { start: RAM, end }
+        // At least what it takes to say why there is no more.
+        let image_end = (arch::image_end() as u64).next_multiple_of(PAGE);
+        Bytes {
+            start: RAM,
+            end: end.max(image_end),
+        }
     }
 }
 
@@ -147,7 +151,8 @@ fn machine(hardware: &Hardware<'_>) -> Option<Machine> {
     };
     let image = arch::image_end() as u64 - RAM;
     let layout = Layout::new(image, boxed.nodes().nodes(), boxed.node_memory)?;
-    (layout.total() <= hardware.ram.len()).then(|| Machine {
+    let fits = image <= layout.node_memory && layout.total() <= hardware.ram.len();
+    fits.then(|| Machine {
         layout,
         boxed,
         doorbell: boxed.division.instances() > 1
