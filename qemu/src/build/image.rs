@@ -5,6 +5,7 @@ use crate::build::unwind;
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use kernel_rt::callers::Registers;
+use kernel_rt::host::outbox;
 use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
 use kernel_rt::{blackboard, callers, inbox};
 use object::elf::{EM_RISCV, PT_LOAD};
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// Where RAM starts on QEMU's riscv64 `virt` machine.
 pub const RAM_BASE: u64 = 0x8000_0000;
+/// The image's symbols for the start and the end of its code and constants.
+const CODE_START: &str = "__text_start";
+const CODE_END: &str = "__rodata_end";
 /// The image's symbol for the first byte of RAM that it leaves to the kernel's buffers and the heap.
 const IMAGE_END: &str = "MIDPLANE_IMAGE_END";
 /// QEMU puts the device tree, for which it reserves 1 MiB, on a multiple of 2 MiB near the end of RAM
@@ -30,10 +34,16 @@ pub struct Image {
     pub bytes: Vec<u8>,
     /// Offset of the blackboard in RAM.
     pub blackboard: u64,
+    /// Offset of the outbox in RAM.
+    pub outbox: u64,
     /// Offset of the inbox in RAM, if the program reads its input.
     pub inbox: Option<u64>,
     /// Offset in RAM of the registers that a node notes when it ends its job by a call.
     callers: Option<u64>,
+    /// Addresses of its code and constants.
+    pub code: Bytes,
+    /// Bytes of RAM from the start on to where the kernel takes the image to end.
+    pub end: u64,
     /// Bytes of RAM that the image takes from the start of RAM on, everything static included.
     pub footprint: u64,
     /// Bytes of RAM from the start on that are loaded from the file.
@@ -69,9 +79,14 @@ impl Image {
                 })
         };
         let blackboard = symbol(blackboard::SYMBOL)?;
+        let outbox = symbol(outbox::SYMBOL)?;
         let inbox = symbol(inbox::SYMBOL).ok();
         let callers = symbol(callers::SYMBOL).ok();
-        let footprint = symbol(IMAGE_END)?;
+        let end = symbol(IMAGE_END)?;
+        let code = Bytes {
+            start: RAM_BASE + symbol(CODE_START)?,
+            end: RAM_BASE + symbol(CODE_END)?,
+        };
         let mut loaded = 0;
         for segment in elf.elf_program_headers() {
             if segment.p_type(endian) == PT_LOAD && segment.p_memsz(endian) > 0 {
@@ -86,11 +101,15 @@ impl Image {
         Ok(Self {
             path: path.into(),
             blackboard,
+            outbox,
             inbox,
             callers,
-            footprint: footprint
+            code,
+            end,
+            footprint: end
                 .max(loaded)
-                .max(blackboard + kernel_rt::blackboard::BYTES as u64),
+                .max(blackboard + kernel_rt::blackboard::BYTES as u64)
+                .max(outbox + outbox::BYTES as u64),
             loaded,
             bytes,
         })
@@ -216,6 +235,9 @@ mod tests {
             path: "x".into(),
             bytes: Vec::new(),
             blackboard: 0,
+            outbox: 0,
+            code: Bytes::default(),
+            end: footprint,
             footprint,
             loaded,
         }
@@ -241,7 +263,6 @@ mod tests {
 
     const NEEDS: Needs = Needs {
         links: 6,
-        consoles: 2,
         mpi: 1 << 20,
         tables: 0,
     };

@@ -3,16 +3,17 @@
 use crate::build::program::{self, Flags, Heeded, Program};
 use crate::host::capacity::DEFAULT_NODE_MEMORY;
 use crate::host::capacity::Machine;
-use crate::host::setup;
+use crate::host::setup::{self, Tool};
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
+use crate::run::boxes::{self, Boxes};
 use crate::run::instance::Plan;
 use crate::run::job::{self, JobEnd};
 use crate::run::output::Sink;
 use crate::run::report::{self, JobFacts};
 use crate::run::verdict::Outcome;
-use crate::run::{limits, topology};
+use crate::run::{limits, topology, wiring};
 use crate::show::file::ResultFile;
 use crate::show::say;
 use clap::Args;
@@ -40,6 +41,11 @@ pub struct Options {
     /// Number of nodes instead, arranged as nearly as a cube as they can be
     #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes)]
     nodes: Option<[u16; 3]>,
+
+    /// Number of QEMU processes among which the nodes are divided, in boxes of equal size: 1 to the number of
+    /// nodes; each takes at most 512 nodes [default: one for each node]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    instances: Option<u32>,
 
     /// Dimensions that do not wrap around, for example z or xyz
     #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
@@ -221,14 +227,15 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let program = Program::classify(&options.program)?;
     program.check_flags(&options.given())?;
     let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
-    Machine::look().check(shape.nodes().into(), node_memory)?;
+    let division = boxes::divide(shape, options.instances)?;
+    let instances = division.map(|division| division.instances().into());
+    Machine::look().check(shape.nodes().into(), node_memory, instances)?;
 
     let tools = setup::ensure()?;
     let flags = options.flags();
     let image = program.build(&tools, &flags)?;
     image.check_fits(node_memory, |memory| Needs {
         links: busiest_node_links(&shape),
-        consoles: 2,
         mpi: options.mpi_memory_of(memory),
         tables: 0,
     })?;
@@ -239,6 +246,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         qemu: &tools.qemu,
         image: &image,
         shape,
+        boxes: division.map(|division| Boxes::new(division, &image, node_memory)),
         node_memory,
         mpi_memory,
         mpi_borrow: options.mpi_borrow,
@@ -247,6 +255,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         argv: &argv,
         log: options.verbose,
         counted: options.count_instructions,
+        sandbox: can_lock_in(&tools.qemu),
     };
     let signals = Signals::catch()?;
     let (stdout, stderr) = (stdout(), stderr());
@@ -255,6 +264,14 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let status = tell(options, &program, &plan, &end, report_file.take(), &mut err);
     job::flush(&signals, &mut out, &mut err);
     Ok(written(status, end.outcome, &mut out, &mut err, &signals))
+}
+
+/// Whether this QEMU has its sandbox built in.
+fn can_lock_in(qemu: &Tool) -> bool {
+    // It says its version only when it has understood what comes before.
+    let mut command = qemu.command();
+    command.args(["-sandbox", wiring::SANDBOX, "-version"]);
+    midplane_setup::ask::works(&mut command).is_ok()
 }
 
 /// Shows how the job ended and writes its report; the exit status so far.
