@@ -512,6 +512,39 @@ mod tests {
         Snapshot::read(&board.bytes()).expect("a blackboard")
     }
 
+    impl Window for Blackboard {
+        fn load(&self, at: u64) -> Option<u32> {
+            let word = self.words.get(at as usize / 4)?;
+            Some(u32::from_le(word.load(Ordering::Acquire)))
+        }
+        fn store(&self, _: u64, _: u32) -> bool {
+            false
+        }
+        fn read(&self, _: u64, _: &mut [u8]) -> Option<()> {
+            None
+        }
+        fn write(&self, _: u64, _: &[u8]) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_glance_says_what_a_snapshot_says() {
+        let board = Blackboard::new();
+        assert_eq!(glance(&board, 0), Ok(State::Off));
+        board.begin();
+        assert_eq!(glance(&board, 0), Ok(State::Booting));
+        board.failed(End::Panic, 1, "");
+        assert_eq!(glance(&board, 0), Ok(State::Failed));
+        board.set(AT_END, 99);
+        assert_eq!(glance(&board, 0), Err(ReadError::End(99)));
+        board.set(AT_STATE, 77);
+        assert_eq!(glance(&board, 0), Err(ReadError::State(77)));
+        board.set(AT_MAGIC, 5);
+        assert_eq!(glance(&board, 0), Err(ReadError::Magic(5)));
+        assert_eq!(glance(&board, 1 << 40), Err(ReadError::TooShort(0)));
+    }
+
     #[test]
     fn cleared_memory_is_a_node_that_is_off() {
         let seen = Snapshot::read(&[0; BYTES]).expect("zeros are a blackboard");
