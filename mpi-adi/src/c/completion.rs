@@ -14,7 +14,7 @@ use super::args;
 use super::binding::env;
 use super::report::{end, end_under, on_process};
 use super::requests::{
-    Completed, Named, forget, free_persistent, named, note_of, peek, try_complete,
+    Completed, Named, free_persistent, give_up, named, note_of, peek, try_complete,
 };
 use super::types::MPI_Status;
 use super::types::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_REQUEST_NULL};
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn MPI_Request_free(request: *mut c_int) -> c_int {
             result = match named(adi, *request) {
                 // It goes on, and is freed when it has finished (section 3.7.3).
                 Ok(Named::Live(id)) => {
-                    forget(adi, id);
+                    give_up(adi, id);
                     Ok(())
                 }
                 Ok(Named::Inactive) if *request == MPI_REQUEST_NULL => Err(Error::Request {

@@ -13,7 +13,9 @@
 //! report         how a call ends: by an error handler, if need be
 //! comm_objects   communicators of the program's own        kept   their names and grids
 //! measure        calls of the binding that benchmarks count
-//! args  handles  binding  types                            arguments, tables of objects, the one process
+//! args                                                     arguments
+//! datatypes/                                               chapter 4: what elements are, and buffers of them
+//! handles  binding  types                                  tables of objects, the one process
 //! signatures     every function, for the compiler, the header's test and documentation
 //! ```
 //! An import points downwards in this list.
@@ -29,6 +31,7 @@ mod collectives;
 mod comm_objects;
 mod communicators;
 mod completion;
+mod datatypes;
 mod environment;
 mod errors;
 mod groups;
@@ -50,6 +53,7 @@ pub use buffered::*;
 pub use collectives::*;
 pub use communicators::*;
 pub use completion::*;
+pub use datatypes::*;
 pub use environment::*;
 pub use errors::*;
 pub use groups::*;

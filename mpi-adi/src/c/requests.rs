@@ -10,6 +10,7 @@ use spin::Mutex;
 
 use super::args::{Receive, Send};
 use super::comm_objects::{self, Blame};
+use super::datatypes;
 use super::handles::{Kind, Table};
 use super::report::code;
 use super::types::MPI_Status;
@@ -17,7 +18,8 @@ use super::types::constants::MPI_REQUEST_NULL;
 use crate::Adi;
 use crate::device::envelope::Context;
 use crate::device::kernel::CallNote;
-use crate::device::request::{Mode, RequestId};
+use crate::device::memory::Span;
+use crate::device::request::{Data, Mode, Request, RequestId};
 use crate::mpi::comm::Membership;
 use crate::mpi::error::{Class, Error};
 
@@ -105,11 +107,10 @@ pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<C
         Named::Inactive => with_status(MPI_Status::EMPTY),
         Named::Complete(status) => with_status(status),
         Named::Live(id) => {
-            let Some((context, completed)) = ended(adi, id) else {
+            let Some((_, completed)) = ended(adi, id) else {
                 return Ok(None);
             };
-            adi.forget(id);
-            comm_objects::request_completed(context);
+            forget(adi, id);
             completed
         }
     };
@@ -117,11 +118,37 @@ pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<C
     Ok(Some(completed))
 }
 
-/// Gives a request up, finished or not, and tells its communicator.
+/// The context of a request, and the program's buffer.
+fn context_and_span(adi: &Adi, id: RequestId) -> (Context, Span) {
+    let span = |request: &Request| match request {
+        Request::Receive(receive) => receive.span,
+        Request::Send(send) => match send.data {
+            Data::User(span) => span,
+            Data::Bcopy(_) => Span::EMPTY,
+        },
+    };
+    adi.requests().get(id).map_or((0, Span::EMPTY), |request| {
+        (request.pattern().context(), span(&request))
+    })
+}
+
+/// Frees a request that is complete, and tells its communicator.
 pub(super) fn forget(adi: &mut Adi, id: RequestId) {
-    let context = adi.requests().context(id);
+    let (context, span) = context_and_span(adi, id);
     adi.forget(id);
-    comm_objects::request_completed(context.unwrap_or(0));
+    datatypes::release(span);
+    comm_objects::request_completed(context);
+}
+
+/// Gives a request up, complete or not, and tells its communicator.
+pub(super) fn give_up(adi: &mut Adi, id: RequestId) {
+    let (context, span) = context_and_span(adi, id);
+    if !span.is_typed() || adi.is_done(id) {
+        return forget(adi, id);
+    }
+    // What its loan is held for goes on.
+    datatypes::give_up(span, id);
+    comm_objects::request_completed(context);
 }
 
 /// How the request that `handle` names has ended, if it has; leaves everything as it is.
@@ -185,7 +212,7 @@ const KIND: Kind = Kind {
 };
 
 /// What is to be started.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum Call {
     Send(Send, Mode),
     Buffered(Send),
@@ -193,7 +220,7 @@ pub(super) enum Call {
 }
 
 /// A persistent request.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Object {
     pub call: Call,
     pub membership: Membership<'static>,

@@ -185,6 +185,13 @@ pub fn read(env: &dyn Env, span: Span, out: &mut [u8]) {
     }
 }
 
+/// Copies to the beginning of the program's buffer, slice by slice. Does not block.
+pub fn write(env: &dyn Env, span: Span, bytes: &[u8]) {
+    for (i, slice) in bytes.chunks(SLICE_BYTES).enumerate() {
+        env.with(&mut |_, kernel| kernel.memory().write(span, i * SLICE_BYTES, slice));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

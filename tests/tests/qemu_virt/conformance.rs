@@ -116,6 +116,9 @@ conformance! {
     cartesian_topologies: "conf_cart";
     collectives: "conf_coll";
     reductions: "conf_reduce";
+    datatypes: "conf_types";
+    messages_of_derived_datatypes: "conf_typed";
+    packing: "conf_pack";
     memory_used_up: "conf_exhaust";
     random_traffic: "soak";
 }

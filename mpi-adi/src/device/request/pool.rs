@@ -360,12 +360,6 @@ impl RequestPool {
         Some((entry.context(), entry.outcome()?))
     }
 
-    /// The context of the request that `id` names; `None` when it names none (any more).
-    #[inline]
-    pub(crate) fn context(&self, id: RequestId) -> Option<Context> {
-        self.named_entry(id).map(SlotEntry::context)
-    }
-
     /// If the request that `id` names has finished, frees it and says how it ended.
     ///
     /// # Panics
