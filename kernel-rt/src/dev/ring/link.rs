@@ -90,8 +90,8 @@ impl Asleep {
         }
     }
 
-    /// The node is looking: neighbours need not ring.
-    fn disarm(&self) {
+    /// The node is awake, or will not hear a bell: neighbours need not ring.
+    pub fn disarm(&self) {
         if self.0.load(Ordering::Relaxed) != AWAKE {
             // A store would do, as the ring that it overwrites is an exchange; loom does not see that.
             self.0.swap(AWAKE, Ordering::Relaxed);
