@@ -1,5 +1,6 @@
 //! `midplane run`: from the command line to the exit status.
 
+use crate::build::linux;
 use crate::build::program::{self, Flags, Heeded, Program};
 use crate::host::capacity::DEFAULT_NODE_MEMORY;
 use crate::host::capacity::Machine;
@@ -7,7 +8,7 @@ use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
-use crate::run::instance::Plan;
+use crate::run::instance::{Place, Plan};
 use crate::run::job::{self, JobEnd};
 use crate::run::output::Sink;
 use crate::run::report::{self, JobFacts};
@@ -15,7 +16,7 @@ use crate::run::verdict::Outcome;
 use crate::run::{limits, topology};
 use crate::show::file::ResultFile;
 use crate::show::say;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
 use mpi_adi::matching::Choice;
 use mpi_adi::{GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
@@ -36,6 +37,11 @@ pub struct Options {
     /// Extents of the machine along X, Y and Z, each 1 to 256; one node, one MPI rank, at each place
     #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents)]
     torus: [u16; 3],
+
+    /// What the nodes are: emulated machines, or processes of this one, which need no emulator and which debuggers,
+    /// valgrind and sanitizers know
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = On::Qemu)]
+    on: On,
 
     /// Number of nodes instead, arranged as nearly as a cube as they can be
     #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes)]
@@ -131,6 +137,15 @@ pub struct Options {
     arguments: Vec<OsString>,
 }
 
+/// What the nodes of a job are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum On {
+    /// Bare machines that QEMU emulates
+    Qemu,
+    /// Processes of this machine
+    Linux,
+}
+
 impl Options {
     /// How the program is to be built.
     fn flags(&self) -> Flags {
@@ -216,22 +231,30 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let program = Program::classify(&options.program)?;
     program.check_flags(&options.given())?;
     let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
-    Machine::look().check(shape.nodes().into(), node_memory)?;
-
-    let tools = setup::ensure()?;
     let flags = options.flags();
-    let image = program.build(&tools, &flags)?;
-    image.check_fits(node_memory, |memory| Needs {
-        links: busiest_node_links(&shape),
-        consoles: 2,
-        mpi: options.mpi_memory_of(memory),
-        tables: 0,
-    })?;
+    let (tools, image) = match options.on {
+        On::Qemu => {
+            Machine::look().check(shape.nodes().into(), node_memory)?;
+            let tools = setup::ensure()?;
+            let image = program.build(&tools, &flags)?;
+            image.check_fits(node_memory, |memory| Needs {
+                links: busiest_node_links(&shape),
+                consoles: 2,
+                mpi: options.mpi_memory_of(memory),
+                tables: 0,
+            })?;
+            (Some(tools), image)
+        }
+        On::Linux => (None, linux::build(&program, &flags)?),
+    };
 
     let mut argv = vec![program.name().into_bytes()];
     argv.extend(options.arguments.iter().cloned().map(OsString::into_vec));
     let plan = Plan {
-        qemu: &tools.qemu,
+        place: tools
+            .as_ref()
+            .map_or(Place::Linux, |tools| Place::Qemu(&tools.qemu)),
+        stack: options.stack,
         image: &image,
         shape,
         node_memory,

@@ -4,6 +4,7 @@ use crate::build::image::Image;
 use crate::host::setup::Tool;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
+use crate::run::linux;
 use crate::run::topology::{self, End};
 use crate::run::wiring::Wiring;
 use kernel_rt::blackboard::{self, ReadError, Snapshot};
@@ -24,14 +25,16 @@ use std::process::{Child, ExitStatus, Stdio};
 
 /// What to boot.
 pub struct Plan<'a> {
-    /// The emulator.
-    pub qemu: &'a Tool,
+    /// What the nodes are.
+    pub place: Place<'a>,
     /// What every node runs.
     pub image: &'a Image,
     /// The machine.
     pub shape: Shape,
     /// RAM of a node in bytes.
     pub node_memory: u64,
+    /// Stack of the program in bytes, when said; images have theirs built in.
+    pub stack: Option<u64>,
     /// Region for incoming MPI traffic in bytes.
     pub mpi_memory: u64,
     /// Greatest message in bytes that is sent eagerly, when said.
@@ -44,6 +47,25 @@ pub struct Plan<'a> {
     pub argv: &'a [Vec<u8>],
     /// Whether the kernels' logs are wanted.
     pub log: bool,
+}
+
+/// What the nodes of a job are.
+#[derive(Clone, Copy)]
+pub enum Place<'a> {
+    /// Machines that this emulator emulates.
+    Qemu(&'a Tool),
+    /// Processes of this machine.
+    Linux,
+}
+
+impl Place<'_> {
+    /// What a node's process is called.
+    pub fn process(self) -> &'static str {
+        match self {
+            Place::Qemu(_) => "QEMU process",
+            Place::Linux => "process",
+        }
+    }
 }
 
 /// What a node writes, each the host's end of a socket that does not block.
@@ -76,7 +98,45 @@ pub struct Instance {
     inbox: Option<u64>,
 }
 
+/// Where a node's memory shows what the tool looks at.
+pub struct Memory {
+    /// The file that holds it.
+    pub ram: File,
+    /// Offset of the blackboard.
+    pub blackboard: u64,
+    /// Offset of the inbox, where there is one.
+    pub inbox: Option<u64>,
+}
+
 impl Instance {
+    /// A node that has been started.
+    pub fn new(
+        (rank, coord): (u32, Coord),
+        streams: Streams,
+        child: Child,
+        memory: Memory,
+    ) -> Result<Self, Stop> {
+        let mut child = Unclaimed(Some(child));
+        let pidfd = pidfd_open(sys::pid_of(child.as_ref()), PidfdFlags::empty())
+            .doing(format_args!("watch the process of rank {rank}"))?;
+        let Memory {
+            ram,
+            blackboard,
+            inbox,
+        } = memory;
+        Ok(Self {
+            rank,
+            coord,
+            streams,
+            pidfd,
+            gone: None,
+            child: child.claim(),
+            ram,
+            blackboard,
+            inbox,
+        })
+    }
+
     /// How the node fares, by its own account.
     pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
         let mut bytes = [0; blackboard::BYTES];
@@ -150,6 +210,10 @@ impl Fleet {
         plan: &Plan<'_>,
         mut started: impl FnMut(usize) -> Result<(), Stop>,
     ) -> Result<Self, Stop> {
+        let qemu = match plan.place {
+            Place::Qemu(qemu) => qemu,
+            Place::Linux => return linux::boot(plan, started),
+        };
         let image = memory_file("midplane-image", None)?;
         (&image)
             .write_all(&plan.image.bytes)
@@ -160,7 +224,7 @@ impl Fleet {
         };
         for rank in 0..plan.shape.nodes() {
             let links = sockets.of(rank)?;
-            fleet.nodes.push(start(plan, rank, &image, links)?);
+            fleet.nodes.push(start(plan, qemu, rank, &image, links)?);
             started(fleet.nodes.len())?;
         }
         Ok(fleet)
@@ -210,6 +274,7 @@ pub fn boot_arguments(plan: &Plan<'_>, coord: Coord) -> Result<String, Stop> {
 
 fn start(
     plan: &Plan<'_>,
+    qemu: &Tool,
     rank: u32,
     image: &File,
     links: Vec<(Direction, UnixStream)>,
@@ -249,27 +314,13 @@ fn start(
     inherited.extend(node.log.map(OwnedFd::from));
     inherited.extend(links.into_iter().map(|(_, socket)| OwnedFd::from(socket)));
 
-    let child = spawn(
-        plan.qemu,
-        arguments,
-        inherited,
-        node.complaints.into(),
-        rank,
-    )?;
-    let mut child = Unclaimed(Some(child));
-    let pidfd = pidfd_open(sys::pid_of(child.as_ref()), PidfdFlags::empty())
-        .doing(format_args!("watch the process of rank {rank}"))?;
-    Ok(Instance {
-        rank,
-        coord,
-        streams,
-        pidfd,
-        gone: None,
-        child: child.claim(),
+    let child = spawn(qemu, arguments, inherited, node.complaints.into(), rank)?;
+    let memory = Memory {
         ram,
         blackboard: plan.image.blackboard,
         inbox: plan.image.inbox,
-    })
+    };
+    Instance::new((rank, coord), streams, child, memory)
 }
 
 /// Starts QEMU, which inherits these descriptors and complains to that one.
@@ -357,15 +408,17 @@ impl Sockets {
 }
 
 /// The node's ends of its [`Streams`].
-struct NodeStreams {
-    stdout: UnixStream,
-    stderr: UnixStream,
+pub struct NodeStreams {
+    /// For the program's stdout.
+    pub stdout: UnixStream,
+    /// For the program's stderr.
+    pub stderr: UnixStream,
     log: Option<UnixStream>,
     complaints: UnixStream,
 }
 
 /// A node's streams, with or without its log.
-fn streams(log: bool) -> Result<(Streams, NodeStreams), Stop> {
+pub fn streams(log: bool) -> Result<(Streams, NodeStreams), Stop> {
     let (stdout, node_stdout) = stream()?;
     let (stderr, node_stderr) = stream()?;
     let (complaints, node_complaints) = stream()?;
@@ -397,7 +450,7 @@ fn stream() -> Result<(UnixStream, UnixStream), Stop> {
 }
 
 /// A file in memory that has no name in the file system; zeros where nothing was written.
-fn memory_file(name: &str, bytes: Option<u64>) -> Result<File, Stop> {
+pub fn memory_file(name: &str, bytes: Option<u64>) -> Result<File, Stop> {
     let file = File::from(
         rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)
             .doing("create a file in memory for a node")?,

@@ -4,7 +4,8 @@ use crate::host::signals::Signals;
 use crate::host::stop::{self, Stop};
 use crate::run::decode::{Decoder, Dictionary};
 use crate::run::input::Input;
-use crate::run::instance::{Fleet, Instance, Plan};
+use crate::run::instance::{Fleet, Instance, Place, Plan};
+use crate::run::linux;
 use crate::run::output::Sink;
 use crate::run::verdict::{self, Cause, Outcome, Seen, Stands};
 use crate::show::say;
@@ -80,7 +81,7 @@ pub fn run<'a>(
     }
     if let Some(at) = lost {
         // Only now is everything there that QEMU had to say.
-        end.message = job.lost_message(&end.nodes[at], at);
+        end.message = job.lost_message(plan, &end.nodes[at], at);
     }
     job.out.lines.finish();
     job.err.lines.finish();
@@ -303,9 +304,10 @@ impl Job<'_, '_, '_> {
             }
             Cause::Failed(at) => {
                 let node = &self.fleet.nodes[at];
-                let places = |stands| match stands {
-                    Stands::At(pc) => plan.image.describe(pc),
-                    Stands::InCall => plan
+                let places = |stands| match (plan.place, stands) {
+                    (Place::Linux, stands) => linux::describe(plan, node, stands),
+                    (Place::Qemu(_), Stands::At(pc)) => plan.image.describe(pc),
+                    (Place::Qemu(_), Stands::InCall) => plan
                         .image
                         .describe_call(&|offset, out| node.read_ram(offset, out)),
                 };
@@ -372,10 +374,16 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    fn lost_message(&mut self, node: &Seen, at: usize) -> Option<String> {
+    fn lost_message(&mut self, plan: &Plan<'_>, node: &Seen, at: usize) -> Option<String> {
         let complaints = self.complaints[at].make_contiguous();
         let complaints = String::from_utf8_lossy(complaints);
-        Some(verdict::lost_message(node, node.gone?, &complaints))
+        let process = plan.place.process();
+        Some(verdict::lost_message(
+            node,
+            process,
+            node.gone?,
+            &complaints,
+        ))
     }
 }
 

@@ -6,6 +6,7 @@ mod input;
 mod instance;
 mod job;
 pub mod limits;
+mod linux;
 mod output;
 mod report;
 pub mod topology;

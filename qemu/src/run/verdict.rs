@@ -181,8 +181,8 @@ pub fn overwritten_message(node: &Seen) -> String {
     )
 }
 
-/// What is said of a QEMU process that ended by itself or was killed from outside.
-pub fn lost_message(node: &Seen, gone: ExitStatus, complaints: &str) -> String {
+/// What is said of a node's process, called `process`, that ended by itself or was killed from outside.
+pub fn lost_message(node: &Seen, process: &str, gone: ExitStatus, complaints: &str) -> String {
     let how = match (gone.signal(), gone.code()) {
         (Some(9), _) => {
             "was killed by signal 9 (by another process, or because the machine ran out of memory)"
@@ -192,7 +192,7 @@ pub fn lost_message(node: &Seen, gone: ExitStatus, complaints: &str) -> String {
         (None, code) => format!("ended by itself with status {}", code.unwrap_or(-1)),
     };
     let mut text = format!(
-        "{}: its QEMU process {how}; the job cannot go on without it",
+        "{}: its {process} {how}; the job cannot go on without it",
         node.name()
     );
     for line in complaints.lines() {

@@ -78,20 +78,22 @@ extern "C" fn midplane_boot() {
     let told = env::var(VARIABLE).ok();
     // SAFETY: there is one thread.
     unsafe { env::remove_var(VARIABLE) };
-    let (file, text) = match &told {
+    let (file, memory, text) = match &told {
         Some(told) => {
-            let (number, text) = told.split_once(' ').unwrap_or((told, ""));
-            let number = or_fail(number.parse::<i32>());
+            let mut words = told.splitn(3, ' ');
+            let mut word = || words.next().unwrap_or_default();
+            let number = or_fail(word().parse::<i32>());
             // SAFETY: the tool hands us this descriptor, and it is nobody else's.
-            (unsafe { File::from_raw_fd(number) }, text)
+            let file = unsafe { File::from_raw_fd(number) };
+            (file, or_fail(word().parse()), word())
         }
-        None => (or_fail(own_file()), ""),
+        None => (or_fail(own_file()), MEMORY, ""),
     };
     let args = match BootArgs::parse(text) {
         Ok(args) => args,
         Err(why) => boot_failed(why),
     };
-    let who = identify(&args);
+    let who = identify(&args, memory);
     let layout = Layout::new(who.shape.nodes());
     let account: &Account = map(&file, layout.account(who.rank), size_of::<Account>());
     let words: &[Asleep; 0] = map(&file, layout.words(), layout.words_bytes() as usize);
@@ -181,7 +183,7 @@ fn random() -> u64 {
     u64::from_ne_bytes(bytes) ^ now_ns()
 }
 
-fn identify(args: &BootArgs<'_>) -> Personality {
+fn identify(args: &BootArgs<'_>, memory: u64) -> Personality {
     let Some(rank) = args.shape.rank(args.coord) else {
         // `BootArgs::parse` has refused coordinates outside the shape.
         boot_failed("coordinates outside the torus");
@@ -191,8 +193,8 @@ fn identify(args: &BootArgs<'_>) -> Personality {
         coord: args.coord,
         rank,
         clock_hz: 1_000_000_000,
-        memory: MEMORY,
-        mpi_memory: args.mpi_memory.unwrap_or(MEMORY / MPI_SHARE),
+        memory,
+        mpi_memory: args.mpi_memory.unwrap_or(memory / MPI_SHARE),
         mpi_borrow: args.mpi_borrow,
         eager: args.eager,
         exit: args.exit,

@@ -27,8 +27,8 @@ use crate::host::personality::Personality;
 use crate::mem::Bytes;
 
 /// The variable in which the tool tells a process who it is: the number of the inherited descriptor of the shared
-/// file, a space, then boot arguments (see [`personality`](crate::host::personality)). Without it the process is
-/// the only one of its job.
+/// file, the node's memory in bytes, and boot arguments (see [`personality`](crate::host::personality)), with spaces
+/// between them. Without it the process is the only one of its job.
 pub const VARIABLE: &str = "MIDPLANE_NODE";
 
 /// What the process knows of itself.
