@@ -39,7 +39,7 @@ pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
         false => "cc",
     };
     let mut link = Command::new(driver);
-    link.args([FIXED, "-Wl,--wrap=_exit,--wrap=_Exit"])
+    link.args([FIXED, "-Wl,--wrap=_exit,--wrap=_Exit,--wrap=abort"])
         .args(&flags.compile);
     let start = scratch.0.join("start.o");
     compile(flags, &folders::root().join("kernel-rt/ld/linux.c"), &start)?;

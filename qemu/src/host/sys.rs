@@ -42,16 +42,16 @@ pub fn own_session(command: &mut Command) {
     }
 }
 
-/// Gives the child's first thread a stack of so many bytes.
-pub fn limit_stack(command: &mut Command, bytes: u64) {
+/// Limits what the child may have of a resource, in bytes.
+pub fn limit(command: &mut Command, resource: Resource, bytes: u64) {
     let limit = Rlimit {
         current: Some(bytes),
-        maximum: getrlimit(Resource::Stack).maximum,
+        maximum: getrlimit(resource).maximum,
     };
     // SAFETY: between fork and exec the closure only makes a system call through rustix, which neither
     // allocates nor takes locks; the error value is made without allocation.
     unsafe {
-        command.pre_exec(move || setrlimit(Resource::Stack, limit).map_err(Into::into));
+        command.pre_exec(move || setrlimit(resource, limit).map_err(Into::into));
     }
 }
 

@@ -254,6 +254,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         place: tools
             .as_ref()
             .map_or(Place::Linux, |tools| Place::Qemu(&tools.qemu)),
+        limits_memory: options.node_memory.is_some(),
         stack: options.stack,
         image: &image,
         shape,

@@ -33,6 +33,8 @@ pub struct Plan<'a> {
     pub shape: Shape,
     /// RAM of a node in bytes.
     pub node_memory: u64,
+    /// Whether the user said how much memory a node has: a process is given more otherwise.
+    pub limits_memory: bool,
     /// Stack of the program in bytes, when said; images have theirs built in.
     pub stack: Option<u64>,
     /// Region for incoming MPI traffic in bytes.

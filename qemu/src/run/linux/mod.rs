@@ -7,7 +7,7 @@ use crate::run::instance::{self, Fleet, Instance, Memory, Plan, Streams};
 use crate::run::verdict::Stands;
 use kernel_rt::board::linux::VARIABLE;
 use kernel_rt::board::linux::share::{AT_TRACE, FRAMES, Layout, Trace};
-use rustix::process::Signal;
+use rustix::process::{Resource, Signal};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::IsTerminal;
@@ -68,7 +68,10 @@ fn start(plan: &Plan<'_>, rank: u32, shared: &File) -> Result<Instance, Stop> {
         command.process_group(0);
     }
     if let Some(bytes) = plan.stack {
-        sys::limit_stack(&mut command, bytes);
+        sys::limit(&mut command, Resource::Stack, bytes);
+    }
+    if plan.limits_memory {
+        sys::limit(&mut command, Resource::Data, plan.node_memory);
     }
     sys::bind_to_us(&mut command, Signal::KILL, vec![inherited.into()]);
     let child = command.spawn().doing(format_args!(
