@@ -398,7 +398,12 @@ pub mod tests {
             said(End::Abort, 1, ""),
             said(End::MpiAbort, 7, ""),
             said(End::Boot, 1, "no memory"),
-            lost_message(&lost, ExitStatus::from_raw(9), "qemu: out of memory"),
+            lost_message(
+                &lost,
+                "QEMU process",
+                ExitStatus::from_raw(9),
+                "qemu: out of memory",
+            ),
             overwritten_message(&overwritten),
             changed_status(&[done(1, 256)]).unwrap(),
         ];
@@ -431,12 +436,17 @@ pub mod tests {
     #[test]
     fn a_lost_node_is_named_with_the_signal_and_what_qemu_said() {
         let node = running(3);
-        let text = lost_message(&node, ExitStatus::from_raw(9), "");
+        let text = lost_message(&node, "QEMU process", ExitStatus::from_raw(9), "");
         assert!(
             text.contains("rank 3 at (3,0,0)") && text.contains("signal 9"),
             "{text}"
         );
-        let text = lost_message(&node, ExitStatus::from_raw(1 << 8), "bad option\n");
+        let text = lost_message(
+            &node,
+            "QEMU process",
+            ExitStatus::from_raw(1 << 8),
+            "bad option\n",
+        );
         assert!(
             text.contains("status 1") && text.ends_with("qemu: bad option"),
             "{text}"
