@@ -43,6 +43,10 @@ pub struct Options {
     #[arg(long, value_name = "WHERE", value_enum, default_value_t = On::Qemu)]
     on: On,
 
+    /// With --on linux, start each rank's process by this command, for example --under="valgrind -q"
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, value_parser = parse_flags)]
+    under: Vec<Vec<String>>,
+
     /// Number of nodes instead, arranged as nearly as a cube as they can be
     #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes)]
     nodes: Option<[u16; 3]>,
@@ -228,6 +232,11 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let mpi_memory = options.mpi_memory_of(node_memory);
     check_memory(node_memory, mpi_memory)?;
     options.stack.map_or(Ok(()), program::check_stack)?;
+    if !options.under.is_empty() && options.on == On::Qemu {
+        return Err(Stop::usage(
+            "--under does nothing for nodes in QEMU; leave it out, or give --on linux",
+        ));
+    }
     let program = Program::classify(&options.program)?;
     program.check_flags(&options.given())?;
     let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
@@ -256,6 +265,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
             .map_or(Place::Linux, |tools| Place::Qemu(&tools.qemu)),
         limits_memory: options.node_memory.is_some(),
         stack: options.stack,
+        under: &options.under.concat(),
         image: &image,
         shape,
         node_memory,

@@ -37,6 +37,8 @@ pub struct Plan<'a> {
     pub limits_memory: bool,
     /// Stack of the program in bytes, when said; images have theirs built in.
     pub stack: Option<u64>,
+    /// What starts each node's process; empty: nothing. For processes of this machine only.
+    pub under: &'a [String],
     /// Region for incoming MPI traffic in bytes.
     pub mpi_memory: u64,
     /// Greatest message in bytes that is sent eagerly, when said.

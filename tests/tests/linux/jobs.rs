@@ -34,8 +34,8 @@ fn the_report_counts_what_the_nodes_did() {
     let (ended, report) = harness::run_with_report(&options, "killer.c", &["20", "1024"]);
     ended.expect(0);
     assert_eq!(report["outcome"], "ended");
-    assert_eq!(report["nodes"].as_array().unwrap().len(), 8);
-    assert_eq!(total(&report, "messages_sent"), 140, "{report}");
+    assert_eq!(report["ranks"].as_array().unwrap().len(), 8);
+    assert_eq!(total(&report, "messages"), 140, "{report}");
     assert_eq!(total(&report, "link_defects"), 0);
 }
 
@@ -105,4 +105,30 @@ int main(int argc, char **argv) {
             .filter_map(|line| line.strip_prefix(&begin));
         assert!(lines.eq(["begin", "hello 2 1", "end"]), "{ended}");
     }
+}
+
+#[test]
+fn ranks_are_started_under_a_command() {
+    let options = ["-n", "2", "--under", "env RANKS_ARE=under"];
+    let ended = run(&options, "pi.c", &["1000"]).expect(0);
+    assert!(ended.stdout.starts_with("[0] pi is about 3.14"), "{ended}");
+    run(&["-n", "2", "--under", "/nonexistent/tool"], "pi.c", &[])
+        .expect(1)
+        .says(&["cannot start /nonexistent/tool for rank 0"]);
+    let options = ["--under", "env", "-n", "2"];
+    harness::run(&options, "pi.c", &[])
+        .expect(2)
+        .says(&["--under does nothing for nodes in QEMU"]);
+}
+
+/// The runtime is not instrumented, but what it is handed is checked, and undefined behaviour of programs.
+#[test]
+fn programs_run_with_sanitizers() {
+    let options = [
+        "-n",
+        "2",
+        "--cflags=-fsanitize=address,undefined -fno-sanitize-recover",
+    ];
+    let ended = run(&options, "conf_p2p.c", &[]).expect(0);
+    assert!(ended.stdout.ends_with(" checks, 0 failed\n"), "{ended}");
 }

@@ -46,9 +46,19 @@ fn start(plan: &Plan<'_>, rank: u32, shared: &File) -> Result<Instance, Stop> {
         .argv
         .split_first()
         .ok_or_else(|| Stop::failure("a program without a name"))?;
-    let mut command = Command::new(&plan.image.path);
+    let mut command = match plan.under.split_first() {
+        None => {
+            let mut command = Command::new(&plan.image.path);
+            command.arg0(OsStr::from_bytes(program));
+            command
+        }
+        Some((under, words)) => {
+            let mut command = Command::new(under);
+            command.args(words).arg(&plan.image.path);
+            command
+        }
+    };
     command
-        .arg0(OsStr::from_bytes(program))
         .args(arguments.iter().map(|word| OsStr::from_bytes(word)))
         .env(
             VARIABLE,
@@ -76,7 +86,7 @@ fn start(plan: &Plan<'_>, rank: u32, shared: &File) -> Result<Instance, Stop> {
     sys::bind_to_us(&mut command, Signal::KILL, vec![inherited.into()]);
     let child = command.spawn().doing(format_args!(
         "start {} for rank {rank}",
-        plan.image.path.display()
+        command.get_program().display()
     ))?;
     let memory = Memory {
         ram: shared.try_clone().doing("share the job's memory")?,
