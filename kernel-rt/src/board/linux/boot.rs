@@ -257,12 +257,15 @@ extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
             &message,
         );
     }
+    heap::note_peak();
     with_node(|node, _| {
         node.publish();
         process.account.blackboard.call(None);
         process.account.blackboard.done(status);
-        while process.is_tended && process.who.exit == Exit::Stay {
-            node.forward();
+        if process.is_tended && process.who.exit == Exit::Stay {
+            loop {
+                node.forward();
+            }
         }
     });
 }

@@ -36,8 +36,10 @@ pub fn end(why: End, status: i32, message: &str) -> ! {
     if let Some(process) = process() {
         process.account.trace.note(frames().into_iter());
         process.account.blackboard.failed(why, status, message);
-        while process.is_tended {
-            std::thread::park();
+        if process.is_tended {
+            loop {
+                std::thread::park();
+            }
         }
     }
     eprintln!("{message}");

@@ -1,9 +1,10 @@
 //! What the process's own heap could lend to MPI: as much as `--node-memory` leaves beside what is in use.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 static SIZE: OnceLock<usize> = OnceLock::new();
+static PEAK: AtomicUsize = AtomicUsize::new(0);
 /// The MPI device waits for memory that the program may free.
 static WANTED: AtomicBool = AtomicBool::new(false);
 
@@ -23,6 +24,17 @@ pub fn used() -> usize {
     // SAFETY: reads the allocator's own sums.
     let info = unsafe { libc::mallinfo2() };
     info.uordblks + info.hblkhd
+}
+
+/// Greatest number of bytes in use that was seen: the host's heap keeps no account of it, and to ask it takes
+/// microseconds, so that is done at the program's end only.
+pub fn peak() -> usize {
+    PEAK.load(Ordering::Relaxed)
+}
+
+/// Looks how many bytes are in use.
+pub fn note_peak() {
+    PEAK.fetch_max(used(), Ordering::Relaxed);
 }
 
 /// Bytes not in use.

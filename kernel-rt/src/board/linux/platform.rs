@@ -116,8 +116,7 @@ impl Platform<Link> for Linux {
     }
 
     fn heap_peak_bytes(&self) -> u64 {
-        // The host's heap keeps no account of it.
-        heap::used() as u64
+        heap::peak() as u64
     }
 
     fn blackboard(&self) -> &Blackboard {
@@ -131,7 +130,7 @@ impl Platform<Link> for Linux {
                 let message = format!("{name}: MPI_Abort was called with status {status}");
                 end::end(End::MpiAbort, status, &message)
             }
-            AbortReason::MpiError(text) => end::end(End::MpiError, status, &text.to_string()),
+            AbortReason::MpiError(text) => end::end(End::MpiError, status, text),
         }
     }
 }
