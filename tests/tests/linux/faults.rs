@@ -136,3 +136,16 @@ fn what_is_missing_is_said_before_anything_starts() {
         .expect(2)
         .says(&["ring.rs", "C and C++"]);
 }
+
+/// As if started by hand: without the tool's word it is a job of one rank.
+#[test]
+fn a_process_by_itself_ends_with_its_message_and_status() {
+    run(
+        &["-n", "1", "--under", "env -u MIDPLANE_NODE"],
+        "fail_mpi_error.c",
+        &[],
+    )
+    .expect(1)
+    .says(&["rank 0 at (0,0,0): MPI_Send failed with MPI_ERR_RANK"])
+    .says(&["its process ended by itself with status 1"]);
+}
