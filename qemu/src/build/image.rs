@@ -57,6 +57,23 @@ impl Image {
         Self::parse(path, bytes).map_err(|why| Stop::usage(format!("{}: {why}", path.display())))
     }
 
+    /// A program for this machine. It shares no memory with the tool but what its processes map by themselves.
+    pub fn of_process(path: &Path) -> Result<Self, Stop> {
+        let bytes = std::fs::read(path).doing(format_args!("read {}", path.display()))?;
+        Ok(Self {
+            path: path.into(),
+            bytes,
+            blackboard: 0,
+            outbox: 0,
+            inbox: None,
+            callers: None,
+            code: Bytes::default(),
+            end: 0,
+            footprint: 0,
+            loaded: 0,
+        })
+    }
+
     fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self, String> {
         let elf = ElfFile64::<Endianness>::parse(&*bytes)
             .map_err(|_| "not a 64-bit ELF file, which an image for nodes is".to_string())?;
@@ -172,20 +189,22 @@ impl Image {
                 Some(u64::from_le_bytes(word))
             };
             let loader = addr2line::Loader::new(&self.path).ok()?;
-            // All of the runtime is in Rust.
-            let is_program = |address| {
-                let mut frames = loader.find_frames(address).ok();
-                let frame = frames
-                    .as_mut()
-                    .and_then(|frames| frames.next().ok().flatten());
-                let function = frame.and_then(|frame| frame.function);
-                let language = function.and_then(|function| function.language);
-                language.is_some_and(|language| language != gimli::DW_LANG_Rust)
-            };
+            let is_program = |address| is_program(&loader, address);
             let registers = Registers::read(&noted)?;
             unwind::call_of_program(&self.bytes, &registers, &word, &is_program)
         };
         call().map_or(Vec::new(), |address| self.describe(address))
+    }
+
+    /// The innermost of these calls that the program makes, as [`Image::describe`] has it; empty when there is none or
+    /// the file does not tell. The addresses are those to return to.
+    pub fn describe_trace(&self, mut addresses: impl Iterator<Item = u64>) -> Vec<String> {
+        let Ok(loader) = addr2line::Loader::new(&self.path) else {
+            return Vec::new();
+        };
+        let call = addresses.find(|address| is_program(&loader, address - 1));
+        // The address is behind the call.
+        call.map_or(Vec::new(), |address| self.describe(address - 1))
     }
 
     /// The function and line at an address, innermost first, as far as the image says: for example
@@ -222,6 +241,17 @@ impl Image {
         }
         lines
     }
+}
+
+/// Whether there is code of the program at an address: all of the runtime is in Rust.
+fn is_program(loader: &addr2line::Loader, address: u64) -> bool {
+    let mut frames = loader.find_frames(address).ok();
+    let frame = frames
+        .as_mut()
+        .and_then(|frames| frames.next().ok().flatten());
+    let function = frame.and_then(|frame| frame.function);
+    let language = function.and_then(|function| function.language);
+    language.is_some_and(|language| language != gimli::DW_LANG_Rust)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `midplane run`: from the command line to the exit status.
 
+use crate::build::linux;
 use crate::build::program::{self, Flags, Heeded, Program};
 use crate::host::capacity::DEFAULT_NODE_MEMORY;
 use crate::host::capacity::Machine;
@@ -8,7 +9,7 @@ use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
 use crate::run::boxes::{self, Boxes};
-use crate::run::instance::Plan;
+use crate::run::instance::{Place, Plan};
 use crate::run::job::{self, JobEnd};
 use crate::run::output::Sink;
 use crate::run::report::{self, JobFacts};
@@ -16,7 +17,7 @@ use crate::run::verdict::Outcome;
 use crate::run::{limits, topology, wiring};
 use crate::show::file::ResultFile;
 use crate::show::say;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
 use mpi_adi::matching::Choice;
 use mpi_adi::{GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
@@ -37,6 +38,15 @@ pub struct Options {
     /// Extents of the machine along X, Y and Z, each 1 to 256; one node, one MPI rank, at each place
     #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents)]
     torus: [u16; 3],
+
+    /// What the nodes are: emulated machines, or processes of this one, which need no emulator and which debuggers,
+    /// valgrind and sanitizers know
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = On::Qemu)]
+    on: On,
+
+    /// With --on linux, start each rank's process by this command, for example --under="valgrind -q"
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, value_parser = parse_flags)]
+    under: Vec<Vec<String>>,
 
     /// Number of nodes instead, arranged as nearly as a cube as they can be
     #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes)]
@@ -142,6 +152,15 @@ pub struct Options {
     arguments: Vec<OsString>,
 }
 
+/// What the nodes of a job are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum On {
+    /// Bare machines that QEMU emulates
+    Qemu,
+    /// Processes of this machine
+    Linux,
+}
+
 impl Options {
     /// How the program is to be built.
     fn flags(&self) -> Flags {
@@ -224,26 +243,52 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let mpi_memory = options.mpi_memory_of(node_memory);
     check_memory(node_memory, mpi_memory)?;
     options.stack.map_or(Ok(()), program::check_stack)?;
+    if !options.under.is_empty() && options.on == On::Qemu {
+        return Err(Stop::usage(
+            "--under does nothing for nodes in QEMU; leave it out, or give --on linux",
+        ));
+    }
+    if options.on == On::Linux {
+        let only_in_qemu = [
+            (options.instances.is_some(), "--instances"),
+            (options.count_instructions, "--count-instructions"),
+        ];
+        if let Some((_, option)) = only_in_qemu.iter().find(|(given, _)| *given) {
+            return Err(Stop::usage(format!(
+                "{option} does nothing for processes; leave it out, or give --on qemu"
+            )));
+        }
+    }
     let program = Program::classify(&options.program)?;
     program.check_flags(&options.given())?;
     let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
     let division = boxes::divide(shape, options.instances)?;
-    let instances = division.map(|division| division.instances().into());
-    Machine::look().check(shape.nodes().into(), node_memory, instances)?;
-
-    let tools = setup::ensure()?;
     let flags = options.flags();
-    let image = program.build(&tools, &flags)?;
-    image.check_fits(node_memory, |memory| Needs {
-        links: busiest_node_links(&shape),
-        mpi: options.mpi_memory_of(memory),
-        tables: 0,
-    })?;
+    let (tools, image) = match options.on {
+        On::Qemu => {
+            let instances = division.map(|division| division.instances().into());
+            Machine::look().check(shape.nodes().into(), node_memory, instances)?;
+            let tools = setup::ensure()?;
+            let image = program.build(&tools, &flags)?;
+            image.check_fits(node_memory, |memory| Needs {
+                links: busiest_node_links(&shape),
+                mpi: options.mpi_memory_of(memory),
+                tables: 0,
+            })?;
+            (Some(tools), image)
+        }
+        On::Linux => (None, linux::build(&program, &flags)?),
+    };
 
     let mut argv = vec![program.name().into_bytes()];
     argv.extend(options.arguments.iter().cloned().map(OsString::into_vec));
     let plan = Plan {
-        qemu: &tools.qemu,
+        place: tools
+            .as_ref()
+            .map_or(Place::Linux, |tools| Place::Qemu(&tools.qemu)),
+        limits_memory: options.node_memory.is_some(),
+        stack: options.stack,
+        under: &options.under.concat(),
         image: &image,
         shape,
         boxes: division.map(|division| Boxes::new(division, &image, node_memory)),
@@ -255,7 +300,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         argv: &argv,
         log: options.verbose,
         counted: options.count_instructions,
-        sandbox: can_lock_in(&tools.qemu),
+        sandbox: tools.as_ref().is_some_and(|tools| can_lock_in(&tools.qemu)),
     };
     let signals = Signals::catch()?;
     let (stdout, stderr) = (stdout(), stderr());

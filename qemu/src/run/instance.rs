@@ -7,7 +7,8 @@ use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::run::boxes::Boxes;
 use crate::run::doorbell::{self, Doorbells};
-use crate::run::node::{Node, Place};
+use crate::run::linux;
+use crate::run::node::{self, Node};
 use crate::run::topology::{self, End};
 use crate::run::wiring::{Carries, Wiring};
 use kernel_rt::personality::{BootArgs, Boxed, Nodes, Output};
@@ -25,8 +26,8 @@ use std::rc::Rc;
 
 /// What to boot.
 pub struct Plan<'a> {
-    /// The emulator.
-    pub qemu: &'a Tool,
+    /// What the nodes are.
+    pub place: Place<'a>,
     /// What every node runs.
     pub image: &'a Image,
     /// The machine.
@@ -35,6 +36,12 @@ pub struct Plan<'a> {
     pub boxes: Option<Boxes>,
     /// RAM of a node in bytes.
     pub node_memory: u64,
+    /// Whether the user said how much memory a node has: a process is given more otherwise.
+    pub limits_memory: bool,
+    /// Stack of the program in bytes, when said; images have theirs built in.
+    pub stack: Option<u64>,
+    /// What starts each node's process; empty: nothing. For processes of this machine only.
+    pub under: &'a [String],
     /// Region for incoming MPI traffic in bytes.
     pub mpi_memory: u64,
     /// Greatest message in bytes that is sent eagerly, when said.
@@ -53,14 +60,31 @@ pub struct Plan<'a> {
     pub sandbox: bool,
 }
 
-/// One QEMU process, which carries nodes.
+/// What the nodes of a job are.
+#[derive(Clone, Copy)]
+pub enum Place<'a> {
+    /// Machines that this emulator emulates.
+    Qemu(&'a Tool),
+    /// Processes of this machine.
+    Linux,
+}
+
+impl Place<'_> {
+    /// What a process that carries nodes is called.
+    pub fn process(self) -> &'static str {
+        match self {
+            Place::Qemu(_) => "QEMU process",
+            Place::Linux => "process",
+        }
+    }
+}
+
+/// One process, which carries nodes: QEMU, or a program of this machine, which is one node.
 pub struct Instance {
     /// The ranks that it carries, in the order of their numbers in it.
     pub ranks: Vec<u32>,
-    /// The nodes' bell: a byte for each ring, the node's number modulo 256.
-    pub bell: Option<UnixStream>,
-    /// What QEMU itself has to say.
-    pub complaints: Option<UnixStream>,
+    /// What we hear of it.
+    pub ears: Ears,
     /// Readable when the process has ended.
     pub pidfd: OwnedFd,
     /// How the process ended, once [`Instance::reap`] has found out.
@@ -68,7 +92,33 @@ pub struct Instance {
     child: Child,
 }
 
+/// What is heard of a process: our ends of sockets, which do not block. Each is there for one kind of process only.
+#[derive(Default)]
+pub struct Ears {
+    /// The nodes' bell: a byte for each ring, the node's number modulo 256.
+    pub bell: Option<UnixStream>,
+    /// What QEMU itself has to say.
+    pub complaints: Option<UnixStream>,
+    /// What the program of a process that is a node prints: stdout and stderr.
+    pub prints: [Option<UnixStream>; 2],
+}
+
 impl Instance {
+    /// A process that has been started.
+    pub fn new(ranks: Vec<u32>, ears: Ears, child: Child) -> Result<Self, Stop> {
+        let mut child = Unclaimed(Some(child));
+        let first = ranks.first().copied().unwrap_or(0);
+        let pidfd = pidfd_open(sys::pid_of(child.as_ref()), PidfdFlags::empty())
+            .doing(format_args!("watch the process of rank {first}"))?;
+        Ok(Self {
+            ranks,
+            ears,
+            pidfd,
+            gone: None,
+            child: child.claim(),
+        })
+    }
+
     /// Takes note of the process's end, if it has ended.
     pub fn reap(&mut self) {
         if self.gone.is_none() {
@@ -101,6 +151,10 @@ impl Fleet {
         plan: &Plan<'_>,
         mut going_on: impl FnMut() -> Result<(), Stop>,
     ) -> Result<Self, Stop> {
+        let qemu = match plan.place {
+            Place::Qemu(qemu) => qemu,
+            Place::Linux => return linux::boot(plan, going_on),
+        };
         let image = memory_file("midplane-image")?;
         (&image)
             .write_all(&plan.image.bytes)
@@ -111,8 +165,8 @@ impl Fleet {
             doorbells: None,
         };
         match &plan.boxes {
-            None => fleet.boot_singly(plan, &image, &mut going_on)?,
-            Some(boxes) => fleet.boot_boxes(plan, boxes, &image, &mut going_on)?,
+            None => fleet.boot_singly(plan, qemu, &image, &mut going_on)?,
+            Some(boxes) => fleet.boot_boxes(plan, qemu, (boxes, &image), &mut going_on)?,
         }
         Ok(fleet)
     }
@@ -120,6 +174,7 @@ impl Fleet {
     fn boot_singly(
         &mut self,
         plan: &Plan<'_>,
+        qemu: &Tool,
         image: &File,
         going_on: &mut impl FnMut() -> Result<(), Stop>,
     ) -> Result<(), Stop> {
@@ -133,7 +188,7 @@ impl Fleet {
                 .map(|(direction, socket)| (*direction, socket.as_raw_fd()))
                 .collect();
             let instance = self.start(
-                plan,
+                (plan, qemu),
                 Nodes::One(coord),
                 (image, &ram),
                 Carries::One(&numbers),
@@ -141,8 +196,13 @@ impl Fleet {
                 vec![rank],
             )?;
             let who = (rank, coord);
-            self.nodes
-                .push(Node::new(who, plan.image, instance, &ram, Place::Whole));
+            self.nodes.push(Node::new(
+                who,
+                plan.image,
+                instance,
+                &ram,
+                node::Place::Whole,
+            ));
             going_on()?;
         }
         Ok(())
@@ -151,8 +211,8 @@ impl Fleet {
     fn boot_boxes(
         &mut self,
         plan: &Plan<'_>,
-        boxes: &Boxes,
-        image: &File,
+        qemu: &Tool,
+        (boxes, image): (&Boxes, &File),
         going_on: &mut impl FnMut() -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let division = boxes.division;
@@ -183,10 +243,11 @@ impl Fleet {
             let sockets = socket.into_iter().map(OwnedFd::from).collect();
             let files = (image, &*ram);
             let nodes = Nodes::Box(nodes);
-            let instance = self.start(plan, nodes, files, carries, sockets, ranks.clone())?;
+            let instance =
+                self.start((plan, qemu), nodes, files, carries, sockets, ranks.clone())?;
             for (index, who) in (0..).zip(ranks.into_iter().zip(coords)) {
                 let code = plan.image.code;
-                let place = Place::InBox {
+                let place = node::Place::InBox {
                     layout,
                     index,
                     code,
@@ -215,7 +276,7 @@ impl Fleet {
     /// Starts a process that carries `nodes`, which have these `ranks`; its number. It inherits `sockets`, too.
     fn start(
         &mut self,
-        plan: &Plan<'_>,
+        (plan, qemu): (&Plan<'_>, &Tool),
         nodes: Nodes,
         (image, ram): (&File, &Shared),
         carries: Carries<'_>,
@@ -241,29 +302,19 @@ impl Fleet {
         let mut inherited: Vec<OwnedFd> = vec![image.into(), memory.into(), node_bell.into()];
         inherited.extend(sockets);
         let first = ranks.first().copied().unwrap_or(0);
-        let child = spawn(
-            plan.qemu,
-            arguments,
-            inherited,
-            node_complaints.into(),
-            first,
-        )?;
-        let mut child = Unclaimed(Some(child));
-        let pidfd = pidfd_open(sys::pid_of(child.as_ref()), PidfdFlags::empty())
-            .doing(format_args!("watch the process of rank {first}"))?;
-        self.instances.push(Instance {
-            ranks,
+        let child = spawn(qemu, arguments, inherited, node_complaints.into(), first)?;
+        let ears = Ears {
             bell: Some(bell),
             complaints: Some(complaints),
-            pidfd,
-            gone: None,
-            child: child.claim(),
-        });
+            ..Ears::default()
+        };
+        self.instances.push(Instance::new(ranks, ears, child)?);
         Ok(self.instances.len() - 1)
     }
 }
 
-fn coord(shape: &Shape, rank: u32) -> Result<Coord, Stop> {
+/// The place of a rank.
+pub fn coord(shape: &Shape, rank: u32) -> Result<Coord, Stop> {
     let coord = shape.coord(rank);
     coord.ok_or_else(|| Stop::failure(format!("no rank {rank} in the machine")))
 }
@@ -275,7 +326,7 @@ impl Drop for Fleet {
 }
 
 /// The boot arguments of an instance with these nodes.
-fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
+pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
     let mut text = String::new();
     let settings = BootArgs {
         shape: plan.shape,
@@ -284,7 +335,11 @@ fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         mpi_borrow: plan.mpi_borrow,
         eager: plan.eager,
         matching: plan.matching.map(Choice::name),
-        output: Output::Rings { log: plan.log },
+        output: match plan.place {
+            Place::Qemu(_) => Output::Rings { log: plan.log },
+            // The process has streams of its own.
+            Place::Linux => Output::default(),
+        },
         exit: kernel_rt::personality::Exit::Stay,
         args: Default::default(),
     };
@@ -383,7 +438,7 @@ impl Sockets {
 }
 
 /// A socket for what an instance says: our end, which does not block, and the other.
-fn stream() -> Result<(UnixStream, UnixStream), Stop> {
+pub fn stream() -> Result<(UnixStream, UnixStream), Stop> {
     let (ours, theirs) = UnixStream::pair().doing("create a socket for an instance")?;
     ours.set_nonblocking(true)
         .doing("set up a socket for an instance")?;

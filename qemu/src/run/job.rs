@@ -5,7 +5,8 @@ use crate::host::stop::{self, Stop};
 use crate::run::decode::{Decoder, Dictionary};
 use crate::run::doorbell::Doorbells;
 use crate::run::input::Input;
-use crate::run::instance::{Fleet, Plan};
+use crate::run::instance::{Fleet, Place, Plan};
+use crate::run::linux;
 use crate::run::output::Sink;
 use crate::run::verdict::{self, Cause, Glance, Outcome, Seen, Stands};
 use crate::show::say;
@@ -21,6 +22,8 @@ use std::time::{Duration, Instant};
 /// How often all nodes are looked at, those that have not rung as well: a program may have written over what its node
 /// shows, and where very many bells come at once some are lost.
 const TICK: Duration = Duration::from_millis(200);
+/// The same of nodes that are processes: these have no bell.
+const PROCESS_TICK: Duration = Duration::from_millis(10);
 /// Nodes have this long to come up, and this much more for each node that shares the machine.
 const BOOT_SECONDS: u64 = 60;
 const BOOT_SECONDS_PER_NODE: u64 = 1;
@@ -87,7 +90,7 @@ pub fn run<'a>(
     job.drain();
     if let Some(at) = lost {
         // Only now is everything there that QEMU had to say.
-        end.message = job.lost_message(at);
+        end.message = job.lost_message(plan, at);
     }
     job.out.lines.finish();
     job.err.lines.finish();
@@ -157,6 +160,10 @@ impl Job<'_, '_, '_> {
         let boot = BOOT_SECONDS + BOOT_SECONDS_PER_NODE * self.fleet.nodes.len() as u64;
         let boot_deadline = self.begun + Duration::from_secs(boot);
         let mut next_look = Instant::now();
+        let tick = match plan.place {
+            Place::Qemu(_) => TICK,
+            Place::Linux => PROCESS_TICK,
+        };
         loop {
             self.wait(signals, deadline.map_or(next_look, |at| at.min(next_look)));
             let now = Instant::now();
@@ -168,7 +175,7 @@ impl Job<'_, '_, '_> {
                 return self.unwritable(error);
             }
             if now >= next_look {
-                next_look = now + TICK;
+                next_look = now + tick;
                 self.hear_all();
             } else if !self.stirred && deadline.is_none_or(|deadline| now < deadline) {
                 continue;
@@ -207,6 +214,7 @@ impl Job<'_, '_, '_> {
         }
         self.take_what_was_held();
         let wait = until.saturating_duration_since(now);
+        let room = [self.out.has_room(), self.err.has_room()];
         let mut fds: Vec<PollFd<'_>> = signals
             .fds()
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
@@ -220,7 +228,11 @@ impl Job<'_, '_, '_> {
                 fds.push(PollFd::new(&instance.pidfd, PollFlags::IN));
                 owners.push(at);
             }
-            for socket in [&instance.bell, &instance.complaints].into_iter().flatten() {
+            let ears = &instance.ears;
+            let printed = { ears.prints.iter().zip(room) }
+                .filter_map(|(socket, room)| socket.as_ref().filter(|_| room));
+            let others = [&ears.bell, &ears.complaints].into_iter().flatten();
+            for socket in others.chain(printed) {
                 fds.push(PollFd::new(socket, PollFlags::IN));
                 owners.push(at);
             }
@@ -266,17 +278,22 @@ impl Job<'_, '_, '_> {
         let instance = &mut self.fleet.instances[at];
         instance.reap();
         if instance.gone.is_some() {
-            for &rank in &instance.ranks {
-                self.glances[rank as usize].is_gone = true;
-            }
             self.stirred = true;
+            for rank in instance.ranks.clone() {
+                self.glances[rank as usize].is_gone = true;
+                // What it last said may be why; a process has no bell for it.
+                self.hear(rank as usize);
+            }
         }
-        if let Some(bytes) = read(&mut instance.complaints, &mut self.buffer) {
+        let room = [self.out.has_room(), self.err.has_room()];
+        self.pass_on_printed(at, room);
+        let instance = &mut self.fleet.instances[at];
+        if let Some(bytes) = read(&mut instance.ears.complaints, &mut self.buffer) {
             let kept = &mut self.complaints[at];
             kept.extend(bytes);
             kept.drain(..kept.len().saturating_sub(COMPLAINT_BYTES));
         }
-        let Some(bells) = read(&mut instance.bell, &mut self.buffer) else {
+        let Some(bells) = read(&mut instance.ears.bell, &mut self.buffer) else {
             return;
         };
         // With so many waiting, some may have been lost.
@@ -292,6 +309,25 @@ impl Job<'_, '_, '_> {
         for rank in ranks {
             self.hear(rank as usize);
         }
+    }
+
+    /// Passes on one chunk of what a process that is a node has printed, where there is room for it; true when there was
+    /// anything.
+    fn pass_on_printed(&mut self, at: usize, room: [bool; 2]) -> bool {
+        let instance = &mut self.fleet.instances[at];
+        let &[rank] = &*instance.ranks else {
+            return false;
+        };
+        let now = Instant::now();
+        let mut any = false;
+        let sinks = [&mut *self.out, &mut *self.err];
+        for ((socket, sink), room) in instance.ears.prints.iter_mut().zip(sinks).zip(room) {
+            if room && let Some(bytes) = read(socket, &mut self.buffer) {
+                sink.lines.take(rank, bytes, now);
+                any = true;
+            }
+        }
+        any
     }
 
     /// Looks at a node: what it has written, how it fares, whether it wants input.
@@ -363,12 +399,14 @@ impl Job<'_, '_, '_> {
             let mut left = true;
             while left {
                 let instance = &mut self.fleet.instances[at];
-                let bytes = read(&mut instance.complaints, &mut self.buffer).unwrap_or(&[]);
+                let bytes = read(&mut instance.ears.complaints, &mut self.buffer).unwrap_or(&[]);
                 left = !bytes.is_empty();
                 let kept = &mut self.complaints[at];
                 kept.extend(bytes);
                 kept.drain(..kept.len().saturating_sub(COMPLAINT_BYTES));
             }
+            // Bounded by what the sockets hold.
+            while self.pass_on_printed(at, [true; 2]) {}
         }
         for at in 0..self.fleet.nodes.len() {
             for stream in Stream::ALL {
@@ -402,9 +440,10 @@ impl Job<'_, '_, '_> {
             }
             Cause::Failed(at) => {
                 let node = &self.fleet.nodes[at];
-                let places = |stands| match stands {
-                    Stands::At(pc) => plan.image.describe(pc),
-                    Stands::InCall => plan
+                let places = |stands| match (plan.place, stands) {
+                    (Place::Linux, stands) => linux::describe(plan, node, stands),
+                    (Place::Qemu(_), Stands::At(pc)) => plan.image.describe(pc),
+                    (Place::Qemu(_), Stands::InCall) => plan
                         .image
                         .describe_call(&|offset, out| node.read_ram(offset, out)),
                 };
@@ -471,7 +510,7 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    fn lost_message(&mut self, at: usize) -> Option<String> {
+    fn lost_message(&mut self, plan: &Plan<'_>, at: usize) -> Option<String> {
         let lost = self.fleet.nodes[at].instance;
         let complaints = self.complaints[lost].make_contiguous();
         let complaints = String::from_utf8_lossy(complaints);
@@ -481,7 +520,8 @@ impl Job<'_, '_, '_> {
             .map(|node| (node.rank, node.coord))
             .collect();
         let gone = self.fleet.instances[lost].gone?;
-        Some(verdict::lost_message(&nodes, gone, &complaints))
+        let process = plan.place.process();
+        Some(verdict::lost_message(&nodes, process, gone, &complaints))
     }
 }
 

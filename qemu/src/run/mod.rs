@@ -8,6 +8,7 @@ mod input;
 mod instance;
 mod job;
 pub mod limits;
+mod linux;
 mod node;
 mod output;
 mod report;

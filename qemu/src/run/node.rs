@@ -110,7 +110,8 @@ pub struct Node {
     memory: Memory,
     blackboard: u64,
     inbox: Option<u64>,
-    outbox: Reader,
+    /// Where what it prints is found; a process of this machine prints into its own streams.
+    outbox: Option<Reader>,
     /// What was wrong with the outbox; nothing is read from it any more.
     overwritten: Option<Overwritten>,
 }
@@ -134,7 +135,30 @@ impl Node {
             },
             blackboard: image.blackboard,
             inbox: image.inbox,
-            outbox: Reader::new(image.outbox),
+            outbox: Some(Reader::new(image.outbox)),
+            overwritten: None,
+        }
+    }
+
+    /// The node of `rank` at `coord` that is process number `instance`; its blackboard is at that offset of the memory
+    /// that all of them share.
+    pub fn of_process(
+        (rank, coord): (u32, Coord),
+        instance: usize,
+        memory: &Rc<Shared>,
+        blackboard: u64,
+    ) -> Self {
+        Self {
+            rank,
+            coord,
+            instance,
+            memory: Memory {
+                instance: Rc::clone(memory),
+                place: Place::Whole,
+            },
+            blackboard,
+            inbox: None,
+            outbox: None,
             overwritten: None,
         }
     }
@@ -188,16 +212,19 @@ impl Node {
 
     /// From now on the node rings for what it writes. Call it before [`Node::take`].
     pub fn arm(&self) {
-        self.outbox.arm(&self.memory);
+        if let Some(outbox) = &self.outbox {
+            outbox.arm(&self.memory);
+        }
     }
 
     /// Takes what the node has written to a stream; empty when there is nothing, or nonsense, which the node's state
     /// then tells.
     pub fn take<'o>(&mut self, stream: Stream, out: &'o mut [u8]) -> &'o [u8] {
-        if self.overwritten.is_some() {
-            return &[];
-        }
-        match self.outbox.take(&self.memory, stream, out) {
+        let outbox = match &mut self.outbox {
+            Some(outbox) if self.overwritten.is_none() => outbox,
+            _ => return &[],
+        };
+        match outbox.take(&self.memory, stream, out) {
             Ok(bytes) => bytes,
             Err(error) => {
                 self.overwritten = Some(error);

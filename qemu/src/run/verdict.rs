@@ -214,8 +214,13 @@ pub fn overwritten_message(node: &Seen) -> String {
     )
 }
 
-/// What is said of the QEMU process of these nodes that ended by itself or was killed from outside.
-pub fn lost_message(nodes: &[(u32, Coord)], gone: ExitStatus, complaints: &str) -> String {
+/// What is said of the process, called `process`, of these nodes that ended by itself or was killed from outside.
+pub fn lost_message(
+    nodes: &[(u32, Coord)],
+    process: &str,
+    gone: ExitStatus,
+    complaints: &str,
+) -> String {
     let how = match (gone.signal(), gone.code()) {
         (Some(9), _) => {
             "was killed by signal 9 (by another process, or because the machine ran out of memory)"
@@ -225,7 +230,7 @@ pub fn lost_message(nodes: &[(u32, Coord)], gone: ExitStatus, complaints: &str) 
         (None, code) => format!("ended by itself with status {}", code.unwrap_or(-1)),
     };
     let whose = whose(nodes);
-    let mut text = format!("{whose} QEMU process {how}; the job cannot go on without it");
+    let mut text = format!("{whose} {process} {how}; the job cannot go on without it");
     for line in complaints.lines() {
         text.push_str("\n  qemu: ");
         text.push_str(line);
@@ -441,8 +446,18 @@ pub mod tests {
             said(End::Abort, 1, ""),
             said(End::MpiAbort, 7, ""),
             said(End::Boot, 1, "no memory"),
-            lost_message(&[at(3)], ExitStatus::from_raw(9), "qemu: out of memory"),
-            lost_message(&[4, 0, 1, 2].map(at), ExitStatus::from_raw(9), ""),
+            lost_message(
+                &[at(3)],
+                "QEMU process",
+                ExitStatus::from_raw(9),
+                "qemu: out of memory",
+            ),
+            lost_message(
+                &[4, 0, 1, 2].map(at),
+                "QEMU process",
+                ExitStatus::from_raw(9),
+                "",
+            ),
             overwritten_message(&overwritten),
             changed_status(&[done(1, 256)]).unwrap(),
         ];
@@ -474,12 +489,17 @@ pub mod tests {
 
     #[test]
     fn a_lost_node_is_named_with_the_signal_and_what_qemu_said() {
-        let text = lost_message(&[at(3)], ExitStatus::from_raw(9), "");
+        let text = lost_message(&[at(3)], "QEMU process", ExitStatus::from_raw(9), "");
         assert!(
             text.contains("rank 3 at (3,0,0)") && text.contains("signal 9"),
             "{text}"
         );
-        let text = lost_message(&[at(3)], ExitStatus::from_raw(1 << 8), "bad option\n");
+        let text = lost_message(
+            &[at(3)],
+            "QEMU process",
+            ExitStatus::from_raw(1 << 8),
+            "bad option\n",
+        );
         assert!(
             text.contains("status 1") && text.ends_with("qemu: bad option"),
             "{text}"

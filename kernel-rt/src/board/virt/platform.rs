@@ -65,6 +65,10 @@ impl Link for BoardLink {
         either!(self, link => link.transmit(f))
     }
 
+    fn is_exact(&self) -> bool {
+        either!(self, link => link.is_exact())
+    }
+
     fn poll(&mut self, now_ns: u64) {
         either!(self, link => link.poll(now_ns));
     }

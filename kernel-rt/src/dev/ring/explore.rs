@@ -37,6 +37,9 @@ macro_rules! link_with {
                         let as_stored: fn(Ordering) -> Ordering = $store;
                         self.0.store(value, as_stored(order));
                     }
+                    pub fn swap(&self, value: u32, order: Ordering) -> u32 {
+                        self.0.swap(value, order)
+                    }
                     pub fn compare_exchange(
                         &self,
                         old: u32,
@@ -90,6 +93,11 @@ macro_rules! link_with {
 
                 /// Blocks until the bell rings, or has rung.
                 fn sleep(&self) {
+                    let mut watches = 1;
+                    let mut once = || core::mem::take(&mut watches) == 1;
+                    if self.kind == Doorbell::Watched && self.asleep.watch(&mut once) {
+                        return;
+                    }
                     let mut pending = self.pending.lock().unwrap();
                     match self.kind {
                         Doorbell::Interrupt => {
@@ -98,7 +106,7 @@ macro_rules! link_with {
                             }
                             *pending = false;
                         }
-                        Doorbell::Futex => {
+                        Doorbell::Futex | Doorbell::Watched => {
                             if self.asleep.word().load(Ordering::Relaxed) == Asleep::ARMED {
                                 drop(self.rung.wait(pending).unwrap());
                             }
@@ -248,12 +256,14 @@ link_with!(without_fence, fence: |_| (), store: |order| order);
 link_with!(relaxed, fence: loom::sync::atomic::fence, store: |_| loom::sync::atomic::Ordering::Relaxed);
 
 /// How a sleeper is woken.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Doorbell {
     /// By an interrupt, which stays pending.
     Interrupt,
     /// By a wake on its word, which it waits on while the word says so.
     Futex,
+    /// As by [`Doorbell::Futex`], but at first it watches the word.
+    Watched,
 }
 
 /// Which thread a node runs on.
@@ -316,24 +326,25 @@ const fn case(bell: Doorbell, nodes: &'static [Role], wires: &'static [Wire]) ->
     }
 }
 
-/// A case, with either kind of bell.
-const fn cases(nodes: &'static [Role], wires: &'static [Wire]) -> [Case; 2] {
+/// A case, with each kind of bell.
+const fn cases(nodes: &'static [Role], wires: &'static [Wire]) -> [Case; 3] {
     [
         case(Doorbell::Interrupt, nodes, wires),
         case(Doorbell::Futex, nodes, wires),
+        case(Doorbell::Watched, nodes, wires),
     ]
 }
 
 /// Two frames over one slot: sleep against wake, full against free.
-static STREAM: [Case; 2] = cases(TWO, &[wire(0, 1, 2, 0)]);
+static STREAM: [Case; 3] = cases(TWO, &[wire(0, 1, 2, 0)]);
 /// Three frames: a wait for room after a wait for room.
-static LONGER: [Case; 2] = cases(TWO, &[wire(0, 1, 3, 0)]);
+static LONGER: [Case; 3] = cases(TWO, &[wire(0, 1, 3, 0)]);
 /// Both ways at once.
-static BOTH: [Case; 2] = cases(TWO, &[wire(0, 1, 2, 1)]);
+static BOTH: [Case; 3] = cases(TWO, &[wire(0, 1, 2, 1)]);
 /// Two neighbours wake one node by one word.
-static JOIN: [Case; 2] = cases(THREE, &[wire(1, 0, 1, 0), wire(2, 0, 1, 0)]);
+static JOIN: [Case; 3] = cases(THREE, &[wire(1, 0, 1, 0), wire(2, 0, 1, 0)]);
 /// A node waits by one word for a frame of one neighbour and for room at the other.
-static RELAY: [Case; 2] = cases(THREE, &[wire(1, 0, 1, 0), wire(0, 2, 2, 0)]);
+static RELAY: [Case; 3] = cases(THREE, &[wire(1, 0, 1, 0), wire(0, 2, 2, 0)]);
 
 /// With at most two preemptions for each thread, which finds every flaw below; the tests that are left out of the
 /// ordinary run go further.

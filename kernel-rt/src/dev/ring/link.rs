@@ -21,6 +21,8 @@ const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 /// As [`ASLEEP`], and it has been rung.
 const RUNG: u32 = 2;
+/// As [`ASLEEP`], but the node still watches this word: to set it to [`RUNG`] is enough, without the bell.
+const WATCHED: u32 = 3;
 
 /// How a neighbour that sleeps is woken.
 pub trait Bell {
@@ -52,11 +54,32 @@ impl Asleep {
         &self.0
     }
 
+    /// Watches for a ring instead of sleep, for as long as `goes_on` says: neighbours need no bell meanwhile, which
+    /// may cost them more than the word. True when it has been rung. To be called where the sleep would be.
+    pub fn watch(&self, mut goes_on: impl FnMut() -> bool) -> bool {
+        if !self.change(ASLEEP, WATCHED) {
+            return true;
+        }
+        while goes_on() {
+            if self.0.load(Ordering::Relaxed) == RUNG {
+                return true;
+            }
+        }
+        !self.change(WATCHED, ASLEEP)
+    }
+
+    /// Changes the word if it is `old`.
+    fn change(&self, old: u32, new: u32) -> bool {
+        self.0
+            .compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    }
+
     /// From now on neighbours ring. False when one has rung already. To be called before the last look.
     fn arm(&self) -> bool {
-        // Neighbours change the word from ASLEEP to RUNG only, so AWAKE is what this node has left there.
+        // Neighbours change the word to RUNG, and never from AWAKE: that is what this node has left there.
         match self.0.load(Ordering::Relaxed) {
-            ASLEEP => true,
+            ASLEEP | WATCHED => true,
             AWAKE => {
                 self.0.store(ASLEEP, Ordering::Relaxed);
                 // Against the fence of `RingLink::announce`.
@@ -67,20 +90,28 @@ impl Asleep {
         }
     }
 
-    /// The node is looking: neighbours need not ring.
-    fn disarm(&self) {
+    /// The node is awake, or will not hear a bell: neighbours need not ring.
+    pub fn disarm(&self) {
         if self.0.load(Ordering::Relaxed) != AWAKE {
-            self.0.store(AWAKE, Ordering::Relaxed);
+            // A store would do, as the ring that it overwrites is an exchange; loom does not see that.
+            self.0.swap(AWAKE, Ordering::Relaxed);
         }
     }
 
-    /// Whether the caller is the one to ring. Behind a fence.
+    /// Notes the ring; whether the bell is to follow. Behind a fence.
     fn is_to_be_rung(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == ASLEEP
-            && self
+        let mut seen = self.0.load(Ordering::Relaxed);
+        // Repeated only when the node has meanwhile begun, or ended, to watch.
+        while seen == ASLEEP || seen == WATCHED {
+            let rung = self
                 .0
-                .compare_exchange(ASLEEP, RUNG, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
+                .compare_exchange(seen, RUNG, Ordering::Relaxed, Ordering::Relaxed);
+            match rung {
+                Ok(_) => return seen == ASLEEP,
+                Err(now) => seen = now,
+            }
+        }
+        false
     }
 }
 
@@ -298,6 +329,11 @@ impl<B: Bell> Link for RingLink<'_, B> {
             self.outgoing.head.0.store(self.head, Ordering::Release);
             self.published = true;
         }
+        true
+    }
+
+    /// Memory changes nothing on the way.
+    fn is_exact(&self) -> bool {
         true
     }
 
