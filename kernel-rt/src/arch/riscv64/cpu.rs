@@ -27,6 +27,14 @@ pub fn set_timer(deadline: u64) {
     unsafe { asm!("csrw 0x14d, {}", in(reg) deadline, options(nomem, nostack)) };
 }
 
+/// Whether the timer interrupts.
+pub fn is_timer_pending() -> bool {
+    let pending: usize;
+    // SAFETY: reads a status register.
+    unsafe { asm!("csrr {}, sip", out(reg) pending, options(nostack)) };
+    pending & 1 << 5 != 0
+}
+
 /// Takes the software interrupt, if there is one. What its sender wrote before is seen by what follows.
 pub fn acknowledge_software() {
     // SAFETY: clears a pending interrupt; memory accesses stay behind it (no `nomem`).

@@ -45,10 +45,17 @@ pub fn wake_by(deadline: u64) {
 }
 
 /// Takes the interrupt, if the deadline has passed.
+///
+/// QEMU raises the interrupt in a thread of its own, which may do so for a deadline that was put off at that very moment.
+/// Nothing would take that interrupt before the next deadline, and the program would not go on until then: it is taken by
+/// setting the deadline once more.
 pub fn acknowledge() {
     critical_section::with(|_| {
-        if arch::ticks() >= DEADLINE.load(Ordering::Relaxed) {
+        let deadline = DEADLINE.load(Ordering::Relaxed);
+        if arch::ticks() >= deadline {
             set_furthest();
+        } else if arch::is_timer_pending() {
+            set(deadline);
         }
     });
 }
