@@ -13,7 +13,7 @@
 //!   record's number decide. A message searches the queue of its rank and the receives from any source; a receive
 //!   from any source searches the queues of all ranks. Either takes the first in the whole order, as a single list
 //!   would; the thesis does not say which record a receive from any source takes.
-//! * **Numbers**: [`arrivals`](super::arrivals).
+//! * **Numbers**: `arrivals.rs`.
 //! * **Linear queues.** A lead's two linear queues hold what the queues by rank cannot: receives from any source;
 //!   ranks that are not of the job; everything of a context that is not open, be it that its
 //!   communicator does not exist here yet or that the heap had no room; records beyond those that the engine
