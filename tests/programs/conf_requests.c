@@ -242,6 +242,13 @@ static void empty_statuses(void)
     OK(MPI_Testall(3, requests, &flag, all));
     CHECK(flag && is_empty(&all[0]) && is_empty(&all[1]) && is_empty(&all[2]));
 
+    OK(MPI_Status_set_cancelled(&status, 1));
+    OK(MPI_Test_cancelled(&status, &flag));
+    CHECK(flag);
+    OK(MPI_Status_set_cancelled(&status, 0));
+    OK(MPI_Test_cancelled(&status, &flag));
+    CHECK(!flag);
+
     /* A persistent request that is not active. */
     OK(MPI_Recv_init(&value, 1, MPI_INT, left, 0, MPI_COMM_WORLD, &persistent));
     memset(&status, 0x33, sizeof status);

@@ -171,3 +171,14 @@ pub unsafe extern "C" fn MPI_Cancel(request: *mut c_int) -> c_int {
         })
     })
 }
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Status_set_cancelled(status: *mut MPI_Status, flag: c_int) -> c_int {
+    on_process("MPI_Status_set_cancelled", |_| {
+        // SAFETY: the standard's promise about `status`.
+        let status = unsafe { args::status(status) }?;
+        let status = status.ok_or(Error::NullArgument { name: "status" })?;
+        status.midplane_cancelled = (flag != 0).into();
+        Ok(())
+    })
+}

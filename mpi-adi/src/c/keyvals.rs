@@ -213,3 +213,43 @@ pub(super) fn copy_all<C: Carrier>(old: c_int, new: c_int) -> Result<(), Error> 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static ATTRIBUTES: Mutex<Attributes> = Mutex::new(Attributes::new());
+
+    /// One object, whatever its handle.
+    struct One;
+
+    impl Carrier for One {
+        const OF: Of = Of::Communicators;
+        fn with<R>(_: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R> {
+            Some(f(&mut ATTRIBUTES.lock()))
+        }
+    }
+
+    #[test]
+    fn attributes_set_and_deleted_leave_memory_as_it_was() {
+        let keyval = Keyval {
+            of: Of::Communicators,
+            copy: None,
+            delete: None,
+            extra: 0,
+        };
+        for value in 0..100_000 {
+            let handle = create(keyval).expect("room");
+            set::<One>(1, handle, value).expect("a key");
+            assert_eq!(get::<One>(1, handle), Ok(Some(value)));
+            free(Of::Communicators, handle).expect("a key");
+            assert!(self::keyval(handle).is_some(), "an attribute has it");
+            assert_eq!(get::<One>(1, handle), Err(Error::Keyval { keyval: handle }));
+            delete_all::<One>(1).expect("no function says no");
+            assert!(self::keyval(handle).is_none(), "no attribute has it");
+            assert!(ATTRIBUTES.lock().last().is_none());
+        }
+        let table = TABLE.lock();
+        assert_eq!((table.objects().count(), table.places()), (0, 1));
+    }
+}

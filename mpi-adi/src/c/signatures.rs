@@ -166,6 +166,7 @@ signatures! {
     "15.1" Int MPI_Attr_delete(comm: Comm, keyval: Int);
     "6.3.2" Int MPI_Comm_group(comm: Comm, group: GroupOut);
     "6.4.2" Int MPI_Comm_create(comm: Comm, group: Group, newcomm: CommOut);
+    "6.4.2" Int MPI_Comm_create_group(comm: Comm, group: Group, tag: Int, newcomm: CommOut);
     "6.3.1" Int MPI_Group_size(group: Group, size: IntOut);
     "6.3.1" Int MPI_Group_rank(group: Group, rank: IntOut);
     "6.3.1" Int MPI_Group_translate_ranks(group1: Group, n: Int, ranks1: ConstInts, group2: Group, ranks2: Ints);
@@ -228,6 +229,7 @@ signatures! {
     "3.7.3" Int MPI_Request_free(request: RequestOut);
     "3.8.4" Int MPI_Cancel(request: RequestOut);
     "3.8.4" Int MPI_Test_cancelled(status: ConstStatus, flag: IntOut);
+    "12.3" Int MPI_Status_set_cancelled(status: StatusOut, flag: Int);
     "3.9" Int MPI_Send_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm,
         request: RequestOut);
     "3.9" Int MPI_Bsend_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm,
@@ -275,6 +277,7 @@ signatures! {
         comm: Comm);
     "5.9.5" Int MPI_Op_create(user_fn: UserFn, commute: Int, op: OpOut);
     "5.9.5" Int MPI_Op_free(op: OpOut);
+    "5.9.7" Int MPI_Op_commutative(op: Op, commute: IntOut);
     "5.9.7" Int MPI_Reduce_local(inbuf: ConstBuffer, inoutbuf: Buffer, count: Int, datatype: Datatype, op: Op);
 }
 
