@@ -258,6 +258,9 @@ int MPI_Get_processor_name(char *name, int *resultlen);
 double MPI_Wtime(void);
 double MPI_Wtick(void);
 
+/* Does nothing. */
+int MPI_Pcontrol(const int level, ...);
+
 /* A code's string says what was wrong the last time that a call failed with it. */
 int MPI_Error_class(int errorcode, int *errorclass);
 int MPI_Error_string(int errorcode, char *string, int *resultlen);
@@ -317,8 +320,8 @@ int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name);
 int MPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen);
 int MPI_Comm_test_inter(MPI_Comm comm, int *flag);
 
-/* Attributes (section 6.7), of at most 4,096 keys at one time. The delete functions of an object's attributes are called
- * in the reverse order of setting; in MPI_Finalize for MPI_COMM_SELF, then for MPI_COMM_WORLD. */
+/* Attributes (section 6.7), of at most 4,096 keys at one time. The delete functions of an object's attributes
+ * are called in the reverse order of setting; in MPI_Finalize for MPI_COMM_SELF, then for MPI_COMM_WORLD. */
 typedef int MPI_Comm_copy_attr_function(MPI_Comm oldcomm, int comm_keyval, void *extra_state,
                                         void *attribute_val_in, void *attribute_val_out, int *flag);
 typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int comm_keyval, void *attribute_val,

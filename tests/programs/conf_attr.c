@@ -88,6 +88,8 @@ static void setting(void)
     refuse = 1;
     FAILS(MPI_ERR_OTHER, MPI_Comm_delete_attr(comm, keyval));
     FAILS(MPI_ERR_OTHER, MPI_Comm_set_attr(comm, keyval, &values[4]));
+    FAILS(MPI_ERR_OTHER, MPI_Comm_free(&comm));
+    CHECK(comm != MPI_COMM_NULL);
     refuse = 0;
     CHECK(value_of(comm, keyval) == 3);
 

@@ -1,5 +1,5 @@
-/* Conformance: error classes, codes and strings of the program's own, the error handlers that get them, and the names of
- * MPI-1 (MPI-3.1, sections 8.3 to 8.5, 15.1). */
+/* Conformance: error classes, codes and strings of the program's own, the error handlers that get them, and
+ * the names of MPI-1 (MPI-3.1, sections 8.3 to 8.5, 15.1). */
 #include "check.h"
 
 static int handled, handled_code;

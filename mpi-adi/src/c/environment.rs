@@ -131,6 +131,12 @@ pub unsafe extern "C" fn MPI_Abort(_comm: c_int, errorcode: c_int) -> c_int {
     )
 }
 
+// There is no profiler to control (section 14.2.4): the level and what follows it mean nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPI_Pcontrol(_level: c_int) -> c_int {
+    MPI_SUCCESS
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
     early("MPI_Get_version", {

@@ -1,6 +1,7 @@
 //! Sections 8.3 to 8.5: error handlers, error codes and what they say.
 //!
-//! An error's code is its class. What MPI_Error_string says of a code is what was wrong the last time that
+//! An error's code is its class, or one that the program has added ([`super::codes`]). What MPI_Error_string
+//! says of a code of the library's is what was wrong the last time that
 //! a call failed with it, with its numbers.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! environment  communicators  groups  topologies  point_to_point  buffered  completion  several  persistent
-//!      collectives/ errors attributes infos                                        a file per chapter or section: the functions
+//!      collectives/ errors attributes infos          a file per chapter or section: the functions
 //! requests       what a request's handle names, persistent ones among them
 //! report         how a call ends: by an error handler, if need be
 //! keyvals        keys of attributes, what setting, copying and deleting them calls      codes  the program's own

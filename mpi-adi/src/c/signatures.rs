@@ -81,6 +81,8 @@ types! {
     Op = c_int: "MPI_Op ", "";
     OpOut = *mut c_int: "MPI_Op *", "";
     UserFn = Option<UserFunction>: "MPI_User_function *", "";
+    // What may follow is not looked at, so that the function need not be variadic in Rust.
+    Level = c_int: "const int ", ", ...";
     Double = c_double: "double ", "";
 }
 
@@ -111,6 +113,7 @@ signatures! {
     "8.1.2" Int MPI_Get_processor_name(name: Text, resultlen: IntOut);
     "8.6" Double MPI_Wtime();
     "8.6" Double MPI_Wtick();
+    "14.2.4" Int MPI_Pcontrol(level: Level);
     "8.4" Int MPI_Error_class(errorcode: Int, errorclass: IntOut);
     "8.3.4" Int MPI_Error_string(errorcode: Int, string: Text, resultlen: IntOut);
     "8.3.1" Int MPI_Comm_set_errhandler(comm: Comm, errhandler: Errhandler);
