@@ -22,11 +22,11 @@ pub fn wall_clock_ns() -> u64 {
     WALL_CLOCK_AT_0.load(Ordering::Relaxed) + now_ns()
 }
 
-/// Sets the clock: its frequency, and the time since 1970 in nanoseconds.
-pub fn set(hz: u64, calendar_ns: u64) {
+/// Sets the clock: its frequency, and the time since 1970 in nanoseconds when it stood at `ticks`.
+pub fn set(hz: u64, calendar_ns: u64, ticks: u64) {
     CLOCK_HZ.store(hz, Ordering::Relaxed);
     NS_PER_TICK.store((NS_PER_SECOND << 32) / hz, Ordering::Relaxed);
-    WALL_CLOCK_AT_0.store(calendar_ns.saturating_sub(now_ns()), Ordering::Relaxed);
+    WALL_CLOCK_AT_0.store(calendar_ns.saturating_sub(ns(ticks)), Ordering::Relaxed);
 }
 
 /// Nanoseconds that `ticks` of the clock take. Without a division, because every step asks. A frequency that

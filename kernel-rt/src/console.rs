@@ -1,190 +1,142 @@
-//! The program's standard output and standard error: bytes as they are, each on its own stream.
+//! The program's standard output and standard error, and the kernel's log: bytes as they are, each stream on its
+//! own, through the outbox.
 //!
-//! A stream is buffered by line: a line's end, a full buffer and [`flush`] send what there is; an unfinished
-//! line waits [`PARTIAL_TICKS`] at most. One buffer is written out by the device while the next one fills. On a
-//! machine without virtio consoles both streams go to the UART, byte by byte.
+//! The program's streams are buffered by line: a line's end, a full ring and [`flush`] show the tool what there is;
+//! an unfinished line waits [`PARTIAL_TICKS`] at most. On a node that was booted by hand, where no tool reads the
+//! outbox, both go to the UART, byte by byte.
+#![forbid(unsafe_code)]
 
-use core::cell::RefCell;
+use core::cell::Cell;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use critical_section::Mutex;
 
-use crate::arch;
 use crate::board::{timer, uart};
-use crate::dev::virtio_console::ConsoleDevice;
+use crate::host::outbox::Pen;
+use crate::host::records::MIDPLANE_OUTBOX;
+use crate::{arch, clock};
 
-/// Size of one of a stream's two buffers in bytes.
-pub const BUFFER_BYTES: usize = 1024;
+pub use crate::host::outbox::Stream;
 
 /// How long an unfinished line waits for its end, in ticks of the clock (10 ms at 10 MHz).
 pub const PARTIAL_TICKS: u64 = 100_000;
 
-/// A buffer for a stream.
-pub type Buffer = [u8; BUFFER_BYTES];
+/// How often a node whose ring is full looks whether the tool has taken something, in nanoseconds.
+const FULL_NS: u64 = 1_000_000;
 
-/// One of the two streams.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stream {
-    /// Standard output.
-    Out = 0,
-    /// Standard error.
-    Err = 1,
+static ATTACHED: AtomicBool = AtomicBool::new(false);
+/// What the node sends the tool to ring the bell.
+static BELL: AtomicU32 = AtomicU32::new(0);
+static PENS: [Mutex<Cell<Pen>>; Stream::COUNT] =
+    [const { Mutex::new(Cell::new(Pen::new())) }; Stream::COUNT];
+
+/// The streams go through the outbox from now on; the tool tells this node's bell by the byte `bell`.
+pub fn attach(bell: u8) {
+    BELL.store(bell.into(), Ordering::Relaxed);
+    MIDPLANE_OUTBOX.begin();
+    ATTACHED.store(true, Ordering::Relaxed);
 }
 
-struct Output {
-    device: ConsoleDevice,
-    filling: Option<&'static mut [u8]>,
-    filled: usize,
-    spare: Option<&'static mut [u8]>,
+/// Whether a tool looks after this node.
+pub fn is_attached() -> bool {
+    ATTACHED.load(Ordering::Relaxed)
 }
 
-static OUTPUTS: [Mutex<RefCell<Option<Output>>>; 2] = [const { Mutex::new(RefCell::new(None)) }; 2];
-
-/// Sends `stream` through `device` from now on.
-pub fn attach(stream: Stream, device: ConsoleDevice, buffers: &'static mut [Buffer; 2]) {
-    let [filling, spare] = buffers;
-    let output = Output {
-        device,
-        filling: Some(filling),
-        filled: 0,
-        spare: Some(spare),
-    };
-    critical_section::with(|cs| *OUTPUTS[stream as usize].borrow_ref_mut(cs) = Some(output));
-}
-
-/// Whether a virtio console carries `stream`.
-pub fn is_attached(stream: Stream) -> bool {
-    critical_section::with(|cs| OUTPUTS[stream as usize].borrow_ref(cs).is_some())
-}
-
-impl Output {
-    /// Moves on as far as it goes without waiting. True when nothing is left to write out.
-    fn flush(&mut self) -> bool {
-        if let Some(buffer) = self.device.finish() {
-            self.spare = Some(buffer);
-        }
-        if self.filled == 0 {
-            return !self.device.is_busy();
-        }
-        // With the other buffer under way there is nothing to fill next, so this one waits.
-        let Some(spare) = self.spare.take() else {
-            return false;
-        };
-        match self.filling.take() {
-            Some(buffer) => match self.device.start(buffer, self.filled) {
-                Ok(()) => {
-                    self.filling = Some(spare);
-                    self.filled = 0;
-                }
-                Err(buffer) => {
-                    self.filling = Some(buffer);
-                    self.spare = Some(spare);
-                }
-            },
-            None => self.filling = Some(spare),
-        }
-        false
-    }
-
-    /// Takes `byte` into the buffer. False when it is full.
-    fn put(&mut self, byte: u8) -> bool {
-        let place = self.filling.as_mut().and_then(|b| b.get_mut(self.filled));
-        let Some(place) = place else { return false };
-        *place = byte;
-        self.filled += 1;
-        true
+/// Tells the tool, if it sleeps, that there is something to see.
+pub fn ring() {
+    if is_attached() && MIDPLANE_OUTBOX.must_ring() {
+        uart::ring(BELL.load(Ordering::Relaxed) as u8);
     }
 }
 
-/// One attempt at something with a stream's output; `None` means that it has to wait for the device.
-fn attempt<R>(stream: Stream, f: impl FnOnce(Option<&mut Output>) -> Option<R>) -> Option<R> {
+/// Puts the first of `bytes` into a stream's ring; how many. What a line's end or the full ring makes due is shown.
+fn put(stream: Stream, bytes: &[u8]) -> usize {
     critical_section::with(|cs| {
-        let mut output = OUTPUTS[stream as usize].borrow_ref_mut(cs);
-        let result = f(output.as_mut());
-        if result.is_none() {
+        let pen = PENS[stream as usize].borrow(cs);
+        let (mut at, was_pending) = (pen.get(), is_pending(stream, &pen.get()));
+        let taken = MIDPLANE_OUTBOX.put(stream, &mut at, bytes);
+        pen.set(at);
+        if taken < bytes.len() || bytes.contains(&b'\n') {
+            MIDPLANE_OUTBOX.publish(stream, &at);
+            ring();
+        } else if !was_pending {
+            timer::wake_by(arch::ticks() + PARTIAL_TICKS);
+        }
+        if taken == 0 {
             // Interrupts are held off, so one that comes now ends the sleep and is taken right after.
+            timer::wake_by(arch::ticks() + clock::ticks_of(FULL_NS));
             arch::wait_for_interrupt();
         }
-        result
+        taken
     })
 }
 
-/// Writes `bytes` to `stream`. Blocks while the device is two buffers behind; interrupts are served
-/// meanwhile. Must not be called from an interrupt.
+fn is_pending(stream: Stream, pen: &Pen) -> bool {
+    MIDPLANE_OUTBOX.is_pending(stream, pen)
+}
+
+/// Writes `bytes` to one of the program's streams. Blocks while its ring is full; interrupts are served meanwhile.
+/// Must not be called from an interrupt.
 pub fn write(stream: Stream, bytes: &[u8]) {
-    for &byte in bytes {
-        let full_line = byte == b'\n';
-        let mut put = false;
-        loop {
-            let done = attempt(stream, |output| {
-                let Some(output) = output else {
-                    uart::put(byte);
-                    return Some(());
-                };
-                if !put {
-                    put = output.put(byte);
-                }
-                if !put {
-                    output.flush();
-                    put = output.put(byte);
-                }
-                if put && full_line {
-                    // Sent at once if the device is free, else together with what follows.
-                    output.flush();
-                } else if put && output.filled == 1 {
-                    timer::wake_by(arch::ticks() + PARTIAL_TICKS);
-                }
-                put.then_some(())
-            });
-            if done.is_some() {
-                break;
-            }
+    if !is_attached() {
+        for &byte in bytes {
+            uart::put(byte);
         }
+        return;
+    }
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        rest = rest.get(put(stream, rest)..).unwrap_or_default();
     }
 }
 
-/// Starts sending what is left of unfinished lines. Does not block.
+/// Writes `bytes` to the log, to be shown by [`flush_log`]. Interrupts are held off by the caller. With `wait`,
+/// blocks while the ring is full; else what does not fit is lost.
+pub fn write_log(bytes: &[u8], wait: bool) {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (taken, pen) = critical_section::with(|cs| {
+            let pen = PENS[Stream::Log as usize].borrow(cs);
+            let mut at = pen.get();
+            let taken = MIDPLANE_OUTBOX.put(Stream::Log, &mut at, rest);
+            pen.set(at);
+            (taken, at)
+        });
+        rest = rest.get(taken..).unwrap_or_default();
+        if rest.is_empty() {
+            return;
+        }
+        MIDPLANE_OUTBOX.publish(Stream::Log, &pen);
+        ring();
+        if !wait {
+            return;
+        }
+        timer::wake_by(arch::ticks() + clock::ticks_of(FULL_NS));
+        arch::wait_for_interrupt();
+        // Nobody else takes the interrupt here; it comes again, for those whom it was meant for.
+        timer::acknowledge();
+        timer::wake_by(arch::ticks() + clock::ticks_of(FULL_NS));
+    }
+}
+
+/// Shows the tool what has been logged. Does not block.
+pub fn flush_log() {
+    show(Stream::Log);
+}
+
+/// Shows the tool what is left of unfinished lines. Does not block.
 pub fn flush() {
     for stream in [Stream::Out, Stream::Err] {
-        critical_section::with(|cs| {
-            if let Some(output) = OUTPUTS[stream as usize].borrow_ref_mut(cs).as_mut() {
-                output.flush();
-            }
-        });
+        show(stream);
     }
 }
 
-/// Blocks until everything is written out.
-pub fn drain() {
-    for stream in [Stream::Out, Stream::Err] {
-        let written = |output: Option<&mut Output>| output.is_none_or(Output::flush).then_some(());
-        while attempt(stream, written).is_none() {}
-    }
-}
-
-/// As [`drain`], but gives up after `ticks` of the clock, and on a stream that was being written to when
-/// the node failed.
-pub fn drain_within(ticks: u64) {
-    let deadline = arch::ticks().saturating_add(ticks);
-    for output in &OUTPUTS {
-        critical_section::with(|cs| {
-            let Ok(mut output) = output.borrow(cs).try_borrow_mut() else {
-                return;
-            };
-            let Some(output) = output.as_mut() else {
-                return;
-            };
-            while !output.flush() && arch::ticks() < deadline {}
-        });
-    }
-}
-
-/// A console's interrupt has been taken.
-pub fn acknowledge(stream: Stream) {
+fn show(stream: Stream) {
     critical_section::with(|cs| {
-        if let Some(output) = OUTPUTS[stream as usize].borrow_ref_mut(cs).as_mut() {
-            output.device.acknowledge();
-            // What came while the device was busy goes out now.
-            output.flush();
+        let pen = PENS[stream as usize].borrow(cs).get();
+        if is_pending(stream, &pen) {
+            MIDPLANE_OUTBOX.publish(stream, &pen);
+            ring();
         }
     });
 }

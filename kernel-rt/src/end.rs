@@ -11,10 +11,7 @@ use crate::host::blackboard::{End, MESSAGE_BYTES, cut};
 use crate::host::personality::Exit;
 use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, personality};
 use crate::host::status::exit_byte;
-use crate::{arch, clock, console, log};
-
-/// How long an ending node waits for its output to be taken, in nanoseconds.
-const DRAIN_NS: u64 = 500_000_000;
+use crate::{arch, console, log};
 
 /// Brings the blackboard's figures up to date.
 static PUBLISH: Mutex<Cell<fn()>> = Mutex::new(Cell::new(|| ()));
@@ -44,19 +41,21 @@ impl fmt::Write for Message {
     }
 }
 
-/// The node fails: output that is on its way goes out, the blackboard says why, and nothing runs any more.
+/// The node fails: what it has printed is shown, the blackboard says why, and nothing runs any more.
 pub fn end(why: End, status: i32, message: &Message) -> ! {
     static ENDING: AtomicBool = AtomicBool::new(false);
     if ENDING.swap(true, Ordering::Relaxed) {
         // Failed again while ending: the first reason stands, nothing more can be done.
         arch::park();
     }
-    console::drain_within(clock::ticks_of(DRAIN_NS));
+    console::flush();
+    log::stop_waiting();
     critical_section::with(|cs| PUBLISH.borrow(cs).get())();
     defmt::error!("{=str}", message.0.as_str());
     MIDPLANE_BLACKBOARD.failed(why, status, &message.0);
-    if !log::is_enabled() {
-        // Booted by hand, with the UART as console: the blackboard may have no reader.
+    console::ring();
+    if !console::is_attached() {
+        // Booted by hand: the blackboard may have no reader.
         for byte in message.0.bytes().chain(*b"\n") {
             uart::put(byte);
         }

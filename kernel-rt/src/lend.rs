@@ -41,6 +41,10 @@ impl UserMemory for NodeMemory {
         RawMemory.write(span, offset, bytes);
     }
 
+    fn copy(&mut self, from: Span, to: Span, len: usize) {
+        RawMemory.copy(from, to, len);
+    }
+
     fn spare_blocks(&self) -> u32 {
         // A bit map's words are few enough to be paid by rounding down to whole words of it.
         let spare = self.spare_bytes();

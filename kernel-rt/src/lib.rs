@@ -38,7 +38,7 @@ mod console;
 mod end;
 #[cfg(target_os = "none")]
 mod heap;
-#[cfg(target_os = "none")]
+#[cfg(any(target_os = "none", target_os = "linux"))]
 mod lend;
 #[cfg(target_os = "none")]
 mod log;
@@ -46,6 +46,9 @@ mod log;
 mod program;
 #[cfg(target_os = "none")]
 mod running;
+
+#[cfg(target_os = "linux")]
+use board::linux::heap;
 
 pub use host::{blackboard, callers, counters, inbox, personality};
 #[cfg(target_os = "none")]

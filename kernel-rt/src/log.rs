@@ -1,31 +1,27 @@
-//! The node's log: defmt frames (rzcobs) on the UART, a stream of its own.
+//! The node's log: defmt frames (rzcobs), a stream of its own in the outbox.
 //!
-//! On a machine whose UART is the program's console there is no log: the two must not mix.
+//! It is written when the tool asks for it (`midplane.log` in the boot arguments). A node that was booted by hand has
+//! none: its UART is the program's console, and the two must not mix.
 
 use core::cell::{Cell, UnsafeCell};
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use critical_section::RestoreState;
 
-use crate::board::uart;
+use crate::console;
 
 static ON: AtomicBool = AtomicBool::new(false);
-/// Bytes that the UART would not take.
-static LOST: AtomicU32 = AtomicU32::new(0);
+/// The node waits for room when the ring is full.
+static WAITS: AtomicBool = AtomicBool::new(true);
 
 /// Switches the log on.
 pub fn enable() {
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Whether there is a log.
-pub fn is_enabled() -> bool {
-    ON.load(Ordering::Relaxed)
-}
-
-/// Log bytes that were lost because the UART was not read.
-pub fn lost_bytes() -> u32 {
-    LOST.load(Ordering::Relaxed)
+/// From now on what finds the ring full is lost: a node that fails must come to its end.
+pub fn stop_waiting() {
+    WAITS.store(false, Ordering::Relaxed);
 }
 
 struct Encoder {
@@ -42,24 +38,17 @@ static ENCODER: Encoder = Encoder {
 };
 
 #[defmt::global_logger]
-struct UartLogger;
+struct RingLogger;
 
 fn send(bytes: &[u8]) {
-    if !is_enabled() {
-        return;
-    }
-    for (i, &byte) in bytes.iter().enumerate() {
-        if !uart::put(byte) {
-            // Whoever does not take one byte in all that time takes none: give the rest up too.
-            LOST.fetch_add((bytes.len() - i) as u32, Ordering::Relaxed);
-            return;
-        }
+    if ON.load(Ordering::Relaxed) {
+        console::write_log(bytes, WAITS.load(Ordering::Relaxed));
     }
 }
 
 // SAFETY: `acquire` holds interrupts off until `release`, which is exclusion on one hart; log statements
 // do not nest because formatting does not log.
-unsafe impl defmt::Logger for UartLogger {
+unsafe impl defmt::Logger for RingLogger {
     fn acquire() {
         // SAFETY: released by `release` below.
         let restore = unsafe { critical_section::acquire() };
@@ -69,12 +58,13 @@ unsafe impl defmt::Logger for UartLogger {
     }
 
     unsafe fn flush() {
-        // Bytes leave as they are put.
+        // Whole frames are shown as they end.
     }
 
     unsafe fn release() {
         // SAFETY: exclusive as said above.
         unsafe { (*ENCODER.encoder.get()).end_frame(send) };
+        console::flush_log();
         if let Some(restore) = ENCODER.restore.take() {
             // SAFETY: what `acquire` got.
             unsafe { critical_section::release(restore) };

@@ -1,10 +1,10 @@
 //! Who owns which bytes of a node's memory.
 //!
-//! The image (linker script: stack, code, data, zeroed data) comes first. What follows it is divided once,
-//! at boot, by [`Plan::new`]; nothing moves later:
+//! The image (linker script: stack, code, data, zeroed data with the outbox's rings) comes first. What follows it is
+//! divided once, at boot, by [`Plan::new`]; nothing moves later:
 //!
 //! ```text
-//! image end -> queues   what the virtio devices' queues need
+//! image end -> queues   what the links' queues need
 //!              frames   the links' frames
 //!              heap     all the rest
 //!           -> end of RAM
@@ -56,13 +56,11 @@ const _: () = assert!(
 /// Memory of one link in bytes: its frames and two queues.
 pub const LINK_BYTES: u64 =
     (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES + 2 * QUEUE_PAGES * PAGE;
-/// Memory of one console in bytes: its queue and the control queue.
-pub const CONSOLE_BYTES: u64 = 2 * QUEUE_PAGES * PAGE;
 
-// The sums of a node with everything: six links are 672 KiB, two consoles 32 KiB.
-const _: () = assert!(6 * LINK_BYTES == 672 * 1024 && 2 * CONSOLE_BYTES == 32 * 1024);
+// The sum of a node with everything: six links are 672 KiB.
+const _: () = assert!(6 * LINK_BYTES == 672 * 1024);
 // Which leaves a program room even in the least memory.
-const _: () = assert!(6 * LINK_BYTES + 2 * CONSOLE_BYTES + MIN_HEAP < MIN_MEMORY / 4);
+const _: () = assert!(6 * LINK_BYTES + MIN_HEAP < MIN_MEMORY / 4);
 
 /// A range of addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -93,8 +91,6 @@ impl Bytes {
 pub struct Needs {
     /// Number of links.
     pub links: usize,
-    /// Number of virtio consoles.
-    pub consoles: usize,
     /// Bytes for incoming MPI traffic.
     pub mpi: u64,
     /// Bytes of the router's packet memory and the table of peers.
@@ -104,7 +100,7 @@ pub struct Needs {
 /// How the memory behind the image is divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// For the queues of all virtio devices.
+    /// For the queues of all links.
     pub queues: Bytes,
     /// For the frames of all links.
     pub frames: Bytes,
@@ -145,8 +141,8 @@ impl Plan {
     /// # Errors
     /// When the heap could not hold what is taken from it at boot and [`MIN_HEAP`] besides.
     pub fn new(ram: Bytes, image_end: u64, needs: Needs) -> Result<Self, TooSmall> {
-        let (links, consoles) = (needs.links as u64, needs.consoles as u64);
-        let queues = 2 * (links + consoles) * QUEUE_PAGES * PAGE;
+        let links = needs.links as u64;
+        let queues = 2 * links * QUEUE_PAGES * PAGE;
         let frames = links * (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES;
         let image = image_end.next_multiple_of(PAGE).saturating_sub(ram.start);
         // Sizes beyond all memories saturate and are then found too big.
@@ -183,7 +179,6 @@ mod tests {
     };
     const FULL: Needs = Needs {
         links: 6,
-        consoles: 2,
         mpi: 65537,
         tables: 100_000,
     };
@@ -193,7 +188,7 @@ mod tests {
         let plan = Plan::new(RAM, 0x8010_0123, FULL).expect("8 MiB suffice");
         assert_eq!(plan.queues.start, 0x8010_1000);
         let devices = plan.queues.len() + plan.frames.len();
-        assert_eq!(devices, 6 * LINK_BYTES + 2 * CONSOLE_BYTES);
+        assert_eq!(devices, 6 * LINK_BYTES);
         assert_eq!(plan.queues.end, plan.frames.start);
         assert_eq!(plan.frames.end, plan.heap.start);
         assert_eq!(plan.heap.end, RAM.end);
@@ -204,11 +199,7 @@ mod tests {
 
     #[test]
     fn a_single_node_has_no_device_memory() {
-        let alone = Needs {
-            links: 0,
-            consoles: 0,
-            ..FULL
-        };
+        let alone = Needs { links: 0, ..FULL };
         let plan = Plan::new(RAM, 0x8010_0000, alone).expect("8 MiB suffice");
         assert!(plan.queues.is_empty() && plan.frames.is_empty());
         assert_eq!(plan.heap.start, 0x8010_0000);

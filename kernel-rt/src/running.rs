@@ -14,7 +14,7 @@ use crate::host::blackboard::End;
 use crate::host::personality::Exit;
 use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, personality};
 use crate::host::status::exit_byte;
-use crate::{arch, clock, console, log};
+use crate::{arch, clock, console};
 
 static NODE: Mutex<RefCell<Slot>> = Mutex::new(RefCell::new(Slot::Empty));
 
@@ -137,7 +137,7 @@ pub fn sleep(ns: u64) {
     }
 }
 
-/// The program has ended. Writes out what it printed, says so, and goes on forwarding for others; on a
+/// The program has ended. Shows what it printed, says so, and goes on forwarding for others; on a
 /// node that was told to, leaves the emulator instead.
 pub fn finish(status: i32) -> ! {
     if mpi_adi::c::phase() == mpi_adi::c::Phase::Running {
@@ -148,18 +148,12 @@ pub fn finish(status: i32) -> ! {
         let status = if status == 0 { 1 } else { status };
         end(End::MpiError, status, &message);
     }
-    console::drain();
+    console::flush();
     publish();
-    let lost = log::lost_bytes();
-    if lost != 0 {
-        defmt::warn!(
-            "{=u32} bytes of this log were lost: the UART was not read",
-            lost
-        );
-    }
     defmt::info!("program ended with status {=i32}", status);
     MIDPLANE_BLACKBOARD.call(None);
     MIDPLANE_BLACKBOARD.done(status);
+    console::ring();
     if personality().is_some_and(|p| p.exit == Exit::Test) {
         system::exit(exit_byte(status));
     }

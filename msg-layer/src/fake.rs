@@ -116,8 +116,8 @@ impl Port for Queues {
         }
     }
 
-    fn has_node(&self, node: Coord) -> bool {
-        self.shape.rank(node).is_some()
+    fn rank(&self, node: Coord) -> Option<u32> {
+        self.shape.rank(node)
     }
 
     fn inject(
@@ -244,8 +244,8 @@ impl Port for Fake {
         self.0.can_inject(class)
     }
 
-    fn has_node(&self, node: Coord) -> bool {
-        self.0.has_node(node)
+    fn rank(&self, node: Coord) -> Option<u32> {
+        self.0.rank(node)
     }
 
     fn inject(
@@ -309,7 +309,7 @@ impl<P: Port> Strict<P> {
 
     fn check(&self, dest: Coord, len: usize) {
         assert!(len <= BODY_BYTES, "a body of {len} bytes");
-        assert!(self.port.has_node(dest), "no node at {dest:?}");
+        assert!(self.port.rank(dest).is_some(), "no node at {dest:?}");
     }
 
     fn injected(&self, class: Class, injected: bool) -> bool {
@@ -337,8 +337,8 @@ impl<P: Port> Port for Strict<P> {
         can
     }
 
-    fn has_node(&self, node: Coord) -> bool {
-        self.port.has_node(node)
+    fn rank(&self, node: Coord) -> Option<u32> {
+        self.port.rank(node)
     }
 
     fn inject(
@@ -441,8 +441,8 @@ mod tests {
         fn can_inject(&self, _: Class) -> bool {
             true
         }
-        fn has_node(&self, _: Coord) -> bool {
-            true
+        fn rank(&self, _: Coord) -> Option<u32> {
+            Some(0)
         }
         fn inject(&mut self, _: Class, _: Coord, _: usize, _: impl FnOnce(&mut [u8])) -> bool {
             false

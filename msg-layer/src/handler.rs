@@ -18,6 +18,8 @@ pub const ANSWER_BYTES: usize = 16;
 pub struct Arrival<'a> {
     /// Who sent it.
     pub source: Coord,
+    /// The sender's number ([`Port::rank`](crate::Port::rank)).
+    pub rank: u32,
     /// The handler's small argument.
     pub argument: u16,
     /// Where the bytes belong; `Some` exactly in the packets of long messages.

@@ -57,6 +57,7 @@ pub enum HeaderError {
 
 impl Header {
     /// Bytes that the header takes on the wire.
+    #[inline]
     pub fn bytes(&self) -> usize {
         if self.place.is_some() {
             LONG_HEADER
@@ -70,6 +71,7 @@ impl Header {
     /// # Panics
     /// When `body` is shorter than header and payload, or the payload longer than one packet's: the
     /// layer's own senders cut messages so that neither can be.
+    #[inline]
     pub fn emit<'b>(&self, body: &'b mut [u8], len: usize) -> &'b mut [u8] {
         let (head, rest) = body.split_at_mut(self.bytes());
         head[0] = self.handler;
@@ -90,6 +92,7 @@ impl Header {
 
     /// Reads a header and its payload from a packet's body; bytes after the payload are the chunk's
     /// padding.
+    #[inline]
     pub fn parse(body: &[u8]) -> Result<(Header, &[u8]), HeaderError> {
         let (head, rest) = body
             .split_first_chunk::<SHORT_HEADER>()

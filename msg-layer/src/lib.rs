@@ -42,6 +42,6 @@ pub mod tx;
 
 pub use handler::{Answer, Arrival, Handlers, Malformed};
 pub use port::{Class, Port};
-pub use progress::{Stats, progress};
+pub use progress::{Context, Stats, progress};
 pub use rx::{Landing, LandingError};
 pub use tx::Transfer;

@@ -23,15 +23,16 @@ pub trait Port {
     /// Room for one more packet of the greatest size in the injection FIFO of `class`.
     fn can_inject(&self, class: Class) -> bool;
 
-    /// There is a node at `node`. A packet that names another as its source is not one of ours.
-    fn has_node(&self, node: Coord) -> bool;
+    /// The number of the node at `node`, from 0 on and below that of the machine's nodes; `None` when there is none.
+    /// A packet that names such a place as its source is not one of ours.
+    fn rank(&self, node: Coord) -> Option<u32>;
 
     /// Injects a packet whose body is `len` bytes (at most [`BODY_BYTES`]) written by `fill`, to `dest`.
     /// False, without calling `fill`, when [`Port::can_inject`] is false: try again later. Packets of one
     /// class from one node to another that were injected with this call arrive in the order of injection.
     ///
     /// # Panics
-    /// May panic when `len` is above [`BODY_BYTES`] or [`Port::has_node`] is false of `dest`: both are
+    /// May panic when `len` is above [`BODY_BYTES`] or [`Port::rank`] knows no node at `dest`: both are
     /// mistakes of the caller, not states of the network.
     fn inject(
         &mut self,
@@ -113,8 +114,8 @@ impl Port for Router<'_> {
         Router::can_inject(self, class.into())
     }
 
-    fn has_node(&self, node: Coord) -> bool {
-        self.shape().rank(node).is_some()
+    fn rank(&self, node: Coord) -> Option<u32> {
+        self.shape().rank(node)
     }
 
     fn inject(

@@ -2,8 +2,8 @@
 
 use net_torus::coord::Coord;
 
-use crate::handler::{Arrival, Handlers, Malformed};
-use crate::header::{Header, HeaderError};
+use crate::handler::{Answer, Arrival, Handlers, Malformed};
+use crate::header::Header;
 use crate::port::{Class, Port};
 use crate::tx;
 
@@ -20,139 +20,122 @@ pub struct Stats {
     pub malformed: u64,
 }
 
+/// What a handler works on: it keeps what the layer counts, too.
+pub trait Context {
+    /// The layer's counts.
+    fn stats(&mut self) -> &mut Stats;
+}
+
 /// Hands up to `budget` packets to their handlers, answers first, and sends what request handlers
 /// answer. Returns the number of packets taken out of the reception FIFOs. Does not block.
 ///
 /// A request stays in its FIFO for as long as there is no room for the answer it may cause.
-pub fn progress<P: Port, C>(
+#[inline]
+pub fn progress<P: Port, C: Context>(
     port: &mut P,
     here: Coord,
     handlers: &Handlers<C>,
     context: &mut C,
-    stats: &mut Stats,
     budget: usize,
 ) -> usize {
     let mut taken = 0;
-    while taken < budget {
-        if take_answer(port, handlers, context, stats)
-            || take_request(port, here, handlers, context, stats)
-        {
-            taken += 1;
-        } else {
-            break;
-        }
+    while taken < budget
+        && (take_answer(port, handlers, context) || take_request(port, here, handlers, context))
+    {
+        taken += 1;
     }
     taken
 }
 
-fn take_answer<P: Port, C>(
-    port: &mut P,
-    handlers: &Handlers<C>,
-    context: &mut C,
-    stats: &mut Stats,
-) -> bool {
+#[inline]
+fn take_answer<P: Port, C: Context>(port: &mut P, handlers: &Handlers<C>, context: &mut C) -> bool {
     let Some(body) = port.head(Class::Priority) else {
         return false;
     };
-    if let Some((header, arrival)) = arrival(port, body, stats) {
-        match handlers.answer_at(header.handler) {
+    match arrival(port, body) {
+        Some((number, arrival)) => match handlers.answer_at(number) {
             Some(handler) => {
-                stats.answers += 1;
+                context.stats().answers += 1;
                 if let Err(Malformed) = handler(context, &arrival) {
-                    stats.malformed += 1;
+                    context.stats().malformed += 1;
                 }
             }
-            None => stats.unknown_handler += 1,
-        }
+            None => context.stats().unknown_handler += 1,
+        },
+        None => context.stats().malformed += 1,
     }
     port.pop(Class::Priority);
     true
 }
 
-fn take_request<P: Port, C>(
+#[inline]
+fn take_request<P: Port, C: Context>(
     port: &mut P,
     here: Coord,
     handlers: &Handlers<C>,
     context: &mut C,
-    stats: &mut Stats,
 ) -> bool {
-    if !port.can_inject(Class::Priority) {
-        return false;
-    }
+    // What is not there needs no room for its answer.
     let Some(body) = port.head(Class::Normal) else {
         return false;
     };
+    if !port.can_inject(Class::Priority) {
+        return false;
+    }
     let mut reply = None;
-    if let Some((header, arrival)) = arrival(port, body, stats) {
-        match handlers.request_at(header.handler) {
+    match arrival(port, body) {
+        Some((number, arrival)) => match handlers.request_at(number) {
             Some(handler) => {
-                stats.requests += 1;
+                context.stats().requests += 1;
                 match handler(context, &arrival) {
-                    Ok(answer) => reply = answer.map(|answer| (header.source, answer)),
-                    Err(Malformed) => stats.malformed += 1,
+                    Ok(answer) => reply = answer.map(|answer| (arrival.source, answer)),
+                    Err(Malformed) => context.stats().malformed += 1,
                 }
             }
-            None => stats.unknown_handler += 1,
-        }
+            None => context.stats().unknown_handler += 1,
+        },
+        None => context.stats().malformed += 1,
     }
     port.pop(Class::Normal);
     if let Some((dest, answer)) = reply {
-        let header = Header {
-            handler: answer.handler,
-            source: here,
-            argument: answer.argument,
-            place: None,
-        };
-        let sent = tx::short(
-            port,
-            Class::Priority,
-            dest,
-            header,
-            answer.bytes.len(),
-            |b| {
-                b.copy_from_slice(&answer.bytes);
-            },
-        );
-        assert!(sent, "room was there before the request was taken");
+        send_answer(port, here, dest, &answer);
     }
     true
 }
 
-fn arrival<'b, P: Port>(
-    port: &P,
-    body: &'b [u8],
-    stats: &mut Stats,
-) -> Option<(Header, Arrival<'b>)> {
-    match Header::parse(body) {
-        Ok((header, bytes)) if port.has_node(header.source) => {
-            let Header {
-                source,
-                argument,
-                place,
-                ..
-            } = header;
-            Some((
-                header,
-                Arrival {
-                    source,
-                    argument,
-                    place,
-                    bytes,
-                },
-            ))
-        }
-        Ok(_) | Err(HeaderError::Truncated | HeaderError::Kind) => {
-            stats.malformed += 1;
-            None
-        }
-    }
+fn send_answer<P: Port>(port: &mut P, here: Coord, dest: Coord, answer: &Answer) {
+    let header = Header {
+        handler: answer.handler,
+        source: here,
+        argument: answer.argument,
+        place: None,
+    };
+    let len = answer.bytes.len();
+    let sent = tx::short(port, Class::Priority, dest, header, len, |body| {
+        body.copy_from_slice(&answer.bytes);
+    });
+    assert!(sent, "room was there before the request was taken");
+}
+
+/// What has arrived with this body, and its handler's number; `None` when it is no message of this layer.
+#[inline]
+fn arrival<'b, P: Port>(port: &P, body: &'b [u8]) -> Option<(u8, Arrival<'b>)> {
+    let (header, bytes) = Header::parse(body).ok()?;
+    let arrival = Arrival {
+        source: header.source,
+        rank: port.rank(header.source)?,
+        argument: header.argument,
+        place: header.place,
+        bytes,
+    };
+    Some((header.handler, arrival))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fake::{Fake, Room};
-    use crate::handler::{ANSWER_BYTES, Answer};
+    use crate::handler::ANSWER_BYTES;
     use net_torus::Shape;
 
     const HERE: Coord = Coord { x: 0, y: 0, z: 0 };
@@ -164,6 +147,13 @@ mod tests {
     struct Seen {
         requests: Vec<u16>,
         answers: Vec<u16>,
+        stats: Stats,
+    }
+
+    impl Context for Seen {
+        fn stats(&mut self) -> &mut Stats {
+            &mut self.stats
+        }
     }
 
     fn on_request(seen: &mut Seen, arrival: &Arrival<'_>) -> Result<Option<Answer>, Malformed> {
@@ -210,8 +200,9 @@ mod tests {
     }
 
     fn run(port: &mut Fake, budget: usize) -> (usize, Seen, Stats) {
-        let (mut seen, mut stats) = (Seen::default(), Stats::default());
-        let taken = progress(port, HERE, &HANDLERS, &mut seen, &mut stats, budget);
+        let mut seen = Seen::default();
+        let taken = progress(port, HERE, &HANDLERS, &mut seen, budget);
+        let stats = seen.stats;
         (taken, seen, stats)
     }
 

@@ -21,4 +21,4 @@ pub mod random;
 pub mod sim;
 
 pub use cluster::{Cluster, Failure, Node, NodeReport, Statuses};
-pub use measure::{exchange, flood, timed};
+pub use measure::{exchange, flood, oneself, timed};

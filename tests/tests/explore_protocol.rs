@@ -155,6 +155,7 @@ groups! {
     one_sender_reversed
     any_tag
     one_answer
+    to_oneself
     two_senders
     two_senders_and_one_record
     two_senders_by_name
@@ -174,6 +175,7 @@ groups! {
     without_rules_c_and_d
     without_rule_d
     without_rule_e
+    without_guard_of_own_queue
     rts_overtake
     answers_overtake
     two_senders_of_three_messages_and_two_records

@@ -5,7 +5,7 @@ use std::alloc::System;
 
 use cap::Cap;
 use mpi_adi::envelope::{Pattern, Rank};
-use mpi_adi::memory::Span;
+use mpi_adi::memory::{RawMemory, Span};
 use mpi_adi::probe::ARMED_PROBES;
 use mpi_adi::request::{KEPT_SLOTS, Mode};
 use mpi_adi::send::SendTo;
@@ -51,11 +51,14 @@ fn send_until_full(adi: &mut Adi, len: usize, heap: usize) -> (u32, u32) {
     with_heap(heap, || {
         let sent = destinations
             .by_ref()
-            .take_while(|&to| adi.isend(to, Span::model(0, len)).is_ok())
+            .take_while(|&to| adi.isend(&mut RawMemory, to, Span::model(0, len)).is_ok())
             .count();
         let blocking = destinations
             .take(KEPT_SLOTS as usize)
-            .take_while(|&to| adi.send_within_call(to, Span::model(0, LONG)).is_ok())
+            .take_while(|&to| {
+                adi.send_within_call(&mut RawMemory, to, Span::model(0, LONG))
+                    .is_ok()
+            })
             .count();
         (sent as u32, blocking as u32)
     })

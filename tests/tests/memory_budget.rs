@@ -77,7 +77,7 @@ fn a_request_takes_64_bytes_and_a_destination_72() {
             context: 0,
             mode: Mode::Synchronous,
         };
-        assert!(adi.isend(to, Span::EMPTY).is_ok());
+        assert!(adi.isend(&mut RawMemory, to, Span::EMPTY).is_ok());
     };
     let receive = |adi: &mut Adi, source: u32, tag: u32| {
         let pattern = Pattern::new(Some(Rank::new(source)), Some(tag as i32), 0);

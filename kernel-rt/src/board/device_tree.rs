@@ -109,7 +109,7 @@ impl<'a> Hardware<'a> {
                 continue;
             }
             let registers = first_register(node).ok_or(TreeError::Slot)?;
-            let interrupt = word(&node, "interrupts").ok_or(TreeError::Slot)?;
+            let interrupt = interrupt(&node).ok_or(TreeError::Slot)?;
             if registers.end > ram.start || registers.start % 4 != 0 {
                 return Err(TreeError::Slot);
             }
@@ -141,6 +141,13 @@ fn first_register(node: FdtNode<'_>) -> Option<Bytes> {
     );
     let end = start.checked_add(size)?;
     (size != 0).then_some(Bytes { start, end })
+}
+
+/// A node's interrupt number. Behind it some interrupt controllers have words about its kind.
+fn interrupt(node: &FdtNode<'_>) -> Option<u32> {
+    let property = node.property("interrupts")?;
+    let (number, _) = property.value().split_first_chunk()?;
+    Some(u32::from_be_bytes(*number))
 }
 
 /// A property of one 32-bit number.
@@ -226,6 +233,18 @@ mod tests {
             assert_eq!(slot.registers.start, 0x1000_1000 + 0x1000 * i as u64);
             assert_eq!(slot.interrupt, i as u32 + 1);
         }
+    }
+
+    #[test]
+    fn an_interrupt_may_say_its_kind() {
+        let mut tree = virt(1, None);
+        let soc = tree.root.child_mut("soc").expect("a child");
+        let slot = soc.child_mut("virtio_mmio@10001000").expect("a slot");
+        slot.remove_property("interrupts");
+        slot.add_property(property!("interrupts", [7u32, 4]));
+        let tree = tree.to_dtb();
+        let machine = Hardware::read(&tree, RAM).expect("a tree");
+        assert_eq!(machine.slots[0].interrupt, 7);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! composition root of each, where types become concrete. Each board defines the same modules.
 
 pub mod device_tree;
+#[cfg(target_os = "linux")]
+pub mod linux;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod virt;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]

@@ -2,15 +2,14 @@
 //!
 //! ```text
 //! virtio            memory, transport, start of every virtio device
-//! virtio_console    an output stream
 //! virtio_net        a link
 //! greeting          how two ends of a link find out that both are there (portable)
+//! ring              a link in shared memory (portable)
 //! ```
 
 pub mod greeting;
+pub mod ring;
 #[cfg(target_os = "none")]
 pub mod virtio;
-#[cfg(target_os = "none")]
-pub mod virtio_console;
 #[cfg(target_os = "none")]
 pub mod virtio_net;

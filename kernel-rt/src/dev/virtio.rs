@@ -88,8 +88,7 @@ pub fn settle_queue() {
 pub enum DeviceError {
     /// The slot speaks another version than 2: QEMU needs `-global virtio-mmio.force-legacy=false`.
     Transport,
-    /// The device lacks the modern interface, or what this kernel needs of its kind: a console must offer
-    /// more than one port (QEMU: `max_ports=2`).
+    /// The device lacks the modern interface.
     Refused,
     /// The device's queue is missing or too small, or there is no memory for it.
     Queue,

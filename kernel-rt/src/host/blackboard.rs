@@ -19,6 +19,7 @@
 //! [`State::Failed`] also sees why.
 
 use super::counters::{ChannelCounter, Counter, LINKS, LinkCounter, LinkCounters, Sources};
+use super::window::Window;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 use net_torus::{Direction, Vc};
@@ -407,6 +408,31 @@ impl fmt::Display for ReadError {
 
 impl core::error::Error for ReadError {}
 
+/// What the node whose blackboard is at `at` is doing: the little of a [`Snapshot`] that is cheap to look at often.
+///
+/// # Errors
+/// When there is no blackboard; see [`ReadError`].
+pub fn glance(window: &impl Window, at: u64) -> Result<State, ReadError> {
+    let word = |word: usize| {
+        let word = window.load(at + 4 * word as u64);
+        word.ok_or(ReadError::TooShort(0))
+    };
+    let [magic, state, end] = [word(AT_MAGIC)?, word(AT_STATE)?, word(AT_END)?];
+    check(magic, state, end).map(|(state, _)| state)
+}
+
+/// What the first words say, if they make sense.
+fn check(magic: u32, state: u32, end: u32) -> Result<(State, End), ReadError> {
+    let (state, end) = match magic {
+        MAGIC => (state, end),
+        0 => (0, 0),
+        other => return Err(ReadError::Magic(other)),
+    };
+    let state = State::from_word(state).ok_or(ReadError::State(state))?;
+    let end = End::from_word(end).ok_or(ReadError::End(end))?;
+    Ok((state, end))
+}
+
 impl Snapshot {
     /// Reads a blackboard from a copy of its bytes; more bytes than [`BYTES`] are ignored.
     ///
@@ -418,14 +444,8 @@ impl Snapshot {
         let word = |at: usize| u32::from_le_bytes(words[at]);
         let long = |at: usize| word(at) as u64 | (word(at + 1) as u64) << 32;
         let magic = word(AT_MAGIC);
-        if magic != 0 && magic != MAGIC {
-            return Err(ReadError::Magic(magic));
-        }
+        let (state, end) = check(magic, word(AT_STATE), word(AT_END))?;
         let up = magic == MAGIC;
-        let state = if up { word(AT_STATE) } else { 0 };
-        let state = State::from_word(state).ok_or(ReadError::State(state))?;
-        let end = if up { word(AT_END) } else { 0 };
-        let end = End::from_word(end).ok_or(ReadError::End(end))?;
         let flags = word(AT_CALL_ACTIVE);
         let whole = word(AT_CALL_COMPLETE) == word(AT_CALL_BEGUN);
         let call = (whole && flags & CALL_ACTIVE != 0).then(|| SeenCall {
@@ -490,6 +510,39 @@ mod tests {
 
     fn read(board: &Blackboard) -> Snapshot {
         Snapshot::read(&board.bytes()).expect("a blackboard")
+    }
+
+    impl Window for Blackboard {
+        fn load(&self, at: u64) -> Option<u32> {
+            let word = self.words.get(at as usize / 4)?;
+            Some(u32::from_le(word.load(Ordering::Acquire)))
+        }
+        fn store(&self, _: u64, _: u32) -> bool {
+            false
+        }
+        fn read(&self, _: u64, _: &mut [u8]) -> Option<()> {
+            None
+        }
+        fn write(&self, _: u64, _: &[u8]) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_glance_says_what_a_snapshot_says() {
+        let board = Blackboard::new();
+        assert_eq!(glance(&board, 0), Ok(State::Off));
+        board.begin();
+        assert_eq!(glance(&board, 0), Ok(State::Booting));
+        board.failed(End::Panic, 1, "");
+        assert_eq!(glance(&board, 0), Ok(State::Failed));
+        board.set(AT_END, 99);
+        assert_eq!(glance(&board, 0), Err(ReadError::End(99)));
+        board.set(AT_STATE, 77);
+        assert_eq!(glance(&board, 0), Err(ReadError::State(77)));
+        board.set(AT_MAGIC, 5);
+        assert_eq!(glance(&board, 0), Err(ReadError::Magic(5)));
+        assert_eq!(glance(&board, 1 << 40), Err(ReadError::TooShort(0)));
     }
 
     #[test]

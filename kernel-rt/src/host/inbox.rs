@@ -1,8 +1,8 @@
 //! The inbox: a ring in the node's memory through which the host gives the program its standard input.
 //!
 //! Like the blackboard it is found by the image's symbol ([`SYMBOL`]) and needs no device. The node asks for
-//! input when the program first reads; from then on the host, who alone writes [`AT_WRITTEN`], the bytes and
-//! [`AT_CLOSED`], keeps the ring filled, and the node, who alone writes the other words, empties it.
+//! input when the program first reads; from then on the host, which alone writes `written`, the bytes and
+//! `closed`, keeps the ring filled, and the node, which alone writes the other words, empties it.
 //!
 //! ```text
 //!   magic | wanted | read | written | closed | CAPACITY bytes
@@ -11,21 +11,21 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
+use super::window::Window;
+
 /// The image's symbol at which the inbox stands.
 pub const SYMBOL: &str = "MIDPLANE_INBOX";
 /// First word of an inbox that has been set up ("MPI1", for input).
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MPI1");
 /// Bytes that the ring holds; a power of two.
 pub const CAPACITY: u32 = 4096;
-/// Size of what the host reads: the words before the ring, little-endian.
-pub const HEAD_BYTES: usize = 20;
-
-/// Offset in bytes of how many bytes the host has written.
-pub const AT_WRITTEN: u64 = 12;
-/// Offset in bytes of the host's word that no more will come; not 0: so it is.
-pub const AT_CLOSED: u64 = 16;
-/// Offset in bytes of the ring.
-pub const AT_RING: u64 = HEAD_BYTES as u64;
+// Where the words stand, in bytes from the start of the inbox.
+const AT_MAGIC: u64 = 0;
+const AT_WANTED: u64 = 4;
+const AT_READ: u64 = 8;
+const AT_WRITTEN: u64 = 12;
+const AT_CLOSED: u64 = 16;
+const AT_RING: u64 = 20;
 
 const _: () = assert!(CAPACITY.is_power_of_two());
 
@@ -100,70 +100,90 @@ impl Default for Inbox {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
     /// Bytes that the host has written.
-    pub written: u32,
+    written: u32,
     /// Bytes that there is room for.
     pub room: u32,
 }
 
 impl Head {
-    /// Reads the words before the ring; `None` while the program has not asked for input.
-    pub fn read(bytes: &[u8; HEAD_BYTES]) -> Option<Head> {
-        let word = |at: usize| {
-            let [a, b, c, d] = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
-            u32::from_le_bytes([a, b, c, d])
-        };
-        let (magic, wanted, read, written) = (word(0), word(4), word(8), word(12));
-        (magic == MAGIC && wanted != 0).then(|| Head {
-            written,
-            // A node that says nonsense gets nothing.
-            room: CAPACITY.saturating_sub(written.wrapping_sub(read)),
-        })
+    /// Looks at the inbox at `at`; `None` while the program has not asked for input.
+    pub fn look(window: &impl Window, at: u64) -> Option<Head> {
+        let [magic, wanted] = [AT_MAGIC, AT_WANTED].map(|word| window.load(at + word));
+        let [read, written] = [AT_READ, AT_WRITTEN].map(|word| window.load(at + word));
+        (magic? == MAGIC && wanted? != 0).then_some(())?;
+        let written = written?;
+        // A node that says nonsense gets nothing.
+        let room = CAPACITY.saturating_sub(written.wrapping_sub(read?));
+        Some(Head { written, room })
     }
 
-    /// Where `bytes` go that come next, at most as many as there is room for: the offset in the ring of the
-    /// first part, and how long it is; the rest, if any, goes to the ring's beginning.
-    pub fn place(&self, bytes: usize) -> (u64, usize) {
-        let at = self.written % CAPACITY;
-        (u64::from(at), bytes.min((CAPACITY - at) as usize))
+    /// Puts input into the inbox at `at`, as much of it as there is room for; how much.
+    pub fn give(self, window: &impl Window, at: u64, bytes: &[u8]) -> usize {
+        let bytes = &bytes[..bytes.len().min(self.room as usize)];
+        let place = self.written % CAPACITY;
+        let (first, rest) = bytes.split_at(bytes.len().min((CAPACITY - place) as usize));
+        let ring = at + AT_RING;
+        let is_there = window.write(ring + u64::from(place), first) && window.write(ring, rest);
+        // The count last: what it counts is there.
+        let written = self.written.wrapping_add(bytes.len() as u32);
+        match is_there && window.store(at + AT_WRITTEN, written) {
+            true => bytes.len(),
+            false => 0,
+        }
     }
+}
+
+/// Tells the program whose inbox is at `at` that no more input comes.
+pub fn close(window: &impl Window, at: u64) {
+    window.store(at + AT_CLOSED, 1);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    impl Inbox {
+        fn word(&self, at: u64) -> Option<&AtomicU32> {
+            Some(match at {
+                AT_MAGIC => &self.magic,
+                AT_WANTED => &self.wanted,
+                AT_READ => &self.read,
+                AT_WRITTEN => &self.written,
+                AT_CLOSED => &self.closed,
+                _ => return None,
+            })
+        }
+    }
+
+    /// The node's memory with nothing but an inbox in it.
+    impl Window for Inbox {
+        fn load(&self, at: u64) -> Option<u32> {
+            self.word(at).map(|word| word.load(Ordering::Acquire))
+        }
+
+        fn store(&self, at: u64, value: u32) -> bool {
+            let word = self.word(at);
+            word.map(|word| word.store(value, Ordering::Release))
+                .is_some()
+        }
+
+        fn read(&self, _: u64, _: &mut [u8]) -> Option<()> {
+            None
+        }
+
+        fn write(&self, at: u64, bytes: &[u8]) -> bool {
+            let from = at.checked_sub(AT_RING).map(|from| from as usize);
+            let ring = from.and_then(|from| self.ring.get(from..from + bytes.len()));
+            for (place, byte) in ring.unwrap_or_default().iter().zip(bytes) {
+                place.store(*byte, Ordering::Relaxed);
+            }
+            ring.is_some()
+        }
+    }
+
     /// The host's side, on the same memory.
     fn give(inbox: &Inbox, bytes: &[u8]) -> usize {
-        let word = |word: &AtomicU32| word.load(Ordering::Relaxed).to_le_bytes();
-        let words = [
-            &inbox.magic,
-            &inbox.wanted,
-            &inbox.read,
-            &inbox.written,
-            &inbox.closed,
-        ];
-        let mut head = [0; HEAD_BYTES];
-        for (to, from) in head.chunks_mut(4).zip(words) {
-            to.copy_from_slice(&word(from));
-        }
-        let Some(head) = Head::read(&head) else {
-            return 0;
-        };
-        let bytes = &bytes[..bytes.len().min(head.room as usize)];
-        let (at, first) = head.place(bytes.len());
-        for (i, byte) in bytes.iter().enumerate() {
-            let place = if i < first {
-                at as usize + i
-            } else {
-                i - first
-            };
-            inbox.ring[place].store(*byte, Ordering::Relaxed);
-        }
-        inbox.written.store(
-            head.written.wrapping_add(bytes.len() as u32),
-            Ordering::Release,
-        );
-        bytes.len()
+        Head::look(inbox, 0).map_or(0, |head| head.give(inbox, 0, bytes))
     }
 
     #[test]
@@ -175,7 +195,7 @@ mod tests {
         let mut out = [0; 4];
         assert_eq!(inbox.take(&mut out), Taken::Bytes(3));
         assert_eq!(&out[..3], b"now");
-        inbox.closed.store(1, Ordering::Release);
+        close(&inbox, 0);
         assert_eq!(inbox.take(&mut out), Taken::End);
     }
 
@@ -203,10 +223,13 @@ mod tests {
         let inbox = Inbox::new();
         inbox.written.store(1 << 30, Ordering::Relaxed);
         assert_eq!(inbox.take(&mut [0; 8000]), Taken::Bytes(CAPACITY as usize));
-        let mut head = [0xff; HEAD_BYTES];
-        assert_eq!(Head::read(&head), None, "no magic");
-        head[..4].copy_from_slice(&MAGIC.to_le_bytes());
-        head[8..12].copy_from_slice(&7u32.to_le_bytes());
-        assert_eq!(Head::read(&head).map(|head| head.room), Some(0));
+        let inbox = Inbox::new();
+        inbox.magic.store(7, Ordering::Relaxed);
+        inbox.wanted.store(1, Ordering::Relaxed);
+        assert_eq!(Head::look(&inbox, 0), None, "no magic");
+        inbox.magic.store(MAGIC, Ordering::Relaxed);
+        inbox.read.store(7, Ordering::Relaxed);
+        assert_eq!(Head::look(&inbox, 0).map(|head| head.room), Some(0));
+        assert_eq!(Head::look(&inbox, 1 << 40), None);
     }
 }

@@ -3,18 +3,24 @@
 //! ```text
 //! blackboard    how the node fares: the node writes, the tool reads
 //! callers       the registers of a node that ends its job by a call
+//! layout        where nodes, tables and rings lie in the memory of an instance
 //! counters      all that a node counts for the report: one list, from which the rest follows
 //! inbox         standard input: the tool writes, the node takes
+//! outbox        what the program prints and the kernel logs: the node writes, the tool takes
 //! personality   the boot arguments, and who the node is by them
 //! status        a program's status as a process's
-//! records       the one blackboard, inbox and personality of a node's image
+//! window        a node's memory as the tool sees it
+//! records       the one blackboard, inbox, outbox and personality of a node's image
 //! ```
 
 pub mod blackboard;
 pub mod callers;
 pub mod counters;
 pub mod inbox;
+pub mod layout;
+pub mod outbox;
 pub mod personality;
 #[cfg(target_os = "none")]
 pub mod records;
 pub mod status;
+pub mod window;

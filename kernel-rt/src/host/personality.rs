@@ -8,10 +8,15 @@
 //! | `midplane.torus=XxYxZ` | extents, 1..=256 each | 1x1x1 |
 //! | `midplane.wrap=xyz` | letters of the dimensions that wrap around; may be empty | none wraps |
 //! | `midplane.coord=x,y,z` | this node's place | 0,0,0 |
+//! | `midplane.boxes=AxBxC` | the torus is in so many boxes along x, y and z, an instance each; then without `coord` and `exit` | one node per instance |
+//! | `midplane.instance=I` | this instance's number, with `boxes` | 0 |
+//! | `midplane.node_memory=BYTES` | memory of each node of a box: a multiple of 2 MiB, with `boxes` | it must be said |
 //! | `midplane.mpi_memory=BYTES` | size of the region for incoming MPI traffic | a share of the memory |
 //! | `midplane.eager=BYTES` | greatest message whose data follows without waiting for an answer | the device's |
 //! | `midplane.mpi_borrow=yes` | beyond that, the program's heap lends what it can spare | it does not |
 //! | `midplane.matching=NAME` | the image's matching engine must be this one | it can be any |
+//! | `midplane.output=rings` | output goes through the outbox, for the tool | it goes to the UART |
+//! | `midplane.log=yes` | with it the kernel's log | there is none |
 //! | `midplane.exit=test` | leave the emulator by its exit device when the program ends | stay and forward |
 //! | `--` | ends the words above; the program's argv follows from argv\[0\] on | no arguments |
 //!
@@ -23,6 +28,8 @@
 use core::fmt;
 
 use net_torus::coord::{Coord, Rank, Shape};
+
+use super::layout::{Division, LARGE_PAGE, MAX_NODES, NodeBox};
 
 /// Greatest length in bytes of all boot arguments. It bounds the copy of the device tree that the
 /// kernel keeps.
@@ -40,13 +47,68 @@ pub enum Exit {
     Test,
 }
 
+/// Where the program's output goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Output {
+    /// To the UART, byte by byte; the kernel does not log.
+    #[default]
+    Uart,
+    /// Through the outbox, which a tool reads.
+    Rings {
+        /// Whether the kernel logs, too.
+        log: bool,
+    },
+}
+
+/// Which nodes an instance carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nodes {
+    /// One, at this place, with all of the machine's memory.
+    One(Coord),
+    /// A box of them.
+    Box(Boxed),
+}
+
+/// A box of nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Boxed {
+    /// The boxes of all instances.
+    pub division: Division,
+    /// This instance's number.
+    pub instance: u32,
+    /// Memory of each node in bytes, a multiple of [`LARGE_PAGE`].
+    pub node_memory: u64,
+}
+
+impl Nodes {
+    /// The place of the node on hart `hart`; `None` when there is none.
+    pub fn coord(&self, hart: u32) -> Option<Coord> {
+        match self {
+            Nodes::One(coord) => (hart == 0).then_some(*coord),
+            Nodes::Box(boxed) => boxed.nodes().coord(hart),
+        }
+    }
+}
+
+impl Boxed {
+    /// The box.
+    pub fn nodes(&self) -> NodeBox {
+        // `BootArgs::parse` has refused instances that there are not; a box without nodes has no coordinates.
+        let none = NodeBox {
+            origin: Coord::default(),
+            extents: [0; 3],
+        };
+        self.division.node_box(self.instance).unwrap_or(none)
+    }
+}
+
 /// What the boot arguments say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BootArgs<'a> {
     /// Extents of the machine, and which dimensions wrap.
     pub shape: Shape,
-    /// This node's place; inside `shape`.
-    pub coord: Coord,
+    /// Which nodes this instance carries; all inside `shape`.
+    pub nodes: Nodes,
     /// Size in bytes of the region for incoming MPI traffic; `None` leaves it to the kernel.
     pub mpi_memory: Option<u64>,
     /// Whether the program's heap lends to the MPI device what it can spare.
@@ -56,6 +118,8 @@ pub struct BootArgs<'a> {
     /// The name of the matching engine that the image must have, when said; see
     /// [`Choice`](mpi_adi::matching::Choice).
     pub matching: Option<&'a str>,
+    /// Where output goes.
+    pub output: Output,
     /// What to do when the program has ended.
     pub exit: Exit,
     /// The program's argv.
@@ -115,12 +179,25 @@ pub enum ParseError<'a> {
     Coord(&'a str),
     /// A place outside the torus.
     Outside(Coord),
+    /// Not `AxBxC`, or the torus cannot be divided so.
+    Boxes(&'a str),
+    /// Not the number of an instance.
+    Instance(&'a str),
+    /// Not a number of bytes that is a multiple of [`LARGE_PAGE`].
+    NodeMemory(&'a str),
+    /// Boxes without the memory of their nodes, what belongs to boxes without them, or beside them a place or an
+    /// exit, which would be all nodes'.
+    HalfABox,
     /// Not a number of bytes.
     MpiMemory(&'a str),
     /// `midplane.eager` is no number of bytes.
     Eager(&'a str),
     /// `midplane.mpi_borrow` is something other than `yes`.
     MpiBorrow(&'a str),
+    /// `midplane.output` is something other than `rings`.
+    Output(&'a str),
+    /// `midplane.log` is something other than `yes`, or stands without `midplane.output`.
+    Log(&'a str),
     /// Not `test`.
     Exit(&'a str),
     /// A word of argv that is not encoded as it must be, or that encodes a zero byte, which C strings
@@ -148,10 +225,24 @@ impl fmt::Display for ParseError<'_> {
             Self::Wrap(word) => write!(f, "`{word}`: only the letters x, y and z, once each"),
             Self::Coord(word) => write!(f, "`{word}` is not a place; write it as 0,0,0"),
             Self::Outside(c) => write!(f, "place {},{},{} is outside the torus", c.x, c.y, c.z),
+            Self::Boxes(word) => write!(
+                f,
+                "the torus cannot be divided into `{word}` boxes of at most {MAX_NODES} nodes"
+            ),
+            Self::Instance(word) => write!(f, "there is no instance `{word}`"),
+            Self::NodeMemory(word) => {
+                write!(f, "`{word}` is not a multiple of {LARGE_PAGE} bytes")
+            }
+            Self::HalfABox => write!(
+                f,
+                "boxes and node_memory belong together, instance to them; coord and exit do not"
+            ),
             Self::MpiBorrow(word) => write!(f, "`{word}` is not `yes`"),
             Self::MpiMemory(word) | Self::Eager(word) => {
                 write!(f, "`{word}` is not a number of bytes")
             }
+            Self::Output(word) => write!(f, "`{word}` is not an output; only `rings` is"),
+            Self::Log(word) => write!(f, "log `{word}`: only `yes`, and with output to rings"),
             Self::Exit(word) => write!(f, "`{word}` is not an exit; only `test` is"),
             Self::Encoding(word) => write!(f, "`{word}` is not percent-encoded text"),
         }
@@ -186,11 +277,12 @@ impl Default for BootArgs<'_> {
     fn default() -> Self {
         Self {
             shape: single(),
-            coord: Coord::default(),
+            nodes: Nodes::One(Coord::default()),
             mpi_memory: None,
             mpi_borrow: false,
             eager: None,
             matching: None,
+            output: Output::Uart,
             exit: Exit::Test,
             args: Words::default(),
         }
@@ -211,10 +303,15 @@ struct Settings<'a> {
     extents: Option<[u16; 3]>,
     wraps: Option<[bool; 3]>,
     coord: Option<Coord>,
+    boxes: Option<&'a str>,
+    instance: Option<&'a str>,
+    node_memory: Option<&'a str>,
     mpi_memory: Option<u64>,
     mpi_borrow: Option<()>,
     eager: Option<u64>,
     matching: Option<&'a str>,
+    rings: Option<()>,
+    log: Option<()>,
     exit: Option<Exit>,
 }
 
@@ -235,6 +332,9 @@ impl<'a> Settings<'a> {
                 .coord
                 .replace(parse_coord(value).ok_or(ParseError::Coord(value))?)
                 .is_some(),
+            "boxes" => self.boxes.replace(value).is_some(),
+            "instance" => self.instance.replace(value).is_some(),
+            "node_memory" => self.node_memory.replace(value).is_some(),
             "mpi_memory" => self
                 .mpi_memory
                 .replace(number(value).ok_or(ParseError::MpiMemory(value))?)
@@ -246,6 +346,10 @@ impl<'a> Settings<'a> {
             "matching" => self.matching.replace(value).is_some(),
             "mpi_borrow" if value == "yes" => self.mpi_borrow.replace(()).is_some(),
             "mpi_borrow" => return Err(ParseError::MpiBorrow(value)),
+            "output" if value == "rings" => self.rings.replace(()).is_some(),
+            "output" => return Err(ParseError::Output(value)),
+            "log" if value == "yes" => self.log.replace(()).is_some(),
+            "log" => return Err(ParseError::Log(value)),
             "exit" if value == "test" => self.exit.replace(Exit::Test).is_some(),
             "exit" => return Err(ParseError::Exit(value)),
             _ => return Err(ParseError::Unknown(word)),
@@ -254,6 +358,36 @@ impl<'a> Settings<'a> {
             return Err(ParseError::Twice(word));
         }
         Ok(())
+    }
+}
+
+impl<'a> Settings<'a> {
+    /// Which nodes of `shape` the settings mean.
+    fn nodes(&self, shape: Shape) -> Result<Nodes, ParseError<'a>> {
+        let Some(boxes) = self.boxes else {
+            if self.instance.is_some() || self.node_memory.is_some() {
+                return Err(ParseError::HalfABox);
+            }
+            let coord = self.coord.unwrap_or_default();
+            let inside = shape.rank(coord).ok_or(ParseError::Outside(coord));
+            return inside.map(|_| Nodes::One(coord));
+        };
+        let (None, None, Some(memory)) = (self.coord, self.exit, self.node_memory) else {
+            return Err(ParseError::HalfABox);
+        };
+        let division = three(boxes, 'x').and_then(|parts| Division::new(shape, parts));
+        let division = division.ok_or(ParseError::Boxes(boxes))?;
+        let instance = self.instance.unwrap_or("0");
+        let node_memory = number::<u64>(memory)
+            .filter(|bytes| *bytes != 0 && bytes.is_multiple_of(LARGE_PAGE))
+            .ok_or(ParseError::NodeMemory(memory))?;
+        Ok(Nodes::Box(Boxed {
+            division,
+            instance: number(instance)
+                .filter(|number| *number < division.instances())
+                .ok_or(ParseError::Instance(instance))?,
+            node_memory,
+        }))
     }
 }
 
@@ -290,34 +424,29 @@ impl<'a> BootArgs<'a> {
                 return Err(ParseError::Encoding(word));
             }
         }
-        let Settings {
-            extents,
-            wraps,
-            coord,
-            mpi_memory,
-            mpi_borrow,
-            eager,
-            matching,
-            exit,
-        } = settings;
-        let by_hand = extents.is_none() && coord.is_none();
-        let shape = match extents {
-            Some(extents) => Shape::new(extents, wraps.unwrap_or_default())
+        let log = settings.log.is_some();
+        let output = match settings.rings {
+            Some(()) => Output::Rings { log },
+            None if log => return Err(ParseError::Log("yes")),
+            None => Output::Uart,
+        };
+        let by_hand =
+            settings.extents.is_none() && settings.coord.is_none() && settings.boxes.is_none();
+        let shape = match settings.extents {
+            Some(extents) => Shape::new(extents, settings.wraps.unwrap_or_default())
                 .ok_or(ParseError::Torus("extents"))?,
             None => single(),
         };
-        let coord = coord.unwrap_or_default();
-        if shape.rank(coord).is_none() {
-            return Err(ParseError::Outside(coord));
-        }
+        let exit = if by_hand { Exit::Test } else { Exit::Stay };
         Ok(Self {
             shape,
-            coord,
-            mpi_memory,
-            mpi_borrow: mpi_borrow.is_some(),
-            eager,
-            matching,
-            exit: exit.unwrap_or(if by_hand { Exit::Test } else { Exit::Stay }),
+            nodes: settings.nodes(shape)?,
+            mpi_memory: settings.mpi_memory,
+            mpi_borrow: settings.mpi_borrow.is_some(),
+            eager: settings.eager,
+            matching: settings.matching,
+            output,
+            exit: settings.exit.unwrap_or(exit),
             args,
         })
     }
@@ -351,8 +480,17 @@ impl<'a> BootArgs<'a> {
                 out.write_char(letter)?;
             }
         }
-        let c = self.coord;
-        write!(out, " midplane.coord={},{},{}", c.x, c.y, c.z)?;
+        match self.nodes {
+            Nodes::One(c) => write!(out, " midplane.coord={},{},{}", c.x, c.y, c.z)?,
+            Nodes::Box(boxed) => {
+                let [x, y, z] = boxed.division.parts();
+                let (instance, memory) = (boxed.instance, boxed.node_memory);
+                write!(
+                    out,
+                    " midplane.boxes={x}x{y}x{z} midplane.instance={instance} midplane.node_memory={memory}"
+                )?;
+            }
+        }
         if let Some(bytes) = self.mpi_memory {
             write!(out, " midplane.mpi_memory={bytes}")?;
         }
@@ -364,6 +502,12 @@ impl<'a> BootArgs<'a> {
         }
         if let Some(name) = self.matching {
             write!(out, " midplane.matching={name}")?;
+        }
+        if let Output::Rings { log } = self.output {
+            out.write_str(" midplane.output=rings")?;
+            if log {
+                out.write_str(" midplane.log=yes")?;
+            }
         }
         if self.exit == Exit::Test {
             out.write_str(" midplane.exit=test")?;
@@ -458,11 +602,12 @@ mod tests {
         let argv: [&[u8]; 5] = [b"killer", b"", b"a b%c", "ä\n".as_bytes(), b"--"];
         let written = BootArgs {
             shape: Shape::new([4, 256, 1], [true, false, true]).expect("extents"),
-            coord: Coord { x: 3, y: 255, z: 0 },
+            nodes: Nodes::One(Coord { x: 3, y: 255, z: 0 }),
             mpi_memory: Some(65536),
             mpi_borrow: true,
             eager: Some(0),
             matching: Some("list"),
+            output: Output::Rings { log: true },
             exit: Exit::Stay,
             args: Words::default(),
         };
@@ -471,12 +616,31 @@ mod tests {
         assert_eq!(
             text,
             "midplane.torus=4x256x1 midplane.wrap=xz midplane.coord=3,255,0 \
-             midplane.mpi_memory=65536 midplane.eager=0 midplane.mpi_borrow=yes midplane.matching=list -- killer % a%20b%25c %C3%A4%0A --"
+             midplane.mpi_memory=65536 midplane.eager=0 midplane.mpi_borrow=yes midplane.matching=list \
+             midplane.output=rings midplane.log=yes -- killer % a%20b%25c %C3%A4%0A --"
         );
         let read = BootArgs::parse(&text).expect("own words");
         assert_eq!(words(&read.args), argv);
         let args = Words::default();
         assert_eq!(BootArgs { args, ..read }, written);
+    }
+
+    #[test]
+    fn a_box_is_written_and_read_back() {
+        let text = "midplane.torus=4x4x4 midplane.wrap=xyz midplane.boxes=1x1x2 midplane.instance=1 \
+                    midplane.node_memory=8388608 --";
+        let read = BootArgs::parse(text).expect("sound");
+        let Nodes::Box(boxed) = read.nodes else {
+            panic!("no box: {read:?}");
+        };
+        assert_eq!((boxed.instance, boxed.node_memory), (1, 8 << 20));
+        assert_eq!(boxed.nodes().nodes(), 32);
+        let first = Coord { x: 0, y: 0, z: 2 };
+        assert_eq!(read.nodes.coord(0), Some(first));
+        assert_eq!((read.nodes.coord(32), read.exit), (None, Exit::Stay));
+        let mut written = String::new();
+        { read.encode([], &mut written) }.expect("strings take all");
+        assert_eq!(written, text);
     }
 
     #[test]
@@ -502,8 +666,8 @@ mod tests {
     fn a_node_of_a_torus_stays_unless_told_to_exit() {
         let stay = BootArgs::parse("midplane.torus=2x1x1 midplane.coord=1,0,0").expect("sound");
         assert_eq!(
-            (stay.exit, stay.shape.rank(stay.coord)),
-            (Exit::Stay, Some(1))
+            (stay.exit, stay.nodes.coord(0)),
+            (Exit::Stay, Some(Coord { x: 1, y: 0, z: 0 }))
         );
         let exit = BootArgs::parse("midplane.torus=2x1x1 midplane.exit=test").expect("sound");
         assert_eq!(exit.exit, Exit::Test);
@@ -529,10 +693,38 @@ mod tests {
                 "midplane.coord=0,1,0",
                 ParseError::Outside(Coord { x: 0, y: 1, z: 0 }),
             ),
+            (
+                "midplane.boxes=2x1x1 midplane.node_memory=2097152",
+                ParseError::Boxes("2x1x1"),
+            ),
+            (
+                "midplane.boxes=1x1x1 midplane.instance=1 midplane.node_memory=2097152",
+                ParseError::Instance("1"),
+            ),
+            (
+                "midplane.boxes=1x1x1 midplane.node_memory=4096",
+                ParseError::NodeMemory("4096"),
+            ),
+            ("midplane.boxes=1x1x1", ParseError::HalfABox),
+            ("midplane.instance=0", ParseError::HalfABox),
+            (
+                "midplane.boxes=1x1x1 midplane.node_memory=2097152 midplane.coord=0,0,0",
+                ParseError::HalfABox,
+            ),
+            (
+                "midplane.boxes=1x1x1 midplane.node_memory=2097152 midplane.exit=test",
+                ParseError::HalfABox,
+            ),
             ("midplane.mpi_memory=4K", ParseError::MpiMemory("4K")),
             ("midplane.mpi_memory=", ParseError::MpiMemory("")),
             ("midplane.eager=1K", ParseError::Eager("1K")),
             ("midplane.mpi_borrow=no", ParseError::MpiBorrow("no")),
+            ("midplane.output=uart", ParseError::Output("uart")),
+            (
+                "midplane.output=rings midplane.log=no",
+                ParseError::Log("no"),
+            ),
+            ("midplane.log=yes", ParseError::Log("yes")),
             ("midplane.exit=now", ParseError::Exit("now")),
             ("midplane.torus", ParseError::Unknown("midplane.torus")),
             (

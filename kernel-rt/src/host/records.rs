@@ -1,4 +1,4 @@
-//! This image's blackboard, callers, inbox and personality.
+//! This image's blackboard, callers, inbox, outbox and personality.
 
 use core::cell::Cell;
 
@@ -7,6 +7,7 @@ use critical_section::Mutex;
 use super::blackboard::Blackboard;
 use super::callers::Callers;
 use super::inbox::Inbox;
+use super::outbox::Outbox;
 use super::personality::Personality;
 use crate::fault::NodeName;
 
@@ -19,6 +20,9 @@ pub static MIDPLANE_CALLERS: Callers = Callers::new();
 /// Found by its symbol, as the blackboard is.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_INBOX: Inbox = Inbox::new();
+/// Found by its symbol, as the blackboard is.
+#[unsafe(no_mangle)]
+pub static MIDPLANE_OUTBOX: Outbox = Outbox::new();
 
 static PERSONALITY: Mutex<Cell<Option<Personality>>> = Mutex::new(Cell::new(None));
 

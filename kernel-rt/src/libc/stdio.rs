@@ -18,7 +18,7 @@ const INPUT_EVERY_NS: u64 = 5_000_000;
 /// most as many as `out` holds, which is at least 1; 0 at the end. Only rank 0 has input, and only where a
 /// host tool looks after the node.
 pub fn input(out: &mut [u8]) -> usize {
-    let is_served = console::is_attached(Stream::Out);
+    let is_served = console::is_attached();
     if !is_served || personality().is_none_or(|p| p.rank != 0) {
         return 0;
     }
@@ -29,7 +29,10 @@ pub fn input(out: &mut [u8]) -> usize {
     };
     let mut has_said = false;
     let taken = loop {
-        match MIDPLANE_INBOX.take(out) {
+        let taken = MIDPLANE_INBOX.take(out);
+        // There is room for more, or it is asked for.
+        console::ring();
+        match taken {
             Taken::Nothing => {
                 if !has_said {
                     MIDPLANE_BLACKBOARD.call(Some(waiting));

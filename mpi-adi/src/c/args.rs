@@ -3,16 +3,15 @@
 use core::ffi::{c_char, c_int, c_void};
 
 use super::binding::{BINDING, USER_OPS};
+use super::datatypes::{Elements, Lent, plain};
 use super::types::MPI_Status;
 use super::types::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use crate::device::envelope::Tag;
-use crate::device::memory::{MODEL_KEYS, Span};
+use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span};
 use crate::mpi::comm::{CommRank, Communicator, Status};
-use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
 use crate::mpi::op::Op;
 
-const DATATYPES: c_int = 0x4c00_0000;
 const OPS: c_int = 0x5800_0000;
 const USER_OP_HANDLES: c_int = 0x5900_0000;
 const IN_PLACE: usize = usize::MAX;
@@ -27,27 +26,10 @@ pub enum Peer<T> {
     Rank(T),
 }
 
-pub fn datatype(handle: c_int) -> Result<Basic, Error> {
-    let index = handle.wrapping_sub(DATATYPES + 1);
-    usize::try_from(index)
-        .ok()
-        .and_then(|index| Basic::ALL.get(index))
-        .copied()
-        .ok_or(Error::Datatype { handle })
-}
-
 pub fn count(count: c_int) -> Result<usize, Error> {
     usize::try_from(count).map_err(|_| Error::Count {
         count: count.into(),
     })
-}
-
-/// Bytes of `count` elements.
-pub fn length(count: c_int, datatype: c_int) -> Result<usize, Error> {
-    let count = self::count(count)?;
-    count
-        .checked_mul(self::datatype(datatype)?.extent())
-        .ok_or(Error::TooLong { bytes: usize::MAX })
 }
 
 pub fn is_in_place(buffer: *const c_void) -> bool {
@@ -66,7 +48,7 @@ pub unsafe fn bytes(buffer: *const c_void, bytes: usize) -> Result<Span, Error> 
         return Err(Error::InPlace);
     }
     // Nothing lies at such addresses: null, or a member of what a null pointer points to.
-    if buffer.addr() < MODEL_KEYS {
+    if !(MODEL_KEYS..END_OF_ADDRESSES).contains(&buffer.addr()) {
         return Err(Error::NullBuffer);
     }
     // SAFETY: the caller's promise, and the address has been checked.
@@ -76,11 +58,33 @@ pub unsafe fn bytes(buffer: *const c_void, bytes: usize) -> Result<Span, Error> 
 /// The program's buffer of `count` elements.
 ///
 /// # Safety
-/// As for [`bytes`].
-pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Result<Span, Error> {
-    let length = length(count, datatype)?;
+/// As for [`bytes`], for every byte of the elements.
+#[inline]
+pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Result<Lent, Error> {
+    let Some(basic) = plain(datatype) else {
+        // SAFETY: the caller's promise.
+        return unsafe { buffer_of_others(buffer, count, datatype) };
+    };
+    let length = self::count(count)?
+        .checked_mul(basic.extent())
+        .ok_or(Error::TooLong { bytes: usize::MAX })?;
     // SAFETY: the caller's promise.
-    unsafe { bytes(buffer, length) }
+    unsafe { bytes(buffer, length) }.map(Lent::plain)
+}
+
+/// As [`buffer`], of elements that may have holes.
+///
+/// # Safety
+/// As for [`buffer`].
+#[cold]
+unsafe fn buffer_of_others(
+    buffer: *const c_void,
+    count: c_int,
+    datatype: c_int,
+) -> Result<Lent, Error> {
+    let elements = Elements::of(datatype)?;
+    // SAFETY: the caller's promise.
+    unsafe { elements.at(buffer, self::count(count)?) }
 }
 
 /// The destination of a send.
@@ -365,9 +369,9 @@ pub unsafe fn put_text(
 }
 
 /// The arguments of a send.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Send {
-    pub span: Span,
+    pub data: Lent,
     pub dest: Peer<CommRank>,
     pub tag: Tag,
 }
@@ -383,15 +387,15 @@ pub unsafe fn send_args(
     tag: c_int,
 ) -> Result<Send, Error> {
     // SAFETY: the caller's promise.
-    let span = unsafe { buffer(buf, count, datatype) }?;
+    let data = unsafe { buffer(buf, count, datatype) }?;
     let (dest, tag) = (destination(comm, dest)?, self::tag(tag)?);
-    Ok(Send { span, dest, tag })
+    Ok(Send { data, dest, tag })
 }
 
 /// The arguments of a receive.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Receive {
-    pub span: Span,
+    pub data: Lent,
     pub source: Peer<Option<CommRank>>,
     pub tag: Option<Tag>,
 }
@@ -407,7 +411,7 @@ pub unsafe fn recv_args(
     tag: c_int,
 ) -> Result<Receive, Error> {
     // SAFETY: the caller's promise.
-    let span = unsafe { buffer(buf, count, datatype) }?;
+    let data = unsafe { buffer(buf, count, datatype) }?;
     let (source, tag) = (self::source(comm, source)?, any_tag(tag)?);
-    Ok(Receive { span, source, tag })
+    Ok(Receive { data, source, tag })
 }

@@ -103,7 +103,7 @@ pub unsafe extern "C" fn MPI_Bsend(
         let message = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
         match message.dest {
             Peer::ProcNull => Ok(()),
-            Peer::Rank(dest) => send(comm, "MPI_Bsend", message.span, dest, message.tag),
+            Peer::Rank(dest) => send(comm, "MPI_Bsend", message.data.span(), dest, message.tag),
         }
     })
 }
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn MPI_Ibsend(
             )
         };
         if let Peer::Rank(dest) = message.dest {
-            send(comm, "MPI_Ibsend", message.span, dest, message.tag)?;
+            send(comm, "MPI_Ibsend", message.data.span(), dest, message.tag)?;
         }
         // The message is in the attached buffer: there is nothing to wait for.
         *request = SEND_COMPLETE;

@@ -16,8 +16,8 @@ use super::kept;
 use super::types::constants::*;
 use crate::device::envelope::{Context, Rank};
 use crate::mpi::attributes::Attributes;
-use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap};
-use crate::mpi::context::{self, CONTEXTS, SELF_CONTEXT, base};
+use crate::mpi::comm::{Communicator, Membership, RankMap};
+use crate::mpi::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 use crate::mpi::split::Made;
@@ -146,6 +146,7 @@ pub(super) fn communicator(
 pub(super) fn handler(comm: c_int) -> c_int {
     let [of_world, of_self] = &BINDING.handlers;
     match comm {
+        MPI_COMM_WORLD => of_world.load(Ordering::Relaxed),
         MPI_COMM_SELF => of_self.load(Ordering::Relaxed),
         _ => with_object(comm, |object| object.handler)
             .unwrap_or_else(|| of_world.load(Ordering::Relaxed)),
@@ -173,9 +174,13 @@ pub(super) fn in_use(handler: c_int) -> bool {
         || TABLE.lock().objects().any(made)
 }
 
-/// Counts a request of the communicator with this handle.
+/// Counts a request of the communicator with this handle. Only those that the program has made, and so may free, need
+/// the count.
+#[inline]
 pub(super) fn request_started(comm: c_int) {
-    with_object(comm, |object| object.requests += 1);
+    if !matches!(comm, MPI_COMM_WORLD | MPI_COMM_SELF) {
+        with_object(comm, |object| object.requests += 1);
+    }
 }
 
 /// As [`request_started`], by the communicator's context: it may have been freed since.
@@ -183,9 +188,19 @@ pub(super) fn request_started_in(context: Context) {
     with_context(context, |object| object.requests += 1);
 }
 
+/// The context is MPI_COMM_WORLD's or MPI_COMM_SELF's.
+#[inline]
+fn is_predefined(context: Context) -> bool {
+    matches!(base(context), WORLD_CONTEXT | SELF_CONTEXT)
+}
+
 /// Runs `f` on the made communicator with this context, freed or not; takes it out if that is all that it has
 /// waited for.
+#[inline]
 pub(super) fn with_context(context: Context, f: impl FnOnce(&mut Object)) {
+    if is_predefined(context) {
+        return;
+    }
     let mut table = TABLE.lock();
     if let Some((handle, object)) = table.at(context::index(context)) {
         f(object);
@@ -193,44 +208,37 @@ pub(super) fn with_context(context: Context, f: impl FnOnce(&mut Object)) {
     }
 }
 
-/// A request's communicator, found by the request's context, freed or not.
-#[derive(Clone, Copy)]
-pub(super) struct Owner {
-    /// Itself and its error handler.
-    pub blame: Blame,
-    pub membership: Membership<'static>,
-}
-
-impl Owner {
-    /// The rank in the communicator of the process with this number in the job.
-    pub fn rank(&self, world: Rank) -> CommRank {
-        self.membership.in_group(world)
+/// The membership in the communicator with this context, freed or not.
+#[inline]
+pub(super) fn membership_in(context: Context) -> Membership<'static> {
+    match base(context) {
+        WORLD_CONTEXT => world(),
+        SELF_CONTEXT => own(),
+        // A made communicator stays until its requests are complete, so that it is found here.
+        context => {
+            let mut table = TABLE.lock();
+            let made = table.at(context::index(context));
+            made.map_or_else(world, |(_, object)| object.membership)
+        }
     }
 }
 
-pub(super) fn owner(context: Context) -> Owner {
-    let (comm, membership) = match base(context) {
-        SELF_CONTEXT => (MPI_COMM_SELF, own()),
-        // A made communicator stays until its requests are complete, so that it is found here.
+/// The communicator with this context, freed or not, and its error handler.
+pub(super) fn blame_in(context: Context) -> Blame {
+    let comm = match base(context) {
+        WORLD_CONTEXT => MPI_COMM_WORLD,
+        SELF_CONTEXT => MPI_COMM_SELF,
         context => match TABLE.lock().at(context::index(context)) {
             Some((comm, object)) => {
-                return Owner {
-                    blame: Blame {
-                        comm,
-                        handler: object.handler,
-                    },
-                    membership: object.membership,
-                };
+                let handler = object.handler;
+                return Blame { comm, handler };
             }
-            None => (MPI_COMM_WORLD, world()),
+            None => MPI_COMM_WORLD,
         },
     };
-    Owner {
-        blame: Blame {
-            comm,
-            handler: handler(comm),
-        },
-        membership,
+    Blame {
+        comm,
+        handler: handler(comm),
     }
 }
 

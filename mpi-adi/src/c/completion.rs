@@ -14,31 +14,28 @@ use super::args;
 use super::binding::env;
 use super::report::{end, end_under, on_process};
 use super::requests::{
-    Completed, Named, forget, free_persistent, named, note_of, peek, try_complete,
+    Completed, Named, free_persistent, give_up, named, note_of, peek, try_complete,
 };
 use super::types::MPI_Status;
 use super::types::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_REQUEST_NULL};
+use crate::Adi;
+use crate::device::envelope::Rank;
 use crate::device::kernel::CallNote;
-use crate::mpi::call::{block_on, look};
+use crate::mpi::call::{look, wait_until};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
 /// The note of a call that waits for the request of this handle.
-fn note(env: &dyn Env, function: &'static str, handle: c_int) -> CallNote {
+fn note(adi: &Adi, function: &'static str, handle: c_int) -> CallNote {
     let mut note = note_of(function);
-    env.with(&mut |adi, _| {
-        if let Ok(Named::Live(id)) = named(adi, handle)
-            && let Some(request) = adi.requests().get(id)
-        {
-            note.peer = Some(
-                request
-                    .pattern()
-                    .source()
-                    .map_or(MPI_ANY_SOURCE, |rank| rank.index() as i32),
-            );
-            note.tag = Some(request.pattern().tag().unwrap_or(MPI_ANY_TAG));
-        }
-    });
+    if let Ok(Named::Live(id)) = named(adi, handle)
+        && let Some(request) = adi.requests().get(id)
+    {
+        let pattern = request.pattern();
+        let rank = |rank: Rank| rank.index() as i32;
+        note.peer = Some(pattern.source().map_or(MPI_ANY_SOURCE, rank));
+        note.tag = Some(pattern.tag().unwrap_or(MPI_ANY_TAG));
+    }
     note
 }
 
@@ -47,9 +44,12 @@ pub(super) fn wait_one(
     function: &'static str,
     handle: &mut c_int,
 ) -> Result<Completed, Error> {
-    block_on(env, note(env, function, *handle), |adi, _| {
-        try_complete(adi, handle).transpose()
-    })
+    let named = *handle;
+    wait_until(
+        env,
+        |adi| note(adi, function, named),
+        |adi| try_complete(adi, handle).transpose(),
+    )
 }
 
 /// Ends a call that completed one request.
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn MPI_Request_free(request: *mut c_int) -> c_int {
             result = match named(adi, *request) {
                 // It goes on, and is freed when it has finished (section 3.7.3).
                 Ok(Named::Live(id)) => {
-                    forget(adi, id);
+                    give_up(adi, id);
                     Ok(())
                 }
                 Ok(Named::Inactive) if *request == MPI_REQUEST_NULL => Err(Error::Request {

@@ -7,7 +7,7 @@
     clippy::too_many_arguments
 )]
 
-use core::ffi::{c_char, c_double, c_int, c_void};
+use core::ffi::{c_char, c_double, c_int};
 use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
@@ -116,6 +116,7 @@ pub unsafe extern "C" fn MPI_Finalize() -> c_int {
         keyvals::delete_all::<Communicators>(MPI_COMM_WORLD)?;
         super::buffered::finish(env);
         Mpi::new(env).finalize()?;
+        env.with(&mut |adi, _| super::datatypes::sweep(adi));
         set_phase(Phase::After);
         Ok(())
     })
@@ -189,40 +190,4 @@ pub extern "C" fn MPI_Wtick() -> c_double {
         env.with(&mut |_, kernel| tick = kernel.tick());
     }
     tick as c_double / 1e9
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Type_size(datatype: c_int, size: *mut c_int) -> c_int {
-    on_process("MPI_Type_size", |_| {
-        let basic = args::datatype(datatype)?;
-        // SAFETY: the standard's promise about `size`.
-        *unsafe { args::out(size, "size") }? = basic.size() as c_int;
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Type_get_extent(
-    datatype: c_int,
-    lb: *mut isize,
-    extent: *mut isize,
-) -> c_int {
-    on_process("MPI_Type_get_extent", |_| {
-        let basic = args::datatype(datatype)?;
-        // SAFETY: the standard's promise about both.
-        unsafe {
-            *args::out(lb, "lb")? = 0;
-            *args::out(extent, "extent")? = basic.extent() as isize;
-        }
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Get_address(location: *const c_void, address: *mut isize) -> c_int {
-    on_process("MPI_Get_address", |_| {
-        // SAFETY: the standard's promise about `address`.
-        *unsafe { args::out(address, "address") }? = location.expose_provenance() as isize;
-        Ok(())
-    })
 }

@@ -13,7 +13,10 @@
 //! report         how a call ends: by an error handler, if need be
 //! keyvals        keys of attributes, what setting, copying and deleting them calls      codes  the program's own
 //! comm_objects   communicators of the program's own        kept   their names and grids
-//! args  handles  binding  types                            arguments, tables of objects, the one process
+//! measure        calls of the binding that benchmarks count
+//! args                                                     arguments
+//! datatypes/                                               chapter 4: what elements are, and buffers of them
+//! handles  binding  types                                  tables of objects, the one process
 //! signatures     every function, for the compiler, the header's test and documentation
 //! ```
 //! An import points downwards in this list.
@@ -31,6 +34,7 @@ mod collectives;
 mod comm_objects;
 mod communicators;
 mod completion;
+mod datatypes;
 mod environment;
 mod errors;
 mod groups;
@@ -38,6 +42,8 @@ mod handles;
 mod infos;
 mod kept;
 mod keyvals;
+#[doc(hidden)]
+pub mod measure;
 mod persistent;
 mod point_to_point;
 mod report;
@@ -53,6 +59,7 @@ pub use buffered::*;
 pub use collectives::*;
 pub use communicators::*;
 pub use completion::*;
+pub use datatypes::*;
 pub use environment::*;
 pub use errors::*;
 pub use groups::*;

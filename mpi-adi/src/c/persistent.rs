@@ -37,7 +37,7 @@ fn enter(comm: Communicator<'static>, call: Call) -> Result<c_int, Error> {
 /// Starts what the persistent request `named` stands for.
 fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<(), Error> {
     let wrong = Error::Request { handle: named };
-    let object = with_object(named, |object| *object).ok_or(wrong)?;
+    let object = with_object(named, |object| object.clone()).ok_or(wrong)?;
     if object.active != MPI_REQUEST_NULL {
         return Err(Error::Argument {
             what: "a persistent request that is active already; complete it before it is started again",
@@ -47,31 +47,33 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
     let active = match object.call {
         Call::Send(
             Send {
-                span,
+                data,
                 dest: Peer::Rank(dest),
                 tag,
             },
             mode,
-        ) => started_in(
-            object.membership.context,
-            comm.start_send(function, span, dest, tag, mode)?,
-        ),
+        ) => {
+            let id = comm.start_send(function, data.span(), dest, tag, mode)?;
+            data.keep();
+            started_in(object.membership.context, id)
+        }
         Call::Buffered(Send {
-            span,
+            data,
             dest: Peer::Rank(dest),
             tag,
         }) => {
-            buffered::send(comm, function, span, dest, tag)?;
+            buffered::send(comm, function, data.span(), dest, tag)?;
             SEND_COMPLETE
         }
         Call::Receive(Receive {
-            span,
+            data,
             source: Peer::Rank(source),
             tag,
-        }) => started_in(
-            object.membership.context,
-            comm.start_recv(function, span, source, tag)?,
-        ),
+        }) => {
+            let id = comm.start_recv(function, data.span(), source, tag)?;
+            data.keep();
+            started_in(object.membership.context, id)
+        }
         Call::Send(..) | Call::Buffered(_) => SEND_COMPLETE,
         Call::Receive(_) => RECEIVED_FROM_PROC_NULL,
     };
@@ -222,7 +224,7 @@ pub unsafe extern "C" fn MPI_Recv_init(
 /// Ends a call that starts `handle`, an error by way of its communicator's handler.
 fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -> c_int {
     match with_object(handle, |object| object.membership.context) {
-        Some(context) => end_under(function, comm_objects::owner(context).blame, result),
+        Some(context) => end_under(function, comm_objects::blame_in(context), result),
         None => end(function, MPI_COMM_WORLD, result),
     }
 }

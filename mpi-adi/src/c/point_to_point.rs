@@ -7,18 +7,17 @@
     clippy::too_many_arguments
 )]
 
-use core::ffi::{c_int, c_longlong, c_void};
+use core::ffi::{c_int, c_void};
 
 use super::args::{self, Peer, Receive, Send, recv_args, send_args};
+use super::datatypes::Lent;
 use super::report::{on_comm, on_process};
 use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, started};
 use super::types::MPI_Status;
-use super::types::constants::MPI_UNDEFINED;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::call;
 use crate::mpi::comm::{Communicator, Status};
-use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
 
 /// Gives a blocking receive's result to the program.
@@ -51,7 +50,7 @@ unsafe fn send(
         let send = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
         match send.dest {
             Peer::ProcNull => Ok(()),
-            Peer::Rank(dest) => comm.send_span(function, send.span, dest, send.tag, mode),
+            Peer::Rank(dest) => comm.send_span(function, send.data.span(), dest, send.tag, mode),
         }
     })
 }
@@ -138,10 +137,11 @@ unsafe fn start_send(
         };
         *request = match send.dest {
             Peer::ProcNull => SEND_COMPLETE,
-            Peer::Rank(dest) => started(
-                handle,
-                comm.start_send(function, send.span, dest, send.tag, mode)?,
-            ),
+            Peer::Rank(dest) => {
+                let id = comm.start_send(function, send.data.span(), dest, send.tag, mode)?;
+                send.data.keep();
+                started(handle, id)
+            }
         };
         Ok(())
     })
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn MPI_Recv(
         match receive.source {
             Peer::ProcNull => from_proc_null(status),
             Peer::Rank(source) => deliver(
-                comm.recv_span("MPI_Recv", receive.span, source, receive.tag),
+                comm.recv_span("MPI_Recv", receive.data.span(), source, receive.tag),
                 status,
             ),
         }
@@ -264,7 +264,9 @@ pub unsafe extern "C" fn MPI_Irecv(
         *request = match receive.source {
             Peer::ProcNull => RECEIVED_FROM_PROC_NULL,
             Peer::Rank(source) => {
-                let id = comm.start_recv("MPI_Irecv", receive.span, source, receive.tag)?;
+                let span = receive.data.span();
+                let id = comm.start_recv("MPI_Irecv", span, source, receive.tag)?;
+                receive.data.keep();
                 started(named, id)
             }
         };
@@ -282,18 +284,18 @@ fn sendrecv(
     match (send.dest, receive.source) {
         (Peer::ProcNull, Peer::ProcNull) => from_proc_null(status),
         (Peer::Rank(dest), Peer::ProcNull) => {
-            comm.send_span(function, send.span, dest, send.tag, Mode::Standard)?;
+            comm.send_span(function, send.data.span(), dest, send.tag, Mode::Standard)?;
             from_proc_null(status)
         }
         (Peer::ProcNull, Peer::Rank(source)) => deliver(
-            comm.recv_span(function, receive.span, source, receive.tag),
+            comm.recv_span(function, receive.data.span(), source, receive.tag),
             status,
         ),
         (Peer::Rank(dest), Peer::Rank(source)) => deliver(
             comm.sendrecv_span(
                 function,
-                (send.span, dest, send.tag),
-                (receive.span, source, receive.tag),
+                (send.data.span(), dest, send.tag),
+                (receive.data.span(), source, receive.tag),
             ),
             status,
         ),
@@ -350,19 +352,19 @@ pub unsafe extern "C" fn MPI_Sendrecv_replace(
             )
         };
         // What is sent leaves from a copy: what comes may be here before it has gone.
-        let bytes = send.span.len();
+        let bytes = send.data.span().len();
         let mut copied = alloc::vec::Vec::new();
         copied
             .try_reserve_exact(bytes)
             .map_err(|_| Error::NoRoom { bytes })?;
         copied.resize(bytes, 0u8);
-        call::read(comm.env, send.span, &mut copied);
+        call::read(comm.env, send.data.span(), &mut copied);
         // SAFETY: `copied` lives until `sendrecv` has finished with it, and nothing writes it.
-        let span = unsafe { Span::new(copied.as_ptr(), bytes) };
+        let data = Lent::plain(unsafe { Span::new(copied.as_ptr(), bytes) });
         sendrecv(
             "MPI_Sendrecv_replace",
             comm,
-            &Send { span, ..send },
+            &Send { data, ..send },
             &receive,
             status,
         )
@@ -411,50 +413,6 @@ pub unsafe extern "C" fn MPI_Iprobe(
             Some(found) => deliver(Ok(found), status),
             None => Ok(()),
         }
-    })
-}
-
-/// Whole elements in `bytes`, times what each stands for; MPI_UNDEFINED when they are not whole or more
-/// than an `int` holds.
-fn elements(bytes: c_longlong, basic: Basic, each: usize) -> c_int {
-    let extent = basic.extent() as c_longlong;
-    if bytes % extent != 0 {
-        return MPI_UNDEFINED;
-    }
-    c_int::try_from(bytes / extent * each as c_longlong).unwrap_or(MPI_UNDEFINED)
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Get_count(
-    status: *const MPI_Status,
-    datatype: c_int,
-    count: *mut c_int,
-) -> c_int {
-    on_process("MPI_Get_count", |_| {
-        let basic = args::datatype(datatype)?;
-        // SAFETY: the standard's promise about both.
-        let (status, count) =
-            unsafe { (args::status(status.cast_mut())?, args::out(count, "count")?) };
-        let status = status.ok_or(Error::NullArgument { name: "status" })?;
-        *count = elements(status.midplane_bytes, basic, 1);
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Get_elements(
-    status: *const MPI_Status,
-    datatype: c_int,
-    count: *mut c_int,
-) -> c_int {
-    on_process("MPI_Get_elements", |_| {
-        let basic = args::datatype(datatype)?;
-        // SAFETY: the standard's promise about both.
-        let (status, count) =
-            unsafe { (args::status(status.cast_mut())?, args::out(count, "count")?) };
-        let status = status.ok_or(Error::NullArgument { name: "status" })?;
-        *count = elements(status.midplane_bytes, basic, basic.parts());
-        Ok(())
     })
 }
 

@@ -10,6 +10,7 @@ use spin::Mutex;
 
 use super::args::{Receive, Send};
 use super::comm_objects::{self, Blame};
+use super::datatypes;
 use super::handles::{Kind, Table};
 use super::report::code;
 use super::types::MPI_Status;
@@ -17,7 +18,8 @@ use super::types::constants::MPI_REQUEST_NULL;
 use crate::Adi;
 use crate::device::envelope::Context;
 use crate::device::kernel::CallNote;
-use crate::device::request::{Mode, RequestId};
+use crate::device::memory::Span;
+use crate::device::request::{Data, Mode, Request, RequestId};
 use crate::mpi::comm::Membership;
 use crate::mpi::error::{Class, Error};
 
@@ -99,67 +101,97 @@ pub(super) fn reset(handle: &mut c_int) {
 
 /// If the request that `handle` names is complete, frees it and resets the handle. What is inactive is
 /// complete, with the empty status.
+#[inline]
 pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
-    let completed = peek(adi, *handle)?;
-    if completed.is_some() {
-        if let Named::Live(id) = named(adi, *handle)? {
+    let completed = match named(adi, *handle)? {
+        Named::Inactive => with_status(MPI_Status::EMPTY),
+        Named::Complete(status) => with_status(status),
+        Named::Live(id) => {
+            let Some((_, completed)) = ended(adi, id) else {
+                return Ok(None);
+            };
             forget(adi, id);
+            completed
         }
-        reset(handle);
-    }
-    Ok(completed)
+    };
+    reset(handle);
+    Ok(Some(completed))
 }
 
-/// Gives a request up, finished or not, and tells its communicator.
+/// The context of a request, and the program's buffer.
+fn context_and_span(adi: &Adi, id: RequestId) -> (Context, Span) {
+    let span = |request: &Request| match request {
+        Request::Receive(receive) => receive.span,
+        Request::Send(send) => match send.data {
+            Data::User(span) => span,
+            Data::Bcopy(_) => Span::EMPTY,
+        },
+    };
+    adi.requests().get(id).map_or((0, Span::EMPTY), |request| {
+        (request.pattern().context(), span(&request))
+    })
+}
+
+/// Frees a request that is complete, and tells its communicator.
 pub(super) fn forget(adi: &mut Adi, id: RequestId) {
-    let context = adi
-        .requests()
-        .get(id)
-        .map_or(0, |request| request.pattern().context());
+    let (context, span) = context_and_span(adi, id);
     adi.forget(id);
+    datatypes::release(span);
+    comm_objects::request_completed(context);
+}
+
+/// Gives a request up, complete or not, and tells its communicator.
+pub(super) fn give_up(adi: &mut Adi, id: RequestId) {
+    let (context, span) = context_and_span(adi, id);
+    if !span.is_typed() || adi.is_done(id) {
+        return forget(adi, id);
+    }
+    // What its loan is held for goes on.
+    datatypes::give_up(span, id);
     comm_objects::request_completed(context);
 }
 
 /// How the request that `handle` names has ended, if it has; leaves everything as it is.
 pub(super) fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error> {
-    let id = match named(adi, handle)? {
-        Named::Inactive => {
-            return Ok(Some(Completed {
-                status: MPI_Status::EMPTY,
-                error: None,
-            }));
-        }
-        Named::Complete(status) => {
-            return Ok(Some(Completed {
-                status,
-                error: None,
-            }));
-        }
-        Named::Live(id) => id,
-    };
-    let context = adi
-        .requests()
-        .get(id)
-        .map_or(0, |request| request.pattern().context());
-    let Some(outcome) = adi.peek(id) else {
-        return Ok(None);
-    };
-    let owner = comm_objects::owner(context);
-    let (source, tag, bytes) = (owner.rank(outcome.source).0, outcome.tag, outcome.bytes);
-    let mut status = MPI_Status::EMPTY;
-    let mut error = None;
-    if outcome.cancelled {
-        status.midplane_cancelled = 1;
-    } else {
-        status.MPI_SOURCE = source as c_int;
-        status.MPI_TAG = tag;
-        status.midplane_bytes = bytes as core::ffi::c_longlong;
-        if outcome.truncated {
-            let room = bytes;
-            error = Some((owner.blame, Error::Truncated { source, tag, room }));
-        }
+    Ok(match named(adi, handle)? {
+        Named::Inactive => Some(with_status(MPI_Status::EMPTY)),
+        Named::Complete(status) => Some(with_status(status)),
+        Named::Live(id) => ended(adi, id).map(|(_, completed)| completed),
+    })
+}
+
+fn with_status(status: MPI_Status) -> Completed {
+    Completed {
+        status,
+        error: None,
     }
-    Ok(Some(Completed { status, error }))
+}
+
+/// How the request that `id` names has ended, and in which context; `None`: it has not.
+#[inline]
+fn ended(adi: &Adi, id: RequestId) -> Option<(Context, Completed)> {
+    let (context, outcome) = adi.peek_in_context(id)?;
+    let mut completed = with_status(MPI_Status::EMPTY);
+    if outcome.cancelled {
+        completed.status.midplane_cancelled = 1;
+        return Some((context, completed));
+    }
+    let source = comm_objects::membership_in(context)
+        .in_group(outcome.source)
+        .0;
+    let (tag, bytes) = (outcome.tag, outcome.bytes);
+    completed.status.MPI_SOURCE = source as c_int;
+    completed.status.MPI_TAG = tag;
+    completed.status.midplane_bytes = bytes as core::ffi::c_longlong;
+    if outcome.truncated {
+        let error = Error::Truncated {
+            source,
+            tag,
+            room: bytes,
+        };
+        completed.error = Some((comm_objects::blame_in(context), error));
+    }
+    Some((context, completed))
 }
 
 /// The note of a call that names no peer.
@@ -180,7 +212,7 @@ const KIND: Kind = Kind {
 };
 
 /// What is to be started.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum Call {
     Send(Send, Mode),
     Buffered(Send),
@@ -188,7 +220,7 @@ pub(super) enum Call {
 }
 
 /// A persistent request.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Object {
     pub call: Call,
     pub membership: Membership<'static>,

@@ -178,11 +178,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// This process's number.
+    #[inline]
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
     /// Number of processes.
+    #[inline]
     pub fn size(&self) -> u32 {
         self.shape.nodes()
     }
@@ -276,8 +278,18 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.requests.outcome(id)
     }
 
+    /// As [`Adi::peek`], with the context of the request: of a receive that has matched, its message's.
+    ///
+    /// # Panics
+    /// As [`Adi::test`].
+    #[inline]
+    pub fn peek_in_context(&self, id: RequestId) -> Option<(Context, Outcome)> {
+        self.requests.outcome_in_context(id)
+    }
+
     /// The program gives the request up: frees it, now or when it has finished. One that is not there
     /// any more is left at that.
+    #[inline]
     pub fn forget(&mut self, id: RequestId) {
         self.requests.forget(id);
     }
@@ -288,6 +300,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// There is a request of that name.
+    #[inline]
     pub fn knows(&self, id: RequestId) -> bool {
         self.requests.is_done(id).is_some()
     }

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use msg_layer::header::Header;
-use msg_layer::{Answer, Arrival, Class, Handlers, Malformed, Port, tx};
+use msg_layer::{Answer, Arrival, Class, Context, Handlers, Malformed, Port, Stats, tx};
 use net_torus::coord::{Coord, Shape};
 
 use crate::device::config::STEP_PACKETS;
@@ -32,7 +32,7 @@ pub struct Bare {
     matching: Lists,
     unsent: List<Slot>,
     lost: u64,
-    layer: msg_layer::Stats,
+    layer: Stats,
 }
 
 struct Handling<'a, M: ?Sized> {
@@ -42,6 +42,13 @@ struct Handling<'a, M: ?Sized> {
 
 impl<M: UserMemory + ?Sized> Handling<'_, M> {
     const HANDLERS: Handlers<Self> = Handlers::new().request::<{ wire::RTS }>(on_rts::<M>);
+}
+
+impl<M: ?Sized> Context for Handling<'_, M> {
+    #[inline]
+    fn stats(&mut self) -> &mut Stats {
+        &mut self.bare.layer
+    }
 }
 
 impl Bare {
@@ -55,7 +62,7 @@ impl Bare {
             matching: Lists::default(),
             unsent: List::default(),
             lost: 0,
-            layer: msg_layer::Stats::default(),
+            layer: Stats::default(),
         })
     }
 
@@ -108,17 +115,9 @@ impl Bare {
         memory: &mut M,
     ) -> bool {
         let here = self.here;
-        let mut layer = self.layer;
         let mut context = Handling { bare: self, memory };
-        let taken = msg_layer::progress(
-            port,
-            here,
-            &Handling::HANDLERS,
-            &mut context,
-            &mut layer,
-            STEP_PACKETS,
-        );
-        self.layer = layer;
+        let taken =
+            msg_layer::progress(port, here, &Handling::HANDLERS, &mut context, STEP_PACKETS);
         let mut sent = 0;
         while sent < STEP_PACKETS
             && let Some(slot) = self.unsent.head()
@@ -176,11 +175,7 @@ fn on_rts<M: UserMemory + ?Sized>(
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
     let bare = &mut *on.bare;
-    let source = bare
-        .shape
-        .rank(arrival.source)
-        .map(Rank::new)
-        .ok_or(Malformed)?;
+    let source = Rank::new(arrival.rank);
     let (rts, data) = Rts::parse(arrival.bytes).ok_or(Malformed)?;
     let envelope = rts.envelope(source);
     let Some(slot) = bare.matching.arrive(&mut bare.requests, &envelope) else {

@@ -1,9 +1,10 @@
 //! Where packets enter the device: each is read and checked here, and then taken by the side it is for.
 #![forbid(unsafe_code)]
 
-use msg_layer::{Answer, Arrival, Malformed};
+use msg_layer::{Answer, Arrival, Context, Malformed, Stats};
 
 use crate::device::adi::Adi;
+use crate::device::envelope::Rank;
 use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::protocol::{Reply, Rules};
@@ -13,6 +14,13 @@ use crate::device::wire::{self, Done, MERGED_BYTES, Restart, Rts};
 pub(super) struct Handling<'a, R, E, M: ?Sized> {
     pub(super) adi: &'a mut Adi<R, E>,
     pub(super) memory: &'a mut M,
+}
+
+impl<R: Rules, E: Matching, M: ?Sized> Context for Handling<'_, R, E, M> {
+    #[inline]
+    fn stats(&mut self) -> &mut Stats {
+        &mut self.adi.stats.layer
+    }
 }
 
 pub(super) fn on_rts<R: Rules, E: Matching, M: UserMemory + ?Sized>(
@@ -28,7 +36,7 @@ pub(super) fn on_rts<R: Rules, E: Matching, M: UserMemory + ?Sized>(
         }
     };
     let adi = &mut *on.adi;
-    let source = adi.rank_at(arrival.source).ok_or(Malformed)?;
+    let source = Rank::new(arrival.rank);
     let (rts, data) = Rts::parse(offer).ok_or(Malformed)?;
     if let Some(request) = merged {
         adi.take_merged(source, request, arrival.argument)?;
@@ -55,7 +63,7 @@ pub(super) fn on_cancel<R: Rules, E: Matching, M: UserMemory + ?Sized>(
 ) -> Result<Option<Answer>, Malformed> {
     let cancel = arrival.bytes.first_chunk::<{ wire::CANCEL_BYTES }>();
     let [a, b, c, d, refused] = *cancel.ok_or(Malformed)?;
-    let source = on.adi.rank_at(arrival.source).ok_or(Malformed)?;
+    let source = Rank::new(arrival.rank);
     let request = u32::from_le_bytes([a, b, c, d]);
     Ok(on.adi.take_cancel(on.memory, source, request, refused != 0))
 }
@@ -64,7 +72,7 @@ pub(super) fn on_eager<R: Rules, E: Matching, M: UserMemory + ?Sized>(
     on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
-    let source = on.adi.rank_at(arrival.source).ok_or(Malformed)?;
+    let source = Rank::new(arrival.rank);
     let place = arrival.place.ok_or(Malformed)?;
     on.adi.take_eager(on.memory, source, place, arrival.bytes)?;
     Ok(None)
@@ -74,7 +82,7 @@ pub(super) fn on_done<R: Rules, E: Matching, M: UserMemory + ?Sized>(
     on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
-    let source = on.adi.rank_at(arrival.source).ok_or(Malformed)?;
+    let source = Rank::new(arrival.rank);
     let done = Done::parse(arrival.bytes).ok_or(Malformed)?;
     on.adi.take_done(on.memory, source, done)?;
     Ok(None)
@@ -115,7 +123,7 @@ pub(super) fn on_restart<R: Rules, E: Matching, M: ?Sized>(
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     let adi = &mut *on.adi;
-    let source = adi.rank_at(arrival.source).ok_or(Malformed)?;
+    let source = Rank::new(arrival.rank);
     let restart = Restart::parse(arrival.bytes).ok_or(Malformed)?;
     adi.stats.restarts_received += 1;
     let rules = adi.rules();

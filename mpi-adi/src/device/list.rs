@@ -86,6 +86,13 @@ impl<I: Copy> Ends<I> {
         self.tail = Some(at);
     }
 
+    /// `at` comes behind the last member, to which it is linked already.
+    #[inline]
+    pub fn pushed(&mut self, at: I) {
+        self.head = self.head.or(Some(at));
+        self.tail = Some(at);
+    }
+
     /// Puts `at`, which is in no list, behind `after`, or at the head when that is `None`.
     pub fn insert_after(&mut self, links: &mut impl Links<I>, after: Option<I>, at: I) {
         let next = match after {

@@ -186,6 +186,12 @@ impl Peers {
         self.count[Standing::RestartQueued as usize] > 0
     }
 
+    /// DONEs are still to be sent.
+    #[inline]
+    pub fn owes_done(&self) -> bool {
+        self.done > 0
+    }
+
     /// Restarts and DONEs still to be sent.
     pub fn owed(&self) -> u32 {
         self.counts([Standing::RestartQueued]) + self.done

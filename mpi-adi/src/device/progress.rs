@@ -38,17 +38,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         // Debts first: a flood of offers, each answered at once, must not use up all the room.
         let owed = self.send_due(port, memory);
         let here = self.here;
-        let mut layer = self.stats.layer;
         let mut context = Handling { adi: self, memory };
         let taken = msg_layer::progress(
             port,
             here,
             &Handling::<R, E, M>::HANDLERS,
             &mut context,
-            &mut layer,
             STEP_PACKETS,
         );
-        self.stats.layer = layer;
         let answered = self.send_due(port, memory) + self.send_barrier(port);
         let sent = self.send_pending(port, memory);
         // What has just come is likely to be followed by more, or by something of ours that they can go with.

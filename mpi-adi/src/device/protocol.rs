@@ -113,6 +113,12 @@ pub trait Rules: Copy {
         true
     }
 
+    /// A message to oneself does not overtake one that waits in the pending send queue
+    /// ([`oneself`](crate::device::send)).
+    fn guards_own_queue(self) -> bool {
+        true
+    }
+
     /// Width of the age in bits, 0 to 8.
     fn age_bits(self) -> u32 {
         Age::BITS

@@ -43,8 +43,33 @@ pub fn block_on<R, E: Matching>(
     result.expect("Env::with runs its function")
 }
 
-/// Runs `start` once and then one step of progress, so that what it started leaves at once where it can.
-/// Does not block.
+/// As [`block_on`], for attempts that only look at the device: what is complete is told without a note, which is made
+/// when the call has to wait.
+pub fn wait_until<R, E: Matching>(
+    env: &dyn Env<E>,
+    note: impl Fn(&Adi<Sound, E>) -> CallNote,
+    mut attempt: impl FnMut(&mut Adi<Sound, E>) -> Option<R>,
+) -> R {
+    let mut result = None;
+    env.with(&mut |adi, kernel| {
+        result = attempt(adi);
+        if result.is_some() {
+            return;
+        }
+        kernel.note(Some(note(adi)));
+        while result.is_none() {
+            if !kernel.poll(adi) {
+                kernel.idle();
+            }
+            result = attempt(adi);
+        }
+        kernel.note(None);
+    });
+    result.expect("Env::with runs its function")
+}
+
+/// Runs `start` once, and then one step of progress if the device has something to send, so that what was started
+/// leaves at once where it can. Does not block.
 pub fn immediate<R, E: Matching>(
     env: &dyn Env<E>,
     note: CallNote,
@@ -56,7 +81,9 @@ pub fn immediate<R, E: Matching>(
         if let Some(start) = start.take() {
             kernel.note(Some(note));
             result = Some(start(adi, kernel));
-            kernel.poll(adi);
+            if adi.has_to_send() {
+                kernel.poll(adi);
+            }
             kernel.note(None);
         }
     });
@@ -155,6 +182,13 @@ pub fn block_on_array<T, R>(
 pub fn read(env: &dyn Env, span: Span, out: &mut [u8]) {
     for (i, slice) in out.chunks_mut(SLICE_BYTES).enumerate() {
         env.with(&mut |_, kernel| kernel.memory().read(span, i * SLICE_BYTES, slice));
+    }
+}
+
+/// Copies to the beginning of the program's buffer, slice by slice. Does not block.
+pub fn write(env: &dyn Env, span: Span, bytes: &[u8]) {
+    for (i, slice) in bytes.chunks(SLICE_BYTES).enumerate() {
+        env.with(&mut |_, kernel| kernel.memory().write(span, i * SLICE_BYTES, slice));
     }
 }
 

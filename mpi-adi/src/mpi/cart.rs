@@ -113,8 +113,9 @@ impl Grid {
     }
 }
 
-/// Fills the zeros in `dims` so that their product is `nodes`, as equal as the divisors allow and the
-/// greatest first. Fails with [`Error::Dims`] when that cannot be.
+/// Fills the zeros in `dims` so that their product is `nodes`, as balanced as the divisors allow: of all such
+/// extents, the greatest first, those whose greatest is least, then whose second is least, and so on. Fails with
+/// [`Error::Dims`] when that cannot be, and with [`Error::Limit`].
 pub(crate) fn balance(nodes: i32, dims: &mut [i32]) -> Result<(), Error> {
     let impossible = Error::Dims {
         what: "no extents have this number of nodes as their product",
@@ -129,26 +130,44 @@ pub(crate) fn balance(nodes: i32, dims: &mut [i32]) -> Result<(), Error> {
         }
         rest /= *extent as u32;
     }
-    let mut open = dims.iter().filter(|extent| **extent == 0).count() as u32;
-    let mut found = Vec::<i32, DIMENSIONS>::new();
-    while open > 0 {
-        let extent = divisor_from_root(rest, open);
-        rest /= extent;
-        open -= 1;
-        found.push(extent as i32).map_err(|_| Error::Limit {
+    let open = dims.iter().filter(|extent| **extent == 0).count();
+    if open > DIMENSIONS {
+        return Err(Error::Limit {
             what: "dimensions of a grid",
             limit: DIMENSIONS,
-        })?;
+        });
     }
-    if rest != 1 {
+    let mut found = Vec::new();
+    if !divide(rest, open as u32, rest, &mut found) {
         return Err(impossible);
     }
-    found.sort_unstable_by(|a, b| b.cmp(a));
     let zeros = dims.iter_mut().filter(|extent| **extent == 0);
     for (zero, extent) in zeros.zip(found) {
-        *zero = extent;
+        *zero = extent as i32;
     }
     Ok(())
+}
+
+/// Adds `count` divisors, none above `most` or the one before it, whose product is `number`, to `found`; false, and
+/// nothing is added, when there are none. The least that can be come first.
+fn divide(number: u32, count: u32, most: u32, found: &mut Vec<u32, DIMENSIONS>) -> bool {
+    if count == 0 {
+        return number == 1;
+    }
+    let mut next = divisor_from_root(number, count);
+    while next <= most {
+        // No more than there are dimensions.
+        let _ = found.push(next);
+        if divide(number / next, count - 1, next, found) {
+            return true;
+        }
+        found.pop();
+        match least_divisor(number, |divisor| divisor > next) {
+            Some(divisor) => next = divisor,
+            None => break,
+        }
+    }
+    false
 }
 
 /// The least divisor of `number` that is not below its `degree`-th root.
@@ -158,14 +177,21 @@ fn divisor_from_root(number: u32, degree: u32) -> u32 {
             .checked_pow(degree)
             .is_none_or(|power| power >= number.into())
     };
-    let mut least = number;
+    least_divisor(number, reaches).unwrap_or(number)
+}
+
+/// The least divisor of `number` that is `wanted`; all above one that is, are.
+fn least_divisor(number: u32, wanted: impl Fn(u32) -> bool) -> Option<u32> {
+    let mut least = None;
     let mut divisor = 1;
     while divisor <= number / divisor {
         if number.is_multiple_of(divisor) {
-            for candidate in [divisor, number / divisor] {
-                if candidate < least && reaches(candidate) {
-                    least = candidate;
-                }
+            if wanted(divisor) {
+                return Some(divisor);
+            }
+            let other = number / divisor;
+            if wanted(other) {
+                least = Some(other);
             }
         }
         divisor += 1;
@@ -250,9 +276,55 @@ mod tests {
             assert_eq!(balance(nodes, dims), Ok(()));
             assert_eq!(dims, wanted);
         }
+        for (nodes, wanted) in [(20, &[5, 2, 2][..]), (42, &[7, 3, 2]), (40, &[5, 2, 2, 2])] {
+            let mut dims = [0; 4];
+            let dims = &mut dims[..wanted.len()];
+            assert_eq!(balance(nodes, dims), Ok(()));
+            assert_eq!(dims, wanted);
+        }
+        let mut most = [0; DIMENSIONS];
+        assert_eq!(balance(735_134_400, &mut most), Ok(()));
+        assert_eq!(most.iter().product::<i32>(), 735_134_400);
+        assert!(balance(1, &mut [0; DIMENSIONS + 1]).is_err());
         assert!(balance(7, &mut [2, 0]).is_err());
         assert!(balance(6, &mut [3]).is_err());
         assert!(balance(6, &mut [-1, 0]).is_err());
         assert!(balance(0, &mut [0]).is_err());
+    }
+    /// Every way of writing `number` as a product of `count` extents of which none is greater than the one before.
+    fn all_ways(
+        number: i32,
+        count: usize,
+        most: i32,
+        begun: &[i32],
+        ways: &mut std::vec::Vec<std::vec::Vec<i32>>,
+    ) {
+        if count == 0 {
+            if number == 1 {
+                ways.push(begun.to_vec());
+            }
+            return;
+        }
+        for extent in (1..=most.min(number)).filter(|extent| number % extent == 0) {
+            let longer = [begun, &[extent]].concat();
+            all_ways(number / extent, count - 1, extent, &longer, ways);
+        }
+    }
+
+    #[test]
+    fn no_extents_are_more_balanced() {
+        for nodes in 1..=1000 {
+            for count in 1..=4 {
+                let mut ways = std::vec::Vec::new();
+                all_ways(nodes, count, nodes, &[], &mut ways);
+                let mut dims = [0; 4];
+                let dims = &mut dims[..count];
+                assert_eq!(balance(nodes, dims), Ok(()));
+                assert_eq!(Some(&dims.to_vec()), ways.iter().min(), "{nodes}");
+                let spread = |way: &std::vec::Vec<i32>| way[0] - way[count - 1];
+                let least = ways.iter().map(spread).min();
+                assert_eq!(Some(dims[0] - dims[count - 1]), least, "{nodes}");
+            }
+        }
     }
 }

@@ -289,7 +289,10 @@ impl<'e, E: Matching> Communicator<'e, E> {
     ) -> Result<RequestId, Error> {
         let to = self.send_to(span, dest, tag, mode)?;
         let note = self.note(function, Some(dest), Some(tag));
-        immediate(self.env, note, |adi, _| adi.isend(to, span)).map_err(Error::from)
+        immediate(self.env, note, |adi, kernel| {
+            adi.isend(kernel.memory(), to, span)
+        })
+        .map_err(Error::from)
     }
 
     /// Starts a receive. Does not block. Fails with [`Error::Rank`], [`Error::Tag`] or
@@ -320,7 +323,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
     ) -> Result<(), Error> {
         let to = self.send_to(span, dest, tag, mode)?;
         let note = self.note(function, Some(dest), Some(tag));
-        run(self.env, note, |adi, _| Ok(adi.send_within_call(to, span)?)).map(|_| ())
+        run_send(self.env, note, to, span)
     }
 
     /// Receives; blocks until the message is there. Fails as [`Communicator::start_recv`], and with
@@ -355,7 +358,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
         let receive = immediate(self.env, note, |adi, kernel| {
             adi.recv_within_call(kernel.memory(), pattern, recv)
         })?;
-        if let Err(error) = run(self.env, note, |adi, _| Ok(adi.send_within_call(to, send)?)) {
+        if let Err(error) = run_send(self.env, note, to, send) {
             // The span must not stay with the device: what cannot be cancelled has matched, and arrives.
             wait_cancelled(self.env, note, receive);
             return Err(error);
@@ -430,6 +433,27 @@ fn run<E: Matching>(
             },
         };
         adi.test(id).map(Ok)
+    })
+}
+
+/// Sends and blocks until the span may be used again.
+fn run_send<E: Matching>(
+    env: &dyn Env<E>,
+    note: CallNote,
+    to: SendTo,
+    span: Span,
+) -> Result<(), Error> {
+    let mut started = None;
+    block_on(env, note, |adi, kernel| {
+        let id = match started {
+            Some(id) => id,
+            None => match adi.send_within_call(kernel.memory(), to, span) {
+                Ok(Some(id)) => *started.insert(id),
+                Ok(None) => return Some(Ok(())),
+                Err(error) => return Some(Err(error.into())),
+            },
+        };
+        adi.test(id).map(|_| Ok(()))
     })
 }
 

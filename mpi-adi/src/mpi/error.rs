@@ -314,6 +314,16 @@ pub enum Error {
         /// The handle.
         handle: i32,
     },
+    /// A datatype that has not been committed.
+    Uncommitted {
+        /// The handle.
+        handle: i32,
+    },
+    /// What this library does not do.
+    Unsupported {
+        /// What it is.
+        what: &'static str,
+    },
     /// A handle that names no communicator.
     Communicator {
         /// The handle.
@@ -410,7 +420,8 @@ impl Error {
             | Error::BufferFull { .. }
             | Error::Buffer { .. } => Class::Buffer,
             Error::NullArgument { .. } | Error::Argument { .. } => Class::Arg,
-            Error::Datatype { .. } => Class::Type,
+            Error::Datatype { .. } | Error::Uncommitted { .. } => Class::Type,
+            Error::Unsupported { .. } => Class::UnsupportedOperation,
             Error::Communicator { .. } => Class::Comm,
             Error::Dims { .. } => Class::Dims,
             Error::NotCartesian => Class::Topology,
@@ -482,8 +493,12 @@ impl fmt::Display for Error {
             Error::NullBuffer => f.write_str("a null pointer as the buffer of elements"),
             Error::NullArgument { name } => write!(f, "a null pointer as {name}"),
             Error::Datatype { handle } => {
-                write!(f, "{handle:#010x} is no datatype; only the predefined ones are supported")
+                write!(f, "{handle:#010x} is no datatype, or one that has been freed")
             }
+            Error::Uncommitted { handle } => {
+                write!(f, "the datatype {handle:#010x} has not been committed; MPI_Type_commit comes first")
+            }
+            Error::Unsupported { what } => f.write_str(what),
             Error::Communicator { handle } => {
                 write!(f, "{handle:#010x} is no communicator of this job")
             }

@@ -5,8 +5,10 @@ use std::path::Path;
 
 /// Memory of a QEMU process beside the node's RAM, in bytes: measured, idle, with six links.
 pub const QEMU_BYTES: u64 = 16 << 20;
-/// File descriptors per node: its memory, its process, four streams and, while it is started, the
-/// other ends of those and of its six links.
+/// Memory of a node in the QEMU process that it shares with others, beside its RAM, in bytes: a processor's share.
+pub const SHARED_QEMU_BYTES: u64 = 1 << 20;
+/// File descriptors per QEMU process: its memory, its process, its bell, its complaints and, while it is started, the
+/// other ends of those and of a node's six links.
 pub const DESCRIPTORS_PER_NODE: u64 = 16;
 /// File descriptors for everything else.
 const DESCRIPTORS_BESIDE: u64 = 64;
@@ -32,11 +34,24 @@ impl Machine {
         }
     }
 
-    /// How many nodes with this much RAM each it can hold.
+    /// How many nodes with this much RAM and a QEMU process each it can hold.
     pub fn capacity(&self, node_memory: u64) -> u64 {
         let by_memory = self.memory / node_memory.saturating_add(QEMU_BYTES);
         let by_descriptors =
             self.descriptors.saturating_sub(DESCRIPTORS_BESIDE) / DESCRIPTORS_PER_NODE;
+        by_memory.min(by_descriptors)
+    }
+
+    /// How many nodes with this much RAM each it can hold in `instances` QEMU processes.
+    pub fn capacity_shared(&self, node_memory: u64, instances: u64) -> u64 {
+        let beside = instances.saturating_mul(QEMU_BYTES);
+        let per_node = node_memory.saturating_add(SHARED_QEMU_BYTES);
+        let by_memory = self.memory.saturating_sub(beside) / per_node;
+        let beside = instances.saturating_mul(DESCRIPTORS_PER_NODE);
+        // One each: its bell to other instances.
+        let by_descriptors = self
+            .descriptors
+            .saturating_sub(DESCRIPTORS_BESIDE.saturating_add(beside));
         by_memory.min(by_descriptors)
     }
 }
@@ -107,6 +122,22 @@ mod tests {
         };
         assert_eq!(machine.capacity(8 << 20), 60);
         assert_eq!(machine.capacity(u64::MAX), 1);
+    }
+
+    #[test]
+    fn nodes_that_share_processes_need_less_of_both() {
+        let machine = Machine {
+            memory: 240 << 20,
+            descriptors: 1 << 20,
+        };
+        assert_eq!(machine.capacity_shared(7 << 20, 1), 28);
+        assert_eq!(machine.capacity_shared(7 << 20, 2), 26);
+        assert_eq!(machine.capacity_shared(7 << 20, 100), 0);
+        let machine = Machine {
+            memory: u64::MAX,
+            descriptors: 1024,
+        };
+        assert_eq!(machine.capacity_shared(8 << 20, 2), 928);
     }
 
     #[test]

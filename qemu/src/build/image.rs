@@ -5,6 +5,7 @@ use crate::build::unwind;
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use kernel_rt::callers::Registers;
+use kernel_rt::host::outbox;
 use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
 use kernel_rt::{blackboard, callers, inbox};
 use object::elf::{EM_RISCV, PT_LOAD};
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// Where RAM starts on QEMU's riscv64 `virt` machine.
 pub const RAM_BASE: u64 = 0x8000_0000;
+/// The image's symbols for the start and the end of its code and constants.
+const CODE_START: &str = "__text_start";
+const CODE_END: &str = "__rodata_end";
 /// The image's symbol for the first byte of RAM that it leaves to the kernel's buffers and the heap.
 const IMAGE_END: &str = "MIDPLANE_IMAGE_END";
 /// QEMU puts the device tree, for which it reserves 1 MiB, on a multiple of 2 MiB near the end of RAM
@@ -30,10 +34,16 @@ pub struct Image {
     pub bytes: Vec<u8>,
     /// Offset of the blackboard in RAM.
     pub blackboard: u64,
+    /// Offset of the outbox in RAM.
+    pub outbox: u64,
     /// Offset of the inbox in RAM, if the program reads its input.
     pub inbox: Option<u64>,
     /// Offset in RAM of the registers that a node notes when it ends its job by a call.
     callers: Option<u64>,
+    /// Addresses of its code and constants.
+    pub code: Bytes,
+    /// Bytes of RAM from the start on to where the kernel takes the image to end.
+    pub end: u64,
     /// Bytes of RAM that the image takes from the start of RAM on, everything static included.
     pub footprint: u64,
     /// Bytes of RAM from the start on that are loaded from the file.
@@ -45,6 +55,23 @@ impl Image {
     pub fn read(path: &Path) -> Result<Self, Stop> {
         let bytes = std::fs::read(path).doing(format_args!("read {}", path.display()))?;
         Self::parse(path, bytes).map_err(|why| Stop::usage(format!("{}: {why}", path.display())))
+    }
+
+    /// A program for this machine. It shares no memory with the tool but what its processes map by themselves.
+    pub fn of_process(path: &Path) -> Result<Self, Stop> {
+        let bytes = std::fs::read(path).doing(format_args!("read {}", path.display()))?;
+        Ok(Self {
+            path: path.into(),
+            bytes,
+            blackboard: 0,
+            outbox: 0,
+            inbox: None,
+            callers: None,
+            code: Bytes::default(),
+            end: 0,
+            footprint: 0,
+            loaded: 0,
+        })
     }
 
     fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self, String> {
@@ -69,9 +96,14 @@ impl Image {
                 })
         };
         let blackboard = symbol(blackboard::SYMBOL)?;
+        let outbox = symbol(outbox::SYMBOL)?;
         let inbox = symbol(inbox::SYMBOL).ok();
         let callers = symbol(callers::SYMBOL).ok();
-        let footprint = symbol(IMAGE_END)?;
+        let end = symbol(IMAGE_END)?;
+        let code = Bytes {
+            start: RAM_BASE + symbol(CODE_START)?,
+            end: RAM_BASE + symbol(CODE_END)?,
+        };
         let mut loaded = 0;
         for segment in elf.elf_program_headers() {
             if segment.p_type(endian) == PT_LOAD && segment.p_memsz(endian) > 0 {
@@ -86,11 +118,15 @@ impl Image {
         Ok(Self {
             path: path.into(),
             blackboard,
+            outbox,
             inbox,
             callers,
-            footprint: footprint
+            code,
+            end,
+            footprint: end
                 .max(loaded)
-                .max(blackboard + kernel_rt::blackboard::BYTES as u64),
+                .max(blackboard + kernel_rt::blackboard::BYTES as u64)
+                .max(outbox + outbox::BYTES as u64),
             loaded,
             bytes,
         })
@@ -153,20 +189,22 @@ impl Image {
                 Some(u64::from_le_bytes(word))
             };
             let loader = addr2line::Loader::new(&self.path).ok()?;
-            // All of the runtime is in Rust.
-            let is_program = |address| {
-                let mut frames = loader.find_frames(address).ok();
-                let frame = frames
-                    .as_mut()
-                    .and_then(|frames| frames.next().ok().flatten());
-                let function = frame.and_then(|frame| frame.function);
-                let language = function.and_then(|function| function.language);
-                language.is_some_and(|language| language != gimli::DW_LANG_Rust)
-            };
+            let is_program = |address| is_program(&loader, address);
             let registers = Registers::read(&noted)?;
             unwind::call_of_program(&self.bytes, &registers, &word, &is_program)
         };
         call().map_or(Vec::new(), |address| self.describe(address))
+    }
+
+    /// The innermost of these calls that the program makes, as [`Image::describe`] has it; empty when there is none or
+    /// the file does not tell. The addresses are those to return to.
+    pub fn describe_trace(&self, mut addresses: impl Iterator<Item = u64>) -> Vec<String> {
+        let Ok(loader) = addr2line::Loader::new(&self.path) else {
+            return Vec::new();
+        };
+        let call = addresses.find(|address| is_program(&loader, address - 1));
+        // The address is behind the call.
+        call.map_or(Vec::new(), |address| self.describe(address - 1))
     }
 
     /// The function and line at an address, innermost first, as far as the image says: for example
@@ -205,6 +243,17 @@ impl Image {
     }
 }
 
+/// Whether there is code of the program at an address: all of the runtime is in Rust.
+fn is_program(loader: &addr2line::Loader, address: u64) -> bool {
+    let mut frames = loader.find_frames(address).ok();
+    let frame = frames
+        .as_mut()
+        .and_then(|frames| frames.next().ok().flatten());
+    let function = frame.and_then(|frame| frame.function);
+    let language = function.and_then(|function| function.language);
+    language.is_some_and(|language| language != gimli::DW_LANG_Rust)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,6 +265,9 @@ mod tests {
             path: "x".into(),
             bytes: Vec::new(),
             blackboard: 0,
+            outbox: 0,
+            code: Bytes::default(),
+            end: footprint,
             footprint,
             loaded,
         }
@@ -241,7 +293,6 @@ mod tests {
 
     const NEEDS: Needs = Needs {
         links: 6,
-        consoles: 2,
         mpi: 1 << 20,
         tables: 0,
     };

@@ -1,6 +1,7 @@
-//! From a program's source to an image that nodes boot.
+//! From a program's source to an image that nodes boot, or to a program for this machine.
 
 pub mod image;
+pub mod linux;
 pub mod program;
 mod said;
 mod unwind;

@@ -60,7 +60,7 @@ pub enum Heeded {
 
 /// What one file is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+pub(super) enum Kind {
     Source,
     Object,
     Rust,
@@ -68,8 +68,16 @@ enum Kind {
 }
 
 impl Kind {
+    /// Whether a source is C++ by its name.
+    pub(super) fn is_cpp(path: &Path) -> bool {
+        matches!(
+            path.extension().and_then(|e| e.to_str()),
+            Some("cc" | "cpp" | "cxx" | "C")
+        )
+    }
+
     /// Tells by name and content.
-    fn of(path: &Path) -> Result<Self, Stop> {
+    pub(super) fn of(path: &Path) -> Result<Self, Stop> {
         let shown = path.display();
         let mut file = fs::File::open(path)
             .map_err(|error| Stop::usage(format!("cannot read the program {shown}: {error}")))?;
@@ -77,6 +85,7 @@ impl Kind {
             return Err(Stop::usage(format!("{shown} is a folder, not a program")));
         }
         match path.extension().and_then(|e| e.to_str()) {
+            _ if Self::is_cpp(path) => return Ok(Self::Source),
             Some("c" | "s" | "S") => return Ok(Self::Source),
             Some("o" | "a") => return Ok(Self::Object),
             Some("rs") => return Ok(Self::Rust),
@@ -183,7 +192,7 @@ impl Program {
         if let Self::Image(path) = self {
             return Image::read(path);
         }
-        let folder = self.folder(flags)?;
+        let folder = self.folder(flags, TARGET)?;
         let scratch = Scratch::new(&folder)?;
         let linked = scratch.0.join("image");
         let mut link = tools.gcc.command();
@@ -236,6 +245,12 @@ impl Program {
         source: &Path,
         object: &Path,
     ) -> Result<(), Stop> {
+        if Kind::is_cpp(source) {
+            return Err(Stop::usage(format!(
+                "{} is C++, which the nodes do not have yet; it runs with --on linux",
+                source.display()
+            )));
+        }
         let mut compile = tools.gcc.command();
         compile
             .args(MACHINE)
@@ -252,20 +267,11 @@ impl Program {
             .arg(source)
             .arg("-o")
             .arg(object);
-        let said = Said::by(compile)?;
-        said.pass_on();
-        match (said.success, said.unknown_to_the_compiler()) {
-            (true, _) => Ok(()),
-            (false, missing) if missing.is_empty() => Err(refused(source, "compile")),
-            (false, missing) => Err(Stop::usage(format!(
-                "{} uses {}, which Midplane does not have yet; what the compiler says is above",
-                source.display(),
-                missing.join(", ")
-            ))),
-        }
+        run_compiler(compile, source)
     }
 
-    fn link(&self, command: Command) -> Result<(), Stop> {
+    /// Runs the linker; what is missing is told in our words.
+    pub(super) fn link(&self, command: Command) -> Result<(), Stop> {
         let said = Said::by(command)?;
         if said.success {
             said.pass_on();
@@ -300,7 +306,7 @@ impl Program {
     }
 
     /// Where this program's image and what leads to it are kept.
-    fn folder(&self, flags: &Flags) -> Result<PathBuf, Stop> {
+    pub(super) fn folder(&self, flags: &Flags, machine: &str) -> Result<PathBuf, Stop> {
         let mut hasher = DefaultHasher::new();
         let paths = match self {
             Self::C(paths) => &paths[..],
@@ -309,12 +315,27 @@ impl Program {
         for path in paths {
             absolute(path)?.hash(&mut hasher);
         }
-        (&flags.compile, &flags.link, flags.matching).hash(&mut hasher);
+        (&flags.compile, &flags.link, flags.matching, machine).hash(&mut hasher);
         let folder = crate::host::folders::target()
             .join("midplane/programs")
             .join(format!("{}-{:016x}", self.name(), hasher.finish()));
         fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
         Ok(folder)
+    }
+}
+
+/// Runs the compiler for one source.
+pub(super) fn run_compiler(compile: Command, source: &Path) -> Result<(), Stop> {
+    let said = Said::by(compile)?;
+    said.pass_on();
+    match (said.success, said.unknown_to_the_compiler()) {
+        (true, _) => Ok(()),
+        (false, missing) if missing.is_empty() => Err(refused(source, "compile")),
+        (false, missing) => Err(Stop::usage(format!(
+            "{} uses {}, which Midplane does not have yet; what the compiler says is above",
+            source.display(),
+            missing.join(", ")
+        ))),
     }
 }
 
@@ -437,7 +458,7 @@ fn target_folder(tools: &Tools) -> PathBuf {
 
 /// Runs cargo in the workspace, whose configuration it then finds, to build this file. Shows what it does,
 /// but not that there was nothing to do.
-fn run_cargo(mut cargo: Command, artifact: &Artifact) -> Result<bool, Stop> {
+pub(super) fn run_cargo(mut cargo: Command, artifact: &Artifact) -> Result<bool, Stop> {
     let begun = artifact.begin();
     let color = match std::io::stderr().is_terminal() {
         true => "always",
@@ -528,10 +549,10 @@ fn write_if_changed(path: &Path, content: &str) -> Result<(), Stop> {
 }
 
 /// A folder of this process alone, removed when done.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
-    fn new(parent: &Path) -> Result<Self, Stop> {
+    pub(super) fn new(parent: &Path) -> Result<Self, Stop> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = parent.join(format!("build-{}-{number}", std::process::id()));

@@ -26,11 +26,23 @@ impl Machine {
         Self(Offer::look())
     }
 
-    /// Refuses more nodes than fit.
-    pub fn check(&self, nodes: u64, node_memory: u64) -> Result<(), Stop> {
-        let capacity = self.0.capacity(node_memory);
+    /// Refuses more nodes than fit, each in a QEMU process of its own or all in so many `instances`.
+    pub fn check(&self, nodes: u64, node_memory: u64, instances: Option<u64>) -> Result<(), Stop> {
+        let capacity = match instances {
+            None => self.0.capacity(node_memory),
+            Some(instances) => self.0.capacity_shared(node_memory, instances),
+        };
         if nodes <= capacity {
             return Ok(());
+        }
+        if let Some(instances) = instances {
+            return Err(Stop::usage(format!(
+                "{nodes} nodes of --node-memory {} in {instances} instances are more than this machine can hold now: \
+                 it can hold {capacity} ({} of memory are available, {} open files are allowed)",
+                size::exact(node_memory),
+                size::about(self.0.memory),
+                self.0.descriptors,
+            )));
         }
         Err(Stop::usage(format!(
             "{nodes} nodes of --node-memory {} are more than this machine can hold now: it can hold \
@@ -54,8 +66,11 @@ mod tests {
             memory: 240 << 20,
             descriptors: 1 << 20,
         });
-        assert!(machine.check(10, 8 << 20).is_ok());
-        let error = machine.check(11, 8 << 20).unwrap_err();
+        assert!(machine.check(10, 8 << 20, None).is_ok());
+        assert!(machine.check(11, 8 << 20, Some(1)).is_ok());
+        let error = machine.check(25, 8 << 20, Some(1)).unwrap_err();
+        assert!(error.message.contains("it can hold 24 "), "{error}");
+        let error = machine.check(11, 8 << 20, None).unwrap_err();
         assert_eq!(error.status, crate::host::stop::USAGE);
         assert!(error.message.contains("it can hold 10 "), "{error}");
     }

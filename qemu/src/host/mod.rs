@@ -3,6 +3,7 @@
 pub mod capacity;
 pub mod folders;
 pub mod setup;
+pub mod shared;
 pub mod signals;
 pub mod size;
 pub mod stop;

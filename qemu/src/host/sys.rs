@@ -1,7 +1,10 @@
 //! The one place where the host tool leaves safe Rust: what a child does between fork and exec.
 
 use rustix::io::FdFlags;
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal, setsid};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_parent_process_death_signal,
+    setrlimit, setsid,
+};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -36,6 +39,19 @@ pub fn own_session(command: &mut Command) {
     // allocates nor takes locks; the error value is made without allocation.
     unsafe {
         command.pre_exec(|| setsid().map(|_| ()).map_err(Into::into));
+    }
+}
+
+/// Limits what the child may have of a resource, in bytes.
+pub fn limit(command: &mut Command, resource: Resource, bytes: u64) {
+    let limit = Rlimit {
+        current: Some(bytes),
+        maximum: getrlimit(resource).maximum,
+    };
+    // SAFETY: between fork and exec the closure only makes a system call through rustix, which neither
+    // allocates nor takes locks; the error value is made without allocation.
+    unsafe {
+        command.pre_exec(move || setrlimit(resource, limit).map_err(Into::into));
     }
 }
 

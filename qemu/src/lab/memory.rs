@@ -1,6 +1,7 @@
 //! `midplane memory`: what a node's memory is used for, by the constants that the node's code uses.
 
 use clap::Args;
+use kernel_rt::host::outbox;
 use kernel_rt::{blackboard, mem};
 use mpi_adi::matching::{Choice, Matching, WithEngine};
 use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
@@ -205,11 +206,14 @@ fn terms_of_the_node(links: u64) -> Vec<Term> {
                 mem::FRAME_BYTES
             ),
         },
-        Term {
-            name: "consoles",
-            bytes: 2 * mem::CONSOLE_BYTES,
-            why: "stdout and stderr: their queues".into(),
-        },
+        term(
+            "outbox",
+            outbox::BYTES,
+            format!(
+                "{} bytes each for stdout, stderr and the log",
+                outbox::CAPACITY
+            ),
+        ),
         term(
             "blackboard",
             blackboard::BYTES,

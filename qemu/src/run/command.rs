@@ -1,21 +1,23 @@
 //! `midplane run`: from the command line to the exit status.
 
+use crate::build::linux;
 use crate::build::program::{self, Flags, Heeded, Program};
 use crate::host::capacity::DEFAULT_NODE_MEMORY;
 use crate::host::capacity::Machine;
-use crate::host::setup;
+use crate::host::setup::{self, Tool};
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
-use crate::run::instance::Plan;
+use crate::run::boxes::{self, Boxes};
+use crate::run::instance::{Place, Plan};
 use crate::run::job::{self, JobEnd};
 use crate::run::output::Sink;
 use crate::run::report::{self, JobFacts};
 use crate::run::verdict::Outcome;
-use crate::run::{limits, topology};
+use crate::run::{limits, topology, wiring};
 use crate::show::file::ResultFile;
 use crate::show::say;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
 use mpi_adi::matching::Choice;
 use mpi_adi::{GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
@@ -37,9 +39,23 @@ pub struct Options {
     #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents)]
     torus: [u16; 3],
 
+    /// What the nodes are: emulated machines, or processes of this one, which need no emulator and which debuggers,
+    /// valgrind and sanitizers know
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = On::Qemu)]
+    on: On,
+
+    /// With --on linux, start each rank's process by this command, for example --under="valgrind -q"
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, value_parser = parse_flags)]
+    under: Vec<Vec<String>>,
+
     /// Number of nodes instead, arranged as nearly as a cube as they can be
     #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes)]
     nodes: Option<[u16; 3]>,
+
+    /// Number of QEMU processes among which the nodes are divided, in boxes of equal size: 1 to the number of
+    /// nodes; each takes at most 512 nodes [default: one for each node]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    instances: Option<u32>,
 
     /// Dimensions that do not wrap around, for example z or xyz
     #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
@@ -136,6 +152,15 @@ pub struct Options {
     arguments: Vec<OsString>,
 }
 
+/// What the nodes of a job are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum On {
+    /// Bare machines that QEMU emulates
+    Qemu,
+    /// Processes of this machine
+    Linux,
+}
+
 impl Options {
     /// How the program is to be built.
     fn flags(&self) -> Flags {
@@ -218,27 +243,55 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let mpi_memory = options.mpi_memory_of(node_memory);
     check_memory(node_memory, mpi_memory)?;
     options.stack.map_or(Ok(()), program::check_stack)?;
+    if !options.under.is_empty() && options.on == On::Qemu {
+        return Err(Stop::usage(
+            "--under does nothing for nodes in QEMU; leave it out, or give --on linux",
+        ));
+    }
+    if options.on == On::Linux {
+        let only_in_qemu = [
+            (options.instances.is_some(), "--instances"),
+            (options.count_instructions, "--count-instructions"),
+        ];
+        if let Some((_, option)) = only_in_qemu.iter().find(|(given, _)| *given) {
+            return Err(Stop::usage(format!(
+                "{option} does nothing for processes; leave it out, or give --on qemu"
+            )));
+        }
+    }
     let program = Program::classify(&options.program)?;
     program.check_flags(&options.given())?;
     let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
-    Machine::look().check(shape.nodes().into(), node_memory)?;
-
-    let tools = setup::ensure()?;
+    let division = boxes::divide(shape, options.instances)?;
     let flags = options.flags();
-    let image = program.build(&tools, &flags)?;
-    image.check_fits(node_memory, |memory| Needs {
-        links: busiest_node_links(&shape),
-        consoles: 2,
-        mpi: options.mpi_memory_of(memory),
-        tables: 0,
-    })?;
+    let (tools, image) = match options.on {
+        On::Qemu => {
+            let instances = division.map(|division| division.instances().into());
+            Machine::look().check(shape.nodes().into(), node_memory, instances)?;
+            let tools = setup::ensure()?;
+            let image = program.build(&tools, &flags)?;
+            image.check_fits(node_memory, |memory| Needs {
+                links: busiest_node_links(&shape),
+                mpi: options.mpi_memory_of(memory),
+                tables: 0,
+            })?;
+            (Some(tools), image)
+        }
+        On::Linux => (None, linux::build(&program, &flags)?),
+    };
 
     let mut argv = vec![program.name().into_bytes()];
     argv.extend(options.arguments.iter().cloned().map(OsString::into_vec));
     let plan = Plan {
-        qemu: &tools.qemu,
+        place: tools
+            .as_ref()
+            .map_or(Place::Linux, |tools| Place::Qemu(&tools.qemu)),
+        limits_memory: options.node_memory.is_some(),
+        stack: options.stack,
+        under: &options.under.concat(),
         image: &image,
         shape,
+        boxes: division.map(|division| Boxes::new(division, &image, node_memory)),
         node_memory,
         mpi_memory,
         mpi_borrow: options.mpi_borrow,
@@ -247,6 +300,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         argv: &argv,
         log: options.verbose,
         counted: options.count_instructions,
+        sandbox: tools.as_ref().is_some_and(|tools| can_lock_in(&tools.qemu)),
     };
     let signals = Signals::catch()?;
     let (stdout, stderr) = (stdout(), stderr());
@@ -255,6 +309,14 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let status = tell(options, &program, &plan, &end, report_file.take(), &mut err);
     job::flush(&signals, &mut out, &mut err);
     Ok(written(status, end.outcome, &mut out, &mut err, &signals))
+}
+
+/// Whether this QEMU has its sandbox built in.
+fn can_lock_in(qemu: &Tool) -> bool {
+    // It says its version only when it has understood what comes before.
+    let mut command = qemu.command();
+    command.args(["-sandbox", wiring::SANDBOX, "-version"]);
+    midplane_setup::ask::works(&mut command).is_ok()
 }
 
 /// Shows how the job ended and writes its report; the exit status so far.

@@ -3,7 +3,7 @@
 //! It is not touched before the program asks for it: a command in the background of a terminal would be
 //! stopped by the attempt.
 
-use crate::run::instance::Instance;
+use crate::run::node::Node;
 use kernel_rt::inbox::{CAPACITY, Head};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
@@ -18,7 +18,7 @@ pub struct Input {
 
 impl Input {
     /// Looks whether rank 0 has room for input.
-    pub fn look(&mut self, rank_0: &Instance) {
+    pub fn look(&mut self, rank_0: &Node) {
         if !self.closed {
             self.head = rank_0.inbox().filter(|head| head.room > 0);
         }
@@ -30,7 +30,7 @@ impl Input {
     }
 
     /// Reads once, and passes on what has come. Stdin must have something, or be at its end.
-    pub fn pass_on(&mut self, rank_0: &Instance, stdin: &impl AsFd) {
+    pub fn pass_on(&mut self, rank_0: &Node, stdin: &impl AsFd) {
         let Some(head) = self.head.take() else { return };
         let mut buffer = [0; CAPACITY as usize];
         // Straight from the descriptor: what a buffer of ours held back, no poll would tell.

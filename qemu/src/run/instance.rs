@@ -2,36 +2,46 @@
 
 use crate::build::image::Image;
 use crate::host::setup::Tool;
+use crate::host::shared::{Shared, memory_file};
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
+use crate::run::boxes::Boxes;
+use crate::run::doorbell::{self, Doorbells};
+use crate::run::linux;
+use crate::run::node::{self, Node};
 use crate::run::topology::{self, End};
-use crate::run::wiring::Wiring;
-use kernel_rt::blackboard::{self, ReadError, Snapshot};
-use kernel_rt::inbox::{self, Head};
-use kernel_rt::personality::BootArgs;
+use crate::run::wiring::{Carries, Wiring};
+use kernel_rt::personality::{BootArgs, Boxed, Nodes, Output};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Direction, Shape};
-use rustix::fs::MemfdFlags;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ExitStatus, Stdio};
+use std::rc::Rc;
 
 /// What to boot.
 pub struct Plan<'a> {
-    /// The emulator.
-    pub qemu: &'a Tool,
+    /// What the nodes are.
+    pub place: Place<'a>,
     /// What every node runs.
     pub image: &'a Image,
     /// The machine.
     pub shape: Shape,
+    /// How nodes share instances; without it each has one to itself.
+    pub boxes: Option<Boxes>,
     /// RAM of a node in bytes.
     pub node_memory: u64,
+    /// Whether the user said how much memory a node has: a process is given more otherwise.
+    pub limits_memory: bool,
+    /// Stack of the program in bytes, when said; images have theirs built in.
+    pub stack: Option<u64>,
+    /// What starts each node's process; empty: nothing. For processes of this machine only.
+    pub under: &'a [String],
     /// Region for incoming MPI traffic in bytes.
     pub mpi_memory: u64,
     /// Greatest message in bytes that is sent eagerly, when said.
@@ -46,82 +56,67 @@ pub struct Plan<'a> {
     pub log: bool,
     /// Whether the processors' counters of instructions are exact.
     pub counted: bool,
+    /// Whether the emulator can lock itself in.
+    pub sandbox: bool,
 }
 
-/// What a node writes, each the host's end of a socket that does not block.
-pub struct Streams {
-    /// The program's stdout.
-    pub stdout: Option<UnixStream>,
-    /// The program's stderr.
-    pub stderr: Option<UnixStream>,
-    /// The kernel's log.
-    pub log: Option<UnixStream>,
-    /// What QEMU itself has to say.
-    pub complaints: Option<UnixStream>,
+/// What the nodes of a job are.
+#[derive(Clone, Copy)]
+pub enum Place<'a> {
+    /// Machines that this emulator emulates.
+    Qemu(&'a Tool),
+    /// Processes of this machine.
+    Linux,
 }
 
-/// One node.
+impl Place<'_> {
+    /// What a process that carries nodes is called.
+    pub fn process(self) -> &'static str {
+        match self {
+            Place::Qemu(_) => "QEMU process",
+            Place::Linux => "process",
+        }
+    }
+}
+
+/// One process, which carries nodes: QEMU, or a program of this machine, which is one node.
 pub struct Instance {
-    /// Its rank.
-    pub rank: u32,
-    /// Its place.
-    pub coord: Coord,
-    /// Its output.
-    pub streams: Streams,
+    /// The ranks that it carries, in the order of their numbers in it.
+    pub ranks: Vec<u32>,
+    /// What we hear of it.
+    pub ears: Ears,
     /// Readable when the process has ended.
     pub pidfd: OwnedFd,
     /// How the process ended, once [`Instance::reap`] has found out.
     pub gone: Option<ExitStatus>,
     child: Child,
-    ram: File,
-    blackboard: u64,
-    inbox: Option<u64>,
+}
+
+/// What is heard of a process: our ends of sockets, which do not block. Each is there for one kind of process only.
+#[derive(Default)]
+pub struct Ears {
+    /// The nodes' bell: a byte for each ring, the node's number modulo 256.
+    pub bell: Option<UnixStream>,
+    /// What QEMU itself has to say.
+    pub complaints: Option<UnixStream>,
+    /// What the program of a process that is a node prints: stdout and stderr.
+    pub prints: [Option<UnixStream>; 2],
 }
 
 impl Instance {
-    /// How the node fares, by its own account.
-    pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
-        let mut bytes = [0; blackboard::BYTES];
-        match self.ram.read_exact_at(&mut bytes, self.blackboard) {
-            Ok(()) => Snapshot::read(&bytes),
-            Err(_) => Err(ReadError::TooShort(0)),
-        }
-    }
-
-    /// Reads the node's RAM from an offset on. `None`: it has no such place.
-    pub fn read_ram(&self, offset: u64, out: &mut [u8]) -> Option<()> {
-        self.ram.read_exact_at(out, offset).ok()
-    }
-
-    /// What the program's inbox has room for; `None` while it has not asked for input.
-    pub fn inbox(&self) -> Option<Head> {
-        let mut head = [0; inbox::HEAD_BYTES];
-        self.ram.read_exact_at(&mut head, self.inbox?).ok()?;
-        Head::read(&head)
-    }
-
-    /// Puts input into the program's inbox, no more than it has room for. The file is the node's memory:
-    /// nothing can go wrong but that it has no inbox.
-    pub fn give(&self, head: Head, bytes: &[u8]) {
-        let Some(inbox) = self.inbox else { return };
-        let (at, first) = head.place(bytes.len());
-        let (first, rest) = bytes.split_at(first);
-        let ring = inbox + inbox::AT_RING;
-        let written = head.written.wrapping_add(bytes.len() as u32);
-        // The count last: what it counts is there.
-        let _ = self.ram.write_all_at(first, ring + at);
-        let _ = self.ram.write_all_at(rest, ring);
-        let _ = self
-            .ram
-            .write_all_at(&written.to_le_bytes(), inbox + inbox::AT_WRITTEN);
-    }
-
-    /// Tells the program that no more input comes.
-    pub fn close_inbox(&self) {
-        if let Some(inbox) = self.inbox {
-            let closed = 1u32.to_le_bytes();
-            let _ = self.ram.write_all_at(&closed, inbox + inbox::AT_CLOSED);
-        }
+    /// A process that has been started.
+    pub fn new(ranks: Vec<u32>, ears: Ears, child: Child) -> Result<Self, Stop> {
+        let mut child = Unclaimed(Some(child));
+        let first = ranks.first().copied().unwrap_or(0);
+        let pidfd = pidfd_open(sys::pid_of(child.as_ref()), PidfdFlags::empty())
+            .doing(format_args!("watch the process of rank {first}"))?;
+        Ok(Self {
+            ranks,
+            ears,
+            pidfd,
+            gone: None,
+            child: child.claim(),
+        })
     }
 
     /// Takes note of the process's end, if it has ended.
@@ -139,46 +134,189 @@ impl Instance {
     }
 }
 
-/// All nodes of a job, in the order of their ranks. Dropping it kills them.
+/// All of a job. Dropping it kills the processes.
 pub struct Fleet {
-    /// The nodes.
-    pub nodes: Vec<Instance>,
+    /// The processes.
+    pub instances: Vec<Instance>,
+    /// The nodes, in the order of their ranks.
+    pub nodes: Vec<Node>,
+    /// The bells between instances that carry boxes.
+    pub doorbells: Option<Doorbells>,
 }
 
 impl Fleet {
-    /// Starts all nodes. `started` is called after each with how many run; when it returns an error,
-    /// everything is taken down again. Call from the main thread (see [`sys::bind_to_us`]).
+    /// Starts all nodes. `going_on` is called after each process; when it returns an error, everything is taken
+    /// down again. Call from the main thread (see [`sys::bind_to_us`]).
     pub fn boot(
         plan: &Plan<'_>,
-        mut started: impl FnMut(usize) -> Result<(), Stop>,
+        mut going_on: impl FnMut() -> Result<(), Stop>,
     ) -> Result<Self, Stop> {
-        let image = memory_file("midplane-image", None)?;
+        let qemu = match plan.place {
+            Place::Qemu(qemu) => qemu,
+            Place::Linux => return linux::boot(plan, going_on),
+        };
+        let image = memory_file("midplane-image")?;
         (&image)
             .write_all(&plan.image.bytes)
             .doing("copy the image into memory")?;
-        let mut sockets = Sockets::new(&plan.shape);
         let mut fleet = Self {
+            instances: Vec::new(),
             nodes: Vec::with_capacity(plan.shape.nodes() as usize),
+            doorbells: None,
         };
-        for rank in 0..plan.shape.nodes() {
-            let links = sockets.of(rank)?;
-            fleet.nodes.push(start(plan, rank, &image, links)?);
-            started(fleet.nodes.len())?;
+        match &plan.boxes {
+            None => fleet.boot_singly(plan, qemu, &image, &mut going_on)?,
+            Some(boxes) => fleet.boot_boxes(plan, qemu, (boxes, &image), &mut going_on)?,
         }
         Ok(fleet)
     }
 
+    fn boot_singly(
+        &mut self,
+        plan: &Plan<'_>,
+        qemu: &Tool,
+        image: &File,
+        going_on: &mut impl FnMut() -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let mut sockets = Sockets::new(&plan.shape);
+        for rank in 0..plan.shape.nodes() {
+            let coord = coord(&plan.shape, rank)?;
+            let ram = Rc::new(Shared::new("midplane-ram", plan.node_memory)?);
+            let links = sockets.of(rank)?;
+            let numbers: Vec<(Direction, i32)> = links
+                .iter()
+                .map(|(direction, socket)| (*direction, socket.as_raw_fd()))
+                .collect();
+            let instance = self.start(
+                (plan, qemu),
+                Nodes::One(coord),
+                (image, &ram),
+                Carries::One(&numbers),
+                links.into_iter().map(|(_, socket)| socket.into()).collect(),
+                vec![rank],
+            )?;
+            let who = (rank, coord);
+            self.nodes.push(Node::new(
+                who,
+                plan.image,
+                instance,
+                &ram,
+                node::Place::Whole,
+            ));
+            going_on()?;
+        }
+        Ok(())
+    }
+
+    fn boot_boxes(
+        &mut self,
+        plan: &Plan<'_>,
+        qemu: &Tool,
+        (boxes, image): (&Boxes, &File),
+        going_on: &mut impl FnMut() -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let division = boxes.division;
+        if division.instances() > 1 {
+            self.doorbells = Some(Doorbells::new(&division)?);
+        }
+        for number in 0..division.instances() {
+            let layout = boxes.layout(number)?;
+            let nodes = Boxed {
+                division,
+                instance: number,
+                node_memory: layout.node_memory,
+            };
+            let within = nodes.nodes();
+            let coords: Vec<Coord> = (0..layout.nodes).filter_map(|k| within.coord(k)).collect();
+            let ranks: Vec<u32> = coords.iter().filter_map(|c| plan.shape.rank(*c)).collect();
+            let ram = Rc::new(Shared::new("midplane-ram", layout.total())?);
+            let socket = self
+                .doorbells
+                .as_mut()
+                .map(Doorbells::connect)
+                .transpose()?;
+            let carries = Carries::Box {
+                nodes: layout.nodes,
+                doorbell: { socket.as_ref() }
+                    .map(|socket| (socket.as_raw_fd(), doorbell::vectors(&division))),
+            };
+            let sockets = socket.into_iter().map(OwnedFd::from).collect();
+            let files = (image, &*ram);
+            let nodes = Nodes::Box(nodes);
+            let instance =
+                self.start((plan, qemu), nodes, files, carries, sockets, ranks.clone())?;
+            for (index, who) in (0..).zip(ranks.into_iter().zip(coords)) {
+                let code = plan.image.code;
+                let place = node::Place::InBox {
+                    layout,
+                    index,
+                    code,
+                };
+                self.nodes
+                    .push(Node::new(who, plan.image, instance, &ram, place));
+            }
+            going_on()?;
+        }
+        self.nodes.sort_by_key(|node| node.rank);
+        Ok(())
+    }
+
     /// Kills all nodes and waits until they are gone. What they have written can still be read.
     pub fn kill(&mut self) {
-        for node in &self.nodes {
-            node.kill();
+        for instance in &self.instances {
+            instance.kill();
         }
-        for node in &mut self.nodes {
-            if node.gone.is_none() {
-                node.gone = node.child.wait().ok();
+        for instance in &mut self.instances {
+            if instance.gone.is_none() {
+                instance.gone = instance.child.wait().ok();
             }
         }
     }
+
+    /// Starts a process that carries `nodes`, which have these `ranks`; its number. It inherits `sockets`, too.
+    fn start(
+        &mut self,
+        (plan, qemu): (&Plan<'_>, &Tool),
+        nodes: Nodes,
+        (image, ram): (&File, &Shared),
+        carries: Carries<'_>,
+        sockets: Vec<OwnedFd>,
+        ranks: Vec<u32>,
+    ) -> Result<usize, Stop> {
+        let bootargs = boot_arguments(plan, nodes)?;
+        let (bell, node_bell) = stream()?;
+        let (complaints, node_complaints) = stream()?;
+        let image = image.try_clone().doing("share the image")?;
+        let memory = ram.file().try_clone().doing("share an instance's memory")?;
+        let arguments = Wiring {
+            memory: ram.bytes(),
+            ram: memory.as_raw_fd(),
+            image: image.as_raw_fd(),
+            bootargs: &bootargs,
+            carries,
+            bell: node_bell.as_raw_fd(),
+            sandbox: plan.sandbox,
+            counted: plan.counted,
+        }
+        .arguments();
+        let mut inherited: Vec<OwnedFd> = vec![image.into(), memory.into(), node_bell.into()];
+        inherited.extend(sockets);
+        let first = ranks.first().copied().unwrap_or(0);
+        let child = spawn(qemu, arguments, inherited, node_complaints.into(), first)?;
+        let ears = Ears {
+            bell: Some(bell),
+            complaints: Some(complaints),
+            ..Ears::default()
+        };
+        self.instances.push(Instance::new(ranks, ears, child)?);
+        Ok(self.instances.len() - 1)
+    }
+}
+
+/// The place of a rank.
+pub fn coord(shape: &Shape, rank: u32) -> Result<Coord, Stop> {
+    let coord = shape.coord(rank);
+    coord.ok_or_else(|| Stop::failure(format!("no rank {rank} in the machine")))
 }
 
 impl Drop for Fleet {
@@ -187,16 +325,21 @@ impl Drop for Fleet {
     }
 }
 
-/// The boot arguments of one node.
-pub fn boot_arguments(plan: &Plan<'_>, coord: Coord) -> Result<String, Stop> {
+/// The boot arguments of an instance with these nodes.
+pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
     let mut text = String::new();
     let settings = BootArgs {
         shape: plan.shape,
-        coord,
+        nodes,
         mpi_memory: Some(plan.mpi_memory),
         mpi_borrow: plan.mpi_borrow,
         eager: plan.eager,
         matching: plan.matching.map(Choice::name),
+        output: match plan.place {
+            Place::Qemu(_) => Output::Rings { log: plan.log },
+            // The process has streams of its own.
+            Place::Linux => Output::default(),
+        },
         exit: kernel_rt::personality::Exit::Stay,
         args: Default::default(),
     };
@@ -208,71 +351,6 @@ pub fn boot_arguments(plan: &Plan<'_>, coord: Coord) -> Result<String, Stop> {
         Ok(_) => Ok(text),
         Err(error) => Err(Stop::usage(format!("the program's arguments: {error}"))),
     }
-}
-
-fn start(
-    plan: &Plan<'_>,
-    rank: u32,
-    image: &File,
-    links: Vec<(Direction, UnixStream)>,
-) -> Result<Instance, Stop> {
-    let coord = plan
-        .shape
-        .coord(rank)
-        .ok_or_else(|| Stop::failure(format!("no rank {rank} in the machine")))?;
-    let bootargs = boot_arguments(plan, coord)?;
-    let ram = memory_file("midplane-ram", Some(plan.node_memory))?;
-    let (streams, node) = streams(plan.log)?;
-    let node_image = image.try_clone().doing("share the image")?;
-    let node_ram = ram.try_clone().doing("share the node's memory")?;
-
-    let numbers: Vec<(Direction, i32)> = links
-        .iter()
-        .map(|(direction, socket)| (*direction, socket.as_raw_fd()))
-        .collect();
-    let arguments = Wiring {
-        memory: plan.node_memory,
-        ram: node_ram.as_raw_fd(),
-        image: node_image.as_raw_fd(),
-        bootargs: &bootargs,
-        links: &numbers,
-        stdout: node.stdout.as_raw_fd(),
-        stderr: node.stderr.as_raw_fd(),
-        log: node.log.as_ref().map(AsRawFd::as_raw_fd),
-        counted: plan.counted,
-    }
-    .arguments();
-
-    let mut inherited: Vec<OwnedFd> = vec![
-        node_image.into(),
-        node_ram.into(),
-        node.stdout.into(),
-        node.stderr.into(),
-    ];
-    inherited.extend(node.log.map(OwnedFd::from));
-    inherited.extend(links.into_iter().map(|(_, socket)| OwnedFd::from(socket)));
-
-    let child = spawn(
-        plan.qemu,
-        arguments,
-        inherited,
-        node.complaints.into(),
-        rank,
-    )?;
-    let mut child = Unclaimed(Some(child));
-    let pidfd = pidfd_open(sys::pid_of(child.as_ref()), PidfdFlags::empty())
-        .doing(format_args!("watch the process of rank {rank}"))?;
-    Ok(Instance {
-        rank,
-        coord,
-        streams,
-        pidfd,
-        gone: None,
-        child: child.claim(),
-        ram,
-        blackboard: plan.image.blackboard,
-        inbox: plan.image.inbox,
-    })
 }
 
 /// Starts QEMU, which inherits these descriptors and complains to that one.
@@ -359,56 +437,12 @@ impl Sockets {
     }
 }
 
-/// The node's ends of its [`Streams`].
-struct NodeStreams {
-    stdout: UnixStream,
-    stderr: UnixStream,
-    log: Option<UnixStream>,
-    complaints: UnixStream,
-}
-
-/// A node's streams, with or without its log.
-fn streams(log: bool) -> Result<(Streams, NodeStreams), Stop> {
-    let (stdout, node_stdout) = stream()?;
-    let (stderr, node_stderr) = stream()?;
-    let (complaints, node_complaints) = stream()?;
-    let (log, node_log) = match log {
-        true => stream().map(|(ours, theirs)| (Some(ours), Some(theirs)))?,
-        false => (None, None),
-    };
-    let ours = Streams {
-        stdout: Some(stdout),
-        stderr: Some(stderr),
-        log,
-        complaints: Some(complaints),
-    };
-    let theirs = NodeStreams {
-        stdout: node_stdout,
-        stderr: node_stderr,
-        log: node_log,
-        complaints: node_complaints,
-    };
-    Ok((ours, theirs))
-}
-
-/// A socket for a node's output: our end, which does not block, and the node's.
-fn stream() -> Result<(UnixStream, UnixStream), Stop> {
-    let (ours, theirs) = UnixStream::pair().doing("create a socket for a node's output")?;
+/// A socket for what an instance says: our end, which does not block, and the other.
+pub fn stream() -> Result<(UnixStream, UnixStream), Stop> {
+    let (ours, theirs) = UnixStream::pair().doing("create a socket for an instance")?;
     ours.set_nonblocking(true)
-        .doing("set up a socket for a node's output")?;
+        .doing("set up a socket for an instance")?;
     Ok((ours, theirs))
-}
-
-/// A file in memory that has no name in the file system; zeros where nothing was written.
-fn memory_file(name: &str, bytes: Option<u64>) -> Result<File, Stop> {
-    let file = File::from(
-        rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)
-            .doing("create a file in memory for a node")?,
-    );
-    if let Some(bytes) = bytes {
-        file.set_len(bytes).doing("size a node's memory")?;
-    }
-    Ok(file)
 }
 
 #[cfg(test)]

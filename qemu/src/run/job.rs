@@ -3,12 +3,14 @@
 use crate::host::signals::Signals;
 use crate::host::stop::{self, Stop};
 use crate::run::decode::{Decoder, Dictionary};
+use crate::run::doorbell::Doorbells;
 use crate::run::input::Input;
-use crate::run::instance::{Fleet, Instance, Plan};
+use crate::run::instance::{Fleet, Place, Plan};
+use crate::run::linux;
 use crate::run::output::Sink;
-use crate::run::verdict::{self, Cause, Outcome, Seen, Stands};
+use crate::run::verdict::{self, Cause, Glance, Outcome, Seen, Stands};
 use crate::show::say;
-use kernel_rt::blackboard::State;
+use kernel_rt::host::outbox::Stream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::SIGPIPE;
@@ -17,8 +19,11 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// How often the nodes' own accounts are looked at.
-const TICK: Duration = Duration::from_millis(10);
+/// How often all nodes are looked at, those that have not rung as well: a program may have written over what its node
+/// shows, and where very many bells come at once some are lost.
+const TICK: Duration = Duration::from_millis(200);
+/// The same of nodes that are processes: these have no bell.
+const PROCESS_TICK: Duration = Duration::from_millis(10);
 /// Nodes have this long to come up, and this much more for each node that shares the machine.
 const BOOT_SECONDS: u64 = 60;
 const BOOT_SECONDS_PER_NODE: u64 = 1;
@@ -26,8 +31,11 @@ const BOOT_SECONDS_PER_NODE: u64 = 1;
 const QUIET_BOOT: usize = 16;
 /// What is kept of QEMU's own messages, in bytes from the end, for explaining why it ended.
 const COMPLAINT_BYTES: usize = 2048;
-/// Bytes read from a stream at once.
-const CHUNK: usize = 64 << 10;
+/// Bytes read from a socket, or taken from a ring, at once; a ring holds no more.
+const CHUNK: usize = 16 << 10;
+const _: () = assert!(CHUNK >= kernel_rt::host::outbox::CAPACITY as usize);
+/// So many numbers of nodes the bell tells apart.
+const BELLS: usize = 256;
 
 /// How a job ended.
 pub struct JobEnd {
@@ -58,29 +66,31 @@ pub fn run<'a>(
         err.lines.note(&format!("midplane: starting {nodes} nodes"));
         err.write();
     }
-    let fleet = Fleet::boot(plan, |_| match signals.pending() {
+    let fleet = Fleet::boot(plan, || match signals.pending() {
         Some(stop) => Err(stop),
         None => Ok(()),
     })?;
     let mut job = Job {
         decoders: fleet.nodes.iter().map(|_| dictionary.decoder()).collect(),
-        complaints: fleet.nodes.iter().map(|_| VecDeque::new()).collect(),
+        complaints: fleet.instances.iter().map(|_| VecDeque::new()).collect(),
+        glances: vec![Glance::default(); nodes],
         fleet,
         out,
         err,
         begun,
         shown: 0,
+        stirred: false,
+        held: [false; 2],
+        first: 0,
         input: Input::default(),
         buffer: vec![0; CHUNK],
     };
     let (mut end, lost) = job.until_end(plan, timeout, signals);
     job.fleet.kill();
-    for at in 0..nodes {
-        job.drain(at);
-    }
+    job.drain();
     if let Some(at) = lost {
         // Only now is everything there that QEMU had to say.
-        end.message = job.lost_message(&end.nodes[at], at);
+        end.message = job.lost_message(plan, at);
     }
     job.out.lines.finish();
     job.err.lines.finish();
@@ -120,12 +130,21 @@ type Ending = (JobEnd, Option<usize>);
 struct Job<'a, 'b, 'd> {
     fleet: Fleet,
     decoders: Vec<Decoder<'d>>,
+    /// The last words of each instance's QEMU.
     complaints: Vec<VecDeque<u8>>,
+    /// The nodes as they were when they last rang, or at the last look at all.
+    glances: Vec<Glance>,
     out: &'a mut Sink<'b>,
     err: &'a mut Sink<'b>,
     begun: Instant,
     /// How many nodes the boot progress last said were up.
     shown: usize,
+    /// A node's glance may have changed.
+    stirred: bool,
+    /// Nodes may have more for stdout, and for stderr, than was taken from them.
+    held: [bool; 2],
+    /// The node that comes first when all are looked at: each in turn, where room is short.
+    first: usize,
     input: Input,
     buffer: Vec<u8>,
 }
@@ -141,8 +160,12 @@ impl Job<'_, '_, '_> {
         let boot = BOOT_SECONDS + BOOT_SECONDS_PER_NODE * self.fleet.nodes.len() as u64;
         let boot_deadline = self.begun + Duration::from_secs(boot);
         let mut next_look = Instant::now();
+        let tick = match plan.place {
+            Place::Qemu(_) => TICK,
+            Place::Linux => PROCESS_TICK,
+        };
         loop {
-            self.wait(signals, next_look);
+            self.wait(signals, deadline.map_or(next_look, |at| at.min(next_look)));
             let now = Instant::now();
             if let Some(stop) = signals.pending() {
                 let nodes = self.look();
@@ -151,33 +174,29 @@ impl Job<'_, '_, '_> {
             if let Some(error) = self.out.broken() {
                 return self.unwritable(error);
             }
-            if now < next_look {
+            if now >= next_look {
+                next_look = now + tick;
+                self.hear_all();
+            } else if !self.stirred && deadline.is_none_or(|deadline| now < deadline) {
                 continue;
             }
-            next_look = now + TICK;
-            for node in &mut self.fleet.nodes {
-                node.reap();
-            }
-            if let Some(first) = self.fleet.nodes.first() {
-                self.input.look(first);
-            }
-            let nodes = self.look();
-            let up = nodes.iter().filter(|n| is_up(n)).count();
+            self.stirred = false;
+            let up = self.glances.iter().filter(|node| node.is_up()).count();
             self.show_progress(up);
-            if let Some(cause) = verdict::cause(&nodes) {
-                return self.explain(plan, cause, nodes);
+            if let Some(cause) = verdict::cause(&self.glances) {
+                return self.explain(plan, cause, self.look());
             }
             if deadline.is_some_and(|deadline| now >= deadline) {
                 let limit = timeout.unwrap_or_default().as_secs_f64();
                 return self.late(
                     &format!("the job did not end within {limit} s (--timeout); where it was:"),
-                    nodes,
+                    self.look(),
                 );
             }
-            if up < nodes.len() && now >= boot_deadline {
+            if up < self.glances.len() && now >= boot_deadline {
                 return self.late(
                     &format!("not all nodes came up within {boot} s; where they were:"),
-                    nodes,
+                    self.look(),
                 );
             }
         }
@@ -193,8 +212,9 @@ impl Job<'_, '_, '_> {
             }
             sink.write();
         }
+        self.take_what_was_held();
         let wait = until.saturating_duration_since(now);
-        let (out_open, err_open) = (self.out.has_room(), self.err.has_room());
+        let room = [self.out.has_room(), self.err.has_room()];
         let mut fds: Vec<PollFd<'_>> = signals
             .fds()
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
@@ -203,17 +223,25 @@ impl Job<'_, '_, '_> {
             .collect();
         let first = fds.len();
         let mut owners = Vec::new();
-        for (at, node) in self.fleet.nodes.iter().enumerate() {
-            if node.gone.is_none() {
-                fds.push(PollFd::new(&node.pidfd, PollFlags::IN));
+        for (at, instance) in self.fleet.instances.iter().enumerate() {
+            if instance.gone.is_none() {
+                fds.push(PollFd::new(&instance.pidfd, PollFlags::IN));
                 owners.push(at);
             }
-            for stream in open_streams(node, out_open, err_open) {
-                fds.push(PollFd::new(stream, PollFlags::IN));
+            let ears = &instance.ears;
+            let printed = { ears.prints.iter().zip(room) }
+                .filter_map(|(socket, room)| socket.as_ref().filter(|_| room));
+            let others = [&ears.bell, &ears.complaints].into_iter().flatten();
+            for socket in others.chain(printed) {
+                fds.push(PollFd::new(socket, PollFlags::IN));
                 owners.push(at);
             }
         }
         let (stdin, asks) = (std::io::stdin(), fds.len());
+        for socket in self.fleet.doorbells.iter().flat_map(Doorbells::waiting) {
+            fds.push(PollFd::from_borrowed_fd(socket, PollFlags::OUT));
+        }
+        let stdin_at = fds.len();
         if self.input.is_wanted() {
             fds.push(PollFd::new(&stdin, PollFlags::IN));
         }
@@ -226,7 +254,7 @@ impl Job<'_, '_, '_> {
         if ready == 0 {
             return;
         }
-        let has_input = fds.get(asks).is_some_and(|fd| !fd.revents().is_empty());
+        let has_input = fds.get(stdin_at).is_some_and(|fd| !fd.revents().is_empty());
         let mut due: Vec<usize> = fds[first..asks]
             .iter()
             .zip(owners)
@@ -237,46 +265,155 @@ impl Job<'_, '_, '_> {
         if has_input && let Some(first) = self.fleet.nodes.first() {
             self.input.pass_on(first, &stdin);
         }
+        if let Some(doorbells) = &mut self.fleet.doorbells {
+            doorbells.tell();
+        }
         for at in due {
-            self.fleet.nodes[at].reap();
-            self.pass_on(at, out_open, err_open);
+            self.serve(at);
         }
     }
 
-    /// Passes on one chunk of each of a node's streams; true when there was anything.
-    fn pass_on(&mut self, at: usize, out_open: bool, err_open: bool) -> bool {
-        let now = Instant::now();
-        let node = &mut self.fleet.nodes[at];
-        let (rank, streams) = (node.rank, &mut node.streams);
-        let mut any = false;
-        if out_open && let Some(bytes) = read(&mut streams.stdout, &mut self.buffer) {
-            self.out.lines.take(rank, bytes, now);
-            any = true;
+    /// Looks at an instance that has something to say: its end, its complaints, or the bells of its nodes.
+    fn serve(&mut self, at: usize) {
+        let instance = &mut self.fleet.instances[at];
+        instance.reap();
+        if instance.gone.is_some() {
+            self.stirred = true;
+            for rank in instance.ranks.clone() {
+                self.glances[rank as usize].is_gone = true;
+                // What it last said may be why; a process has no bell for it.
+                self.hear(rank as usize);
+            }
         }
-        if !err_open {
-            return any;
-        }
-        if let Some(bytes) = read(&mut streams.stderr, &mut self.buffer) {
-            self.err.lines.take(rank, bytes, now);
-            any = true;
-        }
-        if let Some(bytes) = read(&mut streams.log, &mut self.buffer) {
-            let lines = &mut self.err.lines;
-            self.decoders[at].take(bytes, |line| lines.note(&format!("[{rank}] log: {line}")));
-            any = true;
-        }
-        if let Some(bytes) = read(&mut streams.complaints, &mut self.buffer) {
+        let room = [self.out.has_room(), self.err.has_room()];
+        self.pass_on_printed(at, room);
+        let instance = &mut self.fleet.instances[at];
+        if let Some(bytes) = read(&mut instance.ears.complaints, &mut self.buffer) {
             let kept = &mut self.complaints[at];
             kept.extend(bytes);
             kept.drain(..kept.len().saturating_sub(COMPLAINT_BYTES));
-            any = true;
+        }
+        let Some(bells) = read(&mut instance.ears.bell, &mut self.buffer) else {
+            return;
+        };
+        // With so many waiting, some may have been lost.
+        let mut rung = [bells.len() == CHUNK; BELLS];
+        for bell in bells {
+            rung[usize::from(*bell)] = true;
+        }
+        let ranks = instance.ranks.iter().enumerate();
+        let ranks: Vec<u32> = ranks
+            .filter(|(number, _)| rung[number % BELLS])
+            .map(|(_, rank)| *rank)
+            .collect();
+        for rank in ranks {
+            self.hear(rank as usize);
+        }
+    }
+
+    /// Passes on one chunk of what a process that is a node has printed, where there is room for it; true when there was
+    /// anything.
+    fn pass_on_printed(&mut self, at: usize, room: [bool; 2]) -> bool {
+        let instance = &mut self.fleet.instances[at];
+        let &[rank] = &*instance.ranks else {
+            return false;
+        };
+        let now = Instant::now();
+        let mut any = false;
+        let sinks = [&mut *self.out, &mut *self.err];
+        for ((socket, sink), room) in instance.ears.prints.iter_mut().zip(sinks).zip(room) {
+            if room && let Some(bytes) = read(socket, &mut self.buffer) {
+                sink.lines.take(rank, bytes, now);
+                any = true;
+            }
         }
         any
     }
 
-    /// Passes on all that a node has written. Bounded by what its sockets hold once it is dead.
-    fn drain(&mut self, at: usize) {
-        while self.pass_on(at, true, true) {}
+    /// Looks at a node: what it has written, how it fares, whether it wants input.
+    fn hear(&mut self, at: usize) {
+        self.fleet.nodes[at].arm();
+        self.pass_on(at);
+        let node = &self.fleet.nodes[at];
+        if at == 0 {
+            self.input.look(node);
+        }
+        let state = node.state().ok();
+        self.stirred |= self.glances[at].state != state;
+        self.glances[at].state = state;
+    }
+
+    /// Looks at all nodes, whether they have rung or not.
+    fn hear_all(&mut self) {
+        let nodes = self.fleet.nodes.len();
+        let first = self.first;
+        self.first = (first + 1) % nodes.max(1);
+        for at in (first..nodes).chain(0..first) {
+            self.hear(at);
+        }
+    }
+
+    /// Goes on with the nodes from which not all was taken, once there is room again.
+    fn take_what_was_held(&mut self) {
+        let room = [self.out.has_room(), self.err.has_room()];
+        let goes_on = |of: usize| self.held[of] && room[of];
+        if goes_on(0) || goes_on(1) {
+            self.held = [false; 2];
+            self.hear_all();
+        }
+    }
+
+    /// Passes on what a node has written, as far as there is room.
+    fn pass_on(&mut self, at: usize) {
+        let room = [self.out.has_room(), self.err.has_room()];
+        for stream in Stream::ALL {
+            let to = usize::from(stream != Stream::Out);
+            match room[to] {
+                true => self.pass_on_stream(at, stream),
+                // More than enough: whether it has something, is seen when there is room.
+                false => self.held[to] = true,
+            }
+        }
+    }
+
+    fn pass_on_stream(&mut self, at: usize, stream: Stream) {
+        let node = &mut self.fleet.nodes[at];
+        let bytes = node.take(stream, &mut self.buffer);
+        if bytes.is_empty() {
+            return;
+        }
+        let (rank, now) = (node.rank, Instant::now());
+        match stream {
+            Stream::Out => self.out.lines.take(rank, bytes, now),
+            Stream::Err => self.err.lines.take(rank, bytes, now),
+            Stream::Log => {
+                let lines = &mut self.err.lines;
+                self.decoders[at].take(bytes, |line| lines.note(&format!("[{rank}] log: {line}")));
+            }
+        }
+    }
+
+    /// Passes on all that is left, of nodes that are dead.
+    fn drain(&mut self) {
+        for at in 0..self.fleet.instances.len() {
+            let mut left = true;
+            while left {
+                let instance = &mut self.fleet.instances[at];
+                let bytes = read(&mut instance.ears.complaints, &mut self.buffer).unwrap_or(&[]);
+                left = !bytes.is_empty();
+                let kept = &mut self.complaints[at];
+                kept.extend(bytes);
+                kept.drain(..kept.len().saturating_sub(COMPLAINT_BYTES));
+            }
+            // Bounded by what the sockets hold.
+            while self.pass_on_printed(at, [true; 2]) {}
+        }
+        for at in 0..self.fleet.nodes.len() {
+            for stream in Stream::ALL {
+                // Once is enough: a ring holds no more.
+                self.pass_on_stream(at, stream);
+            }
+        }
     }
 
     fn show_progress(&mut self, up: usize) {
@@ -303,9 +440,10 @@ impl Job<'_, '_, '_> {
             }
             Cause::Failed(at) => {
                 let node = &self.fleet.nodes[at];
-                let places = |stands| match stands {
-                    Stands::At(pc) => plan.image.describe(pc),
-                    Stands::InCall => plan
+                let places = |stands| match (plan.place, stands) {
+                    (Place::Linux, stands) => linux::describe(plan, node, stands),
+                    (Place::Qemu(_), Stands::At(pc)) => plan.image.describe(pc),
+                    (Place::Qemu(_), Stands::InCall) => plan
                         .image
                         .describe_call(&|offset, out| node.read_ram(offset, out)),
                 };
@@ -372,10 +510,18 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    fn lost_message(&mut self, node: &Seen, at: usize) -> Option<String> {
-        let complaints = self.complaints[at].make_contiguous();
+    fn lost_message(&mut self, plan: &Plan<'_>, at: usize) -> Option<String> {
+        let lost = self.fleet.nodes[at].instance;
+        let complaints = self.complaints[lost].make_contiguous();
         let complaints = String::from_utf8_lossy(complaints);
-        Some(verdict::lost_message(node, node.gone?, &complaints))
+        let nodes = self.fleet.nodes.iter();
+        let nodes: Vec<_> = nodes
+            .filter(|node| node.instance == lost)
+            .map(|node| (node.rank, node.coord))
+            .collect();
+        let gone = self.fleet.instances[lost].gone?;
+        let process = plan.place.process();
+        Some(verdict::lost_message(&nodes, process, gone, &complaints))
     }
 }
 
@@ -386,23 +532,6 @@ fn with_whereabouts(headline: &str, nodes: &[Seen]) -> String {
         message.push_str(&line);
     }
     message
-}
-
-fn is_up(node: &Seen) -> bool {
-    !matches!(node.state(), Some(State::Off | State::Booting))
-}
-
-fn open_streams(
-    node: &Instance,
-    out_open: bool,
-    err_open: bool,
-) -> impl Iterator<Item = &UnixStream> {
-    let streams = &node.streams;
-    let out = streams.stdout.as_ref().filter(|_| out_open);
-    let err = [&streams.stderr, &streams.log, &streams.complaints]
-        .into_iter()
-        .filter_map(move |stream| stream.as_ref().filter(|_| err_open));
-    out.into_iter().chain(err)
 }
 
 /// Bytes that have come; a stream whose writer has gone is closed.

@@ -1,11 +1,15 @@
 //! A job on a torus of QEMU instances.
 
+mod boxes;
 pub mod command;
 mod decode;
+mod doorbell;
 mod input;
 mod instance;
 mod job;
 pub mod limits;
+mod linux;
+mod node;
 mod output;
 mod report;
 pub mod topology;

@@ -1,8 +1,8 @@
 //! How a job ended, in words and as an exit status. Pure.
 
 use crate::host::stop::FAILURE;
-use crate::run::instance::Instance;
-use kernel_rt::blackboard::{End, ReadError, SeenCall, Snapshot, State};
+use crate::run::node::{Node, Unreadable};
+use kernel_rt::blackboard::{End, SeenCall, Snapshot, State};
 use kernel_rt::host::status::exit_byte;
 use net_torus::coord::Coord;
 use serde::Serialize;
@@ -17,19 +17,16 @@ pub struct Seen {
     /// Its place.
     pub coord: Coord,
     /// Its own account.
-    pub account: Result<Snapshot, ReadError>,
-    /// How its QEMU process ended, if it has.
-    pub gone: Option<ExitStatus>,
+    pub account: Result<Snapshot, Unreadable>,
 }
 
 impl Seen {
     /// Looks at a node.
-    pub fn at(node: &Instance) -> Self {
+    pub fn at(node: &Node) -> Self {
         Self {
             rank: node.rank,
             coord: node.coord,
             account: node.snapshot(),
-            gone: node.gone,
         }
     }
 
@@ -47,6 +44,16 @@ impl Seen {
 /// A node's name in messages.
 pub fn name(rank: u32, coord: Coord) -> String {
     format!("rank {rank} at ({},{},{})", coord.x, coord.y, coord.z)
+}
+
+/// The words before something that belongs to these nodes.
+pub fn whose(nodes: &[(u32, Coord)]) -> String {
+    if let [(rank, coord)] = nodes {
+        return format!("{}: its", name(*rank, *coord));
+    }
+    let mut ranks: Vec<u32> = nodes.iter().map(|(rank, _)| *rank).collect();
+    ranks.sort_unstable();
+    format!("ranks {}: their", ranges(ranks))
 }
 
 /// How a job ended.
@@ -78,22 +85,48 @@ pub enum Cause {
     Overwritten(usize),
 }
 
+/// What is looked at often of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Glance {
+    /// The state it says it is in; `None`: its account makes no sense.
+    pub state: Option<State>,
+    /// Whether its QEMU process has ended.
+    pub is_gone: bool,
+}
+
+impl Default for Glance {
+    /// A node that has not come up.
+    fn default() -> Self {
+        Self {
+            state: Some(State::Off),
+            is_gone: false,
+        }
+    }
+}
+
+impl Glance {
+    /// Whether its program has been started.
+    pub fn is_up(&self) -> bool {
+        !matches!(self.state, Some(State::Off | State::Booting))
+    }
+}
+
 /// Whether the job is over, and why.
-pub fn cause(nodes: &[Seen]) -> Option<Cause> {
-    let find = |what: &dyn Fn(&Seen) -> bool| nodes.iter().position(what);
+pub fn cause(nodes: &[Glance]) -> Option<Cause> {
+    let find = |what: &dyn Fn(&Glance) -> bool| nodes.iter().position(what);
     // A node that failed may be why others are lost or wait, so it is looked for first.
-    if let Some(at) = find(&|n| n.state() == Some(State::Failed)) {
+    if let Some(at) = find(&|n| n.state == Some(State::Failed)) {
         return Some(Cause::Failed(at));
     }
-    if let Some(at) = find(&|n| n.gone.is_some()) {
+    if let Some(at) = find(&|n| n.is_gone) {
         return Some(Cause::Lost(at));
     }
-    if let Some(at) = find(&|n| n.account.is_err()) {
+    if let Some(at) = find(&|n| n.state.is_none()) {
         return Some(Cause::Overwritten(at));
     }
     nodes
         .iter()
-        .all(|n| n.state() == Some(State::Done))
+        .all(|n| n.state == Some(State::Done))
         .then_some(Cause::Ended)
 }
 
@@ -181,8 +214,13 @@ pub fn overwritten_message(node: &Seen) -> String {
     )
 }
 
-/// What is said of a QEMU process that ended by itself or was killed from outside.
-pub fn lost_message(node: &Seen, gone: ExitStatus, complaints: &str) -> String {
+/// What is said of the process, called `process`, of these nodes that ended by itself or was killed from outside.
+pub fn lost_message(
+    nodes: &[(u32, Coord)],
+    process: &str,
+    gone: ExitStatus,
+    complaints: &str,
+) -> String {
     let how = match (gone.signal(), gone.code()) {
         (Some(9), _) => {
             "was killed by signal 9 (by another process, or because the machine ran out of memory)"
@@ -191,10 +229,8 @@ pub fn lost_message(node: &Seen, gone: ExitStatus, complaints: &str) -> String {
         (Some(signal), _) => format!("was killed by signal {signal}"),
         (None, code) => format!("ended by itself with status {}", code.unwrap_or(-1)),
     };
-    let mut text = format!(
-        "{}: its QEMU process {how}; the job cannot go on without it",
-        node.name()
-    );
+    let whose = whose(nodes);
+    let mut text = format!("{whose} {process} {how}; the job cannot go on without it");
     for line in complaints.lines() {
         text.push_str("\n  qemu: ");
         text.push_str(line);
@@ -277,7 +313,7 @@ fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use kernel_rt::blackboard::BYTES;
+    use kernel_rt::blackboard::{BYTES, ReadError};
 
     /// A node's account of itself, for tests.
     pub fn seen(rank: u32, state: State, write: impl FnOnce(&mut Snapshot)) -> Seen {
@@ -293,7 +329,18 @@ pub mod tests {
                 z: 0,
             },
             account: Ok(account),
-            gone: None,
+        }
+    }
+
+    fn at(rank: u32) -> (u32, Coord) {
+        let node = running(rank);
+        (rank, node.coord)
+    }
+
+    fn glance(state: State) -> Glance {
+        Glance {
+            state: Some(state),
+            is_gone: false,
         }
     }
 
@@ -325,9 +372,10 @@ pub mod tests {
 
     #[test]
     fn a_job_ends_when_all_are_done_with_the_first_status_that_is_not_zero() {
-        assert_eq!(cause(&[done(0, 0), running(1)]), None);
+        let (ended, running) = (glance(State::Done), glance(State::Running));
+        assert_eq!(cause(&[ended, running]), None);
+        assert_eq!(cause(&[ended; 3]), Some(Cause::Ended));
         let ended = [done(0, 0), done(1, 256 + 3), done(2, 4)];
-        assert_eq!(cause(&ended), Some(Cause::Ended));
         assert_eq!(job_status(&ended), 3);
     }
 
@@ -350,17 +398,19 @@ pub mod tests {
 
     #[test]
     fn a_failure_comes_before_a_lost_node() {
-        let mut lost = running(0);
-        lost.gone = Some(ExitStatus::from_raw(9));
-        let nodes = [lost, failed(1, End::Panic, 101, "")];
+        let mut lost = glance(State::Running);
+        lost.is_gone = true;
+        let nodes = [lost, glance(State::Failed)];
         assert_eq!(cause(&nodes), Some(Cause::Failed(1)));
         assert_eq!(cause(&nodes[..1]), Some(Cause::Lost(0)));
     }
 
     #[test]
     fn an_overwritten_account_ends_the_job() {
-        let mut node = running(0);
-        node.account = Err(ReadError::State(99));
+        let node = Glance {
+            state: None,
+            is_gone: false,
+        };
         assert_eq!(cause(&[node]), Some(Cause::Overwritten(0)));
     }
 
@@ -383,10 +433,8 @@ pub mod tests {
     fn words_of_every_end() {
         let place = |_| vec!["inner at a.c:3".into(), "main at a.c:9".into()];
         let said = |end, status, message| failure(&failed(2, end, status, message), place).0;
-        let mut lost = running(3);
-        lost.gone = Some(ExitStatus::from_raw(9));
         let mut overwritten = running(0);
-        overwritten.account = Err(ReadError::State(99));
+        overwritten.account = Err(Unreadable::Blackboard(ReadError::State(99)));
         let texts = [
             said(
                 End::Fault,
@@ -398,7 +446,18 @@ pub mod tests {
             said(End::Abort, 1, ""),
             said(End::MpiAbort, 7, ""),
             said(End::Boot, 1, "no memory"),
-            lost_message(&lost, ExitStatus::from_raw(9), "qemu: out of memory"),
+            lost_message(
+                &[at(3)],
+                "QEMU process",
+                ExitStatus::from_raw(9),
+                "qemu: out of memory",
+            ),
+            lost_message(
+                &[4, 0, 1, 2].map(at),
+                "QEMU process",
+                ExitStatus::from_raw(9),
+                "",
+            ),
             overwritten_message(&overwritten),
             changed_status(&[done(1, 256)]).unwrap(),
         ];
@@ -430,13 +489,17 @@ pub mod tests {
 
     #[test]
     fn a_lost_node_is_named_with_the_signal_and_what_qemu_said() {
-        let node = running(3);
-        let text = lost_message(&node, ExitStatus::from_raw(9), "");
+        let text = lost_message(&[at(3)], "QEMU process", ExitStatus::from_raw(9), "");
         assert!(
             text.contains("rank 3 at (3,0,0)") && text.contains("signal 9"),
             "{text}"
         );
-        let text = lost_message(&node, ExitStatus::from_raw(1 << 8), "bad option\n");
+        let text = lost_message(
+            &[at(3)],
+            "QEMU process",
+            ExitStatus::from_raw(1 << 8),
+            "bad option\n",
+        );
         assert!(
             text.contains("status 1") && text.ends_with("qemu: bad option"),
             "{text}"

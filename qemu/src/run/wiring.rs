@@ -1,22 +1,38 @@
-//! One node's place in the torus, as arguments for QEMU. Pure: file descriptors come in as numbers.
+//! An instance's place in the torus, as arguments for QEMU. Pure: file descriptors come in as numbers.
 //!
 //! The slots are pinned so that a node finds its devices without guessing: virtio-mmio slots 0 to 5 are
-//! the links in the order of `Direction::ALL`, 6 is the program's stdout, 7 its stderr.
+//! the links of a single node in the order of `Direction::ALL`, PCI slot 1 the doorbell of a box.
 
 use net_torus::coord::Direction;
 
-/// Slot of the program's stdout.
-const STDOUT_SLOT: u8 = 6;
-/// Slot of the program's stderr.
-const STDERR_SLOT: u8 = 7;
+/// QEMU's own sandbox: it starts no process, gains no rights and changes no scheduling, whatever runs in it.
+pub const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+
 /// Greatest room for translated code in MiB; QEMU's own default of 1 GiB would be taken as used memory
 /// by hosts that limit address space.
 const TRANSLATION_MIB: u32 = 32;
+/// The same for each node of a box, beside that: QEMU gives each processor that translates a part of its own.
+const TRANSLATION_MIB_PER_NODE: u32 = 2;
 
 /// How long a link's device may put off sending, in nanoseconds, as long as QEMU takes. It never does: a node
 /// always asks again at once, on which the device sends on the processor's own thread; see `send_now` in
 /// kernel-rt's `dev/virtio_net.rs`. Beyond the node's own timer, so that this one is never the next.
 const SEND_BY_NS: u32 = 4_200_000_000;
+
+/// What nodes an instance carries, and their links.
+#[derive(Clone, Copy, Debug)]
+pub enum Carries<'a> {
+    /// One, with the links that exist, each a connected stream socket.
+    One(&'a [(Direction, i32)]),
+    /// A box of nodes, whose links lie in memory.
+    Box {
+        /// How many.
+        nodes: u32,
+        /// Where there are other instances: a connected stream socket to the server of their bells, and how many
+        /// bells each instance has.
+        doorbell: Option<(i32, u32)>,
+    },
+}
 
 /// What one QEMU process is given, file descriptors by their numbers in that process.
 pub struct Wiring<'a> {
@@ -28,14 +44,12 @@ pub struct Wiring<'a> {
     pub image: i32,
     /// The boot arguments.
     pub bootargs: &'a str,
-    /// The links that exist, each a connected stream socket.
-    pub links: &'a [(Direction, i32)],
-    /// A connected stream socket for the program's stdout.
-    pub stdout: i32,
-    /// The same for its stderr.
-    pub stderr: i32,
-    /// The same for the kernel's log; without it the log is thrown away.
-    pub log: Option<i32>,
+    /// What it carries.
+    pub carries: Carries<'a>,
+    /// A connected stream socket for the nodes' bell, which is the UART.
+    pub bell: i32,
+    /// Whether QEMU locks itself in.
+    pub sandbox: bool,
     /// Whether the processor's counter of instructions is exact.
     pub counted: bool,
 }
@@ -48,7 +62,12 @@ impl Wiring<'_> {
             arguments.push(format!("-{name}"));
             arguments.push(value);
         };
-        option("machine", "virt,memory-backend=ram".into());
+        let (machine, nodes) = match self.carries {
+            Carries::One(_) => ("virt", 1),
+            // With the software interrupts by which nodes wake each other.
+            Carries::Box { nodes, .. } => ("virt,aclint=on", nodes),
+        };
+        option("machine", format!("{machine},memory-backend=ram"));
         // QEMU before 8.1 leaves memory barriers out of the code for machines that cannot have a second
         // processor. But the devices run beside the processor, and without barriers a frame and a sleeping
         // node miss each other, once in some ten thousand messages back and forth.
@@ -57,12 +76,15 @@ impl Wiring<'_> {
         let threads = if self.counted { "single" } else { "multi" };
         option(
             "accel",
-            format!("tcg,thread={threads},tb-size={TRANSLATION_MIB}"),
+            format!(
+                "tcg,thread={threads},tb-size={}",
+                TRANSLATION_MIB + (nodes - 1) * TRANSLATION_MIB_PER_NODE
+            ),
         );
         if self.counted {
             option("icount", "shift=0".into());
         }
-        option("smp", "cpus=1,maxcpus=2".into());
+        option("smp", format!("cpus={nodes},maxcpus={}", nodes.max(2)));
         option("m", format!("size={}B", self.memory));
         option(
             "object",
@@ -80,14 +102,27 @@ impl Wiring<'_> {
         // A notification is to be dealt with before the node goes on. QEMU 10.0, unlike 7.2, otherwise leaves
         // it to its other thread, where two are as one, so that the device waits for `SEND_BY_NS`.
         option("global", "virtio-mmio.ioeventfd=off".into());
-        match self.log {
-            Some(fd) => {
-                option("chardev", format!("socket,id=log,fd={fd}"));
-                option("serial", "chardev:log".into());
-            }
-            None => option("serial", "null".into()),
+        option("chardev", format!("socket,id=bell,fd={}", self.bell));
+        option("serial", "chardev:bell".into());
+        if self.sandbox {
+            option("sandbox", SANDBOX.into());
         }
-        for (direction, fd) in self.links {
+        if let Carries::Box {
+            doorbell: Some((fd, bells)),
+            ..
+        } = self.carries
+        {
+            option("chardev", format!("socket,id=doorbell,fd={fd}"));
+            option(
+                "device",
+                format!("ivshmem-doorbell,addr=1.0,vectors={bells},chardev=doorbell"),
+            );
+        }
+        let links = match self.carries {
+            Carries::One(links) => links,
+            Carries::Box { .. } => &[],
+        };
+        for (direction, fd) in links {
             let slot = *direction as u8;
             option("netdev", format!("socket,id=link{slot},fd={fd}"));
             option(
@@ -96,23 +131,6 @@ impl Wiring<'_> {
                     "virtio-net-device,bus=virtio-mmio-bus.{slot},netdev=link{slot},\
                      mac=52:4d:50:00:00:{slot:02x},tx=timer,x-txtimer={SEND_BY_NS}"
                 ),
-            );
-        }
-        for (name, slot, fd) in [
-            ("stdout", STDOUT_SLOT, self.stdout),
-            ("stderr", STDERR_SLOT, self.stderr),
-        ] {
-            option("chardev", format!("socket,id={name},fd={fd}"));
-            option(
-                "device",
-                format!(
-                    "virtio-serial-device,id=serial-{name},bus=virtio-mmio-bus.{slot},max_ports=2"
-                ),
-            );
-            // Not a `virtconsole`: QEMU drops its output while it is not taken, instead of holding it up.
-            option(
-                "device",
-                format!("virtserialport,chardev={name},bus=serial-{name}.0,nr=1"),
             );
         }
         arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(String::from));
@@ -124,20 +142,19 @@ impl Wiring<'_> {
 mod tests {
     use super::*;
 
-    fn wired(links: &[(Direction, i32)], log: Option<i32>) -> Vec<String> {
-        wiring(links, log).arguments()
+    fn wired(links: &[(Direction, i32)], sandbox: bool) -> Vec<String> {
+        wiring(links, sandbox).arguments()
     }
 
-    fn wiring(links: &[(Direction, i32)], log: Option<i32>) -> Wiring<'_> {
+    fn wiring(links: &[(Direction, i32)], sandbox: bool) -> Wiring<'_> {
         Wiring {
             memory: 8 << 20,
             ram: 10,
             image: 11,
             bootargs: "a b,c",
-            links,
-            stdout: 12,
-            stderr: 13,
-            log,
+            carries: Carries::One(links),
+            bell: 30,
+            sandbox,
             counted: false,
         }
     }
@@ -147,12 +164,12 @@ mod tests {
     fn instructions_are_counted_by_one_thread() {
         let counted = Wiring {
             counted: true,
-            ..wiring(&[], None)
+            ..wiring(&[], false)
         };
         let counted = counted.arguments();
         assert!(has(&counted, "-icount", "shift=0"));
         assert!(has(&counted, "-accel", "tcg,thread=single,tb-size=32"));
-        assert!(!wired(&[], None).contains(&"-icount".into()));
+        assert!(!wired(&[], false).contains(&"-icount".into()));
     }
 
     /// The value that follows an option whose value contains `part`.
@@ -164,7 +181,7 @@ mod tests {
 
     #[test]
     fn each_link_sits_in_the_slot_of_its_direction() {
-        let arguments = wired(&[(Direction::XPlus, 20), (Direction::ZMinus, 25)], None);
+        let arguments = wired(&[(Direction::XPlus, 20), (Direction::ZMinus, 25)], false);
         assert!(has(&arguments, "-netdev", "socket,id=link5,fd=25"));
         assert!(has(
             &arguments,
@@ -177,7 +194,7 @@ mod tests {
     #[test]
     fn the_device_acts_on_each_notification_by_itself() {
         assert!(has(
-            &wired(&[], None),
+            &wired(&[], false),
             "-global",
             "virtio-mmio.ioeventfd=off"
         ));
@@ -185,14 +202,58 @@ mod tests {
 
     #[test]
     fn boot_arguments_are_one_word_as_they_are() {
-        assert!(has(&wired(&[], None), "-append", "a b,c"));
+        assert!(has(&wired(&[], false), "-append", "a b,c"));
+    }
+
+    fn of_a_box(nodes: u32, doorbell: Option<(i32, u32)>) -> Vec<String> {
+        let mut arguments = Vec::new();
+        arguments.extend(
+            Wiring {
+                memory: 64 << 20,
+                ram: 10,
+                image: 11,
+                bootargs: "",
+                carries: Carries::Box { nodes, doorbell },
+                bell: 30,
+                sandbox: true,
+                counted: false,
+            }
+            .arguments(),
+        );
+        arguments
     }
 
     #[test]
-    fn the_log_is_wired_only_when_wanted() {
-        assert!(has(&wired(&[], None), "-serial", "null"));
-        let arguments = wired(&[], Some(30));
-        assert!(has(&arguments, "-serial", "chardev:log"));
-        assert!(has(&arguments, "-chardev", "socket,id=log,fd=30"));
+    fn a_box_has_a_processor_for_each_node_and_a_doorbell_if_it_has_company() {
+        let alone = of_a_box(1, None);
+        assert!(has(&alone, "-smp", "cpus=1,maxcpus=2"), "barriers");
+        assert!(
+            !alone
+                .iter()
+                .any(|a| a.contains("ivshmem") || a.contains("net"))
+        );
+        let arguments = of_a_box(256, Some((40, 256)));
+        assert!(has(&arguments, "-smp", "cpus=256,maxcpus=256"));
+        assert!(has(
+            &arguments,
+            "-machine",
+            "virt,aclint=on,memory-backend=ram"
+        ));
+        assert!(has(&arguments, "-chardev", "socket,id=doorbell,fd=40"));
+        let device = "ivshmem-doorbell,addr=1.0,vectors=256,chardev=doorbell";
+        assert!(has(&arguments, "-device", device));
+    }
+
+    #[test]
+    fn the_bell_is_the_uart() {
+        let arguments = wired(&[], false);
+        assert!(has(&arguments, "-serial", "chardev:bell"));
+        assert!(has(&arguments, "-chardev", "socket,id=bell,fd=30"));
+    }
+
+    #[test]
+    fn qemu_locks_itself_in_where_it_can() {
+        assert!(has(&wired(&[], true), "-sandbox", SANDBOX));
+        assert!(!wired(&[], false).contains(&"-sandbox".into()));
     }
 }

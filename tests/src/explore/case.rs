@@ -7,7 +7,7 @@ use net_torus::Shape;
 
 use super::rules::Rules;
 
-/// What a receive asks for: a source (a rank from 1 on) and a tag, either `None` for any.
+/// What a receive asks for: a source (a rank from 1 on, or 0 for the receiver itself) and a tag, either `None` for any.
 pub type Asked = (Option<u32>, Option<Tag>);
 
 /// A call of the receiver's program.
@@ -25,6 +25,8 @@ pub enum Call {
         /// What is asked for now.
         asked: Asked,
     },
+    /// MPI_Isend to the receiver itself, with this tag.
+    SendToItself(Tag),
 }
 
 /// What is explored.
@@ -97,9 +99,16 @@ impl Case {
             usize::from(number / PER_SENDER),
             usize::from(number % PER_SENDER),
         );
-        let tag = *self.senders.get(sender)?.get(at)?;
+        let (source, tag) = if number / PER_SENDER == ITSELF {
+            let Call::SendToItself(tag) = *self.receiver.get(at)? else {
+                return None;
+            };
+            (0, tag)
+        } else {
+            (sender as u32 + 1, *self.senders.get(sender)?.get(at)?)
+        };
         Some(Envelope {
-            source: Rank::new(sender as u32 + 1),
+            source: Rank::new(source),
             tag,
             context: 0,
         })
@@ -117,7 +126,7 @@ impl Case {
     pub fn pattern(&self, call: usize) -> Option<Pattern> {
         let (source, tag) = match self.receiver[call] {
             Call::Receive(asked) | Call::ReceiveInstead { asked, .. } => asked,
-            Call::CancelReceive(_) => return None,
+            Call::CancelReceive(_) | Call::SendToItself(_) => return None,
         };
         Some(Pattern::new(source.map(Rank::new), tag, 0))
     }
@@ -144,5 +153,7 @@ impl Case {
 
 /// Messages of one sender at most.
 pub const PER_SENDER: u8 = 16;
+/// What stands for the sender's number in the bytes of messages of the receiver to itself.
+pub const ITSELF: u8 = 15;
 /// Senders at most.
 pub const SENDERS: usize = 3;

@@ -36,6 +36,8 @@ pub(super) struct Known<E> {
     pub(super) may_cancel: bool,
     /// By class: it has something to inject.
     pub(super) offers: [bool; 2],
+    /// By class: packets to itself are under way.
+    pub(super) own: [bool; 2],
 }
 
 /// How a node's state has been found, and can be found again.
@@ -53,6 +55,7 @@ pub(super) enum Local {
     Cancel,
     Take { priority: bool, packet: u16 },
     Inject { priority: bool },
+    TakeOwn { priority: bool },
 }
 
 /// What becomes of a sender and its packets under way.
@@ -123,6 +126,7 @@ impl<E: Matching> Memo<E> {
                     may_call: node.may_call(case),
                     may_cancel: node.may_cancel(case),
                     offers: [offers(false), offers(true)],
+                    own: [false, true].map(|priority| node.has_own(priority)),
                     node: None,
                 });
                 self.keep(number, node);
@@ -192,6 +196,7 @@ impl<E: Matching> Memo<E> {
                 packet: &self.packets[usize::from(packet)],
             },
             Local::Inject { priority } => Deed::Inject { priority },
+            Local::TakeOwn { priority } => Deed::TakeOwn { priority },
         };
         let (mut node, injected) = self.kept(number).after(case, deed)?;
         let turned = node.turn_back(case);
@@ -302,6 +307,9 @@ impl<E: Matching> Memo<E> {
         let mut next = *state;
         let (rank, what) = match step {
             Step::Call(0) => return self.receive(case, next, Local::Call),
+            Step::TakeOwn { priority } => {
+                return self.receive(case, next, Local::TakeOwn { priority });
+            }
             Step::Inject { rank: 0, priority } => {
                 return self.receive(case, next, Local::Inject { priority });
             }

@@ -1,8 +1,9 @@
 //! One node of a case: a real device with its program, and the smallest steps that they make.
 
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use mpi_adi::envelope::{Envelope, Pattern, Rank};
+use mpi_adi::envelope::{Envelope, Pattern, Rank, Tag};
 use mpi_adi::matching::Matching;
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::protocol::{Age, Rules as _};
@@ -15,7 +16,7 @@ use msg_layer::fake::{Fake, Room};
 use msg_layer::header::{Header, SHORT_HEADER};
 
 use super::Device;
-use super::case::{Call, Case, PER_SENDER, SENDERS};
+use super::case::{Call, Case, ITSELF, PER_SENDER, SENDERS};
 use super::system::{EXPECTED, MEMORY, ORDER};
 
 /// The sender that cancels.
@@ -63,6 +64,11 @@ pub enum Deed<'a> {
         /// The packet's class.
         priority: bool,
     },
+    /// It takes the next packet that it has sent to itself, and answers it if it must.
+    TakeOwn {
+        /// The packet's class.
+        priority: bool,
+    },
 }
 
 /// A packet that a step has injected.
@@ -93,6 +99,20 @@ fn class(priority: bool) -> Class {
     } else {
         Class::Normal
     }
+}
+
+/// Where a packet says the name that its message has with its sender.
+fn sender_name(priority: bool, packet: &mut [u8]) -> Option<&mut [u8; 4]> {
+    let (header, _) = Header::parse(packet).expect("a packet of the device");
+    let payload = header.bytes();
+    let at = match (priority, header.handler) {
+        (false, wire::RTS) => payload + 12,
+        (false, wire::EAGER) => SHORT_HEADER,
+        (false, wire::CANCEL) => payload,
+        (true, wire::CTS | wire::NCTSD | wire::NCTS | wire::CANCELLED) => payload,
+        _ => return None,
+    };
+    packet[at..].first_chunk_mut()
 }
 
 /// What a device sees during one step: nothing has arrived, and there is no room.
@@ -130,6 +150,8 @@ pub struct Node<E> {
     names: Vec<u32>,
     /// The call that is to be cancelled has been.
     cancelled: bool,
+    /// By class: packets to itself that are under way. No other node has a part in them.
+    own: [VecDeque<Vec<u8>>; 2],
 }
 
 impl<E: Matching> Node<E> {
@@ -150,6 +172,7 @@ impl<E: Matching> Node<E> {
             calls: Vec::new(),
             names: vec![0; case.calls(rank)],
             cancelled: case.cancel.is_none() || rank != CANCELLER,
+            own: Default::default(),
         }
     }
 
@@ -179,14 +202,15 @@ impl<E: Matching> Node<E> {
                     let message = u32::from_le_bytes(*name);
                     *name = node.names[message as usize].to_le_bytes();
                 }
-                port.arrive(class(priority), &taken);
-                // Room for the answer, and for nothing else.
-                port.set_room(Class::Priority, Room::Answer);
-                let moved = node.adi.progress(&mut port, &mut node.bytes);
-                assert!(
-                    moved && port.waiting(class(priority)) == 0,
-                    "a packet that can be taken is taken"
-                );
+                node.take(&mut port, priority, &taken);
+            }
+            Deed::TakeOwn { priority } => {
+                let mut taken = node.own[usize::from(priority)].pop_front()?;
+                if let Some(name) = sender_name(priority, &mut taken) {
+                    let message = u32::from_le_bytes(*name);
+                    *name = node.names[message as usize].to_le_bytes();
+                }
+                node.take(&mut port, priority, &taken);
             }
             Deed::Inject { priority } => {
                 port.set_room(class(priority), Room::Packets(1));
@@ -196,6 +220,9 @@ impl<E: Matching> Node<E> {
             }
         }
         let mut injected = injected(case, &mut port);
+        if let Some(own) = injected.take_if(|packet| packet.dest == node.rank) {
+            node.keep_own(own);
+        }
         if let Some(Injected {
             priority, packet, ..
         }) = &mut injected
@@ -207,6 +234,39 @@ impl<E: Matching> Node<E> {
             }
         }
         Some((node, injected))
+    }
+
+    /// Takes a packet, with room for the answer and for nothing else.
+    fn take(&mut self, port: &mut Fake, priority: bool, packet: &[u8]) {
+        port.arrive(class(priority), packet);
+        port.set_room(Class::Priority, Room::Answer);
+        let moved = self.adi.progress(port, &mut self.bytes);
+        assert!(
+            moved && port.waiting(class(priority)) == 0,
+            "a packet that can be taken is taken"
+        );
+    }
+
+    /// A packet that it has sent to itself is under way, and names its message by the number of the call.
+    fn keep_own(&mut self, own: Injected) {
+        let Injected {
+            priority,
+            mut packet,
+            ..
+        } = own;
+        if let Some(name) = sender_name(priority, &mut packet) {
+            let id = u32::from_le_bytes(*name);
+            let request = self.adi.requests().get(RequestId(id));
+            let message = span(request.expect("a message under way")).address();
+            self.names[message] = id;
+            *name = (message as u32).to_le_bytes();
+        }
+        self.own[usize::from(priority)].push_back(packet);
+    }
+
+    /// Packets of this class that it has sent to itself are under way.
+    pub fn has_own(&self, priority: bool) -> bool {
+        !self.own[usize::from(priority)].is_empty()
     }
 
     /// Which of a sender's messages a packet is about that it sends, if it is about one: that of which the
@@ -225,45 +285,46 @@ impl<E: Matching> Node<E> {
 
     /// Where a packet says a sender's name for a message, which it sends or takes.
     fn name_in<'p>(&self, priority: bool, packet: &'p mut [u8]) -> Option<&'p mut [u8; 4]> {
-        let (header, _) = Header::parse(packet).expect("a packet of the device");
-        let payload = header.bytes();
-        let at = match (priority, header.handler) {
-            _ if self.rank == 0 => return None,
-            (false, wire::RTS) => payload + 12,
-            (false, wire::EAGER) => SHORT_HEADER,
-            (false, wire::CANCEL) => payload,
-            (true, wire::CTS | wire::NCTSD | wire::NCTS | wire::CANCELLED) => payload,
-            _ => return None,
-        };
-        packet[at..].first_chunk_mut()
+        match self.rank {
+            0 => None,
+            _ => sender_name(priority, packet),
+        }
     }
 
     fn call(&mut self, case: &Case) {
         let id = match self.rank {
             0 => self.call_of_receiver(case),
-            rank => Some(self.send(case, rank - 1)),
+            rank => {
+                let tag = case.senders[usize::from(rank) - 1][self.calls.len()];
+                Some(self.send(case, rank - 1, tag))
+            }
         };
         self.calls.push(id);
     }
 
-    fn send(&mut self, case: &Case, sender: u8) -> RequestId {
+    fn send(&mut self, case: &Case, sender: u8, tag: Tag) -> RequestId {
         let at = self.calls.len();
         self.bytes.0.push(sender * PER_SENDER + at as u8);
         let to = SendTo {
             dest: Rank::new(0),
-            tag: case.senders[usize::from(sender)][at],
+            tag,
             context: 0,
             mode: match case.synchronous == Some(at) {
                 true => Mode::Synchronous,
                 false => case.mode,
             },
         };
-        let id = self.adi.isend(to, Span::model(at, case.len));
+        let id = self
+            .adi
+            .isend(&mut self.bytes, to, Span::model(at, case.len));
         id.expect("the host's memory")
     }
 
     fn call_of_receiver(&mut self, case: &Case) -> Option<RequestId> {
         let at = self.calls.len();
+        if let Call::SendToItself(tag) = case.receiver[at] {
+            return Some(self.send(case, ITSELF, tag));
+        }
         self.bytes.0.push(EMPTY);
         match case.receiver[at] {
             Call::CancelReceive(call) => {
@@ -275,7 +336,7 @@ impl<E: Matching> Node<E> {
                 return None;
             }
             Call::ReceiveInstead { of, .. } if self.calls[of].is_some() => return None,
-            Call::Receive(_) | Call::ReceiveInstead { .. } => {}
+            Call::Receive(_) | Call::ReceiveInstead { .. } | Call::SendToItself(_) => {}
         }
         let pattern = case.pattern(at)?;
         let span = Span::model(at, case.len);
@@ -338,6 +399,9 @@ impl<E: Matching> Node<E> {
                 .hash(&mut bytes);
         }
         self.cancelled.hash(&mut bytes);
+        if self.own != <[VecDeque<Vec<u8>>; 2]>::default() {
+            self.own.hash(&mut bytes);
+        }
         let half = |which: u8| {
             let mut hasher = DefaultHasher::new();
             which.hash(&mut hasher);
@@ -391,6 +455,7 @@ impl<E: Matching> Node<E> {
             && self.cancelled
             && self.requests().all(|(_, id)| adi.is_done(id))
             && adi.is_quiet()
+            && self.own.iter().all(VecDeque::is_empty)
             && adi.region().used_bytes() == 0
     }
 

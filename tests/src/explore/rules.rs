@@ -16,6 +16,8 @@ pub struct Rules {
     pub records_in_order: bool,
     /// Rule (e).
     pub guards_posts: bool,
+    /// What a process sends to itself does not overtake what waits in its queue.
+    pub guards_own_queue: bool,
     /// Width of the age in bits.
     pub age_bits: u32,
     /// Width of a restart's horizon in bits.
@@ -34,6 +36,7 @@ impl Rules {
         matched_releases: true,
         records_in_order: true,
         guards_posts: true,
+        guards_own_queue: true,
         age_bits: Age::BITS,
         horizon_bits: Horizon::BITS,
         name_bits: REQUEST_GENERATION_BITS,
@@ -56,6 +59,9 @@ impl protocol::Rules for Rules {
     }
     fn guards_posts(self) -> bool {
         self.guards_posts
+    }
+    fn guards_own_queue(self) -> bool {
+        self.guards_own_queue
     }
     fn age_bits(self) -> u32 {
         self.age_bits

@@ -55,6 +55,9 @@ impl<E: Matching> Memo<E> {
             if known.offers[usize::from(priority)] {
                 steps.push(Step::Inject { rank: 0, priority });
             }
+            if known.own[usize::from(priority)] {
+                steps.push(Step::TakeOwn { priority });
+            }
         }
         for (source, side) in sides() {
             let places = case.places(false, side.requests.len());

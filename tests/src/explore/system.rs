@@ -62,6 +62,11 @@ pub enum Step {
         /// How many it overtakes.
         place: u8,
     },
+    /// The receiver takes the next packet that it has sent to itself.
+    TakeOwn {
+        /// Its class.
+        priority: bool,
+    },
     /// A rank injects a packet.
     Inject {
         /// Who.

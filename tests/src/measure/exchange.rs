@@ -88,8 +88,8 @@ impl Port for End<'_> {
         self.pipes.0[1 - self.here][index(class)].borrow().len < QUEUE_PACKETS
     }
 
-    fn has_node(&self, node: Coord) -> bool {
-        self.shape.rank(node).is_some()
+    fn rank(&self, node: Coord) -> Option<u32> {
+        self.shape.rank(node)
     }
 
     fn inject(&mut self, class: Class, _: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
@@ -134,7 +134,7 @@ impl UserMemory for Words {
 /// The part of a device that is counted.
 trait Device {
     type Id: Copy;
-    fn isend(&mut self, span: Span) -> Self::Id;
+    fn isend(&mut self, memory: &mut Words, span: Span) -> Self::Id;
     fn irecv(&mut self, memory: &mut Words, span: Span) -> Self::Id;
     fn progress(&mut self, end: &mut End<'_>, memory: &mut Words);
     fn is_done(&mut self, id: Self::Id) -> bool;
@@ -150,8 +150,8 @@ const TO: SendTo = SendTo {
 impl Device for Adi {
     type Id = mpi_adi::request::RequestId;
 
-    fn isend(&mut self, span: Span) -> Self::Id {
-        Adi::isend(self, TO, span).expect("the host's memory")
+    fn isend(&mut self, memory: &mut Words, span: Span) -> Self::Id {
+        Adi::isend(self, memory, TO, span).expect("the host's memory")
     }
 
     fn irecv(&mut self, memory: &mut Words, span: Span) -> Self::Id {
@@ -171,7 +171,7 @@ impl Device for Adi {
 impl Device for Bare {
     type Id = mpi_adi::request::RequestId;
 
-    fn isend(&mut self, span: Span) -> Self::Id {
+    fn isend(&mut self, _: &mut Words, span: Span) -> Self::Id {
         Bare::isend(self, TO, span).expect("the host's memory")
     }
 
@@ -245,7 +245,7 @@ fn exchange<D: Device>(shape: Shape, devices: [D; 2], messages: u32, batch: u32)
             ids.push(receiver.irecv(&mut words, Span::model(1, BYTES)));
         }
         for _ in 0..batch {
-            ids.push(sender.isend(Span::model(0, BYTES)));
+            ids.push(sender.isend(&mut words, Span::model(0, BYTES)));
         }
         sender.progress(&mut ends[0], &mut words);
         ends[1].look();

@@ -243,7 +243,7 @@ impl Flood {
                     context: 0,
                     mode: Mode::Standard,
                 };
-                adi.isend(to, Span::model(key(tag), self.bytes))
+                adi.isend(&mut run.words, to, Span::model(key(tag), self.bytes))
                     .expect("the host's memory");
             }
         }

@@ -4,4 +4,5 @@
 pub mod exchange;
 pub mod flood;
 pub mod matching;
+pub mod oneself;
 pub mod timed;

@@ -395,7 +395,9 @@ impl Killer {
                 context: 0,
                 mode: Mode::Standard,
             };
-            node.adi.isend(to, span).expect("the host's memory");
+            node.adi
+                .isend(&mut node.memory, to, span)
+                .expect("the host's memory");
             return Ok(self.costs.call_ns);
         }
         let senders = node.adi.size() - 1;

@@ -1,5 +1,6 @@
 //! The programs' buffers of a simulated job, stricter than real memory.
 
+use mpi_adi::boxed;
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::region::{BLOCK_BYTES, Blocks};
 
@@ -148,12 +149,12 @@ impl UserMemory for Buffers {
         if count > self.spare || self.asked.is_multiple_of(REFUSED) {
             return None;
         }
-        let count = count as usize;
-        self.spare -= count as u32;
-        self.lent += count as u32;
-        let words = vec![0; Blocks::map_words(count)];
-        let blocks = vec![[0; BLOCK_BYTES]; count];
-        Some(Blocks::new(blocks.into(), words.into()))
+        // A send to oneself asks for a loan within the program's call, when the heap may be used up.
+        let words = boxed(0, Blocks::map_words(count as usize))?;
+        let blocks = boxed([0; BLOCK_BYTES], count as usize)?;
+        self.spare -= count;
+        self.lent += count;
+        Some(Blocks::new(blocks, words))
     }
 
     fn take_back(&mut self, loan: Blocks) {

@@ -229,8 +229,8 @@ impl Port for Face<'_> {
         self.inject > 0 && self.net.in_flight[index(class)][self.node] < self.net.capacity.injection
     }
 
-    fn has_node(&self, node: Coord) -> bool {
-        self.net.shape.rank(node).is_some()
+    fn rank(&self, node: Coord) -> Option<u32> {
+        self.net.shape.rank(node)
     }
 
     fn inject(

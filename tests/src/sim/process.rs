@@ -228,7 +228,7 @@ impl<'a, E: Matching> Process<'a, E> {
             mode: message.mode,
         };
         self.heap.enter(self.rank);
-        let result = self.adi.isend(to, span);
+        let result = self.adi.isend(&mut self.buffers, to, span);
         self.heap.leave(self.rank);
         let Some(id) = self.called(result)? else {
             self.buffers.give_back(span);

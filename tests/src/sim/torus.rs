@@ -135,8 +135,8 @@ impl Port for Hands<'_, '_> {
         self.inject > 0 && Port::can_inject(self.router, class)
     }
 
-    fn has_node(&self, node: Coord) -> bool {
-        self.router.has_node(node)
+    fn rank(&self, node: Coord) -> Option<u32> {
+        Port::rank(self.router, node)
     }
 
     fn inject(

@@ -15,13 +15,22 @@ fn check_conformance(stdout: &str, begin: &str) {
 }
 
 /// Runs a self-checking program with plenty of MPI memory, with little, and with one record, on shapes
-/// that differ.
+/// and in numbers of instances that differ.
 fn conforms(name: &str) {
-    for (torus, processes, memory) in [("2x2x2", 8, "64K"), ("3x2x1", 6, "4K"), ("1x1x1", 1, "32")]
-    {
-        let options = ["--torus", torus, "--mpi-memory", memory, "--quiet"];
+    for (torus, processes, instances, memory) in [
+        ("2x2x2", 8, "2", "64K"),
+        ("3x2x1", 6, "6", "4K"),
+        ("1x1x1", 1, "1", "32"),
+        ("3x2x1", 6, "1", "4K"),
+    ] {
+        let mut options = vec!["--torus", torus, "--mpi-memory", memory, "--quiet"];
+        options.extend(["--instances", instances]);
         let ended = run(&options, &format!("{name}.c"), &[]);
-        assert_eq!(ended.status, Some(0), "{torus}, {memory}: {ended}");
+        assert_eq!(
+            ended.status,
+            Some(0),
+            "{torus}, {instances}, {memory}: {ended}"
+        );
         check_conformance(
             &ended.stdout,
             &format!("[0] {name}: {processes} processes, "),
@@ -110,6 +119,9 @@ conformance! {
     cartesian_topologies: "conf_cart";
     collectives: "conf_coll";
     reductions: "conf_reduce";
+    datatypes: "conf_types";
+    messages_of_derived_datatypes: "conf_typed";
+    packing: "conf_pack";
     memory_used_up: "conf_exhaust";
     random_traffic: "soak";
 }

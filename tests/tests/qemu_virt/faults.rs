@@ -82,7 +82,16 @@ fn a_program_that_leaves_early_ends_the_job_with_its_status() {
 #[test]
 fn a_killed_instance_ends_the_job() {
     let path = program("fail_hang.c");
-    let mut job = Job::start(&["run", "--torus", "2x2x1", "--timeout", LIMIT, &path]);
+    let mut job = Job::start(&[
+        "run",
+        "--torus",
+        "2x2x1",
+        "--instances",
+        "4",
+        "--timeout",
+        LIMIT,
+        &path,
+    ]);
     job.wait_for("waiting for a message");
     let instances = job.instances();
     assert_eq!(instances.len(), 4);
@@ -115,7 +124,16 @@ fn signals_end_everything_and_what_hung_is_told() {
         (Signal::QUIT, 131),
         (Signal::HUP, 129),
     ] {
-        let mut job = Job::start(&["run", "--torus", "2x2x1", "--timeout", LIMIT, &path]);
+        let mut job = Job::start(&[
+            "run",
+            "--torus",
+            "2x2x1",
+            "--instances",
+            "4",
+            "--timeout",
+            LIMIT,
+            &path,
+        ]);
         job.wait_for("waiting for a message");
         assert_eq!(job.instances().len(), 4);
         job.signal(signal);

@@ -4,6 +4,7 @@
 //! these tests take turns, also across test programs. Times are never asserted, only limits of `--timeout`
 //! far beyond what a healthy job takes, so that a hang ends as a failure with a message.
 
+mod boxes;
 mod conformance;
 mod faults;
 mod harness;

@@ -1,10 +1,10 @@
-//! Causes of traps, as `mcause` holds them. Pure; tested on the host.
+//! Causes of traps, as `scause` holds them. Pure; tested on the host.
 #![forbid(unsafe_code)]
 
 use crate::fault::Cause;
 
-/// Decodes `mcause` of an exception (The RISC-V Instruction Set Manual, volume II, table "Machine cause
-/// register values after trap").
+/// Decodes `scause` of an exception (The RISC-V Instruction Set Manual, volume II, table
+/// "Supervisor cause register values after trap").
 pub fn decode(code: u64) -> Cause {
     match code {
         0 => Cause::InstructionMisaligned,

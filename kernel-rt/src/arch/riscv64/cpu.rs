@@ -2,21 +2,49 @@
 
 use core::arch::asm;
 
-/// Bit of `mstatus.MIE`: interrupts are taken.
-const MSTATUS_MIE: usize = 1 << 3;
-/// `mie`/`mip`: machine software, timer and external interrupt.
-const MACHINE_INTERRUPTS: usize = 1 << 3 | 1 << 7 | 1 << 11;
+/// Bit of `sstatus.SIE`: interrupts are taken.
+const SSTATUS_SIE: usize = 1 << 1;
+/// `sie`/`sip`: supervisor software, timer and external interrupt.
+const SOFTWARE: usize = 1 << 1;
+const TIMER: usize = 1 << 5;
+const EXTERNAL: usize = 1 << 9;
 
-/// Lets the three machine interrupts wake the hart; they are taken only once [`enable_interrupts`] ran.
+/// Lets the three supervisor interrupts wake the hart; they are taken only once [`enable_interrupts`] ran.
 pub fn arm_interrupts() {
-    // SAFETY: a pending interrupt is not taken before `mstatus.MIE` is set.
-    unsafe { asm!("csrw mie, {}", in(reg) MACHINE_INTERRUPTS, options(nomem, nostack)) };
+    // SAFETY: a pending interrupt is not taken before `sstatus.SIE` is set.
+    unsafe { asm!("csrw sie, {}", in(reg) SOFTWARE | TIMER | EXTERNAL, options(nomem, nostack)) };
 }
 
 /// Takes interrupts from now on, outside critical sections.
 pub fn enable_interrupts() {
     // SAFETY: called once by `boot`, outside any critical section, when all that the handler uses is set up.
-    unsafe { asm!("csrsi mstatus, 8", options(nostack)) };
+    unsafe { asm!("csrsi sstatus, 2", options(nostack)) };
+}
+
+/// The timer interrupts once [`ticks`] reaches `deadline` (`stimecmp`), and until it is set again.
+pub fn set_timer(deadline: u64) {
+    // SAFETY: sets a comparator.
+    unsafe { asm!("csrw 0x14d, {}", in(reg) deadline, options(nomem, nostack)) };
+}
+
+/// Whether the timer interrupts.
+pub fn is_timer_pending() -> bool {
+    let pending: usize;
+    // SAFETY: reads a status register.
+    unsafe { asm!("csrr {}, sip", out(reg) pending, options(nostack)) };
+    pending & 1 << 5 != 0
+}
+
+/// Takes the software interrupt, if there is one. What its sender wrote before is seen by what follows.
+pub fn acknowledge_software() {
+    // SAFETY: clears a pending interrupt; memory accesses stay behind it (no `nomem`).
+    unsafe { asm!("csrc sip, {}", "fence iorw, iorw", in(reg) SOFTWARE, options(nostack)) };
+}
+
+/// What was written to memory is seen before what is written to devices from now on.
+pub fn memory_before_devices() {
+    // SAFETY: orders accesses.
+    unsafe { asm!("fence w, o", options(nostack)) };
 }
 
 /// Sleeps until an interrupt is pending, whether or not it would be taken.
@@ -37,14 +65,14 @@ pub fn ticks() -> u64 {
 pub fn is_external_pending() -> bool {
     let pending: usize;
     // SAFETY: reads a status register.
-    unsafe { asm!("csrr {}, mip", out(reg) pending, options(nostack)) };
-    pending & 1 << 11 != 0
+    unsafe { asm!("csrr {}, sip", out(reg) pending, options(nostack)) };
+    pending & EXTERNAL != 0
 }
 
 /// Stops this hart for good: interrupts off, asleep.
 pub fn park() -> ! {
     // SAFETY: from here on nothing else runs.
-    unsafe { asm!("csrci mstatus, 8", "csrw mie, zero", options(nostack)) };
+    unsafe { asm!("csrci sstatus, 2", "csrw sie, zero", options(nostack)) };
     loop {
         wait_for_interrupt();
     }
@@ -59,14 +87,14 @@ unsafe impl critical_section::Impl for SingleHart {
     unsafe fn acquire() -> critical_section::RawRestoreState {
         let before: usize;
         // SAFETY: no memory access may be moved across (no `nomem`), which is what exclusion needs.
-        unsafe { asm!("csrrci {}, mstatus, 8", out(reg) before, options(nostack)) };
-        before & MSTATUS_MIE != 0
+        unsafe { asm!("csrrci {}, sstatus, 2", out(reg) before, options(nostack)) };
+        before & SSTATUS_SIE != 0
     }
 
     unsafe fn release(were_enabled: critical_section::RawRestoreState) {
         if were_enabled {
             // SAFETY: as above; only the outermost section found interrupts enabled.
-            unsafe { asm!("csrsi mstatus, 8", options(nostack)) };
+            unsafe { asm!("csrsi sstatus, 2", options(nostack)) };
         }
     }
 }

@@ -1,18 +1,57 @@
-//! The entry: from the first instruction to `midplane_boot`, with memory as Rust expects it.
+//! Machine mode: from the first instruction to `midplane_boot` in supervisor mode, with memory as Rust expects
+//! it. Nothing ever returns to machine mode: all traps are the supervisor's.
 
 use core::arch::global_asm;
+use core::sync::atomic::{AtomicU64, Ordering};
 
-// The machine starts at the first byte of RAM, with the hart number in a0 and the device tree in a1.
-// What lies at the entry is used once; later the page is closed and guards the stack.
+use super::layout;
+
+/// What every hart must know before it has memory of its own; the board's `midplane_survey` fills it in.
+#[repr(C)]
+pub struct Start {
+    /// Number of nodes: further harts sleep. 0: the rest does not stand yet.
+    nodes: AtomicU64,
+    /// Physical address of node 0's memory.
+    first: u64,
+    /// Distance of two nodes' memories.
+    stride: u64,
+}
+
+impl Start {
+    /// Nothing known.
+    pub const fn unknown() -> Self {
+        Start {
+            nodes: AtomicU64::new(0),
+            first: 0,
+            stride: 0,
+        }
+    }
+
+    /// There are `nodes` nodes, at least 1: the first one's memory at the physical address `first`, each further one's
+    /// `stride` bytes behind.
+    pub fn set(&mut self, nodes: u64, first: u64, stride: u64) {
+        self.first = first;
+        self.stride = stride;
+        self.nodes.store(nodes, Ordering::Release);
+    }
+}
+
+// The machine starts all harts at the first byte of RAM, with the hart's number in mhartid and the device tree's
+// address in a1. What must be zero is: RAM is, when the machine starts, but for the image and the device tree.
+//
+// Hart 0 looks at the machine with the trap stack of the image as loaded; the others sleep until a software interrupt
+// of the supervisor's calls them. Then each hart builds its own tables on its own trap stack, which it does not
+// need before it is a node.
 global_asm!(
     ".option push",
-    ".option arch, +d", // said again: as part of a library the text is also read without the target
+    ".option arch, +d, +m", // said again: as part of a library the text is also read without the target
     ".section .entry, \"ax\"",
     ".globl _start",
     "_start:",
     "csrw mie, zero",
-    "csrr t0, mhartid",
-    "bnez t0, 9f",
+    "la t0, 9f",
+    "csrw mtvec, t0",
+    "csrr s0, mhartid",
     ".option push",
     ".option norelax",
     "la gp, __global_pointer$",
@@ -21,64 +60,128 @@ global_asm!(
     "li t0, 0x2000",
     "csrs mstatus, t0",
     "fscsr zero",
-    // The device tree: copied to the place kept for it, when it is one and fits; a0 = its bytes or 0.
-    "la t1, __device_tree",
-    "la t2, __device_tree_end",
-    "li a0, 0",
-    "beqz a1, 3f",
-    "andi t0, a1, 7",
-    "bnez t0, 3f",
-    "lwu t0, 0(a1)",
-    "li t3, 0xedfe0dd0", // 0xd00dfeed, big-endian
-    "bne t0, t3, 3f",
-    // totalsize, big-endian, at 4
-    "lbu t0, 4(a1)",
-    "lbu t3, 5(a1)",
-    "slli t0, t0, 8",
-    "or t0, t0, t3",
-    "lbu t3, 6(a1)",
-    "slli t0, t0, 8",
-    "or t0, t0, t3",
-    "lbu t3, 7(a1)",
-    "slli t0, t0, 8",
-    "or a0, t0, t3",
-    "sub t0, t2, t1",
-    "bgtu a0, t0, 3f", // too big: `boot` sees a size beyond the limit and says so
-    "add t3, t1, a0",
+    "la s2, __handover",
+    "bnez s0, 2f",
+    "la sp, __trap_stack_top",
+    "mv a0, a1",
+    "call midplane_survey",
+    "j 4f",
     "2:",
-    "ld t0, 0(a1)",
-    "sd t0, 0(t1)",
-    "addi a1, a1, 8",
-    "addi t1, t1, 8",
-    "bltu t1, t3, 2b",
+    "csrwi mie, 2",
     "3:",
-    // What must be zero: thread-local data (byte by byte, it may have any size), then the rest.
-    "la t1, __tbss_start",
-    "la t2, __tbss_end",
+    "wfi",
+    "csrr t0, mip",
+    "andi t0, t0, 2",
+    "beqz t0, 3b",
+    "csrw mie, zero",
+    "csrci mip, 2",
+    "fence iorw, iorw",
     "4:",
-    "bgeu t1, t2, 5f",
-    "sb zero, 0(t1)",
-    "addi t1, t1, 1",
-    "j 4b",
-    "5:",
-    "la t1, __bss_start",
-    "la t2, __bss_end",
-    "6:",
-    "bgeu t1, t2, 7f",
-    "sd zero, 0(t1)",
-    "addi t1, t1, 8",
-    "j 6b",
-    "7:",
-    "la tp, __tls_base",
-    "la sp, __stack_top",
-    "la t0, __trap_stack_top",
-    "csrw mscratch, t0",
+    "ld t0, 0(s2)",
+    "beqz t0, 2b", // not called: a bell that was meant for a node
+    "bgeu s0, t0, 8f",
+    "ld t1, 8(s2)",
+    "ld t2, 16(s2)",
+    "mul t2, t2, s0",
+    "add t1, t1, t2",
+    "la t0, MIDPLANE_RAM",
+    "sub a1, t1, t0",
+    "la sp, __trap_stack_top",
+    "add sp, sp, a1",
+    "mv a0, s0",
+    "call midplane_map",
+    "csrw satp, a0",
+    "sfence.vma",
+    // Supervisor mode has what the tables map; they, not this, are what binds it.
+    "li t0, -1",
+    "csrw pmpaddr0, t0",
+    "li t0, 0x1f",
+    "csrw pmpcfg0, t0",
+    "li t0, -1",
+    "csrw medeleg, t0",
+    "li t0, 0x222", // software, timer, external interrupt
+    "csrw mideleg, t0",
+    "li t0, 7", // cycle, time, instret
+    "csrw mcounteren, t0",
+    "li t0, 1",
+    "slli t0, t0, 63",
+    "csrs 0x30a, t0", // menvcfg.STCE: the timer is stimecmp
+    "li t0, -1",
+    "csrw 0x14d, t0",
+    // To supervisor mode (MPP = 1), which must not change its tables (TVM).
+    "li t0, 0x1800",
+    "csrc mstatus, t0",
+    "li t0, 0x100800",
+    "csrs mstatus, t0",
+    "la t0, midplane_boot",
+    "csrw mepc, t0",
     "la t0, midplane_trap",
-    "csrw mtvec, t0",
-    "call midplane_boot",
-    // Any other hart, and a boot that came back, which it does not.
+    "csrw stvec, t0",
+    "la t0, __trap_stack_top",
+    "csrw sscratch, t0",
+    "csrw sie, zero",
+    "la sp, __stack_top",
+    "la tp, __tls_base",
+    "mv a0, s0",
+    "li ra, 0",
+    "mret",
+    // A hart without a node; a trap in machine mode.
+    "8:",
+    "csrw mie, zero",
+    ".balign 4",
     "9:",
     "wfi",
     "j 9b",
     ".option pop",
 );
+
+/// In machine mode: whether a supervisor's software interrupt is pending on this hart.
+pub fn is_called() -> bool {
+    let pending: usize;
+    // SAFETY: reads a register.
+    unsafe { core::arch::asm!("csrr {}, mip", out(reg) pending, options(nostack)) };
+    pending & 2 != 0
+}
+
+/// In machine mode: takes that interrupt.
+pub fn forget_call() {
+    // SAFETY: clears a pending interrupt.
+    unsafe { core::arch::asm!("csrci mip, 2", options(nostack)) };
+}
+
+/// Runs one instruction of each page of code: a return, wherever one stands, as an instruction or inside one.
+///
+/// For QEMU, which goes through the address translations of all harts when it first runs code of a page, while the
+/// other harts that run into the page wait in a spin lock.
+pub fn touch_code() {
+    const RETURN: [u8; 2] = 0x8082u16.to_le_bytes();
+    let code = layout::constants();
+    for page in (code.start..code.end).step_by(crate::mem::PAGE as usize) {
+        let start = core::ptr::with_exposed_provenance::<[[u8; 2]; 2048]>(page as usize);
+        // SAFETY: code and constants can be read, and never change.
+        let words = unsafe { &*start };
+        let Some(at) = words.iter().position(|word| *word == RETURN) else {
+            continue;
+        };
+        // SAFETY: comes back at once and changes nothing but `ra`.
+        unsafe {
+            core::arch::asm!("jalr {}", in(reg) page + 2 * at as u64, out("ra") _, options(nostack));
+        }
+    }
+}
+
+/// Copies the template of the data to the node whose memory stands `offset` bytes behind where it is linked, for
+/// [`midplane_map`](Start); nothing for offset 0, where the template is the data.
+///
+/// # Safety
+/// In machine mode, once, for memory that is that node's alone.
+pub unsafe fn copy_data(offset: u64) {
+    if offset == 0 {
+        return;
+    }
+    let data = layout::loaded_data();
+    let from = core::ptr::with_exposed_provenance::<u8>(data.start as usize);
+    let to = core::ptr::with_exposed_provenance_mut::<u8>((data.start + offset) as usize);
+    // SAFETY: the template is loaded where it is linked, and the caller owns the other place.
+    unsafe { to.copy_from_nonoverlapping(from, data.len() as usize) };
+}

@@ -7,9 +7,14 @@ unsafe extern "C" {
     static __stack_top: u8;
     static __text_start: u8;
     static __rodata_end: u8;
-    static __device_tree: u8;
-    static __device_tree_end: u8;
+    static __data_start: u8;
+    static __data_end: u8;
+    static __private_end: u8;
+    static __handover: u8;
+    static __handover_end: u8;
+    static __tables: u8;
     static __trap_guard: u8;
+    static __trap_stack: u8;
     static MIDPLANE_IMAGE_END: u8;
 }
 
@@ -41,27 +46,42 @@ pub fn constants() -> Bytes {
     }
 }
 
-/// The guard of the trap stack.
-pub fn trap_guard() -> Bytes {
-    let start = address_of!(__trap_guard) as u64;
+/// What of the data is loaded.
+pub fn loaded_data() -> Bytes {
     Bytes {
-        start,
-        end: start + crate::mem::PAGE,
+        start: address_of!(__data_start) as u64,
+        end: address_of!(__data_end) as u64,
     }
 }
 
-/// Room for the device tree in bytes.
-pub fn device_tree_room() -> usize {
-    address_of!(__device_tree_end) - address_of!(__device_tree)
+/// Data and thread-local data, up to the handover.
+pub fn data() -> Bytes {
+    Bytes {
+        start: address_of!(__data_start) as u64,
+        end: address_of!(__private_end) as u64,
+    }
 }
 
-/// The copy of the device tree, `bytes` long; cut to the room there is.
-///
-/// # Safety
-/// May be called once: no other reference to the copy may exist.
-pub unsafe fn device_tree(bytes: usize) -> &'static mut [u8] {
-    let start = (&raw const __device_tree).cast_mut();
-    // SAFETY: the linker script keeps this room for the copy, `_start` has initialised it, and the caller
-    // promises to be the only one.
-    unsafe { core::slice::from_raw_parts_mut(start, bytes.min(device_tree_room())) }
+/// What machine mode leaves for the nodes.
+pub fn handover() -> Bytes {
+    Bytes {
+        start: address_of!(__handover) as u64,
+        end: address_of!(__handover_end) as u64,
+    }
+}
+
+/// Room for the page tables.
+pub fn tables() -> Bytes {
+    Bytes {
+        start: address_of!(__tables) as u64,
+        end: address_of!(__trap_guard) as u64,
+    }
+}
+
+/// The guard of the trap stack.
+pub fn trap_guard() -> Bytes {
+    Bytes {
+        start: address_of!(__trap_guard) as u64,
+        end: address_of!(__trap_stack) as u64,
+    }
 }

@@ -1,18 +1,19 @@
-//! riscv64 in machine mode.
+//! riscv64: a node runs in supervisor mode under Sv39; machine mode only prepares it.
 //!
 //! ```text
-//! entry     the first instructions: device tree, zeroed memory, stack, trap vector
+//! entry     machine mode: the machine is looked at, each hart is mapped and becomes a node
+//! paging    page tables (pure)
 //! trap      registers kept and restored around an interrupt; a fault does not come back
 //! callers   the registers from which the calls that led here can be found
-//! cause     what `mcause` says (pure)
+//! cause     what `scause` says (pure)
 //! cpu       interrupts, sleep, clock, the critical section
-//! protect   what no program may touch is closed
 //! layout    where the image's parts stand
 //! errno     C's `errno`
 //! va_list   C's variadic arguments, `long double`
 //! ```
-//! Boot order: `_start` (entry page) moves the device tree out of the way, clears what must be zero,
-//! sets stack, thread pointer and trap vector, and calls the board's `midplane_boot`.
+//! Boot order: `_start` (entry page) calls the board's `midplane_survey` on hart 0, then on each hart that is to be
+//! a node its `midplane_map`, sets stack, thread pointer and trap vector, and enters the board's `midplane_boot`
+//! in supervisor mode.
 
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod callers;
@@ -25,12 +26,11 @@ mod entry;
 mod errno;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod layout;
-#[cfg(all(target_arch = "riscv64", target_os = "none"))]
-mod protect;
+pub mod paging;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod trap;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod va_list;
 
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
-pub use self::{callers::*, cpu::*, errno::*, layout::*, protect::*, va_list::*};
+pub use self::{callers::*, cpu::*, entry::*, errno::*, layout::*, va_list::*};

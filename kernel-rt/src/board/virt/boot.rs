@@ -1,6 +1,6 @@
-//! From the processor's first Rust code to the program.
+//! From a node's first instruction to the program.
 //!
-//! Boot order: device tree, boot arguments, memory plan, consoles, heap, links, router, device, interrupts,
+//! Boot order: boot arguments, output, memory plan, heap, links, router, device, interrupts,
 //! program. Whatever fails on the way is left on the blackboard as [`End::Boot`].
 
 use core::ffi::c_char;
@@ -15,17 +15,17 @@ use net_torus::torus::Torus;
 use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
 
-use super::layout::{BELOW_RAM, NULL_BYTES, RAM, SLOT_STDERR, SLOT_STDOUT};
-use super::platform::{BoardNode, Virt, acknowledge};
-use super::{plic, system, timer, traps};
+use super::machine::{self, Found};
+use super::neighbours::Machine;
+use super::platform::{BoardLink, BoardNode, Links, Virt, acknowledge};
+use super::{plic, timer, traps};
 use crate::board::device_tree::{Hardware, Slot};
-use crate::console::{self, Stream};
+use crate::console;
 use crate::dev::virtio::{self, DeviceError};
-use crate::dev::virtio_console::ConsoleDevice;
 use crate::dev::virtio_net::{Frame, NetLink};
 use crate::end::{self, Message};
 use crate::host::blackboard::End;
-use crate::host::personality::{self, BootArgs, Personality};
+use crate::host::personality::{self, BootArgs, Nodes, Output, ParseError, Personality};
 use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, set_personality};
 use crate::lend::NodeMemory;
 use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT_FRAMES};
@@ -46,40 +46,49 @@ fn or_fail<T, E: fmt::Display>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|why| boot_failed(format_args!("{why}")))
 }
 
-/// From the processor's first Rust code to the program. `tree_bytes`: size of the device tree, 0 when
-/// there is none.
+/// From a node's first instruction to the program. `hart`: the one it runs on, from 0 on.
 #[unsafe(no_mangle)]
-extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
-    arch::protect(NULL_BYTES, BELOW_RAM);
+extern "C" fn midplane_boot(hart: usize) -> ! {
     MIDPLANE_BLACKBOARD.begin();
-    let hardware = hardware(tree_bytes);
-    clock::set(hardware.clock_hz, system::calendar_ns());
-    traps::set_ram(hardware.ram);
-    let args = match BootArgs::parse(hardware.boot_args) {
+    let found = machine::found();
+    traps::set_ram(found.node_memory());
+    let hardware = match &found.hardware {
+        Ok(hardware) => hardware,
+        Err(why) => boot_failed(format_args!("{why}")),
+    };
+    clock::set(hardware.clock_hz, found.calendar_ns, found.ticks);
+    let args = match arguments_of(found, hardware) {
         Ok(args) => args,
         Err(why) => boot_failed(format_args!("{why}")),
     };
-    let who = identify(&hardware, &args);
+    let who = identify(hart, found, &args);
     set_personality(who);
+    if let Output::Rings { log } = args.output {
+        console::attach(hart as u8);
+        if log {
+            log::enable();
+        }
+    }
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
     MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
     or_fail(args.check_matching(Engine::NAME));
 
-    timer::start();
+    timer::start(found.machine.is_none());
     arch::arm_interrupts();
-    let devices = find_devices(&hardware);
-    let plan = divide_memory(&hardware, &who, &devices);
+    let devices = find_links(match found.machine {
+        Some(_) => &[],
+        None => &hardware.slots,
+    });
+    let plan = divide_memory(found.node_memory(), &who, &devices);
     // SAFETY: the plan's parts are RAM behind the image and do not overlap; each is handed out here only.
     unsafe {
         virtio::set_pool(plan.queues);
         heap::init(plan.heap);
     }
-    start_consoles(devices.consoles, &hardware.slots);
-    if console::is_attached(Stream::Out) {
-        log::enable();
-    }
-    let mut links = start_links(devices.links, &hardware.slots, plan.frames);
-    greet(&mut links);
+    let (links, greetings) = match &found.machine {
+        Some(machine) => (ring_links(machine, &who), 0),
+        None => greeted(start_links(devices, &hardware.slots, plan.frames)),
+    };
     defmt::info!(
         "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, {=u32} greetings, heap {=u64} KiB, \
          MPI memory {=u64} bytes",
@@ -88,7 +97,7 @@ extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
         who.coord.y,
         who.coord.z,
         links.iter().flatten().count(),
-        links.iter().flatten().map(NetLink::greetings).sum::<u32>(),
+        greetings,
         plan.heap.len() / 1024,
         who.mpi_memory
     );
@@ -99,38 +108,38 @@ extern "C" fn midplane_boot(tree_bytes: usize) -> ! {
     arch::enable_interrupts();
     mpi_adi::c::install(&NodeEnv);
     MIDPLANE_BLACKBOARD.running();
+    if let Some(machine) = &found.machine {
+        machine.call_next(hart as u32);
+    }
+    console::ring();
     // SAFETY: the only call, with everything set up; the arguments live for ever.
     unsafe { libc::run(argv) }
 }
 
-/// What the device tree says.
-fn hardware(tree_bytes: usize) -> Hardware<'static> {
-    if tree_bytes > arch::device_tree_room() {
-        let room = arch::device_tree_room();
-        boot_failed(format_args!(
-            "the device tree has {tree_bytes} bytes, this kernel takes {room}: too many program arguments"
-        ));
+fn arguments_of(
+    found: &Found,
+    hardware: &Hardware<'static>,
+) -> Result<BootArgs<'static>, ParseError<'static>> {
+    match found.args_bytes > hardware.boot_args.len() {
+        true => Err(ParseError::TooLong(found.args_bytes)),
+        false => BootArgs::parse(hardware.boot_args),
     }
-    // SAFETY: the only call.
-    let tree: &'static [u8] = unsafe { arch::device_tree(tree_bytes) };
-    or_fail(Hardware::read(tree, RAM))
 }
 
-fn divide_memory(hardware: &Hardware<'_>, who: &Personality, devices: &Devices) -> Plan {
+fn divide_memory(memory: Bytes, who: &Personality, devices: &Transports) -> Plan {
     let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
     let budget = mpi_adi::Budget::of(mpi_bytes, who.shape.nodes() as usize);
     let tables = ROUTER.bytes() + budget.total() - budget.region;
     let needs = Needs {
-        links: devices.links.iter().flatten().count(),
-        consoles: devices.consoles.iter().flatten().count(),
+        links: devices.iter().flatten().count(),
         mpi: who.mpi_memory,
         tables: tables as u64,
     };
-    or_fail(Plan::new(hardware.ram, arch::image_end() as u64, needs))
+    or_fail(Plan::new(memory, arch::image_end() as u64, needs))
 }
 
 /// The node: router, torus and MPI device over `links`; `random` is a seed for its tables.
-fn node(who: &Personality, random: u64, links: [Option<NetLink>; 6]) -> BoardNode {
+fn node(who: &Personality, random: u64, links: [Option<BoardLink>; 6]) -> BoardNode {
     let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
     let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
     let torus = or_fail(Torus::new(router, links));
@@ -163,46 +172,48 @@ fn node(who: &Personality, random: u64, links: [Option<NetLink>; 6]) -> BoardNod
     BoardNode::new(adi, torus, Virt { memory })
 }
 
-fn identify(hardware: &Hardware<'_>, args: &BootArgs<'_>) -> Personality {
-    let Some(rank) = args.shape.rank(args.coord) else {
+fn identify(hart: usize, found: &Found, args: &BootArgs<'_>) -> Personality {
+    if let (Nodes::Box(boxed), None) = (args.nodes, &found.machine) {
+        let nodes = boxed.nodes().nodes();
+        boot_failed(format_args!(
+            "{nodes} nodes of {} bytes do not fit the machine's memory, or the program's image not such a node",
+            boxed.node_memory
+        ));
+    }
+    let coord = args.nodes.coord(hart as u32);
+    let Some((coord, rank)) = coord.and_then(|c| Some((c, args.shape.rank(c)?))) else {
         // `BootArgs::parse` has refused coordinates outside the shape.
         boot_failed(format_args!("coordinates outside the torus"));
     };
+    let memory = found.node_memory().len();
     Personality {
         shape: args.shape,
-        coord: args.coord,
+        coord,
         rank,
-        clock_hz: hardware.clock_hz,
-        memory: hardware.ram.len(),
-        mpi_memory: args.mpi_memory.unwrap_or(hardware.ram.len() / MPI_SHARE),
+        clock_hz: found.hardware.as_ref().map_or(1, |h| h.clock_hz),
+        memory,
+        mpi_memory: args.mpi_memory.unwrap_or(memory / MPI_SHARE),
         mpi_borrow: args.mpi_borrow,
         eager: args.eager,
         exit: args.exit,
     }
 }
 
-struct Devices {
-    links: [Option<MmioTransport<'static>>; 6],
-    consoles: [Option<MmioTransport<'static>>; 2],
-}
-
 fn device_failed(slot: usize, why: DeviceError) -> ! {
     boot_failed(format_args!("the device in virtio slot {slot}: {why}"))
 }
 
-fn find_devices(hardware: &Hardware<'static>) -> Devices {
-    let find = |number: usize, kind| {
-        let slot = hardware.slots.get(number)?;
+type Transports = [Option<MmioTransport<'static>>; 6];
+
+fn find_links(slots: &[Slot]) -> Transports {
+    core::array::from_fn(|number| {
+        let slot = slots.get(number)?;
         // SAFETY: the device tree says that this slot is one, and each is looked at once.
-        match unsafe { virtio::transport(slot, kind) } {
+        match unsafe { virtio::transport(slot, DeviceType::Network) } {
             Ok(transport) => transport,
             Err(why) => device_failed(number, why),
         }
-    };
-    Devices {
-        links: core::array::from_fn(|d| find(d, DeviceType::Network)),
-        consoles: [SLOT_STDOUT, SLOT_STDERR].map(|number| find(number, DeviceType::Console)),
-    }
+    })
 }
 
 fn enable_interrupt(number: usize, slots: &[Slot]) {
@@ -214,31 +225,7 @@ fn enable_interrupt(number: usize, slots: &[Slot]) {
     }
 }
 
-fn start_consoles(transports: [Option<MmioTransport<'static>>; 2], slots: &[Slot]) {
-    for (transport, (stream, number)) in transports
-        .into_iter()
-        .zip([(Stream::Out, SLOT_STDOUT), (Stream::Err, SLOT_STDERR)])
-    {
-        let Some(transport) = transport else { continue };
-        match ConsoleDevice::new(transport) {
-            Ok(device) => {
-                let buffers = leak(2, [0; console::BUFFER_BYTES]);
-                let Ok(buffers) = <&mut [console::Buffer; 2]>::try_from(buffers) else {
-                    unreachable!("two buffers");
-                };
-                console::attach(stream, device, buffers);
-                enable_interrupt(number, slots);
-            }
-            Err(why) => device_failed(number, why),
-        }
-    }
-}
-
-fn start_links(
-    transports: [Option<MmioTransport<'static>>; 6],
-    slots: &[Slot],
-    frames: Bytes,
-) -> [Option<NetLink>; 6] {
+fn start_links(transports: Transports, slots: &[Slot], frames: Bytes) -> [Option<NetLink>; 6] {
     const PER_LINK: usize = RECEIVE_FRAMES + TRANSMIT_FRAMES;
     let count = frames.len() as usize / size_of::<[Frame; PER_LINK]>();
     let start = ptr::with_exposed_provenance_mut::<[Frame; PER_LINK]>(frames.start as usize);
@@ -264,17 +251,35 @@ fn start_links(
     })
 }
 
-/// Waits until all neighbours are there. The host sees a node that waits here as booting.
-fn greet(links: &mut [Option<NetLink>; 6]) {
+/// The links of a node of a box. They need no greeting: what a neighbour sends before this node is there waits in its
+/// rings.
+fn ring_links(machine: &Machine, who: &Personality) -> Links {
+    if machine.is_cut_off(who.coord) {
+        boot_failed(format_args!(
+            "a neighbour is in another instance, and PCI slot 1 has no ivshmem-doorbell of number {}",
+            machine.boxed.instance
+        ));
+    }
+    // SAFETY: the only call, and `midplane_map` has called `map` for this node.
+    let links = unsafe { machine.links(who.coord) };
+    links.map(|link| link.map(BoardLink::Ring))
+}
+
+/// Waits until all neighbours are there; then the links, and how many greetings they sent. The host sees a node that
+/// waits here as booting.
+fn greeted(links: [Option<NetLink>; 6]) -> (Links, u32) {
+    let mut links = links.map(|link| link.map(BoardLink::Net));
     loop {
         let now = clock::now_ns();
-        let due = links.iter_mut().flatten();
-        let Some(next) = due.filter_map(|link| link.greet(now)).min() else {
-            return;
+        let nets = links.iter_mut().filter_map(BoardLink::net);
+        let Some(next) = nets.filter_map(|link| link.greet(now)).min() else {
+            let nets = links.iter_mut().filter_map(BoardLink::net);
+            let greetings = nets.map(|link| link.greetings()).sum();
+            return (links, greetings);
         };
         timer::wake_by(clock::ticks_of(next));
         arch::wait_for_interrupt();
-        acknowledge(links);
+        acknowledge(&mut links);
     }
 }
 

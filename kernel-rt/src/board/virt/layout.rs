@@ -1,17 +1,9 @@
-//! What stands where: address space and virtio slots.
-
-use net_torus::coord::Direction;
+//! What stands where: address space.
 
 /// From address 0 on: the debug area and the boot ROM, which a null pointer must not reach.
 pub const NULL_BYTES: u64 = 0x10_0000;
-/// Start of the gigabyte below RAM: PCI memory, which this kernel does not use and closes.
+/// Start of the gigabyte below RAM: PCI memory, which no node sees.
 pub const BELOW_RAM: u64 = 0x4000_0000;
-/// Start of RAM.
-pub const RAM: u64 = 0x8000_0000;
-/// The slot of the program's standard output; those before it are links, by direction.
-pub const SLOT_STDOUT: usize = 6;
-/// The slot of the program's standard error.
-pub const SLOT_STDERR: usize = 7;
-
-// Link numbers and slots are the same thing.
-const _: () = assert!(Direction::ALL.len() == SLOT_STDOUT);
+pub use crate::host::layout::RAM;
+/// Memory beyond is not mapped.
+pub const MAX_RAM: u64 = crate::host::layout::RING_WINDOWS;

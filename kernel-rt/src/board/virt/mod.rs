@@ -1,7 +1,10 @@
 //! QEMU's riscv64 `virt` machine (hw/riscv/virt.c): the composition root, where types become concrete.
 //!
 //! ```text
-//! boot        from the entry to the program
+//! machine     machine mode: the machine is looked at, each hart gets a node's address space
+//! neighbours  what the nodes of a box share, and their links
+//! doorbell    the way to other instances
+//! boot        from a node's first instruction to the program
 //! traps       interrupts and faults, as the processor's code hands them over
 //! platform    clock, timer, sleep and heap, as a node asks for them
 //! plic, timer, uart, system, registers    the few devices that have no driver of their own
@@ -9,7 +12,10 @@
 //! What differs between instances (memory, slots, clock) is in the device tree.
 
 mod boot;
+mod doorbell;
 mod layout;
+mod machine;
+mod neighbours;
 pub mod platform;
 mod plic;
 mod registers;

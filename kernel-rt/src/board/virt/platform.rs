@@ -2,20 +2,99 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::kernel::{AbortReason, Heap};
+use net_torus::link::Link;
 
-use super::layout::{SLOT_STDERR, SLOT_STDOUT};
+use super::neighbours::Register;
 use super::{plic, timer};
-use crate::console::{self, Stream};
+use crate::dev::ring::RingLink;
 use crate::dev::virtio_net::NetLink;
 use crate::end::{Message, end};
 use crate::host::blackboard::{Blackboard, End};
 use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, node_name};
 use crate::lend::NodeMemory;
-use crate::node::{Node, Platform};
+use crate::node::{Node, NodeLink, Platform};
 use crate::{arch, clock, heap};
 
 /// This board's node.
-pub type BoardNode = Node<NetLink, Virt>;
+pub type BoardNode = Node<BoardLink, Virt>;
+/// Its links, by direction.
+pub type Links = [Option<BoardLink>; 6];
+
+/// A link of a node.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "all links of a node are of one kind, and there are six"
+)]
+pub enum BoardLink {
+    /// Of a node that has an instance to itself.
+    Net(NetLink),
+    /// Of a node of a box.
+    Ring(RingLink<'static, Register>),
+}
+
+impl BoardLink {
+    /// The virtio link, if it is one.
+    pub fn net(link: &mut Option<BoardLink>) -> Option<&mut NetLink> {
+        match link {
+            Some(BoardLink::Net(link)) => Some(link),
+            Some(BoardLink::Ring(_)) | None => None,
+        }
+    }
+}
+
+/// The same of either link.
+macro_rules! either {
+    ($self:expr, $link:ident => $value:expr) => {
+        match $self {
+            BoardLink::Net($link) => $value,
+            BoardLink::Ring($link) => $value,
+        }
+    };
+}
+
+impl Link for BoardLink {
+    fn mtu(&self) -> usize {
+        either!(self, link => link.mtu())
+    }
+
+    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+        either!(self, link => link.receive(f))
+    }
+
+    fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        either!(self, link => link.transmit(f))
+    }
+
+    fn is_exact(&self) -> bool {
+        either!(self, link => link.is_exact())
+    }
+
+    fn poll(&mut self, now_ns: u64) {
+        either!(self, link => link.poll(now_ns));
+    }
+
+    fn poll_at(&self) -> Option<u64> {
+        either!(self, link => link.poll_at())
+    }
+
+    fn is_dead(&self) -> bool {
+        either!(self, link => link.is_dead())
+    }
+}
+
+impl NodeLink for BoardLink {
+    fn hold_interrupts(&mut self) {
+        either!(self, link => link.hold_interrupts());
+    }
+
+    fn prepare_sleep(&mut self) -> bool {
+        either!(self, link => link.prepare_sleep())
+    }
+
+    fn defects(&self) -> u64 {
+        either!(self, link => link.defects())
+    }
+}
 
 /// The machine below the node.
 pub struct Virt {
@@ -24,26 +103,23 @@ pub struct Virt {
 }
 
 /// Takes all pending interrupts.
-pub fn acknowledge(links: &mut [Option<NetLink>; 6]) {
+pub fn acknowledge(links: &mut Links) {
     timer::acknowledge();
+    // A neighbour's bell; the node looks at all its links next.
+    arch::acknowledge_software();
     while arch::is_external_pending()
         && let Some(number) = plic::claim()
     {
-        // Interrupt numbers are in the order of the slots on this board, from 1 on.
-        match (number as usize).wrapping_sub(1) {
-            SLOT_STDOUT => console::acknowledge(Stream::Out),
-            SLOT_STDERR => console::acknowledge(Stream::Err),
-            slot => {
-                if let Some(Some(link)) = links.get_mut(slot) {
-                    link.acknowledge();
-                }
-            }
+        // Interrupt numbers are in the order of the slots on this board, from 1 on; slots and links are the same.
+        let link = links.get_mut((number as usize).wrapping_sub(1));
+        if let Some(link) = link.and_then(BoardLink::net) {
+            link.acknowledge();
         }
         plic::complete(number);
     }
 }
 
-impl Platform<NetLink> for Virt {
+impl Platform<BoardLink> for Virt {
     type Memory = NodeMemory;
 
     fn ticks(&self) -> u64 {
@@ -62,7 +138,7 @@ impl Platform<NetLink> for Virt {
         arch::wait_for_interrupt();
     }
 
-    fn acknowledge(&mut self, links: &mut [Option<NetLink>; 6]) {
+    fn acknowledge(&mut self, links: &mut Links) {
         acknowledge(links);
     }
 

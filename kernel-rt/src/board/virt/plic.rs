@@ -1,10 +1,12 @@
-//! The interrupt controller (SiFive PLIC), its first context: machine mode of hart 0.
+//! The interrupt controller (SiFive PLIC), its second context: supervisor mode of hart 0.
 
 use super::registers::{PLIC, read32, write32};
 
-const ENABLE: usize = PLIC + 0x2000;
-const THRESHOLD: usize = PLIC + 0x20_0000;
-const CLAIM: usize = PLIC + 0x20_0004;
+const ENABLE: usize = PLIC + 0x2080;
+const THRESHOLD: usize = PLIC + 0x20_1000;
+const CLAIM: usize = PLIC + 0x20_1004;
+/// The pages with the registers used here.
+pub const PAGES: [usize; 3] = [PLIC, ENABLE, THRESHOLD];
 /// Greatest interrupt number of a virtio-mmio slot.
 const LAST: u32 = 31;
 

@@ -6,8 +6,8 @@ use core::ptr;
 pub const EXIT: usize = 0x10_0000;
 /// The calendar.
 pub const CALENDAR: usize = 0x10_1000;
-/// The core-local interruptor.
-pub const CLINT: usize = 0x200_0000;
+/// Supervisor mode's software interrupts, a word for each hart (`aclint=on`).
+pub const SOFTWARE: usize = 0x2f0_0000;
 /// The interrupt controller.
 pub const PLIC: usize = 0xc00_0000;
 /// The UART.

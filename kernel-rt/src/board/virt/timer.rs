@@ -1,35 +1,37 @@
-//! The timer of hart 0, in the core-local interruptor. A caller asks for an interrupt by a deadline; the
-//! earliest one counts, and the interrupt's handler looks for all there may be to do.
+//! The hart's timer. A caller asks for an interrupt by a deadline; the earliest one counts, and the interrupt's handler
+//! looks for all there may be to do.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::registers::{CLINT, write32};
 use crate::{arch, clock};
 
-const MTIMECMP: usize = CLINT + 0x4000;
-/// The timer is never further away than this, even without a deadline. QEMU wakes its main thread, which
+/// Beside virtio links the timer is never further away than this, even without a deadline. QEMU wakes its main thread, which
 /// then contends with the processor's, whenever the earliest of its timers changes; with this one
 /// in front, the links' timers, which lie 4 s ahead and are put off with each frame, never are. Two
 /// seconds cost an idle node nothing that can be measured.
 const FURTHEST_SECONDS: u64 = 2;
 
-/// What the device is set to. Changed with interrupts held off only.
+/// What the timer is set to. Changed with interrupts held off only.
 static DEADLINE: AtomicU64 = AtomicU64::new(u64::MAX);
 
 fn set(deadline: u64) {
     DEADLINE.store(deadline, Ordering::Relaxed);
-    // First out of reach, so that the two halves do not meet in the past.
-    write32(MTIMECMP + 4, u32::MAX);
-    write32(MTIMECMP, deadline as u32);
-    write32(MTIMECMP + 4, (deadline >> 32) as u32);
+    arch::set_timer(deadline);
 }
+
+/// How far away it is without a deadline, in ticks.
+static FURTHEST: AtomicU64 = AtomicU64::new(u64::MAX);
 
 fn set_furthest() {
-    set(arch::ticks().saturating_add(clock::ticks_of(FURTHEST_SECONDS * 1_000_000_000)));
+    set(arch::ticks().saturating_add(FURTHEST.load(Ordering::Relaxed)));
 }
 
-/// Starts without a deadline.
-pub fn start() {
+/// Starts without a deadline, before interrupts are taken. `has_virtio`: the node has virtio links.
+pub fn start(has_virtio: bool) {
+    if has_virtio {
+        let furthest = clock::ticks_of(FURTHEST_SECONDS * 1_000_000_000);
+        FURTHEST.store(furthest, Ordering::Relaxed);
+    }
     set_furthest();
 }
 
@@ -43,10 +45,17 @@ pub fn wake_by(deadline: u64) {
 }
 
 /// Takes the interrupt, if the deadline has passed.
+///
+/// QEMU raises the interrupt in a thread of its own, which may do so for a deadline that was put off at that very moment.
+/// Nothing would take that interrupt before the next deadline, and the program would not go on until then: it is taken by
+/// setting the deadline once more.
 pub fn acknowledge() {
     critical_section::with(|_| {
-        if arch::ticks() >= DEADLINE.load(Ordering::Relaxed) {
+        let deadline = DEADLINE.load(Ordering::Relaxed);
+        if arch::ticks() >= deadline {
             set_furthest();
+        } else if arch::is_timer_pending() {
+            set(deadline);
         }
     });
 }

@@ -16,8 +16,8 @@ pub unsafe extern "C" fn MPI_Bcast(
 ) -> c_int {
     on_comm("MPI_Bcast", comm, |comm| {
         // SAFETY: the standard's promise about `buffer` (section 5.4).
-        let span = unsafe { args::buffer(buffer, count, datatype) }?;
+        let data = unsafe { args::buffer(buffer, count, datatype) }?;
         let root = args::root(&comm, root)?;
-        coll::bcast(comm, "MPI_Bcast", span, root)
+        coll::bcast(comm, "MPI_Bcast", data.span().into(), root)
     })
 }

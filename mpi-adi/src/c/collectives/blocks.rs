@@ -3,14 +3,46 @@
 use core::ffi::{c_int, c_void};
 
 use crate::c::args;
-use crate::device::memory::Span;
+use crate::c::datatypes::{Elements, Lent};
+use crate::device::memory::area::Area;
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
+/// What one process gives or gets: in a buffer of its own, or, with MPI_IN_PLACE, in its place among all.
+pub(super) struct Own {
+    area: Area,
+    /// Held until the call is over.
+    _data: Lent,
+}
+
+impl Own {
+    /// # Safety
+    /// As for [`args::buffer`], unless `buffer` is MPI_IN_PLACE: then it is `place`.
+    pub(super) unsafe fn new(
+        (buffer, count, datatype): (*const c_void, c_int, c_int),
+        place: impl FnOnce() -> Area,
+    ) -> Result<Own, Error> {
+        let in_place = args::is_in_place(buffer);
+        let data = match in_place {
+            true => Lent::EMPTY,
+            // SAFETY: the caller's promise.
+            false => unsafe { args::buffer(buffer, count, datatype) }?,
+        };
+        let area = match in_place {
+            true => place(),
+            false => data.span().into(),
+        };
+        Ok(Own { area, _data: data })
+    }
+
+    pub(super) fn area(&self) -> Area {
+        self.area
+    }
+}
+
 /// Equal blocks, one a rank, in the order of the ranks.
-#[derive(Clone, Copy)]
 pub(super) struct Blocks {
-    all: Span,
+    all: Lent,
     each: usize,
 }
 
@@ -21,32 +53,35 @@ impl Blocks {
         comm: &Communicator<'_>,
         buffer: *const c_void,
         count: c_int,
-        datatype: c_int,
+        elements: &Elements,
     ) -> Result<Blocks, Error> {
-        let each = args::length(count, datatype)?;
-        let total = each
+        let count = args::count(count)?;
+        let each = elements.length(count)?;
+        let total = count
             .checked_mul(comm.size() as usize)
             .ok_or(Error::TooLong { bytes: usize::MAX })?;
         // SAFETY: the caller's promise.
-        let all = unsafe { args::bytes(buffer, total) }?;
+        let all = unsafe { elements.at(buffer, total) }?;
         Ok(Blocks { all, each })
     }
 
-    pub(super) fn of(&self, rank: CommRank) -> Span {
+    pub(super) fn of(&self, rank: CommRank) -> Area {
         if self.each == 0 {
-            Span::EMPTY
+            Area::EMPTY
         } else {
-            self.all.part(rank.0 as usize * self.each, self.each)
+            let all = Area::from(self.all.span());
+            all.part(rank.0 as usize * self.each, self.each)
         }
     }
 }
 
 /// Blocks of different lengths at different places: the v-collectives.
 pub(super) struct VBlocks<'a> {
-    base: *const c_void,
+    /// The longest block, as if it were at rank 0's displacement.
+    first: Lent,
     counts: &'a [c_int],
     displs: &'a [c_int],
-    extent: usize,
+    size: usize,
 }
 
 impl<'a> VBlocks<'a> {
@@ -58,7 +93,7 @@ impl<'a> VBlocks<'a> {
         base: *const c_void,
         counts: *const c_int,
         displs: *const c_int,
-        datatype: c_int,
+        elements: Elements,
     ) -> Result<VBlocks<'a>, Error> {
         let size = comm.size() as usize;
         // SAFETY: the caller's promise.
@@ -68,47 +103,39 @@ impl<'a> VBlocks<'a> {
                 args::array(displs, size, "displs")?,
             )
         };
-        let places = VBlocks {
-            base,
+        let mut most = 0;
+        for (&given, displ) in counts.iter().zip(displs) {
+            let count = args::count(given)?;
+            most = most.max(elements.length(count)?);
+            elements.check(base, *displ as isize, count)?;
+        }
+        let from = displs.first().map_or(0, |displ| *displ as isize);
+        // SAFETY: the caller's promise about what is reached from here: the blocks, which have just been checked.
+        let first = unsafe { elements.origin(base, from, most) }?;
+        let size = elements.size();
+        Ok(VBlocks {
+            first,
             counts,
             displs,
-            extent: args::datatype(datatype)?.extent(),
-        };
-        for rank in comm.membership().ranks() {
-            args::count(counts[rank.0 as usize])?;
-            places.check(rank)?;
+            size,
+        })
+    }
+
+    pub(super) fn of(&self, rank: CommRank) -> Area {
+        let at = rank.0 as usize;
+        let behind = self.displs[at] as isize - self.displs[0] as isize;
+        match self.counts[at] as usize * self.size {
+            0 => Area::EMPTY,
+            bytes => Area::from(self.first.span()).moved(behind * self.size as isize, bytes),
         }
-        Ok(places)
-    }
-
-    fn bytes(&self, rank: CommRank) -> usize {
-        self.counts[rank.0 as usize] as usize * self.extent
-    }
-
-    fn address(&self, rank: CommRank) -> *const c_void {
-        self.base
-            .wrapping_byte_offset(self.displs[rank.0 as usize] as isize * self.extent as isize)
-    }
-
-    fn check(&self, rank: CommRank) -> Result<(), Error> {
-        if self.bytes(rank) > 0 && args::is_in_place(self.base) {
-            return Err(Error::InPlace);
-        }
-        // SAFETY: the promise at `VBlocks::new`; the span is dropped at once.
-        unsafe { args::bytes(self.address(rank), self.bytes(rank)) }.map(|_| ())
-    }
-
-    pub(super) fn of(&self, rank: CommRank) -> Span {
-        // SAFETY: the promise at `VBlocks::new`. It cannot fail, as `check` has found.
-        unsafe { args::bytes(self.address(rank), self.bytes(rank)) }.unwrap_or(Span::EMPTY)
     }
 }
 
 /// Blocks of different lengths, one behind the other: what reduce_scatter divides.
 pub(super) struct Row<'a> {
-    all: Span,
+    all: Lent,
     counts: &'a [c_int],
-    extent: usize,
+    size: usize,
 }
 
 impl<'a> Row<'a> {
@@ -119,31 +146,32 @@ impl<'a> Row<'a> {
         comm: &Communicator<'_>,
         buffer: *const c_void,
         counts: *const c_int,
-        datatype: c_int,
+        elements: &Elements,
     ) -> Result<Row<'a>, Error> {
         // SAFETY: the caller's promise.
         let counts = unsafe { args::array(counts, comm.size() as usize, "recvcounts") }?;
         let mut total = 0usize;
         for count in counts {
-            total = total.saturating_add(args::length(*count, datatype)?);
+            total = total.saturating_add(args::count(*count)?);
         }
         // SAFETY: the caller's promise.
-        let all = unsafe { args::bytes(buffer, total) }?;
-        let extent = args::datatype(datatype)?.extent();
-        Ok(Row {
-            all,
-            counts,
-            extent,
-        })
+        let all = unsafe { elements.at(buffer, total) }?;
+        let size = elements.size();
+        Ok(Row { all, counts, size })
     }
 
-    pub(super) fn of(&self, rank: CommRank) -> Span {
+    pub(super) fn of(&self, rank: CommRank) -> Area {
         let (before, from) = self.counts.split_at(rank.0 as usize);
         let elements = |counts: &[c_int]| counts.iter().map(|count| *count as usize).sum::<usize>();
         let (offset, len) = (elements(before), elements(&from[..1]));
         match len {
-            0 => Span::EMPTY,
-            _ => self.all.part(offset * self.extent, len * self.extent),
+            0 => Area::EMPTY,
+            _ => Area::from(self.all.span()).part(offset * self.size, len * self.size),
         }
+    }
+
+    /// How many elements this rank gets.
+    pub(super) fn count(&self, rank: CommRank) -> usize {
+        self.counts[rank.0 as usize] as usize
     }
 }

@@ -3,9 +3,10 @@
 use core::ffi::{c_int, c_void};
 
 use crate::c::args;
-use crate::c::collectives::blocks::{Blocks, VBlocks};
+use crate::c::collectives::blocks::{Blocks, Own, VBlocks};
+use crate::c::datatypes::Elements;
 use crate::c::report::on_comm;
-use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::mpi::coll;
 
 #[unsafe(no_mangle)]
@@ -24,22 +25,27 @@ pub unsafe extern "C" fn MPI_Gather(
         if comm.own_rank() != root {
             // SAFETY: the standard's promise about `sendbuf` (section 5.5).
             let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
-            return coll::gather(comm, "MPI_Gather", data, &|_| Span::EMPTY, root);
+            return coll::gather(
+                comm,
+                "MPI_Gather",
+                data.span().into(),
+                &|_| Area::EMPTY,
+                root,
+            );
         }
         // SAFETY: the standard's promise about both buffers at the root (section 5.5).
-        let (blocks, data) = unsafe {
-            let blocks = Blocks::new(&comm, recvbuf, recvcount, recvtype)?;
-            let in_place = args::is_in_place(sendbuf);
-            (
-                blocks,
-                if in_place {
-                    blocks.of(root)
-                } else {
-                    args::buffer(sendbuf, sendcount, sendtype)?
-                },
-            )
+        let (blocks, own) = unsafe {
+            let blocks = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
+            let own = Own::new((sendbuf, sendcount, sendtype), || blocks.of(root))?;
+            (blocks, own)
         };
-        coll::gather(comm, "MPI_Gather", data, &|rank| blocks.of(rank), root)
+        coll::gather(
+            comm,
+            "MPI_Gather",
+            own.area(),
+            &|rank| blocks.of(rank),
+            root,
+        )
     })
 }
 
@@ -60,20 +66,27 @@ pub unsafe extern "C" fn MPI_Gatherv(
         if comm.own_rank() != root {
             // SAFETY: the standard's promise about `sendbuf` (section 5.5).
             let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
-            return coll::gather(comm, "MPI_Gatherv", data, &|_| Span::EMPTY, root);
+            return coll::gather(
+                comm,
+                "MPI_Gatherv",
+                data.span().into(),
+                &|_| Area::EMPTY,
+                root,
+            );
         }
         // SAFETY: the standard's promise about the buffers and arrays at the root (section 5.5).
-        let (places, data) = unsafe {
-            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, recvtype)?;
-            let in_place = args::is_in_place(sendbuf);
-            let data = if in_place {
-                places.of(root)
-            } else {
-                args::buffer(sendbuf, sendcount, sendtype)?
-            };
-            (places, data)
+        let (places, own) = unsafe {
+            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, Elements::of(recvtype)?)?;
+            let own = Own::new((sendbuf, sendcount, sendtype), || places.of(root))?;
+            (places, own)
         };
-        coll::gather(comm, "MPI_Gatherv", data, &|rank| places.of(rank), root)
+        coll::gather(
+            comm,
+            "MPI_Gatherv",
+            own.area(),
+            &|rank| places.of(rank),
+            root,
+        )
     })
 }
 
@@ -93,22 +106,27 @@ pub unsafe extern "C" fn MPI_Scatter(
         if comm.own_rank() != root {
             // SAFETY: the standard's promise about `recvbuf` (section 5.6).
             let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
-            return coll::scatter(comm, "MPI_Scatter", &|_| Span::EMPTY, result, root);
+            return coll::scatter(
+                comm,
+                "MPI_Scatter",
+                &|_| Area::EMPTY,
+                result.span().into(),
+                root,
+            );
         }
         // SAFETY: the standard's promise about both buffers at the root (section 5.6).
-        let (blocks, result) = unsafe {
-            let blocks = Blocks::new(&comm, sendbuf, sendcount, sendtype)?;
-            let in_place = args::is_in_place(recvbuf);
-            (
-                blocks,
-                if in_place {
-                    blocks.of(root)
-                } else {
-                    args::buffer(recvbuf, recvcount, recvtype)?
-                },
-            )
+        let (blocks, own) = unsafe {
+            let blocks = Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?)?;
+            let own = Own::new((recvbuf, recvcount, recvtype), || blocks.of(root))?;
+            (blocks, own)
         };
-        coll::scatter(comm, "MPI_Scatter", &|rank| blocks.of(rank), result, root)
+        coll::scatter(
+            comm,
+            "MPI_Scatter",
+            &|rank| blocks.of(rank),
+            own.area(),
+            root,
+        )
     })
 }
 
@@ -129,20 +147,27 @@ pub unsafe extern "C" fn MPI_Scatterv(
         if comm.own_rank() != root {
             // SAFETY: the standard's promise about `recvbuf` (section 5.6).
             let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
-            return coll::scatter(comm, "MPI_Scatterv", &|_| Span::EMPTY, result, root);
+            return coll::scatter(
+                comm,
+                "MPI_Scatterv",
+                &|_| Area::EMPTY,
+                result.span().into(),
+                root,
+            );
         }
         // SAFETY: the standard's promise about the buffers and arrays at the root (section 5.6).
-        let (places, result) = unsafe {
-            let places = VBlocks::new(&comm, sendbuf, sendcounts, displs, sendtype)?;
-            let in_place = args::is_in_place(recvbuf);
-            let result = if in_place {
-                places.of(root)
-            } else {
-                args::buffer(recvbuf, recvcount, recvtype)?
-            };
-            (places, result)
+        let (places, own) = unsafe {
+            let places = VBlocks::new(&comm, sendbuf, sendcounts, displs, Elements::of(sendtype)?)?;
+            let own = Own::new((recvbuf, recvcount, recvtype), || places.of(root))?;
+            (places, own)
         };
-        coll::scatter(comm, "MPI_Scatterv", &|rank| places.of(rank), result, root)
+        coll::scatter(
+            comm,
+            "MPI_Scatterv",
+            &|rank| places.of(rank),
+            own.area(),
+            root,
+        )
     })
 }
 
@@ -158,19 +183,14 @@ pub unsafe extern "C" fn MPI_Allgather(
 ) -> c_int {
     on_comm("MPI_Allgather", comm, |comm| {
         // SAFETY: the standard's promise about both buffers (section 5.7).
-        let (blocks, data) = unsafe {
-            let blocks = Blocks::new(&comm, recvbuf, recvcount, recvtype)?;
-            let in_place = args::is_in_place(sendbuf);
-            (
-                blocks,
-                if in_place {
-                    blocks.of(comm.own_rank())
-                } else {
-                    args::buffer(sendbuf, sendcount, sendtype)?
-                },
-            )
+        let (blocks, own) = unsafe {
+            let blocks = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
+            let own = Own::new((sendbuf, sendcount, sendtype), || {
+                blocks.of(comm.own_rank())
+            })?;
+            (blocks, own)
         };
-        coll::allgather(comm, "MPI_Allgather", data, &|rank| blocks.of(rank))
+        coll::allgather(comm, "MPI_Allgather", own.area(), &|rank| blocks.of(rank))
     })
 }
 
@@ -187,16 +207,13 @@ pub unsafe extern "C" fn MPI_Allgatherv(
 ) -> c_int {
     on_comm("MPI_Allgatherv", comm, |comm| {
         // SAFETY: the standard's promise about the buffers and arrays (section 5.7).
-        let (places, data) = unsafe {
-            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, recvtype)?;
-            let in_place = args::is_in_place(sendbuf);
-            let data = if in_place {
+        let (places, own) = unsafe {
+            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, Elements::of(recvtype)?)?;
+            let own = Own::new((sendbuf, sendcount, sendtype), || {
                 places.of(comm.own_rank())
-            } else {
-                args::buffer(sendbuf, sendcount, sendtype)?
-            };
-            (places, data)
+            })?;
+            (places, own)
         };
-        coll::allgather(comm, "MPI_Allgatherv", data, &|rank| places.of(rank))
+        coll::allgather(comm, "MPI_Allgatherv", own.area(), &|rank| places.of(rank))
     })
 }

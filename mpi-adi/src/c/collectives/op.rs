@@ -1,39 +1,81 @@
 //! Operations of the program's own (section 5.9.5), and what combines elements.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::c::args::{self, Operation, UserFunction};
 use crate::c::binding::{BINDING, USER_OPS};
+use crate::c::datatypes::{Elements, Known, Unpacked, known};
 use crate::c::report::on_process;
 use crate::c::types;
 use crate::mpi::coll::{self, Combine};
 use crate::mpi::error::Error;
 
-/// Runs `body` with the function that combines elements of `datatype`.
+/// Runs `body` with the elements of `datatype` and the function that combines them, packed: of a pair what is
+/// between its parts is packed, too, so that it is in memory as C has it. Fails as `body` does, and with
+/// [`Error::Operation`], [`Error::Undefined`], [`Error::NoRoom`] or as [`Elements::of`].
 pub(super) fn with_operation(
     op: c_int,
     datatype: c_int,
-    body: impl FnOnce(usize, &mut Combine<'_>) -> Result<(), Error>,
+    body: impl FnOnce(&Elements, &mut Combine<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let basic = args::datatype(datatype)?;
-    let element = basic.extent();
-    match args::operation(op)? {
-        Operation::Predefined(op) => body(element, &mut coll::predefined(op, basic)?),
-        Operation::User(function) => body(element, &mut |left: &[u8], right: &mut [u8]| {
-            let (mut len, mut datatype) = ((right.len() / element) as c_int, datatype);
-            // SAFETY: the program's function, given what the standard says (section 5.9.5): `len`
-            // elements of `datatype` in both, which it may read, and write in the second.
+    let known = known(datatype)?;
+    let operation = args::operation(op)?;
+    let elements = match known {
+        Known::Basic(basic) => Elements::of_basic(basic),
+        _ => Elements::of(datatype)?,
+    };
+    let function = match (operation, known) {
+        (Operation::Predefined(op), Known::Basic(basic)) => {
+            return body(&elements, &mut coll::predefined(op, basic)?);
+        }
+        (Operation::Predefined(_), _) => return Err(Error::Undefined),
+        (Operation::User(function), _) => function,
+    };
+    let size = elements.size().max(1);
+    if elements.is_as_packed() {
+        return body(&elements, &mut |left: &[u8], right: &mut [u8]| {
+            let (left, right, len) = (left.as_ptr(), right.as_mut_ptr(), right.len() / size);
+            // SAFETY: so many elements are in both.
             unsafe {
-                function(
-                    left.as_ptr().cast_mut().cast(),
-                    right.as_mut_ptr().cast(),
-                    &mut len,
-                    &mut datatype,
-                );
-            }
-        }),
+                call(
+                    function,
+                    left.cast_mut().cast(),
+                    right.cast(),
+                    len,
+                    datatype,
+                )
+            };
+        });
     }
+    let mut left_elements = Unpacked::new(&elements)?;
+    let mut right_elements = Unpacked::new(&elements)?;
+    body(&elements, &mut |left: &[u8], right: &mut [u8]| {
+        for (left, right) in left.chunks_exact(size).zip(right.chunks_exact_mut(size)) {
+            left_elements.unpack(left);
+            right_elements.unpack(right);
+            let (from, to) = (left_elements.origin(), right_elements.origin());
+            // SAFETY: one element is in both.
+            unsafe { call(function, from, to, 1, datatype) };
+            right_elements.pack(right);
+        }
+    })
+}
+
+/// Calls the program's function.
+///
+/// # Safety
+/// `len` elements of `datatype` are in both, which the function may read, and write in the second.
+unsafe fn call(
+    function: UserFunction,
+    left: *mut c_void,
+    right: *mut c_void,
+    len: usize,
+    datatype: c_int,
+) {
+    let (mut len, mut datatype) = (len as c_int, datatype);
+    // SAFETY: the program's function, given what the standard says (section 5.9.5), by the caller's promise.
+    unsafe { function(left, right, &mut len, &mut datatype) }
 }
 
 /// Which of the program's operations commute, as it has said.

@@ -5,29 +5,54 @@ use core::ffi::{c_int, c_void};
 use crate::c::args;
 use crate::c::collectives::blocks::{Blocks, Row};
 use crate::c::collectives::op::with_operation;
+use crate::c::datatypes::{Elements, Lent};
 use crate::c::report::{on_comm, on_process};
-use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::mpi::coll;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
 
 /// A reduction's data and result: MPI_IN_PLACE as `sendbuf` says that the data is in `recvbuf`.
-///
-/// # Safety
-/// As for [`args::buffer`], both.
-pub(super) unsafe fn data_and_result(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: c_int,
-) -> Result<(Span, Span), Error> {
-    // SAFETY: the caller's promise.
-    let result = unsafe { args::buffer(recvbuf, count, datatype) }?;
-    if args::is_in_place(sendbuf) {
-        return Ok((result, result));
+pub(super) struct DataAndResult {
+    data: Lent,
+    result: Lent,
+    is_in_place: bool,
+}
+
+impl DataAndResult {
+    /// # Safety
+    /// As for [`args::buffer`], both.
+    pub(super) unsafe fn new(
+        sendbuf: *const c_void,
+        recvbuf: *mut c_void,
+        count: c_int,
+        elements: &Elements,
+    ) -> Result<DataAndResult, Error> {
+        let count = args::count(count)?;
+        let is_in_place = args::is_in_place(sendbuf);
+        // SAFETY: the caller's promise.
+        let (data, result) = unsafe {
+            let result = elements.at(recvbuf, count)?;
+            let data = match is_in_place {
+                true => Lent::EMPTY,
+                false => elements.at(sendbuf, count)?,
+            };
+            (data, result)
+        };
+        Ok(DataAndResult {
+            data,
+            result,
+            is_in_place,
+        })
     }
-    // SAFETY: the caller's promise.
-    Ok((unsafe { args::buffer(sendbuf, count, datatype) }?, result))
+
+    pub(super) fn areas(&self) -> (Area, Area) {
+        let result = Area::from(self.result.span());
+        match self.is_in_place {
+            true => (result, result),
+            false => (self.data.span().into(), result),
+        }
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -41,19 +66,27 @@ pub unsafe extern "C" fn MPI_Reduce(
     comm: c_int,
 ) -> c_int {
     on_comm("MPI_Reduce", comm, |comm| {
-        args::length(count, datatype)?;
+        args::count(count)?;
         let root = args::root(&comm, root)?;
-        with_operation(op, datatype, |element, combine| {
-            // SAFETY: the standard's promise about the buffers (section 5.9.1); `recvbuf` and
-            // MPI_IN_PLACE have a meaning at the root alone.
-            let (data, result) = unsafe {
-                if comm.own_rank() == root {
-                    data_and_result(sendbuf, recvbuf, count, datatype)?
-                } else {
-                    (args::buffer(sendbuf, count, datatype)?, Span::EMPTY)
-                }
-            };
-            coll::reduce(comm, "MPI_Reduce", data, result, element, combine, root)
+        with_operation(op, datatype, |elements, combine| {
+            // The standard's promise about the buffers is of section 5.9.1; `recvbuf` and MPI_IN_PLACE have a meaning
+            // at the root alone.
+            if comm.own_rank() != root {
+                // SAFETY: as above.
+                let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
+                let areas = (Area::from(data.span()), Area::EMPTY);
+                return coll::reduce(comm, "MPI_Reduce", areas, elements.size(), combine, root);
+            }
+            // SAFETY: as above.
+            let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, elements) }?;
+            coll::reduce(
+                comm,
+                "MPI_Reduce",
+                both.areas(),
+                elements.size(),
+                combine,
+                root,
+            )
         })
     })
 }
@@ -68,11 +101,17 @@ pub unsafe extern "C" fn MPI_Allreduce(
     comm: c_int,
 ) -> c_int {
     on_comm("MPI_Allreduce", comm, |comm| {
-        args::length(count, datatype)?;
-        with_operation(op, datatype, |element, combine| {
+        args::count(count)?;
+        with_operation(op, datatype, |elements, combine| {
             // SAFETY: the standard's promise about the buffers (section 5.9.6).
-            let (data, result) = unsafe { data_and_result(sendbuf, recvbuf, count, datatype) }?;
-            coll::allreduce(comm, "MPI_Allreduce", data, result, element, combine)
+            let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, elements) }?;
+            coll::allreduce(
+                comm,
+                "MPI_Allreduce",
+                both.areas(),
+                elements.size(),
+                combine,
+            )
         })
     })
 }
@@ -86,17 +125,16 @@ pub unsafe extern "C" fn MPI_Reduce_local(
     op: c_int,
 ) -> c_int {
     on_process("MPI_Reduce_local", |env| {
-        args::length(count, datatype)?;
-        with_operation(op, datatype, |element, combine| {
+        args::count(count)?;
+        with_operation(op, datatype, |elements, combine| {
             // SAFETY: the standard's promise about the buffers (section 5.9.7).
-            let (left, right) = unsafe {
-                (
-                    args::buffer(inbuf, count, datatype)?,
-                    args::buffer(inoutbuf, count, datatype)?,
-                )
-            };
-            coll::combine_local(Communicator::own(env), left, right, element, combine);
-            Ok(())
+            let both = unsafe { DataAndResult::new(inbuf, inoutbuf, count, elements) }?;
+            coll::combine_local(
+                Communicator::own(env),
+                both.areas(),
+                elements.size(),
+                combine,
+            )
         })
     })
 }
@@ -111,15 +149,16 @@ pub unsafe extern "C" fn MPI_Reduce_scatter(
     comm: c_int,
 ) -> c_int {
     on_comm("MPI_Reduce_scatter", comm, |comm| {
-        with_operation(op, datatype, |element, combine| {
+        with_operation(op, datatype, |elements, combine| {
             let in_place = args::is_in_place(sendbuf);
             let data = if in_place { recvbuf } else { sendbuf };
             // SAFETY: the standard's promise about the buffers and `recvcounts` (section 5.10).
             let (row, result) = unsafe {
-                let row = Row::new(&comm, data, recvcounts, datatype)?;
-                let result = args::bytes(recvbuf, row.of(comm.own_rank()).len())?;
+                let row = Row::new(&comm, data, recvcounts, elements)?;
+                let result = elements.at(recvbuf, row.count(comm.own_rank()))?;
                 (row, result)
             };
+            let result = Area::from(result.span());
             let place = if in_place {
                 row.of(comm.own_rank())
             } else {
@@ -130,7 +169,7 @@ pub unsafe extern "C" fn MPI_Reduce_scatter(
                 "MPI_Reduce_scatter",
                 &|rank| row.of(rank),
                 (place, result),
-                element,
+                elements.size(),
                 combine,
             )
         })
@@ -147,24 +186,24 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_block(
     comm: c_int,
 ) -> c_int {
     on_comm("MPI_Reduce_scatter_block", comm, |comm| {
-        with_operation(op, datatype, |element, combine| {
+        with_operation(op, datatype, |elements, combine| {
             let in_place = args::is_in_place(sendbuf);
             let data = if in_place { recvbuf } else { sendbuf };
             // SAFETY: the standard's promise about the buffers (section 5.10).
             let (blocks, result) = unsafe {
                 (
-                    Blocks::new(&comm, data, recvcount, datatype)?,
-                    args::buffer(recvbuf, recvcount, datatype)?,
+                    Blocks::new(&comm, data, recvcount, elements)?,
+                    elements.at(recvbuf, args::count(recvcount)?)?,
                 )
             };
-            let own = blocks.of(comm.own_rank());
+            let (own, result) = (blocks.of(comm.own_rank()), result.span().into());
             let place = if in_place { own } else { result };
             coll::reduce_scatter(
                 comm,
                 "MPI_Reduce_scatter_block",
                 &|rank| blocks.of(rank),
                 (place, result),
-                element,
+                elements.size(),
                 combine,
             )
         })

@@ -4,14 +4,14 @@ use core::ffi::{c_int, c_void};
 
 use crate::c::args;
 use crate::c::collectives::op::with_operation;
-use crate::c::collectives::reduce::data_and_result;
+use crate::c::collectives::reduce::DataAndResult;
 use crate::c::report::on_comm;
 use crate::mpi::coll;
 
 /// A prefix reduction.
 ///
 /// # Safety
-/// As for [`data_and_result`].
+/// As for [`DataAndResult::new`].
 unsafe fn scan(
     function: &'static str,
     inclusive: bool,
@@ -19,11 +19,18 @@ unsafe fn scan(
     (count, datatype, op, comm): (c_int, c_int, c_int, c_int),
 ) -> c_int {
     on_comm(function, comm, |comm| {
-        args::length(count, datatype)?;
-        with_operation(op, datatype, |element, combine| {
+        args::count(count)?;
+        with_operation(op, datatype, |elements, combine| {
             // SAFETY: the caller's promise.
-            let spans = unsafe { data_and_result(sendbuf, recvbuf, count, datatype) }?;
-            coll::scan(comm, function, spans, element, combine, inclusive)
+            let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, elements) }?;
+            coll::scan(
+                comm,
+                function,
+                both.areas(),
+                elements.size(),
+                combine,
+                inclusive,
+            )
         })
     })
 }

@@ -71,9 +71,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     pub(crate) fn send_barrier<P: Port>(&mut self, port: &mut P) -> usize {
         self.has_lines = P::LINES;
-        match self.barrier.stage {
-            BarrierStage::Outside | BarrierStage::Waiting | BarrierStage::Done => 0,
-            BarrierStage::Gathering(_) | BarrierStage::Releasing(_) => self.go_through(port),
+        match self.barrier.has_steps() {
+            true => self.go_through(port),
+            false => 0,
         }
     }
 

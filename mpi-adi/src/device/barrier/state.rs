@@ -25,3 +25,14 @@ pub(in crate::device) struct Barrier {
     /// By dimension: nodes of the line from here that have arrived.
     pub(super) arrived: [u16; 3],
 }
+
+impl Barrier {
+    /// There may be something to send for it.
+    #[inline]
+    pub(in crate::device) fn has_steps(&self) -> bool {
+        matches!(
+            self.stage,
+            BarrierStage::Gathering(_) | BarrierStage::Releasing(_)
+        )
+    }
+}

@@ -36,8 +36,10 @@ impl Measures {
     #[inline]
     pub(crate) fn searched(&mut self, hops: u32) {
         self.searches += 1;
-        self.traversals += u64::from(hops);
-        self.longest = self.longest.max(hops);
+        if hops > 0 {
+            self.traversals += u64::from(hops);
+            self.longest = self.longest.max(hops);
+        }
     }
 
     /// A receive has been posted.

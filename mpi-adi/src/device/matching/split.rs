@@ -2,8 +2,8 @@
 //! that one of the designs of paper 002 gives.
 //!
 //! # Order
-//! A posted receive's serial is that which the device gives it. A record's is its [number](super::arrivals) in the order
-//! of arrival, in the word that its block keeps for the engine.
+//! A posted receive's serial is that which the device gives it. A record's is its [number](super::arrivals) in the
+//! order of arrival, in the word that its block keeps for the engine.
 #![forbid(unsafe_code)]
 
 use core::fmt::Debug;

@@ -71,7 +71,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let refused_before = matches!(standing, Standing::Refused | Standing::WildcardQueued);
         let recordable = rts.in_order && !refused_before || !rules.records_in_order();
         let verdict = decide(ages_equal && !early, posted, || match recordable {
-            true => self.make_room(memory, &envelope, rts),
+            true => self.make_room(memory, &envelope, rts.length, rts.request, rts.synchronous),
             false => Recorded::Nothing,
         });
         let fields = Fields {
@@ -200,20 +200,20 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
-    /// Makes the best record that there is room for.
+    /// Makes the best record that there is room for, of a message that its sender calls `sender`.
     pub(in crate::device) fn make_room<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         envelope: &Envelope,
-        rts: &Rts,
+        length: u32,
+        sender: u32,
+        is_synchronous: bool,
     ) -> Recorded<BlockIndex> {
         let region = &mut self.region;
-        if !rts.synchronous
-            && let Some(at) = region.record_with_buffer(memory, *envelope, rts.length)
-        {
+        if !is_synchronous && let Some(at) = region.record_with_buffer(memory, *envelope, length) {
             return Recorded::WithBuffer(at);
         }
-        match region.record_only(memory, *envelope, rts.length, rts.request) {
+        match region.record_only(memory, *envelope, length, sender) {
             Some(at) => Recorded::Alone(at),
             None => Recorded::Nothing,
         }

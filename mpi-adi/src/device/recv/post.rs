@@ -123,6 +123,10 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         };
         match record.holding {
             Holding::Nothing { sender } => {
+                if let Some(send) = self.held_here(matched.envelope.source, sender) {
+                    self.release(memory, at);
+                    return self.take_held(memory, send, slot, matched);
+                }
                 let due = Coming::CtsDue { sender };
                 self.requests
                     .set_receive_state(slot, ReceiveState::Matched(matched, due));

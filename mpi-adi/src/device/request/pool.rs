@@ -224,6 +224,17 @@ impl RequestPool {
         self.listed(slot).pattern()
     }
 
+    /// Links the posted receive in `slot` behind the last one of its queue; its pattern.
+    #[inline]
+    pub(crate) fn link_posted(&mut self, slot: Slot, last: Option<Slot>) -> Pattern {
+        if let Some(last) = last {
+            self.listed_mut(last).next[QUEUE] = Some(slot);
+        }
+        let entry = self.listed_mut(slot);
+        (entry.prev[QUEUE], entry.next[QUEUE]) = (last, None);
+        entry.pattern()
+    }
+
     /// As [`RequestPool::posted_pattern`], and the slot after it in its queue.
     #[inline]
     pub(crate) fn posted_and_next(&self, slot: Slot) -> (Pattern, Option<Slot>) {
@@ -280,6 +291,11 @@ impl RequestPool {
         Ok(RequestId::new(slot, generation))
     }
 
+    /// The name that the next request will have; `None` when no slot is free.
+    pub(crate) fn next_id(&self) -> Option<RequestId> {
+        Some(self.id(self.free?))
+    }
+
     /// The name of the request in `slot`.
     pub fn id(&self, slot: Slot) -> RequestId {
         RequestId::new(
@@ -334,11 +350,21 @@ impl RequestPool {
         self.named_entry(id).expect("a live request").outcome()
     }
 
+    /// As [`RequestPool::outcome`], with the request's context.
+    ///
+    /// # Panics
+    /// As [`RequestPool::outcome`].
+    #[inline]
+    pub(crate) fn outcome_in_context(&self, id: RequestId) -> Option<(Context, Outcome)> {
+        let entry = self.named_entry(id).expect("a live request");
+        Some((entry.context(), entry.outcome()?))
+    }
+
     /// If the request that `id` names has finished, frees it and says how it ended.
     ///
     /// # Panics
     /// When `id` names none (any more).
-    #[inline]
+    #[inline(always)]
     pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
         let entry = self.entry_mut(slot).expect("a live request");
@@ -351,6 +377,7 @@ impl RequestPool {
 
     /// The program gives up the request that `id` names: frees it, now or when it has finished. One that
     /// is not there any more is left at that.
+    #[inline]
     pub fn forget(&mut self, id: RequestId) {
         match self.named_entry(id).map(SlotEntry::outcome) {
             Some(Some(_)) => self.free_request(id.slot()),

@@ -19,7 +19,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         arrival: &Arrival<'_>,
     ) -> Result<(Rank, Slot, Fields), Malformed> {
         let fields = Fields::parse(arrival.bytes).ok_or(Malformed)?;
-        let source = self.rank_at(arrival.source).ok_or(Malformed)?;
+        let source = Rank::new(arrival.rank);
         let slot = self.named_by(source, fields.request).ok_or(Malformed)?;
         Ok((source, slot, fields))
     }
@@ -89,8 +89,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         arrival: &Arrival<'_>,
         reply: Reply,
     ) -> bool {
-        if let Some(dest) = self.rank_at(arrival.source)
-            && let Some(fields) = Fields::parse(arrival.bytes)
+        let dest = Rank::new(arrival.rank);
+        if let Some(fields) = Fields::parse(arrival.bytes)
             && let Some(bcopy) = self.bcopies.find(RequestId(fields.request), dest)
             && !matches!(self.bcopies.at(bcopy).state, BcopyState::Queued { .. })
         {

@@ -105,24 +105,39 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         assert!(sent, "room was there before it was chosen");
     }
 
-    /// The process at `coord`; `None` when the machine has no such place.
-    #[inline]
-    pub(in crate::device) fn rank_at(&self, coord: Coord) -> Option<Rank> {
-        self.shape.rank(coord).map(Rank::new)
-    }
-
     pub(in crate::device) fn coord(&self, rank: Rank) -> Coord {
         self.shape.coord(rank.index()).expect("a rank of this job")
+    }
+
+    /// The device has something to send: its next step of progress would do something even if nothing had come.
+    #[inline]
+    pub fn has_to_send(&self) -> bool {
+        self.has_to_leave()
+            || self.peers.owes_restarts()
+            || !self.cts_due.is_empty()
+            || !self.deferred.is_empty()
+            || self.barrier.has_steps()
+    }
+
+    /// Something wants to leave that is no answer: what [`Adi::send_pending`] looks for.
+    #[inline]
+    fn has_to_leave(&self) -> bool {
+        self.bcopies.next_unsent().is_some()
+            || self.pending.is_ready()
+            || self.stream.is_some()
+            || !self.transfers.is_empty()
+            || !self.cancels.is_empty()
+            || self.peers.owes_done()
     }
 
     /// Offers and data, by turns, while the injection FIFO has room. Returns the packets sent.
     pub(in crate::device) fn send_pending<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
-        memory: &M,
+        memory: &mut M,
     ) -> usize {
         let mut sent = 0;
-        while sent < STEP_PACKETS {
+        while sent < STEP_PACKETS && self.has_to_leave() {
             let before = sent;
             if self.stream.is_some() {
                 sent += self.push_stream(port, memory);
@@ -355,7 +370,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub(in crate::device) fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
-        memory: &M,
+        memory: &mut M,
     ) -> usize {
         let Some(slot) = self.transfers.head() else {
             return 0;
@@ -366,14 +381,19 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let SendState::Sending(mut transfer) = state else {
             unreachable!("the list of transfers names a send whose data does not leave")
         };
-        let sent = transfer.push(
-            port,
-            self.here,
-            self.coord(dest),
-            wire::DATA,
-            TURN_PACKETS,
-            |offset, out| self.read(memory, data, offset as usize, out),
-        );
+        let sent = if dest == self.rank {
+            self.copy_on(memory, data, &mut transfer);
+            TURN_PACKETS
+        } else {
+            transfer.push(
+                port,
+                self.here,
+                self.coord(dest),
+                wire::DATA,
+                TURN_PACKETS,
+                |offset, out| self.read(memory, data, offset as usize, out),
+            )
+        };
         if transfer.is_out() {
             self.transfers.remove(&mut self.requests, slot);
             self.finish_send(slot, false);

@@ -1,7 +1,7 @@
 //! The sending side.
 //!
 //! ```text
-//!   start    the program sends: copied (bcopy), or into the pending send queue (pending)
+//!   start    the program sends: copied (bcopy), or into the pending send queue (pending), or to itself (oneself)
 //!   leave    offers, answers that are due and data leave, as far as the network has room (stream: eager data)
 //!   answer   what comes of the receivers' answers            cancel   the program takes a send back
 //! ```
@@ -12,9 +12,12 @@ pub mod bcopy;
 mod cancel;
 mod destinations;
 mod leave;
+mod oneself;
 pub mod pending;
 mod start;
 pub(super) mod stream;
+
+pub use oneself::COPY_BYTES;
 
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::memory::Span;

@@ -635,6 +635,12 @@ impl Pending {
         }
     }
 
+    /// Something may be said to a destination: [`Pending::next`] looks what.
+    #[inline]
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// What is to be said next, and to whom: destinations take turns. `None` when nothing may be said. The
     /// caller says it at once.
     pub fn next(&mut self, requests: &mut RequestPool, rules: impl Rules) -> Option<(Rank, Next)> {

@@ -5,49 +5,91 @@ use crate::device::adi::Adi;
 use crate::device::config::NoMemory;
 use crate::device::envelope::Rank;
 use crate::device::matching::Matching;
-use crate::device::memory::Span;
+use crate::device::memory::{Span, UserMemory};
 use crate::device::names::{BcopyId, RequestId, Slot};
 use crate::device::protocol::{Offer, Rules};
 use crate::device::request::{Data, Full, KEPT_SLOTS, Mode, PendingSend, Request, Send, SendState};
 use crate::device::send::SendTo;
 use crate::device::send::bcopy::{BCOPY_BYTES, BcopyState};
+use crate::device::send::oneself::Here;
 
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message
-    /// joins the destination's pending send queue and leaves in later steps. Fails only when the
+    /// joins the destination's pending send queue and leaves in later steps; one to this process itself is matched
+    /// or recorded at once where it can be, and may be complete when this returns. Fails only when the
     /// program's heap has no room for the request.
     ///
     /// # Panics
     /// When there is no process `to.dest`, the tag is negative or the message is 4 GiB or longer: the
     /// bindings check their arguments.
-    pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, NoMemory> {
-        self.start_send(to, span, KEPT_SLOTS)
+    pub fn isend<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        to: SendTo,
+        span: Span,
+    ) -> Result<RequestId, NoMemory> {
+        let length = self.check(&to, span);
+        if self.may_match_here(to.dest) {
+            match self.send_here(memory, &to, (span, length), KEPT_SLOTS, false) {
+                Ok(Here::Started(id)) => return Ok(id),
+                Ok(Here::Complete | Here::NoRecord) => {}
+                Err(Full) => return Err(self.no_memory()),
+            }
+        }
+        self.start_send(to, (span, length), KEPT_SLOTS)
     }
 
     /// As [`Adi::isend`], for a call that blocks until the request has finished: it takes what is kept for
-    /// such calls, and so goes on when the heap is used up.
+    /// such calls, and so goes on when the heap is used up. `None`: it is complete already.
     ///
     /// # Panics
     /// As [`Adi::isend`].
-    pub fn send_within_call(&mut self, to: SendTo, span: Span) -> Result<RequestId, NoMemory> {
-        self.start_send(to, span, 0)
-    }
-
     #[inline]
-    pub(in crate::device) fn start_send(
+    pub fn send_within_call<M: UserMemory + ?Sized>(
         &mut self,
+        memory: &mut M,
         to: SendTo,
         span: Span,
+    ) -> Result<Option<RequestId>, NoMemory> {
+        let length = self.check(&to, span);
+        if self.may_match_here(to.dest) {
+            match self.send_here(memory, &to, (span, length), 0, true) {
+                Ok(Here::Complete) => return Ok(None),
+                Ok(Here::Started(id)) => return Ok(Some(id)),
+                Ok(Here::NoRecord) => {}
+                Err(Full) => return Err(self.no_memory()),
+            }
+        }
+        self.start_send(to, (span, length), 0).map(Some)
+    }
+
+    /// The arguments are what the bindings have checked; the message's length.
+    #[inline]
+    fn check(&self, to: &SendTo, span: Span) -> u32 {
+        assert!(to.dest.index() < self.size() && to.tag >= 0);
+        u32::try_from(span.len()).expect("a message below 4 GiB")
+    }
+
+    fn no_memory(&self) -> NoMemory {
+        NoMemory::Requests {
+            live: self.requests.named(),
+        }
+    }
+
+    /// Starts a send by the network.
+    #[inline]
+    fn start_send(
+        &mut self,
+        to: SendTo,
+        (span, length): (Span, u32),
         keep: u32,
     ) -> Result<RequestId, NoMemory> {
-        assert!(to.dest.index() < self.size() && to.tag >= 0);
-        let length = u32::try_from(span.len()).expect("a message below 4 GiB");
-        let none = NoMemory::Requests {
-            live: self.requests.named(),
-        };
+        let none = self.no_memory();
         let send = to.send(span, length, SendState::Bcopy);
         let rules = self.rules();
-        let can_be_bcopy = rules.bcopy() && to.mode == Mode::Standard && span.len() <= BCOPY_BYTES;
+        let to_another = to.dest != self.rank;
+        let can_be_bcopy =
+            rules.bcopy() && to_another && to.mode == Mode::Standard && span.len() <= BCOPY_BYTES;
         if can_be_bcopy
             && !self.bcopies.is_full()
             && !self.pending.has(&self.requests, to.dest)

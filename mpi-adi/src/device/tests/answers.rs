@@ -60,7 +60,7 @@ fn an_answer_goes_with_a_message_the_other_way() {
         context: 0,
         mode: Mode::Standard,
     };
-    let back = rig.adis[1].isend(to, span).unwrap();
+    let back = rig.adis[1].isend(&mut rig.buffers, to, span).unwrap();
     rig.step(1);
     assert_eq!(rig.moved(1), [Rts { tag: 2, age: 0 }], "and nothing else");
     assert_eq!(rig.adis[1].stats.cts_merged, 1);
@@ -95,7 +95,7 @@ fn wrong_answers_to_light_sends_move_nothing_or_end_them() {
                 context: 0,
                 mode: Mode::Standard,
             };
-            let id = rig.adis[0].isend(to, span).unwrap();
+            let id = rig.adis[0].isend(&mut rig.buffers, to, span).unwrap();
             rig.adis[0].forget(id);
             rig.limit(0, Class::Normal, random(40) as usize);
             rig.step(0);

@@ -2,7 +2,7 @@
 
 use net_torus::Shape;
 
-use super::rig::{Rig, pattern};
+use super::rig::{Buffers, Rig, pattern};
 use crate::device::adi::Adi;
 use crate::device::config::{Config, Memory};
 use crate::device::envelope::Rank;
@@ -27,7 +27,7 @@ fn when_the_heap_is_used_up_a_send_says_so_and_loses_nothing() {
     };
     let mut started = 0;
     let error = loop {
-        match adi.isend(to, Span::EMPTY) {
+        match adi.isend(&mut Buffers::default(), to, Span::EMPTY) {
             Ok(_) => started += 1,
             Err(error) => break error,
         }
@@ -35,9 +35,16 @@ fn when_the_heap_is_used_up_a_send_says_so_and_loses_nothing() {
     assert_eq!(error, crate::NoMemory::Requests { live: started });
     assert_eq!(started, 64 - KEPT_SLOTS);
     for _ in 0..KEPT_SLOTS {
-        assert!(adi.send_within_call(to, Span::EMPTY).is_ok(), "kept for it");
+        assert!(
+            adi.send_within_call(&mut Buffers::default(), to, Span::EMPTY)
+                .is_ok(),
+            "kept for it"
+        );
     }
-    assert!(adi.send_within_call(to, Span::EMPTY).is_err());
+    assert!(
+        adi.send_within_call(&mut Buffers::default(), to, Span::EMPTY)
+            .is_err()
+    );
 }
 
 #[test]
@@ -87,10 +94,13 @@ fn what_is_kept_for_blocking_calls_is_left_by_all_others() {
     assert_eq!(posted, SLOTS as u32 - KEPT_SLOTS);
     for len in [4, 300] {
         let span = rig.span(vec![1; len]);
-        assert!(rig.adis[0].isend(to, span).is_err());
+        assert!(rig.adis[0].isend(&mut rig.buffers, to, span).is_err());
     }
     let span = rig.span(vec![1; 300]);
-    let send = rig.adis[0].send_within_call(to, span).expect("kept for it");
+    let send = rig.adis[0]
+        .send_within_call(&mut rig.buffers, to, span)
+        .expect("kept for it")
+        .expect("it goes to another process");
     let buffer = Span::EMPTY;
     let receive = rig.adis[0].recv_within_call(&mut rig.buffers, pattern(2), buffer);
     assert!(receive.is_ok());
@@ -119,7 +129,7 @@ fn a_light_send_has_a_slot_in_the_queue_whatever_is_used_up() {
             mode: Mode::Standard,
         };
         let span = rig.span(vec![1; 4]);
-        let Ok(send) = rig.adis[0].isend(to, span) else {
+        let Ok(send) = rig.adis[0].isend(&mut rig.buffers, to, span) else {
             // Its own slot, and what is kept.
             assert!(free <= KEPT_SLOTS, "{free}");
             continue;
@@ -167,9 +177,9 @@ fn a_send_that_fails_leaves_the_queues_as_they_are() {
         posted.push(id);
     }
     let span = rig.span(vec![2; 300]);
-    assert!(rig.adis[0].isend(to(2), span).is_err());
+    assert!(rig.adis[0].isend(&mut rig.buffers, to(2), span).is_err());
     assert!(
-        rig.adis[0].isend(to(1), span).is_err(),
+        rig.adis[0].isend(&mut rig.buffers, to(1), span).is_err(),
         "its destination needs a slot, too"
     );
     for id in posted {

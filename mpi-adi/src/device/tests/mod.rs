@@ -13,6 +13,7 @@ mod heap;
 mod hostile;
 mod inline;
 mod names;
+mod oneself;
 mod order;
 mod probes;
 mod refused;

@@ -147,7 +147,7 @@ impl Rig {
     /// As [`Rig::send`], to any node.
     pub(super) fn send_to(&mut self, from: usize, to: SendTo, len: usize) -> RequestId {
         let span = self.span(vec![to.tag as u8; len]);
-        let id = self.adis[from].isend(to, span).unwrap();
+        let id = self.adis[from].isend(&mut self.buffers, to, span).unwrap();
         self.step(from);
         id
     }

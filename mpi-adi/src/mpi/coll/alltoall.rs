@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::device::matching::Matching;
-use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::mpi::coll::run::{run, run_in_segments};
 use crate::mpi::coll::schedule::{ALLTOALL, Buffer, Half, Ranks, Schedule, Step};
 use crate::mpi::coll::segments::Walk;
@@ -13,8 +13,8 @@ use crate::mpi::error::Error;
 pub(crate) fn alltoall<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
-    part: &dyn Fn(CommRank) -> Span,
-    place: &dyn Fn(CommRank) -> Span,
+    part: &dyn Fn(CommRank) -> Area,
+    place: &dyn Fn(CommRank) -> Area,
 ) -> Result<(), Error> {
     let mut schedule = Pairs::new(Ranks::of(comm), part, place);
     run(comm, function, &mut schedule)
@@ -25,10 +25,10 @@ pub(crate) fn alltoall<E: Matching>(
 pub(crate) fn alltoall_in_place<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
-    place: &dyn Fn(CommRank) -> Span,
+    place: &dyn Fn(CommRank) -> Area,
 ) -> Result<(), Error> {
     let mut schedule = InPlace::new(Ranks::of(comm), place);
-    run_in_segments(comm, function, &mut schedule, &mut |_, _| ())
+    run_in_segments(comm, function, &mut schedule, 1, &mut |_, _| ())
 }
 
 /// The own part, then in round d to the rank d places on and from the one d places back.
@@ -39,7 +39,7 @@ pub(super) struct Pairs<P, Q> {
     distance: u32,
 }
 
-impl<P: Fn(CommRank) -> Span, Q: Fn(CommRank) -> Span> Pairs<P, Q> {
+impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
     pub(super) fn new(ranks: Ranks, part: P, place: Q) -> Self {
         Pairs {
             ranks,
@@ -50,7 +50,7 @@ impl<P: Fn(CommRank) -> Span, Q: Fn(CommRank) -> Span> Pairs<P, Q> {
     }
 }
 
-impl<P: Fn(CommRank) -> Span, Q: Fn(CommRank) -> Span> Schedule for Pairs<P, Q> {
+impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> {
     fn next(&mut self) -> Option<Step> {
         let (ranks, distance) = (self.ranks, self.distance);
         if distance >= ranks.size {
@@ -78,7 +78,7 @@ pub(super) struct InPlace<P> {
     /// The round that begins after the present partner.
     round: u32,
     peer: CommRank,
-    span: Span,
+    span: Area,
     walk: Walk,
     stage: Stage,
 }
@@ -96,14 +96,14 @@ const GIVEN: Half = Half::First;
 /// The segment of what comes from it.
 const TAKEN: Half = Half::Second;
 
-impl<P: Fn(CommRank) -> Span> InPlace<P> {
+impl<P: Fn(CommRank) -> Area> InPlace<P> {
     pub(super) fn new(ranks: Ranks, place: P) -> Self {
         InPlace {
             ranks,
             place,
             round: 0,
             peer: CommRank(ranks.own),
-            span: Span::EMPTY,
+            span: Area::EMPTY,
             walk: Walk::new(0, 1),
             stage: Stage::Load,
         }
@@ -118,7 +118,7 @@ impl<P: Fn(CommRank) -> Span> InPlace<P> {
         self.peer = CommRank((self.round + size - own) % size);
         self.round += 1;
         self.span = match self.peer.0 == own {
-            true => Span::EMPTY,
+            true => Area::EMPTY,
             false => (self.place)(self.peer),
         };
         self.walk = Walk::new(self.span.len(), 1);
@@ -126,7 +126,7 @@ impl<P: Fn(CommRank) -> Span> InPlace<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Span> Schedule for InPlace<P> {
+impl<P: Fn(CommRank) -> Area> Schedule for InPlace<P> {
     fn next(&mut self) -> Option<Step> {
         let mut part = self.walk.part(self.span);
         while part.is_none() {

@@ -6,7 +6,7 @@
 
 use crate::device::kernel::CallNote;
 use crate::device::matching::Matching;
-use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::mpi::call::block_on;
 use crate::mpi::coll::run::run_alone;
 use crate::mpi::coll::schedule::{BARRIER, Buffer, Ranks, Schedule, Step};
@@ -45,7 +45,7 @@ impl Schedule for Dissemination {
             return None;
         }
         self.distance = distance * 2;
-        let nothing = Buffer::User(Span::EMPTY);
+        let nothing = Buffer::User(Area::EMPTY);
         Some(Step::Exchange {
             tag: BARRIER,
             given: (nothing, ranks.after(distance)),

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::device::matching::Matching;
-use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::mpi::coll::run::run;
 use crate::mpi::coll::schedule::{BCAST, Buffer, Ranks, Schedule, Step};
 use crate::mpi::coll::tree;
@@ -13,7 +13,7 @@ use crate::mpi::error::Error;
 pub(crate) fn bcast<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
-    span: Span,
+    span: Area,
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
@@ -22,7 +22,7 @@ pub(crate) fn bcast<E: Matching>(
 
 /// Down the tree: from the parent, then to the children, the one with the most ranks below it first.
 pub(super) struct Bcast {
-    span: Span,
+    span: Area,
     root: CommRank,
     size: u32,
     /// The rank in the tree: the root's is 0.
@@ -34,7 +34,7 @@ pub(super) struct Bcast {
 }
 
 impl Bcast {
-    pub(super) fn new(ranks: Ranks, span: Span, root: CommRank) -> Bcast {
+    pub(super) fn new(ranks: Ranks, span: Area, root: CommRank) -> Bcast {
         let relative = ranks.before(root.0).0;
         Bcast {
             span,

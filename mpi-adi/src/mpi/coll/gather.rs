@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::device::matching::Matching;
-use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::mpi::coll::run::run;
 use crate::mpi::coll::schedule::{ALLGATHER, Buffer, GATHER, Ranks, SCATTER, Schedule, Step};
 use crate::mpi::comm::{CommRank, Communicator};
@@ -13,8 +13,8 @@ use crate::mpi::error::Error;
 pub(crate) fn gather<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
-    data: Span,
-    place: &dyn Fn(CommRank) -> Span,
+    data: Area,
+    place: &dyn Fn(CommRank) -> Area,
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
@@ -30,8 +30,8 @@ pub(crate) fn gather<E: Matching>(
 pub(crate) fn scatter<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
-    part: &dyn Fn(CommRank) -> Span,
-    result: Span,
+    part: &dyn Fn(CommRank) -> Area,
+    result: Area,
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
@@ -46,8 +46,8 @@ pub(crate) fn scatter<E: Matching>(
 pub(crate) fn allgather<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
-    data: Span,
-    place: &dyn Fn(CommRank) -> Span,
+    data: Area,
+    place: &dyn Fn(CommRank) -> Area,
 ) -> Result<(), Error> {
     run(comm, function, &mut Ring::new(Ranks::of(comm), data, place))
 }
@@ -94,13 +94,13 @@ impl Star {
 /// The root copies its own, then receives from one rank after the other.
 pub(super) struct Gather<P> {
     star: Star,
-    data: Span,
+    data: Area,
     place: P,
     is_copied: bool,
 }
 
-impl<P: Fn(CommRank) -> Span> Gather<P> {
-    pub(super) fn new(ranks: Ranks, data: Span, place: P, root: CommRank) -> Self {
+impl<P: Fn(CommRank) -> Area> Gather<P> {
+    pub(super) fn new(ranks: Ranks, data: Area, place: P, root: CommRank) -> Self {
         let star = Star::new(ranks, root);
         let is_copied = !star.is_root();
         Gather {
@@ -112,7 +112,7 @@ impl<P: Fn(CommRank) -> Span> Gather<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Span> Schedule for Gather<P> {
+impl<P: Fn(CommRank) -> Area> Schedule for Gather<P> {
     fn next(&mut self) -> Option<Step> {
         if !self.is_copied {
             self.is_copied = true;
@@ -142,12 +142,12 @@ impl<P: Fn(CommRank) -> Span> Schedule for Gather<P> {
 pub(super) struct Scatter<P> {
     star: Star,
     part: P,
-    result: Span,
+    result: Area,
     is_copied: bool,
 }
 
-impl<P: Fn(CommRank) -> Span> Scatter<P> {
-    pub(super) fn new(ranks: Ranks, part: P, result: Span, root: CommRank) -> Self {
+impl<P: Fn(CommRank) -> Area> Scatter<P> {
+    pub(super) fn new(ranks: Ranks, part: P, result: Area, root: CommRank) -> Self {
         let star = Star::new(ranks, root);
         let is_copied = !star.is_root();
         Scatter {
@@ -159,7 +159,7 @@ impl<P: Fn(CommRank) -> Span> Scatter<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Span> Schedule for Scatter<P> {
+impl<P: Fn(CommRank) -> Area> Schedule for Scatter<P> {
     fn next(&mut self) -> Option<Step> {
         let tag = SCATTER;
         if let Some(partner) = self.star.partner() {
@@ -191,13 +191,13 @@ impl<P: Fn(CommRank) -> Span> Schedule for Scatter<P> {
 /// The own data, then in round r what came from the left in the round before goes to the right.
 pub(super) struct Ring<P> {
     ranks: Ranks,
-    data: Span,
+    data: Area,
     place: P,
     round: u32,
 }
 
-impl<P: Fn(CommRank) -> Span> Ring<P> {
-    pub(super) fn new(ranks: Ranks, data: Span, place: P) -> Self {
+impl<P: Fn(CommRank) -> Area> Ring<P> {
+    pub(super) fn new(ranks: Ranks, data: Area, place: P) -> Self {
         Ring {
             ranks,
             data,
@@ -207,7 +207,7 @@ impl<P: Fn(CommRank) -> Span> Ring<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Span> Schedule for Ring<P> {
+impl<P: Fn(CommRank) -> Area> Schedule for Ring<P> {
     fn next(&mut self) -> Option<Step> {
         let (ranks, round) = (self.ranks, self.round);
         if round >= ranks.size {

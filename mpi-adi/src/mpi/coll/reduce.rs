@@ -2,11 +2,13 @@
 #![forbid(unsafe_code)]
 
 use crate::device::matching::Matching;
-use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::mpi::coll::bcast::Bcast;
 use crate::mpi::coll::run::{Combine, run_in_segments};
 use crate::mpi::coll::schedule::{Buffer, Half, REDUCE, Ranks, Schedule, Step};
-use crate::mpi::coll::segments::{Segment, Walk, read, same_length, write};
+use crate::mpi::coll::segments::{
+    LongSegments, SEGMENT_BYTES, Segment, Walk, read, same_length, write,
+};
 use crate::mpi::coll::tree;
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::datatype::Basic;
@@ -24,18 +26,35 @@ pub(crate) fn predefined(op: Op, basic: Basic) -> Result<impl FnMut(&[u8], &mut 
     })
 }
 
-/// `right[i] = left[i] op right[i]`, here alone; the two are equally long.
+/// `right[i] = left[i] op right[i]`, here alone; the two are equally long. Fails with [`Error::NoRoom`] when an
+/// element is longer than a segment and the heap has no room for two.
 pub(crate) fn combine_local<E: Matching>(
     comm: Communicator<'_, E>,
-    left: Span,
-    right: Span,
+    (left, right): (Area, Area),
     element: usize,
     combine: &mut Combine<'_>,
+) -> Result<(), Error> {
+    if element > SEGMENT_BYTES {
+        let mut segments = LongSegments::new(element)?;
+        combine_through(comm, (left, right), element, combine, segments.both());
+        return Ok(());
+    }
+    let [a, b] = &mut [Segment::ZERO; 2];
+    let segments = [&mut a.0[..], &mut b.0[..]];
+    combine_through(comm, (left, right), element, combine, segments);
+    Ok(())
+}
+
+fn combine_through<E: Matching>(
+    comm: Communicator<'_, E>,
+    (left, right): (Area, Area),
+    element: usize,
+    combine: &mut Combine<'_>,
+    [a, b]: [&mut [u8]; 2],
 ) {
-    let (mut a, mut b) = (Segment::ZERO, Segment::ZERO);
     let mut walk = Walk::new(left.len(), element);
     while let (Some(left), Some(right)) = (walk.part(left), walk.part(right)) {
-        let (a, b) = (&mut a.0[..left.len()], &mut b.0[..left.len()]);
+        let (a, b) = (&mut a[..left.len()], &mut b[..left.len()]);
         read(comm, left, a);
         read(comm, right, b);
         combine(a, b);
@@ -49,8 +68,7 @@ pub(crate) fn combine_local<E: Matching>(
 pub(crate) fn reduce<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
-    data: Span,
-    result: Span,
+    (data, result): (Area, Area),
     element: usize,
     combine: &mut Combine<'_>,
     root: CommRank,
@@ -60,21 +78,20 @@ pub(crate) fn reduce<E: Matching>(
         same_length(data.len(), result.len())?;
     }
     let mut schedule = Reduce::new(Ranks::of(comm), (data, result), element, root);
-    run_in_segments(comm, function, &mut schedule, combine)
+    run_in_segments(comm, function, &mut schedule, element, combine)
 }
 
 /// Combines all processes' `data` into every process's `result`, which is as long and may be `data`.
 pub(crate) fn allreduce<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
-    data: Span,
-    result: Span,
+    (data, result): (Area, Area),
     element: usize,
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
     let mut schedule = Allreduce::new(Ranks::of(comm), (data, result), element);
-    run_in_segments(comm, function, &mut schedule, combine)
+    run_in_segments(comm, function, &mut schedule, element, combine)
 }
 
 /// Combines all processes' data; each rank gets the result of its own `part`, into `result`. Where `result` is
@@ -83,14 +100,14 @@ pub(crate) fn allreduce<E: Matching>(
 pub(crate) fn reduce_scatter<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
-    part: &dyn Fn(CommRank) -> Span,
-    (place, result): (Span, Span),
+    part: &dyn Fn(CommRank) -> Area,
+    (place, result): (Area, Area),
     element: usize,
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
     same_length(part(comm.own_rank()).len(), result.len())?;
     let mut schedule = ReduceScatter::new(Ranks::of(comm), part, (place, result), element);
-    run_in_segments(comm, function, &mut schedule, combine)
+    run_in_segments(comm, function, &mut schedule, element, combine)
 }
 
 /// Up the tree to rank 0 and from there to the root, segment by segment.
@@ -100,8 +117,8 @@ pub(crate) fn reduce_scatter<E: Matching>(
 pub(super) struct Reduce {
     ranks: Ranks,
     root: CommRank,
-    data: Span,
-    result: Span,
+    data: Area,
+    result: Area,
     walk: Walk,
     stage: Stage,
 }
@@ -120,7 +137,7 @@ enum Stage {
 impl Reduce {
     pub(super) fn new(
         ranks: Ranks,
-        (data, result): (Span, Span),
+        (data, result): (Area, Area),
         element: usize,
         root: CommRank,
     ) -> Reduce {
@@ -222,7 +239,7 @@ pub(super) struct Allreduce {
 }
 
 impl Allreduce {
-    pub(super) fn new(ranks: Ranks, (data, result): (Span, Span), element: usize) -> Allreduce {
+    pub(super) fn new(ranks: Ranks, (data, result): (Area, Area), element: usize) -> Allreduce {
         let root = CommRank(0);
         Allreduce {
             reduce: Reduce::new(ranks, (data, result), element, root),
@@ -241,19 +258,19 @@ impl Schedule for Allreduce {
 pub(super) struct ReduceScatter<P> {
     ranks: Ranks,
     part: P,
-    place: Span,
-    result: Span,
+    place: Area,
+    result: Area,
     element: usize,
     reduce: Reduce,
     /// The next rank to reduce to; the size before the copy, more after it.
     next_root: u32,
 }
 
-impl<P: Fn(CommRank) -> Span> ReduceScatter<P> {
+impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
     pub(super) fn new(
         ranks: Ranks,
         part: P,
-        (place, result): (Span, Span),
+        (place, result): (Area, Area),
         element: usize,
     ) -> Self {
         let root = CommRank(0);
@@ -270,7 +287,7 @@ impl<P: Fn(CommRank) -> Span> ReduceScatter<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Span> Schedule for ReduceScatter<P> {
+impl<P: Fn(CommRank) -> Area> Schedule for ReduceScatter<P> {
     fn next(&mut self) -> Option<Step> {
         loop {
             if let Some(step) = self.reduce.next() {

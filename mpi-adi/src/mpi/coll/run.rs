@@ -2,9 +2,10 @@
 
 use crate::device::matching::Matching;
 use crate::device::memory::Span;
+use crate::device::memory::area::Place;
 use crate::device::request::Mode;
 use crate::mpi::coll::schedule::{Buffer, Half, Schedule, Step};
-use crate::mpi::coll::segments::{Segment, copy, read, write};
+use crate::mpi::coll::segments::{LongSegments, SEGMENT_BYTES, Segment, copy, read, write};
 use crate::mpi::comm::{Communicator, Status};
 use crate::mpi::error::Error;
 use crate::mpi::lend::writing;
@@ -32,14 +33,22 @@ pub(super) fn run_alone<S: Schedule, E: Matching>(
     drive(comm, function, schedule, Workspace::none(&mut |_, _| ()))
 }
 
-/// As [`run`], with two segments, which are combined by `combine`.
+/// As [`run`], with two segments for elements of so many bytes, which are combined by `combine`. Fails with
+/// [`Error::NoRoom`], too, when an element does not fit in a segment on the stack.
 pub(super) fn run_in_segments<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
     schedule: &mut dyn Schedule,
+    element: usize,
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
-    let segments = &mut [Segment::ZERO; 2];
+    if element > SEGMENT_BYTES {
+        let mut segments = LongSegments::new(element)?;
+        let segments = segments.both();
+        return drive(comm, function, schedule, Workspace { segments, combine });
+    }
+    let [first, second] = &mut [Segment::ZERO; 2];
+    let segments = [&mut first.0[..], &mut second.0[..]];
     drive(comm, function, schedule, Workspace { segments, combine })
 }
 
@@ -58,13 +67,13 @@ fn drive<S: Schedule + ?Sized, E: Matching>(
 
 /// What steps compute in and with. Segments are there for schedules that have any.
 struct Workspace<'s, 'c> {
-    segments: &'s mut [Segment],
+    segments: [&'s mut [u8]; 2],
     combine: &'s mut Combine<'c>,
 }
 
 impl<'s, 'c> Workspace<'s, 'c> {
     fn none(combine: &'s mut Combine<'c>) -> Self {
-        let segments = &mut [];
+        let segments = [&mut [][..], &mut [][..]];
         Workspace { segments, combine }
     }
 
@@ -77,12 +86,13 @@ impl<'s, 'c> Workspace<'s, 'c> {
         function: &'static str,
         step: Step,
     ) -> Result<(), Error> {
+        let [first, second] = &mut [Place::EMPTY; 2];
         match step {
             Step::Send { dest, tag, data } => {
-                comm.send_span(function, self.span(data), dest, tag, Mode::Standard)
+                comm.send_span(function, self.span(data, first), dest, tag, Mode::Standard)
             }
             Step::Receive { source, tag, data } => {
-                let span = self.span(data);
+                let span = self.span(data, first);
                 let received = comm.recv_span(function, span, Some(source), Some(tag));
                 exactly(span.len(), received)
             }
@@ -91,7 +101,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 given: (given, dest),
                 taken: (taken, source),
             } => {
-                let (given, taken) = (self.span(given), self.span(taken));
+                let (given, taken) = (self.span(given, first), self.span(taken, second));
                 let received = comm.sendrecv_span(
                     function,
                     (given, dest, tag),
@@ -100,12 +110,12 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 exactly(taken.len(), received)
             }
             Step::Combine { left, bytes } => {
-                let (first, second) = self.segments.split_at_mut(1);
+                let [first, second] = &mut self.segments;
                 let (left, right) = match left {
-                    Half::First => (&first[0], &mut second[0]),
-                    Half::Second => (&second[0], &mut first[0]),
+                    Half::First => (first, second),
+                    Half::Second => (second, first),
                 };
-                (self.combine)(&left.0[..bytes], &mut right.0[..bytes]);
+                (self.combine)(&left[..bytes], &mut right[..bytes]);
                 Ok(())
             }
             Step::Load { from, to } => {
@@ -121,13 +131,14 @@ impl<'s, 'c> Workspace<'s, 'c> {
     }
 
     fn beginning(&mut self, half: Half, bytes: usize) -> &mut [u8] {
-        &mut self.segments[half as usize].0[..bytes]
+        &mut self.segments[half as usize][..bytes]
     }
 
-    /// The buffer's bytes, for requests of the step that is performed.
-    fn span(&mut self, buffer: Buffer) -> Span {
+    /// The buffer's bytes, for requests of the step that is performed; `place` stays as long as they do.
+    fn span(&mut self, buffer: Buffer, place: &mut Place) -> Span {
         match buffer {
-            Buffer::User(span) => span,
+            // SAFETY: `perform` finishes all of a step's requests before it returns, and its places are written once.
+            Buffer::User(area) => unsafe { area.span(place) },
             // SAFETY: `perform` finishes all of a step's requests before it returns. Until then nothing else
             // uses the segment: `self` borrows it, and an exchange's two buffers are different segments.
             Buffer::Segment(half, bytes) => unsafe { writing(self.beginning(half, bytes)) },

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::device::matching::Matching;
-use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::mpi::coll::run::{Combine, run_in_segments};
 use crate::mpi::coll::schedule::{Buffer, Half, Ranks, SCAN, Schedule, Step};
 use crate::mpi::coll::segments::{Walk, same_length};
@@ -14,14 +14,14 @@ use crate::mpi::error::Error;
 pub(crate) fn scan<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
-    (data, result): (Span, Span),
+    (data, result): (Area, Area),
     element: usize,
     combine: &mut Combine<'_>,
     inclusive: bool,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
     let mut schedule = Scan::new(Ranks::of(comm), (data, result), element, inclusive);
-    run_in_segments(comm, function, &mut schedule, combine)
+    run_in_segments(comm, function, &mut schedule, element, combine)
 }
 
 /// The segment of what comes from the ranks before this one.
@@ -32,8 +32,8 @@ const UP_TO: Half = Half::Second;
 /// Along the chain of the ranks, segment by segment.
 pub(super) struct Scan {
     ranks: Ranks,
-    data: Span,
-    result: Span,
+    data: Area,
+    result: Area,
     inclusive: bool,
     walk: Walk,
     stage: Stage,
@@ -52,7 +52,7 @@ enum Stage {
 impl Scan {
     pub(super) fn new(
         ranks: Ranks,
-        (data, result): (Span, Span),
+        (data, result): (Area, Area),
         element: usize,
         inclusive: bool,
     ) -> Scan {

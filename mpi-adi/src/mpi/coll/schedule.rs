@@ -13,7 +13,7 @@
 use crate::device::envelope::Tag;
 use crate::device::matching::Matching;
 use crate::device::matching::OPERATIONS;
-use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::mpi::comm::{CommRank, Communicator};
 
 /// The tags of the collectives' messages; they travel in a context of their own.
@@ -59,18 +59,18 @@ pub(super) enum Step {
     /// The other segment becomes `left` op itself, element by element, in this many bytes.
     Combine { left: Half, bytes: usize },
     /// Copies a span, which is no longer than a segment, to the beginning of a segment.
-    Load { from: Span, to: Half },
+    Load { from: Area, to: Half },
     /// Copies the beginning of a segment to a span, which is no longer.
-    Store { from: Half, to: Span },
+    Store { from: Half, to: Area },
     /// Copies a span to another one, which must be as long.
-    Copy { from: Span, to: Span },
+    Copy { from: Area, to: Area },
 }
 
 /// Where a message's bytes are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Buffer {
     /// In the program's memory.
-    User(Span),
+    User(Area),
     /// This many bytes from the beginning of a segment.
     Segment(Half, usize),
 }

@@ -1,8 +1,10 @@
 //! Segments: what reductions and local copies work by, for memory not to grow with the message.
 #![forbid(unsafe_code)]
 
+use alloc::vec::Vec;
+
 use crate::device::matching::Matching;
-use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
 
@@ -17,6 +19,33 @@ impl Segment {
     pub(super) const ZERO: Segment = Segment([0; SEGMENT_BYTES]);
 }
 
+/// Two segments of the program's heap, for elements that are longer than those on the stack.
+pub(super) struct LongSegments {
+    words: Vec<u128>,
+}
+
+impl LongSegments {
+    /// Each as long as an element. Fails with [`Error::NoRoom`].
+    pub(super) fn new(element: usize) -> Result<LongSegments, Error> {
+        let each = element.div_ceil(size_of::<u128>());
+        let none = |_| Error::NoRoom {
+            bytes: element.saturating_mul(2),
+        };
+        let mut words = Vec::new();
+        words
+            .try_reserve_exact(each.saturating_mul(2))
+            .map_err(none)?;
+        words.resize(2 * each, 0);
+        Ok(LongSegments { words })
+    }
+
+    pub(super) fn both(&mut self) -> [&mut [u8]; 2] {
+        let half = self.words.len() / 2;
+        let (first, second) = self.words.split_at_mut(half);
+        [first, second].map(bytemuck::cast_slice_mut)
+    }
+}
+
 /// A way through `len` bytes in segments of whole elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Walk {
@@ -26,12 +55,13 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// At the beginning of `len` bytes. An element is at least 1 byte and fits in a segment.
+    /// At the beginning of `len` bytes. Elements without bytes are no way at all; one that does not fit in a segment
+    /// on the stack is alone in one of [`LongSegments`].
     pub(super) fn new(len: usize, element: usize) -> Walk {
         Walk {
             len,
             offset: 0,
-            step: SEGMENT_BYTES / element * element,
+            step: (SEGMENT_BYTES / element.max(1)).max(1) * element,
         }
     }
 
@@ -40,10 +70,10 @@ impl Walk {
         self.step.min(self.len - self.offset)
     }
 
-    /// The present segment of `span`, which has at least as many bytes as the way; `None` at the end.
-    pub(super) fn part(&self, span: Span) -> Option<Span> {
+    /// The present segment of `area`, which has at least as many bytes as the way; `None` at the end.
+    pub(super) fn part(&self, area: Area) -> Option<Area> {
         let bytes = self.bytes();
-        (bytes > 0).then(|| span.part(self.offset, bytes))
+        (bytes > 0).then(|| area.part(self.offset, bytes))
     }
 
     /// Goes on to the next segment.
@@ -60,14 +90,14 @@ pub(super) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
     }
 }
 
-pub(super) fn read<E: Matching>(comm: Communicator<'_, E>, span: Span, out: &mut [u8]) {
+pub(super) fn read<E: Matching>(comm: Communicator<'_, E>, area: Area, out: &mut [u8]) {
     comm.env
-        .with(&mut |_, kernel| kernel.memory().read(span, 0, out));
+        .with(&mut |_, kernel| area.read(kernel.memory(), out));
 }
 
-pub(super) fn write<E: Matching>(comm: Communicator<'_, E>, span: Span, bytes: &[u8]) {
+pub(super) fn write<E: Matching>(comm: Communicator<'_, E>, area: Area, bytes: &[u8]) {
     comm.env
-        .with(&mut |_, kernel| kernel.memory().write(span, 0, bytes));
+        .with(&mut |_, kernel| area.write(kernel.memory(), bytes));
 }
 
 /// Copies `from` to `to`, which must be as long.
@@ -75,8 +105,8 @@ pub(super) fn write<E: Matching>(comm: Communicator<'_, E>, span: Span, bytes: &
 #[inline(never)]
 pub(super) fn copy<E: Matching>(
     comm: Communicator<'_, E>,
-    from: Span,
-    to: Span,
+    from: Area,
+    to: Area,
 ) -> Result<(), Error> {
     same_length(to.len(), from.len())?;
     if from == to {

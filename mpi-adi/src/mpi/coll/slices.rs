@@ -3,7 +3,7 @@
 use bytemuck::{cast_slice, cast_slice_mut};
 
 use crate::device::matching::Matching;
-use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::mpi::coll;
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::datatype::Datatype;
@@ -14,7 +14,7 @@ use crate::mpi::op::Op;
 impl<E: Matching> Communicator<'_, E> {
     pub(crate) fn bcast_bytes(self, bytes: &mut [u8], root: CommRank) -> Result<(), Error> {
         // SAFETY: the call is over, with all of its requests, before the slice is free again.
-        let span = unsafe { writing(bytes) };
+        let span = unsafe { writing(bytes) }.into();
         coll::bcast(self, "MPI_Bcast", span, root)
     }
 
@@ -27,15 +27,14 @@ impl<E: Matching> Communicator<'_, E> {
     ) -> Result<(), Error> {
         // SAFETY: the call is over, with all of its requests, before the slices are free again.
         let (send, recv) = unsafe {
-            let recv = recv.map_or(Span::EMPTY, |recv| writing(cast_slice_mut(recv)));
-            (reading(cast_slice(send)), recv)
+            let recv = recv.map_or(Area::EMPTY, |recv| writing(cast_slice_mut(recv)).into());
+            (Area::from(reading(cast_slice(send))), recv)
         };
         let mut combine = coll::predefined(op, T::BASIC)?;
         coll::reduce(
             self,
             "MPI_Reduce",
-            send,
-            recv,
+            (send, recv),
             size_of::<T>(),
             &mut combine,
             root,
@@ -49,13 +48,17 @@ impl<E: Matching> Communicator<'_, E> {
         op: Op,
     ) -> Result<(), Error> {
         // SAFETY: the call is over, with all of its requests, before the slices are free again.
-        let (send, recv) = unsafe { (reading(cast_slice(send)), writing(cast_slice_mut(recv))) };
+        let (send, recv) = unsafe {
+            (
+                Area::from(reading(cast_slice(send))),
+                Area::from(writing(cast_slice_mut(recv))),
+            )
+        };
         let mut combine = coll::predefined(op, T::BASIC)?;
         coll::allreduce(
             self,
             "MPI_Allreduce",
-            send,
-            recv,
+            (send, recv),
             size_of::<T>(),
             &mut combine,
         )
@@ -69,7 +72,7 @@ impl<E: Matching> Communicator<'_, E> {
     ) -> Result<(), Error> {
         let each = send.len();
         // SAFETY: the call is over, with all of its requests, before the slices are free again.
-        let (send, recv) = unsafe { (reading(send), writing(recv)) };
+        let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
         coll::gather(
             self,
             "MPI_Gather",
@@ -82,7 +85,7 @@ impl<E: Matching> Communicator<'_, E> {
     pub(crate) fn allgather_bytes(self, send: &[u8], recv: &mut [u8]) -> Result<(), Error> {
         let each = send.len();
         // SAFETY: the call is over, with all of its requests, before the slices are free again.
-        let (send, recv) = unsafe { (reading(send), writing(recv)) };
+        let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
         coll::allgather(self, "MPI_Allgather", send, &|rank| {
             recv.part(rank.0 as usize * each, each)
         })
@@ -96,7 +99,7 @@ impl<E: Matching> Communicator<'_, E> {
     ) -> Result<(), Error> {
         let each = recv.len();
         // SAFETY: the call is over, with all of its requests, before the slices are free again.
-        let (send, recv) = unsafe { (reading(send), writing(recv)) };
+        let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
         coll::scatter(
             self,
             "MPI_Scatter",

@@ -4,6 +4,9 @@
 //! their unit and tell reductions what to compute.
 #![forbid(unsafe_code)]
 
+pub mod derived;
+pub mod external;
+
 use core::ffi::{c_int, c_long, c_longlong, c_short};
 
 /// A predefined datatype of the C binding. The discriminants are the low bits of the handles in `mpi.h`.
@@ -209,11 +212,47 @@ impl Basic {
         }
     }
 
-    /// Bytes from one element to the next in memory (MPI_Type_get_extent), and on the wire.
+    /// Bytes from one element to the next in memory (MPI_Type_get_extent).
+    #[inline]
     pub const fn extent(self) -> usize {
         match self.kind() {
             Kind::Located(number) => self.size().next_multiple_of(number.align()),
             _ => self.size(),
+        }
+    }
+
+    /// Bytes from the first to the last byte of data (MPI_Type_get_true_extent).
+    pub const fn true_extent(self) -> usize {
+        match self.kind() {
+            Kind::Located(number) => {
+                number.size().next_multiple_of(size_of::<c_int>()) + size_of::<c_int>()
+            }
+            _ => self.size(),
+        }
+    }
+
+    /// How many basic elements the first `bytes` of a message of this datatype are; `None`: the last of them is not
+    /// whole.
+    pub const fn elements_in(self, bytes: usize) -> Option<usize> {
+        let (whole, rest) = (bytes / self.size(), bytes % self.size());
+        match self.kind() {
+            _ if rest == 0 => Some(whole * self.parts()),
+            Kind::Located(number) if rest == number.size() => Some(whole * self.parts() + 1),
+            _ => None,
+        }
+    }
+
+    /// How many bytes of a message of this datatype the first `elements` basic elements are; `None`: more than
+    /// `usize` holds.
+    pub const fn bytes_of(self, elements: usize) -> Option<usize> {
+        let (whole, rest) = (elements / self.parts(), elements % self.parts());
+        let begun = match self.kind() {
+            Kind::Located(number) if rest == 1 => number.size(),
+            _ => 0,
+        };
+        match whole.checked_mul(self.size()) {
+            Some(bytes) => bytes.checked_add(begun),
+            None => None,
         }
     }
 

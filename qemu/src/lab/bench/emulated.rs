@@ -22,6 +22,8 @@ const PATIENCE: &str = "120";
 /// How jobs in QEMU are run.
 struct Boots<'a> {
     matching: Choice,
+    /// In so many instances, when said; a divisor of all machines' nodes.
+    instances: Option<&'a str>,
     /// The file for their reports.
     report: &'a Path,
     signals: &'a Signals,
@@ -38,6 +40,7 @@ struct Run {
 pub fn run(
     runs: u32,
     matching: Choice,
+    instances: Option<&str>,
     signals: &Signals,
     rows: &mut Vec<Row>,
 ) -> Result<(), Stop> {
@@ -49,6 +52,7 @@ pub fn run(
     let report = folders::target().join(format!("bench-report-{}.json", std::process::id()));
     let boots = Boots {
         matching,
+        instances,
         report: &report,
         signals,
     };
@@ -117,6 +121,7 @@ impl Boots<'_> {
         let mut options = vec!["--timeout", PATIENCE, "--matching", self.matching.name()];
         let (torus, memory) = (format!("{x}x{y}x{z}"), mpi_memory.to_string());
         options.extend(["--torus", &torus, "--mpi-memory", &memory]);
+        options.extend(self.instances.iter().flat_map(|n| ["--instances", n]));
         let report = self.report.display().to_string();
         options.extend(["--report", &report]);
         let (messages, bytes) = (MESSAGES.to_string(), bytes.to_string());

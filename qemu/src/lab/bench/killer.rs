@@ -29,6 +29,10 @@ pub struct KillerArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "no_qemu", value_parser = limits::matching())]
     matching: Option<Choice>,
 
+    /// QEMU processes of each job [default: one for each node]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "no_qemu", value_parser = ["1", "2", "4", "8"])]
+    instances: Option<String>,
+
     /// Write a line per setting to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -82,7 +86,8 @@ pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
     if !options.no_qemu {
         let simulated = rows.len();
         let matching = options.matching.unwrap_or_default();
-        emulated::run(options.runs, matching, &signals, &mut rows)?;
+        let instances = options.instances.as_deref();
+        emulated::run(options.runs, matching, instances, &signals, &mut rows)?;
         sum_up("QEMU", &rows[simulated..])?;
     }
     if let Some(file) = csv_file {

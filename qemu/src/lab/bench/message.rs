@@ -5,6 +5,7 @@ use crate::host::stop::Stop;
 use crate::show::say::say;
 use clap::Args;
 use midplane_tests::exchange::{self, Kind};
+use midplane_tests::oneself::{self, Asked};
 
 /// Options of `midplane bench message-loop`.
 #[derive(Args, Debug)]
@@ -13,12 +14,16 @@ pub struct LoopArgs {
     #[arg(long)]
     bare: bool,
 
+    /// From a process to itself, through the C binding
+    #[arg(long, conflicts_with_all = ["bare", "batch"])]
+    oneself: bool,
+
     /// Messages
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     messages: u32,
 
     /// Messages under way at once
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
 }
 
@@ -37,29 +42,40 @@ pub fn run() -> Result<u8, Stop> {
     say("instructions for a message of 8 bytes, receive posted, sender and receiver together")?;
     say("at once  with the protocol  without  ratio")?;
     for batch in BATCHES {
-        let [with, without] = [false, true].map(|bare| -> Result<f64, Stop> {
-            let [few, many] = MESSAGES.map(|messages| instructions(bare, messages, batch));
-            Ok((many? - few?) as f64 / f64::from(MESSAGES[1] - MESSAGES[0]))
-        });
-        let (with, without) = (with?, without?);
+        let batch_of = batch.to_string();
+        let with = instructions(&["--batch", &batch_of])?;
+        let without = instructions(&["--batch", &batch_of, "--bare"])?;
         say(format_args!(
             "{batch:>7} {with:>18.1} {without:>8.1} {:>6.3}",
             with / without
         ))?;
     }
+    let oneself = instructions(&["--oneself"])?;
+    say(format_args!(
+        "to oneself, from MPI_Irecv to MPI_Wait through the C binding: {oneself:.1}"
+    ))?;
     Ok(0)
 }
 
-/// Instructions of a whole run.
-fn instructions(bare: bool, messages: u32, batch: u32) -> Result<u64, Stop> {
-    let (messages, batch) = (messages.to_string(), batch.to_string());
-    let arguments = ["message-loop", "--messages", &messages, "--batch", &batch];
-    let bare = bare.then_some("--bare");
-    callgrind::instructions(&arguments.into_iter().chain(bare).collect::<Vec<_>>())
+/// Instructions of a message, in a loop with these options: those by which a longer run takes more than a shorter one.
+fn instructions(options: &[&str]) -> Result<f64, Stop> {
+    let [few, many] = MESSAGES.map(|messages| {
+        let messages = messages.to_string();
+        let loop_of = ["message-loop", "--messages", &messages];
+        let arguments: Vec<&str> = loop_of.iter().chain(options).copied().collect();
+        callgrind::instructions(&arguments)
+    });
+    Ok((many? - few?) as f64 / f64::from(MESSAGES[1] - MESSAGES[0]))
 }
 
 /// What callgrind counts; the exit status.
 pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
+    if options.oneself {
+        return match oneself::run(options.messages) {
+            Some(Asked { packets: 0, .. }) => Ok(0),
+            asked => Err(Stop::failure(format!("not as it should be: {asked:?}"))),
+        };
+    }
     let kind = match options.bare {
         true => Kind::Bare,
         false => Kind::Protocol,

@@ -29,7 +29,8 @@ pub enum Bench {
     /// Instructions that a message of 8 bytes takes whose receive is posted, with the protocol and with it
     /// left out
     ///
-    /// Counted by valgrind's callgrind, both sides together, for this host's processor.
+    /// Counted by valgrind's callgrind, both sides together, for this host's processor; and what a message of a process
+    /// to itself takes, through the C binding.
     Message,
     /// The matching engines side by side: their memory, how fast they search, what they make of the traffic of
     /// collectives and applications, their instructions, and those of whole messages on a node

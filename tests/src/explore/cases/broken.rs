@@ -3,7 +3,9 @@
 
 use mpi_adi::request::Mode;
 
-use super::{NONE, ONE, Row, TWO, age_bits, cancelled_receive, many, reversed, same, under};
+use super::{
+    NONE, ONE, Row, TWO, age_bits, cancelled_receive, many, reversed, same, to_itself, under,
+};
 use crate::explore::case::Case;
 use crate::explore::rules::Rules;
 use crate::explore::system::{END, EXPECTED, ORDER};
@@ -108,6 +110,16 @@ pub fn without_rule_e() -> Vec<Row> {
             Row::fails(format!("2 x 2, {memory} bytes"), ORDER, case, after)
         })
         .collect()
+}
+
+/// What a process sends to itself takes the short way though an earlier message waits on the long one.
+pub fn without_guard_of_own_queue() -> Vec<Row> {
+    let rules = Rules {
+        guards_own_queue: false,
+        ..Rules::SOUND
+    };
+    let case = under(rules, to_itself(ONE));
+    vec![Row::fails("3 to itself, 32 bytes", ORDER, case, 2_395)]
 }
 
 /// RTSs that overtake one another, whatever the age's width.

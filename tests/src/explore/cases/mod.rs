@@ -237,6 +237,24 @@ fn cancelled_receive(reuses: usize, mpi_memory: usize) -> Case {
     }
 }
 
+/// A process sends three messages to itself, the second of a tag that comes again, with receives between them; a
+/// message of another process is after the same memory.
+fn to_itself(mpi_memory: usize) -> Case {
+    let own = |tag| Call::Receive((Some(0), tag));
+    Case {
+        receiver: vec![
+            Call::SendToItself(1),
+            Call::SendToItself(2),
+            own(Some(1)),
+            Call::SendToItself(2),
+            own(Some(2)),
+            Call::Receive(ANY),
+            Call::Receive(ANY),
+        ],
+        ..Case::new(&[&[3]], &[], mpi_memory)
+    }
+}
+
 fn age_bits(age_bits: u32) -> Rules {
     Rules {
         age_bits,

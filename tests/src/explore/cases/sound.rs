@@ -5,7 +5,7 @@ use mpi_adi::request::Mode;
 
 use super::{
     NO_BCOPY, NONE, ONE, Row, THREE, TWO, age_bits, answers, cancelled_receive, from_one, many,
-    reversed, same, under,
+    reversed, same, to_itself, under,
 };
 use crate::explore::case::Case;
 use crate::explore::rules::Rules;
@@ -93,6 +93,26 @@ pub fn two_senders() -> Vec<Row> {
         row(NONE, [178_881, 148_306]),
         row(TWO, [47_960, 41_028]),
     ]
+}
+
+/// A process sends to itself, by the short way and by the long one.
+pub fn to_oneself() -> Vec<Row> {
+    let counts = [
+        (NONE, [35_774, 30_929]),
+        (ONE, [57_769, 39_977]),
+        (TWO, [33_611, 26_718]),
+        (THREE, [7_259, 5_709]),
+    ];
+    counts
+        .into_iter()
+        .map(|(memory, count)| {
+            Row::holds(
+                format!("3 to itself, {memory} bytes"),
+                to_itself(memory),
+                count,
+            )
+        })
+        .collect()
 }
 
 /// The largest case that is explored in all orders in every run of the tests.

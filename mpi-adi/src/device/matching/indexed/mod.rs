@@ -20,8 +20,8 @@
 //! A program that posts a receive for each rank in a loop, or is sent messages with rising tags, makes a queue whose
 //! keys *rise* (`rise`): no two are the same, so that a match is the only one, wherever it stands. While a queue
 //! rises, the entry before the one that was taken last is looked at before any other is passed: a queue that is
-//! emptied from its end, or in runs towards its head, is emptied without an index. Whether it rises is found out when
-//! a search first passes the head, by a look at each entry, once.
+//! emptied from its end, or in runs towards its head, is emptied without an index. A receive's key is compared with
+//! that of the one before it when it is posted; a record's, when a search first passes the head.
 //!
 //! * **A message arrives** (`posted`): receives that match it have one of four patterns: its source and tag, any
 //!   source, any tag, or both. The oldest receive of each is the first of its kind in one bucket of a hash table; the
@@ -78,7 +78,7 @@ use wild::Wild;
 pub use unexpected::{BUCKET_BLOCKS, BUCKET_BYTES, BUCKETS, LEAST_BLOCKS};
 pub use wild::WILD_ENTRIES;
 
-/// Entries of a queue up to which a search does not ask whether it rises.
+/// Records up to which a search does not find out whether they rise.
 pub const SHORT: u32 = 8;
 /// Entries at the beginning of what is not indexed that a search may walk over without indexing them: to walk over
 /// so many costs about as much as to index one and to find it.
@@ -129,7 +129,7 @@ impl Matching for Indexed {
 
     #[inline]
     fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
-        let (found, hops) = self.posted.find(requests, envelope, self.measures.posted);
+        let (found, hops) = self.posted.find(requests, envelope);
         self.measures.searched(hops);
         found
     }

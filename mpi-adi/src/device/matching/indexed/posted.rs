@@ -1,8 +1,8 @@
 //! Posted receives: those that a search has passed are in the pool's table, the others in a list.
 #![forbid(unsafe_code)]
 
+use super::NEAR;
 use super::rise::Rise;
-use super::{NEAR, SHORT};
 use crate::device::envelope::Envelope;
 use crate::device::list::{Ends, Links};
 use crate::device::names::{Serial, Slot};
@@ -13,9 +13,10 @@ use crate::device::request::{Found, KINDS, RequestPool, kind, pattern_of};
 pub(super) struct PostedQueue {
     /// Receives that no search has passed, in the order of posting; all are younger than those in the table.
     list: Ends<Slot>,
-    /// What was before the last one that has been taken out of the list.
+    /// What was before the last one that has been taken out of the list. While keys rise, only one receive matches, and
+    /// this one is looked at before others are passed, or the youngest if it is `None`.
     beside: Option<Slot>,
-    rise: Rise<Slot>,
+    rise: Rise,
     /// Receives in the table, of each kind of pattern.
     indexed: [u32; KINDS],
     /// Their number.
@@ -45,14 +46,15 @@ impl PostedQueue {
         if posted == 0 {
             self.rise = Rise::NEW;
         }
-        self.list.push(requests, slot);
+        let pattern = requests.link_posted(slot, self.list.tail());
+        self.list.pushed(slot);
+        self.rise.add(&pattern);
     }
 
     #[inline]
     pub(super) fn unpost(&mut self, requests: &mut RequestPool, slot: Slot) {
         if self.list.head() == Some(slot) {
             self.beside = None;
-            self.rise.leave(slot, None);
             let next = requests.next(slot);
             return self.list.cut(requests, next);
         }
@@ -60,7 +62,6 @@ impl PostedQueue {
             return self.unpost_indexed(requests, slot);
         }
         self.beside = self.list.unlink(requests, slot);
-        self.rise.leave(slot, self.beside);
     }
 
     fn unpost_indexed(&mut self, requests: &mut RequestPool, slot: Slot) {
@@ -75,13 +76,12 @@ impl PostedQueue {
         requests.withdraw(slot, requests.hash_of(&pattern));
     }
 
-    /// The first of the `posted` receives that matches `envelope`, and how many were looked at.
+    /// The first of the posted receives that matches `envelope`, and how many were looked at.
     #[inline]
     pub(super) fn find(
         &mut self,
         requests: &mut RequestPool,
         envelope: &Envelope,
-        posted: u32,
     ) -> (Option<Slot>, u32) {
         let mut hops = 0;
         if self.all_indexed > 0 {
@@ -98,31 +98,15 @@ impl PostedQueue {
             return (Some(head), hops + 1);
         }
         hops += 1;
-        let is_long = posted > SHORT;
-        if let Some(slot) = self.find_beside(requests, envelope, is_long, &mut hops) {
-            return (Some(slot), hops);
+        if self.rise.holds()
+            && let Some(beside) = self.beside.or(self.list.tail())
+        {
+            hops += 1;
+            if requests.posted_matches(beside, envelope) {
+                return (Some(beside), hops);
+            }
         }
         self.find_near(requests, envelope, second, hops)
-    }
-
-    /// The receive before the last one that has been taken out of the list, or else the youngest one, if that matches
-    /// and no other one can.
-    #[inline]
-    fn find_beside(
-        &mut self,
-        requests: &RequestPool,
-        envelope: &Envelope,
-        is_long: bool,
-        hops: &mut u32,
-    ) -> Option<Slot> {
-        let list = &self.list;
-        let pattern = RequestPool::posted_pattern;
-        if !self.rise.holds(requests, list, pattern, is_long, hops) {
-            return None;
-        }
-        *hops += 1;
-        let beside = self.beside.or(list.tail());
-        beside.filter(|&slot| requests.posted_matches(slot, envelope))
     }
 
     /// The first receive that matches `envelope`, of the list from the second on; `hops` have been looked at.
@@ -167,7 +151,6 @@ impl PostedQueue {
         self.all_indexed += moved;
         self.list.cut(requests, next);
         self.beside = None;
-        self.rise.pass(next);
         (next, moved - moved.min(NEAR) + u32::from(next.is_some()))
     }
 

@@ -1,29 +1,68 @@
 //! Whether the keys of a queue rise from entry to entry, so that no two are the same.
-//!
-//! Found out when a search first asks, and for each entry once: an entry that leaves before costs nothing.
 #![forbid(unsafe_code)]
 
 use crate::device::envelope::{Context, Pattern};
 use crate::device::list::{Ends, Links};
 
-/// What is known of the entries that came since the queue was empty.
+/// The keys of the entries that came since the queue was empty: context; source and tag.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rise<I> {
-    /// The youngest entry of the list that has been looked at, as have all before it.
-    to: Option<I>,
-    /// The key of the youngest entry that has ever been looked at: context; source and tag.
-    highest: (Context, u64),
-    /// An entry's key is not above the one before it, or has a wildcard.
+pub(super) struct Rise {
+    context: Context,
+    /// The highest one of the context.
+    highest: u64,
+    /// A key is not above the one before it, or has a wildcard.
     is_broken: bool,
 }
 
-impl<I: Copy + PartialEq> Rise<I> {
+impl Rise {
     /// Of an empty queue.
-    pub(super) const NEW: Self = Rise {
-        to: None,
-        // Below all keys: the word of a source is not 0.
-        highest: (0, 0),
+    pub(super) const NEW: Rise = Rise {
+        context: 0,
+        highest: NO_SOURCE,
         is_broken: false,
+    };
+
+    /// An entry with this key has come.
+    #[inline]
+    pub(super) fn add(&mut self, pattern: &Pattern) {
+        if self.is_broken {
+            return;
+        }
+        let (source, tag) = pattern.words();
+        let key = u64::from(source) << 32 | u64::from(tag);
+        if pattern.context() != self.context {
+            self.is_broken = pattern.context() < self.context;
+            (self.context, self.highest) = (pattern.context(), NO_SOURCE);
+        }
+        // The wildcard is the only tag that is negative.
+        self.is_broken |= key <= self.highest || (tag as i32) < 0;
+        self.highest = key;
+    }
+
+    /// All keys are exact and each is above the one before it: at most one entry has a given one.
+    #[inline]
+    pub(super) fn holds(&self) -> bool {
+        !self.is_broken
+    }
+}
+
+/// The highest key without a source, whose word is 0.
+const NO_SOURCE: u64 = u32::MAX as u64;
+
+/// A [`Rise`] that is found out when it is first asked for, by a look at each entry of a list, once: an entry that
+/// leaves before costs nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LateRise<I> {
+    /// The youngest entry of the list that has been looked at, as have all before it.
+    to: Option<I>,
+    rise: Rise,
+}
+
+impl<I: Copy + PartialEq> LateRise<I> {
+    /// Of an empty queue.
+    pub(super) const NEW: Self = LateRise {
+        to: None,
+        rise: Rise::NEW,
     };
 
     /// `at` leaves the list, in which it comes after `before`.
@@ -34,15 +73,8 @@ impl<I: Copy + PartialEq> Rise<I> {
         }
     }
 
-    /// All entries leave the list before `first`, or all of them: none that has not been looked at, if the rise
-    /// still holds.
-    #[inline]
-    pub(super) fn pass(&mut self, first: Option<I>) {
-        self.to = self.to.filter(|_| first.is_some());
-    }
-
-    /// All keys are exact and each is above the one before it: at most one entry has a given one. The list has the
-    /// entries that have not been looked at yet at its end, and they are looked at now if `may_look`.
+    /// As [`Rise::holds`]. The list has the entries that have not been looked at yet at its end, and they are looked at
+    /// now if `may_look`.
     #[inline]
     pub(super) fn holds<L: Links<I>>(
         &mut self,
@@ -52,14 +84,13 @@ impl<I: Copy + PartialEq> Rise<I> {
         may_look: bool,
         hops: &mut u32,
     ) -> bool {
-        if self.to == list.tail() {
-            return !self.is_broken;
+        if self.to != list.tail() {
+            if !self.rise.holds() || !may_look {
+                return false;
+            }
+            self.look(links, list, pattern, hops);
         }
-        if self.is_broken || !may_look {
-            return false;
-        }
-        self.look(links, list, pattern, hops);
-        !self.is_broken
+        self.rise.holds()
     }
 
     fn look<L: Links<I>>(
@@ -75,15 +106,11 @@ impl<I: Copy + PartialEq> Rise<I> {
         };
         while let Some(at) = next {
             *hops += 1;
-            let pattern = pattern(links, at);
-            let (source, tag) = pattern.words();
-            let key = (pattern.context(), u64::from(source) << 32 | u64::from(tag));
-            let has_wildcard = source == 0 || (tag as i32) < 0;
-            if has_wildcard || key <= self.highest {
-                self.is_broken = true;
+            self.rise.add(&pattern(links, at));
+            if !self.rise.holds() {
                 return;
             }
-            (self.highest, self.to) = (key, next);
+            self.to = next;
             next = links.next(at);
         }
     }
@@ -126,7 +153,7 @@ mod tests {
         let mut list = Ends::default();
         (0..patterns.len()).for_each(|at| list.push(&mut row, at));
         let mut hops = 0;
-        let mut rise = Rise::NEW;
+        let mut rise = LateRise::NEW;
         let is = rise.holds(&row, &list, |row, at| row.0[at].2, true, &mut hops);
         (is, hops)
     }
@@ -168,8 +195,8 @@ mod tests {
     fn an_entry_is_looked_at_once() {
         let keys = [1, 2, 5, 6, 4].map(|tag| (None, None, exact(0, 3, tag)));
         let mut row = Row(keys.to_vec());
-        let (mut list, mut rise) = (Ends::default(), Rise::NEW);
-        let asked = |rise: &mut Rise<usize>, row: &Row, list: &Ends<usize>, may_look| {
+        let (mut list, mut rise) = (Ends::default(), LateRise::NEW);
+        let asked = |rise: &mut LateRise<usize>, row: &Row, list: &Ends<usize>, may_look| {
             let mut hops = 0;
             let is = rise.holds(row, list, |row, at| row.0[at].2, may_look, &mut hops);
             (is, hops)

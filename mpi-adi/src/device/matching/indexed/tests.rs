@@ -234,7 +234,7 @@ fn it_finds_what_a_list_finds_in_queues_that_rise() {
     }
 }
 
-/// The head and the entry beside the last match, after each entry has been looked at once.
+/// The head and the entry beside the last match, after each record has been looked at once.
 #[test]
 fn a_queue_that_rises_is_emptied_from_its_end_by_looks_at_three_entries() {
     const ENTRIES: u64 = 1000;
@@ -259,8 +259,9 @@ fn a_queue_that_rises_is_emptied_from_its_end_by_looks_at_three_entries() {
             }
         }
         let hops = ours.engine.measures().traversals - before;
+        let once = if unexpected { ENTRIES } else { 0 };
         // The last one is the head.
-        assert_eq!(hops, ENTRIES + 2 * (ENTRIES - 1) + 1);
+        assert_eq!(hops, once + 2 * (ENTRIES - 1) + 1);
     }
 }
 

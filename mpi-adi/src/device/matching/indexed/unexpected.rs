@@ -4,7 +4,7 @@
 
 use alloc::boxed::Box;
 
-use super::rise::Rise;
+use super::rise::LateRise;
 use super::wild::{WILD_ENTRIES, Wild};
 use super::{NEAR, SHORT};
 use crate::device::config::boxed;
@@ -58,7 +58,7 @@ pub(super) struct UnexpectedQueue {
     list: Ends<BlockIndex>,
     /// What was before the last one that has been taken out.
     beside: Option<BlockIndex>,
-    rise: Rise<BlockIndex>,
+    rise: LateRise<BlockIndex>,
     /// The youngest record that is in a chain, as are all that are older. A chain is a ring, whose last one the
     /// bucket names.
     indexed_to: Option<BlockIndex>,
@@ -81,7 +81,7 @@ impl UnexpectedQueue {
         Some(UnexpectedQueue {
             list: Ends::default(),
             beside: None,
-            rise: Rise::NEW,
+            rise: LateRise::NEW,
             indexed_to: None,
             buckets: boxed(None, buckets(blocks) as usize)?,
             hashes: KeyHash::new(0),
@@ -109,7 +109,7 @@ impl UnexpectedQueue {
     #[inline]
     pub(super) fn record(&mut self, region: &mut Region, at: BlockIndex, recorded: u32) {
         if recorded == 0 {
-            self.rise = Rise::NEW;
+            self.rise = LateRise::NEW;
         }
         self.list.push(region, at);
     }

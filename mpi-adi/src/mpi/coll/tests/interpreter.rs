@@ -5,6 +5,7 @@
 
 use crate::device::envelope::Tag;
 use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::mpi::coll::schedule::{Buffer, Half, Ranks, Schedule, Step};
 use crate::mpi::coll::segments::SEGMENT_BYTES;
 use crate::mpi::comm::CommRank;
@@ -16,8 +17,8 @@ const MEMORY_BYTES: usize = 1 << 16;
 pub const UNTOUCHED: u8 = 0xee;
 
 /// The bytes of a rank's memory from `offset` on.
-pub fn span(offset: usize, len: usize) -> Span {
-    Span::model(0, MEMORY_BYTES).part(offset, len)
+pub fn span(offset: usize, len: usize) -> Area {
+    Area::from(Span::model(0, MEMORY_BYTES)).part(offset, len)
 }
 
 /// The element of one rank: the first and the last rank that it is of, and a value.
@@ -73,7 +74,7 @@ impl Process {
     }
 
     /// The bytes of a span.
-    pub fn at(&mut self, span: Span) -> &mut [u8] {
+    pub fn at(&mut self, span: Area) -> &mut [u8] {
         &mut self.memory[span.address()..][..span.len()]
     }
 

@@ -1,7 +1,7 @@
 //! What the schedules of all ranks come to, for every small number of ranks and every root.
 
 use super::interpreter::{ELEMENT, Process, UNTOUCHED, combined, element, run, span};
-use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::mpi::coll::alltoall::{InPlace, Pairs};
 use crate::mpi::coll::barrier::Dissemination;
 use crate::mpi::coll::bcast::Bcast;
@@ -34,7 +34,7 @@ fn every_root(test: impl Fn(u32, usize, CommRank)) {
 }
 
 /// Each rank's own elements at `data`.
-fn own(data: Span) -> impl Fn(u32, &mut Process) {
+fn own(data: Area) -> impl Fn(u32, &mut Process) {
     move |rank, process| {
         let bytes = row(|i| element(rank, i), data.len() / ELEMENT);
         process.at(data).copy_from_slice(&bytes);
@@ -42,7 +42,7 @@ fn own(data: Span) -> impl Fn(u32, &mut Process) {
 }
 
 /// Parts of different lengths with a gap behind each: rank r's has r mod 3 elements less.
-fn part(base: usize, elements: usize) -> impl Fn(CommRank) -> Span + Copy {
+fn part(base: usize, elements: usize) -> impl Fn(CommRank) -> Area + Copy {
     move |rank| {
         let len = elements.saturating_sub(rank.0 as usize % 3);
         span(
@@ -52,7 +52,7 @@ fn part(base: usize, elements: usize) -> impl Fn(CommRank) -> Span + Copy {
     }
 }
 
-fn check(process: &mut Process, span: Span, expected: &[u8], what: &str) {
+fn check(process: &mut Process, span: Area, expected: &[u8], what: &str) {
     assert!(process.at(span) == expected, "{what}");
 }
 
@@ -250,7 +250,7 @@ fn between(from: u32, to: u32, elements: usize) -> Vec<u8> {
 }
 
 /// The span at rank `own` for what goes to or comes from each other.
-fn with(base: usize, own: u32, elements: usize) -> impl Fn(CommRank) -> Span + Copy {
+fn with(base: usize, own: u32, elements: usize) -> impl Fn(CommRank) -> Area + Copy {
     move |rank| {
         let len = between(own, rank.0, elements).len();
         span(base + rank.0 as usize * elements * ELEMENT, len)

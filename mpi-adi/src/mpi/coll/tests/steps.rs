@@ -14,7 +14,8 @@ use crate::mpi::comm::CommRank;
 
 /// Steps as text, a line each; a span is written as its first byte + its length, a segment as A or B.
 fn steps(mut schedule: impl Schedule) -> String {
-    let span = |span: crate::device::memory::Span| format!("{}+{}", span.address(), span.len());
+    let span =
+        |span: crate::device::memory::area::Area| format!("{}+{}", span.address(), span.len());
     let half = |half| if half == Half::First { 'A' } else { 'B' };
     let buffer = |buffer| match buffer {
         Buffer::User(user) => span(user),
@@ -51,7 +52,7 @@ fn of(own: u32, size: u32) -> Ranks {
 }
 
 /// Three elements for each rank, from `base` on.
-fn parts(base: usize) -> impl Fn(CommRank) -> crate::device::memory::Span + Copy {
+fn parts(base: usize) -> impl Fn(CommRank) -> crate::device::memory::area::Area + Copy {
     move |rank| span(base + 9 * rank.0 as usize, 9)
 }
 

@@ -1,0 +1,218 @@
+//! Page tables (Sv39: The RISC-V Instruction Set Manual, volume II, "Sv39: Page-Based 39-bit Virtual-Memory
+//! System"). Pure; tested on the host.
+#![forbid(unsafe_code)]
+
+use crate::mem::PAGE;
+
+/// A table of any level.
+pub type Table = [u64; 512];
+
+/// What may be done with mapped memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Load.
+    Read,
+    /// Load and store.
+    ReadWrite,
+    /// Load and execute.
+    ReadExecute,
+}
+
+/// The levels of tables; the root is the last.
+const LEVELS: u32 = 3;
+const VALID: u64 = 1;
+/// Of an entry that maps memory and is no table.
+const LEAF: u64 = 2 | 4 | 8;
+/// The processor need not note that the page was used.
+const USED: u64 = 1 << 6 | 1 << 7;
+/// Sv39, in `satp`.
+const MODE: u64 = 8 << 60;
+
+impl Access {
+    fn bits(self) -> u64 {
+        match self {
+            Access::Read => 2,
+            Access::ReadWrite => 2 | 4,
+            Access::ReadExecute => 2 | 8,
+        }
+    }
+}
+
+/// No table is left for an entry, or the memory is mapped already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unmappable;
+
+/// The tables of one address space.
+pub struct Tables<'a> {
+    tables: &'a mut [Table],
+    physical: u64,
+    used: usize,
+}
+
+/// Bytes that an entry of this level maps.
+const fn size(level: u32) -> u64 {
+    PAGE << (9 * level)
+}
+
+fn index(address: u64, level: u32) -> usize {
+    (address / size(level) % 512) as usize
+}
+
+impl<'a> Tables<'a> {
+    /// Tables that map nothing. They lie at the physical address `physical`, a multiple of [`PAGE`]. `None` when
+    /// there is no room for a root.
+    pub fn new(tables: &'a mut [Table], physical: u64) -> Option<Self> {
+        tables.first_mut()?.fill(0);
+        Some(Self {
+            tables,
+            physical,
+            used: 1,
+        })
+    }
+
+    /// Maps `bytes` bytes at the address `address`, below 2^38, to `physical`. All are multiples of [`PAGE`].
+    ///
+    /// # Errors
+    /// When the tables are used up, or some of it is mapped already.
+    pub fn map(
+        &mut self,
+        address: u64,
+        physical: u64,
+        bytes: u64,
+        access: Access,
+    ) -> Result<(), Unmappable> {
+        let mut done = 0;
+        while done < bytes {
+            let (from, to) = (address + done, physical + done);
+            let fits = |level: &u32| {
+                let size = size(*level);
+                from % size == 0 && to % size == 0 && size <= bytes - done
+            };
+            let level = (0..LEVELS).rev().find(fits).ok_or(Unmappable)?;
+            let entry = self.entry(from, level)?;
+            if *entry != 0 {
+                return Err(Unmappable);
+            }
+            *entry = (to / PAGE) << 10 | USED | access.bits() | VALID;
+            done += size(level);
+        }
+        Ok(())
+    }
+
+    /// The entry of `level` for an address, with the tables that lead to it.
+    fn entry(&mut self, address: u64, level: u32) -> Result<&mut u64, Unmappable> {
+        let mut table = 0;
+        for above in (level + 1..LEVELS).rev() {
+            let at = index(address, above);
+            let entry = self.tables[table][at];
+            table = if entry == 0 {
+                let new = self.used;
+                self.tables.get_mut(new).ok_or(Unmappable)?.fill(0);
+                self.used += 1;
+                let address = self.physical + new as u64 * PAGE;
+                self.tables[table][at] = (address / PAGE) << 10 | VALID;
+                new
+            } else if entry & LEAF != 0 {
+                return Err(Unmappable);
+            } else {
+                ((entry >> 10) - self.physical / PAGE) as usize
+            };
+        }
+        Ok(&mut self.tables[table][index(address, level)])
+    }
+
+    /// What `satp` must be for the processor to use them.
+    pub fn satp(&self) -> u64 {
+        MODE | (self.physical / PAGE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: u64 = 0x8030_0000;
+
+    /// What the processor makes of an address, by the manual's algorithm.
+    fn translate(tables: &Tables<'_>, address: u64) -> Option<(u64, u64)> {
+        let mut table = (tables.satp() & ((1 << 44) - 1)) * PAGE;
+        for level in (0..LEVELS).rev() {
+            let entry = tables.tables[((table - AT) / PAGE) as usize][index(address, level)];
+            if entry & VALID == 0 {
+                return None;
+            }
+            let physical = (entry >> 10) * PAGE;
+            if entry & LEAF != 0 {
+                assert_eq!(physical % size(level), 0, "misaligned large page");
+                return Some((physical + address % size(level), entry & LEAF));
+            }
+            table = physical;
+        }
+        None
+    }
+
+    #[test]
+    fn each_byte_is_where_it_was_mapped_and_its_neighbours_are_not() {
+        let mut memory = vec![[u64::MAX; 512]; 16];
+        let mut tables = Tables::new(&mut memory, AT).expect("a root");
+        let parts = [
+            // A large page in the middle, small ones at both ends.
+            (0x8000_1000, 0x8000_1000, 0x5f_f000, Access::ReadWrite),
+            // Not at the same distance from a large page's start: small ones only.
+            (0x8060_1000, 0x9000_0000, 0x20_0000, Access::ReadExecute),
+            (0x1000_0000, 0x1000_0000, 0x1000, Access::ReadWrite),
+            (0x1_0000_0000, 0x8123_4000, 0x1_1000, Access::Read),
+            // A page of the third level.
+            (
+                0x40_0000_0000 - (1 << 30),
+                0x8000_0000,
+                1 << 30,
+                Access::Read,
+            ),
+        ];
+        for (address, physical, bytes, access) in parts {
+            assert_eq!(tables.map(address, physical, bytes, access), Ok(()));
+        }
+        for (address, physical, bytes, access) in parts {
+            for at in [0, 8, 0xfff, bytes / 2, bytes - 1] {
+                let to = translate(&tables, address + at);
+                assert_eq!(
+                    to,
+                    Some((physical + at, access.bits())),
+                    "{address:#x} {at:#x}"
+                );
+            }
+            assert_eq!(translate(&tables, address - 1), None);
+            let end = address + bytes;
+            assert!(
+                end == 1 << 38 || translate(&tables, end).is_none(),
+                "{end:#x}"
+            );
+        }
+        assert_eq!(translate(&tables, 0), None);
+    }
+
+    #[test]
+    fn what_cannot_be_mapped_is_refused() {
+        assert!(Tables::new(&mut [], AT).is_none());
+        let mut memory = vec![[0; 512]; 3];
+        let mut tables = Tables::new(&mut memory, AT).expect("a root");
+        let map = |tables: &mut Tables<'_>, address, bytes| {
+            tables.map(address, address, bytes, Access::Read)
+        };
+        assert_eq!(map(&mut tables, 0x1000, 0x3000), Ok(()));
+        assert_eq!(map(&mut tables, 0x3000, 0x1000), Err(Unmappable), "twice");
+        assert_eq!(
+            map(&mut tables, 0x20_0000, 0x20_0000),
+            Ok(()),
+            "no new table"
+        );
+        assert_eq!(map(&mut tables, 0x20_1000, 0x1000), Err(Unmappable));
+        assert_eq!(
+            map(&mut tables, 0x40_0000, 0x1000),
+            Err(Unmappable),
+            "used up"
+        );
+        assert_eq!(map(&mut tables, 0x1800, 0x1000), Err(Unmappable), "no page");
+    }
+}

@@ -1,0 +1,274 @@
+//! From the process's start to the program, and the program's end.
+
+use core::ffi::{c_int, c_void};
+use std::fmt::Display;
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::sync::{Mutex, PoisonError};
+use std::{env, ptr, thread};
+
+use mpi_adi::envelope::Rank;
+use mpi_adi::kernel::Kernel;
+use mpi_adi::matching::{Engine, Matching};
+use mpi_adi::{Adi, Config, Env, Memory};
+use net_torus::coord::Direction;
+use net_torus::router::Router;
+use net_torus::torus::Torus;
+
+use super::platform::{Futex, Link, Linux, LinuxNode, now_ns};
+use super::share::{Account, Layout};
+use super::{PROCESS, Process, VARIABLE, end, heap, process};
+use crate::dev::ring::{Asleep, RingLink, RingPair};
+use crate::fault::NodeName;
+use crate::host::blackboard::End;
+use crate::host::personality::{BootArgs, Exit, Nodes, Personality};
+use crate::lend::NodeMemory;
+use crate::mem::{MPI_SHARE, ROUTER};
+
+/// Memory that a process counts as its node's when it was not started by the tool, in bytes.
+const MEMORY: u64 = 64 << 20;
+
+static NODE: Mutex<Option<LinuxNode>> = Mutex::new(None);
+
+/// This node's device, for the bindings.
+struct LinuxEnv;
+
+impl Env for LinuxEnv {
+    fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
+        with_node(|node, word| {
+            if heap::is_free_wanted() {
+                node.heap_freed();
+            }
+            node.with(f);
+            // There is no interrupt that a neighbour could wake us by while the program computes.
+            word.disarm();
+        });
+    }
+
+    fn process(&self) -> &mpi_adi::Process {
+        static PROCESS: mpi_adi::Process = mpi_adi::Process::new();
+        &PROCESS
+    }
+}
+
+fn with_node<R>(f: impl FnOnce(&mut LinuxNode, &Asleep) -> R) -> R {
+    // Whoever panicked with it has ended the process.
+    let mut node = NODE.lock().unwrap_or_else(PoisonError::into_inner);
+    match (&mut *node, process()) {
+        (Some(node), Some(process)) => f(node, process.word),
+        _ => unreachable!(
+            "set up before the program starts, and no call comes from the child of a fork"
+        ),
+    }
+}
+
+/// The process cannot become a node.
+fn boot_failed(why: impl Display) -> ! {
+    let name = NodeName(process().map(|p| (p.who.rank, p.who.coord)));
+    end::end(End::Boot, 1, &format!("{name}: cannot start: {why}"))
+}
+
+fn or_fail<T, E: Display>(result: Result<T, E>) -> T {
+    result.unwrap_or_else(|why| boot_failed(why))
+}
+
+/// Sets the node up; called before the program's first constructor.
+#[unsafe(no_mangle)]
+extern "C" fn midplane_boot() {
+    let told = env::var(VARIABLE).ok();
+    // SAFETY: there is one thread.
+    unsafe { env::remove_var(VARIABLE) };
+    let (file, memory, text) = match &told {
+        Some(told) => {
+            let mut words = told.splitn(3, ' ');
+            let mut word = || words.next().unwrap_or_default();
+            let number = or_fail(word().parse::<i32>());
+            // SAFETY: the tool hands us this descriptor, and it is nobody else's.
+            let file = unsafe { File::from_raw_fd(number) };
+            (file, or_fail(word().parse()), word())
+        }
+        None => (or_fail(own_file()), MEMORY, ""),
+    };
+    let args = match BootArgs::parse(text) {
+        Ok(args) => args,
+        Err(why) => boot_failed(why),
+    };
+    let who = identify(&args, memory);
+    let layout = Layout::new(who.shape.nodes());
+    let account: &Account = map(&file, layout.account(who.rank), size_of::<Account>());
+    let words: &[Asleep; 0] = map(&file, layout.words(), layout.words_bytes() as usize);
+    let word = |rank: u32| {
+        // SAFETY: the words are mapped, one for each rank.
+        unsafe { &*words.as_ptr().add(rank as usize) }
+    };
+    account.blackboard.begin();
+    account.blackboard.set_rank(who.rank);
+    account.blackboard.set_matching(Engine::NAME);
+    let _ = PROCESS.set(Process {
+        who,
+        is_tended: told.is_some(),
+        number: std::process::id(),
+        account,
+        word: word(who.rank),
+        stack: end::look_at_stack(),
+    });
+    end::explain();
+    or_fail(args.check_matching(Engine::NAME));
+    heap::set_size(who.memory as usize);
+
+    let chunks = vec![[0; net_torus::chunk::CHUNK_BYTES]; ROUTER.chunks()].leak();
+    let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
+    let links = Direction::ALL.map(|d| {
+        let there = who.shape.neighbour(who.coord, d)?;
+        let there = who.shape.rank(there)?;
+        let (axis, is_plus) = (d as usize / 2, (d as usize).is_multiple_of(2));
+        let owner = if is_plus { who.rank } else { there };
+        let pair: &RingPair = map(&file, layout.pair(owner, axis), size_of::<RingPair>());
+        let link: Link = RingLink::new(pair, d, word(who.rank), word(there), Futex(word(there)));
+        Some(link)
+    });
+    let torus = or_fail(Torus::new(router, links));
+    let node = node(&who, torus, account, word(who.rank));
+    *NODE.lock().unwrap_or_else(PoisonError::into_inner) = Some(node);
+    mpi_adi::c::install(&LinuxEnv);
+    account.blackboard.running();
+}
+
+/// The MPI device over the torus.
+fn node(
+    who: &Personality,
+    torus: Torus<'static, Link>,
+    account: &'static Account,
+    word: &'static Asleep,
+) -> LinuxNode {
+    let peers = who.shape.nodes() as usize;
+    let Ok(memory) = Memory::allocate(who.mpi_memory as usize, peers) else {
+        boot_failed(format_args!(
+            "{} bytes of MPI memory do not fit this machine",
+            who.mpi_memory
+        ));
+    };
+    let config = Config {
+        shape: who.shape,
+        rank: Rank::new(who.rank),
+        request_slots: mpi_adi::request::MAX_SLOTS,
+    };
+    let Some(mut adi) = Adi::new(config, memory) else {
+        boot_failed(format_args!(
+            "no MPI device for rank {} of {peers}",
+            who.rank
+        ));
+    };
+    adi.seed(random());
+    if let Some(bytes) = who.eager {
+        adi.set_eager_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+    let processors = thread::available_parallelism().map_or(1, |n| n.get());
+    let platform = Linux {
+        memory: NodeMemory {
+            lends: who.mpi_borrow,
+        },
+        word,
+        blackboard: &account.blackboard,
+        watches: peers <= processors,
+    };
+    LinuxNode::new(adi, torus, platform)
+}
+
+/// What no program knows before.
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    // SAFETY: there is room for as many as it is told. Where there are none, the time of day is left.
+    unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
+    u64::from_ne_bytes(bytes) ^ now_ns()
+}
+
+fn identify(args: &BootArgs<'_>, memory: u64) -> Personality {
+    let Nodes::One(coord) = args.nodes else {
+        boot_failed("a process is one node");
+    };
+    let Some(rank) = args.shape.rank(coord) else {
+        // `BootArgs::parse` has refused coordinates outside the shape.
+        boot_failed("coordinates outside the torus");
+    };
+    Personality {
+        shape: args.shape,
+        coord,
+        rank,
+        clock_hz: 1_000_000_000,
+        memory,
+        mpi_memory: args.mpi_memory.unwrap_or(memory / MPI_SHARE),
+        mpi_borrow: args.mpi_borrow,
+        eager: args.eager,
+        exit: args.exit,
+    }
+}
+
+/// The file of a job of one process.
+fn own_file() -> std::io::Result<File> {
+    // SAFETY: the name is a C string; the descriptor, if it is one, is nobody else's.
+    let file = unsafe {
+        let number = libc::memfd_create(c"midplane".as_ptr(), libc::MFD_CLOEXEC);
+        if number < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        File::from_raw_fd(number)
+    };
+    file.set_len(Layout::new(1).total())?;
+    Ok(file)
+}
+
+/// A part of the shared file, for ever.
+fn map<T>(file: &File, offset: u64, bytes: usize) -> &'static T {
+    // SAFETY: a new mapping, of which nothing else knows.
+    let start = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            offset as libc::off_t,
+        )
+    };
+    if start == libc::MAP_FAILED {
+        let why = std::io::Error::last_os_error();
+        boot_failed(format_args!(
+            "cannot map {bytes} bytes of the job's memory: {why}"
+        ));
+    }
+    // SAFETY: page-aligned memory of as many bytes or more, never unmapped. What lies there is made of atomics and
+    // of cells that take any bytes.
+    unsafe { &*start.cast::<T>() }
+}
+
+/// The program has ended, by `exit` or by the end of `main`: says so, and goes on forwarding for others. Returns
+/// when there are none.
+#[unsafe(no_mangle)]
+extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
+    let Some(process) = process() else { return };
+    // SAFETY: all streams. Nothing else writes them out when this does not come back.
+    unsafe { libc::fflush(ptr::null_mut()) };
+    if mpi_adi::c::phase() == mpi_adi::c::Phase::Running {
+        let name = NodeName(Some((process.who.rank, process.who.coord)));
+        let message = format!(
+            "{name}: the program ended with status {status} without MPI_Finalize; others may be waiting for it"
+        );
+        end::end(
+            End::MpiError,
+            if status == 0 { 1 } else { status },
+            &message,
+        );
+    }
+    heap::note_peak();
+    with_node(|node, _| {
+        node.publish();
+        process.account.blackboard.call(None);
+        process.account.blackboard.done(status);
+        if process.is_tended && process.who.exit == Exit::Stay {
+            loop {
+                node.forward();
+            }
+        }
+    });
+}

@@ -1,0 +1,51 @@
+//! A node as a process of Linux: the same stack over links in memory that the job's processes share.
+//!
+//! ```text
+//! boot        from the process's start to the program, and the program's end
+//! end         a node that fails: by a call, a panic, a signal
+//! platform    clock, sleep and heap, as a node asks for them
+//! heap        what the process's own heap could lend
+//! share       the file in memory that the processes and the tool share
+//! ```
+//! The program is compiled by the host's compiler, and linked with this and `ld/linux.c`, which calls it. Streams,
+//! files, malloc and threads are the host's own.
+//!
+//! There are no interrupts: messages make progress, the program's own and those that pass through its node, in its
+//! calls of MPI, in MPI_Finalize and after its end, but not while it computes or sleeps. MPI-3.1 section 3.5 asks
+//! for no more; a rank that computes for long without a call of MPI holds up those whose messages pass its node.
+
+mod boot;
+mod end;
+pub mod heap;
+mod platform;
+pub mod share;
+
+use std::sync::OnceLock;
+
+use crate::dev::ring::Asleep;
+use crate::host::personality::Personality;
+use crate::mem::Bytes;
+
+/// The variable in which the tool tells a process who it is: the number of the inherited descriptor of the shared
+/// file, the node's memory in bytes, and boot arguments (see [`personality`](crate::host::personality)), with spaces
+/// between them. Without it the process is the only one of its job.
+pub const VARIABLE: &str = "MIDPLANE_NODE";
+
+/// What the process knows of itself.
+struct Process {
+    who: Personality,
+    /// Whether the tool looks after the job.
+    is_tended: bool,
+    /// Children of a fork are no nodes.
+    number: u32,
+    account: &'static share::Account,
+    word: &'static Asleep,
+    stack: Bytes,
+}
+
+static PROCESS: OnceLock<Process> = OnceLock::new();
+
+/// This process, once it is set up; `None` in a child that it has forked, too.
+fn process() -> Option<&'static Process> {
+    PROCESS.get().filter(|p| p.number == std::process::id())
+}

@@ -1,0 +1,174 @@
+//! How the nodes of a box reach their neighbours: where in the machine what they share lies, and where a node sees it.
+//!
+//! ```text
+//! RING_WINDOWS + d * RING_WINDOW    the rings of the link in direction d; behind them (ASLEEP) the page
+//!                                   with the word that says whether the neighbour sleeps
+//!              + 6 * RING_WINDOW    the page with this node's own such word
+//!              + 7 * RING_WINDOW    the doorbell of other instances, on a node with a link to one
+//! ```
+
+use core::ptr;
+
+use net_torus::coord::{Coord, Direction};
+
+use super::doorbell;
+use super::layout::RAM;
+use super::registers::{SOFTWARE, write32};
+use crate::arch;
+use crate::arch::paging::{Access, Tables, Unmappable};
+use crate::dev::ring::{Asleep, Bell, RingLink, RingPair};
+use crate::host::layout::{
+    Layout, RING_BYTES, RING_WINDOW, RING_WINDOWS, owner, shared_asleep, shared_ring,
+};
+use crate::host::personality::Boxed;
+use crate::mem::PAGE;
+
+const OWN: u64 = RING_WINDOWS + 6 * RING_WINDOW;
+const DOORBELL: u64 = RING_WINDOWS + 7 * RING_WINDOW;
+/// Behind a window's start.
+const ASLEEP: u64 = RING_BYTES;
+/// The rings of a link, as they are mapped.
+const PAIR_BYTES: u64 = (size_of::<RingPair>() as u64).next_multiple_of(PAGE);
+
+const _: () = assert!(PAIR_BYTES <= RING_BYTES - PAGE && size_of::<Asleep>() as u64 <= PAGE);
+
+/// The machine that carries a box.
+#[derive(Clone, Copy)]
+pub struct Machine {
+    /// What lies where in its memory.
+    pub layout: Layout,
+    /// Which nodes those are.
+    pub boxed: Boxed,
+    /// Other instances can be reached.
+    pub doorbell: bool,
+}
+
+/// What rings a neighbour: a word to a register.
+pub struct Register {
+    address: u64,
+    word: u32,
+}
+
+impl Bell for Register {
+    fn ring(&self) {
+        arch::memory_before_devices();
+        write32(self.address as usize, self.word);
+    }
+}
+
+/// A neighbour, as a node of the box sees it.
+struct Neighbour {
+    direction: Direction,
+    /// Physical addresses of the rings and of its word.
+    rings: u64,
+    asleep: u64,
+    bell: Register,
+    /// It is in another instance.
+    is_outside: bool,
+}
+
+impl Machine {
+    /// Physical address of the page that says whether the node at `coord` sleeps.
+    fn asleep(&self, coord: Coord) -> Option<u64> {
+        let division = &self.boxed.division;
+        if division.is_at_the_edge(coord) {
+            return Some(doorbell::SHARED + shared_asleep(division.shape().rank(coord)?));
+        }
+        let (_, hart) = division.place(coord)?;
+        Some(RAM + self.layout.asleep(hart))
+    }
+
+    fn neighbour(&self, coord: Coord, direction: Direction) -> Option<Neighbour> {
+        let division = &self.boxed.division;
+        let shape = division.shape();
+        let there = shape.neighbour(coord, direction)?;
+        let (owner, axis) = owner(&shape, coord, direction)?;
+        let (instance, hart) = division.place(there)?;
+        let is_outside = instance != self.boxed.instance;
+        let (rings, (address, word)) = if is_outside {
+            let rings = doorbell::SHARED + shared_ring(shape.rank(owner)?, axis);
+            (rings, doorbell::ring(DOORBELL, instance, hart))
+        } else {
+            let (_, owner) = division.place(owner)?;
+            let register = SOFTWARE as u64 + 4 * u64::from(hart);
+            (RAM + self.layout.ring(owner, axis), (register, 1))
+        };
+        Some(Neighbour {
+            direction,
+            rings,
+            asleep: self.asleep(there)?,
+            bell: Register { address, word },
+            is_outside,
+        })
+    }
+
+    fn neighbours(&self, coord: Coord) -> impl Iterator<Item = Neighbour> {
+        let all = Direction::ALL.into_iter();
+        all.filter_map(move |direction| self.neighbour(coord, direction))
+    }
+
+    /// Whether the node on `hart` has neighbours that cannot be reached, because there is no doorbell.
+    pub fn is_cut_off(&self, coord: Coord) -> bool {
+        !self.doorbell && self.boxed.division.is_at_the_edge(coord)
+    }
+
+    /// Calls the harts that wait for this one, which has finished its own start: two, of which each calls two. All at
+    /// once would translate the same code at the same time, and QEMU's threads would wait for each other in
+    /// spin locks, longer than for all else.
+    pub fn call_next(&self, hart: u32) {
+        if hart == 0 {
+            arch::touch_code();
+        }
+        for next in [2 * hart + 1, 2 * hart + 2] {
+            if next < self.layout.nodes {
+                let address = SOFTWARE as u64 + 4 * u64::from(next);
+                Register { address, word: 1 }.ring();
+            }
+        }
+    }
+
+    /// Maps what the node at `coord` shares with its neighbours.
+    pub fn map(&self, tables: &mut Tables<'_>, coord: Coord) -> Result<(), Unmappable> {
+        let mut share =
+            |address, physical, bytes| tables.map(address, physical, bytes, Access::ReadWrite);
+        if self.is_cut_off(coord) {
+            // It will say so.
+            return Ok(());
+        }
+        if let Some(asleep) = self.asleep(coord) {
+            share(OWN, asleep, PAGE)?;
+        }
+        for neighbour in self.neighbours(coord) {
+            let window = window(neighbour.direction);
+            share(window, neighbour.rings, PAIR_BYTES)?;
+            share(window + ASLEEP, neighbour.asleep, PAGE)?;
+        }
+        if self.neighbours(coord).any(|neighbour| neighbour.is_outside) {
+            share(DOORBELL, doorbell::PAGE, PAGE)?;
+        }
+        Ok(())
+    }
+
+    /// The links of the node at `coord`, on that node.
+    ///
+    /// # Safety
+    /// Called once, on the node for which [`Machine::map`] was called.
+    pub unsafe fn links(&self, coord: Coord) -> [Option<RingLink<'static, Register>>; 6] {
+        // SAFETY: mapped by `map`, for ever. All zeros is a word of a node that is awake, and rings with nothing
+        // under way; the memory is shared by atomics and as `RingLink` has it.
+        let own = unsafe { &*ptr::with_exposed_provenance::<Asleep>(OWN as usize) };
+        Direction::ALL.map(|direction| {
+            let neighbour = self.neighbour(coord, direction)?;
+            let window = window(direction) as usize;
+            let pair = ptr::with_exposed_provenance::<RingPair>(window);
+            let asleep = ptr::with_exposed_provenance::<Asleep>(window + ASLEEP as usize);
+            // SAFETY: as above.
+            let (pair, there) = unsafe { (&*pair, &*asleep) };
+            Some(RingLink::new(pair, direction, own, there, neighbour.bell))
+        })
+    }
+}
+
+fn window(direction: Direction) -> u64 {
+    RING_WINDOWS + direction as u64 * RING_WINDOW
+}

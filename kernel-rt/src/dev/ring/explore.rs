@@ -1,0 +1,439 @@
+//! Every interleaving of small cases, and every value that a load may see under the memory model of C11: the link
+//! itself, compiled once more over loom's atomics and with rings of one slot.
+//!
+//! A node is a thread that steps and sleeps as [`Node`](crate::node::Node) does. A lost wake shows as a deadlock, a
+//! slot in two hands as a data race. Faulty variants of the link must be found.
+
+use std::env;
+use std::process::Command;
+
+/// The link over loom's atomics, with these fences and stores.
+macro_rules! link_with {
+    ($name:ident, fence: $fence:expr, store: $store:expr) => {
+        #[path = "."]
+        mod $name {
+            pub const SLOTS: usize = 1;
+            pub const FRAME_BYTES: usize = 1;
+
+            mod sync {
+                pub use loom::cell::UnsafeCell;
+                pub use loom::sync::atomic::Ordering;
+
+                pub fn fence(order: Ordering) {
+                    let fence: fn(Ordering) = $fence;
+                    fence(order);
+                }
+
+                pub struct AtomicU32(loom::sync::atomic::AtomicU32);
+
+                impl AtomicU32 {
+                    pub fn new(value: u32) -> Self {
+                        Self(loom::sync::atomic::AtomicU32::new(value))
+                    }
+                    pub fn load(&self, order: Ordering) -> u32 {
+                        self.0.load(order)
+                    }
+                    pub fn store(&self, value: u32, order: Ordering) {
+                        let as_stored: fn(Ordering) -> Ordering = $store;
+                        self.0.store(value, as_stored(order));
+                    }
+                    pub fn swap(&self, value: u32, order: Ordering) -> u32 {
+                        self.0.swap(value, order)
+                    }
+                    pub fn compare_exchange(
+                        &self,
+                        old: u32,
+                        new: u32,
+                        success: Ordering,
+                        failure: Ordering,
+                    ) -> Result<u32, u32> {
+                        self.0.compare_exchange(old, new, success, failure)
+                    }
+                }
+            }
+
+            #[path = "link.rs"]
+            #[allow(
+                dead_code,
+                clippy::duplicate_mod,
+                reason = "compiled once more, and partly used"
+            )]
+            mod link;
+
+            use std::collections::VecDeque;
+
+            use loom::sync::atomic::Ordering;
+            use loom::sync::{Arc, Condvar, Mutex};
+            use loom::thread;
+            use net_torus::coord::Direction;
+            use net_torus::link::Link;
+
+            use self::link::{Asleep, Bell, RingLink, RingPair};
+            use super::{Case, Doorbell, Flaw, Role};
+            use crate::node::NodeLink;
+
+            /// What others see of a node.
+            struct Node {
+                asleep: Asleep,
+                kind: Doorbell,
+                /// The interrupt is pending, or the lock of those who wait on the word.
+                pending: Mutex<bool>,
+                rung: Condvar,
+            }
+
+            impl Node {
+                fn new(kind: Doorbell) -> Self {
+                    Self {
+                        asleep: Asleep::default(),
+                        kind,
+                        pending: Mutex::new(false),
+                        rung: Condvar::new(),
+                    }
+                }
+
+                /// Blocks until the bell rings, or has rung.
+                fn sleep(&self) {
+                    let mut watches = 1;
+                    let mut once = || core::mem::take(&mut watches) == 1;
+                    if self.kind == Doorbell::Watched && self.asleep.watch(&mut once) {
+                        return;
+                    }
+                    let mut pending = self.pending.lock().unwrap();
+                    match self.kind {
+                        Doorbell::Interrupt => {
+                            while !*pending {
+                                pending = self.rung.wait(pending).unwrap();
+                            }
+                            *pending = false;
+                        }
+                        Doorbell::Futex | Doorbell::Watched => {
+                            if self.asleep.word().load(Ordering::Relaxed) == Asleep::ARMED {
+                                drop(self.rung.wait(pending).unwrap());
+                            }
+                        }
+                    }
+                }
+            }
+
+            struct DoorbellOf {
+                node: Arc<Node>,
+                is_cut: bool,
+            }
+
+            impl Bell for DoorbellOf {
+                fn ring(&self) {
+                    if !self.is_cut {
+                        *self.node.pending.lock().unwrap() = true;
+                        self.node.rung.notify_all();
+                    }
+                }
+            }
+
+            /// One link of a node, with what is to go over it.
+            struct Port {
+                link: RingLink<'static, DoorbellOf>,
+                sends: VecDeque<u8>,
+                takes: VecDeque<u8>,
+            }
+
+            /// Steps and sleeps until all has been sent and taken.
+            fn run(node: &Node, ports: &mut [Port], flaw: Option<Flaw>) {
+                loop {
+                    for port in ports.iter_mut() {
+                        port.link.hold_interrupts();
+                    }
+                    let mut moved = false;
+                    for port in ports.iter_mut() {
+                        let Port { link, sends, takes } = port;
+                        while link.receive(|frame| assert_eq!(Some(frame[0]), takes.pop_front())) {
+                            moved = true;
+                        }
+                        while let Some(&byte) = sends.front() {
+                            let sent = link.transmit(|frame| {
+                                frame[0] = byte;
+                                1
+                            });
+                            if !sent {
+                                break;
+                            }
+                            sends.pop_front();
+                            moved = true;
+                        }
+                        link.poll(0);
+                    }
+                    if ports
+                        .iter()
+                        .all(|port| port.sends.is_empty() && port.takes.is_empty())
+                    {
+                        return;
+                    }
+                    if moved {
+                        continue;
+                    }
+                    let mut quiet = true;
+                    for port in ports.iter_mut() {
+                        quiet &= match flaw {
+                            Some(Flaw::LateWord) => link::tests::prepare_late(&mut port.link),
+                            _ => port.link.prepare_sleep(),
+                        };
+                    }
+                    if quiet {
+                        node.sleep();
+                    }
+                }
+            }
+
+            /// One execution of a case.
+            fn play(case: Case) {
+                let nodes: Vec<_> = case
+                    .nodes
+                    .iter()
+                    .map(|_| Arc::new(Node::new(case.bell)))
+                    .collect();
+                let mut ports: Vec<Vec<Port>> = case.nodes.iter().map(|_| Vec::new()).collect();
+                let mut memory = Vec::new();
+                for wire in case.wires {
+                    // Freed below: the model runs thousands of times.
+                    let pair = Box::into_raw(Box::new(RingPair::default()));
+                    memory.push(pair);
+                    for (me, other, direction, [sends, takes]) in [
+                        (wire.low, wire.high, Direction::XPlus, [wire.up, wire.down]),
+                        (wire.high, wire.low, Direction::XMinus, [wire.down, wire.up]),
+                    ] {
+                        let word = |k: usize| {
+                            // SAFETY: the node lives until all threads have ended.
+                            unsafe { &*(&raw const nodes[k].asleep) }
+                        };
+                        let bell = DoorbellOf {
+                            node: nodes[other].clone(),
+                            is_cut: case.flaw == Some(Flaw::Mute(me)),
+                        };
+                        // SAFETY: the pair is freed after all threads have ended.
+                        let pair = unsafe { &*pair };
+                        ports[me].push(Port {
+                            link: RingLink::new(pair, direction, word(me), word(other), bell),
+                            sends: (0..sends).collect(),
+                            takes: (0..takes).collect(),
+                        });
+                    }
+                }
+                let mut threads = Vec::new();
+                let mut own = None;
+                for (k, mut ports) in ports.into_iter().enumerate() {
+                    let (node, flaw) = (nodes[k].clone(), case.flaw);
+                    if case.nodes[k] == Role::Main {
+                        own = Some((node, ports));
+                        continue;
+                    }
+                    threads.push(thread::spawn(move || run(&node, &mut ports, flaw)));
+                }
+                if let Some((node, mut ports)) = own {
+                    run(&node, &mut ports, case.flaw);
+                }
+                for thread in threads {
+                    thread.join().unwrap();
+                }
+                for pair in memory {
+                    // SAFETY: made by a box above; the links are gone.
+                    drop(unsafe { Box::from_raw(pair) });
+                }
+            }
+
+            /// All executions of a case.
+            pub fn explore(case: &Case, preemptions: Option<usize>) {
+                let case = *case;
+                let mut model = loom::model::Builder::new();
+                model.preemption_bound = preemptions;
+                model.max_branches = 10_000;
+                model.check(move || play(case));
+            }
+        }
+    };
+}
+
+link_with!(sound, fence: loom::sync::atomic::fence, store: |order| order);
+link_with!(without_fence, fence: |_| (), store: |order| order);
+link_with!(relaxed, fence: loom::sync::atomic::fence, store: |_| loom::sync::atomic::Ordering::Relaxed);
+
+/// How a sleeper is woken.
+#[derive(Clone, Copy, PartialEq)]
+enum Doorbell {
+    /// By an interrupt, which stays pending.
+    Interrupt,
+    /// By a wake on its word, which it waits on while the word says so.
+    Futex,
+    /// As by [`Doorbell::Futex`], but at first it watches the word.
+    Watched,
+}
+
+/// Which thread a node runs on.
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    Main,
+    Spawned,
+}
+
+/// A link between two nodes, with the frames that go up and down.
+struct Wire {
+    low: usize,
+    high: usize,
+    up: u8,
+    down: u8,
+}
+
+/// What is wrong with a variant, beside its atomics.
+#[derive(Clone, Copy, PartialEq)]
+enum Flaw {
+    /// The word is set after the last look.
+    LateWord,
+    /// This node never rings.
+    Mute(usize),
+}
+
+#[derive(Clone, Copy)]
+struct Case {
+    bell: Doorbell,
+    nodes: &'static [Role],
+    wires: &'static [Wire],
+    flaw: Option<Flaw>,
+}
+
+impl Case {
+    fn with(mut self, flaw: Flaw) -> Self {
+        self.flaw = Some(flaw);
+        self
+    }
+}
+
+const TWO: &[Role] = &[Role::Main, Role::Spawned];
+const THREE: &[Role] = &[Role::Main, Role::Spawned, Role::Spawned];
+
+const fn wire(low: usize, high: usize, up: u8, down: u8) -> Wire {
+    Wire {
+        low,
+        high,
+        up,
+        down,
+    }
+}
+
+const fn case(bell: Doorbell, nodes: &'static [Role], wires: &'static [Wire]) -> Case {
+    Case {
+        bell,
+        nodes,
+        wires,
+        flaw: None,
+    }
+}
+
+/// A case, with each kind of bell.
+const fn cases(nodes: &'static [Role], wires: &'static [Wire]) -> [Case; 3] {
+    [
+        case(Doorbell::Interrupt, nodes, wires),
+        case(Doorbell::Futex, nodes, wires),
+        case(Doorbell::Watched, nodes, wires),
+    ]
+}
+
+/// Two frames over one slot: sleep against wake, full against free.
+static STREAM: [Case; 3] = cases(TWO, &[wire(0, 1, 2, 0)]);
+/// Three frames: a wait for room after a wait for room.
+static LONGER: [Case; 3] = cases(TWO, &[wire(0, 1, 3, 0)]);
+/// Both ways at once.
+static BOTH: [Case; 3] = cases(TWO, &[wire(0, 1, 2, 1)]);
+/// Two neighbours wake one node by one word.
+static JOIN: [Case; 3] = cases(THREE, &[wire(1, 0, 1, 0), wire(2, 0, 1, 0)]);
+/// A node waits by one word for a frame of one neighbour and for room at the other.
+static RELAY: [Case; 3] = cases(THREE, &[wire(1, 0, 1, 0), wire(0, 2, 2, 0)]);
+
+/// With at most two preemptions for each thread, which finds every flaw below; the tests that are left out of the
+/// ordinary run go further.
+#[test]
+fn no_wake_is_lost() {
+    for cases in [&STREAM, &LONGER, &BOTH] {
+        for case in cases {
+            sound::explore(case, Some(2));
+        }
+    }
+}
+
+#[test]
+fn no_wake_is_lost_among_three_nodes() {
+    for case in &JOIN {
+        sound::explore(case, Some(2));
+    }
+    for case in &RELAY {
+        sound::explore(case, Some(1));
+    }
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn no_wake_is_lost_with_more_preemptions() {
+    for case in &STREAM {
+        sound::explore(case, None);
+    }
+    for cases in [&LONGER, &BOTH, &JOIN] {
+        for case in cases {
+            sound::explore(case, Some(4));
+        }
+    }
+    for case in &RELAY {
+        sound::explore(case, Some(3));
+    }
+}
+
+/// Set in the process that explores a flawed variant.
+const FLAWED: &str = "MIDPLANE_EXPLORE_FLAWED";
+
+/// What the exploration of a flawed variant, all that the test of this name does, says. In a process of its own:
+/// loom cannot unwind from a deadlock.
+fn found(test: &str, explore: impl Fn(&Case)) -> String {
+    if env::var_os(FLAWED).is_some() {
+        explore(&STREAM[0]);
+        return "nothing".into();
+    }
+    let (_, module) = module_path!().split_once("::").unwrap();
+    let child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", &format!("{module}::{test}"), "--nocapture"])
+        .env(FLAWED, "1")
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .unwrap();
+    assert!(!child.status.success());
+    String::from_utf8_lossy(&child.stderr).into_owned()
+}
+
+#[test]
+fn without_a_fence_a_wake_is_lost() {
+    let why = found("without_a_fence_a_wake_is_lost", |case| {
+        without_fence::explore(case, Some(2));
+    });
+    assert!(why.contains("deadlock"), "{why}");
+}
+
+#[test]
+fn with_the_word_set_after_the_last_look_a_wake_is_lost() {
+    let test = "with_the_word_set_after_the_last_look_a_wake_is_lost";
+    let why = found(test, |case| {
+        sound::explore(&case.with(Flaw::LateWord), Some(2));
+    });
+    assert!(why.contains("deadlock"), "{why}");
+}
+
+#[test]
+fn without_a_ring_when_a_slot_is_freed_the_producer_sleeps_on() {
+    let test = "without_a_ring_when_a_slot_is_freed_the_producer_sleeps_on";
+    let why = found(test, |case| {
+        sound::explore(&case.with(Flaw::Mute(1)), Some(2));
+    });
+    assert!(why.contains("deadlock"), "{why}");
+}
+
+#[test]
+fn without_release_a_slot_is_in_two_hands() {
+    let why = found("without_release_a_slot_is_in_two_hands", |case| {
+        relaxed::explore(case, Some(2));
+    });
+    assert!(why.contains("Causality violation"), "{why}");
+}

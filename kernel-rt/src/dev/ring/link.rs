@@ -1,0 +1,426 @@
+//! The link: slots in shared memory, written and read in place, and the words that say who sleeps.
+//!
+//! ```text
+//! producer   fills slot head % SLOTS, publishes head + 1      full when head - tail = SLOTS
+//! consumer   reads slot tail % SLOTS, publishes tail + 1      empty when head = tail
+//! both       at the end of a round: one fence, then a look at the other node's word; only a sleeper is rung
+//! ```
+//! What the neighbour writes is not believed: an index that cannot be ends the link, a length that cannot be
+//! loses the frame; both are counted.
+
+use net_torus::coord::Direction;
+use net_torus::link::Link;
+
+use super::sync::{AtomicU32, Ordering, UnsafeCell, fence};
+use super::{FRAME_BYTES, SLOTS};
+use crate::node::NodeLink;
+
+/// The node looks at its links.
+const AWAKE: u32 = 0;
+/// The node sleeps, or is about to: who has something for it rings.
+const ASLEEP: u32 = 1;
+/// As [`ASLEEP`], and it has been rung.
+const RUNG: u32 = 2;
+/// As [`ASLEEP`], but the node still watches this word: to set it to [`RUNG`] is enough, without the bell.
+const WATCHED: u32 = 3;
+
+/// How a neighbour that sleeps is woken.
+pub trait Bell {
+    /// Wakes the node: its sleep ends now or, if it is about to sleep, at once. Does not block. What was
+    /// written before must be visible to the node when it wakes.
+    fn ring(&self);
+}
+
+/// One word of a node, shared by all its links and seen by all its neighbours: whether it sleeps. All zeros:
+/// awake.
+///
+/// The sleep itself is the board's: until the bell rings, or while the word is [`Asleep::ARMED`].
+#[repr(C, align(64))]
+pub struct Asleep(AtomicU32);
+
+impl Default for Asleep {
+    /// Of a node that is awake.
+    fn default() -> Self {
+        Self(AtomicU32::new(AWAKE))
+    }
+}
+
+impl Asleep {
+    /// Value of the word while the node may sleep and has not been rung.
+    pub const ARMED: u32 = ASLEEP;
+
+    /// The word, for a board that sleeps by a wait on it, while it is [`Asleep::ARMED`].
+    pub fn word(&self) -> &AtomicU32 {
+        &self.0
+    }
+
+    /// Watches for a ring instead of sleep, for as long as `goes_on` says: neighbours need no bell meanwhile, which
+    /// may cost them more than the word. True when it has been rung. To be called where the sleep would be.
+    pub fn watch(&self, mut goes_on: impl FnMut() -> bool) -> bool {
+        if !self.change(ASLEEP, WATCHED) {
+            return true;
+        }
+        while goes_on() {
+            if self.0.load(Ordering::Relaxed) == RUNG {
+                return true;
+            }
+        }
+        !self.change(WATCHED, ASLEEP)
+    }
+
+    /// Changes the word if it is `old`.
+    fn change(&self, old: u32, new: u32) -> bool {
+        self.0
+            .compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// From now on neighbours ring. False when one has rung already. To be called before the last look.
+    fn arm(&self) -> bool {
+        // Neighbours change the word to RUNG, and never from AWAKE: that is what this node has left there.
+        match self.0.load(Ordering::Relaxed) {
+            ASLEEP | WATCHED => true,
+            AWAKE => {
+                self.0.store(ASLEEP, Ordering::Relaxed);
+                // Against the fence of `RingLink::announce`.
+                fence(Ordering::SeqCst);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The node is awake, or will not hear a bell: neighbours need not ring.
+    pub fn disarm(&self) {
+        if self.0.load(Ordering::Relaxed) != AWAKE {
+            // A store would do, as the ring that it overwrites is an exchange; loom does not see that.
+            self.0.swap(AWAKE, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes the ring; whether the bell is to follow. Behind a fence.
+    fn is_to_be_rung(&self) -> bool {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        // Repeated only when the node has meanwhile begun, or ended, to watch.
+        while seen == ASLEEP || seen == WATCHED {
+            let rung = self
+                .0
+                .compare_exchange(seen, RUNG, Ordering::Relaxed, Ordering::Relaxed);
+            match rung {
+                Ok(_) => return seen == ASLEEP,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+}
+
+/// An index, or a flag, on a cache line of its own.
+#[repr(C, align(64))]
+struct Word(AtomicU32);
+
+/// One frame.
+#[repr(C, align(16))]
+struct Frame {
+    bytes: u32,
+    data: [u8; FRAME_BYTES],
+}
+
+/// One direction.
+#[repr(C)]
+struct Ring {
+    /// Frames published so far, modulo 2^32. The producer's.
+    head: Word,
+    /// Frames freed so far, modulo 2^32. The consumer's.
+    tail: Word,
+    /// 1: the producer waits for room. The producer's.
+    full: Word,
+    slots: [UnsafeCell<Frame>; SLOTS],
+}
+
+// SAFETY: a slot belongs to the producer until `head` passes it and to the consumer until `tail` does; each
+// end is one `RingLink`.
+unsafe impl Sync for Ring {}
+
+/// Both directions of one link, in memory that its two ends share. All zeros: nothing under way.
+#[repr(C, align(4096))]
+pub struct RingPair([Ring; 2]);
+
+impl Default for RingPair {
+    /// A pair with nothing under way.
+    fn default() -> Self {
+        let word = || Word(AtomicU32::new(0));
+        Self([(); 2].map(|()| Ring {
+            head: word(),
+            tail: word(),
+            full: word(),
+            slots: core::array::from_fn(|_| {
+                UnsafeCell::new(Frame {
+                    bytes: 0,
+                    data: [0; FRAME_BYTES],
+                })
+            }),
+        }))
+    }
+}
+
+/// One end of a link.
+pub struct RingLink<'m, B> {
+    outgoing: &'m Ring,
+    incoming: &'m Ring,
+    here: &'m Asleep,
+    there: &'m Asleep,
+    bell: B,
+    /// This end's own indices; what stands in the ring is for the neighbour.
+    head: u32,
+    tail: u32,
+    /// The neighbour's indices, as last seen.
+    seen_head: u32,
+    seen_tail: u32,
+    /// Frames were published, slots were freed, and the neighbour was not told.
+    published: bool,
+    freed: bool,
+    /// [`Link::transmit`] found no free slot and none was freed since.
+    full: bool,
+    /// The neighbour knows that this end waits for room.
+    waits: bool,
+    /// The neighbour's index is impossible: nothing it says means anything any more.
+    broken: bool,
+    defects: u64,
+}
+
+impl<'m, B: Bell> RingLink<'m, B> {
+    /// The end of `pair` whose neighbour is in this `direction`; the other end is the neighbour's, in the opposite
+    /// direction. `here` and `there` are the words of this node and of the neighbour, whom `bell` wakes.
+    ///
+    /// Each end is taken once, before anything was sent.
+    pub fn new(
+        pair: &'m RingPair,
+        direction: Direction,
+        here: &'m Asleep,
+        there: &'m Asleep,
+        bell: B,
+    ) -> Self {
+        let [upwards, downwards] = &pair.0;
+        let (outgoing, incoming) = match direction {
+            Direction::XPlus | Direction::YPlus | Direction::ZPlus => (upwards, downwards),
+            Direction::XMinus | Direction::YMinus | Direction::ZMinus => (downwards, upwards),
+        };
+        Self {
+            outgoing,
+            incoming,
+            here,
+            there,
+            bell,
+            head: 0,
+            tail: 0,
+            seen_head: 0,
+            seen_tail: 0,
+            published: false,
+            freed: false,
+            full: false,
+            waits: false,
+            broken: false,
+            defects: 0,
+        }
+    }
+
+    /// Whether a frame is there.
+    fn has_frame(&mut self) -> bool {
+        if self.seen_head == self.tail && !self.broken {
+            // Acquires what the producer wrote before: the slots.
+            self.seen_head = self.incoming.head.0.load(Ordering::Acquire);
+            self.check(self.seen_head.wrapping_sub(self.tail));
+        }
+        self.seen_head != self.tail && !self.broken
+    }
+
+    /// Whether a slot is free.
+    fn has_room(&mut self) -> bool {
+        if self.head.wrapping_sub(self.seen_tail) == SLOTS as u32 && !self.broken {
+            // Acquires that the consumer has done with the slots.
+            self.seen_tail = self.outgoing.tail.0.load(Ordering::Acquire);
+            self.check(self.head.wrapping_sub(self.seen_tail));
+        }
+        self.head.wrapping_sub(self.seen_tail) < SLOTS as u32 && !self.broken
+    }
+
+    /// Ends the link when that many frames cannot be under way.
+    fn check(&mut self, under_way: u32) {
+        if under_way > SLOTS as u32 {
+            self.broken = true;
+            self.defects += 1;
+        }
+    }
+
+    /// Rings the neighbour if it sleeps and there is something new for it.
+    fn announce(&mut self) {
+        if !self.published && !self.freed {
+            return;
+        }
+        // What was published and freed, against what the neighbour says before its last look: see `Asleep::arm`
+        // and `prepare_sleep`. At least one of the two sees the other's.
+        fence(Ordering::SeqCst);
+        let wanted = self.published || self.incoming.full.0.load(Ordering::Relaxed) != 0;
+        if wanted && self.there.is_to_be_rung() {
+            self.bell.ring();
+        }
+        self.published = false;
+        self.freed = false;
+    }
+
+    /// Whether there is nothing to do: no frame, and no room for one that waits. The last look before sleep.
+    fn is_quiet(&mut self) -> bool {
+        !(self.has_frame() || self.full && self.has_room())
+    }
+
+    /// Says that this end waits for room, or no longer.
+    fn set_waits(&mut self, waits: bool) {
+        if self.waits != waits {
+            self.waits = waits;
+            self.outgoing.full.0.store(waits as u32, Ordering::Relaxed);
+            if waits {
+                // As in `Asleep::arm`, which another link of this node may have called before.
+                fence(Ordering::SeqCst);
+            }
+        }
+    }
+}
+
+impl<B: Bell> Link for RingLink<'_, B> {
+    fn mtu(&self) -> usize {
+        FRAME_BYTES
+    }
+
+    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+        if !self.has_frame() {
+            return false;
+        }
+        let good = self.incoming.slots[self.tail as usize & (SLOTS - 1)].with(|frame| {
+            // SAFETY: `head` has passed the slot, so the producer is done with it until `tail` does. Bytes have no
+            // invalid values. A neighbour that does not keep to it changes bytes that the torus checks.
+            let frame = unsafe { &*frame };
+            let data = frame.data.get(..frame.bytes as usize);
+            data.map(f).is_some()
+        });
+        self.defects += !good as u64;
+        self.tail = self.tail.wrapping_add(1);
+        // Releases the slot: `f` is done with it.
+        self.incoming.tail.0.store(self.tail, Ordering::Release);
+        self.freed = true;
+        true
+    }
+
+    fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        self.full = !self.has_room();
+        if self.full {
+            return false;
+        }
+        let bytes = self.outgoing.slots[self.head as usize & (SLOTS - 1)].with_mut(|frame| {
+            // SAFETY: `tail` has passed the slot, so the consumer is done with it until `head` does. Bytes have no
+            // invalid values.
+            let frame = unsafe { &mut *frame };
+            frame.bytes = f(&mut frame.data).min(FRAME_BYTES) as u32;
+            frame.bytes
+        });
+        if bytes != 0 {
+            self.head = self.head.wrapping_add(1);
+            // Releases the slot, written.
+            self.outgoing.head.0.store(self.head, Ordering::Release);
+            self.published = true;
+        }
+        true
+    }
+
+    /// Memory changes nothing on the way.
+    fn is_exact(&self) -> bool {
+        true
+    }
+
+    /// What was published and freed since is made known, at once for all.
+    fn poll(&mut self, _: u64) {
+        self.announce();
+    }
+
+    /// The neighbour has written what cannot be where the indices are.
+    fn is_dead(&self) -> bool {
+        self.broken
+    }
+}
+
+impl<B: Bell> NodeLink for RingLink<'_, B> {
+    fn hold_interrupts(&mut self) {
+        self.here.disarm();
+        self.set_waits(false);
+    }
+
+    /// Between two calls that are to be followed by sleep, [`NodeLink::hold_interrupts`] is called.
+    fn prepare_sleep(&mut self) -> bool {
+        self.announce();
+        let armed = self.here.arm();
+        self.set_waits(self.full);
+        armed && self.is_quiet()
+    }
+
+    fn defects(&self) -> u64 {
+        self.defects
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    //! What a neighbour may do to the memory; the tests beside and the explorations use it.
+    use super::*;
+
+    /// As if `start` frames had gone each way before.
+    pub fn start_at<B>(link: &mut RingLink<'_, B>, start: u32) {
+        for ring in [link.outgoing, link.incoming] {
+            ring.head.0.store(start, Ordering::Relaxed);
+            ring.tail.0.store(start, Ordering::Relaxed);
+        }
+        (link.head, link.tail) = (start, start);
+        (link.seen_head, link.seen_tail) = (start, start);
+    }
+
+    /// The sender writes another length.
+    pub fn set_bytes<B>(link: &RingLink<'_, B>, slot: usize, bytes: u32) {
+        link.outgoing.slots[slot].with_mut(|frame| {
+            // SAFETY: the other end is not reading.
+            unsafe { (*frame).bytes = bytes }
+        });
+    }
+
+    /// The sender writes another head.
+    pub fn set_head<B>(link: &RingLink<'_, B>, head: u32) {
+        link.outgoing.head.0.store(head, Ordering::Relaxed);
+    }
+
+    /// The receiver writes another tail.
+    pub fn set_tail<B>(link: &RingLink<'_, B>, tail: u32) {
+        link.incoming.tail.0.store(tail, Ordering::Relaxed);
+    }
+
+    /// Some of the words become what `random` says.
+    pub fn scribble(pair: &RingPair, mut random: impl FnMut() -> u32) {
+        for ring in &pair.0 {
+            for word in [&ring.head, &ring.tail, &ring.full] {
+                if random().is_multiple_of(8) {
+                    word.0.store(random() >> (random() % 32), Ordering::Relaxed);
+                }
+            }
+            for slot in &ring.slots {
+                // SAFETY: neither end is at work.
+                slot.with_mut(|frame| unsafe { (*frame).bytes = random() >> (random() % 32) });
+            }
+        }
+    }
+
+    /// The last look, and only then the word: the wrong way round.
+    pub fn prepare_late<B: Bell>(link: &mut RingLink<'_, B>) -> bool {
+        link.announce();
+        let quiet = link.is_quiet();
+        let armed = link.here.arm();
+        link.set_waits(link.full);
+        armed && quiet
+    }
+}

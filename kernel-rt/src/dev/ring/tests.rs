@@ -1,0 +1,260 @@
+//! The link on the host: order, back-pressure, what a neighbour must not be able to do.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use net_torus::coord::Direction;
+use net_torus::link::Link;
+
+use super::*;
+use crate::node::NodeLink;
+
+/// Counts how often it was rung.
+#[derive(Default)]
+struct Count(AtomicU32);
+
+impl Bell for &Count {
+    fn ring(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Count {
+    fn rung(&self) -> u32 {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+/// Memory of two nodes and of the link between them.
+#[derive(Default)]
+struct Wire {
+    pair: Box<RingPair>,
+    words: [Asleep; 2],
+    bells: [Count; 2],
+}
+
+impl Wire {
+    /// The lower and the upper end.
+    fn ends(&self) -> [RingLink<'_, &Count>; 2] {
+        let [low, high] = &self.words;
+        let [low_bell, high_bell] = &self.bells;
+        [
+            RingLink::new(&self.pair, Direction::XPlus, low, high, high_bell),
+            RingLink::new(&self.pair, Direction::XMinus, high, low, low_bell),
+        ]
+    }
+}
+
+fn send(link: &mut impl Link, bytes: &[u8]) -> bool {
+    link.transmit(|frame| {
+        frame[..bytes.len()].copy_from_slice(bytes);
+        bytes.len()
+    })
+}
+
+fn take(link: &mut impl Link) -> Option<Vec<u8>> {
+    let mut got = None;
+    link.receive(|frame| got = Some(frame.to_vec()));
+    got
+}
+
+#[test]
+fn frames_come_whole_and_in_order_both_ways() {
+    let wire = Wire::default();
+    let [mut low, mut high] = wire.ends();
+    for round in 0..5 * SLOTS {
+        let frame = vec![round as u8; 1 + round * 97 % FRAME_BYTES];
+        assert!(send(&mut low, &frame));
+        assert!(send(&mut high, &frame[..1]));
+        assert_eq!(take(&mut high), Some(frame.clone()));
+        assert_eq!(take(&mut low), Some(frame[..1].to_vec()));
+        assert_eq!(take(&mut low), None);
+    }
+    assert_eq!(low.defects() + high.defects(), 0);
+}
+
+#[test]
+fn a_full_ring_takes_a_frame_again_when_one_was_taken_out() {
+    let wire = Wire::default();
+    let [mut low, mut high] = wire.ends();
+    for number in 0..SLOTS {
+        assert!(send(&mut low, &[number as u8]));
+    }
+    assert!(!send(&mut low, &[0xff]));
+    assert_eq!(take(&mut high), Some(vec![0]));
+    assert!(send(&mut low, &[SLOTS as u8]));
+    assert!(!send(&mut low, &[0xff]));
+    for number in 1..=SLOTS {
+        assert_eq!(take(&mut high), Some(vec![number as u8]));
+    }
+    assert_eq!(take(&mut high), None);
+}
+
+#[test]
+fn indices_wrap() {
+    let wire = Wire::default();
+    let [mut low, mut high] = wire.ends();
+    let start = u32::MAX - 2;
+    link::tests::start_at(&mut low, start);
+    link::tests::start_at(&mut high, start);
+    for round in 0..3 {
+        for number in 0..SLOTS {
+            assert!(send(&mut low, &[number as u8]), "round {round}");
+        }
+        assert!(!send(&mut low, &[0xff]));
+        for number in 0..SLOTS {
+            assert_eq!(take(&mut high), Some(vec![number as u8]), "round {round}");
+        }
+        assert_eq!(take(&mut high), None);
+    }
+    assert_eq!(low.defects() + high.defects(), 0);
+}
+
+#[test]
+fn nothing_written_is_nothing_sent() {
+    let wire = Wire::default();
+    let [mut low, mut high] = wire.ends();
+    assert!(low.transmit(|_| 0));
+    assert_eq!(take(&mut high), None);
+}
+
+#[test]
+fn only_a_sleeper_is_rung_and_once() {
+    let wire = Wire::default();
+    let [mut low, mut high] = wire.ends();
+    assert!(send(&mut low, &[1]));
+    low.poll(0);
+    assert_eq!(wire.bells[1].rung(), 0, "awake");
+    assert_eq!(take(&mut high), Some(vec![1]));
+    assert!(high.prepare_sleep());
+    assert!(send(&mut low, &[2]));
+    assert!(send(&mut low, &[3]));
+    assert_eq!(wire.bells[1].rung(), 0, "not before the round's end");
+    low.poll(0);
+    assert!(send(&mut low, &[4]));
+    low.poll(0);
+    assert_eq!(wire.bells[1].rung(), 1);
+    // Rung since it was armed, and there are frames.
+    assert!(!high.prepare_sleep());
+    high.hold_interrupts();
+    assert!(!high.prepare_sleep());
+    high.hold_interrupts();
+    while take(&mut high).is_some() {}
+    assert!(high.prepare_sleep());
+    high.poll(0);
+    assert_eq!(
+        wire.bells[0].rung(),
+        0,
+        "the producer is awake and waits for nothing"
+    );
+}
+
+#[test]
+fn a_sleeper_is_rung_for_room_only_if_it_waits_for_room() {
+    let wire = Wire::default();
+    let [mut low, mut high] = wire.ends();
+    assert!(send(&mut low, &[1]));
+    assert!(low.prepare_sleep());
+    assert_eq!(take(&mut high), Some(vec![1]));
+    high.poll(0);
+    assert_eq!(wire.bells[0].rung(), 0, "there was room");
+    low.hold_interrupts();
+    while send(&mut low, &[2]) {}
+    assert!(low.prepare_sleep());
+    assert_eq!(take(&mut high), Some(vec![2]));
+    high.poll(0);
+    assert_eq!(wire.bells[0].rung(), 1);
+    low.hold_interrupts();
+    assert!(send(&mut low, &[3]));
+    assert!(low.prepare_sleep());
+    assert_eq!(take(&mut high), Some(vec![2]));
+    high.poll(0);
+    assert_eq!(wire.bells[0].rung(), 0, "it waits for room no more");
+}
+
+#[test]
+fn room_that_is_there_already_keeps_awake() {
+    let wire = Wire::default();
+    let [mut low, mut high] = wire.ends();
+    while send(&mut low, &[1]) {}
+    assert_eq!(take(&mut high), Some(vec![1]));
+    assert!(!low.prepare_sleep());
+}
+
+#[test]
+fn a_length_that_cannot_be_loses_the_frame_and_is_counted() {
+    for bytes in [FRAME_BYTES as u32 + 1, u32::MAX] {
+        let wire = Wire::default();
+        let [mut low, mut high] = wire.ends();
+        assert!(send(&mut low, &[1]));
+        assert!(send(&mut low, &[2]));
+        link::tests::set_bytes(&low, 0, bytes);
+        assert_eq!(take(&mut high), None);
+        assert_eq!(high.defects(), 1);
+        assert_eq!(take(&mut high), Some(vec![2]));
+        assert_eq!(high.defects(), 1);
+    }
+}
+
+#[test]
+fn an_index_that_cannot_be_ends_the_link_and_is_counted() {
+    for head in [SLOTS as u32 + 1, u32::MAX, 1 << 31] {
+        let wire = Wire::default();
+        let [low, mut high] = wire.ends();
+        link::tests::set_head(&low, head);
+        assert_eq!(take(&mut high), None);
+        assert!(high.is_dead());
+        assert_eq!(take(&mut high), None);
+        assert!(!send(&mut high, &[1]));
+        assert!(high.prepare_sleep(), "a dead link keeps no node awake");
+        assert_eq!(high.defects(), 1);
+        assert!(!low.is_dead());
+
+        let wire = Wire::default();
+        let [mut low, mut high] = wire.ends();
+        while send(&mut low, &[1]) {}
+        link::tests::set_tail(&high, head);
+        assert!(low.is_dead() || !send(&mut low, &[1]));
+        assert!(low.is_dead());
+        assert!(low.prepare_sleep());
+        assert_eq!(low.defects(), 1);
+        assert_eq!(take(&mut high), Some(vec![1]));
+    }
+}
+
+/// Random bytes all over the shared memory, again and again: nothing but frames within the ring, no panic.
+#[test]
+fn nonsense_in_the_shared_memory_stays_in_the_ring() {
+    for seed in 0..200 {
+        let mut random = oorandom::Rand32::new(seed);
+        let wire = Wire::default();
+        let [mut low, mut high] = wire.ends();
+        for _ in 0..50 {
+            link::tests::scribble(&wire.pair, || random.rand_u32());
+            for end in [&mut low, &mut high] {
+                end.hold_interrupts();
+                end.poll(0);
+                end.receive(|frame| assert!(frame.len() <= FRAME_BYTES));
+                end.transmit(|frame| frame.len() + 1);
+                end.prepare_sleep();
+            }
+        }
+        assert!(low.is_dead() && high.is_dead());
+    }
+}
+
+#[test]
+fn zeros_are_the_empty_link() {
+    let memory = vec![0u64; 4 * size_of::<RingPair>() / 8];
+    let start = memory.as_ptr();
+    let start = start.wrapping_byte_add(start.align_offset(4096) * 8);
+    // SAFETY: aligned, within the memory, which lives longer than the links and is written through them only.
+    let pair = unsafe { &*start.cast::<RingPair>() };
+    let (here, there, bell) = (Asleep::default(), Asleep::default(), Count::default());
+    let mut low = RingLink::new(pair, Direction::YPlus, &here, &there, &bell);
+    let mut high = RingLink::new(pair, Direction::YMinus, &there, &here, &bell);
+    assert!(high.prepare_sleep());
+    assert!(send(&mut low, &[7]));
+    low.poll(0);
+    assert_eq!(bell.rung(), 1);
+    assert_eq!(take(&mut high), Some(vec![7]));
+}

@@ -1,0 +1,429 @@
+//! What stands where in the memory of an instance that carries a box of nodes, and of the memory that instances
+//! share. Kernel and tool both go by it. Offsets are bytes from the start of the file behind the memory, which
+//! is sparse: what no node touches takes nothing.
+//!
+//! ```text
+//! 0             image slot: the image as it is loaded: entry, code, constants, the template of the data
+//! image_slot    rings inside the box: RING_BYTES for each node and axis, the link in its plus direction
+//!               node 0's own memory, node 1's ...
+//! ```
+//! Each part begins on a multiple of [`LARGE_PAGE`]. A node sees its own memory from [`RAM`] on, and in it, in
+//! the place of its own, the code and constants of the image slot. Its page tables lie in its own memory, in a
+//! section of the image, and it does not see them.
+#![forbid(unsafe_code)]
+
+use net_torus::coord::{Coord, Direction, Shape};
+
+use crate::mem::Bytes;
+
+/// Where every node's memory begins, as the node sees it; an instance's memory begins there, too.
+pub const RAM: u64 = 0x8000_0000;
+/// Unit of the parts of an instance's memory, in bytes: a page of the second level.
+pub const LARGE_PAGE: u64 = 2 << 20;
+/// Room for the rings of one link, both ways, in bytes.
+pub const RING_BYTES: u64 = 128 << 10;
+/// Where a node sees the rings of its links: those of direction `d` lie `d` times [`RING_WINDOW`] behind.
+pub const RING_WINDOWS: u64 = 0x30_0000_0000;
+/// Distance of two links' rings as a node sees them, in bytes: few enough for one table of small pages.
+pub const RING_WINDOW: u64 = 2 * RING_BYTES;
+/// Greatest number of nodes in one instance: harts that QEMU's `virt` machine has.
+pub const MAX_NODES: u32 = 512;
+
+/// Where in the room of a node's first ring the page is that says whether the node sleeps.
+const ASLEEP: u64 = RING_BYTES - crate::mem::PAGE;
+
+const _: () = assert!(8 * RING_WINDOW <= LARGE_PAGE);
+
+/// A box of the torus: the nodes of one instance, numbered with x fastest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeBox {
+    /// Its corner with the least coordinates.
+    pub origin: Coord,
+    /// How many nodes it is long in x, y and z, each at least 1.
+    pub extents: [u16; 3],
+}
+
+impl NodeBox {
+    /// How many nodes it has.
+    pub fn nodes(&self) -> u32 {
+        self.extents.into_iter().map(u32::from).product()
+    }
+
+    /// The place of its node `index`; `None` when it has no such node.
+    pub fn coord(&self, index: u32) -> Option<Coord> {
+        let [ex, ey, ez] = self.extents.map(u32::from);
+        let o = self.origin;
+        let [x, y, z] = [index % ex, index / ex % ey, index / ex / ey];
+        let at = |origin: u8, offset: u32| u8::try_from(u32::from(origin) + offset).ok();
+        (z < ez).then_some(())?;
+        Some(Coord {
+            x: at(o.x, x)?,
+            y: at(o.y, y)?,
+            z: at(o.z, z)?,
+        })
+    }
+
+    /// The number of the node at `coord`; `None` when that lies outside the box.
+    pub fn index(&self, coord: Coord) -> Option<u32> {
+        let [ex, ey, ez] = self.extents.map(u32::from);
+        let o = self.origin;
+        let at = |coord: u8, origin: u8, extent: u32| {
+            let offset = u32::from(coord.checked_sub(origin)?);
+            (offset < extent).then_some(offset)
+        };
+        let x = at(coord.x, o.x, ex)?;
+        let y = at(coord.y, o.y, ey)?;
+        Some((at(coord.z, o.z, ez)? * ey + y) * ex + x)
+    }
+}
+
+/// A torus divided into boxes, one for each instance. Instances are numbered as their boxes lie, with x fastest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Division {
+    shape: Shape,
+    parts: [u16; 3],
+}
+
+impl Division {
+    /// `shape` in `parts` parts along x, y and z, as equal as they can be. `None` when an axis would have none or
+    /// more parts than nodes, or a box more than [`MAX_NODES`] nodes.
+    pub fn new(shape: Shape, parts: [u16; 3]) -> Option<Self> {
+        let extents = shape.extents();
+        let fits = |(part, extent): (u16, u16)| (1..=extent).contains(&part);
+        let longest = |(part, extent): (u16, u16)| u32::from(extent.div_ceil(part));
+        let mut pairs = parts.into_iter().zip(extents);
+        let good = pairs.all(fits)
+            && parts.into_iter().zip(extents).map(longest).product::<u32>() <= MAX_NODES;
+        good.then_some(Self { shape, parts })
+    }
+
+    /// The torus.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// In how many parts x, y and z are.
+    pub fn parts(&self) -> [u16; 3] {
+        self.parts
+    }
+
+    /// Number of instances.
+    pub fn instances(&self) -> u32 {
+        self.parts.into_iter().map(u32::from).product()
+    }
+
+    /// The box of an instance; `None` when there is no such instance.
+    pub fn node_box(&self, instance: u32) -> Option<NodeBox> {
+        let [px, py, pz] = self.parts.map(u32::from);
+        let place = [instance % px, instance / px % py, instance / px / py];
+        let (mut origin, mut extents) = ([0; 3], [0; 3]);
+        for (axis, part) in place.into_iter().enumerate() {
+            let (extent, parts) = (self.shape.extents()[axis], self.parts[axis]);
+            let start = |part: u32| part * u32::from(extent) / u32::from(parts);
+            origin[axis] = start(part) as u8;
+            extents[axis] = (start(part + 1) - start(part)) as u16;
+        }
+        let [x, y, z] = origin;
+        let origin = Coord { x, y, z };
+        (place[2] < pz).then_some(NodeBox { origin, extents })
+    }
+
+    /// The instance that carries the node at `coord`, and the node's number there; `None` outside the torus.
+    pub fn place(&self, coord: Coord) -> Option<(u32, u32)> {
+        self.shape.rank(coord)?;
+        let at = [coord.x, coord.y, coord.z].map(u32::from);
+        let part = |axis: usize| {
+            let (extent, parts) = (self.shape.extents()[axis], self.parts[axis]);
+            ((at[axis] + 1) * u32::from(parts) - 1) / u32::from(extent)
+        };
+        let [px, py, _] = self.parts.map(u32::from);
+        let instance = (part(2) * py + part(1)) * px + part(0);
+        Some((instance, self.node_box(instance)?.index(coord)?))
+    }
+
+    /// Whether a link of the node at `coord` leads to another instance. Then its word that says whether it sleeps
+    /// is in the memory that instances share, at [`shared_asleep`].
+    pub fn is_at_the_edge(&self, coord: Coord) -> bool {
+        let instance = |coord| self.place(coord).map(|(instance, _)| instance);
+        let neighbours = Direction::ALL.into_iter();
+        let neighbours = neighbours.filter_map(|d| self.shape.neighbour(coord, d));
+        { neighbours }.any(|neighbour| instance(neighbour) != instance(coord))
+    }
+}
+
+/// The owner of the link in direction `d` of the node at `coord`, and the link's axis (0 to 2): a link belongs to
+/// the node on whose plus side it is. `None` where there is no link.
+pub fn owner(shape: &Shape, coord: Coord, d: Direction) -> Option<(Coord, usize)> {
+    let neighbour = shape.neighbour(coord, d)?;
+    let axis = d as usize / 2;
+    Some(match (d as usize).is_multiple_of(2) {
+        true => (coord, axis),
+        false => (neighbour, axis),
+    })
+}
+
+/// Offset of a link's rings in the memory that all instances share: the link on the plus side of rank `owner`
+/// along `axis` (0 to 2). Only links between instances use their place.
+pub fn shared_ring(owner: u32, axis: usize) -> u64 {
+    (u64::from(owner) * 3 + axis as u64) * RING_BYTES
+}
+
+/// Offset in that memory of the page with the word of rank `node` that says whether it sleeps.
+pub fn shared_asleep(node: u32) -> u64 {
+    shared_ring(node, 0) + ASLEEP
+}
+
+/// Greatest size of the memory that all instances share, in bytes: what fits below RAM, at a multiple of its size.
+pub const MAX_SHARED_BYTES: u64 = 512 << 20;
+
+/// Size of the memory that all instances share, in bytes: a power of two, as a PCI device has it.
+pub fn shared_bytes(shape: &Shape) -> u64 {
+    shared_ring(shape.nodes(), 0).next_power_of_two()
+}
+
+/// The memory of an instance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Layout {
+    /// Bytes at the start for the image as it is loaded; a multiple of [`LARGE_PAGE`].
+    pub image_slot: u64,
+    /// Number of nodes, 1 to [`MAX_NODES`].
+    pub nodes: u32,
+    /// Bytes of each node's own memory; a multiple of [`LARGE_PAGE`] that ends below [`RING_WINDOWS`].
+    pub node_memory: u64,
+}
+
+impl Layout {
+    /// The least layout for `nodes` nodes of at least `node_memory` bytes, with an image whose loaded part ends
+    /// `image_bytes` behind the start of RAM.
+    ///
+    /// `None`: more nodes than [`MAX_NODES`] or none, or sizes that no address can hold.
+    pub fn new(image_bytes: u64, nodes: u32, node_memory: u64) -> Option<Self> {
+        let layout = Self {
+            image_slot: image_bytes.max(1).checked_next_multiple_of(LARGE_PAGE)?,
+            nodes,
+            node_memory: node_memory.max(1).checked_next_multiple_of(LARGE_PAGE)?,
+        };
+        layout.is_sound().then_some(layout)
+    }
+
+    /// Whether it keeps to the limits of its fields, and its end is an address.
+    pub fn is_sound(&self) -> bool {
+        let aligned = |bytes: u64| bytes > 0 && bytes.is_multiple_of(LARGE_PAGE);
+        let end = self
+            .node_memory
+            .checked_mul(self.nodes.into())
+            .and_then(|bytes| bytes.checked_add(self.image_slot))
+            // The rings of the greatest box are far below this.
+            .and_then(|bytes| bytes.checked_add(RAM + (1 << 40)));
+        (1..=MAX_NODES).contains(&self.nodes)
+            && aligned(self.image_slot)
+            && aligned(self.node_memory)
+            && self.node_memory <= RING_WINDOWS - RAM
+            && end.is_some()
+    }
+
+    /// Offset of the rings of the link on the plus side of node `k`, below [`Layout::nodes`], along `axis` (0 to 2).
+    pub fn ring(&self, k: u32, axis: usize) -> u64 {
+        self.image_slot + (u64::from(k) * 3 + axis as u64) * RING_BYTES
+    }
+
+    /// Offset of the page with node `k`'s word that says whether it sleeps.
+    pub fn asleep(&self, k: u32) -> u64 {
+        self.ring(k, 0) + ASLEEP
+    }
+
+    /// Offset of node `k`'s own memory.
+    pub fn node(&self, k: u32) -> u64 {
+        let rings = u64::from(self.nodes) * 3 * RING_BYTES;
+        let first = (self.image_slot + rings).next_multiple_of(LARGE_PAGE);
+        first + u64::from(k) * self.node_memory
+    }
+
+    /// Size of the whole in bytes.
+    pub fn total(&self) -> u64 {
+        self.node(self.nodes)
+    }
+
+    /// Where the byte lies that node `k` sees at `address`; `shared`: the addresses of the image's code and
+    /// constants, of which all nodes see the same copy. `None`: no byte of the node's memory.
+    pub fn offset(&self, k: u32, address: u64, shared: Bytes) -> Option<u64> {
+        let at = address
+            .checked_sub(RAM)
+            .filter(|at| *at < self.node_memory)?;
+        (k < self.nodes).then_some(())?;
+        Some(match shared.contains(address) && at < self.image_slot {
+            true => at,
+            false => self.node(k) + at,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHARED: Bytes = Bytes {
+        start: RAM + 0x8_1000,
+        end: RAM + 0x10_0000,
+    };
+
+    #[test]
+    fn parts_follow_each_other_and_none_overlap() {
+        for nodes in [1, 2, 8, 100, MAX_NODES] {
+            let layout = Layout::new(0x12_3456, nodes, 8 << 20).expect("sound");
+            let mut parts = vec![(0, layout.image_slot)];
+            let rings = (0..nodes).flat_map(|k| [0, 1, 2].map(|axis| layout.ring(k, axis)));
+            parts.extend(rings.map(|at| (at, RING_BYTES)));
+            parts.extend((0..nodes).map(|k| (layout.node(k), layout.node_memory)));
+            for pair in parts.windows(2) {
+                let (at, bytes) = pair[0];
+                assert!(at + bytes <= pair[1].0, "{nodes}: {pair:?}");
+            }
+            let (at, bytes) = parts[parts.len() - 1];
+            assert_eq!(at + bytes, layout.total());
+            for at in [layout.ring(0, 0), layout.node(nodes - 1)] {
+                assert_eq!(at % LARGE_PAGE, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn code_is_shared_and_all_else_is_each_nodes_own() {
+        let layout = Layout::new(0x12_3456, 4, 8 << 20).expect("sound");
+        let offset = |k, address| layout.offset(k, address, SHARED);
+        assert_eq!(offset(3, SHARED.start), Some(0x8_1000));
+        assert_eq!(offset(3, SHARED.end - 1), Some(0xf_ffff));
+        assert_eq!(offset(3, SHARED.end), Some(layout.node(3) + 0x10_0000));
+        assert_eq!(offset(0, RAM), Some(layout.node(0)));
+        assert_eq!(
+            offset(1, RAM + (8 << 20) - 1),
+            Some(layout.node(2) - 1),
+            "the last byte"
+        );
+        for (k, address) in [
+            (0, RAM - 1),
+            (0, RAM + (8 << 20)),
+            (4, RAM),
+            (0, 0),
+            (0, u64::MAX),
+        ] {
+            assert_eq!(offset(k, address), None, "{k} {address:#x}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_rounded_up_and_senseless_ones_refused() {
+        let layout = Layout::new(1, 1, (4 << 20) + 1).expect("sound");
+        assert_eq!(
+            (layout.image_slot, layout.node_memory),
+            (LARGE_PAGE, 6 << 20)
+        );
+        for (image, nodes, memory) in [
+            (1, 0, 1 << 20),
+            (1, MAX_NODES + 1, 1 << 20),
+            (u64::MAX, 1, 1 << 20),
+            (1, 2, u64::MAX / 2),
+            (1, 1, u64::MAX),
+        ] {
+            assert_eq!(Layout::new(image, nodes, memory), None, "{nodes}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_places_in_a_box_are_the_same_thing() {
+        let origin = Coord { x: 4, y: 0, z: 250 };
+        let extents = [2, 3, 6];
+        let nodes = NodeBox { origin, extents };
+        assert_eq!(nodes.nodes(), 36);
+        for index in 0..36 {
+            let coord = nodes.coord(index).expect("a node");
+            assert_eq!(nodes.index(coord), Some(index));
+        }
+        assert_eq!(nodes.coord(1), Some(Coord { x: 5, ..origin }));
+        assert_eq!(nodes.coord(36), None);
+        for outside in [
+            Coord { x: 3, ..origin },
+            Coord { x: 6, ..origin },
+            Coord { y: 3, ..origin },
+            Coord { z: 0, ..origin },
+        ] {
+            assert_eq!(nodes.index(outside), None);
+        }
+    }
+
+    #[test]
+    fn each_node_is_in_one_box_at_one_place() {
+        for (extents, parts) in [
+            ([8, 8, 8], [1, 1, 2]),
+            ([5, 7, 1], [2, 3, 1]),
+            ([256, 1, 2], [3, 1, 2]),
+            ([4, 4, 4], [4, 4, 4]),
+        ] {
+            let shape = Shape::new(extents, [true; 3]).expect("extents");
+            let division = Division::new(shape, parts).expect("divides");
+            let mut seen = 0;
+            for instance in 0..division.instances() {
+                let nodes = division.node_box(instance).expect("a box");
+                for k in 0..nodes.nodes() {
+                    let coord = nodes.coord(k).expect("a node");
+                    assert_eq!(division.place(coord), Some((instance, k)));
+                    seen += 1;
+                }
+            }
+            assert_eq!(seen, shape.nodes());
+            assert_eq!(division.node_box(division.instances()), None);
+            assert_eq!(division.place(Coord { x: 255, y: 9, z: 9 }), None);
+        }
+    }
+
+    #[test]
+    fn boxes_keep_to_the_limits() {
+        let divide = |extents, parts| {
+            Division::new(Shape::new(extents, [true; 3]).expect("extents"), parts).is_some()
+        };
+        assert!(divide([8, 8, 8], [1, 1, 1]) && !divide([8, 8, 9], [1, 1, 1]));
+        assert!(divide([8, 8, 9], [1, 1, 2]) && !divide([8, 8, 8], [9, 1, 1]));
+        assert!(!divide([8, 8, 8], [1, 0, 1]));
+    }
+
+    #[test]
+    fn nodes_at_the_edge_have_a_link_to_another_box() {
+        let shape = Shape::new([4, 1, 4], [true, true, false]).expect("extents");
+        let whole = Division::new(shape, [1, 1, 1]).expect("divides");
+        let halves = Division::new(shape, [1, 1, 2]).expect("divides");
+        for z in 0..4 {
+            let at = Coord { x: 0, y: 0, z };
+            assert!(!whole.is_at_the_edge(at));
+            assert_eq!(halves.is_at_the_edge(at), z == 1 || z == 2);
+        }
+    }
+
+    #[test]
+    fn both_ends_of_a_link_name_the_same_owner() {
+        for extents in [[4, 2, 1], [3, 3, 3]] {
+            for wraps in [[true; 3], [false; 3]] {
+                let shape = Shape::new(extents, wraps).expect("extents");
+                for rank in 0..shape.nodes() {
+                    let coord = shape.coord(rank).expect("a rank");
+                    for d in Direction::ALL {
+                        let Some(there) = shape.neighbour(coord, d) else {
+                            assert_eq!(owner(&shape, coord, d), None);
+                            continue;
+                        };
+                        let from_there = owner(&shape, there, d.opposite());
+                        assert_eq!(owner(&shape, coord, d), from_there);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_link_between_instances_has_room_of_its_own() {
+        let shape = Shape::new([8, 8, 8], [true; 3]).expect("extents");
+        assert_eq!(shared_ring(0, 1), RING_BYTES);
+        assert_eq!(shared_ring(1, 0), 3 * RING_BYTES);
+        let last = shared_ring(511, 2) + RING_BYTES;
+        assert!(last <= shared_bytes(&shape) && shared_bytes(&shape).is_power_of_two());
+    }
+}

@@ -1,0 +1,441 @@
+//! The outbox: rings in the node's memory for what the program prints and the kernel logs.
+//!
+//! Like the blackboard it is found by the image's symbol ([`SYMBOL`]) and needs no device. For each [`Stream`] there
+//! is one ring, which the node fills and the tool empties:
+//!
+//! ```text
+//!   magic | rung | for each stream: written | read | CAPACITY bytes
+//! ```
+//! `written`, of which only the node is the writer, and `read`, of which only the tool is, count bytes and wrap
+//! around; byte n lies at n modulo [`CAPACITY`]. A full ring makes the node wait, so nothing is lost. What is in
+//! the rings when a node dies can still be read.
+//!
+//! # The bell
+//! The tool does not look all the time. A node that has published something sets `rung`; was it 0, the node rings:
+//! it sends the tool one byte. The tool that hears it first clears `rung` and then reads until nothing is left. So
+//! either the tool finds what the node has published, or the node finds `rung` cleared and rings: both write first
+//! and then read what the other writes, with a barrier in between. At the start `rung` is 0: the first byte rings.
+#![forbid(unsafe_code)]
+
+use core::fmt;
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
+
+use super::window::Window;
+
+/// The image's symbol at which the outbox stands.
+pub const SYMBOL: &str = "MIDPLANE_OUTBOX";
+/// First word of an outbox that has been set up ("MPO1").
+pub const MAGIC: u32 = u32::from_le_bytes(*b"MPO1");
+/// Bytes that a ring holds; a power of two.
+pub const CAPACITY: u32 = 8192;
+/// Size of an outbox in bytes.
+pub const BYTES: usize = size_of::<Outbox>();
+
+const _: () = assert!(CAPACITY.is_power_of_two());
+
+// Where the words stand, in bytes from the start of the outbox, and of a ring.
+const AT_MAGIC: u64 = 0;
+const AT_RUNG: u64 = 4;
+const AT_RINGS: u64 = 8;
+const AT_WRITTEN: u64 = 0;
+const AT_READ: u64 = 4;
+const AT_BYTES: u64 = 8;
+const RING_BYTES: u64 = size_of::<Ring>() as u64;
+
+/// What a node writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Stream {
+    /// The program's standard output.
+    Out = 0,
+    /// The program's standard error.
+    Err = 1,
+    /// The kernel's log: defmt frames.
+    Log = 2,
+}
+
+impl Stream {
+    /// How many there are.
+    pub const COUNT: usize = Self::ALL.len();
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Out, Self::Err, Self::Log];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Out => "stdout",
+            Self::Err => "stderr",
+            Self::Log => "log",
+        }
+    }
+}
+
+#[repr(C)]
+struct Ring {
+    written: AtomicU32,
+    read: AtomicU32,
+    bytes: [AtomicU8; CAPACITY as usize],
+}
+
+impl Ring {
+    const fn new() -> Self {
+        Self {
+            written: AtomicU32::new(0),
+            read: AtomicU32::new(0),
+            bytes: [const { AtomicU8::new(0) }; CAPACITY as usize],
+        }
+    }
+}
+
+/// The node's side. All zeros is an outbox that has not been set up.
+#[repr(C)]
+pub struct Outbox {
+    magic: AtomicU32,
+    rung: AtomicU32,
+    rings: [Ring; Stream::COUNT],
+}
+
+/// How far the node has filled a ring, what is not yet published included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Pen(u32);
+
+impl Pen {
+    /// At the start of a ring.
+    pub const fn new() -> Self {
+        Self(0)
+    }
+}
+
+impl Outbox {
+    /// An outbox with nothing in it.
+    pub const fn new() -> Self {
+        Self {
+            magic: AtomicU32::new(0),
+            rung: AtomicU32::new(0),
+            rings: [const { Ring::new() }; Stream::COUNT],
+        }
+    }
+
+    /// Sets it up: from now on the tool looks at it.
+    pub fn begin(&self) {
+        self.magic.store(MAGIC, Ordering::Release);
+    }
+
+    /// Takes the first of `bytes` into a stream's ring, as many as there is room for; how many. The tool does not
+    /// see them before [`Outbox::publish`]. Does not block.
+    pub fn put(&self, stream: Stream, pen: &mut Pen, bytes: &[u8]) -> usize {
+        let ring = &self.rings[stream as usize];
+        let used = pen.0.wrapping_sub(ring.read.load(Ordering::Acquire));
+        let count = bytes.len().min(CAPACITY.saturating_sub(used) as usize);
+        for &byte in bytes.iter().take(count) {
+            ring.bytes[(pen.0 % CAPACITY) as usize].store(byte, Ordering::Relaxed);
+            pen.0 = pen.0.wrapping_add(1);
+        }
+        count
+    }
+
+    /// Whether the ring has bytes that are not published.
+    pub fn is_pending(&self, stream: Stream, pen: &Pen) -> bool {
+        self.rings[stream as usize].written.load(Ordering::Relaxed) != pen.0
+    }
+
+    /// Shows the tool what has been put so far. Call [`Outbox::must_ring`] afterwards.
+    pub fn publish(&self, stream: Stream, pen: &Pen) {
+        let ring = &self.rings[stream as usize];
+        ring.written.store(pen.0, Ordering::Release);
+    }
+
+    /// Whether the bell must be rung for what the tool is to see: the tool has not been rung since it last looked.
+    pub fn must_ring(&self) -> bool {
+        // What was published is visible before the word is looked at; see the top of this file.
+        fence(Ordering::SeqCst);
+        self.rung.load(Ordering::Relaxed) == 0 && self.rung.swap(1, Ordering::SeqCst) == 0
+    }
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The program wrote over its node's outbox.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Overwritten {
+    /// The first word is neither 0 nor [`MAGIC`].
+    Magic(u32),
+    /// More bytes are said to wait than the ring holds.
+    Count(Stream, u32),
+    /// The memory ends before the outbox does.
+    Place,
+}
+
+impl fmt::Display for Overwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Magic(word) => write!(f, "no outbox here (first word {word:#010x})"),
+            Self::Count(stream, bytes) => write!(
+                f,
+                "overwritten outbox: {bytes} bytes in the ring of {}, which holds {CAPACITY}",
+                stream.name()
+            ),
+            Self::Place => write!(f, "the memory ends before the outbox"),
+        }
+    }
+}
+
+impl core::error::Error for Overwritten {}
+
+/// The tool's side of one node's outbox. What the node's memory says is believed only where it makes sense.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reader {
+    at: u64,
+    read: [u32; Stream::COUNT],
+}
+
+impl Reader {
+    /// A reader of the outbox at `at`, which has been emptied of nothing yet.
+    pub const fn new(at: u64) -> Self {
+        let read = [0; Stream::COUNT];
+        Self { at, read }
+    }
+
+    /// Says that the tool is about to look: the node rings for what comes from now on. Call it before
+    /// [`Reader::take`].
+    pub fn arm(&self, window: &impl Window) {
+        if window.load(self.at + AT_RUNG) != Some(0) {
+            window.store(self.at + AT_RUNG, 0);
+        }
+        // What was published before the node last looked at the word is seen; see the top of this file.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Takes what waits in a stream's ring, as much as `out` holds; the part of `out` that it fills. Empty: nothing
+    /// waits, or `out` holds nothing.
+    ///
+    /// # Errors
+    /// When the program has written over the outbox; nothing is taken then.
+    pub fn take<'o>(
+        &mut self,
+        window: &impl Window,
+        stream: Stream,
+        out: &'o mut [u8],
+    ) -> Result<&'o [u8], Overwritten> {
+        let load = |at: u64| window.load(at).ok_or(Overwritten::Place);
+        match load(self.at + AT_MAGIC)? {
+            0 => return Ok(&[]),
+            MAGIC => {}
+            word => return Err(Overwritten::Magic(word)),
+        }
+        let ring = self.at + AT_RINGS + RING_BYTES * stream as u64;
+        let read = &mut self.read[stream as usize];
+        let waiting = load(ring + AT_WRITTEN)?.wrapping_sub(*read);
+        if waiting > CAPACITY {
+            return Err(Overwritten::Count(stream, waiting));
+        }
+        let count = out.len().min(waiting as usize);
+        let out = &mut out[..count];
+        let begin = *read % CAPACITY;
+        let (first, rest) = out.split_at_mut(count.min((CAPACITY - begin) as usize));
+        let bytes = ring + AT_BYTES;
+        window
+            .read(bytes + u64::from(begin), first)
+            .and_then(|()| window.read(bytes, rest))
+            .ok_or(Overwritten::Place)?;
+        if count > 0 {
+            *read = read.wrapping_add(count as u32);
+            window.store(ring + AT_READ, *read);
+        }
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The node's memory with nothing but an outbox in it.
+    impl Outbox {
+        fn word(&self, at: u64) -> Option<&AtomicU32> {
+            let ring = (at.checked_sub(AT_RINGS).unwrap_or(u64::MAX) / RING_BYTES) as usize;
+            match (at, at.wrapping_sub(AT_RINGS) % RING_BYTES) {
+                (AT_MAGIC, _) => Some(&self.magic),
+                (AT_RUNG, _) => Some(&self.rung),
+                (_, AT_WRITTEN) => Some(&self.rings.get(ring)?.written),
+                (_, AT_READ) => Some(&self.rings.get(ring)?.read),
+                _ => None,
+            }
+        }
+    }
+
+    impl Window for Outbox {
+        fn load(&self, at: u64) -> Option<u32> {
+            self.word(at).map(|word| word.load(Ordering::Acquire))
+        }
+
+        fn store(&self, at: u64, value: u32) -> bool {
+            let word = self.word(at);
+            word.map(|word| word.store(value, Ordering::Release))
+                .is_some()
+        }
+
+        fn read(&self, at: u64, out: &mut [u8]) -> Option<()> {
+            let at = at.checked_sub(AT_RINGS)?;
+            let ring = self.rings.get((at / RING_BYTES) as usize)?;
+            let from = (at % RING_BYTES).checked_sub(AT_BYTES)? as usize;
+            let bytes = ring.bytes.get(from..from + out.len())?;
+            for (to, byte) in out.iter_mut().zip(bytes) {
+                *to = byte.load(Ordering::Relaxed);
+            }
+            Some(())
+        }
+
+        fn write(&self, _: u64, _: &[u8]) -> bool {
+            false
+        }
+    }
+
+    fn outbox() -> (Outbox, Reader) {
+        let outbox = Outbox::new();
+        outbox.begin();
+        (outbox, Reader::new(0))
+    }
+
+    /// Takes all that is published.
+    fn drain(reader: &mut Reader, outbox: &Outbox, stream: Stream) -> Vec<u8> {
+        let mut out = vec![0; CAPACITY as usize];
+        let taken = reader.take(outbox, stream, &mut out).expect("sound");
+        taken.to_vec()
+    }
+
+    #[test]
+    fn nothing_is_seen_before_it_is_published() {
+        let (outbox, mut reader) = outbox();
+        let mut pen = Pen::new();
+        assert_eq!(outbox.put(Stream::Err, &mut pen, b"a word"), 6);
+        assert!(outbox.is_pending(Stream::Err, &pen));
+        assert_eq!(drain(&mut reader, &outbox, Stream::Err), b"");
+        outbox.publish(Stream::Err, &pen);
+        assert!(!outbox.is_pending(Stream::Err, &pen));
+        assert_eq!(drain(&mut reader, &outbox, Stream::Out), b"");
+        assert_eq!(drain(&mut reader, &outbox, Stream::Err), b"a word");
+        assert_eq!(drain(&mut reader, &outbox, Stream::Err), b"");
+    }
+
+    #[test]
+    fn a_node_that_has_not_come_up_has_printed_nothing() {
+        let outbox = Outbox::new();
+        assert_eq!(drain(&mut Reader::new(0), &outbox, Stream::Out), b"");
+    }
+
+    #[test]
+    fn a_full_ring_takes_nothing_until_it_is_read() {
+        let (outbox, mut reader) = outbox();
+        let mut pen = Pen::new();
+        let much = vec![7; CAPACITY as usize + 5];
+        assert_eq!(outbox.put(Stream::Log, &mut pen, &much), CAPACITY as usize);
+        assert_eq!(outbox.put(Stream::Log, &mut pen, &much), 0);
+        outbox.publish(Stream::Log, &pen);
+        let mut little = [0; 3];
+        let taken = reader.take(&outbox, Stream::Log, &mut little);
+        assert_eq!(taken, Ok(&[7; 3][..]));
+        assert_eq!(outbox.put(Stream::Log, &mut pen, &much), 3);
+    }
+
+    #[test]
+    fn a_long_output_comes_whole_and_in_order_around_the_ring() {
+        let (outbox, mut reader) = outbox();
+        // The counts wrap around on the way.
+        let start = u32::MAX - 5000;
+        let ring = &outbox.rings[Stream::Out as usize];
+        ring.written.store(start, Ordering::Relaxed);
+        ring.read.store(start, Ordering::Relaxed);
+        reader.read[Stream::Out as usize] = start;
+        let mut pen = Pen(start);
+        let output: Vec<u8> = (0..100_000u32).map(|i| (i * 7 % 251) as u8).collect();
+        let (mut put, mut got) = (0, Vec::new());
+        let mut turn = 0;
+        while got.len() < output.len() {
+            turn += 1;
+            put += outbox.put(
+                Stream::Out,
+                &mut pen,
+                &output[put..(put + 3000).min(100_000)],
+            );
+            if turn % 3 == 0 {
+                outbox.publish(Stream::Out, &pen);
+                got.extend(drain(&mut reader, &outbox, Stream::Out));
+            }
+        }
+        assert!(got == output);
+    }
+
+    #[test]
+    fn the_bell_rings_once_until_the_tool_looks() {
+        let (outbox, reader) = outbox();
+        assert!(outbox.must_ring(), "the first time");
+        assert!(!outbox.must_ring());
+        reader.arm(&outbox);
+        assert!(outbox.must_ring());
+        assert!(!outbox.must_ring());
+    }
+
+    #[test]
+    fn no_bell_is_missed_by_a_tool_that_only_looks_when_rung() {
+        let (outbox, mut reader) = outbox();
+        let (ring, bell) = std::sync::mpsc::channel();
+        let lines = 50_000u32;
+        std::thread::scope(|scope| {
+            let node = &outbox;
+            scope.spawn(move || {
+                let mut pen = Pen::new();
+                for line in 0..lines {
+                    let mut rest = &line.to_le_bytes()[..];
+                    while !rest.is_empty() {
+                        let taken = node.put(Stream::Out, &mut pen, rest);
+                        rest = &rest[taken..];
+                        node.publish(Stream::Out, &pen);
+                        if node.must_ring() {
+                            ring.send(()).expect("the tool listens");
+                        }
+                        std::hint::spin_loop();
+                    }
+                }
+            });
+            let mut got = Vec::new();
+            // Ends by the node's end of the channel; what was missed would then be lacking.
+            while bell.recv().is_ok() {
+                reader.arm(&outbox);
+                got.extend(drain(&mut reader, &outbox, Stream::Out));
+            }
+            let expected: Vec<u8> = (0..lines).flat_map(u32::to_le_bytes).collect();
+            assert!(got == expected, "{} of {}", got.len(), expected.len());
+        });
+    }
+
+    #[test]
+    fn nonsense_is_told_and_nothing_is_read_for_it() {
+        let (outbox, mut reader) = outbox();
+        let mut out = [0; 16];
+        let ring = &outbox.rings[Stream::Err as usize];
+        for nonsense in [CAPACITY + 1, u32::MAX, 1 << 31] {
+            ring.written.store(nonsense, Ordering::Relaxed);
+            let told = reader.take(&outbox, Stream::Err, &mut out);
+            assert_eq!(told, Err(Overwritten::Count(Stream::Err, nonsense)));
+        }
+        assert_eq!(reader.take(&outbox, Stream::Out, &mut out), Ok(&[][..]));
+        outbox.magic.store(7, Ordering::Relaxed);
+        let told = reader.take(&outbox, Stream::Out, &mut out);
+        assert_eq!(told, Err(Overwritten::Magic(7)));
+        let nowhere = Reader::new(1 << 40).take(&outbox, Stream::Out, &mut out);
+        assert_eq!(nowhere, Err(Overwritten::Place));
+    }
+
+    #[test]
+    fn a_node_that_is_told_nonsense_waits() {
+        let (outbox, _) = outbox();
+        let ring = &outbox.rings[Stream::Out as usize];
+        ring.read.store(17, Ordering::Relaxed);
+        assert_eq!(outbox.put(Stream::Out, &mut Pen::new(), b"x"), 0);
+    }
+}

@@ -1,0 +1,257 @@
+//! Datatypes by handle: the predefined ones, and objects of the program's own.
+
+use alloc::vec::Vec;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use spin::Mutex;
+
+use super::shared::Shared;
+use crate::c::handles::{Kind, Table};
+use crate::mpi::datatype::Basic;
+use crate::mpi::datatype::derived::Type;
+use crate::mpi::error::Error;
+
+const PREDEFINED: c_int = 0x4c00_0000;
+const LB: c_int = 0x4c00_0030;
+const UB: c_int = 0x4c00_0031;
+/// The predefined datatypes from this one on are pairs, some of which have holes.
+const FIRST_PAIR: Basic = Basic::FloatInt;
+
+const KIND: Kind = Kind {
+    name: "datatypes of the program's own at one time",
+    tag: 0x7000_0000,
+    place_bits: 18,
+    generation_bits: 10,
+    limit: 1 << 18,
+};
+
+/// Bytes of an object on a machine of 64 bits, without what it was made of.
+pub const OBJECT_BYTES: usize = 280;
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Object>() + size_of::<usize>() <= OBJECT_BYTES);
+
+/// What a datatype was made by and of (section 4.1.13).
+pub struct Recipe {
+    pub combiner: c_int,
+    pub integers: Vec<c_int>,
+    pub addresses: Vec<isize>,
+    pub datatypes: Vec<Known>,
+}
+
+/// A datatype of the program's own.
+pub struct Object {
+    pub datatype: Type,
+    pub recipe: Recipe,
+    committed: AtomicBool,
+    pub name: Mutex<Vec<u8>>,
+}
+
+impl Object {
+    pub fn commit(&self) {
+        self.committed.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_committed(&self) -> bool {
+        self.committed.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Object {
+    /// What it was made of, one after the other: datatypes made of datatypes may be a chain of any length.
+    fn drop(&mut self) {
+        let mut waiting = core::mem::take(&mut self.recipe.datatypes);
+        while let Some(datatype) = waiting.pop() {
+            let Known::Made(object) = datatype else {
+                continue;
+            };
+            let Some(mut object) = object.into_last() else {
+                continue;
+            };
+            let more = core::mem::take(&mut object.recipe.datatypes);
+            // Without room for them they go at once, each with its own.
+            if waiting.try_reserve(more.len()).is_ok() {
+                waiting.extend(more);
+            }
+        }
+    }
+}
+
+/// What a handle names.
+#[derive(Clone)]
+pub enum Known {
+    Basic(Basic),
+    /// MPI_LB, or MPI_UB.
+    Marker {
+        is_upper: bool,
+    },
+    Made(Shared<Object>),
+}
+
+/// A datatype's size and bounds, in bytes.
+#[derive(Clone, Copy)]
+pub struct Facts {
+    pub size: usize,
+    pub lb: isize,
+    pub extent: isize,
+    pub true_lb: isize,
+    pub true_extent: isize,
+}
+
+impl Facts {
+    pub fn ub(&self) -> isize {
+        self.lb.wrapping_add(self.extent)
+    }
+}
+
+/// No call holds the lock while it waits, and interrupts do not come here.
+static TABLE: Mutex<Table<Shared<Object>>> = Mutex::new(Table::new(KIND));
+
+/// The predefined datatype without holes that `handle` names, if it names one: most do.
+#[inline]
+pub fn plain(handle: c_int) -> Option<Basic> {
+    predefined(handle).filter(|basic| (*basic as u8) < FIRST_PAIR as u8)
+}
+
+#[inline]
+fn predefined(handle: c_int) -> Option<Basic> {
+    let index = usize::try_from(handle.wrapping_sub(PREDEFINED + 1)).ok()?;
+    Basic::ALL.get(index).copied()
+}
+
+/// The datatype that `handle` names. Fails with [`Error::Datatype`].
+pub fn known(handle: c_int) -> Result<Known, Error> {
+    if let Some(basic) = predefined(handle) {
+        return Ok(Known::Basic(basic));
+    }
+    match handle {
+        LB | UB => Ok(Known::Marker {
+            is_upper: handle == UB,
+        }),
+        _ => made(handle).map(Known::Made),
+    }
+}
+
+/// The datatype of the program's own that `handle` names. Fails with [`Error::Datatype`].
+pub fn made(handle: c_int) -> Result<Shared<Object>, Error> {
+    let table = TABLE.lock();
+    table.get(handle).cloned().ok_or(Error::Datatype { handle })
+}
+
+/// Enters a datatype; its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+pub fn enter(datatype: Type, recipe: Recipe) -> Result<c_int, Error> {
+    let object = object(datatype, recipe)?;
+    TABLE.lock().add(object)
+}
+
+/// Enters another handle of a datatype. Fails as [`enter`].
+pub fn enter_again(object: &Shared<Object>) -> Result<c_int, Error> {
+    TABLE.lock().add(object.clone())
+}
+
+/// Takes a handle out; what it named stays for as long as something else holds it. Fails with
+/// [`Error::Datatype`].
+pub fn leave(handle: c_int) -> Result<(), Error> {
+    let object = TABLE.lock().remove(handle);
+    match object {
+        Some(_) => Ok(()),
+        None => Err(Error::Datatype { handle }),
+    }
+}
+
+fn object(datatype: Type, recipe: Recipe) -> Result<Shared<Object>, Error> {
+    Shared::new(Object {
+        datatype,
+        recipe,
+        committed: AtomicBool::new(false),
+        name: Mutex::new(Vec::new()),
+    })
+}
+
+impl Known {
+    /// Its handle, where it has always the same.
+    pub fn handle(&self) -> Option<c_int> {
+        match self {
+            Known::Basic(basic) => Some(PREDEFINED + *basic as c_int),
+            Known::Marker { is_upper: true } => Some(UB),
+            Known::Marker { is_upper: false } => Some(LB),
+            Known::Made(_) => None,
+        }
+    }
+
+    /// Its size and its bounds. Takes no memory.
+    pub fn facts(&self) -> Facts {
+        let of = |datatype: &Type| {
+            let (true_lb, true_extent) = datatype.true_extent();
+            Facts {
+                size: datatype.size(),
+                lb: datatype.lb(),
+                extent: datatype.extent(),
+                true_lb,
+                true_extent,
+            }
+        };
+        match self {
+            Known::Basic(basic) => Facts {
+                size: basic.size(),
+                lb: 0,
+                extent: basic.extent() as isize,
+                true_lb: 0,
+                true_extent: basic.true_extent() as isize,
+            },
+            Known::Marker { is_upper } => of(&Type::marker(*is_upper)),
+            Known::Made(object) => of(&object.datatype),
+        }
+    }
+
+    /// How many basic elements so many bytes are; `None`: the last of them is not whole. Takes no memory.
+    pub fn elements_in(&self, bytes: usize) -> Option<usize> {
+        match self {
+            Known::Basic(basic) => basic.elements_in(bytes),
+            Known::Marker { .. } => (bytes == 0).then_some(0),
+            Known::Made(object) => object.datatype.layout().items_in(bytes),
+        }
+    }
+
+    /// How many bytes so many basic elements are; `None`: more than `usize` holds. Takes no memory.
+    pub fn bytes_of(&self, elements: usize) -> Option<usize> {
+        match self {
+            Known::Basic(basic) => basic.bytes_of(elements),
+            Known::Marker { .. } => (elements == 0).then_some(0),
+            Known::Made(object) => object.datatype.layout().bytes_of(elements),
+        }
+    }
+
+    /// Runs `f` with its type. Fails as `f` does, and with [`Error::NoRoom`].
+    pub fn with_type<R>(&self, f: impl FnOnce(&Type) -> Result<R, Error>) -> Result<R, Error> {
+        match self {
+            Known::Basic(basic) => f(&Type::basic(*basic)?),
+            Known::Marker { is_upper } => f(&Type::marker(*is_upper)),
+            Known::Made(object) => f(&object.datatype),
+        }
+    }
+}
+
+/// The pairs that have been used, as objects: made once, since they have holes.
+static PAIRS: Mutex<Vec<(Basic, Shared<Object>)>> = Mutex::new(Vec::new());
+
+/// A pair with holes as an object.
+pub fn pair(basic: Basic) -> Result<Shared<Object>, Error> {
+    let mut pairs = PAIRS.lock();
+    if let Some((_, object)) = pairs.iter().find(|(pair, _)| *pair == basic) {
+        return Ok(object.clone());
+    }
+    pairs.try_reserve(1).map_err(|_| Error::NoRoom {
+        bytes: size_of::<(Basic, Shared<Object>)>(),
+    })?;
+    let recipe = Recipe {
+        combiner: 0,
+        integers: Vec::new(),
+        addresses: Vec::new(),
+        datatypes: Vec::new(),
+    };
+    let object = object(Type::basic(basic)?, recipe)?;
+    object.commit();
+    pairs.push((basic, object.clone()));
+    Ok(object)
+}

@@ -1,0 +1,282 @@
+//! Packing and unpacking (sections 4.2 and 4.3).
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+use super::lent::{Elements, Lent};
+use super::objects::known;
+use crate::c::args;
+use crate::c::report::{on_comm, on_process};
+use crate::device::memory::area::Area;
+use crate::mpi::call;
+use crate::mpi::datatype::derived::Type;
+use crate::mpi::datatype::{Basic, external};
+use crate::mpi::error::Error;
+use crate::mpi::process::Env;
+
+/// A program's packing buffer, and how far in it packing or unpacking is. Fails when `bytes` more do not fit.
+fn places(size: isize, position: isize, bytes: usize) -> Result<(usize, usize), Error> {
+    let within = usize::try_from(size)
+        .ok()
+        .zip(usize::try_from(position).ok());
+    let fits = |(size, from): &(usize, usize)| {
+        let end = from.checked_add(bytes);
+        end.is_some_and(|end| end <= *size)
+    };
+    let (_, from) = within.filter(fits).ok_or(Error::Argument {
+        what: "a packing buffer that ends before the elements do, or a position outside of it",
+    })?;
+    Ok((from, from + bytes))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Pack(
+    inbuf: *const c_void,
+    incount: c_int,
+    datatype: c_int,
+    outbuf: *mut c_void,
+    outsize: c_int,
+    position: *mut c_int,
+    comm: c_int,
+) -> c_int {
+    on_comm("MPI_Pack", comm, |comm| {
+        // SAFETY: the standard's promise about `inbuf` and `position`.
+        let (data, position) = unsafe {
+            (
+                args::buffer(inbuf, incount, datatype)?,
+                args::out(position, "position")?,
+            )
+        };
+        let bytes = data.span().len();
+        let (from, to) = places(outsize as isize, *position as isize, bytes)?;
+        // SAFETY: the standard's promise about `outbuf`, which has `outsize` bytes.
+        let out = unsafe { args::array_mut(outbuf.cast::<u8>(), to, "outbuf") }?;
+        call::read(comm.env(), data.span(), &mut out[from..]);
+        *position = to as c_int;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Unpack(
+    inbuf: *const c_void,
+    insize: c_int,
+    position: *mut c_int,
+    outbuf: *mut c_void,
+    outcount: c_int,
+    datatype: c_int,
+    comm: c_int,
+) -> c_int {
+    on_comm("MPI_Unpack", comm, |comm| {
+        // SAFETY: the standard's promise about `outbuf` and `position`.
+        let (data, position) = unsafe {
+            (
+                args::buffer(outbuf, outcount, datatype)?,
+                args::out(position, "position")?,
+            )
+        };
+        let bytes = data.span().len();
+        let (from, to) = places(insize as isize, *position as isize, bytes)?;
+        // SAFETY: the standard's promise about `inbuf`, which has `insize` bytes.
+        let packed = unsafe { args::array(inbuf.cast::<u8>(), to, "inbuf") }?;
+        call::write(comm.env(), data.span(), &packed[from..]);
+        *position = to as c_int;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Pack_size(
+    incount: c_int,
+    datatype: c_int,
+    comm: c_int,
+    size: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Pack_size", comm, |_| {
+        // SAFETY: the standard's promise about `size`.
+        let size = unsafe { args::out(size, "size") }?;
+        let each = known(datatype)?.with_type(|datatype| Ok(datatype.size()))?;
+        let bytes = each.saturating_mul(args::count(incount)?);
+        *size = c_int::try_from(bytes).map_err(|_| Error::TooLong { bytes })?;
+        Ok(())
+    })
+}
+
+/// The only representation that there is.
+///
+/// # Safety
+/// A `datarep` that is not null points to a string.
+unsafe fn check_representation(datarep: *const c_char) -> Result<(), Error> {
+    if datarep.is_null() {
+        return Err(Error::NullArgument { name: "datarep" });
+    }
+    // SAFETY: the caller's promise.
+    match unsafe { CStr::from_ptr(datarep) }.to_bytes() {
+        b"external32" => Ok(()),
+        _ => Err(Error::Argument {
+            what: "a data representation other than \"external32\"",
+        }),
+    }
+}
+
+/// Runs `f` on the leaves of one element, in packed order, each with how many bytes come before it, here and
+/// outside; the element's bytes outside.
+fn leaves(datatype: &Type, mut f: impl FnMut(Basic, usize, usize)) -> usize {
+    let (mut inner, mut outside) = (0, 0);
+    while inner < datatype.size() {
+        let leaf = datatype.layout().leaf_at(inner);
+        let basic = Basic::ALL[usize::from(leaf.tag) - 1];
+        f(basic, inner, outside);
+        inner += leaf.size;
+        outside += external::size(basic);
+    }
+    outside
+}
+
+/// Bytes of so many elements outside. Fails with [`Error::TooLong`].
+fn external_bytes(datatype: &Type, count: usize) -> Result<usize, Error> {
+    let bytes = leaves(datatype, |_, _, _| ()).checked_mul(count);
+    bytes
+        .filter(|bytes| isize::try_from(*bytes).is_ok())
+        .ok_or(Error::TooLong { bytes: usize::MAX })
+}
+
+/// Where elements are, here and outside.
+struct Sides<'a> {
+    env: &'static dyn Env,
+    data: &'a Lent,
+    datatype: &'a Type,
+    count: usize,
+}
+
+impl Sides<'_> {
+    /// Runs `f` on each leaf of the elements with its place, here and outside.
+    fn each(&self, mut f: impl FnMut(Basic, Area, usize)) {
+        let (size, all) = (self.datatype.size(), Area::from(self.data.span()));
+        let mut outside = 0;
+        for element in 0..self.count {
+            outside += leaves(self.datatype, |basic, inner, behind| {
+                let area = all.part(element * size + inner, basic.size());
+                f(basic, area, outside + behind);
+            });
+        }
+    }
+
+    fn encode(&self, out: &mut [u8]) {
+        self.each(|basic, area, at| {
+            let mut native = [0; external::LONGEST];
+            let native = &mut native[..basic.size()];
+            self.env
+                .with(&mut |_, kernel| area.read(kernel.memory(), native));
+            external::encode(basic, native, &mut out[at..][..external::size(basic)]);
+        });
+    }
+
+    fn decode(&self, packed: &[u8]) {
+        self.each(|basic, area, at| {
+            let mut native = [0; external::LONGEST];
+            let native = &mut native[..basic.size()];
+            external::decode(basic, &packed[at..][..external::size(basic)], native);
+            self.env
+                .with(&mut |_, kernel| area.write(kernel.memory(), native));
+        });
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Pack_external(
+    datarep: *const c_char,
+    inbuf: *const c_void,
+    incount: c_int,
+    datatype: c_int,
+    outbuf: *mut c_void,
+    outsize: isize,
+    position: *mut isize,
+) -> c_int {
+    on_process("MPI_Pack_external", |env| {
+        // SAFETY: the standard's promise about `datarep`, `inbuf` and `position`.
+        let (data, position) = unsafe {
+            check_representation(datarep)?;
+            (
+                Elements::of(datatype)?.at(inbuf, args::count(incount)?)?,
+                args::out(position, "position")?,
+            )
+        };
+        known(datatype)?.with_type(|datatype| {
+            let count = args::count(incount)?;
+            let bytes = external_bytes(datatype, count)?;
+            let (from, to) = places(outsize, *position, bytes)?;
+            // SAFETY: the standard's promise about `outbuf`, which has `outsize` bytes.
+            let out = unsafe { args::array_mut(outbuf.cast::<u8>(), to, "outbuf") }?;
+            let data = &data;
+            Sides {
+                env,
+                data,
+                datatype,
+                count,
+            }
+            .encode(&mut out[from..]);
+            *position = to as isize;
+            Ok(())
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Unpack_external(
+    datarep: *const c_char,
+    inbuf: *const c_void,
+    insize: isize,
+    position: *mut isize,
+    outbuf: *mut c_void,
+    outcount: c_int,
+    datatype: c_int,
+) -> c_int {
+    on_process("MPI_Unpack_external", |env| {
+        // SAFETY: the standard's promise about `datarep`, `outbuf` and `position`.
+        let (data, position) = unsafe {
+            check_representation(datarep)?;
+            (
+                Elements::of(datatype)?.at(outbuf, args::count(outcount)?)?,
+                args::out(position, "position")?,
+            )
+        };
+        known(datatype)?.with_type(|datatype| {
+            let count = args::count(outcount)?;
+            let bytes = external_bytes(datatype, count)?;
+            let (from, to) = places(insize, *position, bytes)?;
+            // SAFETY: the standard's promise about `inbuf`, which has `insize` bytes.
+            let packed = unsafe { args::array(inbuf.cast::<u8>(), to, "inbuf") }?;
+            let data = &data;
+            Sides {
+                env,
+                data,
+                datatype,
+                count,
+            }
+            .decode(&packed[from..]);
+            *position = to as isize;
+            Ok(())
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Pack_external_size(
+    datarep: *const c_char,
+    incount: c_int,
+    datatype: c_int,
+    size: *mut isize,
+) -> c_int {
+    on_process("MPI_Pack_external_size", |_| {
+        // SAFETY: the standard's promise about `datarep` and `size`.
+        let size = unsafe {
+            check_representation(datarep)?;
+            args::out(size, "size")?
+        };
+        let count = args::count(incount)?;
+        known(datatype)?.with_type(|datatype| {
+            *size = external_bytes(datatype, count)? as isize;
+            Ok(())
+        })
+    })
+}

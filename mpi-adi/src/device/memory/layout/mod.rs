@@ -1,0 +1,666 @@
+//! Layouts: where in memory the bytes of an element lie, in the order in which they travel.
+//!
+//! A layout is a small program, made once (a datatype's, MPI-3.1 section 4.1) and then only read. Its nodes say how
+//! often, and how far apart, the node below them is repeated, or list pieces at irregular places; at the bottom are
+//! leaves, the elements that have no parts. Finding the place of any byte of the packed stream takes one step a
+//! level, and in a list of pieces a binary search; nothing is remembered between two packets, so that they may come
+//! in any order, and from an interrupt.
+//!
+//! ```text
+//! struct { int a; double b[3]; } x[10], one column of b:       Loop 10 times, 32 bytes apart
+//!                                                                `- Leaf, 8 bytes          (at 8: the layout's)
+//! ```
+//! | memory, from the program's heap | bytes |
+//! |---|---|
+//! | a node: a leaf, a loop, a list of pieces | [`NODE_BYTES`] |
+//! | a piece of a list | [`PIECE_BYTES`] |
+//!
+//! A node whose bytes are one behind the other is `dense`, whatever is below it: it is copied at one go.
+#![forbid(unsafe_code)]
+
+use alloc::vec::Vec;
+
+/// Levels that a layout can have: what finding a byte's place takes at most, in steps.
+pub const MOST_LEVELS: u32 = 64;
+/// Bytes that a node takes on a machine of 64 bits.
+pub const NODE_BYTES: usize = 48;
+/// Bytes that a piece takes on a machine of 64 bits.
+pub const PIECE_BYTES: usize = 24;
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Node>() == NODE_BYTES && size_of::<Piece>() == PIECE_BYTES);
+
+/// Why a layout cannot be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LayoutError {
+    /// The heap has no room for it.
+    NoRoom {
+        /// Bytes asked for.
+        bytes: usize,
+    },
+    /// Its bytes, or the distances between them, are more than an address can say.
+    TooLarge,
+    /// It would have more than [`MOST_LEVELS`] levels.
+    TooDeep,
+}
+
+/// Some copies of one kind of bytes. The first byte in packed order is at displacement 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Node {
+    /// Packed bytes; not 0.
+    size: usize,
+    /// Leaves in it.
+    items: usize,
+    /// How far apart copies of it are in a piece.
+    extent: isize,
+    kind: Kind,
+    /// Its bytes are one behind the other in memory, too.
+    dense: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// An element without parts; what it is, is the maker's business.
+    Leaf { tag: u8 },
+    /// The child, as often as its size goes into the node's.
+    Loop { stride: isize, child: u32 },
+    /// Pieces in the layout's list.
+    Pieces { first: u32, count: u32 },
+}
+
+/// A number of copies of one child.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Piece {
+    at: isize,
+    /// Packed bytes before it, in its node.
+    start: usize,
+    child: u32,
+}
+
+/// Where an element's bytes lie. Elements are repeated at an extent that is not the layout's business.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Layout {
+    /// Children first; the last is the root. Empty: no bytes.
+    nodes: Vec<Node>,
+    pieces: Vec<Piece>,
+    /// The displacement of the first byte in packed order.
+    at: isize,
+    levels: u32,
+}
+
+/// Blocks of bytes at equal distances, the first of them begun.
+#[derive(Clone, Copy, Debug)]
+struct Comb {
+    /// Where the first block begins.
+    origin: isize,
+    /// Bytes of it that come before.
+    skip: usize,
+    block: usize,
+    stride: isize,
+    /// Whole blocks behind the first.
+    more: usize,
+}
+
+/// Copies of a layout that become a part of another one.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// The displacement of the first copy.
+    pub at: isize,
+    /// How many copies.
+    pub count: usize,
+    /// What is copied.
+    pub layout: &'a Layout,
+    /// How far apart.
+    pub extent: isize,
+}
+
+impl Node {
+    fn leaf(size: usize, tag: u8) -> Node {
+        Node {
+            size,
+            items: 1,
+            extent: size as isize,
+            kind: Kind::Leaf { tag },
+            dense: true,
+        }
+    }
+}
+
+fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<(), LayoutError> {
+    items
+        .try_reserve_exact(more)
+        .map_err(|_| LayoutError::NoRoom {
+            bytes: more.saturating_mul(size_of::<T>()),
+        })
+}
+
+fn index(at: usize) -> Result<u32, LayoutError> {
+    u32::try_from(at).map_err(|_| LayoutError::TooLarge)
+}
+
+fn times(size: usize, count: usize) -> Result<usize, LayoutError> {
+    size.checked_mul(count)
+        .filter(|size| isize::try_from(*size).is_ok())
+        .ok_or(LayoutError::TooLarge)
+}
+
+impl Layout {
+    /// No bytes.
+    pub const EMPTY: Layout = Layout {
+        nodes: Vec::new(),
+        pieces: Vec::new(),
+        at: 0,
+        levels: 0,
+    };
+
+    /// Two leaves, each of so many bytes, at least 1, and what it is; the second is at `behind`. Fails when the heap has
+    /// no room.
+    // Less than what [`Layout::pieces`] can make, for programs that make no datatypes.
+    pub fn pair(
+        (size, tag): (usize, u8),
+        behind: isize,
+        (other, other_tag): (usize, u8),
+    ) -> Result<Layout, LayoutError> {
+        let (mut nodes, mut pieces) = (Vec::new(), Vec::new());
+        reserve(&mut nodes, 3)?;
+        reserve(&mut pieces, 2)?;
+        nodes.push(Node::leaf(size, tag));
+        nodes.push(Node::leaf(other, other_tag));
+        nodes.push(Node {
+            size: size + other,
+            items: 2,
+            extent: 0,
+            kind: Kind::Pieces { first: 0, count: 2 },
+            dense: behind == size as isize,
+        });
+        for (at, start, child) in [(0, 0, 0), (behind, size, 1)] {
+            pieces.push(Piece { at, start, child });
+        }
+        Ok(Layout {
+            nodes,
+            pieces,
+            at: 0,
+            levels: 2,
+        })
+    }
+
+    /// `size` bytes, at least 1, that have no parts. Fails when the heap has no room.
+    pub fn leaf(size: usize, tag: u8) -> Result<Layout, LayoutError> {
+        let mut nodes = Vec::new();
+        reserve(&mut nodes, 1)?;
+        nodes.push(Node::leaf(size, tag));
+        Ok(Layout {
+            nodes,
+            levels: 1,
+            ..Layout::EMPTY
+        })
+    }
+
+    /// A copy. Fails when the heap has no room.
+    pub fn try_clone(&self) -> Result<Layout, LayoutError> {
+        self.with_room(0)
+    }
+
+    /// A copy with room for so many nodes more.
+    fn with_room(&self, more: usize) -> Result<Layout, LayoutError> {
+        let (mut nodes, mut pieces) = (Vec::new(), Vec::new());
+        reserve(&mut nodes, self.nodes.len() + more)?;
+        reserve(&mut pieces, self.pieces.len())?;
+        nodes.extend_from_slice(&self.nodes);
+        pieces.extend_from_slice(&self.pieces);
+        Ok(Layout {
+            nodes,
+            pieces,
+            ..*self
+        })
+    }
+
+    /// `count` copies, `stride` bytes from one to the next. Fails as [`LayoutError`] says.
+    pub fn repeated(&self, count: usize, stride: isize) -> Result<Layout, LayoutError> {
+        let Some(&root) = self.nodes.last() else {
+            return Ok(Layout::EMPTY);
+        };
+        match count {
+            0 => return Ok(Layout::EMPTY),
+            1 => return self.try_clone(),
+            _ => {}
+        }
+        let size = times(root.size, count)?;
+        isize::try_from(count - 1)
+            .ok()
+            .and_then(|last| last.checked_mul(stride))
+            .ok_or(LayoutError::TooLarge)?;
+        let mut all = self.with_room(1)?;
+        let mut node = Node {
+            size,
+            items: root.items.saturating_mul(count),
+            extent: 0,
+            kind: Kind::Loop {
+                stride,
+                child: (all.nodes.len() - 1) as u32,
+            },
+            dense: root.dense && stride == root.size as isize,
+        };
+        // A loop that goes on where the one below it ends is the same loop, longer.
+        if let Kind::Loop {
+            stride: below,
+            child,
+        } = root.kind
+            && (root.size / self.nodes[child as usize].size) as isize * below == stride
+        {
+            node.kind = root.kind;
+            all.nodes.pop();
+        } else {
+            index(all.nodes.len())?;
+            all.levels += 1;
+        }
+        all.nodes.push(node);
+        all.checked()
+    }
+
+    fn checked(self) -> Result<Layout, LayoutError> {
+        match self.levels <= MOST_LEVELS {
+            true => Ok(self),
+            false => Err(LayoutError::TooDeep),
+        }
+    }
+
+    /// The parts, one behind the other in packed order. Fails as [`LayoutError`] says.
+    pub fn pieces<'a, I>(parts: I) -> Result<Layout, LayoutError>
+    where
+        I: Iterator<Item = Part<'a>> + Clone,
+    {
+        let parts = parts.filter(|part| part.count > 0 && !part.layout.nodes.is_empty());
+        let Some(first) = parts.clone().next() else {
+            return Ok(Layout::EMPTY);
+        };
+        let at = moved(first.at, first.layout.at)?;
+        let mut all = Layout {
+            at,
+            ..Layout::EMPTY
+        };
+        let mut known: Vec<(&Layout, isize, u32)> = Vec::new();
+        let mut list: Vec<Piece> = Vec::new();
+        reserve(&mut list, parts.clone().count())?;
+        let (mut start, mut items, mut dense) = (0usize, 0usize, true);
+        for part in parts {
+            let child = all.embed(&mut known, part)?;
+            let node = all.nodes[child as usize];
+            let place = moved(part.at, part.layout.at)?
+                .checked_sub(at)
+                .ok_or(LayoutError::TooLarge)?;
+            let is_row = node.dense && (part.count == 1 || node.extent == node.size as isize);
+            dense &= is_row && place == start as isize;
+            let bytes = times(node.size, part.count)?;
+            match list.last() {
+                // It goes on where the last one ends.
+                Some(last)
+                    if last.child == child
+                        && node.dense
+                        && node.extent == node.size as isize
+                        && place == last.at + (start - last.start) as isize => {}
+                _ => list.push(Piece {
+                    at: place,
+                    start,
+                    child,
+                }),
+            }
+            start = times(1, start.checked_add(bytes).ok_or(LayoutError::TooLarge)?)?;
+            items = items.saturating_add(node.items.saturating_mul(part.count));
+        }
+        all.close(list, (start, items, dense))
+    }
+
+    /// The child of a part, with its nodes and pieces copied into this layout unless they are there already.
+    fn embed<'a>(
+        &mut self,
+        known: &mut Vec<(&'a Layout, isize, u32)>,
+        part: Part<'a>,
+    ) -> Result<u32, LayoutError> {
+        let Part { layout, extent, .. } = part;
+        let last = known.iter().rev();
+        let mut same = last.filter(|(other, at, _)| core::ptr::eq(*other, layout) && *at == extent);
+        if let Some((_, _, child)) = same.next() {
+            return Ok(*child);
+        }
+        let (node_base, piece_base) = (index(self.nodes.len())?, index(self.pieces.len())?);
+        index(self.nodes.len() + layout.nodes.len())?;
+        index(self.pieces.len() + layout.pieces.len())?;
+        known.try_reserve(1).map_err(|_| LayoutError::NoRoom {
+            bytes: size_of::<(&Layout, isize, u32)>(),
+        })?;
+        // One more, for the node on top.
+        reserve(&mut self.nodes, layout.nodes.len() + 1)?;
+        reserve(&mut self.pieces, layout.pieces.len())?;
+        self.nodes.extend(layout.nodes.iter().map(|node| Node {
+            kind: match node.kind {
+                Kind::Leaf { tag } => Kind::Leaf { tag },
+                Kind::Loop { stride, child } => Kind::Loop {
+                    stride,
+                    child: child + node_base,
+                },
+                Kind::Pieces { first, count } => Kind::Pieces {
+                    first: first + piece_base,
+                    count,
+                },
+            },
+            ..*node
+        }));
+        self.pieces.extend(layout.pieces.iter().map(|piece| Piece {
+            child: piece.child + node_base,
+            ..*piece
+        }));
+        let child = index(self.nodes.len() - 1)?;
+        self.nodes[child as usize].extent = extent;
+        self.levels = self.levels.max(layout.levels);
+        known.push((layout, extent, child));
+        Ok(child)
+    }
+
+    /// Puts the node of these pieces on top.
+    fn close(
+        mut self,
+        list: Vec<Piece>,
+        (size, items, dense): (usize, usize, bool),
+    ) -> Result<Layout, LayoutError> {
+        let kind = match list[..] {
+            [Piece { child, .. }] => {
+                let node = self.nodes[child as usize];
+                if node.size == size {
+                    // One copy of one child: that child.
+                    return self.checked();
+                }
+                Kind::Loop {
+                    stride: node.extent,
+                    child,
+                }
+            }
+            _ => {
+                let first = index(self.pieces.len())?;
+                let count = index(list.len())?;
+                reserve(&mut self.pieces, list.len())?;
+                self.pieces.extend_from_slice(&list);
+                Kind::Pieces { first, count }
+            }
+        };
+        reserve(&mut self.nodes, 1)?;
+        index(self.nodes.len())?;
+        self.nodes.push(Node {
+            size,
+            items,
+            extent: 0,
+            kind,
+            dense,
+        });
+        self.levels += 1;
+        self.checked()
+    }
+
+    /// Packed bytes.
+    pub fn size(&self) -> usize {
+        self.nodes.last().map_or(0, |root| root.size)
+    }
+
+    /// Elements without parts; more than `usize` holds are cut off at its maximum.
+    pub fn items(&self) -> usize {
+        self.nodes.last().map_or(0, |root| root.items)
+    }
+
+    /// The displacement of the first byte in packed order.
+    pub fn first(&self) -> isize {
+        self.at
+    }
+
+    /// Its bytes are one behind the other in memory, from [`Layout::first`] on.
+    pub fn is_dense(&self) -> bool {
+        self.nodes.last().is_none_or(|root| root.dense)
+    }
+
+    /// Bytes that it takes of the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>() + self.pieces.capacity() * size_of::<Piece>()
+    }
+
+    /// The pieces of a list.
+    fn list(&self, first: u32, count: u32) -> &[Piece] {
+        &self.pieces[first as usize..][..count as usize]
+    }
+
+    fn node(&self, at: u32) -> &Node {
+        &self.nodes[at as usize]
+    }
+
+    /// The blocks from this byte of the packed element on; the element itself is followed by `more` others, `stride`
+    /// apart.
+    #[inline]
+    fn comb(&self, root: &Node, inner: usize, mut stride: isize, mut more: usize) -> Comb {
+        let (mut node, mut origin, mut skip) = (root, self.at, inner);
+        loop {
+            if node.dense {
+                return Comb {
+                    origin,
+                    skip,
+                    block: node.size,
+                    stride,
+                    more,
+                };
+            }
+            match node.kind {
+                // A leaf is dense.
+                Kind::Leaf { .. } => unreachable!("a leaf is dense"),
+                Kind::Loop {
+                    stride: apart,
+                    child,
+                } => {
+                    let below = self.node(child);
+                    let before = skip / below.size;
+                    origin += before as isize * apart;
+                    if below.dense {
+                        (stride, more) = (apart, node.size / below.size - 1 - before);
+                    }
+                    skip -= before * below.size;
+                    node = below;
+                }
+                Kind::Pieces { first, count } => {
+                    let list = self.list(first, count);
+                    let at = list.partition_point(|piece| piece.start <= skip) - 1;
+                    let piece = list[at];
+                    let end = list.get(at + 1).map_or(node.size, |next| next.start);
+                    let below = self.node(piece.child);
+                    (skip, origin) = (skip - piece.start, origin + piece.at);
+                    let bytes = end - piece.start;
+                    if below.dense && below.extent == below.size as isize {
+                        let (stride, more) = (0, 0);
+                        return Comb {
+                            origin,
+                            skip,
+                            block: bytes,
+                            stride,
+                            more,
+                        };
+                    }
+                    let before = skip / below.size;
+                    origin += before as isize * below.extent;
+                    (stride, more) = (below.extent, bytes / below.size - 1 - before);
+                    skip -= before * below.size;
+                    node = below;
+                }
+            }
+        }
+    }
+
+    /// Walks `len` bytes of the packed stream of elements that are `extent` apart, from byte `start` on, which may
+    /// lie before element 0: `run` gets, in order, the displacement of some bytes, how many of the `len` come before
+    /// them, and how many they are.
+    #[inline]
+    pub fn walk(
+        &self,
+        extent: isize,
+        start: isize,
+        len: usize,
+        mut run: impl FnMut(isize, usize, usize),
+    ) {
+        let Some(root) = self.nodes.last() else {
+            assert!(len == 0, "no element has bytes");
+            return;
+        };
+        let size = root.size as isize;
+        let mut done = 0;
+        while done < len {
+            let at = start + done as isize;
+            let (element, inner) = (at.div_euclid(size), at.rem_euclid(size) as usize);
+            let comb = self.comb(root, inner, extent, usize::MAX);
+            let mut origin = element * extent + comb.origin;
+            let (mut skip, mut more) = (comb.skip, comb.more);
+            loop {
+                let bytes = (comb.block - skip).min(len - done);
+                run(origin + skip as isize, done, bytes);
+                done += bytes;
+                if more == 0 || done == len {
+                    break;
+                }
+                (origin, skip, more) = (origin + comb.stride, 0, more - 1);
+            }
+        }
+    }
+
+    /// The leaf that byte `inner` of the packed element belongs to: its displacement, its size and what it is;
+    /// how many of its bytes come before.
+    ///
+    /// # Panics
+    /// When the element has no such byte.
+    pub fn leaf_at(&self, inner: usize) -> Leaf {
+        let mut node = self.nodes.last().expect("an element with bytes");
+        assert!(inner < node.size);
+        let (mut at, mut before) = (self.at, inner);
+        loop {
+            match node.kind {
+                Kind::Leaf { tag } => {
+                    return Leaf {
+                        at,
+                        size: node.size,
+                        tag,
+                        before,
+                    };
+                }
+                Kind::Loop { stride, child } => {
+                    let below = self.node(child);
+                    at += (before / below.size) as isize * stride;
+                    before %= below.size;
+                    node = below;
+                }
+                Kind::Pieces { first, count } => {
+                    let list = self.list(first, count);
+                    let piece = list[list.partition_point(|piece| piece.start <= before) - 1];
+                    let below = self.node(piece.child);
+                    before -= piece.start;
+                    at += piece.at + (before / below.size) as isize * below.extent;
+                    before %= below.size;
+                    node = below;
+                }
+            }
+        }
+    }
+
+    /// How many leaves the first `bytes` of the packed stream are; `None`: the last of them is not whole.
+    pub fn items_in(&self, bytes: usize) -> Option<usize> {
+        let Some(mut node) = self.nodes.last() else {
+            return (bytes == 0).then_some(0);
+        };
+        let mut items = node.items.saturating_mul(bytes / node.size);
+        let mut rest = bytes % node.size;
+        while rest > 0 {
+            let (first, count) = match node.kind {
+                Kind::Leaf { .. } => return None,
+                Kind::Loop { child, .. } => {
+                    let below = self.node(child);
+                    items += rest / below.size * below.items;
+                    rest %= below.size;
+                    node = below;
+                    continue;
+                }
+                Kind::Pieces { first, count } => (first, count),
+            };
+            for (piece, bytes) in self.lengths(node.size, first, count) {
+                let below = self.node(piece.child);
+                let whole = rest.min(bytes) / below.size;
+                items += whole * below.items;
+                if rest < bytes {
+                    rest -= whole * below.size;
+                    node = below;
+                    break;
+                }
+                rest -= bytes;
+            }
+        }
+        Some(items)
+    }
+
+    /// How many bytes of the packed stream the first `items` leaves are; `None`: more than `usize` holds, or there
+    /// are no leaves.
+    pub fn bytes_of(&self, items: usize) -> Option<usize> {
+        let Some(mut node) = self.nodes.last() else {
+            return (items == 0).then_some(0);
+        };
+        let mut bytes = node.size.checked_mul(items / node.items)?;
+        let mut rest = items % node.items;
+        while rest > 0 {
+            let (first, count) = match node.kind {
+                // Of one leaf nothing is left.
+                Kind::Leaf { .. } => break,
+                Kind::Loop { child, .. } => {
+                    let below = self.node(child);
+                    bytes += rest / below.items * below.size;
+                    rest %= below.items;
+                    node = below;
+                    continue;
+                }
+                Kind::Pieces { first, count } => (first, count),
+            };
+            for (piece, length) in self.lengths(node.size, first, count) {
+                let below = self.node(piece.child);
+                let all = length / below.size;
+                let whole = all.min(rest / below.items);
+                bytes += whole * below.size;
+                rest -= whole * below.items;
+                if whole < all {
+                    node = below;
+                    break;
+                }
+            }
+        }
+        Some(bytes)
+    }
+
+    /// The pieces of a list in a node of `size` bytes, each with its bytes.
+    fn lengths(
+        &self,
+        size: usize,
+        first: u32,
+        count: u32,
+    ) -> impl Iterator<Item = (Piece, usize)> + '_ {
+        let list = self.list(first, count);
+        let ends = list.iter().skip(1).map(|next| next.start);
+        let pieces = list.iter().zip(ends.chain([size]));
+        pieces.map(|(piece, end)| (*piece, end - piece.start))
+    }
+}
+
+/// A leaf of an element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leaf {
+    /// Its displacement.
+    pub at: isize,
+    /// Its bytes.
+    pub size: usize,
+    /// What it is, as its maker has said.
+    pub tag: u8,
+    /// How many of its bytes come before the one that was asked for.
+    pub before: usize,
+}
+
+fn moved(at: isize, by: isize) -> Result<isize, LayoutError> {
+    at.checked_add(by).ok_or(LayoutError::TooLarge)
+}
+
+#[cfg(test)]
+mod tests;

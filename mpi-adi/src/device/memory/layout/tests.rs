@@ -1,0 +1,255 @@
+//! Random layouts against the list of their leaves.
+
+use super::*;
+
+/// The slow, obvious layout: the displacement and the size of each leaf, in packed order, and the extent.
+#[derive(Clone, Debug)]
+struct Map {
+    leaves: Vec<(isize, usize, u8)>,
+    extent: isize,
+}
+
+impl Map {
+    fn repeated(&self, count: usize, stride: isize) -> Vec<(isize, usize, u8)> {
+        let shift = |i: usize| {
+            self.leaves
+                .iter()
+                .map(move |(at, size, tag)| (at + i as isize * stride, *size, *tag))
+        };
+        (0..count).flat_map(shift).collect()
+    }
+
+    /// The displacement of every byte of the packed stream of so many elements.
+    fn bytes(&self, count: usize) -> Vec<isize> {
+        let leaves = self.repeated(count, self.extent);
+        leaves
+            .iter()
+            .flat_map(|(at, size, _)| (0..*size as isize).map(move |byte| at + byte))
+            .collect()
+    }
+}
+
+struct Random(oorandom::Rand32);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0.rand_range(0..end as u32) as usize
+    }
+
+    fn between(&mut self, low: isize, high: isize) -> isize {
+        low + self.below((high - low + 1) as usize) as isize
+    }
+}
+
+/// A random layout, beside its leaves.
+fn made(random: &mut Random, levels: usize) -> (Layout, Map) {
+    if levels == 0 || random.below(5) == 0 {
+        let (size, tag) = (1 + random.below(9), random.below(200) as u8);
+        let extent = size as isize + random.between(-3, 5) * random.below(2) as isize;
+        let leaves = vec![(0, size, tag)];
+        return (Layout::leaf(size, tag).unwrap(), Map { leaves, extent });
+    }
+    let (below, map) = made(random, levels - 1);
+    let extent = random.between(-40, 60);
+    if random.below(2) == 0 {
+        let count = random.below(5);
+        let stride = match random.below(3) {
+            0 => below.size() as isize,
+            1 => map.extent,
+            _ => random.between(-50, 50),
+        };
+        let leaves = map.repeated(count, stride);
+        return (
+            below.repeated(count, stride).unwrap(),
+            Map { leaves, extent },
+        );
+    }
+    let (other, other_map) = made(random, levels - 1);
+    let mut parts = Vec::new();
+    let mut leaves = Vec::new();
+    let mut at = random.between(-20, 20);
+    for _ in 0..random.below(6) {
+        let (layout, map) = match random.below(3) {
+            0 => (&other, &other_map),
+            _ => (&below, &map),
+        };
+        let (count, extent) = (random.below(4), map.extent);
+        let shifted = map.repeated(count, extent);
+        leaves.extend(
+            shifted
+                .into_iter()
+                .map(|(place, size, tag)| (place + at, size, tag)),
+        );
+        parts.push(Part {
+            at,
+            count,
+            layout,
+            extent,
+        });
+        // Often where the last one ends.
+        at += match random.below(2) {
+            0 => (count * layout.size()) as isize,
+            _ => random.between(-60, 60),
+        };
+    }
+    let layout = Layout::pieces(parts.into_iter()).unwrap();
+    (layout, Map { leaves, extent })
+}
+
+fn check_walk(random: &mut Random, layout: &Layout, map: &Map) {
+    let count = 3;
+    let bytes = map.bytes(count);
+    assert_eq!(bytes.len(), count * layout.size());
+    if bytes.is_empty() {
+        return;
+    }
+    let start = random.below(bytes.len());
+    let len = random.below(bytes.len() - start + 1);
+    let mut walked = Vec::new();
+    layout.walk(map.extent, start as isize, len, |at, done, bytes| {
+        assert_eq!(done, walked.len());
+        assert!(bytes > 0);
+        walked.extend((0..bytes as isize).map(|byte| at + byte));
+    });
+    assert_eq!(walked, bytes[start..start + len], "{layout:?}");
+    // As from the element before.
+    let mut earlier = Vec::new();
+    let from = start as isize - layout.size() as isize;
+    layout.walk(map.extent, from, len, |at, _, bytes| {
+        earlier.extend((0..bytes as isize).map(|byte| at + byte + map.extent));
+    });
+    assert_eq!(walked, earlier);
+}
+
+fn check_items(layout: &Layout, map: &Map) {
+    let sizes: Vec<usize> = map
+        .repeated(2, map.extent)
+        .iter()
+        .map(|(_, size, _)| *size)
+        .collect();
+    let (mut bytes, mut items) = (0, 0);
+    assert_eq!(layout.items(), map.leaves.len());
+    for size in sizes {
+        assert_eq!(layout.items_in(bytes), Some(items));
+        assert_eq!(layout.bytes_of(items), Some(bytes));
+        for part in 1..size {
+            assert_eq!(layout.items_in(bytes + part), None);
+        }
+        (bytes, items) = (bytes + size, items + 1);
+    }
+    assert_eq!(layout.items_in(bytes), Some(items));
+    let mut inner = 0;
+    for (at, size, tag) in map.leaves.iter().copied() {
+        for before in 0..size {
+            let leaf = Leaf {
+                at,
+                size,
+                tag,
+                before,
+            };
+            assert_eq!(layout.leaf_at(inner), leaf);
+            inner += 1;
+        }
+    }
+}
+
+#[test]
+fn random_layouts_are_what_the_list_of_their_leaves_is() {
+    let mut random = Random(oorandom::Rand32::new(11));
+    let (mut dense, mut deepest) = (0, 0);
+    for _ in 0..4000 {
+        let levels = 1 + random.below(5);
+        let (layout, map) = made(&mut random, levels);
+        check_items(&layout, &map);
+        for _ in 0..4 {
+            check_walk(&mut random, &layout, &map);
+        }
+        let bytes = map.bytes(1);
+        let is_row = bytes.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        assert!(is_row || !layout.is_dense(), "{layout:?}");
+        assert_eq!(
+            bytes.first().copied().unwrap_or(0),
+            match layout.size() {
+                0 => 0,
+                _ => layout.first(),
+            }
+        );
+        dense += usize::from(layout.is_dense());
+        deepest = deepest.max(layout.levels);
+    }
+    assert!(dense > 100 && deepest > 4, "{dense} {deepest}");
+}
+
+#[test]
+fn what_lies_one_behind_the_other_is_one_run() {
+    let int = Layout::leaf(4, 1).unwrap();
+    let row = int.repeated(6, 4).unwrap().repeated(5, 24).unwrap();
+    assert!(row.is_dense());
+    assert_eq!(row.levels, 2, "loops that go on are one loop");
+    let part = |at, layout, extent| Part {
+        at,
+        count: 1,
+        layout,
+        extent,
+    };
+    let long = Layout::leaf(8, 2).unwrap();
+    let both = Layout::pieces([part(8, &int, 4), part(12, &long, 8)].into_iter()).unwrap();
+    assert!(both.is_dense());
+    let mut runs = Vec::new();
+    both.walk(12, 0, 36, |at, _, bytes| runs.push((at, bytes)));
+    assert_eq!(runs, [(8, 12), (20, 12), (32, 12)]);
+    let turned = Layout::pieces([part(8, &long, 8), part(4, &int, 4)].into_iter()).unwrap();
+    assert!(!turned.is_dense());
+}
+
+#[test]
+fn blocks_in_a_row_are_one_piece() {
+    let int = Layout::leaf(4, 1).unwrap();
+    let parts = (0..100).map(|i| Part {
+        at: i * 4,
+        count: 1,
+        layout: &int,
+        extent: 4,
+    });
+    let layout = Layout::pieces(parts).unwrap();
+    assert_eq!((layout.pieces.len(), layout.nodes.len()), (0, 2));
+    let apart = (0..100).map(|i| Part {
+        at: i * 8,
+        count: 1,
+        layout: &int,
+        extent: 4,
+    });
+    let layout = Layout::pieces(apart).unwrap();
+    assert_eq!(layout.heap_bytes(), 100 * PIECE_BYTES + 2 * NODE_BYTES);
+}
+
+#[test]
+fn layouts_have_limits() {
+    let mut deep = Layout::leaf(1, 0).unwrap();
+    let failed = loop {
+        let other = Layout::leaf(1, 0).unwrap();
+        let parts = [
+            Part {
+                at: 0,
+                count: 1,
+                layout: &deep,
+                extent: 1,
+            },
+            Part {
+                at: -5,
+                count: 1,
+                layout: &other,
+                extent: 1,
+            },
+        ];
+        match Layout::pieces(parts.into_iter()) {
+            Ok(next) => deep = next,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((failed, deep.levels), (LayoutError::TooDeep, MOST_LEVELS));
+    let huge = Layout::leaf(1, 0).unwrap().repeated(usize::MAX / 4, 3);
+    assert_eq!(huge, Err(LayoutError::TooLarge));
+    let long = Layout::leaf(8, 0).unwrap().repeated(usize::MAX / 8, 8);
+    assert_eq!(long, Err(LayoutError::TooLarge));
+}

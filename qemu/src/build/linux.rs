@@ -1,0 +1,116 @@
+//! From a program's source to a program for this machine, whose nodes are its processes: the same runtime as a
+//! static library, the program's objects by the host's compiler, the link.
+
+use crate::build::image::Image;
+use crate::build::program::{Flags, Kind, Program, Scratch, run_cargo, run_compiler};
+use crate::host::folders;
+use crate::host::setup::own_cargo;
+use crate::host::stop::{Doing, Stop};
+use midplane_setup::fresh::Artifact;
+use mpi_adi::matching::Choice;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Addresses in such a program are those in its file, so that a line of it can be told from an address.
+const FIXED: &str = "-no-pie";
+
+/// Builds a program of C and C++ files.
+///
+/// # Errors
+/// What stands in the way, a compiler that is missing or does not take the program among it.
+pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
+    let paths = match program {
+        Program::Image(path) => return Image::of_process(path),
+        Program::Rust(path) => {
+            return Err(Stop::usage(format!(
+                "{} is a Rust program; with --on linux only programs in C and C++ run so far",
+                path.display()
+            )));
+        }
+        Program::C(paths) => paths,
+    };
+    let library = library(flags.matching)?;
+    let folder = program.folder(flags, "linux")?;
+    let scratch = Scratch::new(&folder)?;
+    let linked = scratch.0.join("program");
+    let driver = match paths.iter().any(|path| Kind::is_cpp(path)) {
+        true => "c++",
+        false => "cc",
+    };
+    let mut link = Command::new(driver);
+    link.args([FIXED, "-Wl,--wrap=_exit,--wrap=_Exit,--wrap=abort"])
+        .args(&flags.compile);
+    let start = scratch.0.join("start.o");
+    compile(flags, &folders::root().join("kernel-rt/ld/linux.c"), &start)?;
+    link.arg(start);
+    for (at, path) in paths.iter().enumerate() {
+        if Kind::of(path)? == Kind::Object {
+            link.arg(path);
+            continue;
+        }
+        let object = scratch.0.join(format!("{at}.o"));
+        compile(flags, path, &object)?;
+        link.arg(object);
+    }
+    link.args(&flags.link)
+        .arg(library)
+        .args(["-lgcc_s", "-lpthread", "-ldl", "-lm"])
+        .arg("-o")
+        .arg(&linked);
+    program.link(link)?;
+    let file = folder.join(program.name());
+    fs::rename(&linked, &file).doing("put the program in its place")?;
+    Image::of_process(&file)
+}
+
+fn compile(flags: &Flags, source: &Path, object: &Path) -> Result<(), Stop> {
+    let compiler = if Kind::is_cpp(source) { "c++" } else { "cc" };
+    let mut compile = Command::new(compiler);
+    compile
+        .args(["-O2", "-g", "-fno-pie"])
+        .args(&flags.compile)
+        .arg("-I")
+        .arg(folders::root().join("mpi-adi/include"))
+        .arg("-c")
+        .arg(source)
+        .arg("-o")
+        .arg(object);
+    run_compiler(compile, source)
+}
+
+/// The runtime, with this matching engine.
+fn library(matching: Choice) -> Result<PathBuf, Stop> {
+    let target = folders::target()
+        .join("midplane/linux")
+        .join(matching.feature().unwrap_or("default"));
+    let mut cargo = Command::new(own_cargo());
+    cargo
+        .args([
+            "rustc",
+            "--package",
+            "kernel-rt",
+            "--lib",
+            "--crate-type",
+            "staticlib",
+        ])
+        .args(["--profile", "node", "--manifest-path"])
+        .arg(folders::root().join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&target);
+    if let Some(feature) = matching.feature() {
+        cargo.args(["--features", feature]);
+    }
+    let library = Artifact {
+        file: target.join("node/libkernel_rt.a"),
+        root: folders::root().into(),
+        beside: Vec::new(),
+        with: String::new(),
+    };
+    match library.is_fresh() || run_cargo(cargo, &library)? {
+        true => Ok(library.file),
+        false => Err(Stop::failure(
+            "the runtime does not compile for this machine; what the compiler says is above",
+        )),
+    }
+}

@@ -1,0 +1,114 @@
+//! Memory that we share with a QEMU process: a file without a name, which both have mapped.
+
+use crate::host::stop::{Doing, Stop};
+use rustix::fs::{MemfdFlags, SealFlags};
+use std::fs::File;
+use std::sync::atomic::Ordering;
+use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
+
+/// A mapped file of a fixed size; zeros where nothing was written, and there it takes no memory.
+pub struct Shared {
+    file: File,
+    map: MmapRegion,
+}
+
+impl Shared {
+    /// Makes one of `bytes` bytes, known as `name` to those who list our descriptors.
+    pub fn new(name: &str, bytes: u64) -> Result<Self, Stop> {
+        let file = memory_file(name)?;
+        file.set_len(bytes).doing("size shared memory")?;
+        // Whoever made it shorter would end us, who look at it.
+        rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)
+            .doing("fix the size of shared memory")?;
+        let mapped = file.try_clone().doing("share memory")?;
+        let size = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let map = MmapRegion::from_file(FileOffset::new(mapped, 0), size)
+            .doing("map the memory of an instance")?;
+        Ok(Self { file, map })
+    }
+
+    /// Its size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    /// The file, for the process that shares it.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// An aligned word, read in one piece, and before all that is read afterwards.
+    pub fn load(&self, at: u64) -> Option<u32> {
+        let word = self.slice().load(place(at)?, Ordering::Acquire).ok();
+        word.map(u32::from_le)
+    }
+
+    /// Writes an aligned word in one piece, after all that was written before.
+    pub fn store(&self, at: u64, word: u32) -> bool {
+        place(at).is_some_and(|at| {
+            let stored = self.slice().store(word.to_le(), at, Ordering::Release);
+            stored.is_ok()
+        })
+    }
+
+    /// Copies bytes out.
+    pub fn read(&self, at: u64, out: &mut [u8]) -> Option<()> {
+        self.slice().read_slice(out, place(at)?).ok()
+    }
+
+    /// Copies bytes in.
+    pub fn write(&self, at: u64, bytes: &[u8]) -> bool {
+        place(at).is_some_and(|at| self.slice().write_slice(bytes, at).is_ok())
+    }
+
+    fn slice(&self) -> VolatileSlice<'_> {
+        self.map.as_volatile_slice()
+    }
+}
+
+fn place(at: u64) -> Option<usize> {
+    usize::try_from(at).ok()
+}
+
+/// A file in memory that has no name in any file system.
+pub fn memory_file(name: &str) -> Result<File, Stop> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create(name, flags).doing("create a file in memory")?;
+    Ok(File::from(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn what_one_side_writes_the_other_reads() {
+        let shared = Shared::new("test", 8192).unwrap();
+        assert!(shared.store(4096, 0x0403_0201));
+        let mut bytes = [0; 4];
+        shared.file().read_exact_at(&mut bytes, 4096).unwrap();
+        assert_eq!(bytes, [1, 2, 3, 4]);
+        shared.file().write_all_at(b"abcd", 8).unwrap();
+        assert_eq!(shared.load(8), Some(u32::from_le_bytes(*b"abcd")));
+        assert_eq!(shared.read(9, &mut bytes[..2]), Some(()));
+        assert_eq!(&bytes[..2], b"bc");
+        assert!(shared.write(8190, b"xy"));
+    }
+
+    #[test]
+    fn no_place_outside_is_touched() {
+        let shared = Shared::new("test", 4096).unwrap();
+        for at in [4093, 4094, 4096, u64::MAX - 1] {
+            assert_eq!(shared.load(at), None, "{at}");
+            assert!(!shared.store(at, 1) && !shared.write(at, b"1234"), "{at}");
+            assert_eq!(shared.read(at, &mut [0; 4]), None, "{at}");
+        }
+    }
+
+    #[test]
+    fn its_size_is_fixed_for_all_who_share_it() {
+        let shared = Shared::new("test", 4096).unwrap();
+        assert!(shared.file().set_len(0).is_err() && shared.file().set_len(8192).is_err());
+    }
+}

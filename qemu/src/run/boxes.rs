@@ -1,0 +1,146 @@
+//! `--instances`: a torus cut into boxes of nodes, one for each QEMU process. Pure.
+
+use crate::build::image::Image;
+use crate::host::stop::Stop;
+use kernel_rt::host::layout::{Division, Layout, MAX_NODES, MAX_SHARED_BYTES, shared_bytes};
+use net_torus::coord::Shape;
+
+/// How nodes share instances.
+#[derive(Clone, Copy, Debug)]
+pub struct Boxes {
+    /// Which nodes are in which.
+    pub division: Division,
+    image_bytes: u64,
+    node_memory: u64,
+}
+
+impl Boxes {
+    /// Boxes of nodes that run `image` in so much memory each, rounded up to a multiple of 2 MiB.
+    pub fn new(division: Division, image: &Image, node_memory: u64) -> Self {
+        Self {
+            division,
+            image_bytes: image.end,
+            node_memory,
+        }
+    }
+
+    /// What lies where in the memory of an instance.
+    pub fn layout(&self, instance: u32) -> Result<Layout, Stop> {
+        let nodes = self.division.node_box(instance).map_or(0, |b| b.nodes());
+        Layout::new(self.image_bytes, nodes, self.node_memory).ok_or_else(|| {
+            Stop::usage(format!(
+                "--node-memory {}: more than a node can have",
+                self.node_memory
+            ))
+        })
+    }
+}
+
+/// `shape` in so many instances; `None`: each node has one to itself.
+pub fn divide(shape: Shape, instances: Option<u32>) -> Result<Option<Division>, Stop> {
+    let nodes = shape.nodes();
+    let instances = match instances {
+        None => return Ok(None),
+        Some(wanted) if wanted == nodes && nodes > 1 => return Ok(None),
+        Some(wanted) => wanted,
+    };
+    if instances > nodes {
+        return Err(Stop::usage(format!(
+            "--instances {instances}: there are only {nodes} nodes"
+        )));
+    }
+    if instances > 1 && shared_bytes(&shape) > MAX_SHARED_BYTES {
+        return Err(Stop::usage(format!(
+            "--instances {instances}: the links between them are more than instances can share; give {nodes}, one \
+             for each node"
+        )));
+    }
+    let parts = parts(shape.extents(), instances).ok_or_else(|| {
+        let good: Vec<String> = (1..=nodes)
+            .filter(|n| nodes.is_multiple_of(*n) && nodes / n <= MAX_NODES)
+            .filter(|n| parts(shape.extents(), *n).is_some())
+            .map(|n| n.to_string())
+            .collect();
+        let [x, y, z] = shape.extents();
+        Stop::usage(format!(
+            "--instances {instances}: {x}x{y}x{z} nodes cannot be cut into so many equal boxes of at most {MAX_NODES}; \
+             give one of {}",
+            good.join(", ")
+        ))
+    })?;
+    Ok(Division::new(shape, parts))
+}
+
+/// In how many parts to cut each axis so that there are `instances` equal boxes, with as few links between them as
+/// can be: that cuts along the longest extents. `None`: not possible.
+fn parts(extents: [u16; 3], instances: u32) -> Option<[u16; 3]> {
+    let whole = extents.map(u32::from);
+    let mut best = None;
+    let divides = |extent: u32| (1..=extent).filter(move |part| extent.is_multiple_of(*part));
+    for x in divides(whole[0]).filter(|x| instances.is_multiple_of(*x)) {
+        for y in divides(whole[1]).filter(|y| (instances / x).is_multiple_of(*y)) {
+            let z = instances / x / y;
+            if z > whole[2] || !whole[2].is_multiple_of(z) {
+                continue;
+            }
+            let [a, b, c] = [whole[0] / x, whole[1] / y, whole[2] / z];
+            // Faces that are cut; an axis that is not cut has none.
+            let cut = [(x, b * c), (y, a * c), (z, a * b)];
+            let faces: u32 = { cut.iter() }
+                .filter(|(n, _)| *n > 1)
+                .map(|(_, face)| face)
+                .sum();
+            // Where that does not decide, ways inside a box are to be short.
+            let size = (faces, a + b + c);
+            if a * b * c <= MAX_NODES && best.is_none_or(|(least, _)| size < least) {
+                best = Some((size, [x, y, z].map(|n| n as u16)));
+            }
+        }
+    }
+    best.map(|(_, parts)| parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_are_cut_along_the_longest_extents() {
+        for (extents, instances, expected) in [
+            ([8, 8, 8], 1, [1, 1, 1]),
+            ([8, 4, 2], 2, [2, 1, 1]),
+            ([2, 4, 8], 4, [1, 1, 4]),
+            ([4, 4, 4], 8, [2, 2, 2]),
+            ([3, 5, 1], 5, [1, 5, 1]),
+            ([16, 8, 8], 2, [2, 1, 1]),
+        ] {
+            assert_eq!(parts(extents, instances), Some(expected), "{extents:?}");
+        }
+        assert_eq!(parts([2, 2, 2], 3), None);
+        assert_eq!(parts([16, 8, 8], 1), None, "too many nodes for one");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_what_can() {
+        let shape = Shape::new([2, 2, 2], [true; 3]).unwrap();
+        let refused = |instances| divide(shape, Some(instances)).unwrap_err().message;
+        assert!(
+            refused(3).ends_with("give one of 1, 2, 4, 8"),
+            "{}",
+            refused(3)
+        );
+        assert!(refused(9).ends_with("there are only 8 nodes"));
+        let great = Shape::new([16, 16, 16], [true; 3]).unwrap();
+        let error = divide(great, Some(8)).unwrap_err().message;
+        assert!(error.contains("more than instances can share"), "{error}");
+    }
+
+    #[test]
+    fn one_instance_for_each_node_is_no_division() {
+        let shape = Shape::new([2, 2, 2], [true; 3]).unwrap();
+        assert_eq!(divide(shape, None).unwrap(), None);
+        assert_eq!(divide(shape, Some(8)).unwrap(), None);
+        let one = divide(shape, Some(1)).unwrap().unwrap();
+        assert_eq!((one.instances(), one.parts()), (1, [1; 3]));
+    }
+}

@@ -1,0 +1,190 @@
+//! The bells between instances: we are the server of QEMU's ivshmem-doorbell devices (docs/specs/ivshmem-spec).
+//!
+//! Each instance is a peer and each of its nodes a vector, which is an event file. A device is told once, over its
+//! socket: the protocol's version, its own number, the memory that all share, then the event files of all others
+//! and, last, its own.
+
+use crate::host::shared::memory_file;
+use crate::host::stop::{Doing, Stop};
+use kernel_rt::host::layout::{Division, shared_bytes};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+/// Version of the protocol.
+const VERSION: i64 = 0;
+/// What stands in front of the memory.
+const MEMORY: i64 = -1;
+
+/// Memory and event files of all instances, and how much of them each has been told.
+pub struct Doorbells {
+    memory: OwnedFd,
+    /// By instance and vector.
+    events: Vec<Vec<OwnedFd>>,
+    /// Our ends of the sockets, and the number of the next message.
+    peers: Vec<(UnixStream, usize)>,
+}
+
+impl Doorbells {
+    /// For the instances of `division`.
+    pub fn new(division: &Division) -> Result<Self, Stop> {
+        let memory = memory_file("midplane-links")?;
+        memory
+            .set_len(shared_bytes(&division.shape()))
+            .doing("size the memory that instances share")?;
+        let vectors = vectors(division);
+        let event = |_| {
+            let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+            eventfd(0, flags).doing("create a bell between instances")
+        };
+        let events = (0..division.instances())
+            .map(|_| (0..vectors).map(event).collect())
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            memory: memory.into(),
+            events,
+            peers: Vec::new(),
+        })
+    }
+
+    /// The next instance's end of a socket over which it is told.
+    pub fn connect(&mut self) -> Result<UnixStream, Stop> {
+        let (ours, theirs) = UnixStream::pair().doing("create a socket for an instance")?;
+        ours.set_nonblocking(true)
+            .doing("set up a socket for an instance")?;
+        self.peers.push((ours, 0));
+        Ok(theirs)
+    }
+
+    /// Sockets over which there is more to tell.
+    pub fn waiting(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let all = self.messages();
+        let waiting = self.peers.iter().filter(move |(_, next)| *next < all);
+        waiting.map(|(socket, _)| socket.as_fd())
+    }
+
+    /// Tells as much as the sockets take. A device that has gone is told nothing more: its process's end says why.
+    pub fn tell(&mut self) {
+        let all = self.messages();
+        for number in 0..self.peers.len() {
+            loop {
+                let (socket, next) = &self.peers[number];
+                let Some((word, file)) = self.message(number, *next) else {
+                    break;
+                };
+                let (now, next) = match send(socket, word, file) {
+                    Ok(()) => (true, next + 1),
+                    Err(Errno::INTR) => (true, *next),
+                    Err(Errno::AGAIN) => (false, *next),
+                    Err(_) => (false, all),
+                };
+                self.peers[number].1 = next;
+                if !now {
+                    break;
+                }
+            }
+        }
+        if !self.events.is_empty() && self.waiting().next().is_none() {
+            // The devices have copies. The sockets stay open: a device takes their end for a fault.
+            self.events = Vec::new();
+        }
+    }
+
+    /// How many messages each device gets.
+    fn messages(&self) -> usize {
+        let vectors = self.events.first().map_or(0, Vec::len);
+        match self.events.len() {
+            0 => 0,
+            instances => 3 + instances * vectors,
+        }
+    }
+
+    /// Message `at` to instance `number`; `None` behind the last.
+    fn message(&self, number: usize, at: usize) -> Option<(i64, Option<BorrowedFd<'_>>)> {
+        let vectors = self.events.first()?.len();
+        Some(match at {
+            0 => (VERSION, None),
+            1 => (number as i64, None),
+            2 => (MEMORY, Some(self.memory.as_fd())),
+            _ => {
+                let (turn, vector) = ((at - 3) / vectors, (at - 3) % vectors);
+                // The others in order, then itself.
+                let others = (0..self.events.len()).filter(|peer| *peer != number);
+                let peer = others.chain([number]).nth(turn)?;
+                (peer as i64, Some(self.events[peer][vector].as_fd()))
+            }
+        })
+    }
+}
+
+/// Vectors of each instance: the nodes of the greatest.
+pub fn vectors(division: &Division) -> u32 {
+    let boxes = (0..division.instances()).filter_map(|instance| division.node_box(instance));
+    boxes.map(|nodes| nodes.nodes()).max().unwrap_or(0)
+}
+
+fn send(socket: &UnixStream, word: i64, file: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut room);
+    let files = file.as_slice();
+    if file.is_some() {
+        control.push(SendAncillaryMessage::ScmRights(files));
+    }
+    let bytes = word.to_le_bytes();
+    // A stream socket takes so few bytes whole or not at all.
+    sendmsg(
+        socket,
+        &[IoSlice::new(&bytes)],
+        &mut control,
+        SendFlags::NOSIGNAL,
+    )
+    .map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use net_torus::coord::Shape;
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+    use std::io::IoSliceMut;
+
+    fn receive(socket: &UnixStream) -> (i64, Option<OwnedFd>) {
+        let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut room);
+        let mut bytes = [0; 8];
+        let mut slices = [IoSliceMut::new(&mut bytes)];
+        let got = recvmsg(socket, &mut slices, &mut control, RecvFlags::empty()).unwrap();
+        assert_eq!(got.bytes, 8);
+        let file = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+            _ => None,
+        });
+        (i64::from_le_bytes(bytes), file)
+    }
+
+    #[test]
+    fn a_device_is_told_itself_the_memory_the_others_and_its_own_bells() {
+        let shape = Shape::new([4, 1, 1], [true; 3]).unwrap();
+        let division = Division::new(shape, [2, 1, 1]).unwrap();
+        let mut doorbells = Doorbells::new(&division).unwrap();
+        let sockets = [doorbells.connect().unwrap(), doorbells.connect().unwrap()];
+        assert_eq!(doorbells.waiting().count(), 2);
+        doorbells.tell();
+        assert_eq!(doorbells.waiting().count(), 0);
+        let heard = |socket| -> Vec<_> { (0..7).map(|_| receive(socket)).collect() };
+        let (first, second) = (heard(&sockets[0]), heard(&sockets[1]));
+        let words = |heard: &[(i64, _)]| heard.iter().map(|(word, _)| *word).collect::<Vec<_>>();
+        assert_eq!(words(&first), [0, 0, -1, 1, 1, 0, 0]);
+        assert_eq!(words(&second), [0, 1, -1, 0, 0, 1, 1]);
+        // What the first rings as the other's second node is that one's own second bell.
+        let (rings, hears) = (first[4].1.as_ref(), second[6].1.as_ref());
+        rustix::io::write(rings.unwrap(), &1u64.to_le_bytes()).unwrap();
+        let mut rung = [0; 8];
+        rustix::io::read(hears.unwrap(), &mut rung).unwrap();
+        assert_eq!(u64::from_le_bytes(rung), 1);
+    }
+}

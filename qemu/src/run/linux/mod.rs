@@ -1,0 +1,124 @@
+//! A job whose nodes are processes of this machine. They share a file in memory with each other and with us; see
+//! [`kernel_rt::board::linux::share`].
+
+use crate::host::shared::Shared;
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use crate::run::instance::{self, Ears, Fleet, Instance, Plan};
+use crate::run::node::Node;
+use crate::run::verdict::Stands;
+use kernel_rt::board::linux::VARIABLE;
+use kernel_rt::board::linux::share::{AT_TRACE, FRAMES, Layout, Trace};
+use kernel_rt::personality::Nodes;
+use net_torus::coord::Coord;
+use rustix::process::{Resource, Signal};
+use std::ffi::OsStr;
+use std::io::IsTerminal;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::rc::Rc;
+
+/// Starts all nodes; see [`Fleet::boot`].
+pub fn boot(
+    plan: &Plan<'_>,
+    mut going_on: impl FnMut() -> Result<(), Stop>,
+) -> Result<Fleet, Stop> {
+    let nodes = plan.shape.nodes();
+    let layout = Layout::new(nodes);
+    let shared = Rc::new(Shared::new("midplane-job", layout.total())?);
+    let mut fleet = Fleet {
+        instances: Vec::with_capacity(nodes as usize),
+        nodes: Vec::with_capacity(nodes as usize),
+        doorbells: None,
+    };
+    for rank in 0..nodes {
+        let who = (rank, instance::coord(&plan.shape, rank)?);
+        fleet.nodes.push(Node::of_process(
+            who,
+            fleet.instances.len(),
+            &shared,
+            layout.account(rank),
+        ));
+        fleet.instances.push(start(plan, who, &shared)?);
+        going_on()?;
+    }
+    Ok(fleet)
+}
+
+fn start(plan: &Plan<'_>, (rank, coord): (u32, Coord), shared: &Shared) -> Result<Instance, Stop> {
+    let (stdout, node_stdout) = instance::stream()?;
+    let (stderr, node_stderr) = instance::stream()?;
+    let inherited = shared.file().try_clone().doing("share the job's memory")?;
+    let bootargs = instance::boot_arguments(plan, Nodes::One(coord))?;
+    let settings = bootargs.split(" -- ").next().unwrap_or_default();
+    let (program, arguments) = plan
+        .argv
+        .split_first()
+        .ok_or_else(|| Stop::failure("a program without a name"))?;
+    let mut command = match plan.under.split_first() {
+        None => {
+            let mut command = Command::new(&plan.image.path);
+            command.arg0(OsStr::from_bytes(program));
+            command
+        }
+        Some((under, words)) => {
+            let mut command = Command::new(under);
+            command.args(words).arg(&plan.image.path);
+            command
+        }
+    };
+    command
+        .args(arguments.iter().map(|word| OsStr::from_bytes(word)))
+        .env(
+            VARIABLE,
+            format!("{} {} {settings}", inherited.as_raw_fd(), plan.node_memory),
+        )
+        .stdout(std::os::fd::OwnedFd::from(node_stdout))
+        .stderr(std::os::fd::OwnedFd::from(node_stderr));
+    let reads = rank == 0;
+    command.stdin(if reads {
+        Stdio::inherit()
+    } else {
+        Stdio::null()
+    });
+    if !(reads && std::io::stdin().is_terminal()) {
+        // Signals from the terminal are for us alone: we end the nodes in good order. Only who reads from a terminal
+        // must belong to those who may.
+        command.process_group(0);
+    }
+    if let Some(bytes) = plan.stack {
+        sys::limit(&mut command, Resource::Stack, bytes);
+    }
+    if plan.limits_memory {
+        sys::limit(&mut command, Resource::Data, plan.node_memory);
+    }
+    sys::bind_to_us(&mut command, Signal::KILL, vec![inherited.into()]);
+    let child = command.spawn().doing(format_args!(
+        "start {} for rank {rank}",
+        command.get_program().display()
+    ))?;
+    // What the process itself has to say is what its program says.
+    let ears = Ears {
+        prints: [Some(stdout), Some(stderr)],
+        ..Ears::default()
+    };
+    Instance::new(vec![rank], ears, child)
+}
+
+/// The functions and lines where a failed node stands, innermost first.
+pub fn describe(plan: &Plan<'_>, node: &Node, stands: Stands) -> Vec<String> {
+    if let Stands::At(pc) = stands {
+        let places = plan.image.describe(pc);
+        if !places.is_empty() {
+            return places;
+        }
+    }
+    let mut bytes = [0; 8 * FRAMES];
+    let trace = Layout::new(plan.shape.nodes()).account(node.rank) + AT_TRACE;
+    match node.read_ram(trace, &mut bytes) {
+        Some(()) => plan.image.describe_trace(Trace::read(&bytes)),
+        None => Vec::new(),
+    }
+}

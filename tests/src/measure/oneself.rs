@@ -1,0 +1,135 @@
+//! Eight bytes from a process to itself through the C binding, over and over: what is to be counted, from the posted
+//! receive to its completion.
+#![forbid(unsafe_code)]
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mpi_adi::c::{self, measure};
+use mpi_adi::envelope::Rank;
+use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
+use mpi_adi::memory::{RawMemory, UserMemory};
+use mpi_adi::{Adi, Config, Env, Memory, Process, Work};
+use msg_layer::{Class, Port};
+use net_torus::{Coord, Shape};
+
+const MPI_MEMORY: usize = 64 << 10;
+
+/// What a run asked of the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// Steps of progress.
+    pub polls: u64,
+    /// Packets that it was to carry.
+    pub packets: u64,
+}
+
+/// The one process of a job, whose device only the thread has that calls.
+struct Alone(Process);
+
+thread_local! {
+    static ADI: RefCell<Option<Adi>> = const { RefCell::new(None) };
+}
+
+static POLLS: AtomicU64 = AtomicU64::new(0);
+static PACKETS: AtomicU64 = AtomicU64::new(0);
+
+struct Carrier {
+    memory: RawMemory,
+}
+
+/// Takes packets, which go nowhere.
+struct Nowhere;
+
+impl Port for Nowhere {
+    fn can_inject(&self, _: Class) -> bool {
+        true
+    }
+
+    fn rank(&self, _: Coord) -> Option<u32> {
+        Some(0)
+    }
+
+    fn inject(&mut self, _: Class, _: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        fill(&mut vec![0; len]);
+        PACKETS.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    fn head(&self, _: Class) -> Option<&[u8]> {
+        None
+    }
+
+    fn pop(&mut self, _: Class) {}
+}
+
+impl Kernel for Carrier {
+    fn poll(&mut self, adi: &mut Adi) -> bool {
+        POLLS.fetch_add(1, Ordering::Relaxed);
+        adi.progress(&mut Nowhere, &mut self.memory)
+    }
+
+    fn idle(&mut self) {
+        panic!("nothing will ever come");
+    }
+
+    fn memory(&mut self) -> &mut dyn UserMemory {
+        &mut self.memory
+    }
+
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn note(&mut self, _: Option<CallNote>) {}
+
+    fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
+        panic!("the job ends with {status}: {why:?}")
+    }
+}
+
+impl Env for Alone {
+    fn with<'f>(&self, f: &'f mut Work<'f>) {
+        ADI.with_borrow_mut(|adi| {
+            let adi = adi.as_mut().expect("the thread that has called `run`");
+            f(adi, &mut Carrier { memory: RawMemory });
+        });
+    }
+
+    fn process(&self) -> &Process {
+        &self.0
+    }
+}
+
+/// Sends so many messages; `None` when one did not arrive. To be called once in a process: C functions work for its one
+/// device.
+pub fn run(messages: u32) -> Option<Asked> {
+    let config = Config {
+        shape: Shape::new([1; 3], [true; 3])?,
+        rank: Rank::new(0),
+        request_slots: usize::MAX,
+    };
+    let memory = Memory::allocate(MPI_MEMORY, 1).ok()?;
+    ADI.replace(Some(Adi::new(config, memory)?));
+    c::install(Box::leak(Box::new(Alone(Process::new()))));
+    let all_came = measure::start() && measure::send_to_oneself(messages);
+    all_came.then(|| Asked {
+        polls: POLLS.load(Ordering::Relaxed),
+        packets: PACKETS.load(Ordering::Relaxed),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Neither the receive nor the send nor the wait has anything to ask.
+    #[test]
+    fn a_message_to_oneself_asks_nothing_of_the_network() {
+        let nothing = Asked {
+            polls: 0,
+            packets: 0,
+        };
+        assert_eq!(run(100), Some(nothing));
+    }
+}

@@ -1,0 +1,151 @@
+//! Jobs that do not end well: what is said of them, and that nothing is left behind.
+
+use crate::harness::{Job, marked, program};
+use crate::run;
+use rustix::process::{Pid, Signal, kill_process};
+
+const FOUR: [&str; 2] = ["--torus", "2x2x1"];
+
+#[test]
+fn a_null_pointer_is_named_with_its_place() {
+    run(&FOUR, "fail_null.c", &[]).expect(1).says(&[
+        "rank 3",
+        "(1,1,0)",
+        "null pointer: store to 0x0",
+        "in main at fail_null.c:16",
+    ]);
+}
+
+#[test]
+fn a_stack_overrun_is_named_with_the_size_of_the_stack() {
+    run(
+        &["--torus", "2x2x1", "--stack", "256K"],
+        "fail_stack.c",
+        &[],
+    )
+    .expect(1)
+    .says(&[
+        "rank 3",
+        "(1,1,0)",
+        "stack overflow",
+        "at fail_stack.c:",
+        "--stack",
+    ]);
+}
+
+#[test]
+fn abort_ends_the_job_and_what_was_printed_is_shown() {
+    let ended = run(&FOUR, "fail_abort.c", &[]).expect(1).says(&[
+        "rank 3",
+        "(1,1,0)",
+        "the program called abort()",
+    ]);
+    assert!(ended.stdout.contains("about to call abort"), "{ended}");
+}
+
+#[test]
+fn mpi_abort_gives_its_code_and_its_line() {
+    run(&FOUR, "fail_mpi_abort.c", &[])
+        .expect(7)
+        .says(&["rank 3 at (1,1,0): MPI_Abort was called with status 7"])
+        .says(&["in main at fail_mpi_abort.c:15"]);
+}
+
+#[test]
+fn an_mpi_error_names_the_programs_line() {
+    run(&FOUR, "fail_mpi_error.c", &[])
+        .expect(1)
+        .says(&["rank 3", "(1,1,0)", "MPI_Send", "MPI_ERR_RANK"])
+        .says(&["in wrong at fail_mpi_error.c:28"]);
+}
+
+#[test]
+fn a_program_that_leaves_early_ends_the_job_with_its_status() {
+    run(&FOUR, "fail_exit.c", &[])
+        .expect(3)
+        .says(&["rank 3", "(1,1,0)", "without MPI_Finalize"]);
+}
+
+#[test]
+fn a_timeout_says_where_every_rank_was() {
+    let program = program("fail_hang.c");
+    let job = Job::start(&[
+        "run",
+        "-q",
+        "--on",
+        "linux",
+        "-n",
+        "4",
+        "--timeout",
+        "3",
+        &program,
+    ]);
+    let ended = job.end().expect(1);
+    ended.says(&[
+        "--timeout",
+        "rank 0 at (0,0,0): in MPI_Recv (peer 3, tag 42)",
+    ]);
+}
+
+#[test]
+fn a_process_that_is_killed_from_outside_ends_the_job() {
+    let program = program("fail_hang.c");
+    let mut job = Job::start(&["run", "-q", "--on", "linux", "-n", "4", &program]);
+    job.wait_for("waiting");
+    let tool = job.child.id() as i32;
+    let rank = marked(&job.mark)
+        .into_iter()
+        .find(|pid| *pid != tool)
+        .unwrap();
+    kill_process(Pid::from_raw(rank).unwrap(), Signal::KILL).unwrap();
+    job.end()
+        .expect(1)
+        .says(&["its process was killed by signal 9"]);
+}
+
+#[test]
+fn no_process_outlives_the_tool() {
+    let program = program("fail_hang.c");
+    let mut job = Job::start(&["run", "-q", "--on", "linux", "-n", "4", &program]);
+    job.wait_for("waiting");
+    assert_eq!(marked(&job.mark).len(), 5);
+    job.signal(Signal::KILL);
+    // The end of the job looks for processes that are left; they may take a moment.
+    job.child.wait().unwrap();
+    while !marked(&job.mark).is_empty() {
+        std::thread::yield_now();
+    }
+    assert_eq!(job.end().status, None);
+}
+
+#[test]
+fn an_interrupt_says_where_the_job_was() {
+    let program = program("fail_hang.c");
+    let mut job = Job::start(&["run", "-q", "--on", "linux", "-n", "4", &program]);
+    job.wait_for("waiting");
+    job.signal(Signal::INT);
+    job.end().expect(130).says(&["interrupted", "in MPI_Recv"]);
+}
+
+#[test]
+fn what_is_missing_is_said_before_anything_starts() {
+    run(&FOUR, "fail_missing.c", &[])
+        .expect(2)
+        .says(&["MPI_Type_vector", "does not have yet"]);
+    run(&FOUR, "ring.rs", &[])
+        .expect(2)
+        .says(&["ring.rs", "C and C++"]);
+}
+
+/// As if started by hand: without the tool's word it is a job of one rank.
+#[test]
+fn a_process_by_itself_ends_with_its_message_and_status() {
+    run(
+        &["-n", "1", "--under", "env -u MIDPLANE_NODE"],
+        "fail_mpi_error.c",
+        &[],
+    )
+    .expect(1)
+    .says(&["rank 0 at (0,0,0): MPI_Send failed with MPI_ERR_RANK"])
+    .says(&["its process ended by itself with status 1"]);
+}

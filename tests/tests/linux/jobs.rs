@@ -1,0 +1,134 @@
+//! Jobs that end well: input, report, options, C++.
+
+use crate::harness::{self, Job, check_killer, program, total};
+use crate::run;
+use std::fs::{self, File};
+use std::io::{Seek, Write};
+use std::process::Stdio;
+
+#[test]
+fn killer_says_the_same_with_every_memory_and_matching_engine() {
+    for options in [
+        &["--mpi-memory", "64M", "--node-memory", "128M"][..],
+        &["--mpi-memory", "4K"],
+        &["--mpi-memory", "32"],
+        &["--mpi-memory", "4K", "--mpi-borrow", "--eager", "0"],
+        &["--mpi-memory", "4K", "--matching", "array"],
+        &["--mesh", "xyz"],
+    ] {
+        let options = [&["--torus", "2x2x2"], options].concat();
+        let ended = run(&options, "killer.c", &["20", "3000"]).expect(0);
+        check_killer(&ended, 8, "20", "3000");
+    }
+}
+
+#[test]
+fn one_process_needs_no_links() {
+    let ended = run(&["-n", "1"], "pi.c", &["1000"]).expect(0);
+    assert!(ended.stdout.starts_with("[0] pi is about 3.14"), "{ended}");
+}
+
+#[test]
+fn the_report_counts_what_the_nodes_did() {
+    let options = ["--on", "linux", "-n", "8", "--mpi-memory", "4K"];
+    let (ended, report) = harness::run_with_report(&options, "killer.c", &["20", "1024"]);
+    ended.expect(0);
+    assert_eq!(report["outcome"], "ended");
+    assert_eq!(report["ranks"].as_array().unwrap().len(), 8);
+    assert_eq!(total(&report, "messages"), 140, "{report}");
+    assert_eq!(total(&report, "link_defects"), 0);
+}
+
+#[test]
+fn rank_0_reads_standard_input() {
+    let mut file = tempfile();
+    file.write_all(b"1 2 3\n40").unwrap();
+    file.rewind().unwrap();
+    let program = program("input.c");
+    let arguments = ["run", "-q", "--on", "linux", "-n", "2", &program];
+    let ended = Job::start_with(&arguments, Stdio::from(file))
+        .end()
+        .expect(0);
+    assert!(
+        ended.stdout.contains("input: 4 numbers, 46 in all"),
+        "{ended}"
+    );
+}
+
+/// A file of this test, which has no name any more.
+fn tempfile() -> File {
+    let path = harness::command().with_file_name(format!("midplane-test-{}", std::process::id()));
+    let open = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&path);
+    fs::remove_file(&path).unwrap();
+    open.unwrap()
+}
+
+#[test]
+fn a_program_in_cpp_runs_its_constructors_and_destructors() {
+    let folder =
+        harness::command().with_file_name(format!("midplane-test-cpp-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let source = folder.join("hello.cpp");
+    let text = r#"
+#include <iostream>
+#include <mpi.h>
+#include <vector>
+struct Speaker {
+    Speaker() { std::cout << "begin" << std::endl; }
+    ~Speaker() { std::cout << "end" << std::endl; }
+} speaker;
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::vector<int> all(2);
+    MPI_Allgather(&rank, 1, MPI_INT, all.data(), 1, MPI_INT, MPI_COMM_WORLD);
+    std::cout << argv[0] << ' ' << argc << ' ' << all[0] + all[1] << std::endl;
+    MPI_Finalize();
+}
+"#;
+    fs::write(&source, text).unwrap();
+    let source = source.display().to_string();
+    let ended = harness::midplane(&["run", "-q", "--on", "linux", "-n", "2", &source, "--", "x"]);
+    let _ = fs::remove_dir_all(&folder);
+    let ended = ended.expect(0);
+    for rank in 0..2 {
+        let begin = format!("[{rank}] ");
+        let lines = ended
+            .stdout
+            .lines()
+            .filter_map(|line| line.strip_prefix(&begin));
+        assert!(lines.eq(["begin", "hello 2 1", "end"]), "{ended}");
+    }
+}
+
+#[test]
+fn ranks_are_started_under_a_command() {
+    let options = ["-n", "2", "--under", "env RANKS_ARE=under"];
+    let ended = run(&options, "pi.c", &["1000"]).expect(0);
+    assert!(ended.stdout.starts_with("[0] pi is about 3.14"), "{ended}");
+    run(&["-n", "2", "--under", "/nonexistent/tool"], "pi.c", &[])
+        .expect(1)
+        .says(&["cannot start /nonexistent/tool for rank 0"]);
+    let options = ["--under", "env", "-n", "2"];
+    harness::run(&options, "pi.c", &[])
+        .expect(2)
+        .says(&["--under does nothing for nodes in QEMU"]);
+}
+
+/// The runtime is not instrumented, but what it is handed is checked, and undefined behaviour of programs.
+#[test]
+fn programs_run_with_sanitizers() {
+    let options = [
+        "-n",
+        "2",
+        "--cflags=-fsanitize=address,undefined -fno-sanitize-recover",
+    ];
+    let ended = run(&options, "conf_p2p.c", &[]).expect(0);
+    assert!(ended.stdout.ends_with(" checks, 0 failed\n"), "{ended}");
+}

@@ -1,0 +1,259 @@
+//! What datatypes take of the heap and give back, to the byte, by an allocator that counts and has a limit; by way of
+//! the C binding, alone in a job.
+
+use std::alloc::System;
+use std::ffi::c_int;
+use std::ptr::null_mut;
+use std::sync::Mutex;
+
+use cap::Cap;
+use mpi_adi::c::constants::{MPI_COMM_WORLD, MPI_DATATYPE_NULL, MPI_ERRORS_RETURN, MPI_SUCCESS};
+use mpi_adi::c::*;
+use mpi_adi::envelope::Rank;
+use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
+use mpi_adi::memory::{RawMemory, UserMemory};
+use mpi_adi::{Adi, Class, Config, Env, Memory, Process, Work};
+use net_torus::Shape;
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+const INT: c_int = 0x4c00_0009;
+const DOUBLE: c_int = 0x4c00_0010;
+/// MPI_STATUS_IGNORE.
+const IGNORE: *mut MPI_Status = std::ptr::without_provenance_mut(1);
+
+/// A process without a network.
+struct Alone {
+    adi: Mutex<Option<Adi>>,
+    process: Process,
+}
+
+struct Still(RawMemory);
+
+impl Kernel for Still {
+    fn poll(&mut self, _: &mut Adi) -> bool {
+        false
+    }
+    fn idle(&mut self) {
+        panic!("a call waits");
+    }
+    fn memory(&mut self) -> &mut dyn UserMemory {
+        &mut self.0
+    }
+    fn now(&self) -> u64 {
+        0
+    }
+    fn note(&mut self, _: Option<CallNote>) {}
+    fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
+        panic!("the job ends with {status}: {why:?}")
+    }
+}
+
+impl Env for Alone {
+    fn with<'f>(&self, f: &'f mut Work<'f>) {
+        let mut adi = self.adi.lock().expect("no call has failed");
+        f(adi.as_mut().expect("started"), &mut Still(RawMemory));
+    }
+
+    fn process(&self) -> &Process {
+        &self.process
+    }
+}
+
+static ALONE: Alone = Alone {
+    adi: Mutex::new(None),
+    process: Process::new(),
+};
+
+fn start() {
+    let config = Config {
+        shape: Shape::new([1; 3], [true; 3]).expect("a machine"),
+        rank: Rank::new(0),
+        request_slots: usize::MAX,
+    };
+    let memory = Memory::allocate(1024, 1).expect("memory");
+    let adi = Adi::new(config, memory).expect("a rank of the machine");
+    *ALONE.adi.lock().expect("fresh") = Some(adi);
+    install(&ALONE);
+    // SAFETY: MPI_Init takes null pointers.
+    let codes = unsafe {
+        [
+            MPI_Init(null_mut(), null_mut()),
+            MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
+        ]
+    };
+    assert_eq!(codes, [MPI_SUCCESS; 2]);
+}
+
+/// The handles of datatypes that a round has made, to be freed whatever has happened.
+#[derive(Default)]
+struct Handles([c_int; 8]);
+
+impl Handles {
+    /// Makes a datatype at `place` if all went well so far.
+    fn make(
+        &mut self,
+        code: c_int,
+        place: usize,
+        make: impl FnOnce(&[c_int; 8], *mut c_int) -> c_int,
+    ) -> c_int {
+        if code != MPI_SUCCESS {
+            return code;
+        }
+        let mut made = MPI_DATATYPE_NULL;
+        let code = make(&self.0, &mut made);
+        if code == MPI_SUCCESS {
+            self.0[place] = made;
+        }
+        code
+    }
+}
+
+impl Drop for Handles {
+    fn drop(&mut self) {
+        for handle in self.0.iter_mut().filter(|handle| **handle != 0) {
+            // SAFETY: a handle's place.
+            assert_eq!(unsafe { MPI_Type_free(handle) }, MPI_SUCCESS);
+        }
+    }
+}
+
+/// Makes datatypes of datatypes, packs with them, starts and cancels a receive, and frees all; the first error's code.
+fn round(seed: c_int) -> c_int {
+    let mut made = Handles::default();
+    let (mut matrix, mut packed, mut position) = ([0u8; 4096], [0u8; 512], 0);
+    let (lengths, places) = ([1, 2, 1], [0isize, 8, 64]);
+    // SAFETY: the arrays are as long as the counts say, and handles' places are places.
+    unsafe {
+        let code = made.make(MPI_SUCCESS, 0, |_, new| {
+            MPI_Type_vector(3, 1, 2 + seed % 3, INT, new)
+        });
+        let code = made.make(code, 1, |had, new| {
+            let parts = [INT, DOUBLE, had[0]];
+            MPI_Type_create_struct(3, lengths.as_ptr(), places.as_ptr(), parts.as_ptr(), new)
+        });
+        let code = made.make(code, 2, |had, new| {
+            MPI_Type_create_resized(had[1], 0, 128, new)
+        });
+        let code = made.make(code, 3, |had, new| MPI_Type_dup(had[2], new));
+        // What the others are made of is freed while they are in use.
+        drop(Handles([made.0[0], 0, 0, 0, 0, 0, 0, 0]));
+        made.0[0] = 0;
+        let code = made.make(code, 4, |had, new| {
+            let (mut integers, mut addresses) = ([0; 4], [0; 3]);
+            let (ints, addrs) = (integers.as_mut_ptr(), addresses.as_mut_ptr());
+            MPI_Type_get_contents(had[3], 4, 3, 1, ints, addrs, new)
+        });
+        if code != MPI_SUCCESS {
+            return code;
+        }
+        let mut datatype = made.0[3];
+        assert_eq!(MPI_Type_commit(&mut datatype), MPI_SUCCESS);
+        let (from, to) = (matrix.as_mut_ptr().cast(), packed.as_mut_ptr().cast());
+        let code = MPI_Pack(from, 2, datatype, to, 512, &mut position, MPI_COMM_WORLD);
+        if code != MPI_SUCCESS {
+            return code;
+        }
+        let mut request = 0;
+        let code = MPI_Irecv(from, 4, datatype, 0, 7, MPI_COMM_WORLD, &mut request);
+        if code != MPI_SUCCESS {
+            return code;
+        }
+        drop(made);
+        assert_eq!(MPI_Cancel(&mut request), MPI_SUCCESS);
+        MPI_Wait(&mut request, IGNORE)
+    }
+}
+
+fn ten_to_the_fifth_datatypes_leave_nothing() {
+    for seed in 0..10 {
+        assert_eq!(round(seed), MPI_SUCCESS);
+    }
+    let before = ALLOCATOR.allocated();
+    // Five datatypes each.
+    for seed in 0..20_000 {
+        assert_eq!(round(seed), MPI_SUCCESS);
+    }
+    assert_eq!(ALLOCATOR.allocated(), before);
+}
+
+fn a_heap_that_is_used_up_is_an_error_and_leaves_nothing() {
+    let (mut failed, mut done) = (0, 0);
+    for bytes in (0..8192).step_by(16) {
+        let before = ALLOCATOR.allocated();
+        ALLOCATOR
+            .set_limit(before + bytes)
+            .expect("above what is allocated");
+        let code = round(1);
+        ALLOCATOR.set_limit(usize::MAX).expect("no limit");
+        assert_eq!(ALLOCATOR.allocated(), before, "with {bytes} bytes");
+        match code {
+            MPI_SUCCESS => done += 1,
+            _ => {
+                assert_eq!(
+                    (code, done),
+                    (Class::NoMem as c_int, 0),
+                    "with {bytes} bytes"
+                );
+                failed += 1;
+            }
+        }
+    }
+    assert!(failed > 50 && done > 50, "{failed} {done}");
+}
+
+/// A request that is given up holds its datatype until it is done.
+fn a_request_given_up_gives_back_its_datatype_when_it_is_done() {
+    let before = ALLOCATOR.allocated();
+    let mut buffer = [0u8; 256];
+    let mut request = 0;
+    // SAFETY: the buffer stays until the receive has been cancelled, and handles' places are places.
+    unsafe {
+        let mut column = MPI_DATATYPE_NULL;
+        assert_eq!(MPI_Type_vector(3, 1, 4, INT, &mut column), MPI_SUCCESS);
+        assert_eq!(MPI_Type_commit(&mut column), MPI_SUCCESS);
+        let place = buffer.as_mut_ptr().cast();
+        assert_eq!(
+            MPI_Irecv(place, 1, column, 0, 8, MPI_COMM_WORLD, &mut request),
+            MPI_SUCCESS
+        );
+        let mut named = request;
+        assert_eq!(MPI_Request_free(&mut named), MPI_SUCCESS);
+        assert_eq!(MPI_Type_free(&mut column), MPI_SUCCESS);
+        assert!(ALLOCATOR.allocated() > before);
+        // Not by this handle, in a program; here it ends the receive.
+        assert_eq!(MPI_Cancel(&mut request), MPI_SUCCESS);
+    }
+    // The next loan finds it done.
+    assert_eq!(round(0), MPI_SUCCESS);
+    assert_eq!(ALLOCATOR.allocated(), before);
+}
+
+/// Copies of copies, each freed when there is the next: all stay, as what the last was made of, and go with it.
+fn a_chain_of_any_length_is_freed() {
+    let before = ALLOCATOR.allocated();
+    let mut last = MPI_DATATYPE_NULL;
+    // SAFETY: handles' places are places.
+    unsafe {
+        assert_eq!(MPI_Type_contiguous(2, INT, &mut last), MPI_SUCCESS);
+        for _ in 0..100_000 {
+            let mut next = MPI_DATATYPE_NULL;
+            assert_eq!(MPI_Type_dup(last, &mut next), MPI_SUCCESS);
+            assert_eq!(MPI_Type_free(&mut last), MPI_SUCCESS);
+            last = next;
+        }
+        assert_eq!(MPI_Type_free(&mut last), MPI_SUCCESS);
+    }
+    assert_eq!(ALLOCATOR.allocated(), before);
+}
+
+/// One test, since the limit holds for all threads.
+#[test]
+fn datatypes_take_what_they_give_back() {
+    start();
+    ten_to_the_fifth_datatypes_leave_nothing();
+    a_heap_that_is_used_up_is_an_error_and_leaves_nothing();
+    a_request_given_up_gives_back_its_datatype_when_it_is_done();
+    a_chain_of_any_length_is_freed();
+}
