@@ -83,6 +83,12 @@ typedef struct MPI_Status {
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x54000000)
 #define MPI_ERRORS_RETURN    ((MPI_Errhandler)0x54000001)
 
+/* Info objects (chapter 9). Lengths of keys and values with the closing zero. */
+#define MPI_INFO_NULL    ((MPI_Info)0x1c000000)
+#define MPI_INFO_ENV     ((MPI_Info)0x5c000001)
+#define MPI_MAX_INFO_KEY 256
+#define MPI_MAX_INFO_VAL 1024
+
 /* Results of MPI_Comm_compare (section 6.4.1). */
 #define MPI_IDENT     0
 #define MPI_CONGRUENT 1
@@ -92,9 +98,8 @@ typedef struct MPI_Status {
 /* Kinds of topologies (section 7.5.5), of which there is one. */
 #define MPI_CART 2
 
-/* What MPI_Comm_split_type divides by (section 6.4.2), and no hints. */
+/* What MPI_Comm_split_type divides by (section 6.4.2). */
 #define MPI_COMM_TYPE_SHARED 1
-#define MPI_INFO_NULL        ((MPI_Info)0x1c000000)
 
 /* Levels of thread support (section 12.4.3). */
 #define MPI_THREAD_SINGLE     0
@@ -102,11 +107,16 @@ typedef struct MPI_Status {
 #define MPI_THREAD_SERIALIZED 2
 #define MPI_THREAD_MULTIPLE   3
 
-/* Predefined attributes of MPI_COMM_WORLD (section 8.1.2). */
+#define MPI_KEYVAL_INVALID 0x24000000
+
+/* Predefined attributes of MPI_COMM_WORLD (sections 8.1.2, 8.5, 10.5): pointers to ints. */
 #define MPI_TAG_UB          0x64400001
 #define MPI_HOST            0x64400003
 #define MPI_IO              0x64400005
 #define MPI_WTIME_IS_GLOBAL 0x64400007
+#define MPI_UNIVERSE_SIZE   0x64400009
+#define MPI_LASTUSEDCODE    0x6440000b
+#define MPI_APPNUM          0x6440000d
 
 /* Datatypes (section 3.2.2). */
 #define MPI_DATATYPE_NULL         ((MPI_Datatype)0x0c000000)
@@ -257,6 +267,41 @@ typedef struct MPI_Status {
 #define MPI_ERR_KEYVAL       20
 #define MPI_ERR_NO_MEM       21
 #define MPI_ERR_UNSUPPORTED_OPERATION 22
+#define MPI_ERR_ACCESS       23
+#define MPI_ERR_AMODE        24
+#define MPI_ERR_ASSERT       25
+#define MPI_ERR_BAD_FILE     26
+#define MPI_ERR_BASE         27
+#define MPI_ERR_CONVERSION   28
+#define MPI_ERR_DISP         29
+#define MPI_ERR_DUP_DATAREP  30
+#define MPI_ERR_FILE_EXISTS  31
+#define MPI_ERR_FILE_IN_USE  32
+#define MPI_ERR_FILE         33
+#define MPI_ERR_INFO_KEY     34
+#define MPI_ERR_INFO_NOKEY   35
+#define MPI_ERR_INFO_VALUE   36
+#define MPI_ERR_INFO         37
+#define MPI_ERR_IO           38
+#define MPI_ERR_LOCKTYPE     39
+#define MPI_ERR_NAME         40
+#define MPI_ERR_NOT_SAME     41
+#define MPI_ERR_NO_SPACE     42
+#define MPI_ERR_NO_SUCH_FILE 43
+#define MPI_ERR_PORT         44
+#define MPI_ERR_QUOTA        45
+#define MPI_ERR_READ_ONLY    46
+#define MPI_ERR_RMA_CONFLICT 47
+#define MPI_ERR_RMA_SYNC     48
+#define MPI_ERR_SERVICE      49
+#define MPI_ERR_SIZE         50
+#define MPI_ERR_SPAWN        51
+#define MPI_ERR_UNSUPPORTED_DATAREP 52
+#define MPI_ERR_WIN          53
+#define MPI_ERR_RMA_RANGE    54
+#define MPI_ERR_RMA_ATTACH   55
+#define MPI_ERR_RMA_FLAVOR   56
+#define MPI_ERR_RMA_SHARED   57
 #define MPI_ERR_LASTCODE     63
 
 /* ---- Environment (chapter 8) ---- */
@@ -279,6 +324,9 @@ int MPI_Get_processor_name(char *name, int *resultlen);
 double MPI_Wtime(void);
 double MPI_Wtick(void);
 
+/* Does nothing. */
+int MPI_Pcontrol(const int level, ...);
+
 /* A code's string says what was wrong the last time that a call failed with it. */
 int MPI_Error_class(int errorcode, int *errorclass);
 int MPI_Error_string(int errorcode, char *string, int *resultlen);
@@ -290,6 +338,32 @@ typedef void MPI_Comm_errhandler_function(MPI_Comm *comm, int *errorcode, ...);
 int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn, MPI_Errhandler *errhandler);
 int MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode);
 int MPI_Errhandler_free(MPI_Errhandler *errhandler);
+/* As MPI-1 called them (section 15.1). */
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
+int MPI_Errhandler_create(MPI_Handler_function *function, MPI_Errhandler *errhandler);
+int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
+int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler);
+/* Classes and codes of the program's own, at most 4,096 together. A string has at most 511 bytes; what is longer is
+ * cut. */
+int MPI_Add_error_class(int *errorclass);
+int MPI_Add_error_code(int errorclass, int *errorcode);
+int MPI_Add_error_string(int errorcode, const char *string);
+
+/* Memory from the program's heap, aligned to 16 bytes. baseptr: where the pointer goes. */
+int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr);
+int MPI_Free_mem(void *base);
+
+/* ---- Info objects (chapter 9), at most 16,384 at one time. MPI_INFO_ENV has maxprocs, arch and thread_level. ---- */
+
+int MPI_Info_create(MPI_Info *info);
+int MPI_Info_dup(MPI_Info info, MPI_Info *newinfo);
+int MPI_Info_free(MPI_Info *info);
+int MPI_Info_set(MPI_Info info, const char *key, const char *value);
+int MPI_Info_delete(MPI_Info info, const char *key);
+int MPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int *flag);
+int MPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *flag);
+int MPI_Info_get_nkeys(MPI_Info info, int *nkeys);
+int MPI_Info_get_nthkey(MPI_Info info, int n, char *key);
 
 /* ---- Communicators (chapter 6) ---- */
 
@@ -298,6 +372,10 @@ int MPI_Comm_size(MPI_Comm comm, int *size);
 /* A process can be in 2,048 communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them. What
  * MPI_Comm_free gives back is used again, once no message of the freed communicator is left. */
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm);
+/* No hint means anything here: what a communicator uses of an info object is an empty one. */
+int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm);
+int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info);
+int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used);
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm);
 /* Every rank has a node, and so memory, of its own. */
 int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm);
@@ -307,11 +385,41 @@ int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result);
 int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name);
 int MPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen);
 int MPI_Comm_test_inter(MPI_Comm comm, int *flag);
+
+/* Attributes (section 6.7), of at most 4,096 keys at one time. The delete functions of an object's attributes
+ * are called in the reverse order of setting; in MPI_Finalize for MPI_COMM_SELF, then for MPI_COMM_WORLD. */
+typedef int MPI_Comm_copy_attr_function(MPI_Comm oldcomm, int comm_keyval, void *extra_state,
+                                        void *attribute_val_in, void *attribute_val_out, int *flag);
+typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int comm_keyval, void *attribute_val,
+                                          void *extra_state);
+int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn,
+                           MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval,
+                           void *extra_state);
+int MPI_Comm_free_keyval(int *comm_keyval);
+int MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val);
 int MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag);
+int MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval);
+int MPI_COMM_NULL_COPY_FN(MPI_Comm oldcomm, int comm_keyval, void *extra_state, void *attribute_val_in,
+                          void *attribute_val_out, int *flag);
+int MPI_COMM_DUP_FN(MPI_Comm oldcomm, int comm_keyval, void *extra_state, void *attribute_val_in,
+                    void *attribute_val_out, int *flag);
+int MPI_COMM_NULL_DELETE_FN(MPI_Comm comm, int comm_keyval, void *attribute_val, void *extra_state);
+/* As MPI-1 called them (section 15.1). */
+typedef MPI_Comm_copy_attr_function   MPI_Copy_function;
+typedef MPI_Comm_delete_attr_function MPI_Delete_function;
+#define MPI_NULL_COPY_FN   MPI_COMM_NULL_COPY_FN
+#define MPI_DUP_FN         MPI_COMM_DUP_FN
+#define MPI_NULL_DELETE_FN MPI_COMM_NULL_DELETE_FN
+int MPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn, int *keyval, void *extra_state);
+int MPI_Keyval_free(int *keyval);
+int MPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val);
+int MPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag);
+int MPI_Attr_delete(MPI_Comm comm, int keyval);
 
 /* Groups (section 6.3), at most 4096 at one time. */
 int MPI_Comm_group(MPI_Comm comm, MPI_Group *group);
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm);
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm);
 int MPI_Group_size(MPI_Group group, int *size);
 int MPI_Group_rank(MPI_Group group, int *rank);
 int MPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]);
@@ -474,6 +582,7 @@ int MPI_Request_free(MPI_Request *request);
 /* Takes back a receive that no message has matched, and a send whose data has not left this rank. */
 int MPI_Cancel(MPI_Request *request);
 int MPI_Test_cancelled(const MPI_Status *status, int *flag);
+int MPI_Status_set_cancelled(MPI_Status *status, int flag);
 
 /* Persistent requests (section 3.9), at most 65,536 at one time. */
 int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
@@ -535,6 +644,7 @@ typedef void MPI_User_function(void *invec, void *inoutvec, int *len, MPI_Dataty
 /* At most 32 at one time. Values are combined in the order of the ranks, whatever `commute` says. */
 int MPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op);
 int MPI_Op_free(MPI_Op *op);
+int MPI_Op_commutative(MPI_Op op, int *commute);
 int MPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op);
 
 #if defined(__cplusplus)

@@ -10,7 +10,20 @@ int main(int argc, char **argv)
                                   MPI_ERR_TAG,   MPI_ERR_COMM,    MPI_ERR_RANK,      MPI_ERR_ROOT,
                                   MPI_ERR_GROUP, MPI_ERR_OP,      MPI_ERR_ARG,       MPI_ERR_UNKNOWN,
                                   MPI_ERR_OTHER, MPI_ERR_INTERN,  MPI_ERR_IN_STATUS, MPI_ERR_PENDING,
-                                  MPI_ERR_REQUEST, MPI_ERR_TRUNCATE, MPI_ERR_NO_MEM};
+                                  MPI_ERR_REQUEST, MPI_ERR_TRUNCATE, MPI_ERR_NO_MEM,
+                                  /* Those of MPI-2 and MPI-3. */
+                                  MPI_ERR_TOPOLOGY, MPI_ERR_DIMS, MPI_ERR_ACCESS, MPI_ERR_AMODE,
+                                  MPI_ERR_ASSERT, MPI_ERR_BAD_FILE, MPI_ERR_BASE, MPI_ERR_CONVERSION,
+                                  MPI_ERR_DISP, MPI_ERR_DUP_DATAREP, MPI_ERR_FILE_EXISTS,
+                                  MPI_ERR_FILE_IN_USE, MPI_ERR_FILE, MPI_ERR_INFO_KEY,
+                                  MPI_ERR_INFO_NOKEY, MPI_ERR_INFO_VALUE, MPI_ERR_INFO, MPI_ERR_IO,
+                                  MPI_ERR_KEYVAL, MPI_ERR_LOCKTYPE, MPI_ERR_NAME, MPI_ERR_NOT_SAME,
+                                  MPI_ERR_NO_SPACE, MPI_ERR_NO_SUCH_FILE, MPI_ERR_PORT, MPI_ERR_QUOTA,
+                                  MPI_ERR_READ_ONLY, MPI_ERR_RMA_CONFLICT, MPI_ERR_RMA_SYNC,
+                                  MPI_ERR_SERVICE, MPI_ERR_SIZE, MPI_ERR_SPAWN,
+                                  MPI_ERR_UNSUPPORTED_DATAREP, MPI_ERR_UNSUPPORTED_OPERATION,
+                                  MPI_ERR_WIN, MPI_ERR_RMA_RANGE, MPI_ERR_RMA_ATTACH,
+                                  MPI_ERR_RMA_FLAVOR, MPI_ERR_RMA_SHARED};
     double t1, t2, tick;
     int *tag_ub = NULL;
     MPI_Errhandler handler;
@@ -51,6 +64,9 @@ int main(int argc, char **argv)
     CHECK(i == MPI_IDENT);
     OK(MPI_Comm_compare(MPI_COMM_WORLD, MPI_COMM_SELF, &i));
     CHECK(i == (check_size == 1 ? MPI_CONGRUENT : MPI_UNEQUAL));
+
+    OK(MPI_Pcontrol(0));
+    OK(MPI_Pcontrol(2, "what a profiler may want", 1.5));
 
     tick = MPI_Wtick();
     CHECK(tick > 0.0 && tick <= 0.01);

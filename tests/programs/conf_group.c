@@ -176,6 +176,48 @@ static void mistakes(void)
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
 }
 
+/* A communicator that its members alone make, while the others do something else (section 6.4.2). */
+static void by_members_alone(void)
+{
+    MPI_Group group;
+    MPI_Comm comm, half, parent;
+    int range[1][3] = {{check_size - 1, 1, -2}}, rank, size, sum, i, pass;
+
+    if (check_size == 1)
+        range[0][1] = 0;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &parent));
+    for (pass = 0; pass < 20; pass++) {
+        OK(MPI_Group_range_incl(world, 1, range, &group));
+        OK(MPI_Group_rank(group, &rank));
+        comm = MPI_COMM_WORLD;
+        if (rank != MPI_UNDEFINED)
+            OK(MPI_Comm_create_group(pass % 2 ? MPI_COMM_WORLD : parent, group, pass, &comm));
+        sum = -1;
+        i = 1;
+        OK(MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, parent));
+        CHECK(sum == check_size);
+        if (rank != MPI_UNDEFINED) {
+            OK(MPI_Comm_size(comm, &size));
+            OK(MPI_Comm_rank(comm, &i));
+            CHECK(i == rank);
+            OK(MPI_Allreduce(&check_rank, &sum, 1, MPI_INT, MPI_SUM, comm));
+            for (i = 0; i < size; i++)
+                sum -= check_size - 1 - 2 * i;
+            CHECK(sum == 0);
+            OK(MPI_Comm_create_group(comm, group, 0, &half));
+            OK(MPI_Comm_compare(comm, half, &i));
+            CHECK(i == MPI_CONGRUENT);
+            OK(MPI_Comm_free(&half));
+            OK(MPI_Comm_free(&comm));
+        }
+        OK(MPI_Group_free(&group));
+    }
+    OK(MPI_Comm_set_errhandler(parent, MPI_ERRORS_RETURN));
+    FAILS(MPI_ERR_GROUP, MPI_Comm_create_group(parent, MPI_GROUP_NULL, 0, &comm));
+    FAILS(MPI_ERR_TAG, MPI_Comm_create_group(parent, world, -5, &comm));
+    OK(MPI_Comm_free(&parent));
+}
+
 /* Many, made and freed. */
 static void many(void)
 {
@@ -215,6 +257,7 @@ int main(int argc, char **argv)
     OK(MPI_Group_free(&self));
     algebra();
     communicators();
+    by_members_alone();
     mistakes();
     many();
     OK(MPI_Group_free(&world));

@@ -328,6 +328,7 @@ static void user_operation(void)
 {
     long mine[4], out[4] = {0, 0, 0, 0}, want[4] = {1, 0, 0, 1}, next[4];
     int one = 4, r, root;
+    int commutes = -1;
     MPI_Op op;
     MPI_Datatype type = MPI_LONG;
 
@@ -341,7 +342,15 @@ static void user_operation(void)
         multiply(want, next, &one, &type);
         memcpy(want, next, sizeof want);
     }
+    OK(MPI_Op_create(multiply, 1, &op));
+    OK(MPI_Op_commutative(op, &commutes));
+    CHECK(commutes);
+    OK(MPI_Op_free(&op));
     OK(MPI_Op_create(multiply, 0, &op));
+    OK(MPI_Op_commutative(op, &commutes));
+    CHECK(!commutes);
+    OK(MPI_Op_commutative(MPI_SUM, &commutes));
+    CHECK(commutes);
     for (root = 0; root < check_size; root++) {
         OK(MPI_Reduce(mine, out, 4, MPI_LONG, op, root, MPI_COMM_WORLD));
         if (check_rank == root)

@@ -203,6 +203,63 @@ static void empties(void)
     CHECK(flag == 1 && request == MPI_REQUEST_NULL);
 }
 
+/* The whole of an empty status, whatever was there before: MPI_ERROR, too, is set (section 3.7.3). */
+static int is_empty(MPI_Status *status)
+{
+    int flag = -1, count = -1;
+
+    OK(MPI_Test_cancelled(status, &flag));
+    OK(MPI_Get_count(status, MPI_INT, &count));
+    return status->MPI_SOURCE == MPI_ANY_SOURCE && status->MPI_TAG == MPI_ANY_TAG && status->MPI_ERROR == MPI_SUCCESS
+           && flag == 0 && count == 0;
+}
+
+static void empty_statuses(void)
+{
+    MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL}, persistent;
+    MPI_Status status, all[3];
+    int flag = 0, index = -1, value = 0;
+
+    memset(&status, 0x33, sizeof status);
+    OK(MPI_Wait(&requests[0], &status));
+    CHECK(is_empty(&status));
+    memset(&status, 0x33, sizeof status);
+    OK(MPI_Test(&requests[0], &flag, &status));
+    CHECK(flag && is_empty(&status));
+    memset(&status, 0x33, sizeof status);
+    OK(MPI_Request_get_status(MPI_REQUEST_NULL, &flag, &status));
+    CHECK(flag && is_empty(&status));
+    memset(&status, 0x33, sizeof status);
+    OK(MPI_Waitany(3, requests, &index, &status));
+    CHECK(index == MPI_UNDEFINED && is_empty(&status));
+    memset(&status, 0x33, sizeof status);
+    OK(MPI_Testany(3, requests, &index, &flag, &status));
+    CHECK(flag && index == MPI_UNDEFINED && is_empty(&status));
+    memset(all, 0x33, sizeof all);
+    OK(MPI_Waitall(3, requests, all));
+    CHECK(is_empty(&all[0]) && is_empty(&all[1]) && is_empty(&all[2]));
+    memset(all, 0x33, sizeof all);
+    OK(MPI_Testall(3, requests, &flag, all));
+    CHECK(flag && is_empty(&all[0]) && is_empty(&all[1]) && is_empty(&all[2]));
+
+    OK(MPI_Status_set_cancelled(&status, 1));
+    OK(MPI_Test_cancelled(&status, &flag));
+    CHECK(flag);
+    OK(MPI_Status_set_cancelled(&status, 0));
+    OK(MPI_Test_cancelled(&status, &flag));
+    CHECK(!flag);
+
+    /* A persistent request that is not active. */
+    OK(MPI_Recv_init(&value, 1, MPI_INT, left, 0, MPI_COMM_WORLD, &persistent));
+    memset(&status, 0x33, sizeof status);
+    OK(MPI_Wait(&persistent, &status));
+    CHECK(is_empty(&status));
+    memset(&status, 0x33, sizeof status);
+    OK(MPI_Test(&persistent, &flag, &status));
+    CHECK(flag && is_empty(&status));
+    OK(MPI_Request_free(&persistent));
+}
+
 /* A synchronous send does not complete before its receive has started (section 3.4). */
 static void synchronous(void)
 {
@@ -317,6 +374,7 @@ int main(int argc, char **argv)
     some();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     empties();
+    empty_statuses();
     synchronous();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     ready();

@@ -256,6 +256,16 @@ impl MPI_Status {
             ..status
         };
     }
+
+    /// As [`MPI_Status::set`], at the end of a call that completes one request. An empty status has MPI_SUCCESS as
+    /// its MPI_ERROR (section 3.7.3).
+    pub fn complete(&mut self, status: MPI_Status) {
+        if status == MPI_Status::EMPTY {
+            *self = status;
+        } else {
+            self.set(status);
+        }
+    }
 }
 
 /// `MPI_User_function`.

@@ -15,6 +15,7 @@ use super::handles::{Kind, Table};
 use super::kept;
 use super::types::constants::*;
 use crate::device::envelope::{Context, Rank};
+use crate::mpi::attributes::Attributes;
 use crate::mpi::comm::{Communicator, Membership, RankMap};
 use crate::mpi::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
 use crate::mpi::error::Error;
@@ -37,7 +38,12 @@ pub(super) struct Object {
     /// Requests that were started and have not been completed.
     pub requests: u32,
     pub freed: bool,
+    pub attributes: Attributes,
 }
+
+/// The attributes of MPI_COMM_WORLD and MPI_COMM_SELF. No call holds the lock while it waits, and interrupts do not
+/// come here.
+static ATTRIBUTES: Mutex<[Attributes; 2]> = Mutex::new([const { Attributes::new() }; 2]);
 
 const KIND: Kind = Kind {
     name: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
@@ -48,10 +54,10 @@ const KIND: Kind = Kind {
 };
 
 /// No call holds the lock while it waits, and interrupts do not come here.
-pub(super) static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
+static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
 /// Takes the object out if its communicator is gone in every respect.
-pub(super) fn release(table: &mut Table<Object>, handle: c_int) {
+fn release(table: &mut Table<Object>, handle: c_int) {
     let is_over = |object: &&Object| object.freed && object.requests == 0;
     if table.get(handle).filter(is_over).is_none() {
         return;
@@ -75,6 +81,24 @@ pub(super) fn release(table: &mut Table<Object>, handle: c_int) {
 pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) -> Option<R> {
     let mut table = TABLE.lock();
     table.get_mut(handle).filter(|object| !object.freed).map(f)
+}
+
+/// Runs `f` on the attributes of the communicator that `handle` names; for as long as `f` runs nothing else has
+/// them.
+pub(super) fn with_attributes<R>(handle: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R> {
+    let [of_world, of_self] = &mut *ATTRIBUTES.lock();
+    match handle {
+        MPI_COMM_WORLD => Some(f(of_world)),
+        MPI_COMM_SELF => Some(f(of_self)),
+        _ => with_object(handle, |object| f(&mut object.attributes)),
+    }
+}
+
+/// The program gives up a communicator that it has made; false when `handle` names none.
+pub(super) fn give_up(handle: c_int) -> bool {
+    let freed = with_object(handle, |object| object.freed = true);
+    release(&mut TABLE.lock(), handle);
+    freed.is_some()
 }
 
 /// Notes who this process is; called by MPI_Init.
@@ -244,6 +268,7 @@ pub(super) fn enter(env: &dyn Env, made: Made, parent: c_int) -> Result<c_int, E
         handler,
         requests: 0,
         freed: false,
+        attributes: Attributes::new(),
     };
     let entered = TABLE.lock().add_at(context::index(context), object);
     if entered.is_err() {

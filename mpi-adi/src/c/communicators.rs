@@ -13,17 +13,38 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int};
 
 use super::args::{self, put_text};
+use super::attributes::Communicators;
 use super::binding::env;
-use super::comm_objects::{TABLE, communicator, enter, own, prepare, release, with_object, world};
-use super::kept;
+use super::comm_objects::{communicator, enter, give_up, own, prepare, world};
+use super::infos::check_hints;
 use super::report::on_comm;
 use super::types::constants::*;
-use crate::device::envelope::{Context, Rank, Tag};
+use super::{kept, keyvals};
+use crate::device::envelope::{Context, Rank};
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::Error;
+
+/// Duplicates a communicator with its topology and its attributes. When a copy function says no, the duplicate is
+/// freed again: the other processes have theirs and need not wait for this one.
+fn duplicate(comm: Communicator<'static>, parent: c_int, newcomm: &mut c_int) -> Result<(), Error> {
+    *newcomm = MPI_COMM_NULL;
+    prepare(comm.env)?;
+    let grid = kept::prepare_copy(comm.membership().context)?;
+    let made = comm.make_duplicate()?;
+    kept::attach(made.context(), grid);
+    let twin = enter(comm.env, made, parent)?;
+    if let Err(error) = keyvals::copy_all::<Communicators>(parent, twin) {
+        // The first error is the one to tell.
+        let _ = keyvals::delete_all::<Communicators>(twin);
+        give_up(twin);
+        return Err(error);
+    }
+    *newcomm = twin;
+    Ok(())
+}
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int {
@@ -31,12 +52,22 @@ pub unsafe extern "C" fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int
     on_comm("MPI_Comm_dup", comm, |comm| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
-        prepare(comm.env)?;
-        let grid = kept::prepare_copy(comm.membership().context)?;
-        let made = comm.make_duplicate()?;
-        kept::attach(made.context(), grid);
-        *newcomm = enter(comm.env, made, parent)?;
-        Ok(())
+        duplicate(comm, parent, newcomm)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_dup_with_info(
+    comm: c_int,
+    info: c_int,
+    newcomm: *mut c_int,
+) -> c_int {
+    let parent = comm;
+    on_comm("MPI_Comm_dup_with_info", comm, |comm| {
+        // SAFETY: the standard's promise about `newcomm`.
+        let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
+        check_hints(info)?;
+        duplicate(comm, parent, newcomm)
     })
 }
 
@@ -102,12 +133,15 @@ pub unsafe extern "C" fn MPI_Comm_free(comm: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `comm`.
     let handle = unsafe { comm.as_ref() }.copied().unwrap_or(MPI_COMM_NULL);
     on_comm("MPI_Comm_free", handle, |_| {
-        let freed = with_object(handle, |object| object.freed = true);
-        release(&mut TABLE.lock(), handle);
-        if freed.is_none() {
+        if matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF) {
             return Err(Error::Argument {
                 what: "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed",
             });
+        }
+        keyvals::delete_all::<Communicators>(handle)?;
+        if !give_up(handle) {
+            // A delete function has freed it.
+            return Err(Error::Communicator { handle });
         }
         // SAFETY: as above; not null, since it has named a communicator.
         *unsafe { args::out(comm, "comm") }? = MPI_COMM_NULL;
@@ -212,39 +246,6 @@ pub unsafe extern "C" fn MPI_Comm_test_inter(comm: c_int, flag: *mut c_int) -> c
     on_comm("MPI_Comm_test_inter", comm, |_| {
         // SAFETY: the standard's promise about `flag`.
         *unsafe { args::out(flag, "flag") }? = 0;
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_get_attr(
-    comm: c_int,
-    comm_keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    static TAG_UB: c_int = Tag::MAX;
-    static HOST: c_int = MPI_PROC_NULL;
-    // Every rank can print.
-    static IO: c_int = MPI_ANY_SOURCE;
-    static WTIME_IS_GLOBAL: c_int = 0;
-    on_comm("MPI_Comm_get_attr", comm, |_| {
-        let value = match comm_keyval {
-            MPI_TAG_UB => &TAG_UB,
-            MPI_HOST => &HOST,
-            MPI_IO => &IO,
-            MPI_WTIME_IS_GLOBAL => &WTIME_IS_GLOBAL,
-            _ => {
-                return Err(Error::Keyval {
-                    keyval: comm_keyval,
-                });
-            }
-        };
-        // SAFETY: the standard's promise about both; the value is a pointer to an int (section 8.1.2).
-        unsafe {
-            *args::out(attribute_val.cast::<*const c_int>(), "attribute_val")? = value;
-            *args::out(flag, "flag")? = 1;
-        }
         Ok(())
     })
 }

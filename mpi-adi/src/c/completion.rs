@@ -65,7 +65,7 @@ pub(super) fn end_one(
     };
     // SAFETY: the standard's promise about `status`, which the callers have found to be no null pointer.
     if let Ok(Some(status)) = unsafe { args::status(status) } {
-        status.set(completed.status);
+        status.complete(completed.status);
     }
     match completed.error {
         Some((blame, error)) => end_under(function, blame, Err(error)),
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn MPI_Request_get_status(
         })?;
         *flag = completed.is_some().into();
         if let (Some(completed), Some(status)) = (completed, status) {
-            status.set(completed.status);
+            status.complete(completed.status);
         }
         Ok(())
     })
@@ -169,5 +169,16 @@ pub unsafe extern "C" fn MPI_Cancel(request: *mut c_int) -> c_int {
                 Named::Inactive => Err(Error::Request { handle }),
             }
         })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Status_set_cancelled(status: *mut MPI_Status, flag: c_int) -> c_int {
+    on_process("MPI_Status_set_cancelled", |_| {
+        // SAFETY: the standard's promise about `status`.
+        let status = unsafe { args::status(status) }?;
+        let status = status.ok_or(Error::NullArgument { name: "status" })?;
+        status.midplane_cancelled = (flag != 0).into();
+        Ok(())
     })
 }

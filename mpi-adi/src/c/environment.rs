@@ -12,7 +12,9 @@ use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
 use super::args::{self, put_text};
+use super::attributes::Communicators;
 use super::binding::{BINDING, Phase, any_env, phase, set_phase};
+use super::keyvals;
 use super::report::{early, on_process};
 use super::types::constants::*;
 use crate::device::kernel::AbortReason;
@@ -109,6 +111,9 @@ pub unsafe extern "C" fn MPI_Finalized(flag: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     on_process("MPI_Finalize", |env| {
+        // First of all, while the program's functions can still communicate (section 8.7.1).
+        keyvals::delete_all::<Communicators>(MPI_COMM_SELF)?;
+        keyvals::delete_all::<Communicators>(MPI_COMM_WORLD)?;
         super::buffered::finish(env);
         Mpi::new(env).finalize()?;
         env.with(&mut |adi, _| super::datatypes::sweep(adi));
@@ -125,6 +130,12 @@ pub unsafe extern "C" fn MPI_Abort(_comm: c_int, errorcode: c_int) -> c_int {
         any_env()
             .map(|env| env.with(&mut |_, kernel| kernel.abort(AbortReason::MpiAbort, errorcode))),
     )
+}
+
+// There is no profiler to control (section 14.2.4): the level and what follows it mean nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPI_Pcontrol(_level: c_int) -> c_int {
+    MPI_SUCCESS
 }
 
 #[unsafe(no_mangle)]

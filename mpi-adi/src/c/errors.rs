@@ -1,6 +1,7 @@
 //! Sections 8.3 to 8.5: error handlers, error codes and what they say.
 //!
-//! An error's code is its class. What MPI_Error_string says of a code is what was wrong the last time that
+//! An error's code is its class, or one that the program has added ([`super::codes`]). What MPI_Error_string
+//! says of a code of the library's is what was wrong the last time that
 //! a call failed with it, with its numbers.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
@@ -15,9 +16,10 @@ use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
 use super::args::{self, put_text};
+use super::codes;
 use super::comm_objects::{self, in_use, set_handler};
 use super::report::{
-    ErrorFunction, FREED, FUNCTIONS, HANDLERS, LAST, USER_HANDLERS, blame, code, early, on_comm,
+    ErrorFunction, FREED, FUNCTIONS, HANDLERS, LAST, USER_HANDLERS, blame, early, on_comm,
     on_process, raise, user_index,
 };
 use super::types::constants::*;
@@ -33,16 +35,18 @@ fn sweep() {
     }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_create_errhandler(
+/// # Safety
+/// As for [`args::out`].
+unsafe fn create(
+    name: &'static str,
     function: Option<ErrorFunction>,
     errhandler: *mut c_int,
 ) -> c_int {
-    on_process("MPI_Comm_create_errhandler", |_| {
+    on_process(name, |_| {
         let function = function.ok_or(Error::NullArgument {
             name: "comm_errhandler_fn",
         })?;
-        // SAFETY: the standard's promise about `errhandler`.
+        // SAFETY: the caller's promise.
         let errhandler = unsafe { args::out(errhandler, "errhandler") }?;
         sweep();
         let address = (function as *const ()).expose_provenance();
@@ -76,30 +80,72 @@ fn check(handle: c_int) -> Result<(), Error> {
     }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_set_errhandler(comm: c_int, errhandler: c_int) -> c_int {
-    on_comm("MPI_Comm_set_errhandler", comm, |_| {
+fn set(name: &'static str, comm: c_int, errhandler: c_int) -> c_int {
+    on_comm(name, comm, |_| {
         check(errhandler)?;
         set_handler(comm, errhandler);
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_get_errhandler(comm: c_int, errhandler: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_get_errhandler", comm, |_| {
-        // SAFETY: the standard's promise about `errhandler`.
+/// # Safety
+/// As for [`args::out`].
+unsafe fn get(name: &'static str, comm: c_int, errhandler: *mut c_int) -> c_int {
+    on_comm(name, comm, |_| {
+        // SAFETY: the caller's promise.
         *unsafe { args::out(errhandler, "errhandler") }? = comm_objects::handler(comm);
         Ok(())
     })
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_create_errhandler(
+    function: Option<ErrorFunction>,
+    errhandler: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about `errhandler`.
+    unsafe { create("MPI_Comm_create_errhandler", function, errhandler) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_set_errhandler(comm: c_int, errhandler: c_int) -> c_int {
+    set("MPI_Comm_set_errhandler", comm, errhandler)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_get_errhandler(comm: c_int, errhandler: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `errhandler`.
+    unsafe { get("MPI_Comm_get_errhandler", comm, errhandler) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Errhandler_create(
+    function: Option<ErrorFunction>,
+    errhandler: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about `errhandler`.
+    unsafe { create("MPI_Errhandler_create", function, errhandler) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Errhandler_set(comm: c_int, errhandler: c_int) -> c_int {
+    set("MPI_Errhandler_set", comm, errhandler)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Errhandler_get(comm: c_int, errhandler: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `errhandler`.
+    unsafe { get("MPI_Errhandler_get", comm, errhandler) }
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Comm_call_errhandler(comm: c_int, errorcode: c_int) -> c_int {
     on_comm("MPI_Comm_call_errhandler", comm, |_| {
-        let class = error_class(errorcode)?;
-        let error = Error::Raised { class };
-        raise("MPI_Comm_call_errhandler", blame(comm), error);
+        raise(
+            "MPI_Comm_call_errhandler",
+            blame(comm),
+            codes::raised(errorcode)?,
+        );
         Ok(())
     })
 }
@@ -125,15 +171,9 @@ pub unsafe extern "C" fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_in
     early("MPI_Error_class", {
         // SAFETY: the standard's promise about `errorclass`.
         unsafe { args::out(errorclass, "errorclass") }.and_then(|class| {
-            *class = code(error_class(errorcode)?);
+            *class = codes::class(errorcode)?;
             Ok(())
         })
-    })
-}
-
-fn error_class(code: c_int) -> Result<Class, Error> {
-    Class::from_code(code).ok_or(Error::Argument {
-        what: "not an error code of this library",
     })
 }
 
@@ -144,15 +184,45 @@ pub unsafe extern "C" fn MPI_Error_string(
     resultlen: *mut c_int,
 ) -> c_int {
     early("MPI_Error_string", {
-        error_class(errorcode).and_then(|class| {
+        codes::class(errorcode).and_then(|_| {
             let mut text = heapless::String::<MPI_MAX_ERROR_STRING>::new();
             // What does not fit is cut off; the beginning says the most.
-            let _ = match LAST.lock()[class as usize] {
-                Some(described) => write!(text, "{described}"),
-                None => text.write_str(class.words()),
+            let _ = match Class::from_code(errorcode) {
+                Some(class) => match LAST.lock()[class as usize] {
+                    Some(described) => write!(text, "{described}"),
+                    None => text.write_str(class.words()),
+                },
+                None => codes::with_text(errorcode, |said| text.write_str(said)).unwrap_or(Ok(())),
             };
             // SAFETY: the standard's promise about both.
             unsafe { put_text(string, MPI_MAX_ERROR_STRING, &text, resultlen) }
         })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Add_error_class(errorclass: *mut c_int) -> c_int {
+    on_process("MPI_Add_error_class", |_| {
+        // SAFETY: the standard's promise about `errorclass`.
+        *unsafe { args::out(errorclass, "errorclass") }? = codes::add(None)?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_int {
+    on_process("MPI_Add_error_code", |_| {
+        // SAFETY: the standard's promise about `errorcode`.
+        *unsafe { args::out(errorcode, "errorcode") }? = codes::add(Some(errorclass))?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
+    on_process("MPI_Add_error_string", |_| {
+        // SAFETY: the standard's promise about `string`.
+        let text = unsafe { args::string(string, MPI_MAX_ERROR_STRING, "string") }?;
+        codes::describe(errorcode, &text)
     })
 }

@@ -367,27 +367,59 @@ pub unsafe extern "C" fn MPI_Group_free(group: *mut c_int) -> c_int {
     })
 }
 
+/// The group's members, all of which are processes of the communicator. Fails with [`Error::Group`] and
+/// [`Error::NoRoom`].
+fn members_within(comm: &Communicator<'_>, group: c_int) -> Result<Vec<Rank>, Error> {
+    let list = {
+        let table = TABLE.lock();
+        group::union(members(&table, group)?, &[])?
+    };
+    let membership = comm.membership();
+    let is_member = |process: &Rank| {
+        membership
+            .ranks()
+            .any(|rank| membership.to_world(rank) == *process)
+    };
+    if list.iter().all(is_member) {
+        Ok(list)
+    } else {
+        Err(Error::Group { handle: group })
+    }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) -> c_int {
     let parent = comm;
     on_comm("MPI_Comm_create", comm, |comm| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
-        let list = {
-            let table = TABLE.lock();
-            group::union(members(&table, group)?, &[])?
-        };
-        let membership = comm.membership();
-        let is_member = |process: &Rank| {
-            membership
-                .ranks()
-                .any(|rank| membership.to_world(rank) == *process)
-        };
-        if !list.iter().all(is_member) {
-            return Err(Error::Group { handle: group });
-        }
+        let list = members_within(&comm, group)?;
         prepare(comm.env)?;
         *newcomm = match comm.make_of(list)? {
+            Some(made) => enter(comm.env, made, parent)?,
+            None => MPI_COMM_NULL,
+        };
+        Ok(())
+    })
+}
+
+// There is one thread, so that two of these calls are never under way at one process, and the tag has nothing to
+// tell apart.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_create_group(
+    comm: c_int,
+    group: c_int,
+    tag: c_int,
+    newcomm: *mut c_int,
+) -> c_int {
+    let parent = comm;
+    on_comm("MPI_Comm_create_group", comm, |comm| {
+        // SAFETY: the standard's promise about `newcomm`.
+        let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
+        args::tag(tag)?;
+        let list = members_within(&comm, group)?;
+        prepare(comm.env)?;
+        *newcomm = match comm.make_group(list)? {
             Some(made) => enter(comm.env, made, parent)?,
             None => MPI_COMM_NULL,
         };

@@ -130,6 +130,12 @@ impl<T> Table<T> {
         Some(object)
     }
 
+    /// Places that the table has memory for.
+    #[cfg(test)]
+    pub fn places(&self) -> usize {
+        self.entries.len()
+    }
+
     /// All objects.
     pub fn objects(&self) -> impl Iterator<Item = &T> {
         self.entries

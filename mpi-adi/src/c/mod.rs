@@ -8,9 +8,10 @@
 //!
 //! ```text
 //! environment  communicators  groups  topologies  point_to_point  buffered  completion  several  persistent
-//!      collectives/ errors                                        a file per chapter or section: the functions
+//!      collectives/ errors attributes infos          a file per chapter or section: the functions
 //! requests       what a request's handle names, persistent ones among them
 //! report         how a call ends: by an error handler, if need be
+//! keyvals        keys of attributes, what setting, copying and deleting them calls      codes  the program's own
 //! comm_objects   communicators of the program's own        kept   their names and grids
 //! measure        calls of the binding that benchmarks count
 //! args                                                     arguments
@@ -25,8 +26,10 @@
 //! arguments say, valid for as long as the standard says. Everything else is checked.
 
 mod args;
+mod attributes;
 mod binding;
 mod buffered;
+mod codes;
 mod collectives;
 mod comm_objects;
 mod communicators;
@@ -36,7 +39,9 @@ mod environment;
 mod errors;
 mod groups;
 mod handles;
+mod infos;
 mod kept;
+mod keyvals;
 #[doc(hidden)]
 pub mod measure;
 mod persistent;
@@ -48,6 +53,7 @@ pub mod signatures;
 mod topologies;
 mod types;
 
+pub use attributes::*;
 pub use binding::{Phase, USER_OPS, install, phase};
 pub use buffered::*;
 pub use collectives::*;
@@ -57,6 +63,7 @@ pub use datatypes::*;
 pub use environment::*;
 pub use errors::*;
 pub use groups::*;
+pub use infos::*;
 pub use persistent::*;
 pub use point_to_point::*;
 pub use several::*;

@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use spin::Mutex;
 
 use super::binding::{Phase, any_env, env, phase};
+use super::codes;
 use super::comm_objects::{self, Blame};
 use super::types::constants::*;
 use crate::device::kernel::{AbortReason, Heap};
@@ -105,11 +106,15 @@ pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int
                 "rank {rank} at ({},{},{}): {function} failed with {described}",
                 here.x, here.y, here.z
             );
+            let _ = codes::with_text(error.code(), |said| write!(text, ": {said}"));
             kernel.abort(AbortReason::MpiError(&text), 1)
         }
-        LAST.lock()[class as usize] = Some(described);
+        // A code of the program's own has a text of its own.
+        if error.code() == code(class) {
+            LAST.lock()[class as usize] = Some(described);
+        }
     });
-    let mut code = code(class);
+    let mut code = error.code();
     if let Some(function) = user_function(blame.handler) {
         let mut comm = blame.comm;
         // SAFETY: the program's function, given what the standard says (section 8.3.1).

@@ -162,7 +162,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
 
     /// This is the communicator of all processes (MPI_COMM_WORLD) itself, not one made of it.
     pub(crate) fn is_world(&self) -> bool {
-        self.membership.context == WORLD_CONTEXT
+        self.membership.context == WORLD_CONTEXT && self.membership.map == RankMap::All
     }
 
     pub(crate) fn env(&self) -> &'e dyn Env<E> {

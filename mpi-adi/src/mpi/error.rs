@@ -6,7 +6,7 @@ use core::fmt;
 use crate::NoMemory;
 use crate::device::envelope::Tag;
 
-/// An error class of MPI. The discriminants are the values in `mpi.h`; an error code of this
+/// An error class of MPI, all of MPI-3.1's. The discriminants are the values in `mpi.h`; an error code of this
 /// implementation is its class.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(i32)]
@@ -35,10 +35,45 @@ pub enum Class {
     Keyval = 20,
     NoMem = 21,
     UnsupportedOperation = 22,
+    Access = 23,
+    Amode = 24,
+    Assert = 25,
+    BadFile = 26,
+    Base = 27,
+    Conversion = 28,
+    Disp = 29,
+    DupDatarep = 30,
+    FileExists = 31,
+    FileInUse = 32,
+    File = 33,
+    InfoKey = 34,
+    InfoNokey = 35,
+    InfoValue = 36,
+    Info = 37,
+    Io = 38,
+    Locktype = 39,
+    Name = 40,
+    NotSame = 41,
+    NoSpace = 42,
+    NoSuchFile = 43,
+    Port = 44,
+    Quota = 45,
+    ReadOnly = 46,
+    RmaConflict = 47,
+    RmaSync = 48,
+    Service = 49,
+    Size = 50,
+    Spawn = 51,
+    UnsupportedDatarep = 52,
+    Win = 53,
+    RmaRange = 54,
+    RmaAttach = 55,
+    RmaFlavor = 56,
+    RmaShared = 57,
 }
 
 /// How many classes there are, success among them.
-pub const CLASSES: usize = 23;
+pub const CLASSES: usize = 58;
 
 impl Class {
     /// The class with value `code`, if there is one.
@@ -68,6 +103,41 @@ impl Class {
             Keyval,
             NoMem,
             UnsupportedOperation,
+            Access,
+            Amode,
+            Assert,
+            BadFile,
+            Base,
+            Conversion,
+            Disp,
+            DupDatarep,
+            FileExists,
+            FileInUse,
+            File,
+            InfoKey,
+            InfoNokey,
+            InfoValue,
+            Info,
+            Io,
+            Locktype,
+            Name,
+            NotSame,
+            NoSpace,
+            NoSuchFile,
+            Port,
+            Quota,
+            ReadOnly,
+            RmaConflict,
+            RmaSync,
+            Service,
+            Size,
+            Spawn,
+            UnsupportedDatarep,
+            Win,
+            RmaRange,
+            RmaAttach,
+            RmaFlavor,
+            RmaShared,
         ];
         ALL.get(usize::try_from(code).ok()?).copied()
     }
@@ -98,6 +168,43 @@ impl Class {
             Class::Keyval => "MPI_ERR_KEYVAL: invalid attribute key",
             Class::NoMem => "MPI_ERR_NO_MEM: memory used up",
             Class::UnsupportedOperation => "MPI_ERR_UNSUPPORTED_OPERATION: not supported here",
+            Class::Access => "MPI_ERR_ACCESS: permission denied",
+            Class::Amode => "MPI_ERR_AMODE: invalid access mode",
+            Class::Assert => "MPI_ERR_ASSERT: invalid assert argument",
+            Class::BadFile => "MPI_ERR_BAD_FILE: invalid file name",
+            Class::Base => "MPI_ERR_BASE: not memory that MPI_Alloc_mem gave",
+            Class::Conversion => "MPI_ERR_CONVERSION: a data conversion function failed",
+            Class::Disp => "MPI_ERR_DISP: invalid displacement",
+            Class::DupDatarep => "MPI_ERR_DUP_DATAREP: the data representation is defined already",
+            Class::FileExists => "MPI_ERR_FILE_EXISTS: the file exists",
+            Class::FileInUse => "MPI_ERR_FILE_IN_USE: the file is open",
+            Class::File => "MPI_ERR_FILE: invalid file handle",
+            Class::InfoKey => "MPI_ERR_INFO_KEY: the key is too long, or empty",
+            Class::InfoNokey => "MPI_ERR_INFO_NOKEY: the info object has no such key",
+            Class::InfoValue => "MPI_ERR_INFO_VALUE: the value is too long",
+            Class::Info => "MPI_ERR_INFO: invalid info object",
+            Class::Io => "MPI_ERR_IO: other input or output error",
+            Class::Locktype => "MPI_ERR_LOCKTYPE: invalid lock type",
+            Class::Name => "MPI_ERR_NAME: the service name is not published",
+            Class::NotSame => "MPI_ERR_NOT_SAME: the processes' arguments differ",
+            Class::NoSpace => "MPI_ERR_NO_SPACE: no space left",
+            Class::NoSuchFile => "MPI_ERR_NO_SUCH_FILE: there is no such file",
+            Class::Port => "MPI_ERR_PORT: invalid port name",
+            Class::Quota => "MPI_ERR_QUOTA: quota exceeded",
+            Class::ReadOnly => "MPI_ERR_READ_ONLY: the file or the file system is read-only",
+            Class::RmaConflict => "MPI_ERR_RMA_CONFLICT: conflicting accesses to a window",
+            Class::RmaSync => "MPI_ERR_RMA_SYNC: wrong synchronization of one-sided calls",
+            Class::Service => "MPI_ERR_SERVICE: invalid service name",
+            Class::Size => "MPI_ERR_SIZE: invalid size",
+            Class::Spawn => "MPI_ERR_SPAWN: processes could not be started",
+            Class::UnsupportedDatarep => {
+                "MPI_ERR_UNSUPPORTED_DATAREP: data representation not supported"
+            }
+            Class::Win => "MPI_ERR_WIN: invalid window",
+            Class::RmaRange => "MPI_ERR_RMA_RANGE: target memory is not part of the window",
+            Class::RmaAttach => "MPI_ERR_RMA_ATTACH: memory cannot be attached",
+            Class::RmaFlavor => "MPI_ERR_RMA_FLAVOR: the window has the wrong flavor",
+            Class::RmaShared => "MPI_ERR_RMA_SHARED: memory cannot be shared",
         }
     }
 }
@@ -258,10 +365,19 @@ pub enum Error {
         /// The first failure's class.
         first: Class,
     },
-    /// An error that the program itself raises (MPI_Comm_call_errhandler).
+    /// An error that the program itself raises: by MPI_Comm_call_errhandler, or by the result of a callback.
     Raised {
+        /// Its class; of a code of the program's own, [`Class::Other`].
+        class: Class,
+        /// The code that the program gave.
+        code: i32,
+    },
+    /// A mistake that has no values to be told.
+    Wrong {
         /// Its class.
         class: Class,
+        /// What is wrong.
+        what: &'static str,
     },
     /// A call before MPI_Init or after MPI_Finalize, or one of these two a second time.
     Order {
@@ -277,6 +393,14 @@ impl From<NoMemory> for Error {
 }
 
 impl Error {
+    /// The error code that a call returns: the class, or what the program itself has given.
+    pub const fn code(&self) -> i32 {
+        match self {
+            Error::Raised { code, .. } => *code,
+            _ => self.class() as i32,
+        }
+    }
+
     /// The MPI error class.
     pub const fn class(&self) -> Class {
         match self {
@@ -304,7 +428,7 @@ impl Error {
             Error::Group { .. } => Class::Group,
             Error::Request { .. } => Class::Request,
             Error::InStatus { .. } => Class::InStatus,
-            Error::Raised { class } => *class,
+            Error::Raised { class, .. } | Error::Wrong { class, .. } => *class,
             Error::Order { .. } => Class::Other,
         }
     }
@@ -394,7 +518,8 @@ impl fmt::Display for Error {
             Error::InStatus { failed, first } => {
                 write!(f, "{failed} of the requests failed, the first with {}", first.words())
             }
-            Error::Raised { .. } => f.write_str("raised by the program"),
+            Error::Raised { code, .. } => write!(f, "raised by the program, with code {code}"),
+            Error::Wrong { what, .. } => f.write_str(what),
             Error::Order { what } => f.write_str(what),
         }
     }
@@ -428,12 +553,12 @@ mod tests {
 
     #[test]
     fn classes_read_back_from_their_codes() {
-        for code in 0..23 {
+        for code in 0..CLASSES as i32 {
             let class = Class::from_code(code).expect("a class");
             assert_eq!(class as i32, code);
             assert!(class.words().starts_with("MPI_") && class.words().len() < 160);
         }
-        assert_eq!(Class::from_code(23), None);
+        assert_eq!(Class::from_code(CLASSES as i32), None);
         assert_eq!(Class::from_code(-1), None);
     }
 }

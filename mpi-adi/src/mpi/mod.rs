@@ -3,12 +3,13 @@
 //! ```text
 //! split   communicators made of others      coll/   collectives      buffered   the attached buffer
 //! lend    slices for blocking calls
-//! comm    communicators, point to point     group, cart              op -> datatype
+//! comm    communicators, point to point     group, cart, info, attributes    op -> datatype
 //! call    blocking, and slices of arrays
 //! process the state of a process, Env       context  which contexts are free        error
 //! ```
 //! An import points downwards in this list.
 
+pub(crate) mod attributes;
 pub mod buffered;
 pub mod call;
 pub(crate) mod cart;
@@ -20,6 +21,7 @@ pub mod error;
 #[cfg(test)]
 pub(crate) mod fake;
 pub(crate) mod group;
+pub(crate) mod info;
 #[allow(unsafe_code)]
 pub(crate) mod lend;
 pub mod op;

@@ -194,6 +194,34 @@ impl<'e, E: Matching> Communicator<'e, E> {
         }))
     }
 
+    /// As [`Communicator::make_of`], by these processes alone, all of which give the same list: the others of the
+    /// communicator need not call it (MPI_Comm_create_group). What they exchange is in the context of this
+    /// communicator's collectives, which its processes call in the same order as this.
+    pub(crate) fn make_group(self, members: Vec<Rank>) -> Result<Option<Made>, Error> {
+        let membership = self.membership();
+        let own = membership.to_world(self.own_rank());
+        let Some(rank) = members.iter().position(|member| *member == own) else {
+            return Ok(None);
+        };
+        let among = Membership {
+            map: RankMap::List(&members),
+            context: membership.context,
+            rank: CommRank(rank as u32),
+            size: members.len() as u32,
+        };
+        let context = Communicator::at(self.env, among).agree_on_context()?;
+        self.env.process().take_context(self.env, context);
+        let membership = Membership {
+            map: RankMap::All,
+            context,
+            ..among
+        };
+        Ok(Some(Made {
+            membership,
+            list: Some(members.into_boxed_slice()),
+        }))
+    }
+
     /// The lowest context that all the processes have free, not taken yet. Fails at all processes alike with
     /// [`Error::Limit`].
     fn agree_on_context(self) -> Result<Context, Error> {

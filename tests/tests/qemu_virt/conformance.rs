@@ -112,6 +112,9 @@ conformance! {
     probes: "conf_probe";
     errors: "conf_errors";
     communicators: "conf_comm";
+    attributes: "conf_attr";
+    info_objects_and_memory: "conf_info";
+    error_codes_of_the_program: "conf_codes";
     groups: "conf_group";
     cartesian_topologies: "conf_cart";
     collectives: "conf_coll";

@@ -1,7 +1,7 @@
 //! Operations of the program's own (section 5.9.5), and what combines elements.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::c::args::{self, Operation, UserFunction};
 use crate::c::binding::{BINDING, USER_OPS};
@@ -78,10 +78,26 @@ unsafe fn call(
     unsafe { function(left, right, &mut len, &mut datatype) }
 }
 
+/// Which of the program's operations commute, as it has said.
+static COMMUTES: [AtomicBool; USER_OPS] = [const { AtomicBool::new(false) }; USER_OPS];
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c_int {
+    on_process("MPI_Op_commutative", |_| {
+        // SAFETY: the standard's promise about `commute`.
+        let commute = unsafe { args::out(commute, "commute") }?;
+        *commute = match (args::operation(op)?, args::user_op_index(op)) {
+            (Operation::User(_), Some(index)) => COMMUTES[index].load(Ordering::Relaxed).into(),
+            _ => 1,
+        };
+        Ok(())
+    })
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Op_create(
     function: Option<UserFunction>,
-    _commute: c_int,
+    commute: c_int,
     op: *mut c_int,
 ) -> c_int {
     on_process("MPI_Op_create", |_| {
@@ -94,7 +110,8 @@ pub unsafe extern "C" fn MPI_Op_create(
                 .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
             {
-                // Reductions keep the order of the ranks anyway, whether or not the operation commutes.
+                // To be told only: reductions keep the order of the ranks, whether or not the operation commutes.
+                COMMUTES[index].store(commute != 0, Ordering::Relaxed);
                 *op = args::user_op_handle(index);
                 return Ok(());
             }

@@ -1,0 +1,255 @@
+//! Keys of attributes, and what setting, deleting and copying attributes calls (MPI-3.1 section 6.7): one way for all
+//! kinds of objects that can carry them.
+//!
+//! A key that is freed stays until the last attribute with it is deleted (section 6.7.2). The program's functions
+//! are called with no lock held and outside of the device, so that they may call MPI.
+
+use core::ffi::{c_int, c_void};
+
+use spin::Mutex;
+
+use super::handles::{Kind, Table};
+use crate::mpi::attributes::{Attribute, Attributes};
+use crate::mpi::error::{Class, Error};
+
+/// `MPI_Comm_copy_attr_function` and its like for other objects, whose handles are numbers, too.
+pub type CopyFunction =
+    unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+/// `MPI_Comm_delete_attr_function` and its like for other objects.
+pub type DeleteFunction = unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void) -> c_int;
+
+/// The kinds of objects with attributes; a key is for one of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Of {
+    Communicators,
+}
+
+/// Objects that carry attributes.
+pub(super) trait Carrier {
+    /// Their kind.
+    const OF: Of;
+
+    /// Runs `f` on the attributes of the object that `handle` names, if it names one; for as long as `f` runs nothing
+    /// else has them.
+    fn with<R>(handle: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R>;
+}
+
+/// A key.
+#[derive(Clone, Copy)]
+pub(super) struct Keyval {
+    pub of: Of,
+    pub copy: Option<CopyFunction>,
+    pub delete: Option<DeleteFunction>,
+    /// `extra_state`: the address that the program gave.
+    pub extra: usize,
+}
+
+struct Object {
+    keyval: Keyval,
+    /// Attributes with this key.
+    uses: u32,
+    freed: bool,
+}
+
+const KIND: Kind = Kind {
+    name: "attribute keys",
+    tag: 0xa400_0000_u32 as c_int,
+    place_bits: 12,
+    generation_bits: 13,
+    limit: 1 << 12,
+};
+
+/// No call holds the lock while it waits, and interrupts do not come here.
+static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
+
+/// Makes a key; its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+pub(super) fn create(keyval: Keyval) -> Result<c_int, Error> {
+    TABLE.lock().add(Object {
+        keyval,
+        uses: 0,
+        freed: false,
+    })
+}
+
+/// Frees a key. Fails with [`Error::Keyval`].
+pub(super) fn free(of: Of, handle: c_int) -> Result<(), Error> {
+    usable(of, handle)?;
+    change(handle, |object| object.freed = true);
+    Ok(())
+}
+
+/// Changes a key, and takes it out if it is freed and no attribute has it any more.
+fn change(handle: c_int, f: impl FnOnce(&mut Object)) {
+    let mut table = TABLE.lock();
+    let Some(object) = table.get_mut(handle) else {
+        return;
+    };
+    f(object);
+    if object.freed && object.uses == 0 {
+        table.remove(handle);
+    }
+}
+
+/// The key that `handle` names, freed or not.
+fn keyval(handle: c_int) -> Option<Keyval> {
+    TABLE.lock().get(handle).map(|object| object.keyval)
+}
+
+/// The key of this kind that `handle` names and the program may use. Fails with [`Error::Keyval`].
+fn usable(of: Of, handle: c_int) -> Result<(), Error> {
+    let table = TABLE.lock();
+    let object = table.get(handle);
+    match object.filter(|object| object.keyval.of == of && !object.freed) {
+        Some(_) => Ok(()),
+        None => Err(Error::Keyval { keyval: handle }),
+    }
+}
+
+/// What a function of the program's says. Fails with [`Error::Raised`].
+fn said(code: c_int) -> Result<(), Error> {
+    match code {
+        0 => Ok(()),
+        _ => Err(Error::Raised {
+            class: Class::from_code(code).unwrap_or(Class::Other),
+            code,
+        }),
+    }
+}
+
+fn pointer(address: usize) -> *mut c_void {
+    core::ptr::with_exposed_provenance_mut(address)
+}
+
+/// Adds an attribute, and counts it at its key.
+fn attach<C: Carrier>(object: c_int, attribute: Attribute) -> Result<(), Error> {
+    C::with(object, |attributes| attributes.add(attribute)).unwrap_or(Ok(()))?;
+    change(attribute.keyval, |key| key.uses += 1);
+    Ok(())
+}
+
+/// Asks the program's function, and takes the attribute out if it agrees.
+fn detach<C: Carrier>(object: c_int, attribute: Attribute) -> Result<(), Error> {
+    let Attribute { keyval, value } = attribute;
+    let key = self::keyval(keyval);
+    if let Some(Keyval {
+        delete: Some(delete),
+        extra,
+        ..
+    }) = key
+    {
+        // SAFETY: the program's function, given what the standard says (section 6.7.2).
+        said(unsafe { delete(object, keyval, pointer(value), pointer(extra)) })?;
+    }
+    // The function may have done so itself.
+    if C::with(object, |attributes| attributes.remove(keyval)) == Some(true) {
+        change(keyval, |key| key.uses = key.uses.saturating_sub(1));
+    }
+    Ok(())
+}
+
+/// Sets an attribute; an earlier one is deleted first. Fails with [`Error::Keyval`], [`Error::NoRoom`], and with what
+/// the delete function says: then the earlier one stays.
+pub(super) fn set<C: Carrier>(object: c_int, keyval: c_int, value: usize) -> Result<(), Error> {
+    delete::<C>(object, keyval)?;
+    attach::<C>(object, Attribute { keyval, value })
+}
+
+/// The value of an attribute, if it is set. Fails with [`Error::Keyval`].
+pub(super) fn get<C: Carrier>(object: c_int, keyval: c_int) -> Result<Option<usize>, Error> {
+    usable(C::OF, keyval)?;
+    Ok(C::with(object, |attributes| attributes.get(keyval)).flatten())
+}
+
+/// Deletes an attribute, if it is set. Fails with [`Error::Keyval`], and with what the delete function says: then
+/// the attribute stays.
+pub(super) fn delete<C: Carrier>(object: c_int, keyval: c_int) -> Result<(), Error> {
+    match get::<C>(object, keyval)? {
+        Some(value) => detach::<C>(object, Attribute { keyval, value }),
+        None => Ok(()),
+    }
+}
+
+/// Deletes all attributes of an object, the last one that was set first. Fails with what a delete function says: then
+/// that attribute and the earlier ones stay.
+pub(super) fn delete_all<C: Carrier>(object: c_int) -> Result<(), Error> {
+    while let Some(attribute) = C::with(object, |attributes| attributes.last()).flatten() {
+        detach::<C>(object, attribute)?;
+    }
+    Ok(())
+}
+
+/// Gives `new` the attributes of `old` that their copy functions want it to have. Fails with [`Error::NoRoom`] and
+/// with what a copy function says: then `new` has those before.
+pub(super) fn copy_all<C: Carrier>(old: c_int, new: c_int) -> Result<(), Error> {
+    let list =
+        C::with(old, |attributes| attributes.snapshot()).unwrap_or(Ok(Default::default()))?;
+    for Attribute { keyval, value } in list {
+        let Some(Keyval {
+            copy: Some(copy),
+            extra,
+            ..
+        }) = self::keyval(keyval)
+        else {
+            continue;
+        };
+        let (mut copied, mut flag) = (pointer(value), 0);
+        let place = (&raw mut copied).cast();
+        // SAFETY: the program's function, given what the standard says (section 6.7.2): the place is that of a
+        // pointer.
+        said(unsafe {
+            copy(
+                old,
+                keyval,
+                pointer(extra),
+                pointer(value),
+                place,
+                &mut flag,
+            )
+        })?;
+        if flag != 0 {
+            let value = copied.expose_provenance();
+            attach::<C>(new, Attribute { keyval, value })?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static ATTRIBUTES: Mutex<Attributes> = Mutex::new(Attributes::new());
+
+    /// One object, whatever its handle.
+    struct One;
+
+    impl Carrier for One {
+        const OF: Of = Of::Communicators;
+        fn with<R>(_: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R> {
+            Some(f(&mut ATTRIBUTES.lock()))
+        }
+    }
+
+    #[test]
+    fn attributes_set_and_deleted_leave_memory_as_it_was() {
+        let keyval = Keyval {
+            of: Of::Communicators,
+            copy: None,
+            delete: None,
+            extra: 0,
+        };
+        for value in 0..100_000 {
+            let handle = create(keyval).expect("room");
+            set::<One>(1, handle, value).expect("a key");
+            assert_eq!(get::<One>(1, handle), Ok(Some(value)));
+            free(Of::Communicators, handle).expect("a key");
+            assert!(self::keyval(handle).is_some(), "an attribute has it");
+            assert_eq!(get::<One>(1, handle), Err(Error::Keyval { keyval: handle }));
+            delete_all::<One>(1).expect("no function says no");
+            assert!(self::keyval(handle).is_none(), "no attribute has it");
+            assert!(ATTRIBUTES.lock().last().is_none());
+        }
+        let table = TABLE.lock();
+        assert_eq!((table.objects().count(), table.places()), (0, 1));
+    }
+}
