@@ -5,13 +5,23 @@ use core::ffi::c_int;
 use crate::arch::set_errno;
 
 // errno.h of picolibc.
+pub const EPERM: c_int = 1;
 pub const ENOENT: c_int = 2;
+pub const ESRCH: c_int = 3;
 pub const EBADF: c_int = 9;
+pub const ECHILD: c_int = 10;
+pub const EAGAIN: c_int = 11;
 pub const ENOMEM: c_int = 12;
+pub const EBUSY: c_int = 16;
+pub const ENODEV: c_int = 19;
 pub const EINVAL: c_int = 22;
+pub const EMFILE: c_int = 24;
 pub const EROFS: c_int = 30;
 pub const ERANGE: c_int = 34;
+pub const EDEADLK: c_int = 45;
 pub const ENOSYS: c_int = 88;
+pub const ETIMEDOUT: c_int = 116;
+pub const ENOTSUP: c_int = 134;
 
 /// Sets `errno` and returns what failing calls return.
 pub fn fail(errno: c_int) -> c_int {

@@ -4,14 +4,16 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
 
-use super::errno::{EBADF, EINVAL, ENOENT, ENOSYS, ERANGE, EROFS, fail};
+use super::errno::{EBADF, EINVAL, EMFILE, ENOENT, ENOSYS, ERANGE, EROFS, fail};
 use super::stdio::input;
+use super::time::{Timeval, sleep_for};
 use crate::arch::set_errno;
 use crate::console::{self, Stream};
 
 define!(
     write, read, open, close, lseek, fsync, unlink, rename, mkdir, rmdir, chdir, getcwd, access,
-    stat, lstat, fstat, isatty,
+    stat, lstat, fstat, isatty, dup, dup2, pipe, ftruncate, truncate, chmod, readlink, symlink,
+    link, fcntl, opendir, fdopendir, readdir, closedir, rewinddir, select,
 );
 
 fn stream(descriptor: c_int) -> Option<Stream> {
@@ -122,4 +124,103 @@ extern "C" fn fstat(_: c_int, _: *mut c_void) -> c_int {
 
 extern "C" fn isatty(_: c_int) -> c_int {
     0
+}
+
+extern "C" fn dup(descriptor: c_int) -> c_int {
+    match descriptor {
+        0..=2 => fail(EMFILE),
+        _ => fail(EBADF),
+    }
+}
+
+extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
+    match (from, to) {
+        (0..=2, _) if from == to => to,
+        (0..=2, _) => fail(EMFILE),
+        _ => fail(EBADF),
+    }
+}
+
+extern "C" fn pipe(_: *mut c_int) -> c_int {
+    fail(EMFILE)
+}
+
+extern "C" fn ftruncate(descriptor: c_int, _: i64) -> c_int {
+    match descriptor {
+        0..=2 => fail(EINVAL),
+        _ => fail(EBADF),
+    }
+}
+
+extern "C" fn truncate(_: *const c_char, _: i64) -> c_int {
+    fail(ENOENT)
+}
+
+extern "C" fn chmod(_: *const c_char, _: u32) -> c_int {
+    fail(ENOENT)
+}
+
+extern "C" fn readlink(_: *const c_char, _: *mut c_char, _: usize) -> isize {
+    fail(ENOENT) as isize
+}
+
+extern "C" fn symlink(_: *const c_char, _: *const c_char) -> c_int {
+    fail(EROFS)
+}
+
+extern "C" fn link(_: *const c_char, _: *const c_char) -> c_int {
+    fail(ENOENT)
+}
+
+/// The three descriptors take no settings; F_GETFD and F_GETFL tell of them.
+extern "C" fn fcntl(descriptor: c_int, command: c_int) -> c_int {
+    // fcntl.h of picolibc.
+    const F_GETFD: c_int = 1;
+    const F_GETFL: c_int = 3;
+    const O_WRONLY: c_int = 1;
+    match (descriptor, command) {
+        (0..=2, F_GETFD) => 0,
+        (0..=2, F_GETFL) => O_WRONLY.min(descriptor),
+        (0..=2, _) => fail(EINVAL),
+        _ => fail(EBADF),
+    }
+}
+
+extern "C" fn opendir(_: *const c_char) -> *mut c_void {
+    set_errno(ENOENT);
+    ptr::null_mut()
+}
+
+extern "C" fn fdopendir(_: c_int) -> *mut c_void {
+    set_errno(EBADF);
+    ptr::null_mut()
+}
+
+extern "C" fn readdir(_: *mut c_void) -> *mut c_void {
+    set_errno(EBADF);
+    ptr::null_mut()
+}
+
+extern "C" fn closedir(_: *mut c_void) -> c_int {
+    fail(EBADF)
+}
+
+extern "C" fn rewinddir(_: *mut c_void) {}
+
+/// Sleeps where it waits for time only, as old programs do; descriptors cannot be waited for.
+unsafe extern "C" fn select(
+    count: c_int,
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut c_void,
+    time: *const Timeval,
+) -> c_int {
+    // SAFETY: C's promise.
+    match unsafe { time.as_ref() } {
+        Some(time) if count == 0 => match sleep_for(time) {
+            Ok(()) => 0,
+            Err(error) => fail(error),
+        },
+        _ => fail(ENOSYS),
+    }
 }

@@ -6,6 +6,8 @@
 //! stdio     stdin, stdout, stderr           files     descriptors, and the files that there are not
 //! malloc    the heap, as C calls it         process   start and end of the program, sysconf and the like
 //! time      clocks and sleep                printf    `long double` in printf's family
+//! threads   POSIX threads, of which there is one
+//! signals   within the program              mapping   anonymous memory by mmap
 //! errno     error numbers
 //! ```
 
@@ -31,11 +33,17 @@ mod errno;
 mod files;
 #[cfg(target_os = "none")]
 mod malloc;
+#[cfg(target_os = "none")]
+mod mapping;
 pub mod printf;
 #[cfg(target_os = "none")]
 mod process;
 #[cfg(target_os = "none")]
+mod signals;
+#[cfg(target_os = "none")]
 mod stdio;
+#[cfg(target_os = "none")]
+mod threads;
 #[cfg(target_os = "none")]
 mod time;
 

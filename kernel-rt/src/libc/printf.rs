@@ -72,6 +72,7 @@ mod wrap {
 
     use super::{Spec, has_long_double};
     use crate::arch::VaList;
+    use crate::libc::errno::{EINVAL, fail};
 
     /// Longest specification that is looked at; longer ones go on as they are.
     const SPEC_BYTES: usize = 48;
@@ -87,6 +88,10 @@ mod wrap {
         format: *const c_char,
         mut arguments: VaList,
     ) -> c_int {
+        if format.is_null() {
+            // As other C libraries do; what is behind a null pointer is no format.
+            return fail(EINVAL);
+        }
         // SAFETY: C's promise about the format and the arguments that it calls for, from here on.
         let mut rest = unsafe { CStr::from_ptr(format) }.to_bytes();
         if !has_long_double(rest) {

@@ -1,11 +1,11 @@
 //! The one process: its start, its end, and what it can ask about itself and its node.
 
-use core::ffi::{c_char, c_int, c_long};
+use core::ffi::{c_char, c_int, c_long, c_void};
 use core::fmt::Write as _;
 
-use super::errno::{EINVAL, ENOSYS, fail};
+use super::errno::{EAGAIN, ECHILD, EINVAL, ENOENT, EPERM, fail};
 use super::time::CLOCKS_PER_SECOND;
-use crate::arch::set_errno;
+use crate::arch::{self, set_errno};
 use crate::end::program_abort;
 use crate::heap;
 use crate::host::records::personality;
@@ -23,7 +23,17 @@ define!(
     getegid,
     gethostname,
     sysconf,
-    kill,
+    uname,
+    getrlimit,
+    setrlimit,
+    fork,
+    vfork,
+    wait,
+    waitpid,
+    execv,
+    execve,
+    execvp,
+    getlogin,
 );
 
 /// The program ends with `status`; atexit's functions have run.
@@ -86,14 +96,19 @@ extern "C" fn sysconf(name: c_int) -> c_long {
     }
 }
 
-/// A name for this node, from its coordinates; cut, with its ending zero, to the room there is (POSIX).
-unsafe extern "C" fn gethostname(out: *mut c_char, room: usize) -> c_int {
-    let mut name = heapless::String::<24>::new();
+fn host_name() -> heapless::String<24> {
+    let mut name = heapless::String::new();
     if let Some(p) = personality() {
         let c = p.coord;
         // Three numbers of at most three digits fit.
         let _ = write!(name, "node-{}-{}-{}", c.x, c.y, c.z);
     }
+    name
+}
+
+/// A name for this node, from its coordinates; cut, with its ending zero, to the room there is (POSIX).
+unsafe extern "C" fn gethostname(out: *mut c_char, room: usize) -> c_int {
+    let name = host_name();
     let Some(most) = room.checked_sub(1) else {
         return fail(EINVAL);
     };
@@ -106,14 +121,109 @@ unsafe extern "C" fn gethostname(out: *mut c_char, room: usize) -> c_int {
     0
 }
 
-/// Signals exist only within the program: picolibc's `raise` does not come here.
-extern "C" fn kill(_: c_int, _: c_int) -> c_int {
-    fail(ENOSYS)
+/// `struct utsname` of the project's sys/utsname.h: six names.
+const UTSNAME_BYTES: usize = 65;
+
+unsafe extern "C" fn uname(out: *mut [[u8; UTSNAME_BYTES]; 6]) -> c_int {
+    let host = host_name();
+    let names = [
+        "Midplane",
+        &host,
+        env!("CARGO_PKG_VERSION"),
+        "bare metal",
+        "riscv64",
+        "",
+    ];
+    // SAFETY: C's promise.
+    let Some(out) = (unsafe { out.as_mut() }) else {
+        return fail(EINVAL);
+    };
+    for (field, name) in out.iter_mut().zip(names) {
+        *field = [0; UTSNAME_BYTES];
+        // The last byte stays 0.
+        for (byte, letter) in field[..UTSNAME_BYTES - 1].iter_mut().zip(name.bytes()) {
+            *byte = letter;
+        }
+    }
+    0
+}
+
+/// `struct rlimit`: what is, and what may be.
+unsafe extern "C" fn getrlimit(resource: c_int, out: *mut [u64; 2]) -> c_int {
+    // The project's sys/resource.h.
+    const INFINITY: u64 = u64::MAX;
+    let limit = match resource {
+        2 | 5 | 8 | 9 => heap::size() as u64, // data, resident, locked, all
+        3 => arch::stack().len(),
+        6 => 1, // processes
+        7 => 3, // descriptors
+        4 => 0, // a core file's bytes
+        0 | 1 => INFINITY,
+        _ => return fail(EINVAL),
+    };
+    if out.is_null() {
+        return fail(EINVAL);
+    }
+    // SAFETY: C's promise.
+    unsafe { out.write([limit; 2]) };
+    0
+}
+
+/// Limits stay as they are.
+unsafe extern "C" fn setrlimit(resource: c_int, new: *const [u64; 2]) -> c_int {
+    let mut now = [0; 2];
+    // SAFETY: C's promise.
+    unsafe {
+        if getrlimit(resource, &raw mut now) != 0 {
+            return -1;
+        }
+        match new.as_ref() {
+            None => fail(EINVAL),
+            Some([soft, hard]) if soft > hard => fail(EINVAL),
+            Some([soft, _]) if *soft <= now[0] => 0,
+            Some(_) => fail(EPERM),
+        }
+    }
+}
+
+/// A node has one process.
+extern "C" fn fork() -> c_int {
+    fail(EAGAIN)
+}
+
+extern "C" fn vfork() -> c_int {
+    fail(EAGAIN)
+}
+
+extern "C" fn wait(_: *mut c_int) -> c_int {
+    fail(ECHILD)
+}
+
+extern "C" fn waitpid(_: c_int, _: *mut c_int, _: c_int) -> c_int {
+    fail(ECHILD)
+}
+
+extern "C" fn execv(_: *const c_char, _: *const c_void) -> c_int {
+    fail(ENOENT)
+}
+
+extern "C" fn execve(_: *const c_char, _: *const c_void, _: *const c_void) -> c_int {
+    fail(ENOENT)
+}
+
+extern "C" fn execvp(_: *const c_char, _: *const c_void) -> c_int {
+    fail(ENOENT)
+}
+
+/// A node has no users.
+extern "C" fn getlogin() -> *mut c_char {
+    set_errno(ENOENT);
+    core::ptr::null_mut()
 }
 
 unsafe extern "C" {
     fn main(argc: c_int, argv: *mut *mut c_char, environment: *mut *mut c_char) -> c_int;
-    fn exit(status: c_int) -> !;
+    pub fn exit(status: c_int) -> !;
     static __preinit_array_start: [extern "C" fn(); 0];
     static __preinit_array_end: [extern "C" fn(); 0];
     static __init_array_start: [extern "C" fn(); 0];

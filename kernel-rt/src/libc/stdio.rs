@@ -1,15 +1,18 @@
 //! Streams: `stdin`, `stdout`, `stderr`.
 
 use core::cell::UnsafeCell;
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr;
 
+use super::errno::{EINVAL, ENOMEM, ENOSYS, fail};
+use crate::arch::set_errno;
 use crate::console::{self, Stream};
 use crate::host::blackboard::Call;
 use crate::host::inbox::Taken;
 use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_INBOX, personality};
 use crate::running::sleep;
 
-define!(fflush,);
+define!(fflush, getdelim, getline, popen, pclose);
 
 /// How often the inbox is looked at while the program waits for input, in nanoseconds.
 const INPUT_EVERY_NS: u64 = 5_000_000;
@@ -137,4 +140,70 @@ unsafe extern "C" fn fflush(file: *mut File) -> c_int {
         Some(_) => {}
     }
     0
+}
+
+unsafe extern "C" {
+    fn getc(file: *mut File) -> c_int;
+    fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void;
+}
+
+/// Reads up to and with `end` (POSIX). The buffer grows by doubling.
+unsafe extern "C" fn getdelim(
+    line: *mut *mut c_char,
+    room: *mut usize,
+    end: c_int,
+    file: *mut File,
+) -> isize {
+    const LEAST: usize = 64;
+    if line.is_null() || room.is_null() || file.is_null() {
+        return fail(EINVAL) as isize;
+    }
+    let mut length = 0;
+    // SAFETY: C's promises about the pointers; the block has `room` bytes, and room for a zero is made before each
+    // byte is written.
+    unsafe {
+        if (*line).is_null() {
+            *room = 0;
+        }
+        loop {
+            let byte = getc(file);
+            if byte < 0 {
+                break;
+            }
+            if length + 2 > *room {
+                let more = (*room).saturating_mul(2).max(LEAST);
+                let block = realloc((*line).cast(), more);
+                if block.is_null() {
+                    return fail(ENOMEM) as isize;
+                }
+                *line = block.cast();
+                *room = more;
+            }
+            (*line).add(length).write(byte as c_char);
+            length += 1;
+            if byte == end {
+                break;
+            }
+        }
+        if length == 0 {
+            return -1;
+        }
+        (*line).add(length).write(0);
+    }
+    length as isize
+}
+
+unsafe extern "C" fn getline(line: *mut *mut c_char, room: *mut usize, file: *mut File) -> isize {
+    // SAFETY: C's promise.
+    unsafe { getdelim(line, room, c_int::from(b'\n'), file) }
+}
+
+/// A node has no other processes.
+extern "C" fn popen(_: *const c_char, _: *const c_char) -> *mut File {
+    set_errno(ENOSYS);
+    ptr::null_mut()
+}
+
+extern "C" fn pclose(_: *mut File) -> c_int {
+    fail(EINVAL)
 }

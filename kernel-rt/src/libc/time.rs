@@ -3,11 +3,12 @@
 use core::ffi::{c_int, c_long, c_void};
 
 use super::errno::{EINVAL, fail};
-use crate::{clock as kernel_clock, running};
+use crate::{clock as kernel_clock, heap, running};
 
 define!(
     gettimeofday,
     clock_gettime,
+    clock_getres,
     clock,
     times,
     getrusage,
@@ -16,14 +17,16 @@ define!(
     sleep,
 );
 
+/// `struct timeval`.
 #[repr(C)]
-struct Timeval {
+pub struct Timeval {
     seconds: i64,
     microseconds: c_long,
 }
 
+/// `struct timespec`.
 #[repr(C)]
-struct Timespec {
+pub struct Timespec {
     seconds: i64,
     nanoseconds: c_long,
 }
@@ -64,6 +67,19 @@ unsafe extern "C" fn clock_gettime(clock: c_int, out: *mut Timespec) -> c_int {
     0
 }
 
+/// One tick, for every clock.
+unsafe extern "C" fn clock_getres(_: c_int, out: *mut Timespec) -> c_int {
+    if !out.is_null() {
+        let tick = Timespec {
+            seconds: 0,
+            nanoseconds: kernel_clock::ns(1).max(1) as c_long,
+        };
+        // SAFETY: C's promise.
+        unsafe { out.write(tick) };
+    }
+    0
+}
+
 /// Units of `clock` and `times` in a second: CLOCKS_PER_SEC of picolibc's time.h.
 pub const CLOCKS_PER_SECOND: c_long = 1_000_000;
 
@@ -82,23 +98,80 @@ unsafe extern "C" fn times(out: *mut [c_long; 4]) -> c_long {
     now
 }
 
-/// `struct rusage` of picolibc: user and system time. All time is the program's own.
-unsafe extern "C" fn getrusage(who: c_int, out: *mut [Timeval; 2]) -> c_int {
-    const RUSAGE_SELF: c_int = 0;
+/// `struct rusage` of the project's sys/resource.h.
+#[repr(C)]
+struct Usage {
+    user: Timeval,
+    system: Timeval,
+    /// In KiB.
+    most_memory: c_long,
+    others: [c_long; 13],
+}
+
+/// All time is the program's own.
+unsafe extern "C" fn getrusage(who: c_int, out: *mut Usage) -> c_int {
+    const RUSAGE_CHILDREN: c_int = -1;
+    const RUSAGE_THREAD: c_int = 1;
     const NONE: Timeval = Timeval {
         seconds: 0,
         microseconds: 0,
     };
-    if out.is_null() {
+    if out.is_null() || !(RUSAGE_CHILDREN..=RUSAGE_THREAD).contains(&who) {
         return fail(EINVAL);
     }
-    let now = match who {
-        RUSAGE_SELF => timeval(kernel_clock::now_ns()),
-        _ => NONE,
+    let (user, most_memory) = match who {
+        RUSAGE_CHILDREN => (NONE, 0),
+        _ => (timeval(kernel_clock::now_ns()), heap::peak() / 1024),
+    };
+    let usage = Usage {
+        user,
+        system: NONE,
+        most_memory: most_memory as c_long,
+        others: [0; 13],
     };
     // SAFETY: C's promise.
-    unsafe { out.write([now, NONE]) };
+    unsafe { out.write(usage) };
     0
+}
+
+/// Sleeps for this long.
+///
+/// # Errors
+/// EINVAL: not a time.
+pub fn sleep_for(time: &Timeval) -> Result<(), c_int> {
+    let (Ok(seconds), Ok(microseconds @ 0..1_000_000)) = (
+        u64::try_from(time.seconds),
+        u64::try_from(time.microseconds),
+    ) else {
+        return Err(EINVAL);
+    };
+    running::sleep(
+        seconds
+            .saturating_mul(1_000_000_000)
+            .saturating_add(1000 * microseconds),
+    );
+    Ok(())
+}
+
+/// Sleeps until the wall clock shows this time.
+///
+/// # Errors
+/// EINVAL: not a time.
+///
+/// # Safety
+/// `until` is null or a `struct timespec`.
+pub unsafe fn sleep_until(until: *const Timespec) -> Result<(), c_int> {
+    // SAFETY: the caller's promise.
+    let until = unsafe { until.as_ref() }.ok_or(EINVAL)?;
+    if !(0..1_000_000_000).contains(&until.nanoseconds) {
+        return Err(EINVAL);
+    }
+    let seconds = u64::try_from(until.seconds).unwrap_or(0);
+    let until = seconds
+        .saturating_mul(1_000_000_000)
+        .saturating_add(until.nanoseconds as u64);
+    running::sleep(until.saturating_sub(kernel_clock::wall_clock_ns()));
+    Ok(())
 }
 
 unsafe extern "C" fn nanosleep(duration: *const Timespec, left: *mut Timespec) -> c_int {

@@ -89,15 +89,36 @@ impl Kind {
             Some("c" | "s" | "S") => return Ok(Self::Source),
             Some("o" | "a") => return Ok(Self::Object),
             Some("rs") => return Ok(Self::Rust),
-            _ => {}
+            Some(extension) => {
+                if let Some(language) = other_language(extension) {
+                    return Err(Stop::usage(format!(
+                        "{shown} is {language}, for which nodes have no library: programs are C (.c, .s, .S, .o, .a) \
+                         or Rust (.rs); rewrite what calls MPI in C"
+                    )));
+                }
+            }
+            None => {}
         }
         let mut magic = [0; 4];
         match file.read_exact(&mut magic) {
             Ok(()) if magic == *b"\x7fELF" => Ok(Self::Image),
             _ => Err(Stop::usage(format!(
-                "{shown} is neither C (.c, .o, .a), nor a Rust file (.rs), nor a linked image"
+                "{shown} is neither C (.c, .s, .S, .o, .a), nor a Rust file (.rs), nor a linked image"
             ))),
         }
+    }
+}
+
+/// The language of files with this extension, where it is one that MPI programs are written in but nodes do not
+/// run.
+fn other_language(extension: &str) -> Option<&'static str> {
+    match extension {
+        "cc" | "cpp" | "cxx" | "c++" | "C" | "CPP" | "cp" => Some("C++"),
+        "f" | "for" | "ftn" | "f77" | "f90" | "f95" | "f03" | "f08" | "F" | "FOR" | "F77"
+        | "F90" | "F95" | "F03" | "F08" => Some("Fortran"),
+        "cu" => Some("CUDA"),
+        "py" => Some("Python"),
+        _ => None,
     }
 }
 
@@ -258,11 +279,15 @@ impl Program {
             .args([
                 "-D_POSIX_TIMERS=200809L",
                 "-D_POSIX_MONOTONIC_CLOCK=200809L",
+                "-D_POSIX_CPUTIME=200809L",
             ])
             .args(["-O2", "-g", "-ffunction-sections", "-fdata-sections"])
             .args(&flags.compile)
             .arg("-I")
             .arg(crate::host::folders::root().join("mpi-adi/include"))
+            // What picolibc lacks.
+            .arg("-I")
+            .arg(crate::host::folders::root().join("kernel-rt/include"))
             .arg("-c")
             .arg(source)
             .arg("-o")
@@ -271,12 +296,15 @@ impl Program {
     }
 
     /// Runs the linker; what is missing is told in our words.
-    pub(super) fn link(&self, command: Command) -> Result<(), Stop> {
-        let said = Said::by(command)?;
+    pub(super) fn link(&self, mut command: Command) -> Result<(), Stop> {
+        let said = Said::by(&mut command)?;
         if said.success {
             said.pass_on();
             return Ok(());
         }
+        // The linker looks for lines with the addresses that instructions have after relaxation, in tables from
+        // before it: behind a call that became shorter it names an earlier line.
+        let said = Said::by(command.arg("-Wl,--no-relax"))?;
         let undefined = said.undefined();
         let (mpi, others): (Vec<_>, Vec<_>) = undefined
             .into_iter()
@@ -325,8 +353,8 @@ impl Program {
 }
 
 /// Runs the compiler for one source.
-pub(super) fn run_compiler(compile: Command, source: &Path) -> Result<(), Stop> {
-    let said = Said::by(compile)?;
+pub(super) fn run_compiler(mut compile: Command, source: &Path) -> Result<(), Stop> {
+    let said = Said::by(&mut compile)?;
     said.pass_on();
     match (said.success, said.unknown_to_the_compiler()) {
         (true, _) => Ok(()),
@@ -607,6 +635,25 @@ mod tests {
             let error = Program::classify(&paths).unwrap_err();
             assert_eq!(error.status, crate::host::stop::USAGE, "{error}");
             assert!(!error.message.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn other_languages_are_named_with_what_is_supported() {
+        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
+        for (name, language) in [
+            ("a.cpp", "C++"),
+            ("a.C", "C++"),
+            ("a.f90", "Fortran"),
+            ("a.F", "Fortran"),
+        ] {
+            let path = folder.0.join(name);
+            fs::write(&path, "").unwrap();
+            let error = Program::classify(slice::from_ref(&path)).unwrap_err();
+            for word in [&format!("{name} is {language},"), "C (.c", "Rust (.rs)"] {
+                assert!(error.message.contains(word), "{error}");
+            }
+            assert_eq!(error.status, crate::host::stop::USAGE);
         }
     }
 

@@ -27,11 +27,11 @@ pub struct Said {
 
 impl Said {
     /// Runs it to its end. It says in English what it does not like, so that we can read it.
-    pub fn by(mut command: Command) -> Result<Self, Stop> {
+    pub fn by(command: &mut Command) -> Result<Self, Stop> {
         if std::io::stderr().is_terminal() {
             command.arg("-fdiagnostics-color=always");
         }
-        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+        sys::bind_to_us(command, Signal::TERM, Vec::new());
         let output = command
             .env("LC_ALL", "C")
             .stdin(Stdio::null())

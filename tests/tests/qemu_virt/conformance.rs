@@ -123,6 +123,7 @@ conformance! {
     messages_of_derived_datatypes: "conf_typed";
     packing: "conf_pack";
     memory_used_up: "conf_exhaust";
+    c_library: "conf_libc";
     random_traffic: "soak";
 }
 

@@ -99,6 +99,14 @@ fn a_function_of_mpi_that_is_not_there_is_named() {
 }
 
 #[test]
+fn functions_that_are_nowhere_are_named_with_the_lines_of_their_calls() {
+    run(&[], "fail_missing_line.c", &[]).expect(2).says(&[
+        "nowhere_first (fail_missing_line.c:15)",
+        "nowhere_second (fail_missing_line.c:19)",
+    ]);
+}
+
+#[test]
 fn a_program_of_several_files_takes_the_compilers_options() {
     let include = program("parts/include");
     let (main, area) = (program("parts/main.c"), program("parts/area.c"));

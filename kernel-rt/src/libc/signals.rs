@@ -1,0 +1,179 @@
+//! Signals: within the program only, by `raise`, which calls the handlers that `signal` was given.
+
+use core::ffi::{c_int, c_uint, c_ulong, c_void};
+use core::fmt::Write as _;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::errno::{EINVAL, ENOSYS, ESRCH, fail};
+use crate::arch::set_errno;
+use crate::console::{self, Stream};
+use crate::end::program_abort;
+use crate::host::records::personality;
+
+define!(
+    signal,
+    raise,
+    sigaction,
+    sigprocmask,
+    pthread_sigmask,
+    pthread_kill,
+    kill,
+    alarm,
+    pause,
+    setitimer,
+);
+
+type Handler = *const c_void;
+
+/// What `signal` takes and gives besides functions, in picolibc's signal.h.
+const SIG_DFL: usize = 0;
+const SIG_IGN: usize = 1;
+const SIG_ERR: usize = usize::MAX;
+/// Of picolibc's sys/signal.h; NSIG is the number of signals.
+const SIGKILL: c_int = 9;
+const SIGURG: c_int = 16;
+const SIGSTOP: c_int = 17;
+const SIGCONT: c_int = 19;
+const SIGCHLD: c_int = 20;
+const SIGWINCH: c_int = 28;
+const NSIG: c_int = 32;
+
+/// The handlers' addresses, by signal.
+static HANDLERS: [AtomicUsize; NSIG as usize] =
+    [const { AtomicUsize::new(SIG_DFL) }; NSIG as usize];
+
+/// The handler's place, if there is such a signal.
+fn slot(signal: c_int) -> Option<&'static AtomicUsize> {
+    let number = usize::try_from(signal).ok().filter(|number| *number > 0)?;
+    HANDLERS.get(number)
+}
+
+/// Says once what handlers are good for here. Only rank 0 does: all ranks run the same program.
+fn say_once() {
+    static HAS_SAID: AtomicBool = AtomicBool::new(false);
+    if personality().is_none_or(|p| p.rank != 0) || HAS_SAID.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    const WORDS: &str = "midplane: no signal comes to a node from outside, nor by time: handlers run by raise() only\n";
+    console::write(Stream::Err, WORDS.as_bytes());
+}
+
+/// Handlers stay when they have run, as on Linux; picolibc's would be forgotten.
+extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
+    let slot = slot(signal).filter(|_| !matches!(signal, SIGKILL | SIGSTOP));
+    let Some(slot) = slot else {
+        set_errno(EINVAL);
+        return ptr::without_provenance(SIG_ERR);
+    };
+    if !matches!(handler.addr(), SIG_DFL | SIG_IGN) {
+        say_once();
+    }
+    let before = slot.swap(handler.expose_provenance(), Ordering::Relaxed);
+    ptr::with_exposed_provenance(before)
+}
+
+/// Runs the handler; without one the program ends, but for signals that end none.
+extern "C" fn raise(signal: c_int) -> c_int {
+    let Some(slot) = slot(signal) else {
+        return fail(EINVAL);
+    };
+    match slot.load(Ordering::Relaxed) {
+        SIG_IGN => {}
+        SIG_DFL if matches!(signal, SIGURG | SIGCONT | SIGCHLD | SIGWINCH) => {}
+        SIG_DFL => program_ended_by(signal),
+        address => {
+            let address = ptr::with_exposed_provenance::<()>(address);
+            // SAFETY: C's promise that what it gave to `signal` is a handler.
+            unsafe { core::mem::transmute::<*const (), extern "C" fn(c_int)>(address)(signal) };
+        }
+    }
+    0
+}
+
+fn program_ended_by(signal: c_int) -> ! {
+    let mut what = heapless::String::<64>::new();
+    // A number of at most two digits fits.
+    let _ = write!(
+        what,
+        "the program raised signal {signal}, which it does not handle"
+    );
+    program_abort(&what)
+}
+
+/// `struct sigaction` of picolibc.
+#[repr(C)]
+struct Action {
+    handler: Handler,
+    mask: c_ulong,
+    flags: c_int,
+}
+
+unsafe extern "C" fn sigaction(number: c_int, new: *const Action, old: *mut Action) -> c_int {
+    let Some(slot) = slot(number) else {
+        return fail(EINVAL);
+    };
+    let before = ptr::with_exposed_provenance(slot.load(Ordering::Relaxed));
+    // SAFETY: C's promise.
+    if let Some(new) = unsafe { new.as_ref() }
+        && signal(number, new.handler).addr() == SIG_ERR
+    {
+        return -1;
+    }
+    if !old.is_null() {
+        let action = Action {
+            handler: before,
+            mask: 0,
+            flags: 0,
+        };
+        // SAFETY: C's promise.
+        unsafe { old.write(action) };
+    }
+    0
+}
+
+/// Nothing comes that could be held back.
+unsafe extern "C" fn sigprocmask(_: c_int, _: *const c_ulong, old: *mut c_ulong) -> c_int {
+    if !old.is_null() {
+        // SAFETY: C's promise.
+        unsafe { old.write(0) };
+    }
+    0
+}
+
+unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const c_ulong, old: *mut c_ulong) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { sigprocmask(how, new, old) }
+}
+
+extern "C" fn pthread_kill(thread: c_ulong, signal: c_int) -> c_int {
+    match (thread, signal) {
+        (1, 0) => 0,
+        (1, signal) => raise(signal),
+        _ => ESRCH,
+    }
+}
+
+/// To this process, which has number 1, or to its group: there are no others.
+extern "C" fn kill(process: c_int, signal: c_int) -> c_int {
+    match (process, signal) {
+        (-1..=1, 0) => 0,
+        (-1..=1, signal) => raise(signal),
+        _ => fail(ESRCH),
+    }
+}
+
+/// The alarm never comes; says so.
+extern "C" fn alarm(_: c_uint) -> c_uint {
+    say_once();
+    0
+}
+
+extern "C" fn pause() -> c_int {
+    program_abort("pause(): no signal comes to a node, nothing could ever end this wait")
+}
+
+extern "C" fn setitimer(_: c_int, _: *const c_void, _: *mut c_void) -> c_int {
+    say_once();
+    fail(ENOSYS)
+}

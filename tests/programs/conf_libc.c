@@ -1,0 +1,428 @@
+/* What programs use of the C library and POSIX beside MPI: that it is there and does what the standards say, where
+ * a node with one process, one thread and no files can. On Linux the same checks hold.
+ */
+#define _GNU_SOURCE
+#include <assert.h>
+#include <complex.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fenv.h>
+#include <float.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <locale.h>
+#include <malloc.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/times.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+#include <wctype.h>
+
+#include "check.h"
+
+#define NEAR(a, b) CHECK(fabs((double)(a) - (double)(b)) < 1e-9)
+
+static int compare(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void sorting(void)
+{
+    int numbers[] = {5, 3, 9, 1, 7}, key = 7, i;
+    int *found;
+
+    qsort(numbers, 5, sizeof numbers[0], compare);
+    for (i = 0; i < 5; i++)
+        CHECK(numbers[i] == 2 * i + 1);
+    found = bsearch(&key, numbers, 5, sizeof numbers[0], compare);
+    CHECK(found == &numbers[3]);
+    CHECK(abs(-3) == 3 && labs(-3L) == 3 && llabs(-3LL) == 3);
+    CHECK(div(7, 2).rem == 1 && ldiv(7, 2).quot == 3 && lldiv(7, 2).rem == 1);
+}
+
+static void strings(void)
+{
+    char words[] = "a,b,,c", *rest = NULL, *copy, text[64];
+    int count = 0, a = 0, b = 0;
+    double x = 0;
+
+    for (copy = strtok_r(words, ",", &rest); copy != NULL; copy = strtok_r(NULL, ",", &rest))
+        count++;
+    CHECK(count == 3);
+    copy = strdup("hello");
+    CHECK(copy != NULL && strcmp(copy, "hello") == 0);
+    free(copy);
+    copy = strndup("hello", 2);
+    CHECK(copy != NULL && strcmp(copy, "he") == 0);
+    free(copy);
+    CHECK(strcasecmp("AbC", "aBc") == 0 && strncasecmp("AbX", "aBc", 2) == 0);
+    CHECK(strstr("hello", "ll") != NULL && strchr("abc", 'd') == NULL && strrchr("abca", 'a') != NULL);
+    CHECK(strspn("aab", "a") == 2 && strcspn("aab", "b") == 2 && strpbrk("abc", "cb") != NULL);
+    CHECK(strnlen("abc", 2) == 2 && memchr("abc", 'b', 3) != NULL);
+    CHECK(strtol("0x1f", NULL, 0) == 31 && strtoul("17", NULL, 8) == 15 && strtoll("-5", NULL, 10) == -5);
+    CHECK(atoi("12") == 12 && atol("12") == 12 && atoll("12") == 12);
+    NEAR(strtod("1.5e2", NULL), 150);
+    NEAR(atof("-0.25"), -0.25);
+    CHECK(snprintf(text, 4, "%d", 12345) == 5 && strcmp(text, "123") == 0);
+    CHECK(sprintf(text, "%5.2f|%-4s|%04d|%zu", 3.14159, "ab", 7, (size_t)9) == 17);
+    CHECK(strcmp(text, " 3.14|ab  |0007|9") == 0);
+    CHECK(sscanf("3 4 2.5", "%d %d %lf", &a, &b, &x) == 3 && a == 3 && b == 4 && x == 2.5);
+    CHECK(asprintf(&copy, "%s-%d", "x", 5) == 3 && strcmp(copy, "x-5") == 0);
+    free(copy);
+    CHECK(isalpha('a') && isdigit('5') && isspace(' ') && toupper('a') == 'A' && tolower('A') == 'a');
+    memmove(words, words + 2, 3);
+    CHECK(memcmp(words, "b", 1) == 0);
+    CHECK(strlen(strerror(ENOENT)) > 0);
+}
+
+static int formatted(char **out, const char *format, ...)
+{
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vasprintf(out, format, arguments);
+    va_end(arguments);
+    return length;
+}
+
+static void streams(void)
+{
+    char *line = NULL, *text = NULL, buffer[8];
+    size_t room = 0;
+    FILE *volatile no_file;
+    const char *volatile no_format = NULL;
+
+    CHECK(fflush(NULL) == 0 && fflush(stdout) == 0);
+    CHECK(setvbuf(stdout, NULL, _IOLBF, 0) == 0);
+    setbuf(stderr, NULL);
+    CHECK(fprintf(stderr, "%s", "") == 0);
+    CHECK(formatted(&text, "%d", 42) == 2 && strcmp(text, "42") == 0);
+    free(text);
+    errno = 0;
+    CHECK(printf(no_format) == -1 && errno == EINVAL);
+    /* Standard input is rank 0's, and is empty here. */
+    CHECK(fgets(buffer, sizeof buffer, stdin) == NULL);
+    CHECK(getline(&line, &room, stdin) == -1 && feof(stdin));
+    free(line);
+    errno = 0;
+    no_file = fopen("/no such folder/file", "r");
+    CHECK(no_file == NULL && errno == ENOENT);
+    no_file = fopen("/no such folder/file", "w");
+    CHECK(no_file == NULL && (errno == EROFS || errno == ENOENT));
+    CHECK(remove("/no such folder/file") == -1);
+    CHECK(rename("/no such folder/file", "/no such folder/other") == -1);
+}
+
+static void files(void)
+{
+    struct stat status;
+    char place[256];
+    DIR *folder;
+
+    CHECK(open("/no such folder/file", O_RDONLY) == -1);
+    CHECK(access("/no such folder/file", R_OK) == -1 && errno == ENOENT);
+    CHECK(stat("/no such folder/file", &status) == -1 && errno == ENOENT);
+    CHECK(lstat("/no such folder/file", &status) == -1 && errno == ENOENT);
+    CHECK(unlink("/no such folder/file") == -1 && errno == ENOENT);
+    CHECK(mkdir("/no such folder/folder", 0777) == -1);
+    CHECK(close(1000) == -1 && errno == EBADF);
+    folder = opendir("/no such folder");
+    CHECK(folder == NULL && errno == ENOENT);
+    CHECK(getcwd(place, sizeof place) == place && place[0] == '/');
+}
+
+static void memory(void)
+{
+    char *block;
+    void *aligned = NULL;
+    size_t i, wrong = 0;
+
+    block = calloc(100, 10);
+    for (i = 0; block != NULL && i < 1000; i++)
+        wrong += block[i] != 0;
+    CHECK(block != NULL && wrong == 0);
+    strcpy(block, "kept");
+    block = realloc(block, 5000);
+    CHECK(block != NULL && strcmp(block, "kept") == 0);
+    free(block);
+    CHECK(posix_memalign(&aligned, 256, 100) == 0 && (uintptr_t)aligned % 256 == 0);
+    free(aligned);
+    aligned = aligned_alloc(64, 128);
+    CHECK(aligned != NULL && (uintptr_t)aligned % 64 == 0);
+    free(aligned);
+    aligned = memalign(128, 5);
+    CHECK(aligned != NULL && (uintptr_t)aligned % 128 == 0);
+    free(aligned);
+    block = mmap(NULL, 10000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(block != MAP_FAILED && (uintptr_t)block % 4096 == 0);
+    if (block != MAP_FAILED) {
+        CHECK(block[0] == 0 && block[9999] == 0);
+        block[9999] = 1;
+        CHECK(mprotect(block, 10000, PROT_READ | PROT_WRITE) == 0 && madvise(block, 10000, MADV_NORMAL) == 0);
+        CHECK(munmap(block, 10000) == 0);
+    }
+    CHECK(mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED && errno == EINVAL);
+    CHECK(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, -1, 0) == MAP_FAILED);
+}
+
+static void mathematics(void)
+{
+    double complex z = 3 + 4 * I;
+    int exponent;
+    double whole;
+
+    NEAR(cabs(z), 5);
+    NEAR(creal(z * conj(z)), 25);
+    NEAR(creal(cexp(I * 3.14159265358979323846)), -1);
+    NEAR(carg(I), 1.57079632679489661923);
+    NEAR(creal(csqrt(-1 + 0 * I)), 0);
+    NEAR(sqrt(2) * sqrt(2), 2);
+    NEAR(pow(2, 10), 1024);
+    NEAR(exp(log(3)), 3);
+    NEAR(sin(1) * sin(1) + cos(1) * cos(1), 1);
+    NEAR(atan2(1, 1) * 4, 3.14159265358979323846);
+    NEAR(tgamma(5), 24);
+    NEAR(erf(0), 0);
+    NEAR(cbrt(27), 3);
+    NEAR(hypot(3, 4), 5);
+    NEAR(fma(2, 3, 4), 10);
+    NEAR(frexp(8, &exponent), 0.5);
+    NEAR(modf(2.5, &whole), 0.5);
+    CHECK(exponent == 4 && whole == 2);
+    CHECK(floor(-1.5) == -2 && ceil(1.2) == 2 && round(2.5) == 3 && trunc(-1.7) == -1 && lround(1.5) == 2);
+    CHECK(isnan(NAN) && isinf(INFINITY) && isfinite(1.0) && signbit(-1.0) && fmax(1, 2) == 2 && fmod(7, 4) == 3);
+    CHECK(sqrtf(4) == 2 && fabsf(-1) == 1 && fabsl(-1) == 1);
+    CHECK(feclearexcept(FE_ALL_EXCEPT) == 0 && fegetround() == FE_TONEAREST);
+}
+
+static void randomness(void)
+{
+    unsigned seed = 5, again = 5;
+    long first;
+    double x;
+
+    srand48(1);
+    x = drand48();
+    srand48(1);
+    CHECK(x >= 0 && x < 1 && x == drand48() && lrand48() >= 0);
+    srandom(7);
+    first = random();
+    srandom(7);
+    CHECK(first == random());
+    CHECK(rand_r(&seed) == rand_r(&again) && seed == again);
+    srand(3);
+    first = rand();
+    srand(3);
+    CHECK(first == rand() && first <= RAND_MAX);
+}
+
+static void times_and_clocks(void)
+{
+    struct timeval tv, wait = {0, 1000};
+    struct timespec begin, end, resolution, pause_for = {0, 1000000};
+    struct tms all;
+    struct rusage usage;
+    struct rlimit limit;
+    time_t day = 86400;
+    char text[32];
+
+    CHECK(gettimeofday(&tv, NULL) == 0 && tv.tv_usec >= 0 && tv.tv_usec < 1000000);
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &begin) == 0);
+    CHECK(nanosleep(&pause_for, NULL) == 0 && usleep(1000) == 0 && sleep(0) == 0);
+    CHECK(select(0, NULL, NULL, NULL, &wait) == 0);
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &end) == 0);
+    CHECK((end.tv_sec - begin.tv_sec) * 1000000000L + end.tv_nsec - begin.tv_nsec >= 3000000);
+    CHECK(clock_getres(CLOCK_MONOTONIC, &resolution) == 0 && resolution.tv_nsec > 0);
+    CHECK(clock_gettime(CLOCK_REALTIME, &begin) == 0 && time(NULL) >= begin.tv_sec);
+    CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin) == 0);
+    CHECK(clock() != (clock_t)-1 && times(&all) != (clock_t)-1);
+    CHECK(gmtime(&day)->tm_mday == 2 && localtime(&day) != NULL);
+    CHECK(strftime(text, sizeof text, "%Y-%m-%d", gmtime(&day)) == 10 && strcmp(text, "1970-01-02") == 0);
+    CHECK(difftime(5, 3) == 2 && mktime(gmtime(&day)) != (time_t)-1);
+    CHECK(getrusage(RUSAGE_SELF, &usage) == 0 && usage.ru_utime.tv_sec >= 0 && usage.ru_maxrss >= 0);
+    CHECK(getrusage(99, &usage) == -1 && errno == EINVAL);
+    CHECK(getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur > 0);
+    CHECK(getrlimit(-5, &limit) == -1 && errno == EINVAL);
+}
+
+static jmp_buf place;
+
+static void jumps(void)
+{
+    volatile int turns = 0;
+    int value = setjmp(place);
+
+    turns++;
+    if (value == 0)
+        longjmp(place, 3);
+    CHECK(value == 3 && turns == 2);
+}
+
+static volatile sig_atomic_t handled;
+
+static void handle(int number)
+{
+    handled = number;
+}
+
+static void signals(void)
+{
+    struct sigaction action, old;
+    sigset_t set;
+
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handle;
+    CHECK(sigemptyset(&set) == 0 && sigaddset(&set, SIGUSR1) == 0 && sigismember(&set, SIGUSR1));
+    CHECK(sigprocmask(SIG_UNBLOCK, &set, NULL) == 0);
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    CHECK(raise(SIGUSR1) == 0 && handled == SIGUSR1);
+    CHECK(signal(SIGUSR2, handle) == SIG_DFL);
+    CHECK(kill(getpid(), SIGUSR2) == 0 && handled == SIGUSR2);
+    CHECK(signal(SIGUSR2, SIG_IGN) == handle && raise(SIGUSR2) == 0);
+    CHECK(sigaction(-1, &action, NULL) == -1 && errno == EINVAL);
+    CHECK(sigaction(SIGUSR1, NULL, &old) == 0 && old.sa_handler == handle);
+}
+
+static void processes(void)
+{
+    struct utsname names;
+    char host[65], *own = NULL;
+
+    CHECK(getpid() > 0 && getuid() == getuid());
+    CHECK(gethostname(host, sizeof host) == 0 && strlen(host) > 0);
+    CHECK(uname(&names) == 0 && strcmp(names.nodename, host) == 0 && strlen(names.sysname) > 0);
+    CHECK(sysconf(_SC_PAGESIZE) == 4096 && sysconf(_SC_NPROCESSORS_ONLN) >= 1 && getpagesize() == 4096);
+    CHECK(sched_yield() == 0);
+    CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+    CHECK(getenv("NO_SUCH_VARIABLE") == NULL);
+    CHECK(setenv("CONF_LIBC", "yes", 1) == 0 && strcmp(getenv("CONF_LIBC"), "yes") == 0);
+    CHECK(setenv("CONF_LIBC", "no", 0) == 0 && strcmp(getenv("CONF_LIBC"), "yes") == 0);
+    CHECK(unsetenv("CONF_LIBC") == 0 && getenv("CONF_LIBC") == NULL);
+    own = setlocale(LC_ALL, "C");
+    CHECK(own != NULL);
+    CHECK(wcslen(L"abc") == 3 && towupper(L'a') == L'A');
+    assert(check_size > 0);
+}
+
+static void options(void)
+{
+    char *words[] = {"program", "-n", "5", "--verbose", "--size=7", "rest", NULL};
+    static const struct option longs[] = {
+        {"verbose", no_argument, NULL, 'v'}, {"size", required_argument, NULL, 's'}, {NULL, 0, NULL, 0}};
+    int c, n = 0, verbose = 0, size = 0;
+
+    CHECK(getopt(3, words, "n:") == 'n' && getopt(3, words, "n:") == -1);
+    optind = 1;
+    while ((c = getopt_long(6, words, "n:v", longs, NULL)) != -1) {
+        n = c == 'n' ? atoi(optarg) : n;
+        verbose |= c == 'v';
+        size = c == 's' ? atoi(optarg) : size;
+    }
+    CHECK(n == 5 && verbose == 1 && size == 7 && optind == 5);
+}
+
+static pthread_mutex_t fixed = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int once_count;
+
+static void count_once(void)
+{
+    once_count++;
+}
+
+/* Where a thread can be made, it is; a node says that it cannot. */
+static void *thread_main(void *argument)
+{
+    return argument;
+}
+
+static void threads(void)
+{
+    pthread_mutex_t mutex;
+    pthread_mutexattr_t kind;
+    pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_key_t key;
+    struct timespec now;
+    int value = 0, error;
+    void *result = NULL;
+
+    CHECK(pthread_mutex_lock(&fixed) == 0);
+    CHECK(pthread_mutex_trylock(&fixed) == EBUSY);
+    clock_gettime(CLOCK_REALTIME, &now);
+    CHECK(pthread_cond_timedwait(&changed, &fixed, &now) == ETIMEDOUT);
+    CHECK(pthread_cond_signal(&changed) == 0 && pthread_cond_broadcast(&changed) == 0);
+    CHECK(pthread_mutex_unlock(&fixed) == 0);
+    CHECK(pthread_mutexattr_init(&kind) == 0 && pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE) == 0);
+    CHECK(pthread_mutex_init(&mutex, &kind) == 0);
+    CHECK(pthread_mutex_lock(&mutex) == 0 && pthread_mutex_lock(&mutex) == 0);
+    CHECK(pthread_mutex_unlock(&mutex) == 0 && pthread_mutex_unlock(&mutex) == 0);
+    CHECK(pthread_mutex_unlock(&mutex) == EPERM && pthread_mutex_destroy(&mutex) == 0);
+    CHECK(pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK) == 0);
+    CHECK(pthread_mutex_init(&mutex, &kind) == 0 && pthread_mutex_lock(&mutex) == 0);
+    CHECK(pthread_mutex_lock(&mutex) == EDEADLK && pthread_mutex_unlock(&mutex) == 0);
+    CHECK(pthread_mutexattr_settype(&kind, 77) == EINVAL && pthread_mutexattr_destroy(&kind) == 0);
+    CHECK(pthread_rwlock_rdlock(&rw) == 0 && pthread_rwlock_rdlock(&rw) == 0);
+    CHECK(pthread_rwlock_trywrlock(&rw) == EBUSY);
+    CHECK(pthread_rwlock_unlock(&rw) == 0 && pthread_rwlock_unlock(&rw) == 0 && pthread_rwlock_wrlock(&rw) == 0);
+    CHECK(pthread_rwlock_unlock(&rw) == 0);
+    CHECK(pthread_once(&once, count_once) == 0 && pthread_once(&once, count_once) == 0 && once_count == 1);
+    CHECK(pthread_key_create(&key, NULL) == 0 && pthread_getspecific(key) == NULL);
+    CHECK(pthread_setspecific(key, &value) == 0 && pthread_getspecific(key) == &value);
+    CHECK(pthread_key_delete(key) == 0 && pthread_setspecific(key, &value) == EINVAL);
+    CHECK(pthread_equal(pthread_self(), pthread_self()));
+    CHECK(pthread_attr_init(&attributes) == 0);
+    error = pthread_create(&thread, &attributes, thread_main, &value);
+    CHECK(error == EAGAIN || (error == 0 && pthread_join(thread, &result) == 0 && result == &value));
+    CHECK(pthread_attr_destroy(&attributes) == 0);
+}
+
+static int ended;
+
+static void at_end(void)
+{
+    ended = 1;
+}
+
+int main(int argc, char **argv)
+{
+    check_start(&argc, &argv);
+    CHECK(atexit(at_end) == 0 && ended == 0);
+    sorting();
+    strings();
+    streams();
+    files();
+    memory();
+    mathematics();
+    randomness();
+    times_and_clocks();
+    jumps();
+    signals();
+    processes();
+    options();
+    threads();
+    return check_end("conf_libc");
+}
