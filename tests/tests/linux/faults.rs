@@ -131,7 +131,7 @@ fn an_interrupt_says_where_the_job_was() {
 fn what_is_missing_is_said_before_anything_starts() {
     run(&FOUR, "fail_missing.c", &[])
         .expect(2)
-        .says(&["MPI_Type_vector", "does not have yet"]);
+        .says(&["MPI_Publish_name", "does not have yet"]);
     run(&FOUR, "ring.rs", &[])
         .expect(2)
         .says(&["ring.rs", "C and C++"]);
