@@ -1,4 +1,5 @@
-/* Fails on purpose: the last rank writes over the kernel's ring for its output, then computes without end. */
+/* Fails on purpose: the last rank writes over the kernel's ring for its output, without end: the kernel puts its own
+ * count back when it next writes. */
 #include <stdio.h>
 
 #include <mpi.h>
@@ -14,9 +15,8 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (rank == size - 1) {
-        MIDPLANE_OUTBOX[2] = 0x12345678;
         for (;;)
-            ;
+            MIDPLANE_OUTBOX[2] = 0x12345678;
     }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
