@@ -5,9 +5,10 @@
  * Every rank posts COUNT receives that its messages do not match, or sends itself COUNT messages that its receives do
  * not match, each with a tag of its own. Then it sends itself messages one by one, half of them to receives that are
  * posted before, half of them to receives that start later, and counts what each takes from the first call to
- * the last. With `any`, the receives of these are from any source. At the end it has all the others received, in the order of posting or sending, and checks them.
+ * the last. With `any`, the receives of these are from any source. At the end it has all the others received, in the
+ * order of posting or sending, and checks them.
  *
- * Rank 0 prints the medians. Without an exact counter of instructions (riscv64: `minstret`, in QEMU with
+ * Rank 0 prints the medians. Without an exact counter of instructions (riscv64: `instret`, in QEMU with
  * `midplane run --count-instructions`) the numbers mean nothing.
  *
  * Exit status: 0, or 1 if a message was wrong, or 2 for bad arguments.
@@ -23,7 +24,7 @@ static unsigned long counted(void)
 {
     unsigned long count;
 
-    __asm__ volatile("csrr %0, minstret" : "=r"(count) : : "memory");
+    __asm__ volatile("rdinstret %0" : "=r"(count) : : "memory");
     return count;
 }
 #else

@@ -72,7 +72,7 @@ impl Kind {
     pub(super) fn is_cpp(path: &Path) -> bool {
         matches!(
             path.extension().and_then(|e| e.to_str()),
-            Some("cc" | "cpp" | "cxx" | "C")
+            Some("cc" | "cpp" | "cxx" | "c++" | "C" | "CPP" | "cp")
         )
     }
 
@@ -92,8 +92,8 @@ impl Kind {
             Some(extension) => {
                 if let Some(language) = other_language(extension) {
                     return Err(Stop::usage(format!(
-                        "{shown} is {language}, for which nodes have no library: programs are C (.c, .s, .S, .o, .a) \
-                         or Rust (.rs); rewrite what calls MPI in C"
+                        "{shown} is {language}, for which there is no library: programs are C (.c, .s, .S, .o, .a), \
+                         Rust (.rs) or, with --on linux, C++ (.cpp); rewrite what calls MPI in C"
                     )));
                 }
             }
@@ -113,7 +113,6 @@ impl Kind {
 /// run.
 fn other_language(extension: &str) -> Option<&'static str> {
     match extension {
-        "cc" | "cpp" | "cxx" | "c++" | "C" | "CPP" | "cp" => Some("C++"),
         "f" | "for" | "ftn" | "f77" | "f90" | "f95" | "f03" | "f08" | "F" | "FOR" | "F77"
         | "F90" | "F95" | "F03" | "F08" => Some("Fortran"),
         "cu" => Some("CUDA"),
@@ -641,16 +640,16 @@ mod tests {
     #[test]
     fn other_languages_are_named_with_what_is_supported() {
         let folder = Scratch::new(&std::env::temp_dir()).unwrap();
-        for (name, language) in [
-            ("a.cpp", "C++"),
-            ("a.C", "C++"),
-            ("a.f90", "Fortran"),
-            ("a.F", "Fortran"),
-        ] {
+        for (name, language) in [("a.f90", "Fortran"), ("a.F", "Fortran"), ("a.cu", "CUDA")] {
             let path = folder.0.join(name);
             fs::write(&path, "").unwrap();
             let error = Program::classify(slice::from_ref(&path)).unwrap_err();
-            for word in [&format!("{name} is {language},"), "C (.c", "Rust (.rs)"] {
+            for word in [
+                &format!("{name} is {language},"),
+                "C (.c",
+                "Rust (.rs)",
+                "C++ (.cpp)",
+            ] {
                 assert!(error.message.contains(word), "{error}");
             }
             assert_eq!(error.status, crate::host::stop::USAGE);
