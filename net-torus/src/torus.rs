@@ -46,6 +46,12 @@ impl<'m, L: Link> Torus<'m, L> {
     ///
     /// `now_ns` is the node's clock in nanoseconds, from any start, never going back.
     pub fn step(&mut self, now_ns: u64) -> bool {
+        self.take_frames(now_ns) | self.give_frames(now_ns)
+    }
+
+    /// The first half of a step: frames from the links. True if there were any. [`Torus::give_frames`] follows, with
+    /// whatever is to leave with these frames' answers injected in between.
+    pub fn take_frames(&mut self, now_ns: u64) -> bool {
         let mut moved = false;
         for (side, link) in self.links.iter_mut().enumerate() {
             let Some(link) = link else { continue };
@@ -59,16 +65,21 @@ impl<'m, L: Link> Torus<'m, L> {
             }
             moved |= taken > 0;
         }
+        moved
+    }
+
+    /// The second half of a step: frames to the links. True if there were any.
+    pub fn give_frames(&mut self, now_ns: u64) -> bool {
         if !self.router.outputs().is_empty() {
-            return self.send(now_ns) | moved;
+            return self.send(now_ns);
         }
         for link in self.links.iter_mut().flatten() {
             link.poll(now_ns);
         }
-        moved
+        false
     }
 
-    /// The second half of a step. On its own, so that an idle step does not save its registers.
+    /// On its own, so that an idle step does not save its registers.
     #[inline(never)]
     fn send(&mut self, now_ns: u64) -> bool {
         let Self { router, links } = self;

@@ -119,11 +119,11 @@ impl Asleep {
 #[repr(C, align(64))]
 struct Word(AtomicU32);
 
-/// One frame.
+/// One frame. Its data begins at a multiple of 16 bytes, and with it each packet's: so they are copied by the word.
 #[repr(C, align(16))]
 struct Frame {
-    bytes: u32,
     data: [u8; FRAME_BYTES],
+    bytes: u32,
 }
 
 /// One direction.
@@ -156,8 +156,8 @@ impl Default for RingPair {
             full: word(),
             slots: core::array::from_fn(|_| {
                 UnsafeCell::new(Frame {
-                    bytes: 0,
                     data: [0; FRAME_BYTES],
+                    bytes: 0,
                 })
             }),
         }))

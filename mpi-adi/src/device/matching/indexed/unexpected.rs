@@ -277,7 +277,10 @@ impl UnexpectedQueue {
         }
         let first = after(region, &self.list, self.indexed_to);
         let mut next = first;
-        for _ in 0..NEAR {
+        // What is looked for in vain again and again is to be told by the chains.
+        let is_vain = self.misses == MISSES && self.indexed_to.is_some();
+        let near = if is_vain { 0 } else { NEAR };
+        for _ in 0..near {
             let Some(at) = next else {
                 return (None, hops);
             };
@@ -287,7 +290,7 @@ impl UnexpectedQueue {
             }
             next = Links::next(region, at);
         }
-        let (found, passed) = self.pass(region, first, pattern);
+        let (found, passed) = self.pass(region, first, pattern, near);
         (found, hops + passed)
     }
 
@@ -310,18 +313,19 @@ impl UnexpectedQueue {
         beside.filter(|&at| region.matches(at, pattern))
     }
 
-    /// Enters records from `first` on, the first [`NEAR`] of which do not match, into their chains, up to the first
+    /// Enters records from `first` on, the first `near` of which do not match, into their chains, up to the first
     /// one that matches; that and how many more have been looked at.
     fn pass(
         &mut self,
         region: &mut Region,
         first: Option<BlockIndex>,
         pattern: &Pattern,
+        near: u32,
     ) -> (Option<BlockIndex>, u32) {
         self.has_index = true;
         let (mut next, mut passed) = (first, 0);
         while let Some(at) = next {
-            if passed >= NEAR && region.matches(at, pattern) {
+            if passed >= near && region.matches(at, pattern) {
                 break;
             }
             self.indexed_to = next;
@@ -329,7 +333,7 @@ impl UnexpectedQueue {
             passed += 1;
             next = Links::next(region, at);
         }
-        (next, passed - passed.min(NEAR) + u32::from(next.is_some()))
+        (next, passed - passed.min(near) + u32::from(next.is_some()))
     }
 
     fn find_wild(
