@@ -60,6 +60,9 @@ pub trait Platform<L> {
     /// Blocks until an interrupt is pending. It is taken by [`Platform::acknowledge`].
     fn wait(&mut self);
 
+    /// An interrupt is pending. While false, no link has interrupted that was asked to.
+    fn is_interrupted(&self) -> bool;
+
     /// Takes all pending interrupts.
     fn acknowledge(&mut self, links: &mut [Option<L>; 6]);
 
@@ -213,9 +216,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     fn step(&mut self, adi: &mut Adi) -> bool {
         if self.watch != Watch::Held {
             self.watch = Watch::Held;
-            for link in self.torus.links_mut().iter_mut().flatten() {
-                link.hold_interrupts();
-            }
+            self.torus.each_link(L::hold_interrupts);
         }
         let now = self.now_ns();
         let mut moved = self.torus.take_frames(now);
@@ -283,9 +284,8 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Makes sure that the links interrupt when there is something to do. False when there is already.
     fn prepare_sleep(&mut self) -> bool {
         let mut quiet = true;
-        for link in self.torus.links_mut().iter_mut().flatten() {
-            quiet &= link.prepare_sleep();
-        }
+        self.torus
+            .each_link(|link| quiet &= link.prepare_sleep());
         self.watch = if quiet { Watch::Armed } else { Watch::Open };
         quiet
     }
@@ -357,6 +357,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
 impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
     fn poll(&mut self, adi: &mut Adi) -> bool {
+        let is_undisturbed = self.watch == Watch::Armed && !self.platform.is_interrupted();
+        if is_undisturbed && self.is_at_rest(adi, Answers::Due) {
+            return false;
+        }
         self.step(adi)
     }
 
@@ -480,6 +484,10 @@ mod tests {
 
         fn wait(&mut self) {
             self.waits += 1;
+        }
+
+        fn is_interrupted(&self) -> bool {
+            true
         }
 
         fn acknowledge(&mut self, _: &mut [Option<TestLink>; 6]) {}

@@ -54,6 +54,11 @@ impl Asleep {
         &self.0
     }
 
+    /// It has been rung since the last look.
+    pub fn is_rung(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == RUNG
+    }
+
     /// Watches for a ring instead of sleep, for as long as `goes_on` says: neighbours need no bell meanwhile, which
     /// may cost them more than the word. True when it has been rung. To be called where the sleep would be.
     pub fn watch(&self, mut goes_on: impl FnMut() -> bool) -> bool {
