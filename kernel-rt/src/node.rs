@@ -255,11 +255,12 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     fn settle(&mut self, adi: &mut Adi, answers: Answers) {
         for _ in 0..STEPS_PER_INTERRUPT {
             if (self.quiet || self.is_at_rest(adi, answers)) && self.is_watched() {
-                if adi.has_deferred() {
-                    self.platform.wake_in(PUBLISH_NS);
-                }
                 if self.figures == Figures::Old {
                     self.publish_if_due(adi, self.now_ns());
+                }
+                // The timer is for both.
+                if self.figures == Figures::Published && adi.has_deferred() {
+                    self.platform.wake_in(PUBLISH_NS);
                 }
                 self.publish_later();
                 return;

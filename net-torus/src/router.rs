@@ -644,7 +644,8 @@ impl<'m> Router<'m> {
     /// same.
     pub fn links_in_turn(&self) -> impl Iterator<Item = Direction> + use<> {
         let first = self.turn as usize;
-        (first..first + Direction::ALL.len()).map(|d| Direction::ALL[d % Direction::ALL.len()])
+        let all = Direction::ALL;
+        (first..first + all.len()).map(move |d| all[if d < all.len() { d } else { d - all.len() }])
     }
 
     fn is_grant_due(&self, d: Direction) -> bool {

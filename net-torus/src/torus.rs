@@ -108,6 +108,10 @@ impl<'m, L: Link> Torus<'m, L> {
         let Self { router, links, .. } = self;
         let mut moved = false;
         for d in router.links_in_turn() {
+            // Looked at anew for each: what has left may have been in front of something for another link.
+            if !router.outputs().has(d) {
+                continue;
+            }
             let Some(link) = &mut links[d as usize] else {
                 continue;
             };
@@ -117,8 +121,8 @@ impl<'m, L: Link> Torus<'m, L> {
                 }
                 moved = true;
             }
-            link.poll(now_ns);
         }
+        self.each_link(|link| link.poll(now_ns));
         moved
     }
 
