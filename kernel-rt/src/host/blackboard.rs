@@ -186,10 +186,14 @@ impl Blackboard {
     }
 
     fn set_bytes(&self, at: usize, bytes: &[u8]) {
-        for (i, chunk) in bytes.chunks(4).enumerate() {
-            let mut word = [0; 4];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.set(at + i, u32::from_le_bytes(word));
+        let (words, rest) = bytes.as_chunks::<4>();
+        for (i, word) in words.iter().enumerate() {
+            self.set(at + i, u32::from_le_bytes(*word));
+        }
+        if !rest.is_empty() {
+            let last = rest.iter().rev();
+            let word = last.fold(0, |word, &byte| word << 8 | u32::from(byte));
+            self.set(at + words.len(), word);
         }
     }
 
