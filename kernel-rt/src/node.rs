@@ -54,6 +54,9 @@ pub trait Platform<L> {
     /// Nanoseconds that `ticks` of the clock take.
     fn ns(&self, ticks: u64) -> u64;
 
+    /// [`Platform::wake_in`] does what it is asked. Without, the node goes on in the program's next call only.
+    const WAKES: bool;
+
     /// Asks for an interrupt `ns` nanoseconds from now, or earlier.
     fn wake_in(&mut self, ns: u64);
 
@@ -168,8 +171,12 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// [`Node::interrupted`] does.
     pub fn with(&mut self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
         f(&mut self.adi, &mut self.carrier);
-        // The program's next call may have something that they can go with.
-        self.carrier.settle(&mut self.adi, Answers::MayWait);
+        let answers = match P::WAKES {
+            // The program's next call may have something that they can go with.
+            true => Answers::MayWait,
+            false => Answers::Due,
+        };
+        self.carrier.settle(&mut self.adi, answers);
     }
 
     /// Takes all pending interrupts.
@@ -285,8 +292,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Makes sure that the links interrupt when there is something to do. False when there is already.
     fn prepare_sleep(&mut self) -> bool {
         let mut quiet = true;
-        self.torus
-            .each_link(|link| quiet &= link.prepare_sleep());
+        self.torus.each_link(|link| quiet &= link.prepare_sleep());
         self.watch = if quiet { Watch::Armed } else { Watch::Open };
         quiet
     }
@@ -470,6 +476,7 @@ mod tests {
 
     impl Platform<TestLink> for TestPlatform {
         type Memory = RawMemory;
+        const WAKES: bool = true;
 
         fn ticks(&self) -> u64 {
             self.waits as u64 + self.ticks

@@ -69,6 +69,7 @@ pub struct Linux {
 
 impl Platform<Link> for Linux {
     type Memory = NodeMemory;
+    const WAKES: bool = false;
 
     fn ticks(&self) -> u64 {
         now_ns()
