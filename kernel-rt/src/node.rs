@@ -45,6 +45,9 @@ pub trait NodeLink: Link {
 
 /// What a board gives its node beside the links.
 pub trait Platform<L> {
+    /// [`Platform::wake_in`] does something.
+    const HAS_TIMER: bool = true;
+
     /// The program's memory.
     type Memory: UserMemory;
 
@@ -101,6 +104,8 @@ struct Carrier<L, P> {
     /// The last step moved nothing, and neither program nor interrupt has touched the device since.
     quiet: bool,
     watch: Watch,
+    /// Since when the device has owed answers that may go with what the program sends next: [`PUBLISH_NS`] at most.
+    deferred_ns: Option<u64>,
     /// The call that the program is in.
     call: Option<CallNote>,
     /// The blackboard names a call.
@@ -111,15 +116,6 @@ struct Carrier<L, P> {
     beats: u64,
     idle_ticks: u64,
     started: u64,
-}
-
-/// Whether answers that the device has deferred are to leave before the program goes on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Answers {
-    /// They are.
-    Due,
-    /// They may wait for [`PUBLISH_NS`].
-    MayWait,
 }
 
 /// Who looks whether a link has something to do.
@@ -151,6 +147,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         let carrier = Carrier {
             quiet: false,
             watch: Watch::Open,
+            deferred_ns: None,
             call: None,
             call_is_up: false,
             figures: Figures::Old,
@@ -168,8 +165,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// [`Node::interrupted`] does.
     pub fn with(&mut self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
         f(&mut self.adi, &mut self.carrier);
-        // The program's next call may have something that they can go with.
-        self.carrier.settle(&mut self.adi, Answers::MayWait);
+        self.carrier.settle(&mut self.adi);
     }
 
     /// Takes all pending interrupts.
@@ -181,7 +177,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// steps, then the program has [`PROGRAM_SLICE_NS`] before it goes on. Does not allocate.
     pub fn interrupted(&mut self) {
         self.carrier.quiet = false;
-        self.carrier.settle(&mut self.adi, Answers::Due);
+        self.carrier.settle(&mut self.adi);
     }
 
     /// The heap has got memory back that the device may be waiting for.
@@ -223,11 +219,14 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         // By its first step the device knows what the network has.
         let is_first = self.beats == 0;
         let has_received = self.torus.router().has_received();
-        if has_received || adi.has_to_send() || adi.has_deferred() || is_first {
+        if has_received || adi.has_to_send() || self.owes_answers(adi, now) || is_first {
             moved |= adi.progress(self.torus.router_mut(), self.platform.memory());
             if self.platform.lends() {
                 self.platform.report_frees(adi.starves_others());
             }
+        }
+        if adi.has_deferred() != self.deferred_ns.is_some() {
+            self.deferred_ns = adi.has_deferred().then_some(now);
         }
         moved |= self.torus.give_frames(now);
         self.beats += 1;
@@ -252,17 +251,13 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     /// Goes on until there is nothing to do before a link says so by an interrupt; if that takes long, the
     /// timer will continue.
-    fn settle(&mut self, adi: &mut Adi, answers: Answers) {
+    fn settle(&mut self, adi: &mut Adi) {
         for _ in 0..STEPS_PER_INTERRUPT {
-            if (self.quiet || self.is_at_rest(adi, answers)) && self.is_watched() {
+            if (self.quiet || self.is_at_rest(adi)) && self.is_watched() {
                 if self.figures == Figures::Old {
                     self.publish_if_due(adi, self.now_ns());
                 }
-                // The timer is for both.
-                if self.figures == Figures::Published && adi.has_deferred() {
-                    self.platform.wake_in(PUBLISH_NS);
-                }
-                self.publish_later();
+                self.set_timer();
                 return;
             }
             self.step(adi);
@@ -271,9 +266,16 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     }
 
     /// A step would move nothing, unless a link has something to do.
-    fn is_at_rest(&self, adi: &Adi, answers: Answers) -> bool {
-        let owes_answers = answers == Answers::Due && adi.has_deferred();
-        !adi.has_to_send() && !owes_answers && self.torus.router().is_at_rest()
+    fn is_at_rest(&self, adi: &Adi) -> bool {
+        !adi.has_to_send()
+            && self.torus.router().is_at_rest()
+            && !(adi.has_deferred() && self.owes_answers(adi, self.now_ns()))
+    }
+
+    /// The device owes answers that have waited long enough for something to go with, or must not wait.
+    fn owes_answers(&self, adi: &Adi, now: u64) -> bool {
+        let waited = |since| now.saturating_sub(since) >= PUBLISH_NS;
+        adi.has_deferred() && (!P::HAS_TIMER || self.deferred_ns.is_some_and(waited))
     }
 
     /// Whether the links interrupt when there is something to do; it is seen to that they do. False when there is
@@ -285,14 +287,18 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Makes sure that the links interrupt when there is something to do. False when there is already.
     fn prepare_sleep(&mut self) -> bool {
         let mut quiet = true;
-        self.torus
-            .each_link(|link| quiet &= link.prepare_sleep());
+        self.torus.each_link(|link| quiet &= link.prepare_sleep());
         self.watch = if quiet { Watch::Armed } else { Watch::Open };
         quiet
     }
 
-    /// Whatever comes next, a long sleep, a long computation or a hang, the timer has the figures written.
-    fn publish_later(&mut self) {
+    /// Whatever comes next, a long sleep, a long computation or a hang, the timer has the figures written, and answers
+    /// sent that were deferred.
+    fn set_timer(&mut self) {
+        if self.figures == Figures::Published && self.deferred_ns.is_some() {
+            // Else the timer is set for the figures already.
+            self.platform.wake_in(PUBLISH_NS);
+        }
         if self.figures == Figures::Old {
             let age = self.now_ns().saturating_sub(self.published_ns);
             self.platform.wake_in(PUBLISH_NS.saturating_sub(age));
@@ -305,7 +311,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             return;
         }
         self.show_call();
-        self.publish_later();
+        self.set_timer();
         let before = self.platform.ticks();
         self.platform.wait();
         self.idle_ticks += self.platform.ticks() - before;
@@ -358,11 +364,15 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
 impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
     fn poll(&mut self, adi: &mut Adi) -> bool {
-        let is_undisturbed = self.watch == Watch::Armed && !self.platform.is_interrupted();
-        if is_undisturbed && self.is_at_rest(adi, Answers::Due) {
-            return false;
-        }
-        self.step(adi)
+        let has_nothing = self.is_at_rest(adi)
+            && match self.watch {
+                Watch::Armed => !self.platform.is_interrupted(),
+                // A step has just been made.
+                Watch::Held => self.prepare_sleep(),
+                // A link has interrupted, or is likely to have something.
+                Watch::Open => false,
+            };
+        !has_nothing && self.step(adi)
     }
 
     fn idle(&mut self) {
