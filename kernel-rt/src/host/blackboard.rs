@@ -510,25 +510,20 @@ fn text<const N: usize>(bytes: &[u8], at: usize, length: u32) -> heapless::Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::window::tests::Alone;
+    use core::sync::atomic::AtomicU8;
     use net_torus::Stats;
 
     fn read(board: &Blackboard) -> Snapshot {
         Snapshot::read(&board.bytes()).expect("a blackboard")
     }
 
-    impl Window for Blackboard {
-        fn load(&self, at: u64) -> Option<u32> {
-            let word = self.words.get(at as usize / 4)?;
-            Some(u32::from_le(word.load(Ordering::Acquire)))
+    impl Alone for Blackboard {
+        fn word(&self, at: u64) -> Option<&AtomicU32> {
+            self.words.get(at as usize / 4)
         }
-        fn store(&self, _: u64, _: u32) -> bool {
-            false
-        }
-        fn read(&self, _: u64, _: &mut [u8]) -> Option<()> {
+        fn bytes(&self, _: u64, _: usize) -> Option<&[AtomicU8]> {
             None
-        }
-        fn write(&self, _: u64, _: &[u8]) -> bool {
-            false
         }
     }
 
