@@ -68,8 +68,9 @@ pub struct Linux {
 }
 
 impl Platform<Link> for Linux {
+    const HAS_TIMER: bool = false;
+
     type Memory = NodeMemory;
-    const WAKES: bool = false;
 
     fn ticks(&self) -> u64 {
         now_ns()

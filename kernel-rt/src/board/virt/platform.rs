@@ -121,7 +121,6 @@ pub fn acknowledge(links: &mut Links) {
 
 impl Platform<BoardLink> for Virt {
     type Memory = NodeMemory;
-    const WAKES: bool = true;
 
     fn ticks(&self) -> u64 {
         arch::ticks()
