@@ -50,7 +50,7 @@ static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 ///
 /// # Safety
 /// `request` is as for [`args::out`]; the buffers and arrays of the plan stay as section 5.12 says.
-pub(super) unsafe fn start(
+pub(in crate::c) unsafe fn start(
     function: &'static str,
     comm: c_int,
     request: *mut c_int,
@@ -64,8 +64,8 @@ pub(super) unsafe fn start(
     })
 }
 
-/// Enters a collective and lets it begin; its handle. Fails with [`Error::NoRoom`], [`Error::Limit`] or, where not one
-/// message could be started, [`Error::NoMemory`]: then nothing has happened.
+/// Enters a collective and lets it begin; its handle. Fails with [`Error::Limit`] or, where not one message could be
+/// started, [`Error::NoRoom`] or [`Error::NoMemory`]: then nothing has happened, and it can be tried again.
 fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Result<c_int, Error> {
     enter_family(COLLECTIVES, &Collectives);
     comm.env
@@ -80,11 +80,11 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
     let state = match running.advance(comm) {
         Ok(false) => State::Running(running),
         Ok(true) => State::Over(Ok(())),
-        Err(error) if running.has_begun() => State::Over(Err(error)),
-        Err(error) => {
+        Err(error) if error.class() == Class::NoMem && !running.has_begun() => {
             TABLE.lock().remove(handle);
             return Err(error);
         }
+        Err(error) => State::Over(Err(error)),
     };
     comm_objects::count_collectives(membership.context, 1);
     comm_objects::request_started_in(membership.context);
