@@ -663,8 +663,8 @@ int MPI_Op_commutative(MPI_Op op, int *commute);
 int MPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op);
 
 /* Without blocking (section 5.12), at most 4,096 at one time that have not been completed. They go on in every call of
- * MPI that waits, tests, probes or looks. What they need is taken from the heap when they are started; only when there
- * is no room for one of their messages later does the call that completes them fail, with MPI_ERR_NO_MEM. */
+ * MPI that waits, tests, probes or looks. What they need is taken from the heap when they are started: MPI_ERR_NO_MEM
+ * when that is used up. */
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request);
 int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request);
 int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,

@@ -72,19 +72,22 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
         .with(&mut |adi, _| adi.set_beside(Beside { is_ready, go_on }));
     let membership = comm.membership();
     let number = comm_objects::count_collectives(membership.context, 0);
-    let mut running = Running::new(function, number, plan)?;
     let handle = TABLE.lock().add(Object {
         membership,
         state: State::Stepping,
     })?;
-    let state = match running.advance(comm) {
-        Ok(false) => State::Running(running),
-        Ok(true) => State::Over(Ok(())),
-        Err(error) if error.class() == Class::NoMem && !running.has_begun() => {
+    let begun = Running::new(comm, function, number, plan)
+        .map(|mut running| (running.advance(comm), running));
+    let state = match begun {
+        Ok((Ok(false), running)) => State::Running(running),
+        Ok((Ok(true), _)) => State::Over(Ok(())),
+        Ok((Err(error), running)) if running.has_begun() || error.class() != Class::NoMem => {
+            State::Over(Err(error))
+        }
+        Ok((Err(error), _)) | Err(error) => {
             TABLE.lock().remove(handle);
             return Err(error);
         }
-        Err(error) => State::Over(Err(error)),
     };
     comm_objects::count_collectives(membership.context, 1);
     comm_objects::request_started_in(membership.context);

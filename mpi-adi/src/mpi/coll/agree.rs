@@ -183,3 +183,38 @@ impl<H: Holder> Drop for Agreement<H> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn combined(left: Proposal, mut right: Proposal) -> Proposal {
+        combine(&left, &mut right);
+        right
+    }
+
+    #[test]
+    fn proposals_come_to_the_same_in_whatever_groups_they_are_combined() {
+        let mut proposals = Vec::new();
+        for unit in [0, 3, 255] {
+            for free in [0, 0b0110, 0b1100] {
+                for all in [0, 1] {
+                    proposals.push([unit, free, 1, all]);
+                }
+            }
+        }
+        for a in &proposals {
+            for b in &proposals {
+                for c in &proposals {
+                    let [unit, free, same, all] = combined(combined(*a, *b), *c);
+                    assert_eq!([unit, free, same, all], combined(*a, combined(*b, *c)));
+                    let is_same = a[0] == b[0] && b[0] == c[0];
+                    assert_eq!(unit, a[0].max(b[0]).max(c[0]));
+                    assert_eq!(same, is_same.into());
+                    assert_eq!(free, if is_same { a[1] & b[1] & c[1] } else { 0 });
+                    assert_eq!(all, a[3] & b[3] & c[3]);
+                }
+            }
+        }
+    }
+}
