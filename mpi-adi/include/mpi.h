@@ -374,6 +374,9 @@ int MPI_Comm_size(MPI_Comm comm, int *size);
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm);
 /* No hint means anything here: what a communicator uses of an info object is an empty one. */
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm);
+/* *newcomm is written when the duplicate is there, at the latest by the call that completes the request; until then the
+ * variable has to stay. */
+int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request);
 int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info);
 int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used);
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm);
@@ -660,8 +663,8 @@ int MPI_Op_commutative(MPI_Op op, int *commute);
 int MPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op);
 
 /* Without blocking (section 5.12), at most 4,096 at one time that have not been completed. They go on in every call of
- * MPI that waits, tests, probes or looks. What they need is taken from the heap when they are started; only when there
- * is no room for one of their messages later does the call that completes them fail, with MPI_ERR_NO_MEM. */
+ * MPI that waits, tests, probes or looks. What they need is taken from the heap when they are started: MPI_ERR_NO_MEM
+ * when that is used up. */
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request);
 int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request);
 int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,

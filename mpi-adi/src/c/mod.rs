@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! environment  communicators  groups  topologies  point_to_point  buffered  completion  several  persistent
-//!      generalized  collectives/  errors attributes infos          a file per chapter or section: the functions
+//!      idup  generalized  collectives/  errors attributes infos          a file per chapter or section: the functions
 //! requests       what a request's handle names, persistent ones among them
 //! report         how a call ends: by an error handler, if need be
 //! keyvals        keys of attributes, what setting, copying and deleting them calls      codes  the program's own
@@ -40,6 +40,7 @@ mod errors;
 mod generalized;
 mod groups;
 mod handles;
+mod idup;
 mod infos;
 mod kept;
 mod keyvals;
@@ -65,6 +66,7 @@ pub use environment::*;
 pub use errors::*;
 pub use generalized::*;
 pub use groups::*;
+pub use idup::*;
 pub use infos::*;
 pub use persistent::*;
 pub use point_to_point::*;

@@ -154,6 +154,7 @@ signatures! {
     "6.4.1" Int MPI_Comm_size(comm: Comm, size: IntOut);
     "6.4.2" Int MPI_Comm_dup(comm: Comm, newcomm: CommOut);
     "6.4.2" Int MPI_Comm_dup_with_info(comm: Comm, info: Info, newcomm: CommOut);
+    "6.4.2" Int MPI_Comm_idup(comm: Comm, newcomm: CommOut, request: RequestOut);
     "6.4.4" Int MPI_Comm_set_info(comm: Comm, info: Info);
     "6.4.4" Int MPI_Comm_get_info(comm: Comm, info_used: InfoOut);
     "6.4.2" Int MPI_Comm_split(comm: Comm, color: Int, key: Int, newcomm: CommOut);
@@ -500,6 +501,7 @@ mod tests {
             include_str!("errors.rs"),
             include_str!("generalized.rs"),
             include_str!("groups.rs"),
+            include_str!("idup.rs"),
             include_str!("infos.rs"),
             include_str!("persistent.rs"),
             include_str!("point_to_point.rs"),

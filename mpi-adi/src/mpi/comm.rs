@@ -232,7 +232,13 @@ impl<'e, E: Matching> Communicator<'e, E> {
         }
     }
 
-    fn send_to(self, span: Span, dest: CommRank, tag: Tag, mode: Mode) -> Result<SendTo, Error> {
+    pub(crate) fn send_to(
+        self,
+        span: Span,
+        dest: CommRank,
+        tag: Tag,
+        mode: Mode,
+    ) -> Result<SendTo, Error> {
         self.check_rank(dest)?;
         Self::check_tag(Some(tag))?;
         Self::check_length(span)?;
@@ -244,7 +250,11 @@ impl<'e, E: Matching> Communicator<'e, E> {
         })
     }
 
-    fn pattern(self, source: Option<CommRank>, tag: Option<Tag>) -> Result<Pattern, Error> {
+    pub(crate) fn pattern(
+        self,
+        source: Option<CommRank>,
+        tag: Option<Tag>,
+    ) -> Result<Pattern, Error> {
         if let Some(source) = source {
             self.check_rank(source)?;
         }

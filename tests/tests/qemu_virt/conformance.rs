@@ -120,6 +120,7 @@ conformance! {
     collectives: "conf_coll";
     reductions: "conf_reduce";
     collectives_without_blocking: "conf_nbc";
+    duplicating_without_blocking: "conf_idup";
     neighbourhoods: "conf_neighbor";
     generalized_requests: "conf_grequest";
     datatypes: "conf_types";
