@@ -2,8 +2,8 @@
  *
  * What is declared here works as "MPI: A Message-Passing Interface Standard, Version 3.1" says; section
  * numbers below are that document's. What is not declared is not there: a program that needs it fails to
- * compile or link instead of failing later. In particular there are no intercommunicators, no one-sided
- * communication, no files and no threads beyond MPI_THREAD_SERIALIZED.
+ * compile or link instead of failing later. In particular there is no one-sided communication,
+ * no files and no threads beyond MPI_THREAD_SERIALIZED.
  *
  * Every function returns MPI_SUCCESS or an error code whose class MPI_Error_class gives; under the default
  * error handler MPI_ERRORS_ARE_FATAL (section 8.3) it does not return after an error: the job ends with
@@ -384,7 +384,19 @@ int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result);
 /* A name has at most 63 bytes; what is longer is cut. */
 int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name);
 int MPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen);
+
+/* Intercommunicators (section 6.6): two groups without a process in common. Messages go to the remote group; in
+ * collectives each group gets what the other one gives (section 5.2.3). Of a split, or a create, a part that only one
+ * of the groups has is MPI_COMM_NULL. */
 int MPI_Comm_test_inter(MPI_Comm comm, int *flag);
+int MPI_Comm_remote_size(MPI_Comm comm, int *size);
+int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group);
+/* peer_comm, in which the leaders talk to each other, can be of either kind. */
+int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
+                         MPI_Comm *newintercomm);
+/* Where both groups give the same for `high`, the one whose rank 0 has the lower rank in MPI_COMM_WORLD is first, or
+ * that of the intercommunicator that this one is made of. */
+int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm);
 
 /* Attributes (section 6.7), of at most 4,096 keys at one time. The delete functions of an object's attributes
  * are called in the reverse order of setting; in MPI_Finalize for MPI_COMM_SELF, then for MPI_COMM_WORLD. */

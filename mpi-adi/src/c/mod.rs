@@ -8,11 +8,12 @@
 //!
 //! ```text
 //! environment  communicators  groups  topologies  point_to_point  buffered  completion  several  persistent
-//!      collectives/ errors attributes infos          a file per chapter or section: the functions
+//!      collectives/ errors attributes infos intercommunicators   a file per chapter or section: the functions
 //! requests       what a request's handle names, persistent ones among them
 //! report         how a call ends: by an error handler, if need be
 //! keyvals        keys of attributes, what setting, copying and deleting them calls      codes  the program's own
 //! comm_objects   communicators of the program's own        kept   their names and grids
+//! inter_calls    what calls on intercommunicators are handed over to
 //! measure        calls of the binding that benchmarks count
 //! args                                                     arguments
 //! datatypes/                                               chapter 4: what elements are, and buffers of them
@@ -40,6 +41,8 @@ mod errors;
 mod groups;
 mod handles;
 mod infos;
+mod inter_calls;
+mod intercommunicators;
 mod kept;
 mod keyvals;
 #[doc(hidden)]
@@ -64,6 +67,7 @@ pub use environment::*;
 pub use errors::*;
 pub use groups::*;
 pub use infos::*;
+pub use intercommunicators::*;
 pub use persistent::*;
 pub use point_to_point::*;
 pub use several::*;

@@ -156,9 +156,14 @@ signatures! {
     "6.4.2" Int MPI_Comm_split_type(comm: Comm, split_type: Int, key: Int, info: Info, newcomm: CommOut);
     "6.4.3" Int MPI_Comm_free(comm: CommOut);
     "6.4.1" Int MPI_Comm_compare(comm1: Comm, comm2: Comm, result: IntOut);
+    "6.6.1" Int MPI_Comm_test_inter(comm: Comm, flag: IntOut);
+    "6.6.1" Int MPI_Comm_remote_size(comm: Comm, size: IntOut);
+    "6.6.1" Int MPI_Comm_remote_group(comm: Comm, group: GroupOut);
+    "6.6.2" Int MPI_Intercomm_create(local_comm: Comm, local_leader: Int, peer_comm: Comm, remote_leader: Int,
+        tag: Int, newintercomm: CommOut);
+    "6.6.2" Int MPI_Intercomm_merge(intercomm: Comm, high: Int, newintracomm: CommOut);
     "6.8" Int MPI_Comm_set_name(comm: Comm, comm_name: ConstText);
     "6.8" Int MPI_Comm_get_name(comm: Comm, comm_name: Text, resultlen: IntOut);
-    "6.6.1" Int MPI_Comm_test_inter(comm: Comm, flag: IntOut);
     "6.7.2" Int MPI_Comm_create_keyval(comm_copy_attr_fn: CopyFn, comm_delete_attr_fn: DeleteFn,
         comm_keyval: IntOut, extra_state: Buffer);
     "6.7.2" Int MPI_Comm_free_keyval(comm_keyval: IntOut);
@@ -429,6 +434,7 @@ mod tests {
             include_str!("errors.rs"),
             include_str!("groups.rs"),
             include_str!("infos.rs"),
+            include_str!("intercommunicators.rs"),
             include_str!("persistent.rs"),
             include_str!("point_to_point.rs"),
             include_str!("several.rs"),

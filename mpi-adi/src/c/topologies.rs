@@ -14,7 +14,7 @@ use core::ffi::c_int;
 use super::args;
 use super::comm_objects::{enter, prepare};
 use super::kept;
-use super::report::{on_comm, on_process};
+use super::report::{on_any, on_comm, on_process};
 use super::types::constants::*;
 use crate::mpi::cart::{self, DIMENSIONS, Grid};
 use crate::mpi::comm::Communicator;
@@ -22,11 +22,15 @@ use crate::mpi::error::Error;
 
 /// The grid of a communicator.
 fn grid(comm: &Communicator<'_>) -> Result<Grid, Error> {
-    kept::grid(comm.membership().context).ok_or(Error::NotCartesian)
+    kept::grid(comm.membership().context).ok_or(Error::Topology {
+        wanted: "a Cartesian",
+        maker: "MPI_Cart_create",
+    })
 }
 
 /// Makes the communicator of the processes that choose `color`, with this grid; its handle.
 fn make(
+    function: &'static str,
     comm: Communicator<'static>,
     parent: c_int,
     color: Option<u32>,
@@ -34,7 +38,7 @@ fn make(
 ) -> Result<c_int, Error> {
     prepare(comm.env)?;
     kept::reserve()?;
-    let Some(made) = comm.make_split(color, comm.rank() as i32)? else {
+    let Some(made) = comm.make_split(function, color, comm.rank() as i32)? else {
         return Ok(MPI_COMM_NULL);
     };
     kept::attach(made.context(), Some(grid));
@@ -99,7 +103,7 @@ pub unsafe extern "C" fn MPI_Cart_create(
         }
         // Ranks stay as they are, which `reorder` leaves open.
         let color = (comm.rank() < grid.places()).then_some(0);
-        *comm_cart = make(comm, comm_old, color, grid)?;
+        *comm_cart = make("MPI_Cart_create", comm, comm_old, color, grid)?;
         Ok(())
     })
 }
@@ -122,18 +126,18 @@ pub unsafe extern "C" fn MPI_Cart_sub(
         };
         let keep: heapless::Vec<bool, DIMENSIONS> = remain.iter().map(|keep| *keep != 0).collect();
         let (part, number) = grid.part(comm.rank(), &keep);
-        *newcomm = make(comm, parent, Some(number), part)?;
+        *newcomm = make("MPI_Cart_sub", comm, parent, Some(number), part)?;
         Ok(())
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int {
-    on_comm("MPI_Topo_test", comm, |comm| {
+    on_any("MPI_Topo_test", comm, |_, views| {
         // SAFETY: the standard's promise about `status`.
-        *unsafe { args::out(status, "status") }? = match grid(&comm) {
-            Ok(_) => MPI_CART,
-            Err(_) => MPI_UNDEFINED,
+        *unsafe { args::out(status, "status") }? = match kept::grid(views.context()) {
+            Some(_) => MPI_CART,
+            None => MPI_UNDEFINED,
         };
         Ok(())
     })
@@ -228,7 +232,7 @@ pub unsafe extern "C" fn MPI_Cart_coords(
 ) -> c_int {
     on_comm("MPI_Cart_coords", comm, |comm| {
         let grid = grid(&comm)?;
-        let of = args::rank(&comm, rank)?.0;
+        let of = args::rank(&comm.partners(), rank)?.0;
         // SAFETY: the standard's promise about `coords`.
         unsafe { room(coords, maxdims, grid.dimensions().len(), "coords") }?
             .copy_from_slice(&grid.coords(of));

@@ -27,6 +27,7 @@ pub mod constants {
     pub const MPI_SUCCESS: c_int = 0;
     pub const MPI_ANY_SOURCE: c_int = -2;
     pub const MPI_PROC_NULL: c_int = -1;
+    pub const MPI_ROOT: c_int = -3;
     pub const MPI_ANY_TAG: c_int = -1;
     pub const MPI_UNDEFINED: c_int = -32766;
     pub const MPI_COMM_NULL: c_int = 0x0400_0000;

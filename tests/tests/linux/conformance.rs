@@ -36,6 +36,8 @@ conformance! {
     probes: "conf_probe";
     errors: "conf_errors";
     communicators: "conf_comm";
+    intercommunicators: "conf_inter";
+    collectives_of_intercommunicators: "conf_inter_coll";
     groups: "conf_group";
     cartesian_topologies: "conf_cart";
     collectives: "conf_coll";

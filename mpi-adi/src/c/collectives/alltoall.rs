@@ -4,6 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::c::args;
 use crate::c::collectives::blocks::{Blocks, VBlocks};
+use crate::c::comm_objects::inter_calls;
 use crate::c::datatypes::Elements;
 use crate::c::report::on_comm;
 use crate::mpi::coll;
@@ -18,14 +19,24 @@ pub unsafe extern "C" fn MPI_Alltoall(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.alltoall)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            )
+        };
+    }
     on_comm("MPI_Alltoall", comm, |comm| {
         // SAFETY: the standard's promise about `recvbuf` (section 5.8).
-        let places = unsafe { Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?) }?;
+        let places =
+            unsafe { Blocks::new(comm.size(), recvbuf, recvcount, &Elements::of(recvtype)?) }?;
         if args::is_in_place(sendbuf) {
             return coll::alltoall_in_place(comm, "MPI_Alltoall", &|rank| places.of(rank));
         }
         // SAFETY: the standard's promise about `sendbuf` (section 5.8).
-        let parts = unsafe { Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?) }?;
+        let parts =
+            unsafe { Blocks::new(comm.size(), sendbuf, sendcount, &Elements::of(sendtype)?) }?;
         coll::alltoall(comm, "MPI_Alltoall", &|rank| parts.of(rank), &|rank| {
             places.of(rank)
         })
@@ -44,16 +55,39 @@ pub unsafe extern "C" fn MPI_Alltoallv(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.alltoallv)(
+                sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+                comm,
+            )
+        };
+    }
     on_comm("MPI_Alltoallv", comm, |comm| {
         // SAFETY: the standard's promise about `recvbuf` and its arrays (section 5.8).
-        let places =
-            unsafe { VBlocks::new(&comm, recvbuf, recvcounts, rdispls, Elements::of(recvtype)?) }?;
+        let places = unsafe {
+            VBlocks::new(
+                comm.size(),
+                recvbuf,
+                recvcounts,
+                rdispls,
+                Elements::of(recvtype)?,
+            )
+        }?;
         if args::is_in_place(sendbuf) {
             return coll::alltoall_in_place(comm, "MPI_Alltoallv", &|rank| places.of(rank));
         }
         // SAFETY: the standard's promise about `sendbuf` and its arrays (section 5.8).
-        let parts =
-            unsafe { VBlocks::new(&comm, sendbuf, sendcounts, sdispls, Elements::of(sendtype)?) }?;
+        let parts = unsafe {
+            VBlocks::new(
+                comm.size(),
+                sendbuf,
+                sendcounts,
+                sdispls,
+                Elements::of(sendtype)?,
+            )
+        }?;
         coll::alltoall(comm, "MPI_Alltoallv", &|rank| parts.of(rank), &|rank| {
             places.of(rank)
         })

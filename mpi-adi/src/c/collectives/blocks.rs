@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 use crate::c::args;
 use crate::c::datatypes::{Elements, Lent};
 use crate::device::memory::area::Area;
-use crate::mpi::comm::{CommRank, Communicator};
+use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 
 /// What one process gives or gets: in a buffer of its own, or, with MPI_IN_PLACE, in its place among all.
@@ -50,7 +50,7 @@ impl Blocks {
     /// # Safety
     /// As for [`args::buffer`], for as many times `count` elements as there are ranks.
     pub(super) unsafe fn new(
-        comm: &Communicator<'_>,
+        ranks: u32,
         buffer: *const c_void,
         count: c_int,
         elements: &Elements,
@@ -58,7 +58,7 @@ impl Blocks {
         let count = args::count(count)?;
         let each = elements.length(count)?;
         let total = count
-            .checked_mul(comm.size() as usize)
+            .checked_mul(ranks as usize)
             .ok_or(Error::TooLong { bytes: usize::MAX })?;
         // SAFETY: the caller's promise.
         let all = unsafe { elements.at(buffer, total) }?;
@@ -89,13 +89,13 @@ impl<'a> VBlocks<'a> {
     /// `counts` and `displs` are as for [`args::array`], one item a rank; the elements that they and
     /// `base` describe are as for [`args::buffer`].
     pub(super) unsafe fn new(
-        comm: &Communicator<'_>,
+        ranks: u32,
         base: *const c_void,
         counts: *const c_int,
         displs: *const c_int,
         elements: Elements,
     ) -> Result<VBlocks<'a>, Error> {
-        let size = comm.size() as usize;
+        let size = ranks as usize;
         // SAFETY: the caller's promise.
         let (counts, displs) = unsafe {
             (
@@ -143,21 +143,26 @@ impl<'a> Row<'a> {
     /// `counts` is as for [`args::array`], one item a rank; `buffer` is as for [`args::buffer`], for as
     /// many elements as they add up to.
     pub(super) unsafe fn new(
-        comm: &Communicator<'_>,
+        ranks: u32,
         buffer: *const c_void,
         counts: *const c_int,
         elements: &Elements,
     ) -> Result<Row<'a>, Error> {
         // SAFETY: the caller's promise.
-        let counts = unsafe { args::array(counts, comm.size() as usize, "recvcounts") }?;
+        let counts = unsafe { args::array(counts, ranks as usize, "recvcounts") }?;
         let mut total = 0usize;
         for count in counts {
             total = total.saturating_add(args::count(*count)?);
         }
         // SAFETY: the caller's promise.
         let all = unsafe { elements.at(buffer, total) }?;
+        Ok(Row::over(all, counts, elements))
+    }
+
+    /// Of data that has as many elements as these counts, none of which is negative, add up to.
+    pub(super) fn over(all: Lent, counts: &'a [c_int], elements: &Elements) -> Row<'a> {
         let size = elements.size();
-        Ok(Row { all, counts, size })
+        Row { all, counts, size }
     }
 
     pub(super) fn of(&self, rank: CommRank) -> Area {

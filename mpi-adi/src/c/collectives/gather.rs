@@ -4,6 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::c::args;
 use crate::c::collectives::blocks::{Blocks, Own, VBlocks};
+use crate::c::comm_objects::inter_calls;
 use crate::c::datatypes::Elements;
 use crate::c::report::on_comm;
 use crate::device::memory::area::Area;
@@ -20,6 +21,14 @@ pub unsafe extern "C" fn MPI_Gather(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.gather)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+            )
+        };
+    }
     on_comm("MPI_Gather", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
@@ -35,7 +44,7 @@ pub unsafe extern "C" fn MPI_Gather(
         }
         // SAFETY: the standard's promise about both buffers at the root (section 5.5).
         let (blocks, own) = unsafe {
-            let blocks = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
+            let blocks = Blocks::new(comm.size(), recvbuf, recvcount, &Elements::of(recvtype)?)?;
             let own = Own::new((sendbuf, sendcount, sendtype), || blocks.of(root))?;
             (blocks, own)
         };
@@ -61,6 +70,14 @@ pub unsafe extern "C" fn MPI_Gatherv(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.gatherv)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+            )
+        };
+    }
     on_comm("MPI_Gatherv", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
@@ -76,7 +93,13 @@ pub unsafe extern "C" fn MPI_Gatherv(
         }
         // SAFETY: the standard's promise about the buffers and arrays at the root (section 5.5).
         let (places, own) = unsafe {
-            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, Elements::of(recvtype)?)?;
+            let places = VBlocks::new(
+                comm.size(),
+                recvbuf,
+                recvcounts,
+                displs,
+                Elements::of(recvtype)?,
+            )?;
             let own = Own::new((sendbuf, sendcount, sendtype), || places.of(root))?;
             (places, own)
         };
@@ -101,6 +124,14 @@ pub unsafe extern "C" fn MPI_Scatter(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.scatter)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+            )
+        };
+    }
     on_comm("MPI_Scatter", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
@@ -116,7 +147,7 @@ pub unsafe extern "C" fn MPI_Scatter(
         }
         // SAFETY: the standard's promise about both buffers at the root (section 5.6).
         let (blocks, own) = unsafe {
-            let blocks = Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?)?;
+            let blocks = Blocks::new(comm.size(), sendbuf, sendcount, &Elements::of(sendtype)?)?;
             let own = Own::new((recvbuf, recvcount, recvtype), || blocks.of(root))?;
             (blocks, own)
         };
@@ -142,6 +173,14 @@ pub unsafe extern "C" fn MPI_Scatterv(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.scatterv)(
+                sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+            )
+        };
+    }
     on_comm("MPI_Scatterv", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
@@ -157,7 +196,13 @@ pub unsafe extern "C" fn MPI_Scatterv(
         }
         // SAFETY: the standard's promise about the buffers and arrays at the root (section 5.6).
         let (places, own) = unsafe {
-            let places = VBlocks::new(&comm, sendbuf, sendcounts, displs, Elements::of(sendtype)?)?;
+            let places = VBlocks::new(
+                comm.size(),
+                sendbuf,
+                sendcounts,
+                displs,
+                Elements::of(sendtype)?,
+            )?;
             let own = Own::new((recvbuf, recvcount, recvtype), || places.of(root))?;
             (places, own)
         };
@@ -181,10 +226,18 @@ pub unsafe extern "C" fn MPI_Allgather(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.allgather)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            )
+        };
+    }
     on_comm("MPI_Allgather", comm, |comm| {
         // SAFETY: the standard's promise about both buffers (section 5.7).
         let (blocks, own) = unsafe {
-            let blocks = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
+            let blocks = Blocks::new(comm.size(), recvbuf, recvcount, &Elements::of(recvtype)?)?;
             let own = Own::new((sendbuf, sendcount, sendtype), || {
                 blocks.of(comm.own_rank())
             })?;
@@ -205,10 +258,24 @@ pub unsafe extern "C" fn MPI_Allgatherv(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.allgatherv)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+            )
+        };
+    }
     on_comm("MPI_Allgatherv", comm, |comm| {
         // SAFETY: the standard's promise about the buffers and arrays (section 5.7).
         let (places, own) = unsafe {
-            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, Elements::of(recvtype)?)?;
+            let places = VBlocks::new(
+                comm.size(),
+                recvbuf,
+                recvcounts,
+                displs,
+                Elements::of(recvtype)?,
+            )?;
             let own = Own::new((sendbuf, sendcount, sendtype), || {
                 places.of(comm.own_rank())
             })?;

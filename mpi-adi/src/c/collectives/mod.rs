@@ -12,6 +12,7 @@ mod barrier;
 mod bcast;
 mod blocks;
 mod gather;
+pub(super) mod inter;
 mod op;
 mod reduce;
 mod scan;

@@ -15,7 +15,7 @@
 //! Each is a `schedule` of steps, which a call `run`s. A file per family:
 //!
 //! ```text
-//! slices                                     collectives over slices
+//! slices   inter/                            collectives over slices; those of intercommunicators
 //! reduce  scan  gather  alltoall  barrier    what a call checks, and its schedule
 //! bcast                                      also the second half of an allreduce
 //! run                                        blocking: performs one step after the other
@@ -32,6 +32,7 @@ mod alltoall;
 mod barrier;
 mod bcast;
 mod gather;
+pub(crate) mod inter;
 mod reduce;
 #[allow(unsafe_code)]
 mod run;

@@ -12,10 +12,15 @@ use crate::mpi::lend::{reading, writing};
 use crate::mpi::op::Op;
 
 impl<E: Matching> Communicator<'_, E> {
-    pub(crate) fn bcast_bytes(self, bytes: &mut [u8], root: CommRank) -> Result<(), Error> {
+    pub(crate) fn bcast_bytes(
+        self,
+        function: &'static str,
+        bytes: &mut [u8],
+        root: CommRank,
+    ) -> Result<(), Error> {
         // SAFETY: the call is over, with all of its requests, before the slice is free again.
         let span = unsafe { writing(bytes) }.into();
-        coll::bcast(self, "MPI_Bcast", span, root)
+        coll::bcast(self, function, span, root)
     }
 
     pub(crate) fn reduce_slices<T: Datatype>(
@@ -64,6 +69,20 @@ impl<E: Matching> Communicator<'_, E> {
         )
     }
 
+    /// Every process's masks become all processes' masks, combined by bitwise AND.
+    pub(crate) fn and_masks(self, function: &'static str, masks: &mut [u64]) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slice is free again.
+        let masks = Area::from(unsafe { writing(cast_slice_mut(masks)) });
+        let mut combine = coll::predefined(Op::Band, u64::BASIC)?;
+        coll::allreduce(
+            self,
+            function,
+            (masks, masks),
+            size_of::<u64>(),
+            &mut combine,
+        )
+    }
+
     pub(crate) fn gather_bytes(
         self,
         send: &[u8],
@@ -82,11 +101,16 @@ impl<E: Matching> Communicator<'_, E> {
         )
     }
 
-    pub(crate) fn allgather_bytes(self, send: &[u8], recv: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn allgather_bytes(
+        self,
+        function: &'static str,
+        send: &[u8],
+        recv: &mut [u8],
+    ) -> Result<(), Error> {
         let each = send.len();
         // SAFETY: the call is over, with all of its requests, before the slices are free again.
         let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
-        coll::allgather(self, "MPI_Allgather", send, &|rank| {
+        coll::allgather(self, function, send, &|rank| {
             recv.part(rank.0 as usize * each, each)
         })
     }
