@@ -7,12 +7,12 @@
 //! The carrier calls [`install`] once before the program's `main`, and asks [`phase`] when it has ended.
 //!
 //! ```text
-//! environment  communicators  groups  topologies  point_to_point  buffered  completion  several  persistent
+//! environment  communicators  groups  topologies  graphs  point_to_point  buffered  completion  several  persistent
 //!      collectives/ errors attributes infos intercommunicators   a file per chapter or section: the functions
 //! requests       what a request's handle names, persistent ones among them
 //! report         how a call ends: by an error handler, if need be
 //! keyvals        keys of attributes, what setting, copying and deleting them calls      codes  the program's own
-//! comm_objects   communicators of the program's own        kept   their names and grids
+//! comm_objects   communicators of the program's own        kept   their names and topologies
 //! inter_calls    what calls on intercommunicators are handed over to
 //! measure        calls of the binding that benchmarks count
 //! args                                                     arguments
@@ -38,6 +38,7 @@ mod completion;
 mod datatypes;
 mod environment;
 mod errors;
+mod graphs;
 mod groups;
 mod handles;
 mod infos;
@@ -65,6 +66,7 @@ pub use completion::*;
 pub use datatypes::*;
 pub use environment::*;
 pub use errors::*;
+pub use graphs::*;
 pub use groups::*;
 pub use infos::*;
 pub use intercommunicators::*;

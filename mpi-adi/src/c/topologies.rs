@@ -1,6 +1,6 @@
-//! Chapter 7: Cartesian topologies.
+//! Chapter 7: Cartesian topologies, and what there is to ask of any.
 //!
-//! The grid of a communicator is kept beside it, in the program's heap, under its context.
+//! The topology of a communicator is kept beside it, in the program's heap, under its context.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
     missing_docs,
@@ -19,6 +19,7 @@ use super::types::constants::*;
 use crate::mpi::cart::{self, DIMENSIONS, Grid};
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
+use crate::mpi::topology::Topology;
 
 /// The grid of a communicator.
 fn grid(comm: &Communicator<'_>) -> Result<Grid, Error> {
@@ -41,7 +42,7 @@ fn make(
     let Some(made) = comm.make_split(function, color, comm.rank() as i32)? else {
         return Ok(MPI_COMM_NULL);
     };
-    kept::attach(made.context(), Some(grid));
+    kept::attach(made.context(), Some(Topology::Cartesian(grid)));
     enter(comm.env, made, parent)
 }
 
@@ -76,6 +77,33 @@ pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut
     })
 }
 
+/// The grid that these arrays describe, of no more places than there are processes.
+///
+/// # Safety
+/// As for [`dimensions`].
+unsafe fn new_grid(
+    comm: &Communicator<'_>,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+) -> Result<Grid, Error> {
+    // SAFETY: the caller's promise.
+    let (dims, periods) = unsafe {
+        (
+            dimensions(dims, ndims, "dims")?,
+            dimensions(periods, ndims, "periods")?,
+        )
+    };
+    let each = dims.iter().zip(periods);
+    let grid = Grid::new(each.map(|(extent, periodic)| (*extent, *periodic != 0)))?;
+    if grid.places() > comm.size() {
+        return Err(Error::Dims {
+            what: "a grid of more places than the communicator has ranks",
+        });
+    }
+    Ok(grid)
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Cart_create(
     comm_old: c_int,
@@ -87,23 +115,40 @@ pub unsafe extern "C" fn MPI_Cart_create(
 ) -> c_int {
     on_comm("MPI_Cart_create", comm_old, |comm| {
         // SAFETY: the standard's promise about the arrays and `comm_cart`.
-        let (dims, periods, comm_cart) = unsafe {
+        let (grid, comm_cart) = unsafe {
             (
-                dimensions(dims, ndims, "dims")?,
-                dimensions(periods, ndims, "periods")?,
+                new_grid(&comm, ndims, dims, periods)?,
                 args::out(comm_cart, "comm_cart")?,
             )
         };
-        let each = dims.iter().zip(periods);
-        let grid = Grid::new(each.map(|(extent, periodic)| (*extent, *periodic != 0)))?;
-        if grid.places() > comm.size() {
-            return Err(Error::Dims {
-                what: "a grid of more places than the communicator has ranks",
-            });
-        }
         // Ranks stay as they are, which `reorder` leaves open.
         let color = (comm.rank() < grid.places()).then_some(0);
         *comm_cart = make("MPI_Cart_create", comm, comm_old, color, grid)?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_map(
+    comm: c_int,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    newrank: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Cart_map", comm, |comm| {
+        // SAFETY: the standard's promise about the arrays and `newrank`.
+        let (grid, newrank) = unsafe {
+            (
+                new_grid(&comm, ndims, dims, periods)?,
+                args::out(newrank, "newrank")?,
+            )
+        };
+        // As MPI_Cart_create does it.
+        *newrank = match comm.rank() < grid.places() {
+            true => comm.rank() as c_int,
+            false => MPI_UNDEFINED,
+        };
         Ok(())
     })
 }
@@ -135,10 +180,13 @@ pub unsafe extern "C" fn MPI_Cart_sub(
 pub unsafe extern "C" fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int {
     on_any("MPI_Topo_test", comm, |_, views| {
         // SAFETY: the standard's promise about `status`.
-        *unsafe { args::out(status, "status") }? = match kept::grid(views.context()) {
-            Some(_) => MPI_CART,
-            None => MPI_UNDEFINED,
-        };
+        *unsafe { args::out(status, "status") }? =
+            kept::with_topology(views.context(), |topology| match topology {
+                Some(Topology::Cartesian(_)) => MPI_CART,
+                Some(Topology::Graph(_)) => MPI_GRAPH,
+                Some(Topology::Distributed(_)) => MPI_DIST_GRAPH,
+                None => MPI_UNDEFINED,
+            });
         Ok(())
     })
 }

@@ -51,7 +51,9 @@ pub mod constants {
     pub const MPI_CONGRUENT: c_int = 1;
     pub const MPI_SIMILAR: c_int = 2;
     pub const MPI_UNEQUAL: c_int = 3;
+    pub const MPI_GRAPH: c_int = 1;
     pub const MPI_CART: c_int = 2;
+    pub const MPI_DIST_GRAPH: c_int = 3;
     pub const MPI_COMM_TYPE_SHARED: c_int = 1;
     pub const MPI_INFO_NULL: c_int = 0x1c00_0000;
     pub const MPI_INFO_ENV: c_int = 0x5c00_0001;

@@ -1,7 +1,7 @@
 //! What MPI has above the device: communicators, groups, collectives, datatypes, operations, errors.
 //!
 //! ```text
-//! inter   intercommunicators
+//! inter   intercommunicators                topology  which kind a communicator has -> graph
 //! split   communicators made of others      coll/   collectives      buffered   the attached buffer
 //! lend    slices for blocking calls         sides   the two groups of an intercommunicator
 //! comm    communicators, point to point     group, cart, info, attributes    op -> datatype
@@ -21,6 +21,7 @@ pub mod datatype;
 pub mod error;
 #[cfg(test)]
 pub(crate) mod fake;
+pub(crate) mod graph;
 pub(crate) mod group;
 pub(crate) mod info;
 pub(crate) mod inter;
@@ -30,3 +31,4 @@ pub mod op;
 pub mod process;
 pub(crate) mod sides;
 pub mod split;
+pub(crate) mod topology;

@@ -40,6 +40,7 @@ conformance! {
     collectives_of_intercommunicators: "conf_inter_coll";
     groups: "conf_group";
     cartesian_topologies: "conf_cart";
+    graph_topologies: "conf_graph";
     collectives: "conf_coll";
     reductions: "conf_reduce";
     // Without a limit a process has all of the machine's memory.

@@ -119,6 +119,7 @@ conformance! {
     error_codes_of_the_program: "conf_codes";
     groups: "conf_group";
     cartesian_topologies: "conf_cart";
+    graph_topologies: "conf_graph";
     collectives: "conf_coll";
     reductions: "conf_reduce";
     datatypes: "conf_types";

@@ -1,6 +1,7 @@
 //! Collectives over slices.
 
 use bytemuck::{cast_slice, cast_slice_mut};
+use core::ops::Range;
 
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
@@ -112,6 +113,24 @@ impl<E: Matching> Communicator<'_, E> {
         let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
         coll::allgather(self, function, send, &|rank| {
             recv.part(rank.0 as usize * each, each)
+        })
+    }
+
+    /// `part` says which of the bytes given go to each rank, `place` where what comes from it goes.
+    pub(crate) fn alltoall_bytes(
+        self,
+        function: &'static str,
+        (send, part): (&[u8], &dyn Fn(CommRank) -> Range<usize>),
+        (recv, place): (&mut [u8], &dyn Fn(CommRank) -> Range<usize>),
+    ) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slices are free again.
+        let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
+        let within = |area: Area, bytes: Range<usize>| match bytes.is_empty() {
+            true => Area::EMPTY,
+            false => area.part(bytes.start, bytes.end - bytes.start),
+        };
+        coll::alltoall(self, function, &|rank| within(send, part(rank)), &|rank| {
+            within(recv, place(rank))
         })
     }
 
