@@ -48,6 +48,8 @@ static void graph(void)
             OK(MPI_Graph_neighbors(twin, i, n, got));
             CHECK(equal(got, list + (i == 0 ? 0 : index[i - 1]), n));
         }
+        OK(MPI_Neighbor_allgather(&rank, 1, MPI_INT, got, 1, MPI_INT, twin));
+        CHECK(equal(got, list + (rank == 0 ? 0 : index[rank - 1]), rank == 0 ? 3 : 2));
         /* No more than there is room for. */
         got[0] = got[1] = -9;
         OK(MPI_Graph_neighbors(twin, 0, 1, got));
@@ -101,6 +103,17 @@ static void adjacent(void)
         a[1] = b[1] = -5;
         OK(MPI_Dist_graph_neighbors(twin, 1, a, b, 0, c, d));
         CHECK(a[0] == left && a[1] == -5 && b[1] == -5);
+    }
+    /* A neighbourhood's blocks come in the order of the sources: both of the left's, the second one last. */
+    {
+        int mine[2], theirs[2] = {-1, -1};
+
+        mine[0] = 10 * check_rank;
+        mine[1] = 10 * check_rank + 1;
+        OK(MPI_Neighbor_alltoall(mine, 1, MPI_INT, theirs, 1, MPI_INT, twin));
+        CHECK(theirs[0] == 10 * left && theirs[1] == 10 * left + 1);
+        OK(MPI_Neighbor_allgather(&check_rank, 1, MPI_INT, theirs, 1, MPI_INT, twin));
+        CHECK(theirs[0] == left && theirs[1] == left);
     }
     OK(MPI_Comm_free(&twin));
 

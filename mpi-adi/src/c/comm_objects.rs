@@ -6,7 +6,7 @@
 
 use alloc::boxed::Box;
 use core::ffi::c_int;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use spin::Mutex;
 
@@ -37,8 +37,8 @@ pub(super) struct Blame {
 /// A communicator, as calls of different kinds see it.
 #[derive(Clone, Copy)]
 pub(super) struct Views {
-    /// Its processes: of an intercommunicator, those of both groups, one behind the other.
-    pub all: Membership<'static>,
+    /// The group that this process is in.
+    pub local: Membership<'static>,
     /// Those that messages go to and come from: its group, or the remote one.
     pub partners: Group<'static>,
     /// What it is besides, if it is an intercommunicator.
@@ -56,22 +56,22 @@ impl Views {
     /// Of a communicator of one group.
     fn of_one(membership: Membership<'static>) -> Views {
         Views {
-            all: membership,
+            local: membership,
             partners: membership.group(),
             inter: None,
         }
     }
 
-    /// The group that this process is in.
-    pub fn local(&self) -> Membership<'static> {
+    /// Its processes: of an intercommunicator, those of both groups, one behind the other.
+    pub fn all(&self) -> Membership<'static> {
         match self.inter {
-            Some(inter) => inter.sides.local(),
-            None => self.all,
+            Some(inter) => inter.sides.all(),
+            None => self.local,
         }
     }
 
     pub fn context(&self) -> Context {
-        self.all.context
+        self.local.context
     }
 }
 
@@ -81,6 +81,8 @@ pub(super) struct Object {
     pub handler: c_int,
     /// Requests that were started and have not been completed.
     pub requests: u32,
+    /// Collectives on it that do not block, so far.
+    pub collectives: u32,
     pub freed: bool,
     pub attributes: Attributes,
 }
@@ -114,7 +116,7 @@ fn release(table: &mut Table<Object>, handle: c_int) {
         env.process().retire_context(views.context());
     }
     // Of an intercommunicator the one list that its views are parts of.
-    if let RankMap::List(list) = views.all.map {
+    if let RankMap::List(list) = views.all().map {
         let list = core::ptr::from_ref(list).cast_mut();
         // SAFETY: leaked by `Made::leak` or `MadeInter::leak` for this object alone, which has just gone. Views are
         // copied only for the length of a call, and this is the end of one that needs none.
@@ -169,6 +171,8 @@ pub(super) fn own() -> Membership<'static> {
     Membership::own(own_number())
 }
 
+// One copy: every call begins here.
+#[inline(never)]
 pub(super) fn views(handle: c_int) -> Option<Views> {
     match handle {
         MPI_COMM_WORLD => Some(Views::of_one(world())),
@@ -184,8 +188,8 @@ pub(super) fn communicator(
 ) -> Result<Communicator<'static>, Error> {
     match views(handle) {
         Some(Views {
-            all, inter: None, ..
-        }) => Ok(Communicator::at(env, all)),
+            local, inter: None, ..
+        }) => Ok(Communicator::at(env, local)),
         Some(_) => Err(Error::Inter { handle }),
         None => Err(Error::Communicator { handle }),
     }
@@ -197,7 +201,7 @@ pub(super) fn everyone(
     handle: c_int,
 ) -> Result<Communicator<'static>, Error> {
     match views(handle) {
-        Some(views) => Ok(Communicator::at(env, views.all)),
+        Some(views) => Ok(Communicator::at(env, views.all())),
         None => Err(Error::Communicator { handle }),
     }
 }
@@ -302,6 +306,25 @@ pub(super) fn with_context(context: Context, f: impl FnOnce(&mut Object)) {
     }
 }
 
+/// Those on MPI_COMM_WORLD and MPI_COMM_SELF.
+static COLLECTIVES: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+
+/// The number of collectives that do not block on the communicator with this context, before `more` that are started
+/// now: the number of the next one, the same at all of its processes.
+pub(super) fn count_collectives(context: Context, more: u32) -> u32 {
+    let [of_world, of_self] = &COLLECTIVES;
+    let mut before = 0;
+    match base(context) {
+        WORLD_CONTEXT => before = of_world.fetch_add(more, Ordering::Relaxed),
+        SELF_CONTEXT => before = of_self.fetch_add(more, Ordering::Relaxed),
+        context => with_context(context, |object| {
+            before = object.collectives;
+            object.collectives = before.wrapping_add(more);
+        }),
+    }
+    before
+}
+
 /// Those whom messages come from in the communicator with this context, freed or not.
 #[inline]
 pub(super) fn partners_in(context: Context) -> Group<'static> {
@@ -367,7 +390,7 @@ pub(super) fn enter_inter(
 ) -> Result<c_int, Error> {
     let sides = made.leak();
     let views = Views {
-        all: sides.all(),
+        local: sides.local(),
         partners: sides.remote(),
         inter: Some(Inter { sides, calls }),
     };
@@ -381,6 +404,7 @@ fn enter_views(env: &dyn Env, views: Views, parent: c_int) -> Result<c_int, Erro
         views,
         handler,
         requests: 0,
+        collectives: 0,
         freed: false,
         attributes: Attributes::new(),
     };

@@ -187,7 +187,7 @@ fn compare(a: Group<'_>, b: Group<'_>) -> c_int {
 pub unsafe extern "C" fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
     on_any("MPI_Comm_rank", comm, |_, views| {
         // SAFETY: the standard's promise about `rank`.
-        *unsafe { args::out(rank, "rank") }? = views.local().rank.0 as c_int;
+        *unsafe { args::out(rank, "rank") }? = views.local.rank.0 as c_int;
         Ok(())
     })
 }
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
 pub unsafe extern "C" fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
     on_any("MPI_Comm_size", comm, |_, views| {
         // SAFETY: the standard's promise about `size`.
-        *unsafe { args::out(size, "size") }? = views.local().size as c_int;
+        *unsafe { args::out(size, "size") }? = views.local.size as c_int;
         Ok(())
     })
 }
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *m
             MPI_UNEQUAL
         } else {
             // Of an intercommunicator both groups count, and the one that compares worse.
-            let local = compare(first.local().group(), second.local().group());
+            let local = compare(first.local.group(), second.local.group());
             local.max(compare(first.partners, second.partners))
         };
         Ok(())

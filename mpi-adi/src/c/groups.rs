@@ -88,7 +88,7 @@ pub unsafe extern "C" fn MPI_Comm_group(comm: c_int, group: *mut c_int) -> c_int
     on_any("MPI_Comm_group", comm, |_, views| {
         // SAFETY: the standard's promise about `group`.
         let group = unsafe { args::out(group, "group") }?;
-        *group = enter_members(views.local().group())?;
+        *group = enter_members(views.local.group())?;
         Ok(())
     })
 }
@@ -397,7 +397,7 @@ pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mu
     on_any("MPI_Comm_create", comm, |env, views| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
-        let local = views.local();
+        let local = views.local;
         let list = members_within(local, group)?;
         prepare(env)?;
         if let Some(inter) = views.inter {

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! environment  communicators  groups  topologies  graphs  point_to_point  buffered  completion  several  persistent
-//!      collectives/ errors attributes infos intercommunicators   a file per chapter or section: the functions
+//!      intercommunicators  generalized  collectives/  errors attributes infos    a file per chapter or section
 //! requests       what a request's handle names, persistent ones among them
 //! report         how a call ends: by an error handler, if need be
 //! keyvals        keys of attributes, what setting, copying and deleting them calls      codes  the program's own
@@ -38,6 +38,7 @@ mod completion;
 mod datatypes;
 mod environment;
 mod errors;
+mod generalized;
 mod graphs;
 mod groups;
 mod handles;
@@ -66,6 +67,7 @@ pub use completion::*;
 pub use datatypes::*;
 pub use environment::*;
 pub use errors::*;
+pub use generalized::*;
 pub use graphs::*;
 pub use groups::*;
 pub use infos::*;

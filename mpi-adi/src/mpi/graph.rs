@@ -5,9 +5,9 @@
 use alloc::vec::Vec;
 
 use crate::device::matching::Matching;
+use crate::mpi::coll::room;
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::{Class, Error};
-use crate::mpi::split::room;
 
 /// A copy of a list. Fails with [`Error::NoRoom`].
 fn copied<T: Copy>(list: &[T]) -> Result<Vec<T>, Error> {

@@ -12,12 +12,13 @@ use alloc::vec::Vec;
 
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::matching::Matching;
+use crate::mpi::coll::room;
 use crate::mpi::comm::{CommRank, Communicator, Partners};
 use crate::mpi::context::CONTEXT_WORDS;
 use crate::mpi::error::{Class, Error};
 use crate::mpi::process::Env;
 use crate::mpi::sides::{Intercommunicator, Sides};
-use crate::mpi::split::{Choices, Made, agree, room};
+use crate::mpi::split::{Choices, Made, agree};
 
 /// The tag of what leaders send each other, in the bridge's context for collectives, where no collective has it. Two
 /// leaders are in the same call at a time, so that the tag of the program's has nothing to tell apart.

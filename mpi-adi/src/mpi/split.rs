@@ -10,6 +10,7 @@ use core::ops::Range;
 
 use crate::device::envelope::{Context, Rank};
 use crate::device::matching::{Engine, Matching};
+use crate::mpi::coll::room;
 use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap};
 use crate::mpi::context::{self, CONTEXTS};
 use crate::mpi::error::Error;
@@ -289,16 +290,5 @@ impl Choices {
         list.extend(ranks.map(CommRank).filter(has_color));
         // Ranks are unique, so an unstable sort, which needs no memory, does.
         list[start..].sort_unstable_by_key(|rank| (choice(*rank)[1], *rank));
-    }
-}
-
-/// A list with room for so many items. Fails with [`Error::NoRoom`].
-pub(super) fn room<T>(count: usize) -> Result<Vec<T>, Error> {
-    let mut items = Vec::new();
-    match items.try_reserve_exact(count) {
-        Ok(()) => Ok(items),
-        Err(_) => Err(Error::NoRoom {
-            bytes: count * size_of::<T>(),
-        }),
     }
 }

@@ -29,14 +29,12 @@ pub unsafe extern "C" fn MPI_Alltoall(
     }
     on_comm("MPI_Alltoall", comm, |comm| {
         // SAFETY: the standard's promise about `recvbuf` (section 5.8).
-        let places =
-            unsafe { Blocks::new(comm.size(), recvbuf, recvcount, &Elements::of(recvtype)?) }?;
+        let places = unsafe { Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?) }?;
         if args::is_in_place(sendbuf) {
             return coll::alltoall_in_place(comm, "MPI_Alltoall", &|rank| places.of(rank));
         }
         // SAFETY: the standard's promise about `sendbuf` (section 5.8).
-        let parts =
-            unsafe { Blocks::new(comm.size(), sendbuf, sendcount, &Elements::of(sendtype)?) }?;
+        let parts = unsafe { Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?) }?;
         coll::alltoall(comm, "MPI_Alltoall", &|rank| parts.of(rank), &|rank| {
             places.of(rank)
         })
@@ -66,28 +64,14 @@ pub unsafe extern "C" fn MPI_Alltoallv(
     }
     on_comm("MPI_Alltoallv", comm, |comm| {
         // SAFETY: the standard's promise about `recvbuf` and its arrays (section 5.8).
-        let places = unsafe {
-            VBlocks::new(
-                comm.size(),
-                recvbuf,
-                recvcounts,
-                rdispls,
-                Elements::of(recvtype)?,
-            )
-        }?;
+        let places =
+            unsafe { VBlocks::new(&comm, recvbuf, recvcounts, rdispls, Elements::of(recvtype)?) }?;
         if args::is_in_place(sendbuf) {
             return coll::alltoall_in_place(comm, "MPI_Alltoallv", &|rank| places.of(rank));
         }
         // SAFETY: the standard's promise about `sendbuf` and its arrays (section 5.8).
-        let parts = unsafe {
-            VBlocks::new(
-                comm.size(),
-                sendbuf,
-                sendcounts,
-                sdispls,
-                Elements::of(sendtype)?,
-            )
-        }?;
+        let parts =
+            unsafe { VBlocks::new(&comm, sendbuf, sendcounts, sdispls, Elements::of(sendtype)?) }?;
         coll::alltoall(comm, "MPI_Alltoallv", &|rank| parts.of(rank), &|rank| {
             places.of(rank)
         })

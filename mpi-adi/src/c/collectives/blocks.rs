@@ -1,11 +1,13 @@
 //! Where each rank's part of a buffer is.
 
+use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use crate::c::args;
 use crate::c::datatypes::{Elements, Lent};
 use crate::device::memory::area::Area;
-use crate::mpi::comm::CommRank;
+use crate::mpi::coll;
+use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
 /// What one process gives or gets: in a buffer of its own, or, with MPI_IN_PLACE, in its place among all.
@@ -50,7 +52,21 @@ impl Blocks {
     /// # Safety
     /// As for [`args::buffer`], for as many times `count` elements as there are ranks.
     pub(super) unsafe fn new(
-        ranks: u32,
+        comm: &Communicator<'_>,
+        buffer: *const c_void,
+        count: c_int,
+        elements: &Elements,
+    ) -> Result<Blocks, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { Blocks::many(comm.size() as usize, buffer, count, elements) }
+    }
+
+    /// As [`Blocks::new`], of so many blocks.
+    ///
+    /// # Safety
+    /// As for [`args::buffer`], for as many times `count` elements as there are blocks.
+    pub(super) unsafe fn many(
+        blocks: usize,
         buffer: *const c_void,
         count: c_int,
         elements: &Elements,
@@ -58,7 +74,7 @@ impl Blocks {
         let count = args::count(count)?;
         let each = elements.length(count)?;
         let total = count
-            .checked_mul(ranks as usize)
+            .checked_mul(blocks)
             .ok_or(Error::TooLong { bytes: usize::MAX })?;
         // SAFETY: the caller's promise.
         let all = unsafe { elements.at(buffer, total) }?;
@@ -89,18 +105,32 @@ impl<'a> VBlocks<'a> {
     /// `counts` and `displs` are as for [`args::array`], one item a rank; the elements that they and
     /// `base` describe are as for [`args::buffer`].
     pub(super) unsafe fn new(
-        ranks: u32,
+        comm: &Communicator<'_>,
         base: *const c_void,
         counts: *const c_int,
         displs: *const c_int,
         elements: Elements,
     ) -> Result<VBlocks<'a>, Error> {
-        let size = ranks as usize;
+        // SAFETY: the caller's promise.
+        unsafe { VBlocks::many(comm.size() as usize, base, counts, displs, elements) }
+    }
+
+    /// As [`VBlocks::new`], of so many blocks.
+    ///
+    /// # Safety
+    /// As for [`VBlocks::new`], with one item a block.
+    pub(super) unsafe fn many(
+        blocks: usize,
+        base: *const c_void,
+        counts: *const c_int,
+        displs: *const c_int,
+        elements: Elements,
+    ) -> Result<VBlocks<'a>, Error> {
         // SAFETY: the caller's promise.
         let (counts, displs) = unsafe {
             (
-                args::array(counts, size, "the array of counts")?,
-                args::array(displs, size, "displs")?,
+                args::array(counts, blocks, "the array of counts")?,
+                args::array(displs, blocks, "displs")?,
             )
         };
         let mut most = 0;
@@ -131,6 +161,46 @@ impl<'a> VBlocks<'a> {
     }
 }
 
+/// Blocks of different lengths and datatypes at different places: the w-collectives.
+pub(super) struct WBlocks(Vec<Lent>);
+
+impl WBlocks {
+    /// As many blocks as `places` has, each so many bytes from `base`.
+    ///
+    /// # Safety
+    /// `counts` and `types` are as for [`args::array`], one item a block; the elements that all these and `base`
+    /// describe are as for [`args::buffer`].
+    pub(super) unsafe fn new(
+        base: *const c_void,
+        counts: *const c_int,
+        places: impl ExactSizeIterator<Item = isize>,
+        types: *const c_int,
+    ) -> Result<WBlocks, Error> {
+        let many = places.len();
+        // SAFETY: the caller's promise.
+        let (counts, types) = unsafe {
+            (
+                args::array(counts, many, "the array of counts")?,
+                args::array(types, many, "the array of datatypes")?,
+            )
+        };
+        let mut blocks = coll::room(many)?;
+        for ((place, count), datatype) in places.zip(counts).zip(types) {
+            let at = match args::is_in_place(base) {
+                true => base,
+                false => base.wrapping_byte_offset(place),
+            };
+            // SAFETY: the caller's promise.
+            blocks.push(unsafe { args::buffer(at, *count, *datatype) }?);
+        }
+        Ok(WBlocks(blocks))
+    }
+
+    pub(super) fn of(&self, rank: CommRank) -> Area {
+        self.0[rank.0 as usize].span().into()
+    }
+}
+
 /// Blocks of different lengths, one behind the other: what reduce_scatter divides.
 pub(super) struct Row<'a> {
     all: Lent,
@@ -143,13 +213,13 @@ impl<'a> Row<'a> {
     /// `counts` is as for [`args::array`], one item a rank; `buffer` is as for [`args::buffer`], for as
     /// many elements as they add up to.
     pub(super) unsafe fn new(
-        ranks: u32,
+        comm: &Communicator<'_>,
         buffer: *const c_void,
         counts: *const c_int,
         elements: &Elements,
     ) -> Result<Row<'a>, Error> {
         // SAFETY: the caller's promise.
-        let counts = unsafe { args::array(counts, ranks as usize, "recvcounts") }?;
+        let counts = unsafe { args::array(counts, comm.size() as usize, "recvcounts") }?;
         let mut total = 0usize;
         for count in counts {
             total = total.saturating_add(args::count(*count)?);

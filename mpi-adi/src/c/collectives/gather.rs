@@ -44,7 +44,7 @@ pub unsafe extern "C" fn MPI_Gather(
         }
         // SAFETY: the standard's promise about both buffers at the root (section 5.5).
         let (blocks, own) = unsafe {
-            let blocks = Blocks::new(comm.size(), recvbuf, recvcount, &Elements::of(recvtype)?)?;
+            let blocks = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
             let own = Own::new((sendbuf, sendcount, sendtype), || blocks.of(root))?;
             (blocks, own)
         };
@@ -93,13 +93,7 @@ pub unsafe extern "C" fn MPI_Gatherv(
         }
         // SAFETY: the standard's promise about the buffers and arrays at the root (section 5.5).
         let (places, own) = unsafe {
-            let places = VBlocks::new(
-                comm.size(),
-                recvbuf,
-                recvcounts,
-                displs,
-                Elements::of(recvtype)?,
-            )?;
+            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, Elements::of(recvtype)?)?;
             let own = Own::new((sendbuf, sendcount, sendtype), || places.of(root))?;
             (places, own)
         };
@@ -147,7 +141,7 @@ pub unsafe extern "C" fn MPI_Scatter(
         }
         // SAFETY: the standard's promise about both buffers at the root (section 5.6).
         let (blocks, own) = unsafe {
-            let blocks = Blocks::new(comm.size(), sendbuf, sendcount, &Elements::of(sendtype)?)?;
+            let blocks = Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?)?;
             let own = Own::new((recvbuf, recvcount, recvtype), || blocks.of(root))?;
             (blocks, own)
         };
@@ -196,13 +190,7 @@ pub unsafe extern "C" fn MPI_Scatterv(
         }
         // SAFETY: the standard's promise about the buffers and arrays at the root (section 5.6).
         let (places, own) = unsafe {
-            let places = VBlocks::new(
-                comm.size(),
-                sendbuf,
-                sendcounts,
-                displs,
-                Elements::of(sendtype)?,
-            )?;
+            let places = VBlocks::new(&comm, sendbuf, sendcounts, displs, Elements::of(sendtype)?)?;
             let own = Own::new((recvbuf, recvcount, recvtype), || places.of(root))?;
             (places, own)
         };
@@ -237,7 +225,7 @@ pub unsafe extern "C" fn MPI_Allgather(
     on_comm("MPI_Allgather", comm, |comm| {
         // SAFETY: the standard's promise about both buffers (section 5.7).
         let (blocks, own) = unsafe {
-            let blocks = Blocks::new(comm.size(), recvbuf, recvcount, &Elements::of(recvtype)?)?;
+            let blocks = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
             let own = Own::new((sendbuf, sendcount, sendtype), || {
                 blocks.of(comm.own_rank())
             })?;
@@ -269,13 +257,7 @@ pub unsafe extern "C" fn MPI_Allgatherv(
     on_comm("MPI_Allgatherv", comm, |comm| {
         // SAFETY: the standard's promise about the buffers and arrays (section 5.7).
         let (places, own) = unsafe {
-            let places = VBlocks::new(
-                comm.size(),
-                recvbuf,
-                recvcounts,
-                displs,
-                Elements::of(recvtype)?,
-            )?;
+            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, Elements::of(recvtype)?)?;
             let own = Own::new((sendbuf, sendcount, sendtype), || {
                 places.of(comm.own_rank())
             })?;

@@ -35,8 +35,8 @@ fn role(inter: Intercommunicator<'_>, root: c_int) -> Result<Role, Error> {
     }
 }
 
-fn remote_size(inter: Intercommunicator<'_>) -> u32 {
-    inter.sides.remote().size
+fn remote_size(inter: Intercommunicator<'_>) -> usize {
+    inter.sides.remote().size as usize
 }
 
 pub(in crate::c) unsafe extern "C" fn bcast(
@@ -64,7 +64,7 @@ pub(in crate::c) unsafe extern "C" fn bcast(
 unsafe fn gather<P>(
     (function, comm, root): (&'static str, c_int, c_int),
     (sendbuf, sendcount, sendtype): (*const c_void, c_int, c_int),
-    places: impl FnOnce(u32) -> Result<P, Error>,
+    places: impl FnOnce(usize) -> Result<P, Error>,
     of: impl Fn(&P, CommRank) -> Area,
 ) -> c_int {
     on_inter(function, comm, |inter| {
@@ -101,7 +101,7 @@ pub(in crate::c) unsafe extern "C" fn gather_blocks(
         gather(
             ("MPI_Gather", comm, root),
             (sendbuf, sendcount, sendtype),
-            |size| Blocks::new(size, recvbuf, recvcount, &Elements::of(recvtype)?),
+            |size| Blocks::many(size, recvbuf, recvcount, &Elements::of(recvtype)?),
             Blocks::of,
         )
     }
@@ -123,7 +123,7 @@ pub(in crate::c) unsafe extern "C" fn gatherv(
         gather(
             ("MPI_Gatherv", comm, root),
             (sendbuf, sendcount, sendtype),
-            |size| VBlocks::new(size, recvbuf, recvcounts, displs, Elements::of(recvtype)?),
+            |size| VBlocks::many(size, recvbuf, recvcounts, displs, Elements::of(recvtype)?),
             VBlocks::of,
         )
     }
@@ -136,7 +136,7 @@ pub(in crate::c) unsafe extern "C" fn gatherv(
 unsafe fn scatter<P>(
     (function, comm, root): (&'static str, c_int, c_int),
     (recvbuf, recvcount, recvtype): (*mut c_void, c_int, c_int),
-    parts: impl FnOnce(u32) -> Result<P, Error>,
+    parts: impl FnOnce(usize) -> Result<P, Error>,
     of: impl Fn(&P, CommRank) -> Area,
 ) -> c_int {
     on_inter(function, comm, |inter| {
@@ -173,7 +173,7 @@ pub(in crate::c) unsafe extern "C" fn scatter_blocks(
         scatter(
             ("MPI_Scatter", comm, root),
             (recvbuf, recvcount, recvtype),
-            |size| Blocks::new(size, sendbuf, sendcount, &Elements::of(sendtype)?),
+            |size| Blocks::many(size, sendbuf, sendcount, &Elements::of(sendtype)?),
             Blocks::of,
         )
     }
@@ -195,7 +195,7 @@ pub(in crate::c) unsafe extern "C" fn scatterv(
         scatter(
             ("MPI_Scatterv", comm, root),
             (recvbuf, recvcount, recvtype),
-            |size| VBlocks::new(size, sendbuf, sendcounts, displs, Elements::of(sendtype)?),
+            |size| VBlocks::many(size, sendbuf, sendcounts, displs, Elements::of(sendtype)?),
             VBlocks::of,
         )
     }
@@ -216,7 +216,7 @@ pub(in crate::c) unsafe extern "C" fn allgather(
             let elements = Elements::of(recvtype)?;
             (
                 args::buffer(sendbuf, sendcount, sendtype)?,
-                Blocks::new(remote_size(inter), recvbuf, recvcount, &elements)?,
+                Blocks::many(remote_size(inter), recvbuf, recvcount, &elements)?,
             )
         };
         let data = Area::from(data.span());
@@ -240,7 +240,7 @@ pub(in crate::c) unsafe extern "C" fn allgatherv(
             let (size, elements) = (remote_size(inter), Elements::of(recvtype)?);
             (
                 args::buffer(sendbuf, sendcount, sendtype)?,
-                VBlocks::new(size, recvbuf, recvcounts, displs, elements)?,
+                VBlocks::many(size, recvbuf, recvcounts, displs, elements)?,
             )
         };
         let data = Area::from(data.span());
@@ -262,8 +262,8 @@ pub(in crate::c) unsafe extern "C" fn alltoall(
         // SAFETY: the standard's promise about both buffers (section 5.8).
         let (parts, places) = unsafe {
             (
-                Blocks::new(size, sendbuf, sendcount, &Elements::of(sendtype)?)?,
-                Blocks::new(size, recvbuf, recvcount, &Elements::of(recvtype)?)?,
+                Blocks::many(size, sendbuf, sendcount, &Elements::of(sendtype)?)?,
+                Blocks::many(size, recvbuf, recvcount, &Elements::of(recvtype)?)?,
             )
         };
         let (part, place) = (|rank| parts.of(rank), |rank| places.of(rank));
@@ -291,8 +291,8 @@ pub(in crate::c) unsafe extern "C" fn alltoallv(
         let (parts, places) = unsafe {
             let (send, receive) = (Elements::of(sendtype)?, Elements::of(recvtype)?);
             (
-                VBlocks::new(size, sendbuf, sendcounts, sdispls, send)?,
-                VBlocks::new(size, recvbuf, recvcounts, rdispls, receive)?,
+                VBlocks::many(size, sendbuf, sendcounts, sdispls, send)?,
+                VBlocks::many(size, recvbuf, recvcounts, rdispls, receive)?,
             )
         };
         let (part, place) = (|rank| parts.of(rank), |rank| places.of(rank));
@@ -358,7 +358,7 @@ fn counts_there(
     counts: &[c_int],
 ) -> Result<Vec<c_int>, Error> {
     let mut theirs = Vec::new();
-    let (size, bytes) = (remote_size(inter) as usize, size_of::<c_int>());
+    let (size, bytes) = (remote_size(inter), size_of::<c_int>());
     theirs.try_reserve_exact(size).map_err(|_| Error::NoRoom {
         bytes: size * bytes,
     })?;
@@ -429,8 +429,8 @@ pub(in crate::c) unsafe extern "C" fn reduce_scatter_block(
     on_inter("MPI_Reduce_scatter_block", comm, |inter| {
         let own = args::count(recvcount)?;
         let total = own.saturating_mul(inter.sides.local().size as usize);
-        let each = total / remote_size(inter) as usize;
-        if each * remote_size(inter) as usize != total {
+        let each = total / remote_size(inter);
+        if each * remote_size(inter) != total {
             return Err(TOTALS_DIFFER);
         }
         with_operation(op, datatype, |elements, combine| {
@@ -438,7 +438,7 @@ pub(in crate::c) unsafe extern "C" fn reduce_scatter_block(
             // SAFETY: the standard's promise about the buffers (section 5.10.1).
             let (parts, result) = unsafe {
                 (
-                    Blocks::new(remote_size(inter), sendbuf, count, elements)?,
+                    Blocks::many(remote_size(inter), sendbuf, count, elements)?,
                     elements.at(recvbuf, own)?,
                 )
             };

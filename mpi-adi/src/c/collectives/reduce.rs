@@ -167,7 +167,7 @@ pub unsafe extern "C" fn MPI_Reduce_scatter(
             let data = if in_place { recvbuf } else { sendbuf };
             // SAFETY: the standard's promise about the buffers and `recvcounts` (section 5.10).
             let (row, result) = unsafe {
-                let row = Row::new(comm.size(), data, recvcounts, elements)?;
+                let row = Row::new(&comm, data, recvcounts, elements)?;
                 let result = elements.at(recvbuf, row.count(comm.own_rank()))?;
                 (row, result)
             };
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_block(
             // SAFETY: the standard's promise about the buffers (section 5.10).
             let (blocks, result) = unsafe {
                 (
-                    Blocks::new(comm.size(), data, recvcount, elements)?,
+                    Blocks::new(&comm, data, recvcount, elements)?,
                     elements.at(recvbuf, args::count(recvcount)?)?,
                 )
             };
