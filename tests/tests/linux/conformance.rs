@@ -36,8 +36,11 @@ conformance! {
     probes: "conf_probe";
     errors: "conf_errors";
     communicators: "conf_comm";
+    intercommunicators: "conf_inter";
+    collectives_of_intercommunicators: "conf_inter_coll";
     groups: "conf_group";
     cartesian_topologies: "conf_cart";
+    graph_topologies: "conf_graph";
     collectives: "conf_coll";
     reductions: "conf_reduce";
     collectives_without_blocking: "conf_nbc";
