@@ -20,10 +20,12 @@ use super::attributes::Communicators;
 use super::binding::env;
 use super::comm_objects::{communicator, enter, give_up, own, prepare, world};
 use super::infos::check_hints;
-use super::report::on_comm;
+use super::report::{on_comm, on_process};
+use super::requests::note_of;
 use super::types::constants::*;
 use super::{kept, keyvals};
 use crate::device::envelope::{Context, Rank};
+use crate::mpi::call;
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::Error;
 
@@ -46,7 +48,7 @@ fn duplicate(comm: Communicator<'static>, parent: c_int, newcomm: &mut c_int) ->
     Ok(())
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_dup")]
 pub unsafe extern "C" fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int {
     let parent = comm;
     on_comm("MPI_Comm_dup", comm, |comm| {
@@ -56,7 +58,7 @@ pub unsafe extern "C" fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_dup_with_info")]
 pub unsafe extern "C" fn MPI_Comm_dup_with_info(
     comm: c_int,
     info: c_int,
@@ -71,7 +73,7 @@ pub unsafe extern "C" fn MPI_Comm_dup_with_info(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_split")]
 pub unsafe extern "C" fn MPI_Comm_split(
     comm: c_int,
     color: c_int,
@@ -97,7 +99,7 @@ pub unsafe extern "C" fn MPI_Comm_split(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_split_type")]
 pub unsafe extern "C" fn MPI_Comm_split_type(
     comm: c_int,
     split_type: c_int,
@@ -128,14 +130,23 @@ pub unsafe extern "C" fn MPI_Comm_split_type(
     })
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_free(comm: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `comm`.
+/// Frees a communicator, when nothing of it is under way any more if the call `waits`.
+///
+/// # Safety
+/// As for [`args::out`].
+unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
+    // SAFETY: the caller's promise.
     let handle = unsafe { comm.as_ref() }.copied().unwrap_or(MPI_COMM_NULL);
-    on_comm("MPI_Comm_free", handle, |_| {
+    on_comm(function, handle, |known| {
         if matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF) {
             return Err(Error::Argument {
                 what: "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed",
+            });
+        }
+        if waits {
+            let context = known.membership().context;
+            call::block_on(known.env, note_of(function), |adi, _| {
+                adi.context_is_idle(context).then_some(())
             });
         }
         keyvals::delete_all::<Communicators>(handle)?;
@@ -145,6 +156,28 @@ pub unsafe extern "C" fn MPI_Comm_free(comm: *mut c_int) -> c_int {
         }
         // SAFETY: as above; not null, since it has named a communicator.
         *unsafe { args::out(comm, "comm") }? = MPI_COMM_NULL;
+        Ok(())
+    })
+}
+
+#[unsafe(export_name = "PMPI_Comm_free")]
+pub unsafe extern "C" fn MPI_Comm_free(comm: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `comm`.
+    unsafe { free("MPI_Comm_free", comm, false) }
+}
+
+#[unsafe(export_name = "PMPI_Comm_disconnect")]
+pub unsafe extern "C" fn MPI_Comm_disconnect(comm: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `comm`.
+    unsafe { free("MPI_Comm_disconnect", comm, true) }
+}
+
+// No process here was spawned (section 10.3.2).
+#[unsafe(export_name = "PMPI_Comm_get_parent")]
+pub unsafe extern "C" fn MPI_Comm_get_parent(parent: *mut c_int) -> c_int {
+    on_process("MPI_Comm_get_parent", |_| {
+        // SAFETY: the standard's promise about `parent`.
+        *unsafe { args::out(parent, "parent") }? = MPI_COMM_NULL;
         Ok(())
     })
 }
@@ -169,7 +202,7 @@ fn compare(first: Communicator<'_>, second: Communicator<'_>) -> c_int {
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_rank")]
 pub unsafe extern "C" fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
     on_comm("MPI_Comm_rank", comm, |comm| {
         // SAFETY: the standard's promise about `rank`.
@@ -178,7 +211,7 @@ pub unsafe extern "C" fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_size")]
 pub unsafe extern "C" fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
     on_comm("MPI_Comm_size", comm, |comm| {
         // SAFETY: the standard's promise about `size`.
@@ -187,7 +220,7 @@ pub unsafe extern "C" fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_compare")]
 pub unsafe extern "C" fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *mut c_int) -> c_int {
     on_comm("MPI_Comm_compare", comm1, |first| {
         let second = communicator(env()?, comm2)?;
@@ -201,7 +234,7 @@ pub unsafe extern "C" fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *m
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_set_name")]
 pub unsafe extern "C" fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char) -> c_int {
     on_comm("MPI_Comm_set_name", comm, |comm| {
         // SAFETY: the standard's promise about `comm_name`: a string.
@@ -220,7 +253,7 @@ pub unsafe extern "C" fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_get_name")]
 pub unsafe extern "C" fn MPI_Comm_get_name(
     comm: c_int,
     comm_name: *mut c_char,
@@ -241,7 +274,7 @@ pub unsafe extern "C" fn MPI_Comm_get_name(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_test_inter")]
 pub unsafe extern "C" fn MPI_Comm_test_inter(comm: c_int, flag: *mut c_int) -> c_int {
     on_comm("MPI_Comm_test_inter", comm, |_| {
         // SAFETY: the standard's promise about `flag`.

@@ -8,7 +8,8 @@
 //!
 //! ```text
 //! environment  communicators  groups  topologies  point_to_point  buffered  completion  several  persistent
-//!      collectives/ errors attributes infos          a file per chapter or section: the functions
+//!      collectives/ errors attributes infos conversions files unsupported
+//!                                                          a file per chapter or section: the functions
 //! requests       what a request's handle names, persistent ones among them
 //! report         how a call ends: by an error handler, if need be
 //! keyvals        keys of attributes, what setting, copying and deleting them calls      codes  the program's own
@@ -34,9 +35,11 @@ mod collectives;
 mod comm_objects;
 mod communicators;
 mod completion;
+mod conversions;
 mod datatypes;
 mod environment;
 mod errors;
+mod files;
 mod groups;
 mod handles;
 mod infos;
@@ -52,6 +55,7 @@ mod several;
 pub mod signatures;
 mod topologies;
 mod types;
+mod unsupported;
 
 pub use attributes::*;
 pub use binding::{Phase, USER_OPS, install, phase};
@@ -59,9 +63,11 @@ pub use buffered::*;
 pub use collectives::*;
 pub use communicators::*;
 pub use completion::*;
+pub use conversions::*;
 pub use datatypes::*;
 pub use environment::*;
 pub use errors::*;
+pub use files::*;
 pub use groups::*;
 pub use infos::*;
 pub use persistent::*;
@@ -69,3 +75,4 @@ pub use point_to_point::*;
 pub use several::*;
 pub use topologies::*;
 pub use types::{MPI_Status, constants};
+pub use unsupported::*;

@@ -105,7 +105,7 @@ fn wait_all(
     Ok(several)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Waitall")]
 pub unsafe extern "C" fn MPI_Waitall(
     count: c_int,
     requests: *mut c_int,
@@ -187,7 +187,7 @@ fn test_all(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Testall")]
 pub unsafe extern "C" fn MPI_Testall(
     count: c_int,
     requests: *mut c_int,
@@ -276,7 +276,7 @@ fn test_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Option<Any>, Error>
     look_through(env, note, requests, &mut CompleteAny::default()).transpose()
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Waitany")]
 pub unsafe extern "C" fn MPI_Waitany(
     count: c_int,
     requests: *mut c_int,
@@ -300,7 +300,7 @@ pub unsafe extern "C" fn MPI_Waitany(
     end_one("MPI_Waitany", result, status)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Testany")]
 pub unsafe extern "C" fn MPI_Testany(
     count: c_int,
     requests: *mut c_int,
@@ -416,7 +416,7 @@ unsafe fn some(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Waitsome")]
 pub unsafe extern "C" fn MPI_Waitsome(
     incount: c_int,
     requests: *mut c_int,
@@ -440,7 +440,7 @@ pub unsafe extern "C" fn MPI_Waitsome(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Testsome")]
 pub unsafe extern "C" fn MPI_Testsome(
     incount: c_int,
     requests: *mut c_int,

@@ -57,7 +57,7 @@ unsafe fn dimensions<'a>(
     unsafe { args::array(pointer, count, name) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Dims_create")]
 pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
     on_process("MPI_Dims_create", |_| {
         let count = usize::try_from(ndims)
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_create")]
 pub unsafe extern "C" fn MPI_Cart_create(
     comm_old: c_int,
     ndims: c_int,
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn MPI_Cart_create(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_sub")]
 pub unsafe extern "C" fn MPI_Cart_sub(
     comm: c_int,
     remain_dims: *const c_int,
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn MPI_Cart_sub(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Topo_test")]
 pub unsafe extern "C" fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int {
     on_comm("MPI_Topo_test", comm, |comm| {
         // SAFETY: the standard's promise about `status`.
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cartdim_get")]
 pub unsafe extern "C" fn MPI_Cartdim_get(comm: c_int, ndims: *mut c_int) -> c_int {
     on_comm("MPI_Cartdim_get", comm, |comm| {
         // SAFETY: the standard's promise about `ndims`.
@@ -168,7 +168,7 @@ unsafe fn room<'a>(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_get")]
 pub unsafe extern "C" fn MPI_Cart_get(
     comm: c_int,
     maxdims: c_int,
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn MPI_Cart_get(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_rank")]
 pub unsafe extern "C" fn MPI_Cart_rank(
     comm: c_int,
     coords: *const c_int,
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn MPI_Cart_rank(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_coords")]
 pub unsafe extern "C" fn MPI_Cart_coords(
     comm: c_int,
     rank: c_int,
@@ -236,7 +236,7 @@ pub unsafe extern "C" fn MPI_Cart_coords(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_shift")]
 pub unsafe extern "C" fn MPI_Cart_shift(
     comm: c_int,
     direction: c_int,

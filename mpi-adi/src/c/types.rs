@@ -35,6 +35,7 @@ pub mod constants {
     pub const MPI_GROUP_NULL: c_int = 0x0800_0000;
     pub const MPI_GROUP_EMPTY: c_int = 0x4800_0000;
     pub const MPI_REQUEST_NULL: c_int = 0;
+    pub const MPI_FILE_NULL: c_int = 0x2800_0000;
     pub const MPI_OP_NULL: c_int = 0x1800_0000;
     pub const MPI_ERRHANDLER_NULL: c_int = 0x1400_0000;
     pub const MPI_ERRORS_ARE_FATAL: c_int = 0x5400_0000;

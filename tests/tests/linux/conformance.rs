@@ -42,6 +42,9 @@ conformance! {
     reductions: "conf_reduce";
     // Without a limit a process has all of the machine's memory.
     memory_used_up: "conf_exhaust", "--node-memory", "16M";
+    names_of_the_standard: "conf_names";
+    profiling_interface: "conf_profile";
+    functions_that_are_not_supported: "unsupported";
     random_traffic: "soak";
 }
 

@@ -122,9 +122,17 @@ conformance! {
     datatypes: "conf_types";
     messages_of_derived_datatypes: "conf_typed";
     packing: "conf_pack";
+    names_of_the_standard: "conf_names";
+    profiling_interface: "conf_profile";
     memory_used_up: "conf_exhaust";
     c_library: "conf_libc";
     random_traffic: "soak";
+}
+
+/// No program for other implementations, which support what it calls.
+#[test]
+fn functions_that_are_not_supported() {
+    conforms("unsupported");
 }
 
 /// Programs as textbooks have them, whose output is the same whatever the machine.

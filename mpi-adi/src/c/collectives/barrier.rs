@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use crate::c::report::on_comm;
 use crate::mpi::coll;
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Barrier")]
 pub unsafe extern "C" fn MPI_Barrier(comm: c_int) -> c_int {
     on_comm("MPI_Barrier", comm, |comm| {
         coll::barrier(comm, "MPI_Barrier")

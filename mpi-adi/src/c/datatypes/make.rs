@@ -99,7 +99,7 @@ fn times_extent(displacement: c_int, datatype: &Type) -> Result<isize, Error> {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_contiguous")]
 pub unsafe extern "C" fn MPI_Type_contiguous(
     count: c_int,
     oldtype: c_int,
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn MPI_Type_contiguous(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_vector")]
 pub unsafe extern "C" fn MPI_Type_vector(
     count: c_int,
     blocklength: c_int,
@@ -163,7 +163,7 @@ pub(super) unsafe fn hvector(
     unsafe { construct_of_one(given, newtype, |old| old.vector(blocks, length, stride)) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_hvector")]
 pub unsafe extern "C" fn MPI_Type_create_hvector(
     count: c_int,
     blocklength: c_int,
@@ -225,7 +225,7 @@ pub(super) unsafe fn blocks<'a, T>(
     Ok((lengths, displacements))
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_indexed")]
 pub unsafe extern "C" fn MPI_Type_indexed(
     count: c_int,
     array_of_blocklengths: *const c_int,
@@ -278,7 +278,7 @@ pub(super) unsafe fn hindexed(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_hindexed")]
 pub unsafe extern "C" fn MPI_Type_create_hindexed(
     count: c_int,
     array_of_blocklengths: *const c_int,
@@ -293,7 +293,7 @@ pub unsafe extern "C" fn MPI_Type_create_hindexed(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_indexed_block")]
 pub unsafe extern "C" fn MPI_Type_create_indexed_block(
     count: c_int,
     blocklength: c_int,
@@ -327,7 +327,7 @@ pub unsafe extern "C" fn MPI_Type_create_indexed_block(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_hindexed_block")]
 pub unsafe extern "C" fn MPI_Type_create_hindexed_block(
     count: c_int,
     blocklength: c_int,
@@ -442,7 +442,7 @@ pub(super) unsafe fn structure(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_struct")]
 pub unsafe extern "C" fn MPI_Type_create_struct(
     count: c_int,
     array_of_blocklengths: *const c_int,
@@ -477,7 +477,7 @@ fn dimensions(ndims: c_int) -> Result<usize, Error> {
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_subarray")]
 pub unsafe extern "C" fn MPI_Type_create_subarray(
     ndims: c_int,
     array_of_sizes: *const c_int,
@@ -566,7 +566,7 @@ fn check_grid(
     Ok(())
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_darray")]
 pub unsafe extern "C" fn MPI_Type_create_darray(
     size: c_int,
     rank: c_int,
@@ -618,7 +618,7 @@ pub unsafe extern "C" fn MPI_Type_create_darray(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_resized")]
 pub unsafe extern "C" fn MPI_Type_create_resized(
     oldtype: c_int,
     lb: isize,
@@ -637,7 +637,7 @@ pub unsafe extern "C" fn MPI_Type_create_resized(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_dup")]
 pub unsafe extern "C" fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_int {
     on_process("MPI_Type_dup", |_| {
         let given = Given {
@@ -660,7 +660,7 @@ pub unsafe extern "C" fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_commit")]
 pub unsafe extern "C" fn MPI_Type_commit(datatype: *mut c_int) -> c_int {
     on_process("MPI_Type_commit", |_| {
         // SAFETY: the standard's promise about `datatype`.
@@ -672,7 +672,7 @@ pub unsafe extern "C" fn MPI_Type_commit(datatype: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_free")]
 pub unsafe extern "C" fn MPI_Type_free(datatype: *mut c_int) -> c_int {
     on_process("MPI_Type_free", |_| {
         // SAFETY: the standard's promise about `datatype`.
@@ -683,7 +683,7 @@ pub unsafe extern "C" fn MPI_Type_free(datatype: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_match_size")]
 pub unsafe extern "C" fn MPI_Type_match_size(
     typeclass: c_int,
     size: c_int,
@@ -722,17 +722,17 @@ fn no_fortran(function: &'static str) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_f90_integer")]
 pub unsafe extern "C" fn MPI_Type_create_f90_integer(_: c_int, _: *mut c_int) -> c_int {
     no_fortran("MPI_Type_create_f90_integer")
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_f90_real")]
 pub unsafe extern "C" fn MPI_Type_create_f90_real(_: c_int, _: c_int, _: *mut c_int) -> c_int {
     no_fortran("MPI_Type_create_f90_real")
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_f90_complex")]
 pub unsafe extern "C" fn MPI_Type_create_f90_complex(_: c_int, _: c_int, _: *mut c_int) -> c_int {
     no_fortran("MPI_Type_create_f90_complex")
 }
