@@ -41,7 +41,7 @@ fn named<'a>(places: &[(&'a str, &str)], there: Option<&HashSet<String>>) -> Vec
 }
 
 /// The functions that are not supported and in the image all the same; `None`: it does not tell, since it has no
-/// symbols.
+/// symbols, or was linked (as processes are) without leaving anything out.
 fn in_image(linked: &Path) -> Option<HashSet<String>> {
     let bytes = std::fs::read(linked).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
@@ -50,12 +50,11 @@ fn in_image(linked: &Path) -> Option<HashSet<String>> {
     names.peek()?;
     let known: HashSet<&str> = UNSUPPORTED.iter().map(|signature| signature.name).collect();
     let plain = names.map(|name| name.strip_prefix('P').unwrap_or(name));
-    Some(
-        plain
-            .filter(|name| known.contains(name))
-            .map(str::to_string)
-            .collect(),
-    )
+    let there: HashSet<String> = plain
+        .filter(|name| known.contains(name))
+        .map(str::to_string)
+        .collect();
+    (there.len() < known.len()).then_some(there)
 }
 
 #[cfg(test)]
