@@ -109,8 +109,8 @@ typedef struct MPI_F08_status {
 #define MPI_REQUEST_NULL ((MPI_Request)0)
 
 /* Messages that matched probes have found (section 3.8.2). */
-#define MPI_MESSAGE_NULL    ((MPI_Message)0)
-#define MPI_MESSAGE_NO_PROC ((MPI_Message)0x6c000000)
+#define MPI_MESSAGE_NULL    ((MPI_Message)(-1))
+#define MPI_MESSAGE_NO_PROC ((MPI_Message)(-2))
 
 #define MPI_WIN_NULL  ((MPI_Win)0x20000000)
 #define MPI_FILE_NULL ((MPI_File)0x28000000)
@@ -644,6 +644,12 @@ int MPI_Startall(int count, MPI_Request array_of_requests[]);
 
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status);
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status);
+/* Matched probes take the message that they find: only MPI_Mrecv and MPI_Imrecv receive it, which must follow. Until
+ * then its data stays where it is; its sender cannot cancel it. */
+int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
+int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status);
+int MPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status);
+int MPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request);
 int MPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count);
 int MPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count);
 int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count);

@@ -7,7 +7,7 @@
 //! The carrier calls [`install`] once before the program's `main`, and asks [`phase`] when it has ended.
 //!
 //! ```text
-//! environment  communicators  groups  topologies  point_to_point  buffered  completion  several  persistent
+//! environment  communicators  groups  topologies  point_to_point  matched  buffered  completion  several  persistent
 //!      collectives/ errors attributes infos conversions files unsupported
 //!                                                          a file per chapter or section: the functions
 //! requests       what a request's handle names, persistent ones among them
@@ -45,6 +45,7 @@ mod handles;
 mod infos;
 mod kept;
 mod keyvals;
+mod matched;
 #[doc(hidden)]
 pub mod measure;
 mod persistent;
@@ -70,6 +71,7 @@ pub use errors::*;
 pub use files::*;
 pub use groups::*;
 pub use infos::*;
+pub use matched::*;
 pub use persistent::*;
 pub use point_to_point::*;
 pub use several::*;

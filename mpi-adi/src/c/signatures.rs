@@ -356,6 +356,10 @@ signatures! {
     "3.9" Int MPI_Startall(count: Int, array_of_requests: Requests);
     "3.8.1" Int MPI_Probe(source: Int, tag: Int, comm: Comm, status: StatusOut);
     "3.8.1" Int MPI_Iprobe(source: Int, tag: Int, comm: Comm, flag: IntOut, status: StatusOut);
+    "3.8.2" Int MPI_Mprobe(source: Int, tag: Int, comm: Comm, message: MessageOut, status: StatusOut);
+    "3.8.2" Int MPI_Improbe(source: Int, tag: Int, comm: Comm, flag: IntOut, message: MessageOut, status: StatusOut);
+    "3.8.3" Int MPI_Mrecv(buf: Buffer, count: Int, datatype: Datatype, message: MessageOut, status: StatusOut);
+    "3.8.3" Int MPI_Imrecv(buf: Buffer, count: Int, datatype: Datatype, message: MessageOut, request: RequestOut);
     "3.2.5" Int MPI_Get_count(status: ConstStatus, datatype: Datatype, count: IntOut);
     "4.1.11" Int MPI_Get_elements(status: ConstStatus, datatype: Datatype, count: IntOut);
     "4.1.11" Int MPI_Get_elements_x(status: ConstStatus, datatype: Datatype, count: CountOut);

@@ -35,6 +35,8 @@ pub mod constants {
     pub const MPI_GROUP_NULL: c_int = 0x0800_0000;
     pub const MPI_GROUP_EMPTY: c_int = 0x4800_0000;
     pub const MPI_REQUEST_NULL: c_int = 0;
+    pub const MPI_MESSAGE_NULL: c_int = -1;
+    pub const MPI_MESSAGE_NO_PROC: c_int = -2;
     pub const MPI_FILE_NULL: c_int = 0x2800_0000;
     pub const MPI_OP_NULL: c_int = 0x1800_0000;
     pub const MPI_ERRHANDLER_NULL: c_int = 0x1400_0000;

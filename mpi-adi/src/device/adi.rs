@@ -61,6 +61,8 @@ pub struct Adi<R = Sound, E = Engine> {
     /// Receives started so far: the place of the next one in their order.
     pub(super) posts: Serial,
     pub(super) probes: Probes,
+    /// The receive by which a matched probe fetches a refused message.
+    pub(super) fetching: Option<RequestId>,
     pub(super) barrier: Barrier,
     /// The network can send along lines.
     pub(super) has_lines: bool,
@@ -90,6 +92,7 @@ impl<R, E: Matching> Hash for Adi<R, E> {
         self.deferred.hash(state);
         self.requests.hash_order(self.cts_due.head(), state);
         self.probes.hash(state);
+        self.fetching.is_some().hash(state);
         self.barrier.hash(state);
     }
 }
@@ -131,6 +134,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             wildcards: List::default(),
             posts: 0,
             probes: Probes::default(),
+            fetching: None,
             barrier: Barrier::default(),
             has_lines: false,
             stats: Stats::default(),

@@ -401,6 +401,31 @@ impl<'e, E: Matching> Communicator<'e, E> {
         Ok(found?.map(|found| self.probed(found)))
     }
 
+    /// Takes a message that fits: the name by which it can be received, and what it is. Blocks until there is one, or else
+    /// for as long as it takes to have one that has been found: an answer of its sender. Fails as
+    /// [`Communicator::probe_span`].
+    pub(crate) fn mprobe_span(
+        self,
+        function: &'static str,
+        source: Option<CommRank>,
+        tag: Option<Tag>,
+        blocks: bool,
+    ) -> Result<Option<(RequestId, Status)>, Error> {
+        let pattern = self.pattern(source, tag)?;
+        let mut is_first = true;
+        let found = block_on(self.env, self.note(function, source, tag), |adi, kernel| {
+            // Progress first: what has arrived by now is to be seen by this probe, not by the next.
+            if core::mem::take(&mut is_first) {
+                kernel.poll(adi);
+            }
+            match adi.improbe(kernel.memory(), pattern) {
+                Ok(None) if blocks || adi.is_fetching() => None,
+                found => Some(found),
+            }
+        })?;
+        Ok(found.map(|(id, found)| (id, self.probed(found))))
+    }
+
     fn probed(self, found: Probed) -> Status {
         Status {
             source: self.membership.in_group(found.envelope.source).0,
