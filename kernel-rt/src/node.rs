@@ -312,6 +312,14 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
         Some(self.platform.heap())
     }
 
+    fn count(&mut self, adi: &Adi) {
+        self.publish(adi);
+    }
+
+    fn counted(&self, index: usize) -> u64 {
+        self.platform.blackboard().counter(index)
+    }
+
     fn note(&mut self, call: Option<CallNote>) {
         self.platform.blackboard().call(call.map(|call| Call {
             function: call.function,

@@ -341,7 +341,24 @@ typedef struct MPI_F08_status {
 #define MPI_ERR_RMA_ATTACH   55
 #define MPI_ERR_RMA_FLAVOR   56
 #define MPI_ERR_RMA_SHARED   57
-#define MPI_ERR_LASTCODE     63
+/* Results of MPI_T (section 14.3.9). */
+#define MPI_T_ERR_MEMORY            64
+#define MPI_T_ERR_NOT_INITIALIZED   65
+#define MPI_T_ERR_CANNOT_INIT       66
+#define MPI_T_ERR_INVALID_INDEX     67
+#define MPI_T_ERR_INVALID_ITEM      68
+#define MPI_T_ERR_INVALID_HANDLE    69
+#define MPI_T_ERR_OUT_OF_HANDLES    70
+#define MPI_T_ERR_OUT_OF_SESSIONS   71
+#define MPI_T_ERR_INVALID_SESSION   72
+#define MPI_T_ERR_CVAR_SET_NOT_NOW  73
+#define MPI_T_ERR_CVAR_SET_NEVER    74
+#define MPI_T_ERR_PVAR_NO_STARTSTOP 75
+#define MPI_T_ERR_PVAR_NO_WRITE     76
+#define MPI_T_ERR_PVAR_NO_ATOMIC    77
+#define MPI_T_ERR_INVALID_NAME      78
+#define MPI_T_ERR_INVALID           79
+#define MPI_ERR_LASTCODE     95
 
 /* ---- Environment (chapter 8) ---- */
 
@@ -725,6 +742,92 @@ int MPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status);
 int MPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status);
 int MPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status);
 int MPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status);
+
+/* ---- Tools (section 14.3): what the options set, and what the device counts; names by MPI_T_cvar_get_info and
+ * MPI_T_pvar_get_info. Performance variables count all the time and cannot be set; at most 64 sessions at one time. */
+
+typedef int MPI_T_enum;
+typedef int MPI_T_cvar_handle;
+typedef int MPI_T_pvar_handle;
+typedef int MPI_T_pvar_session;
+#define MPI_T_ENUM_NULL         ((MPI_T_enum)0)
+#define MPI_T_CVAR_HANDLE_NULL  ((MPI_T_cvar_handle)0)
+#define MPI_T_PVAR_HANDLE_NULL  ((MPI_T_pvar_handle)0)
+#define MPI_T_PVAR_SESSION_NULL ((MPI_T_pvar_session)0)
+#define MPI_T_PVAR_ALL_HANDLES  ((MPI_T_pvar_handle)(-1))
+#define MPI_T_VERBOSITY_USER_BASIC    1
+#define MPI_T_VERBOSITY_USER_DETAIL   2
+#define MPI_T_VERBOSITY_USER_ALL      3
+#define MPI_T_VERBOSITY_TUNER_BASIC   4
+#define MPI_T_VERBOSITY_TUNER_DETAIL  5
+#define MPI_T_VERBOSITY_TUNER_ALL     6
+#define MPI_T_VERBOSITY_MPIDEV_BASIC  7
+#define MPI_T_VERBOSITY_MPIDEV_DETAIL 8
+#define MPI_T_VERBOSITY_MPIDEV_ALL    9
+#define MPI_T_BIND_NO_OBJECT      1
+#define MPI_T_BIND_MPI_COMM       2
+#define MPI_T_BIND_MPI_DATATYPE   3
+#define MPI_T_BIND_MPI_ERRHANDLER 4
+#define MPI_T_BIND_MPI_FILE       5
+#define MPI_T_BIND_MPI_GROUP      6
+#define MPI_T_BIND_MPI_OP         7
+#define MPI_T_BIND_MPI_REQUEST    8
+#define MPI_T_BIND_MPI_WIN        9
+#define MPI_T_BIND_MPI_MESSAGE    10
+#define MPI_T_BIND_MPI_INFO       11
+#define MPI_T_SCOPE_CONSTANT 1
+#define MPI_T_SCOPE_READONLY 2
+#define MPI_T_SCOPE_LOCAL    3
+#define MPI_T_SCOPE_GROUP    4
+#define MPI_T_SCOPE_GROUP_EQ 5
+#define MPI_T_SCOPE_ALL      6
+#define MPI_T_SCOPE_ALL_EQ   7
+#define MPI_T_PVAR_CLASS_STATE         1
+#define MPI_T_PVAR_CLASS_LEVEL         2
+#define MPI_T_PVAR_CLASS_SIZE          3
+#define MPI_T_PVAR_CLASS_PERCENTAGE    4
+#define MPI_T_PVAR_CLASS_HIGHWATERMARK 5
+#define MPI_T_PVAR_CLASS_LOWWATERMARK  6
+#define MPI_T_PVAR_CLASS_COUNTER       7
+#define MPI_T_PVAR_CLASS_AGGREGATE     8
+#define MPI_T_PVAR_CLASS_TIMER         9
+#define MPI_T_PVAR_CLASS_GENERIC       10
+int MPI_T_init_thread(int required, int *provided);
+int MPI_T_finalize(void);
+int MPI_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len);
+int MPI_T_enum_get_item(MPI_T_enum enumtype, int index, int *value, char *name, int *name_len);
+int MPI_T_cvar_get_num(int *num_cvar);
+int MPI_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype,
+                        MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope);
+int MPI_T_cvar_get_index(const char *name, int *cvar_index);
+int MPI_T_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count);
+int MPI_T_cvar_handle_free(MPI_T_cvar_handle *handle);
+int MPI_T_cvar_read(MPI_T_cvar_handle handle, void *buf);
+int MPI_T_cvar_write(MPI_T_cvar_handle handle, const void *buf);
+int MPI_T_pvar_get_num(int *num_pvar);
+int MPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class,
+                        MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind,
+                        int *readonly, int *continuous, int *atomic);
+int MPI_T_pvar_get_index(const char *name, int var_class, int *pvar_index);
+int MPI_T_pvar_session_create(MPI_T_pvar_session *session);
+int MPI_T_pvar_session_free(MPI_T_pvar_session *session);
+int MPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *obj_handle,
+                            MPI_T_pvar_handle *handle, int *count);
+int MPI_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handle);
+int MPI_T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle);
+int MPI_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle);
+int MPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf);
+int MPI_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const void *buf);
+int MPI_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle);
+int MPI_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf);
+int MPI_T_category_get_num(int *num_cat);
+int MPI_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len,
+                            int *num_cvars, int *num_pvars, int *num_categories);
+int MPI_T_category_get_index(const char *name, int *cat_index);
+int MPI_T_category_get_cvars(int cat_index, int len, int indices[]);
+int MPI_T_category_get_pvars(int cat_index, int len, int indices[]);
+int MPI_T_category_get_categories(int cat_index, int len, int indices[]);
+int MPI_T_category_changed(int *stamp);
 
 /* ---- Not built yet: these link, and return an error of class MPI_ERR_UNSUPPORTED_OPERATION by way of the error
  * handler of the communicator among their arguments, or of MPI_COMM_WORLD, or for files the default one. ---- */

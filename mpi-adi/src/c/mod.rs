@@ -9,6 +9,7 @@
 //! ```text
 //! environment  communicators  groups  topologies  point_to_point  matched  buffered  completion  several  persistent
 //!      collectives/ errors attributes infos conversions files unsupported
+//!      tools
 //!                                                          a file per chapter or section: the functions
 //! requests       what a request's handle names, persistent ones among them
 //! report         how a call ends: by an error handler, if need be
@@ -54,6 +55,7 @@ mod report;
 mod requests;
 mod several;
 pub mod signatures;
+mod tools;
 mod topologies;
 mod types;
 mod unsupported;
@@ -75,6 +77,7 @@ pub use matched::*;
 pub use persistent::*;
 pub use point_to_point::*;
 pub use several::*;
+pub use tools::*;
 pub use topologies::*;
 pub use types::{MPI_Status, constants};
 pub use unsupported::*;

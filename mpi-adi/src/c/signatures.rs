@@ -107,6 +107,14 @@ types! {
     // What they are given does not matter: they are not called.
     ConversionFn = Option<unsafe extern "C" fn()>: "MPI_Datarep_conversion_function *", "";
     ExtentFn = Option<unsafe extern "C" fn()>: "MPI_Datarep_extent_function *", "";
+    ToolEnum = c_int: "MPI_T_enum ", "";
+    ToolEnumOut = *mut c_int: "MPI_T_enum *", "";
+    CvarHandle = c_int: "MPI_T_cvar_handle ", "";
+    CvarHandleOut = *mut c_int: "MPI_T_cvar_handle *", "";
+    PvarHandle = c_int: "MPI_T_pvar_handle ", "";
+    PvarHandleOut = *mut c_int: "MPI_T_pvar_handle *", "";
+    Session = c_int: "MPI_T_pvar_session ", "";
+    SessionOut = *mut c_int: "MPI_T_pvar_session *", "";
     Fint = c_int: "MPI_Fint ", "";
     FintOut = *mut c_int: "MPI_Fint *", "";
     ConstFints = *const c_int: "const MPI_Fint *", "";
@@ -424,6 +432,42 @@ signatures! {
     "17.2.5" Int MPI_Status_c2f08(c_status: ConstStatus, f08_status: F08StatusOut);
     "17.2.5" Int MPI_Status_f2f08(f_status: ConstFints, f08_status: F08StatusOut);
     "17.2.5" Int MPI_Status_f082f(f08_status: ConstF08Status, f_status: FintOut);
+    "14.3.4" Int MPI_T_init_thread(required: Int, provided: IntOut);
+    "14.3.4" Int MPI_T_finalize();
+    "14.3.5" Int MPI_T_enum_get_info(enumtype: ToolEnum, num: IntOut, name: Text, name_len: IntOut);
+    "14.3.5" Int MPI_T_enum_get_item(enumtype: ToolEnum, index: Int, value: IntOut, name: Text, name_len: IntOut);
+    "14.3.6" Int MPI_T_cvar_get_num(num_cvar: IntOut);
+    "14.3.6" Int MPI_T_cvar_get_info(cvar_index: Int, name: Text, name_len: IntOut, verbosity: IntOut,
+        datatype: DatatypeOut, enumtype: ToolEnumOut, desc: Text, desc_len: IntOut, bind: IntOut, scope: IntOut);
+    "14.3.6" Int MPI_T_cvar_get_index(name: ConstText, cvar_index: IntOut);
+    "14.3.6" Int MPI_T_cvar_handle_alloc(cvar_index: Int, obj_handle: Buffer, handle: CvarHandleOut, count: IntOut);
+    "14.3.6" Int MPI_T_cvar_handle_free(handle: CvarHandleOut);
+    "14.3.6" Int MPI_T_cvar_read(handle: CvarHandle, buf: Buffer);
+    "14.3.6" Int MPI_T_cvar_write(handle: CvarHandle, buf: ConstBuffer);
+    "14.3.7" Int MPI_T_pvar_get_num(num_pvar: IntOut);
+    "14.3.7" Int MPI_T_pvar_get_info(pvar_index: Int, name: Text, name_len: IntOut, verbosity: IntOut,
+        var_class: IntOut, datatype: DatatypeOut, enumtype: ToolEnumOut, desc: Text, desc_len: IntOut, bind: IntOut,
+        readonly: IntOut, continuous: IntOut, atomic: IntOut);
+    "14.3.7" Int MPI_T_pvar_get_index(name: ConstText, var_class: Int, pvar_index: IntOut);
+    "14.3.7" Int MPI_T_pvar_session_create(session: SessionOut);
+    "14.3.7" Int MPI_T_pvar_session_free(session: SessionOut);
+    "14.3.7" Int MPI_T_pvar_handle_alloc(session: Session, pvar_index: Int, obj_handle: Buffer,
+        handle: PvarHandleOut, count: IntOut);
+    "14.3.7" Int MPI_T_pvar_handle_free(session: Session, handle: PvarHandleOut);
+    "14.3.7" Int MPI_T_pvar_start(session: Session, handle: PvarHandle);
+    "14.3.7" Int MPI_T_pvar_stop(session: Session, handle: PvarHandle);
+    "14.3.7" Int MPI_T_pvar_read(session: Session, handle: PvarHandle, buf: Buffer);
+    "14.3.7" Int MPI_T_pvar_write(session: Session, handle: PvarHandle, buf: ConstBuffer);
+    "14.3.7" Int MPI_T_pvar_reset(session: Session, handle: PvarHandle);
+    "14.3.7" Int MPI_T_pvar_readreset(session: Session, handle: PvarHandle, buf: Buffer);
+    "14.3.8" Int MPI_T_category_get_num(num_cat: IntOut);
+    "14.3.8" Int MPI_T_category_get_info(cat_index: Int, name: Text, name_len: IntOut, desc: Text, desc_len: IntOut,
+        num_cvars: IntOut, num_pvars: IntOut, num_categories: IntOut);
+    "14.3.8" Int MPI_T_category_get_index(name: ConstText, cat_index: IntOut);
+    "14.3.8" Int MPI_T_category_get_cvars(cat_index: Int, len: Int, indices: Ints);
+    "14.3.8" Int MPI_T_category_get_pvars(cat_index: Int, len: Int, indices: Ints);
+    "14.3.8" Int MPI_T_category_get_categories(cat_index: Int, len: Int, indices: Ints);
+    "14.3.8" Int MPI_T_category_changed(stamp: IntOut);
     "8.3.3" Int MPI_File_create_errhandler(file_errhandler_fn: FileErrorFn, errhandler: ErrhandlerOut);
     "8.3.3" Int MPI_File_set_errhandler(file: File, errhandler: Errhandler);
     "8.3.3" Int MPI_File_get_errhandler(file: File, errhandler: ErrhandlerOut);

@@ -58,7 +58,7 @@ pub mod constants {
     pub const MPI_INFO_NULL: c_int = 0x1c00_0000;
     pub const MPI_INFO_ENV: c_int = 0x5c00_0001;
     pub const MPI_KEYVAL_INVALID: c_int = 0x2400_0000;
-    pub const MPI_ERR_LASTCODE: c_int = 63;
+    pub const MPI_ERR_LASTCODE: c_int = 95;
     pub const MPI_THREAD_FUNNELED: c_int = 1;
     pub const MPI_UNIVERSE_SIZE: c_int = 0x6440_0009;
     pub const MPI_LASTUSEDCODE: c_int = 0x6440_000b;

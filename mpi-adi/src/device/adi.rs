@@ -159,6 +159,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
     }
 
+    /// The greatest message in bytes that is sent eagerly.
+    pub fn eager_limit(&self) -> usize {
+        self.eager_limit
+    }
+
     /// Draws the random numbers of the tables from this seed, which those who choose tags and ranks should not
     /// know: then they cannot choose them such that searches take long. Without it, the numbers are the same in
     /// every run.

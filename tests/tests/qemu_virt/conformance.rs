@@ -110,6 +110,8 @@ conformance! {
     persistent_and_cancelled_requests: "conf_persistent";
     buffered_sends: "conf_buffered";
     probes: "conf_probe";
+    matched_probes: "conf_mprobe";
+    tools: "conf_tools";
     errors: "conf_errors";
     communicators: "conf_comm";
     attributes: "conf_attr";

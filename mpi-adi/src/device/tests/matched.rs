@@ -127,7 +127,7 @@ fn a_refused_message_that_is_taken_back_is_not_fetched() {
 #[test]
 fn a_fetched_message_is_answered_as_one_that_is_recorded() {
     let mut rig = Rig::new(2, 0);
-    rig.send(0, 1, 20, Mode::Standard);
+    let send = rig.send(0, 1, 20, Mode::Standard);
     rig.settle();
     let (id, found) = rig.mprobe(pattern(1));
     assert_eq!(found.length, 20);
@@ -137,7 +137,7 @@ fn a_fetched_message_is_answered_as_one_that_is_recorded() {
     rig.step(1);
     assert!(rig.moved(0).iter().all(|seen| !matches!(seen, Seen::Ncts)));
     rig.settle();
-    assert!(rig.outcome(1, id).is_some());
+    assert!(rig.outcome(1, id).is_some() && rig.outcome(0, send).is_some());
     assert_eq!(rig.buffers.0[key], [1; 20]);
     rig.assert_clean();
 }

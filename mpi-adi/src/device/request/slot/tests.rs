@@ -152,7 +152,7 @@ fn receive_states() -> Vec<ReceiveState> {
         Coming::Bound,
         Coming::Stopped { sender: u32::MAX },
         Coming::Kept {
-            at: BlockIndex(u32::MAX),
+            at: BlockIndex::new(u32::MAX - 1),
         },
     ];
     all.extend(coming.map(|coming| ReceiveState::Matched(matched, coming)));
