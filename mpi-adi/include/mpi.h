@@ -465,6 +465,21 @@ int MPI_COMM_NULL_COPY_FN(MPI_Comm oldcomm, int comm_keyval, void *extra_state, 
 int MPI_COMM_DUP_FN(MPI_Comm oldcomm, int comm_keyval, void *extra_state, void *attribute_val_in,
                     void *attribute_val_out, int *flag);
 int MPI_COMM_NULL_DELETE_FN(MPI_Comm comm, int comm_keyval, void *attribute_val, void *extra_state);
+/* Of datatypes (section 6.7.4), of the same keys; deleted by MPI_Type_free. */
+typedef int MPI_Type_copy_attr_function(MPI_Datatype oldtype, int type_keyval, void *extra_state,
+                                        void *attribute_val_in, void *attribute_val_out, int *flag);
+typedef int MPI_Type_delete_attr_function(MPI_Datatype datatype, int type_keyval, void *attribute_val,
+                                          void *extra_state);
+#define MPI_TYPE_NULL_COPY_FN   ((MPI_Type_copy_attr_function *)MPI_COMM_NULL_COPY_FN)
+#define MPI_TYPE_DUP_FN         ((MPI_Type_copy_attr_function *)MPI_COMM_DUP_FN)
+#define MPI_TYPE_NULL_DELETE_FN ((MPI_Type_delete_attr_function *)MPI_COMM_NULL_DELETE_FN)
+int MPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn,
+                           MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval,
+                           void *extra_state);
+int MPI_Type_free_keyval(int *type_keyval);
+int MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val);
+int MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag);
+int MPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval);
 /* As MPI-1 called them (section 15.1). */
 typedef MPI_Comm_copy_attr_function   MPI_Copy_function;
 typedef MPI_Comm_delete_attr_function MPI_Delete_function;

@@ -134,6 +134,7 @@ int main(int argc, char **argv)
         sizeof(MPI_Comm_delete_attr_function *), sizeof(MPI_Win_copy_attr_function *),
         sizeof(MPI_Win_delete_attr_function *), sizeof(MPI_Comm_errhandler_function *),
         sizeof(MPI_Win_errhandler_function *), sizeof(MPI_File_errhandler_function *),
+        sizeof(MPI_Type_copy_attr_function *), sizeof(MPI_Type_delete_attr_function *),
         sizeof(MPI_Datarep_conversion_function *), sizeof(MPI_Datarep_extent_function *),
     };
     size_t i;

@@ -60,6 +60,8 @@ types! {
     InfoOut = *mut c_int: "MPI_Info *", "";
     CopyFn = Option<CopyFunction>: "MPI_Comm_copy_attr_function *", "";
     DeleteFn = Option<DeleteFunction>: "MPI_Comm_delete_attr_function *", "";
+    TypeCopyFn = Option<CopyFunction>: "MPI_Type_copy_attr_function *", "";
+    TypeDeleteFn = Option<DeleteFunction>: "MPI_Type_delete_attr_function *", "";
     OldErrorFn = Option<ErrorFunction>: "MPI_Handler_function *", "";
     OldCopyFn = Option<CopyFunction>: "MPI_Copy_function *", "";
     OldDeleteFn = Option<DeleteFunction>: "MPI_Delete_function *", "";
@@ -216,6 +218,12 @@ signatures! {
     "6.7.2" Int MPI_Comm_set_attr(comm: Comm, comm_keyval: Int, attribute_val: Buffer);
     "6.7.2" Int MPI_Comm_get_attr(comm: Comm, comm_keyval: Int, attribute_val: Buffer, flag: IntOut);
     "6.7.2" Int MPI_Comm_delete_attr(comm: Comm, comm_keyval: Int);
+    "6.7.4" Int MPI_Type_create_keyval(type_copy_attr_fn: TypeCopyFn, type_delete_attr_fn: TypeDeleteFn,
+        type_keyval: IntOut, extra_state: Buffer);
+    "6.7.4" Int MPI_Type_free_keyval(type_keyval: IntOut);
+    "6.7.4" Int MPI_Type_set_attr(datatype: Datatype, type_keyval: Int, attribute_val: Buffer);
+    "6.7.4" Int MPI_Type_get_attr(datatype: Datatype, type_keyval: Int, attribute_val: Buffer, flag: IntOut);
+    "6.7.4" Int MPI_Type_delete_attr(datatype: Datatype, type_keyval: Int);
     "6.7.2" Int MPI_COMM_NULL_COPY_FN(oldcomm: Comm, comm_keyval: Int, extra_state: Buffer,
         attribute_val_in: Buffer, attribute_val_out: Buffer, flag: IntOut);
     "6.7.2" Int MPI_COMM_DUP_FN(oldcomm: Comm, comm_keyval: Int, extra_state: Buffer, attribute_val_in: Buffer,
@@ -496,5 +504,7 @@ pub fn all() -> impl Iterator<Item = &'static Signature> {
     SIGNATURES.iter().chain(super::UNSUPPORTED)
 }
 
+#[cfg(test)]
+mod standard;
 #[cfg(test)]
 mod tests;

@@ -36,6 +36,7 @@ conformance! {
     probes: "conf_probe";
     matched_probes: "conf_mprobe";
     tools: "conf_tools";
+    attributes_of_datatypes: "conf_typeattr";
     errors: "conf_errors";
     communicators: "conf_comm";
     groups: "conf_group";

@@ -112,6 +112,7 @@ conformance! {
     probes: "conf_probe";
     matched_probes: "conf_mprobe";
     tools: "conf_tools";
+    attributes_of_datatypes: "conf_typeattr";
     errors: "conf_errors";
     communicators: "conf_comm";
     attributes: "conf_attr";

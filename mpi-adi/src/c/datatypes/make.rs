@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::ffi::c_int;
 
+use super::attributes;
 use super::objects::{Known, Recipe, enter, known, leave, made};
 use crate::c::args;
 use crate::c::report::on_process;
@@ -652,11 +653,18 @@ pub unsafe extern "C" fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_
         };
         // SAFETY: the standard's promise about `newtype`.
         unsafe { construct_of_one(given, newtype, Type::try_clone) }?;
+        // SAFETY: as above.
+        let newtype = unsafe { args::out(newtype, "newtype") }?;
         if is_committed {
-            // SAFETY: as above.
-            made(*unsafe { args::out(newtype, "newtype") }?)?.commit();
+            made(*newtype)?.commit();
         }
-        Ok(())
+        // When a copy function says no, there is no new datatype (section 6.7.4).
+        attributes::copy(oldtype, *newtype).inspect_err(|_| {
+            // The first error is the one to tell.
+            let _ = attributes::delete(*newtype);
+            let _ = leave(*newtype);
+            *newtype = MPI_DATATYPE_NULL;
+        })
     })
 }
 
@@ -677,6 +685,8 @@ pub unsafe extern "C" fn MPI_Type_free(datatype: *mut c_int) -> c_int {
     on_process("MPI_Type_free", |_| {
         // SAFETY: the standard's promise about `datatype`.
         let datatype = unsafe { args::out(datatype, "datatype") }?;
+        made(*datatype)?;
+        attributes::delete(*datatype)?;
         leave(*datatype)?;
         *datatype = MPI_DATATYPE_NULL;
         Ok(())

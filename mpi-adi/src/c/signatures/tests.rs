@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::standard::{CHAPTERS, LIMITS, MISSING};
 use super::*;
 
 const HEADER: &str = include_str!("../../../include/mpi.h");
@@ -144,4 +145,111 @@ fn every_function_is_there_once_and_says_where_it_is_described() {
         );
         assert!((3..=17).contains(&parts[0]), "{name}: {section}");
     }
+}
+
+/// A function of the standard, for the table in the documentation.
+struct Row {
+    name: &'static str,
+    section: &'static str,
+    state: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Works,
+    Limited,
+    Refused,
+    Missing,
+}
+
+fn rows() -> Vec<Row> {
+    let there = SIGNATURES.iter().map(|signature| {
+        let limit = LIMITS.iter().find(|(name, _)| *name == signature.name);
+        let (state, kind) = match limit {
+            Some((_, limit)) => (format!("works; {limit}"), Kind::Limited),
+            None => ("works".to_string(), Kind::Works),
+        };
+        Row {
+            name: signature.name,
+            section: signature.section,
+            state,
+            kind,
+        }
+    });
+    let refused = crate::c::UNSUPPORTED.iter().map(|signature| Row {
+        name: signature.name,
+        section: signature.section,
+        state: "links; MPI_ERR_UNSUPPORTED_OPERATION".to_string(),
+        kind: Kind::Refused,
+    });
+    let missing = MISSING.iter().flat_map(|(why, names)| {
+        let names = names
+            .iter()
+            .map(move |(section, name)| (why, section, name));
+        names.map(|(why, section, name)| Row {
+            name,
+            section,
+            state: format!("missing: {why}"),
+            kind: Kind::Missing,
+        })
+    });
+    let is_there = |name: &str| all().any(|signature| signature.name == name);
+    let missing = missing.filter(|row| !is_there(row.name));
+    there.chain(refused).chain(missing).collect()
+}
+
+#[test]
+fn the_documentation_has_every_function_as_it_is() {
+    let rows = rows();
+    let count = |kind| rows.iter().filter(|row| row.kind == kind).count();
+    let mut text = format!(
+        "# MPI-3.1, function by function\n\n\
+         Made from the table of signatures (`mpi-adi/src/c/signatures.rs`) by its test, which fails when this page does\n\
+         not say what is there. Constants and types are all declared in `mpi-adi/include/mpi.h`, with the limits of what\n\
+         they belong to. Every function has its name of the profiling interface, too (`PMPI_`, section 14.2).\n\n\
+         Of {} functions {} work, {} work with limits, {} link and return an error, and {} are missing. A program that\n\
+         calls one that returns an error is told so, with the line, when it is linked; one that is missing does not link.\n",
+        rows.len(),
+        count(Kind::Works),
+        count(Kind::Limited),
+        count(Kind::Refused),
+        count(Kind::Missing),
+    );
+    let chapter_of = |row: &Row| row.section.split('.').next().map(str::to_string);
+    let mut told = 0;
+    for (chapter, title) in CHAPTERS {
+        let mut members: Vec<&Row> = rows
+            .iter()
+            .filter(|row| chapter_of(row) == Some(chapter.to_string()))
+            .collect();
+        if members.is_empty() {
+            continue;
+        }
+        let key = |row: &&Row| {
+            let numbers: Vec<u32> = row.section.split('.').flat_map(str::parse).collect();
+            (numbers, row.name)
+        };
+        members.sort_by_key(key);
+        writeln!(
+            text,
+            "\n## {chapter}. {title}\n\n| function | section | |\n|---|---|---|"
+        )
+        .expect("a string");
+        for Row {
+            name,
+            section,
+            state,
+            ..
+        } in members
+        {
+            writeln!(text, "| `{name}` | {section} | {state} |").expect("a string");
+            told += 1;
+        }
+    }
+    assert_eq!(told, rows.len(), "each function is in a chapter");
+    for (name, _) in LIMITS {
+        assert!(SIGNATURES.iter().any(|s| s.name == *name), "{name}");
+    }
+    check_generated(&root().join("../docs/mpi.md"), &text);
 }
