@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! environment  communicators  groups  topologies  point_to_point  matched  buffered  completion  several  persistent
-//!      collectives/ errors attributes infos conversions files unsupported
+//!      generalized collectives/ errors attributes infos conversions files unsupported
 //!      tools
 //!                                                          a file per chapter or section: the functions
 //! requests       what a request's handle names, persistent ones among them
@@ -41,6 +41,7 @@ mod datatypes;
 mod environment;
 mod errors;
 mod files;
+mod generalized;
 mod groups;
 mod handles;
 mod infos;
@@ -71,6 +72,7 @@ pub use datatypes::*;
 pub use environment::*;
 pub use errors::*;
 pub use files::*;
+pub use generalized::*;
 pub use groups::*;
 pub use infos::*;
 pub use matched::*;

@@ -14,7 +14,7 @@ use crate::device::protocol::Sound;
 use crate::device::recv::Probed;
 use crate::device::request::{Mode, RequestId};
 use crate::device::send::SendTo;
-use crate::mpi::call::{block_on, immediate};
+use crate::mpi::call::{block_on, immediate, look};
 use crate::mpi::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
@@ -389,16 +389,10 @@ impl<'e, E: Matching> Communicator<'e, E> {
         tag: Option<Tag>,
     ) -> Result<Option<Status>, Error> {
         let pattern = self.pattern(source, tag)?;
-        let mut found = Ok(None);
         let note = self.note(function, source, tag);
         // Progress first: what has arrived by now is to be seen by this probe, not by the next.
-        self.env.with(&mut |adi, kernel| {
-            kernel.note(Some(note));
-            kernel.poll(adi);
-            found = adi.iprobe(pattern);
-            kernel.note(None);
-        });
-        Ok(found?.map(|found| self.probed(found)))
+        let found = look(self.env, note, |adi, _| adi.iprobe(pattern))?;
+        Ok(found.map(|found| self.probed(found)))
     }
 
     /// Takes a message that fits: the name by which it can be received, and what it is. Blocks until there is one, or else
@@ -412,18 +406,25 @@ impl<'e, E: Matching> Communicator<'e, E> {
         blocks: bool,
     ) -> Result<Option<(RequestId, Status)>, Error> {
         let pattern = self.pattern(source, tag)?;
-        let mut is_first = true;
-        let found = block_on(self.env, self.note(function, source, tag), |adi, kernel| {
+        let note = self.note(function, source, tag);
+        let taken = |(id, found)| (id, self.probed(found));
+        if !blocks {
             // Progress first: what has arrived by now is to be seen by this probe, not by the next.
-            if core::mem::take(&mut is_first) {
-                kernel.poll(adi);
+            let (found, is_found) = look(self.env, note, |adi, kernel| {
+                let found = adi.improbe(kernel.memory(), pattern);
+                (found, adi.is_fetching())
+            });
+            if !is_found {
+                return Ok(found?.map(taken));
             }
+        }
+        let found = block_on(self.env, note, |adi, kernel| {
             match adi.improbe(kernel.memory(), pattern) {
                 Ok(None) if blocks || adi.is_fetching() => None,
                 found => Some(found),
             }
         })?;
-        Ok(found.map(|(id, found)| (id, self.probed(found))))
+        Ok(found.map(taken))
     }
 
     fn probed(self, found: Probed) -> Status {

@@ -93,6 +93,10 @@ pub const LIMITS: &[(&str, &str)] = &[
     ("MPI_Send", "a message has less than 4 GiB"),
     ("MPI_Recv", "a message has less than 4 GiB"),
     (
+        "MPI_Improbe",
+        "when the message found has been refused before, it waits for an answer of the sender",
+    ),
+    (
         "MPI_Cancel",
         "a send that a matched probe has found is not cancelled, and completes with MPI_Mrecv",
     ),
