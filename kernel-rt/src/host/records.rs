@@ -6,6 +6,7 @@ use critical_section::Mutex;
 
 use super::blackboard::Blackboard;
 use super::callers::Callers;
+use super::failed_malloc::FailedMalloc;
 use super::inbox::Inbox;
 use super::outbox::Outbox;
 use super::personality::Personality;
@@ -17,6 +18,9 @@ pub static MIDPLANE_BLACKBOARD: Blackboard = Blackboard::new();
 /// Found by its symbol, as the blackboard is.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_CALLERS: Callers = Callers::new();
+/// Found by its symbol, as the blackboard is.
+#[unsafe(no_mangle)]
+pub static MIDPLANE_FAILED_MALLOC: FailedMalloc = FailedMalloc::new();
 /// Found by its symbol, as the blackboard is.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_INBOX: Inbox = Inbox::new();

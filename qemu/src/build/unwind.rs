@@ -132,8 +132,16 @@ pub fn call_of_program(
     let mut frame = Frame::new(noted);
     // The instruction that was being executed; of a caller, the call, which the return address is behind.
     let mut at = frame.pc;
-    for _ in 0..FRAMES {
-        frame = tables.caller(&frame, at, read)?;
+    for depth in 0..FRAMES {
+        frame = match (tables.caller(&frame, at, read), depth) {
+            (Some(caller), _) => caller,
+            // A function in assembler, or a jump to nowhere: without a frame the call is in its register.
+            (None, 0) => Frame {
+                pc: frame.get(RA)?,
+                ..frame
+            },
+            (None, _) => return None,
+        };
         at = frame.pc.checked_sub(1)?;
         if is_program(at) {
             return Some(at);

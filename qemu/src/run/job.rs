@@ -440,14 +440,14 @@ impl Job<'_, '_, '_> {
             }
             Cause::Failed(at) => {
                 let node = &self.fleet.nodes[at];
+                let read = |offset, out: &mut [u8]| node.read_ram(offset, out);
                 let places = |stands| match (plan.place, stands) {
                     (Place::Linux, stands) => linux::describe(plan, node, stands),
-                    (Place::Qemu(_), Stands::At(pc)) => plan.image.describe(pc),
-                    (Place::Qemu(_), Stands::InCall) => plan
-                        .image
-                        .describe_call(&|offset, out| node.read_ram(offset, out)),
+                    (Place::Qemu(_), Stands::At(pc)) => plan.image.describe_fault(pc, &read),
+                    (Place::Qemu(_), Stands::InCall) => plan.image.describe_call(&read),
                 };
-                let (message, status) = verdict::failure(&nodes[at], places);
+                let failed_malloc = || plan.image.describe_failed_malloc(&read);
+                let (message, status) = verdict::failure(&nodes[at], places, failed_malloc);
                 (status, Outcome::Failed, Some(message), None)
             }
             Cause::Lost(at) => (stop::FAILURE, Outcome::Lost, None, Some(at)),

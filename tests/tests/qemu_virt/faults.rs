@@ -13,6 +13,22 @@ fn a_null_pointer_is_named_with_its_place() {
 }
 
 #[test]
+fn a_fault_in_a_library_names_the_programs_line_and_the_malloc_that_had_failed() {
+    for (how, function, line) in [
+        ("memset", "memset", 23),
+        ("strlen", "strlen", 25),
+        ("sprintf", "", 27),
+    ] {
+        run(&["-n", "1"], "fail_malloc.c", &[how]).expect(1).says(&[
+            "rank 0 at (0,0,0): null pointer",
+            &format!("in {function}"),
+            &format!("called from main at fail_malloc.c:{line}"),
+            "an allocation of 1099511627776 bytes had failed before in make at fail_malloc.c:12",
+        ]);
+    }
+}
+
+#[test]
 fn a_stack_overrun_is_named() {
     for arguments in [&[][..], &["100000"]] {
         run(&["--torus", "2x2x1"], "fail_stack.c", arguments)
