@@ -224,6 +224,7 @@ extern "C" fn getlogin() -> *mut c_char {
 unsafe extern "C" {
     fn main(argc: c_int, argv: *mut *mut c_char, environment: *mut *mut c_char) -> c_int;
     pub fn exit(status: c_int) -> !;
+    static mut environ: *mut *mut c_char;
     static __preinit_array_start: [extern "C" fn(); 0];
     static __preinit_array_end: [extern "C" fn(); 0];
     static __init_array_start: [extern "C" fn(); 0];
@@ -234,8 +235,11 @@ unsafe extern "C" {
 ///
 /// # Safety
 /// Called once, when everything that the program may use is set up. `argv` holds the arguments, which
-/// C may change and keep, and a null pointer behind them.
-pub unsafe fn run(argv: &'static mut [*mut c_char]) -> ! {
+/// C may change and keep, and a null pointer behind them; `environment` the variables, likewise.
+pub unsafe fn run(argv: &'static mut [*mut c_char], environment: &'static mut [*mut c_char]) -> ! {
+    let environment = environment.as_mut_ptr();
+    // SAFETY: C's variable, before any of the program's code runs.
+    unsafe { environ = environment };
     let arrays = [
         (
             &raw const __preinit_array_start,
@@ -251,9 +255,8 @@ pub unsafe fn run(argv: &'static mut [*mut c_char]) -> ! {
         }
     }
     let argc = argv.len() - 1;
-    // SAFETY: the program's entry, as C defines it; the environment is empty.
+    // SAFETY: the program's entry, as C defines it.
     unsafe {
-        let environment = argv.as_mut_ptr().add(argc);
         let status = main(argc as c_int, argv.as_mut_ptr(), environment);
         exit(status)
     }

@@ -24,9 +24,10 @@ use mpi_adi::{GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
 use net_torus::coord::Shape;
 use rustix::io::Errno;
 use signal_hook::consts::SIGPIPE;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{stderr, stdout};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -88,6 +89,14 @@ pub struct Options {
     /// Stack of the program, a multiple of 4K [default: 512K]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     stack: Option<u64>,
+
+    /// Variable of the program's environment on every node, at most 128; of several with one name the last counts
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<OsString>,
+
+    /// The same with the value that the variable has here
+    #[arg(short = 'x', value_name = "NAME")]
+    export: Vec<OsString>,
 
     /// End the job after this many seconds and say where each rank was
     #[arg(long, value_name = "SECONDS", value_parser = parse_timeout, allow_negative_numbers = true)]
@@ -185,6 +194,36 @@ impl Options {
         }
     }
 
+    /// The program's environment, NAME=VALUE each.
+    fn environment(&self) -> Result<Vec<Vec<u8>>, Stop> {
+        let mut variables = BTreeMap::new();
+        for name in &self.export {
+            let value = std::env::var_os(name).ok_or_else(|| {
+                Stop::usage(format!(
+                    "-x {0}: there is no variable {0} here; give it a value with --env {0}=VALUE",
+                    name.display()
+                ))
+            })?;
+            variables.insert(name.as_bytes().to_vec(), value.into_vec());
+        }
+        for variable in &self.env {
+            let bytes = variable.as_bytes();
+            let Some(at) = bytes
+                .iter()
+                .position(|byte| *byte == b'=')
+                .filter(|at| *at > 0)
+            else {
+                return Err(Stop::usage(format!(
+                    "--env {0}: give it as NAME=VALUE; for a variable as it is here, -x {0}",
+                    variable.display()
+                )));
+            };
+            variables.insert(bytes[..at].to_vec(), bytes[at + 1..].to_vec());
+        }
+        let join = |(name, value): (Vec<u8>, Vec<u8>)| [&name[..], b"=", &value].concat();
+        Ok(variables.into_iter().map(join).collect())
+    }
+
     /// Which of the options that only some kinds of programs heed were given.
     fn given(&self) -> Vec<Heeded> {
         [
@@ -259,6 +298,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
             )));
         }
     }
+    let environment = options.environment()?;
     let program = Program::classify(&options.program)?;
     program.check_flags(&options.given())?;
     let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
@@ -297,6 +337,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         mpi_borrow: options.mpi_borrow,
         eager: options.eager,
         matching: program.matching(&flags),
+        environment: &environment,
         argv: &argv,
         log: options.verbose,
         counted: options.count_instructions,

@@ -99,6 +99,32 @@ fn a_function_of_mpi_that_is_not_there_is_named() {
 }
 
 #[test]
+fn variables_of_the_environment_reach_every_node() {
+    let options = [
+        "-n", "2", "--quiet", "--env", "A=old", "--env", "A=x y=%", "--env", "EMPTY=", "-x", MARK,
+    ];
+    let ended = run(&options, "environment.c", &["A", "EMPTY", "HOME", "PATH"]).expect(0);
+    assert_eq!(
+        ended.stdout,
+        "[1] 3 variables\n[1] A is x y=%\n[1] EMPTY is \n[1] HOME is not set\n[1] PATH is not set\n"
+    );
+    for (options, words) in [
+        (["--env", "A"], "--env A: give it as NAME=VALUE"),
+        (["--env", "=A"], "--env =A: give it as NAME=VALUE"),
+        (
+            ["-x", "NO_SUCH_VARIABLE"],
+            "no variable NO_SUCH_VARIABLE here",
+        ),
+    ] {
+        run(&options, "environment.c", &[]).expect(2).says(&[words]);
+    }
+    let long = format!("A={}", "x".repeat(20_000));
+    run(&["--env", &long], "environment.c", &[])
+        .expect(2)
+        .says(&["the program's arguments or environment", "at most 16384"]);
+}
+
+#[test]
 fn functions_that_are_nowhere_are_named_with_the_lines_of_their_calls() {
     run(&[], "fail_missing_line.c", &[]).expect(2).says(&[
         "nowhere_first (fail_missing_line.c:15)",
