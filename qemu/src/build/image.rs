@@ -188,9 +188,14 @@ impl Image {
     /// Where a fault at `pc` was, as [`Image::describe`] has it. Where that is a library's code, the line of the
     /// program from which it was called. `read` reads the node's RAM from an offset on.
     pub fn describe_fault(&self, pc: u64, read: Read<'_>) -> Vec<String> {
-        let is_program =
-            addr2line::Loader::new(&self.path).is_ok_and(|loader| is_program(&loader, pc));
-        let here = self.describe(pc);
+        // What the linker left out is described at address 0 and the following.
+        let is_code = pc >= RAM_BASE;
+        let is_program = is_code
+            && addr2line::Loader::new(&self.path).is_ok_and(|loader| is_program(&loader, pc));
+        let here = match is_code {
+            true => self.describe(pc),
+            false => Vec::new(),
+        };
         if is_program {
             return here;
         }

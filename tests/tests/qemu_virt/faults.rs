@@ -29,6 +29,14 @@ fn a_fault_in_a_library_names_the_programs_line_and_the_malloc_that_had_failed()
 }
 
 #[test]
+fn a_jump_to_nowhere_names_the_line_of_the_call() {
+    run(&["-n", "1"], "fail_jump.c", &[])
+        .expect(1)
+        .says(&["null pointer: jump to 0x0"])
+        .says(&["in a call from main at fail_jump.c:11"]);
+}
+
+#[test]
 fn a_stack_overrun_is_named() {
     for arguments in [&[][..], &["100000"]] {
         run(&["--torus", "2x2x1"], "fail_stack.c", arguments)

@@ -148,5 +148,7 @@ extern "C" fn trap(code: u64, pc: u64, address: u64, sp: u64, ra: u64, kept: *co
         sp,
         ra,
     };
+    // 0 would say that nothing is noted.
+    let pc = pc.max(1);
     midplane_fault(fault, &Registers { pc, saved })
 }
