@@ -31,6 +31,7 @@ use lab::{bench, memory, sim, soak, suite};
 use run::command;
 use show::say::{complain, unwritable};
 use std::alloc::System;
+use std::ffi::OsString;
 use std::io::ErrorKind as IoErrorKind;
 use std::process::ExitCode;
 
@@ -84,7 +85,7 @@ enum Sub {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(as_mpirun(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
@@ -110,6 +111,18 @@ fn main() -> ExitCode {
             ExitCode::from(status)
         }
     }
+}
+
+/// `run -np 4`, as programs like mpirun have it, is `run -n 4`. What follows `--` is the program's.
+fn as_mpirun(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = arguments.collect();
+    if words.get(1).is_some_and(|command| command == "run") {
+        let options = words.iter_mut().take_while(|word| *word != "--");
+        for word in options.filter(|word| *word == "-np") {
+            *word = "-n".into();
+        }
+    }
+    words
 }
 
 /// Help as asked for; anything else is one line on how to do better.
@@ -210,6 +223,19 @@ mod tests {
             said(&["sim", "--packets", "5"]),
         ];
         insta::assert_snapshot!("usage_errors", lines.join("\n"));
+    }
+
+    #[test]
+    fn the_number_of_ranks_can_be_said_as_mpirun_has_it() {
+        let words = |text: &str| as_mpirun(text.split(' ').map(OsString::from)).join(" ".as_ref());
+        for (said, meant) in [
+            ("midplane run -np 4 a.c", "midplane run -n 4 a.c"),
+            ("midplane run a.c -- -np 4", "midplane run a.c -- -np 4"),
+            ("midplane cc -np a.c", "midplane cc -np a.c"),
+            ("midplane", "midplane"),
+        ] {
+            assert_eq!(words(said), meant);
+        }
     }
 
     #[test]

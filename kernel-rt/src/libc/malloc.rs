@@ -64,12 +64,11 @@ extern "C" fn calloc(count: usize, size: usize, from: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else {
         return failed(usize::MAX, from);
     };
-    let block = alloc(bytes, heap::C_ALIGN, from);
-    if !block.is_null() {
-        // SAFETY: the block has `bytes` bytes.
-        unsafe { block.write_bytes(0, bytes) };
+    let block = heap::c_alloc_zeroed(bytes, heap::C_ALIGN);
+    if block.is_null() {
+        return failed(bytes, from);
     }
-    block
+    block.cast()
 }
 
 unsafe extern "C" fn free(block: *mut c_void) {

@@ -2,8 +2,7 @@
 
 use crate::build::linux;
 use crate::build::program::{self, Flags, Heeded, Program};
-use crate::host::capacity::DEFAULT_NODE_MEMORY;
-use crate::host::capacity::Machine;
+use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Machine, Memory};
 use crate::host::setup::{self, Tool};
 use crate::host::signals::Signals;
 use crate::host::size;
@@ -20,12 +19,12 @@ use crate::show::say;
 use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
 use mpi_adi::matching::Choice;
-use mpi_adi::{GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
+use mpi_adi::LEAST_MPI_MEMORY;
 use net_torus::coord::Shape;
 use rustix::io::Errno;
 use signal_hook::consts::SIGPIPE;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{stderr, stdout};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -49,12 +48,12 @@ pub struct Options {
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, value_parser = parse_flags)]
     under: Vec<Vec<String>>,
 
-    /// Number of nodes instead, arranged as nearly as a cube as they can be
+    /// Number of nodes instead, arranged as nearly as a cube as they can be; -np is the same
     #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes)]
     nodes: Option<[u16; 3]>,
 
     /// Number of QEMU processes among which the nodes are divided, in boxes of equal size: 1 to the number of
-    /// nodes; each takes at most 512 nodes [default: one for each node]
+    /// nodes; each takes at most 512 nodes [default: as few as can be]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     instances: Option<u32>,
 
@@ -62,13 +61,13 @@ pub struct Options {
     #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
     mesh: Mesh,
 
-    /// RAM of a node: image, stack, heap and MPI memory, for example 64M [default: 8M, and --mpi-memory
-    /// besides when that is more than 1M]
+    /// RAM of a node: image, stack, heap and MPI memory, for example 8M; what is not touched takes nothing of this
+    /// machine's [default: 64M, and --mpi-memory besides when that is more than 1M]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     node_memory: Option<u64>,
 
     /// Region in each node for everything that grows with incoming messages, for example 4K or 16M
-    /// [default: an eighth of --node-memory]
+    /// [default: 1M, or an eighth of --node-memory where that is less]
     #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory)]
     mpi_memory: Option<u64>,
 
@@ -90,12 +89,13 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     stack: Option<u64>,
 
-    /// Variable of the program's environment on every node, at most 128; of several with one name the last counts
+    /// Variable of the program's environment on every node, at most 128; of several with one name the last counts.
+    /// With --on linux a process has this command's environment besides
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<OsString>,
 
-    /// The same with the value that the variable has here
-    #[arg(short = 'x', value_name = "NAME")]
+    /// The same with the value that the variable has here; with a value, as --env
+    #[arg(short = 'x', value_name = "NAME[=VALUE]")]
     export: Vec<OsString>,
 
     /// End the job after this many seconds and say where each rank was
@@ -197,28 +197,29 @@ impl Options {
     /// The program's environment, NAME=VALUE each.
     fn environment(&self) -> Result<Vec<Vec<u8>>, Stop> {
         let mut variables = BTreeMap::new();
-        for name in &self.export {
-            let value = std::env::var_os(name).ok_or_else(|| {
-                Stop::usage(format!(
-                    "-x {0}: there is no variable {0} here; give it a value with --env {0}=VALUE",
-                    name.display()
-                ))
-            })?;
-            variables.insert(name.as_bytes().to_vec(), value.into_vec());
+        for word in &self.export {
+            let (name, value) = match divided(word) {
+                Some((name, value)) => (name, value.to_vec()),
+                None => {
+                    let value = std::env::var_os(word).ok_or_else(|| {
+                        Stop::usage(format!(
+                            "-x {0}: there is no variable {0} here; give it a value with --env {0}=VALUE",
+                            word.display()
+                        ))
+                    })?;
+                    (word.as_bytes(), value.into_vec())
+                }
+            };
+            variables.insert(name.to_vec(), value);
         }
-        for variable in &self.env {
-            let bytes = variable.as_bytes();
-            let Some(at) = bytes
-                .iter()
-                .position(|byte| *byte == b'=')
-                .filter(|at| *at > 0)
-            else {
+        for word in &self.env {
+            let Some((name, value)) = divided(word) else {
                 return Err(Stop::usage(format!(
                     "--env {0}: give it as NAME=VALUE; for a variable as it is here, -x {0}",
-                    variable.display()
+                    word.display()
                 )));
             };
-            variables.insert(bytes[..at].to_vec(), bytes[at + 1..].to_vec());
+            variables.insert(name.to_vec(), value.to_vec());
         }
         let join = |(name, value): (Vec<u8>, Vec<u8>)| [&name[..], b"=", &value].concat();
         Ok(variables.into_iter().map(join).collect())
@@ -243,7 +244,7 @@ impl Options {
     fn node_memory(&self) -> u64 {
         let beside = self
             .mpi_memory
-            .filter(|bytes| *bytes > DEFAULT_NODE_MEMORY / MPI_SHARE)
+            .filter(|bytes| *bytes > DEFAULT_MPI_MEMORY)
             .and_then(|bytes| bytes.checked_next_multiple_of(1 << 20))
             .unwrap_or(0);
         self.node_memory
@@ -253,9 +254,16 @@ impl Options {
     /// The MPI memory of nodes with `memory` bytes of RAM.
     fn mpi_memory_of(&self, memory: u64) -> u64 {
         self.mpi_memory.unwrap_or_else(|| {
-            (memory / MPI_SHARE).clamp(LEAST_MPI_MEMORY as u64, GREATEST_MPI_MEMORY as u64)
+            (memory / MPI_SHARE).clamp(LEAST_MPI_MEMORY as u64, DEFAULT_MPI_MEMORY)
         })
     }
+}
+
+/// The name and the value of NAME=VALUE; `None` when it is not of that form.
+fn divided(variable: &OsStr) -> Option<(&[u8], &[u8])> {
+    let bytes = variable.as_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'=')?;
+    (at > 0).then(|| (&bytes[..at], &bytes[at + 1..]))
 }
 
 /// Which dimensions are meshes.
@@ -307,7 +315,11 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let (tools, image) = match options.on {
         On::Qemu => {
             let instances = division.map(|division| division.instances().into());
-            Machine::look().check(shape.nodes().into(), node_memory, instances)?;
+            let memory = Memory {
+                node: node_memory,
+                mpi: mpi_memory,
+            };
+            Machine::look().check(shape.nodes().into(), memory, instances)?;
             let tools = setup::ensure()?;
             let image = program.build(&tools, &flags)?;
             image.check_fits(node_memory, |memory| Needs {

@@ -346,9 +346,14 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         environment: Default::default(),
         args: Default::default(),
     };
+    // A process has an environment of its own.
+    let environment = match plan.place {
+        Place::Qemu(_) => plan.environment,
+        Place::Linux => &[],
+    };
     settings
         .encode(
-            plan.environment.iter().map(Vec::as_slice),
+            environment.iter().map(Vec::as_slice),
             plan.argv.iter().map(Vec::as_slice),
             &mut text,
         )
