@@ -59,7 +59,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Sub {
     /// Compile a program, boot a torus of nodes and run it
-    Run(command::Options),
+    Run(Box<command::Options>),
     /// Simulate the nodes' routers alone, under synthetic traffic
     Sim(sim::SimArgs),
     /// Show what a node's memory is used for, term by term

@@ -6,7 +6,7 @@ use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use kernel_rt::callers::Registers;
 use kernel_rt::failed_malloc::{self, Failed};
-use kernel_rt::host::outbox;
+use kernel_rt::host::{files, outbox};
 use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
 use kernel_rt::{blackboard, callers, inbox};
 use object::elf::{EM_RISCV, PT_LOAD};
@@ -42,6 +42,8 @@ pub struct Image {
     pub outbox: u64,
     /// Offset of the inbox in RAM, if the program reads its input.
     pub inbox: Option<u64>,
+    /// Offset in RAM of the desk at which calls on files are made, if the program makes any.
+    pub files: Option<u64>,
     /// Offset in RAM of the registers that a node notes when it ends its job by a call.
     callers: Option<u64>,
     /// Addresses of its code and constants.
@@ -72,6 +74,7 @@ impl Image {
             blackboard: 0,
             outbox: 0,
             inbox: None,
+            files: None,
             callers: None,
             failed_malloc: None,
             code: Bytes::default(),
@@ -105,6 +108,7 @@ impl Image {
         let blackboard = symbol(blackboard::SYMBOL)?;
         let outbox = symbol(outbox::SYMBOL)?;
         let inbox = symbol(inbox::SYMBOL).ok();
+        let files = symbol(files::SYMBOL).ok();
         let callers = symbol(callers::SYMBOL).ok();
         let end = symbol(IMAGE_END)?;
         let code = Bytes {
@@ -127,6 +131,7 @@ impl Image {
             blackboard,
             outbox,
             inbox,
+            files,
             callers,
             failed_malloc: symbol(failed_malloc::SYMBOL).ok(),
             code,
@@ -319,6 +324,7 @@ mod tests {
     fn image(footprint: u64, loaded: u64) -> Image {
         Image {
             inbox: None,
+            files: None,
             callers: None,
             failed_malloc: None,
             path: "x".into(),

@@ -221,7 +221,7 @@ impl Program {
             .arg(crate::host::folders::root().join("kernel-rt/ld/virt.ld"))
             .args([
                 "-Wl,--gc-sections,--no-warn-rwx-segments",
-                "-Wl,--wrap=vfprintf",
+                "-Wl,--wrap=vfprintf,--wrap=fdopen,--wrap=fclose",
             ]);
         if let Some(bytes) = flags.stack {
             link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));

@@ -8,6 +8,7 @@ use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
 use crate::run::boxes::{self, Boxes};
+use crate::run::files::Folder;
 use crate::run::instance::{Place, Plan};
 use crate::run::job::{self, JobEnd};
 use crate::run::output::Sink;
@@ -18,8 +19,8 @@ use crate::show::file::ResultFile;
 use crate::show::say;
 use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
-use mpi_adi::matching::Choice;
 use mpi_adi::LEAST_MPI_MEMORY;
+use mpi_adi::matching::Choice;
 use net_torus::coord::Shape;
 use rustix::io::Errno;
 use signal_hook::consts::SIGPIPE;
@@ -97,6 +98,11 @@ pub struct Options {
     /// The same with the value that the variable has here; with a value, as --env
     #[arg(short = 'x', value_name = "NAME[=VALUE]")]
     export: Vec<OsString>,
+
+    /// Folder in which the nodes may read, write and make files, and nowhere else; to the program it is /. Without it no
+    /// file can be opened. With --on linux the program has this machine's files
+    #[arg(long, value_name = "FOLDER")]
+    files: Option<PathBuf>,
 
     /// End the job after this many seconds and say where each rank was
     #[arg(long, value_name = "SECONDS", value_parser = parse_timeout, allow_negative_numbers = true)]
@@ -299,6 +305,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         let only_in_qemu = [
             (options.instances.is_some(), "--instances"),
             (options.count_instructions, "--count-instructions"),
+            (options.files.is_some(), "--files"),
         ];
         if let Some((_, option)) = only_in_qemu.iter().find(|(given, _)| *given) {
             return Err(Stop::usage(format!(
@@ -309,6 +316,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let environment = options.environment()?;
     let program = Program::classify(&options.program)?;
     program.check_flags(&options.given())?;
+    let folder = { options.files.as_deref() }.map(Folder::open).transpose()?;
     let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
     let division = boxes::divide(shape, options.instances)?;
     let flags = options.flags();
@@ -358,7 +366,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let signals = Signals::catch()?;
     let (stdout, stderr) = (stdout(), stderr());
     let (mut out, mut err) = (Sink::new(&stdout), Sink::new(&stderr));
-    let end = job::run(&plan, options.timeout, &signals, &mut out, &mut err)?;
+    let end = job::run(&plan, folder, options.timeout, &signals, &mut out, &mut err)?;
     let status = tell(options, &program, &plan, &end, report_file.take(), &mut err);
     job::flush(&signals, &mut out, &mut err);
     Ok(written(status, end.outcome, &mut out, &mut err, &signals))
