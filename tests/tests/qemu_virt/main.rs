@@ -7,6 +7,7 @@
 mod boxes;
 mod conformance;
 mod faults;
+mod files;
 mod harness;
 mod jobs;
 mod matching;
