@@ -460,10 +460,15 @@ impl Files {
 fn refusal(call: Option<Call>) -> Errno {
     match call {
         None => Errno::NOSYS,
-        Some(Call::Open | Call::Rename | Call::Unlink | Call::MakeFolder | Call::RemoveFolder) => {
-            Errno::ROFS
-        }
-        Some(Call::Stat | Call::Lstat | Call::Access) => Errno::NOENT,
+        Some(Call::Open | Call::MakeFolder) => Errno::ROFS,
+        Some(
+            Call::Stat
+            | Call::Lstat
+            | Call::Access
+            | Call::Rename
+            | Call::Unlink
+            | Call::RemoveFolder,
+        ) => Errno::NOENT,
         Some(_) => Errno::BADF,
     }
 }

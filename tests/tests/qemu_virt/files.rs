@@ -4,29 +4,6 @@
 use crate::harness::*;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
-
-/// A folder that is removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let name = format!("midplane-test-{name}-{}", std::process::id());
-        let folder = Self(command().with_file_name(name));
-        fs::create_dir_all(&folder.0).unwrap();
-        folder
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 #[test]
 fn programs_work_with_files_as_on_linux() {
