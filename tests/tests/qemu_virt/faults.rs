@@ -226,10 +226,14 @@ fn nothing_survives_a_killed_command() {
 
 #[test]
 fn sends_that_use_the_memory_up_are_an_error_that_a_program_can_handle() {
-    run(&["--torus", "2x1x1"], "exhaust.c", &[])
-        .expect(1)
-        .says(&["rank 0", "MPI_Isend", "MPI_ERR_NO_MEM", "--node-memory"]);
-    let ended = run(&["--torus", "2x1x1"], "exhaust.c", &["return"]).expect(0);
+    let options = ["--torus", "2x1x1", "--node-memory", "8M"];
+    run(&options, "exhaust.c", &[]).expect(1).says(&[
+        "rank 0",
+        "MPI_Isend",
+        "MPI_ERR_NO_MEM",
+        "--node-memory",
+    ]);
+    let ended = run(&options, "exhaust.c", &["return"]).expect(0);
     assert!(ended.stdout.contains("MPI_ERR_NO_MEM"), "{ended}");
 }
 

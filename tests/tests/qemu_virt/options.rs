@@ -28,6 +28,10 @@ fn bad_input_is_refused_with_one_line() {
         (&["run", "--mpi-memory", "1G", killer], "the greatest is"),
         (&["run", "--mpi-memory", "x", killer], "64K"),
         (&["run", "--node-memory", "5000", killer], "4K"),
+        (
+            &["run", "--node-memory", "4000G", killer],
+            "than this machine has",
+        ),
         (&["run", "--stack", "1", killer], "16K"),
         (&["run", "--timeout", "-1", killer], "--timeout"),
         (
@@ -157,7 +161,7 @@ fn a_program_of_several_files_takes_the_compilers_options() {
 
 #[test]
 fn a_program_that_is_too_big_for_a_node_is_refused_with_the_numbers() {
-    let ended = run(&[], "fail_big.c", &[]).expect(2);
+    let ended = run(&["--node-memory", "8M"], "fail_big.c", &[]).expect(2);
     let complaint = ended.complaint();
     assert_eq!(complaint.len(), 1, "{ended}");
     assert!(complaint[0].contains("--node-memory is 8M"), "{ended}");
