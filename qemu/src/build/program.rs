@@ -509,6 +509,8 @@ pub(super) fn run_cargo(mut cargo: Command, artifact: &Artifact) -> Result<bool,
     cargo
         .current_dir(crate::host::folders::root())
         .env("CARGO_TERM_COLOR", color)
+        // What others like to build with makes images bigger: it undoes the optimisation across crates.
+        .env("CARGO_INCREMENTAL", "0")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
