@@ -27,6 +27,8 @@ const FULL_NS: u64 = 1_000_000;
 static ATTACHED: AtomicBool = AtomicBool::new(false);
 /// What the node sends the tool to ring the bell.
 static BELL: AtomicU32 = AtomicU32::new(0);
+/// A stream may have an unfinished line that the tool was not shown.
+static UNSHOWN: AtomicBool = AtomicBool::new(false);
 static PENS: [Mutex<Cell<Pen>>; Stream::COUNT] =
     [const { Mutex::new(Cell::new(Pen::new())) }; Stream::COUNT];
 
@@ -59,8 +61,11 @@ fn put(stream: Stream, bytes: &[u8]) -> usize {
         if taken < bytes.len() || bytes.contains(&b'\n') {
             MIDPLANE_OUTBOX.publish(stream, &at);
             ring();
-        } else if !was_pending {
-            timer::wake_by(arch::ticks() + PARTIAL_TICKS);
+        } else {
+            UNSHOWN.store(true, Ordering::Relaxed);
+            if !was_pending {
+                timer::wake_by(arch::ticks() + PARTIAL_TICKS);
+            }
         }
         if taken == 0 {
             // Interrupts are held off, so one that comes now ends the sleep and is taken right after.
@@ -125,7 +130,13 @@ pub fn flush_log() {
 }
 
 /// Shows the tool what is left of unfinished lines. Does not block.
+#[inline]
 pub fn flush() {
+    // Every call of MPI asks.
+    if !UNSHOWN.load(Ordering::Relaxed) {
+        return;
+    }
+    UNSHOWN.store(false, Ordering::Relaxed);
     for stream in [Stream::Out, Stream::Err] {
         show(stream);
     }

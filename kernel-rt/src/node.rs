@@ -60,6 +60,9 @@ pub trait Platform<L> {
     /// Blocks until an interrupt is pending. It is taken by [`Platform::acknowledge`].
     fn wait(&mut self);
 
+    /// An interrupt is pending. While false, no link has interrupted that was asked to.
+    fn is_interrupted(&self) -> bool;
+
     /// Takes all pending interrupts.
     fn acknowledge(&mut self, links: &mut [Option<L>; 6]);
 
@@ -97,14 +100,37 @@ struct Carrier<L, P> {
     platform: P,
     /// The last step moved nothing, and neither program nor interrupt has touched the device since.
     quiet: bool,
-    /// The links do not interrupt.
-    holds: bool,
+    watch: Watch,
+    /// The call that the program is in.
+    call: Option<CallNote>,
+    /// The blackboard names a call.
+    call_is_up: bool,
     figures: Figures,
     /// When they were written last.
     published_ns: u64,
     beats: u64,
     idle_ticks: u64,
     started: u64,
+}
+
+/// Whether answers that the device has deferred are to leave before the program goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Answers {
+    /// They are.
+    Due,
+    /// They may wait for [`PUBLISH_NS`].
+    MayWait,
+}
+
+/// Who looks whether a link has something to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Watch {
+    /// The node: the links do not interrupt.
+    Held,
+    /// Some link may interrupt, another have something to do without that.
+    Open,
+    /// The links: each interrupts as soon as there is something to do.
+    Armed,
 }
 
 /// Whether the blackboard has the node's figures. To write them takes thousands of instructions, so it is done
@@ -124,7 +150,9 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     pub fn new(adi: Adi, torus: Torus<'static, L>, platform: P) -> Self {
         let carrier = Carrier {
             quiet: false,
-            holds: false,
+            watch: Watch::Open,
+            call: None,
+            call_is_up: false,
             figures: Figures::Old,
             published_ns: platform.ns(platform.ticks()),
             beats: 0,
@@ -140,7 +168,8 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// [`Node::interrupted`] does.
     pub fn with(&mut self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
         f(&mut self.adi, &mut self.carrier);
-        self.carrier.settle(&mut self.adi);
+        // The program's next call may have something that they can go with.
+        self.carrier.settle(&mut self.adi, Answers::MayWait);
     }
 
     /// Takes all pending interrupts.
@@ -152,7 +181,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// steps, then the program has [`PROGRAM_SLICE_NS`] before it goes on. Does not allocate.
     pub fn interrupted(&mut self) {
         self.carrier.quiet = false;
-        self.carrier.settle(&mut self.adi);
+        self.carrier.settle(&mut self.adi, Answers::Due);
     }
 
     /// The heap has got memory back that the device may be waiting for.
@@ -185,42 +214,54 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     }
 
     fn step(&mut self, adi: &mut Adi) -> bool {
-        if !self.holds {
-            self.holds = true;
-            for link in self.torus.links_mut().iter_mut().flatten() {
-                link.hold_interrupts();
-            }
+        if self.watch != Watch::Held {
+            self.watch = Watch::Held;
+            self.torus.each_link(L::hold_interrupts);
         }
         let now = self.now_ns();
-        let mut moved = self.torus.step(now);
-        let progressed = adi.progress(self.torus.router_mut(), self.platform.memory());
-        if self.platform.lends() {
-            self.platform.report_frees(adi.starves_others());
+        let mut moved = self.torus.take_frames(now);
+        // By its first step the device knows what the network has.
+        let is_first = self.beats == 0;
+        let has_received = self.torus.router().has_received();
+        if has_received || adi.has_to_send() || adi.has_deferred() || is_first {
+            moved |= adi.progress(self.torus.router_mut(), self.platform.memory());
+            if self.platform.lends() {
+                self.platform.report_frees(adi.starves_others());
+            }
         }
-        if progressed {
-            // What it has sent, and the tokens of what it has taken.
-            self.torus.step(now);
-        }
-        moved |= progressed;
+        moved |= self.torus.give_frames(now);
         self.beats += 1;
         self.quiet = !moved;
         if moved && self.figures == Figures::Published {
             self.figures = Figures::Old;
         }
-        if self.figures != Figures::Published && now.saturating_sub(self.published_ns) >= PUBLISH_NS
-        {
-            self.publish(adi);
-            self.published_ns = now;
-            self.figures = Figures::Published;
+        if self.figures != Figures::Published {
+            self.publish_if_due(adi, now);
         }
         moved
     }
 
+    fn publish_if_due(&mut self, adi: &Adi, now: u64) {
+        if now.saturating_sub(self.published_ns) >= PUBLISH_NS {
+            self.publish(adi);
+            self.show_call();
+            self.published_ns = now;
+            self.figures = Figures::Published;
+        }
+    }
+
     /// Goes on until there is nothing to do before a link says so by an interrupt; if that takes long, the
     /// timer will continue.
-    fn settle(&mut self, adi: &mut Adi) {
+    fn settle(&mut self, adi: &mut Adi, answers: Answers) {
         for _ in 0..STEPS_PER_INTERRUPT {
-            if self.quiet && self.prepare_sleep() {
+            if (self.quiet || self.is_at_rest(adi, answers)) && self.is_watched() {
+                if self.figures == Figures::Old {
+                    self.publish_if_due(adi, self.now_ns());
+                }
+                // The timer is for both.
+                if self.figures == Figures::Published && adi.has_deferred() {
+                    self.platform.wake_in(PUBLISH_NS);
+                }
                 self.publish_later();
                 return;
             }
@@ -229,13 +270,24 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.platform.wake_in(PROGRAM_SLICE_NS);
     }
 
+    /// A step would move nothing, unless a link has something to do.
+    fn is_at_rest(&self, adi: &Adi, answers: Answers) -> bool {
+        let owes_answers = answers == Answers::Due && adi.has_deferred();
+        !adi.has_to_send() && !owes_answers && self.torus.router().is_at_rest()
+    }
+
+    /// Whether the links interrupt when there is something to do; it is seen to that they do. False when there is
+    /// something to do already.
+    fn is_watched(&mut self) -> bool {
+        self.watch == Watch::Armed || self.prepare_sleep()
+    }
+
     /// Makes sure that the links interrupt when there is something to do. False when there is already.
     fn prepare_sleep(&mut self) -> bool {
-        self.holds = false;
         let mut quiet = true;
-        for link in self.torus.links_mut().iter_mut().flatten() {
-            quiet &= link.prepare_sleep();
-        }
+        self.torus
+            .each_link(|link| quiet &= link.prepare_sleep());
+        self.watch = if quiet { Watch::Armed } else { Watch::Open };
         quiet
     }
 
@@ -249,9 +301,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     }
 
     fn sleep(&mut self) {
-        if !self.prepare_sleep() {
+        if !self.is_watched() {
             return;
         }
+        self.show_call();
         self.publish_later();
         let before = self.platform.ticks();
         self.platform.wait();
@@ -261,9 +314,25 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     fn acknowledge(&mut self) {
         self.platform.acknowledge(self.torus.links_mut());
+        // It may have been a link's.
+        self.watch = Watch::Open;
         if self.figures == Figures::TimerSet {
             // It may have been the timer, for an earlier reason.
             self.figures = Figures::Old;
+        }
+    }
+
+    /// Has the blackboard name the call that the program is in.
+    fn show_call(&mut self) {
+        if let Some(call) = self.call
+            && !self.call_is_up
+        {
+            self.call_is_up = true;
+            self.platform.blackboard().call(Some(Call {
+                function: call.function,
+                peer: call.peer,
+                tag: call.tag,
+            }));
         }
     }
 
@@ -289,6 +358,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
 impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
     fn poll(&mut self, adi: &mut Adi) -> bool {
+        let is_undisturbed = self.watch == Watch::Armed && !self.platform.is_interrupted();
+        if is_undisturbed && self.is_at_rest(adi, Answers::Due) {
+            return false;
+        }
         self.step(adi)
     }
 
@@ -312,12 +385,16 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
         Some(self.platform.heap())
     }
 
+    /// Most calls end before it matters in which the program is: the blackboard names one that sleeps, or that is
+    /// going on when the figures are written.
     fn note(&mut self, call: Option<CallNote>) {
-        self.platform.blackboard().call(call.map(|call| Call {
-            function: call.function,
-            peer: call.peer,
-            tag: call.tag,
-        }));
+        self.call = call;
+        if self.call_is_up {
+            self.call_is_up = false;
+            if call.is_none() {
+                self.platform.blackboard().call(None);
+            }
+        }
     }
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
@@ -408,6 +485,10 @@ mod tests {
 
         fn wait(&mut self) {
             self.waits += 1;
+        }
+
+        fn is_interrupted(&self) -> bool {
+            true
         }
 
         fn acknowledge(&mut self, _: &mut [Option<TestLink>; 6]) {}

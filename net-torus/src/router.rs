@@ -368,6 +368,17 @@ impl<'m> Router<'m> {
         self.queues.iter().all(Queue::is_empty)
     }
 
+    /// Whether a packet waits in a reception FIFO.
+    pub fn has_received(&self) -> bool {
+        !self.queues[RECEPTION..].iter().all(Queue::is_empty)
+    }
+
+    /// Whether nothing will move before a packet is injected or a frame comes: none waits in a reception FIFO, and
+    /// none can leave.
+    pub fn is_at_rest(&self) -> bool {
+        self.outputs().is_empty() && !self.has_received()
+    }
+
     /// What must always hold, for tests; panics when it does not.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn assert_invariants(&self) {
@@ -633,7 +644,8 @@ impl<'m> Router<'m> {
     /// same.
     pub fn links_in_turn(&self) -> impl Iterator<Item = Direction> + use<> {
         let first = self.turn as usize;
-        (first..first + Direction::ALL.len()).map(|d| Direction::ALL[d % Direction::ALL.len()])
+        let all = Direction::ALL;
+        (first..first + all.len()).map(move |d| all[if d < all.len() { d } else { d - all.len() }])
     }
 
     fn is_grant_due(&self, d: Direction) -> bool {

@@ -12,6 +12,9 @@ pub const FRAMES_PER_STEP: usize = 8;
 pub struct Torus<'m, L> {
     router: Router<'m>,
     links: [Option<L>; 6],
+    /// The directions in which there is a link, and how many: each step goes through them twice.
+    sides: [Direction; 6],
+    count: usize,
 }
 
 impl<'m, L: Link> Torus<'m, L> {
@@ -36,7 +39,17 @@ impl<'m, L: Link> Torus<'m, L> {
             .filter(|(_, link)| link.as_ref().is_some_and(L::is_exact))
             .fold(Directions::NONE, |set, (d, _)| set.with(d));
         router.set_exact(exact);
-        Ok(Self { router, links })
+        let (mut sides, mut count) = ([Direction::XPlus; 6], 0);
+        for side in present.iter() {
+            sides[count] = side;
+            count += 1;
+        }
+        Ok(Self {
+            router,
+            links,
+            sides,
+            count,
+        })
     }
 
     /// One bounded pass: at most [`FRAMES_PER_STEP`] frames from each link into the router, and as many
@@ -46,34 +59,59 @@ impl<'m, L: Link> Torus<'m, L> {
     ///
     /// `now_ns` is the node's clock in nanoseconds, from any start, never going back.
     pub fn step(&mut self, now_ns: u64) -> bool {
+        self.take_frames(now_ns) | self.give_frames(now_ns)
+    }
+
+    /// The first half of a step: frames from the links. True if there were any. [`Torus::give_frames`] follows, with
+    /// whatever is to leave with these frames' answers injected in between.
+    pub fn take_frames(&mut self, now_ns: u64) -> bool {
         let mut moved = false;
-        for (side, link) in self.links.iter_mut().enumerate() {
-            let Some(link) = link else { continue };
+        for &side in &self.sides[..self.count] {
+            let Some(link) = &mut self.links[side as usize] else {
+                continue;
+            };
             link.poll(now_ns);
             let router = &mut self.router;
             let mut taken = 0;
             while taken < FRAMES_PER_STEP
-                && link.receive(|frame| router.receive_frame(Direction::ALL[side], frame))
+                && link.receive(|frame| router.receive_frame(side, frame))
             {
                 taken += 1;
             }
             moved |= taken > 0;
         }
-        if !self.router.outputs().is_empty() {
-            return self.send(now_ns) | moved;
-        }
-        for link in self.links.iter_mut().flatten() {
-            link.poll(now_ns);
-        }
         moved
     }
 
-    /// The second half of a step. On its own, so that an idle step does not save its registers.
+    /// The second half of a step: frames to the links. True if there were any.
+    pub fn give_frames(&mut self, now_ns: u64) -> bool {
+        if !self.router.outputs().is_empty() {
+            return self.send(now_ns);
+        }
+        self.each_link(|link| link.poll(now_ns));
+        false
+    }
+
+    /// Runs `f` on each link, for the board's own business (interrupts).
+    #[inline]
+    pub fn each_link(&mut self, mut f: impl FnMut(&mut L)) {
+        for &side in &self.sides[..self.count] {
+            if let Some(link) = &mut self.links[side as usize] {
+                f(link);
+            }
+        }
+    }
+
+    /// On its own, so that an idle step does not save its registers.
     #[inline(never)]
     fn send(&mut self, now_ns: u64) -> bool {
-        let Self { router, links } = self;
+        let Self { router, links, .. } = self;
         let mut moved = false;
         for d in router.links_in_turn() {
+            // Looked at anew for each: what has left may have been in front of something for another link.
+            if !router.outputs().has(d) {
+                continue;
+            }
             let Some(link) = &mut links[d as usize] else {
                 continue;
             };
@@ -83,8 +121,8 @@ impl<'m, L: Link> Torus<'m, L> {
                 }
                 moved = true;
             }
-            link.poll(now_ns);
         }
+        self.each_link(|link| link.poll(now_ns));
         moved
     }
 

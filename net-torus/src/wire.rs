@@ -170,8 +170,9 @@ impl Directions {
     }
 }
 
-/// Meaning of a packet's header.
+/// Meaning of a packet's header. Aligned, so that it is moved in two words rather than by a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(align(8))]
 pub struct Repr {
     /// Directions that the source allows, one per dimension to be travelled.
     pub hints: Directions,

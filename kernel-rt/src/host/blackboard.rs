@@ -186,10 +186,14 @@ impl Blackboard {
     }
 
     fn set_bytes(&self, at: usize, bytes: &[u8]) {
-        for (i, chunk) in bytes.chunks(4).enumerate() {
-            let mut word = [0; 4];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.set(at + i, u32::from_le_bytes(word));
+        let (words, rest) = bytes.as_chunks::<4>();
+        for (i, word) in words.iter().enumerate() {
+            self.set(at + i, u32::from_le_bytes(*word));
+        }
+        if !rest.is_empty() {
+            let last = rest.iter().rev();
+            let word = last.fold(0, |word, &byte| word << 8 | u32::from(byte));
+            self.set(at + words.len(), word);
         }
     }
 
@@ -506,25 +510,20 @@ fn text<const N: usize>(bytes: &[u8], at: usize, length: u32) -> heapless::Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::window::tests::Alone;
+    use core::sync::atomic::AtomicU8;
     use net_torus::Stats;
 
     fn read(board: &Blackboard) -> Snapshot {
         Snapshot::read(&board.bytes()).expect("a blackboard")
     }
 
-    impl Window for Blackboard {
-        fn load(&self, at: u64) -> Option<u32> {
-            let word = self.words.get(at as usize / 4)?;
-            Some(u32::from_le(word.load(Ordering::Acquire)))
+    impl Alone for Blackboard {
+        fn word(&self, at: u64) -> Option<&AtomicU32> {
+            self.words.get(at as usize / 4)
         }
-        fn store(&self, _: u64, _: u32) -> bool {
-            false
-        }
-        fn read(&self, _: u64, _: &mut [u8]) -> Option<()> {
+        fn bytes(&self, _: u64, _: usize) -> Option<&[AtomicU8]> {
             None
-        }
-        fn write(&self, _: u64, _: &[u8]) -> bool {
-            false
         }
     }
 

@@ -141,8 +141,9 @@ pub fn close(window: &impl Window, at: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::window::tests::Alone;
 
-    impl Inbox {
+    impl Alone for Inbox {
         fn word(&self, at: u64) -> Option<&AtomicU32> {
             Some(match at {
                 AT_MAGIC => &self.magic,
@@ -153,31 +154,10 @@ mod tests {
                 _ => return None,
             })
         }
-    }
 
-    /// The node's memory with nothing but an inbox in it.
-    impl Window for Inbox {
-        fn load(&self, at: u64) -> Option<u32> {
-            self.word(at).map(|word| word.load(Ordering::Acquire))
-        }
-
-        fn store(&self, at: u64, value: u32) -> bool {
-            let word = self.word(at);
-            word.map(|word| word.store(value, Ordering::Release))
-                .is_some()
-        }
-
-        fn read(&self, _: u64, _: &mut [u8]) -> Option<()> {
-            None
-        }
-
-        fn write(&self, at: u64, bytes: &[u8]) -> bool {
-            let from = at.checked_sub(AT_RING).map(|from| from as usize);
-            let ring = from.and_then(|from| self.ring.get(from..from + bytes.len()));
-            for (place, byte) in ring.unwrap_or_default().iter().zip(bytes) {
-                place.store(*byte, Ordering::Relaxed);
-            }
-            ring.is_some()
+        fn bytes(&self, at: u64, count: usize) -> Option<&[AtomicU8]> {
+            let from = at.checked_sub(AT_RING)? as usize;
+            self.ring.get(from..from + count)
         }
     }
 

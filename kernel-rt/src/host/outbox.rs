@@ -253,9 +253,9 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::window::tests::Alone;
 
-    /// The node's memory with nothing but an outbox in it.
-    impl Outbox {
+    impl Alone for Outbox {
         fn word(&self, at: u64) -> Option<&AtomicU32> {
             let ring = (at.checked_sub(AT_RINGS).unwrap_or(u64::MAX) / RING_BYTES) as usize;
             match (at, at.wrapping_sub(AT_RINGS) % RING_BYTES) {
@@ -266,32 +266,12 @@ mod tests {
                 _ => None,
             }
         }
-    }
 
-    impl Window for Outbox {
-        fn load(&self, at: u64) -> Option<u32> {
-            self.word(at).map(|word| word.load(Ordering::Acquire))
-        }
-
-        fn store(&self, at: u64, value: u32) -> bool {
-            let word = self.word(at);
-            word.map(|word| word.store(value, Ordering::Release))
-                .is_some()
-        }
-
-        fn read(&self, at: u64, out: &mut [u8]) -> Option<()> {
+        fn bytes(&self, at: u64, count: usize) -> Option<&[AtomicU8]> {
             let at = at.checked_sub(AT_RINGS)?;
             let ring = self.rings.get((at / RING_BYTES) as usize)?;
             let from = (at % RING_BYTES).checked_sub(AT_BYTES)? as usize;
-            let bytes = ring.bytes.get(from..from + out.len())?;
-            for (to, byte) in out.iter_mut().zip(bytes) {
-                *to = byte.load(Ordering::Relaxed);
-            }
-            Some(())
-        }
-
-        fn write(&self, _: u64, _: &[u8]) -> bool {
-            false
+            ring.bytes.get(from..from + count)
         }
     }
 

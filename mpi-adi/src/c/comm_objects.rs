@@ -6,7 +6,7 @@
 
 use alloc::boxed::Box;
 use core::ffi::c_int;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use spin::Mutex;
 
@@ -37,6 +37,8 @@ pub(super) struct Object {
     pub handler: c_int,
     /// Requests that were started and have not been completed.
     pub requests: u32,
+    /// Collectives on it that do not block, so far.
+    pub collectives: u32,
     pub freed: bool,
     pub attributes: Attributes,
 }
@@ -208,6 +210,25 @@ pub(super) fn with_context(context: Context, f: impl FnOnce(&mut Object)) {
     }
 }
 
+/// Those on MPI_COMM_WORLD and MPI_COMM_SELF.
+static COLLECTIVES: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+
+/// The number of collectives that do not block on the communicator with this context, before `more` that are started
+/// now: the number of the next one, the same at all of its processes.
+pub(super) fn count_collectives(context: Context, more: u32) -> u32 {
+    let [of_world, of_self] = &COLLECTIVES;
+    let mut before = 0;
+    match base(context) {
+        WORLD_CONTEXT => before = of_world.fetch_add(more, Ordering::Relaxed),
+        SELF_CONTEXT => before = of_self.fetch_add(more, Ordering::Relaxed),
+        context => with_context(context, |object| {
+            before = object.collectives;
+            object.collectives = before.wrapping_add(more);
+        }),
+    }
+    before
+}
+
 /// The membership in the communicator with this context, freed or not.
 #[inline]
 pub(super) fn membership_in(context: Context) -> Membership<'static> {
@@ -267,6 +288,7 @@ pub(super) fn enter(env: &dyn Env, made: Made, parent: c_int) -> Result<c_int, E
         membership: made.leak(),
         handler,
         requests: 0,
+        collectives: 0,
         freed: false,
         attributes: Attributes::new(),
     };

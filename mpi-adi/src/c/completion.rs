@@ -14,7 +14,7 @@ use super::args;
 use super::binding::env;
 use super::report::{end, end_under, on_process};
 use super::requests::{
-    Completed, Named, free_persistent, give_up, named, note_of, peek, try_complete,
+    Completed, Named, Rest, free_persistent, give_up, named, note_of, peek, try_complete,
 };
 use super::types::MPI_Status;
 use super::types::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_REQUEST_NULL};
@@ -45,11 +45,12 @@ pub(super) fn wait_one(
     handle: &mut c_int,
 ) -> Result<Completed, Error> {
     let named = *handle;
-    wait_until(
+    let completed = wait_until(
         env,
         |adi| note(adi, function, named),
         |adi| try_complete(adi, handle).transpose(),
-    )
+    )?;
+    Ok(completed.concluded(handle))
 }
 
 /// Ends a call that completed one request.
@@ -67,9 +68,9 @@ pub(super) fn end_one(
     if let Ok(Some(status)) = unsafe { args::status(status) } {
         status.complete(completed.status);
     }
-    match completed.error {
-        Some((blame, error)) => end_under(function, blame, Err(error)),
-        None => end(function, MPI_COMM_WORLD, Ok(())),
+    match completed.rest {
+        Some(Rest::Failed(blame, error)) => end_under(function, blame, Err(error)),
+        _ => end(function, MPI_COMM_WORLD, Ok(())),
     }
 }
 
@@ -102,7 +103,7 @@ pub unsafe extern "C" fn MPI_Test(
             try_complete(adi, request)
         })?;
         *flag = completed.is_some().into();
-        Ok(completed)
+        Ok(completed.map(|completed| completed.concluded(request)))
     });
     end_one("MPI_Test", result, status)
 }
@@ -120,7 +121,13 @@ pub unsafe extern "C" fn MPI_Request_get_status(
             peek(adi, request)
         })?;
         *flag = completed.is_some().into();
-        if let (Some(completed), Some(status)) = (completed, status) {
+        let Some(mut completed) = completed else {
+            return Ok(());
+        };
+        if let Some(Rest::Concluding(family)) = completed.rest {
+            completed = family.conclude(request, false);
+        }
+        if let Some(status) = status {
             status.complete(completed.status);
         }
         Ok(())
@@ -133,6 +140,7 @@ pub unsafe extern "C" fn MPI_Request_free(request: *mut c_int) -> c_int {
         // SAFETY: the standard's promise about `request`.
         let request = unsafe { args::out(request, "request") }?;
         let mut result = Ok(());
+        let mut other = None;
         env.with(&mut |adi, _| {
             result = match named(adi, *request) {
                 // It goes on, and is freed when it has finished (section 3.7.3).
@@ -143,11 +151,18 @@ pub unsafe extern "C" fn MPI_Request_free(request: *mut c_int) -> c_int {
                 Ok(Named::Inactive) if *request == MPI_REQUEST_NULL => Err(Error::Request {
                     handle: MPI_REQUEST_NULL,
                 }),
+                Ok(Named::Other(family)) => {
+                    other = Some(family);
+                    Ok(())
+                }
                 Ok(_) => Ok(()),
                 Err(error) => Err(error),
             };
         });
         result?;
+        if let Some(family) = other {
+            family.free(*request)?;
+        }
         free_persistent(*request);
         *request = MPI_REQUEST_NULL;
         Ok(())
@@ -159,16 +174,18 @@ pub unsafe extern "C" fn MPI_Cancel(request: *mut c_int) -> c_int {
     on_process("MPI_Cancel", |env| {
         // SAFETY: the standard's promise about `request`.
         let handle = *unsafe { args::out(request, "request") }?;
-        look(env, note_of("MPI_Cancel"), |adi, _| {
+        let other = look(env, note_of("MPI_Cancel"), |adi, _| {
             match named(adi, handle)? {
                 Named::Live(id) => {
                     adi.cancel(id);
-                    Ok(())
+                    Ok(None)
                 }
-                Named::Complete(_) => Ok(()),
+                Named::Complete(_) => Ok(None),
+                Named::Other(family) => Ok(Some(family)),
                 Named::Inactive => Err(Error::Request { handle }),
             }
-        })
+        })?;
+        other.map_or(Ok(()), |family| family.cancel(handle))
     })
 }
 

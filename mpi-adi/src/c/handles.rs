@@ -131,7 +131,6 @@ impl<T> Table<T> {
     }
 
     /// Places that the table has memory for.
-    #[cfg(test)]
     pub fn places(&self) -> usize {
         self.entries.len()
     }

@@ -106,7 +106,7 @@ fn usable(of: Of, handle: c_int) -> Result<(), Error> {
 }
 
 /// What a function of the program's says. Fails with [`Error::Raised`].
-fn said(code: c_int) -> Result<(), Error> {
+pub(super) fn said(code: c_int) -> Result<(), Error> {
     match code {
         0 => Ok(()),
         _ => Err(Error::Raised {
@@ -116,7 +116,7 @@ fn said(code: c_int) -> Result<(), Error> {
     }
 }
 
-fn pointer(address: usize) -> *mut c_void {
+pub(super) fn pointer(address: usize) -> *mut c_void {
     core::ptr::with_exposed_provenance_mut(address)
 }
 

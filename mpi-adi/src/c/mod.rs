@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! environment  communicators  groups  topologies  point_to_point  buffered  completion  several  persistent
-//!      collectives/ errors attributes infos          a file per chapter or section: the functions
+//!      generalized  collectives/  errors attributes infos          a file per chapter or section: the functions
 //! requests       what a request's handle names, persistent ones among them
 //! report         how a call ends: by an error handler, if need be
 //! keyvals        keys of attributes, what setting, copying and deleting them calls      codes  the program's own
@@ -37,6 +37,7 @@ mod completion;
 mod datatypes;
 mod environment;
 mod errors;
+mod generalized;
 mod groups;
 mod handles;
 mod infos;
@@ -62,6 +63,7 @@ pub use completion::*;
 pub use datatypes::*;
 pub use environment::*;
 pub use errors::*;
+pub use generalized::*;
 pub use groups::*;
 pub use infos::*;
 pub use persistent::*;

@@ -1,5 +1,8 @@
-//! What a request's handle names: a request of the device, one that was complete from the start, or a persistent
-//! one; and how it has ended.
+//! What a request's handle names: a request of the device, one that was complete from the start, a persistent one, or
+//! one of another family; and how it has ended.
+//!
+//! Requests that are no message, of collectives and generalized ones, are of a [`Family`], which is entered when the
+//! first of them is made: a program without any has nothing of it.
 //!
 //! A persistent request (section 3.9) is the call's arguments, checked, and the handle of the request that it is
 //! at the moment, if it has been started. It keeps its communicator.
@@ -45,8 +48,61 @@ pub(super) fn started_in(context: Context, id: RequestId) -> c_int {
     handle(id)
 }
 
+/// Requests that are no messages, and what is to be done with them.
+pub(super) trait Family: Sync {
+    /// `handle` names a request. Called with the device or outside of it.
+    fn has(&self, handle: c_int) -> bool;
+
+    /// How the request that `handle` names has ended; `None`: it has not. Called with the device or outside of it.
+    fn ended(&self, handle: c_int) -> Option<Completed>;
+
+    /// The program has been told that the request has ended; its handle names nothing any more. Called with the device
+    /// or outside of it.
+    fn forget(&self, handle: c_int);
+
+    /// Calls the functions of the program's own that tell how a request has ended which is [`Rest::Concluding`], and
+    /// frees it if the program is `done` with it. Called outside of the device.
+    fn conclude(&self, handle: c_int, done: bool) -> Completed;
+
+    /// MPI_Request_free. Called outside of the device.
+    fn free(&self, handle: c_int) -> Result<(), Error>;
+
+    /// MPI_Cancel. Called outside of the device.
+    fn cancel(&self, handle: c_int) -> Result<(), Error>;
+}
+
+/// Bits of a handle below those that tell its family.
+const FAMILY_SHIFT: u32 = 28;
+/// The handles of collectives.
+pub(super) const COLLECTIVES: c_int = 0x4000_0000;
+/// The handles of generalized requests.
+pub(super) const GENERALIZED: c_int = 0x5000_0000;
+
+/// The families that this program has, in the order of their handles.
+static FAMILIES: [spin::Once<&'static dyn Family>; 2] = [const { spin::Once::new() }; 2];
+
+fn family_at(handle: c_int) -> Option<&'static spin::Once<&'static dyn Family>> {
+    let place = (handle >> FAMILY_SHIFT).wrapping_sub(COLLECTIVES >> FAMILY_SHIFT);
+    FAMILIES.get(place as usize)
+}
+
+/// Enters the family of these handles, if it has not been.
+pub(super) fn enter_family(handles: c_int, family: &'static dyn Family) {
+    if let Some(place) = family_at(handles) {
+        place.call_once(|| family);
+    }
+}
+
+#[cold]
+fn family_of(handle: c_int) -> Result<Named, Error> {
+    match family_at(handle).and_then(spin::Once::get) {
+        Some(family) if family.has(handle) => Ok(Named::Other(*family)),
+        _ => Err(Error::Request { handle }),
+    }
+}
+
 /// What a handle names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy)]
 pub(super) enum Named {
     /// Nothing that is under way: MPI_REQUEST_NULL, or a persistent request that has not been started.
     Inactive,
@@ -54,6 +110,19 @@ pub(super) enum Named {
     Complete(MPI_Status),
     /// A request of the device.
     Live(RequestId),
+    /// A request of this family.
+    Other(&'static dyn Family),
+}
+
+impl Named {
+    /// The request, which has this handle, has not ended.
+    pub fn is_under_way(self, adi: &Adi, handle: c_int) -> bool {
+        match self {
+            Named::Inactive | Named::Complete(_) => false,
+            Named::Live(id) => !adi.is_done(id),
+            Named::Other(family) => family.ended(handle).is_none(),
+        }
+    }
 }
 
 pub(super) fn named(adi: &Adi, handle: c_int) -> Result<Named, Error> {
@@ -66,30 +135,68 @@ pub(super) fn named(adi: &Adi, handle: c_int) -> Result<Named, Error> {
             if active < 0 && adi.knows(id) {
                 Ok(Named::Live(id))
             } else {
-                Err(Error::Request { handle })
+                family_of(handle)
             }
         }
     }
 }
 
-/// A request that has completed: its status, and its error with its communicator's error handler.
+/// A request that has completed: its status, and what else there is to it.
 pub(super) struct Completed {
     pub status: MPI_Status,
-    pub error: Option<(Blame, Error)>,
+    pub rest: Option<Rest>,
+}
+
+/// What there is to a completed request beside its status.
+pub(super) enum Rest {
+    /// Its error, with its communicator's error handler.
+    Failed(Blame, Error),
+    /// A generalized request's, which functions of the program's own will tell: see [`Completed::concluded`].
+    Concluding(&'static dyn Family),
 }
 
 impl Completed {
     /// The status as calls that complete several requests give it, MPI_ERROR included.
     pub fn full_status(&self) -> MPI_Status {
-        let error = self
-            .error
-            .as_ref()
-            .map_or(Class::Success, |(_, error)| error.class());
+        let error = match &self.rest {
+            Some(Rest::Failed(_, error)) => error.code(),
+            _ => code(Class::Success),
+        };
         MPI_Status {
-            MPI_ERROR: code(error),
+            MPI_ERROR: error,
             ..self.status
         }
     }
+
+    /// The program's functions are still to be called, outside of the device; until then the handle stays.
+    pub fn is_concluding(&self) -> bool {
+        matches!(self.rest, Some(Rest::Concluding(_)))
+    }
+
+    /// What has completed in the end, and its handle is reset. Called outside of the device.
+    #[inline]
+    pub fn concluded(self, handle: &mut c_int) -> Completed {
+        match self.rest {
+            Some(Rest::Concluding(family)) => conclude(family, handle),
+            _ => self,
+        }
+    }
+}
+
+#[cold]
+fn conclude(family: &dyn Family, handle: &mut c_int) -> Completed {
+    let completed = family.conclude(*handle, true);
+    *handle = MPI_REQUEST_NULL;
+    completed
+}
+
+/// Concludes the request of this handle if that is still to be done. Called outside of the device.
+pub(super) fn conclude_if_due(handle: &mut c_int) -> Option<Completed> {
+    let Ok(Named::Other(family)) = family_of(*handle) else {
+        return None;
+    };
+    let is_due = family.ended(*handle)?.is_concluding();
+    is_due.then(|| conclude(family, handle))
 }
 
 /// The request of this handle is over: a persistent one is inactive again, of others the handle is reset.
@@ -100,7 +207,7 @@ pub(super) fn reset(handle: &mut c_int) {
 }
 
 /// If the request that `handle` names is complete, frees it and resets the handle. What is inactive is
-/// complete, with the empty status.
+/// complete, with the empty status. One that is [`Completed::is_concluding`] is left as it is.
 #[inline]
 pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
     let completed = match named(adi, *handle)? {
@@ -111,6 +218,16 @@ pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<C
                 return Ok(None);
             };
             forget(adi, id);
+            completed
+        }
+        Named::Other(family) => {
+            let Some(completed) = family.ended(*handle) else {
+                return Ok(None);
+            };
+            if completed.is_concluding() {
+                return Ok(Some(completed));
+            }
+            family.forget(*handle);
             completed
         }
     };
@@ -157,14 +274,13 @@ pub(super) fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error>
         Named::Inactive => Some(with_status(MPI_Status::EMPTY)),
         Named::Complete(status) => Some(with_status(status)),
         Named::Live(id) => ended(adi, id).map(|(_, completed)| completed),
+        Named::Other(family) => family.ended(handle),
     })
 }
 
-fn with_status(status: MPI_Status) -> Completed {
-    Completed {
-        status,
-        error: None,
-    }
+/// A request that has completed without an error.
+pub(super) fn with_status(status: MPI_Status) -> Completed {
+    Completed { status, rest: None }
 }
 
 /// How the request that `id` names has ended, and in which context; `None`: it has not.
@@ -189,7 +305,7 @@ fn ended(adi: &Adi, id: RequestId) -> Option<(Context, Completed)> {
             tag,
             room: bytes,
         };
-        completed.error = Some((comm_objects::blame_in(context), error));
+        completed.rest = Some(Rest::Failed(comm_objects::blame_in(context), error));
     }
     Some((context, completed))
 }

@@ -18,7 +18,9 @@ use super::binding::env;
 use super::comm_objects::Blame;
 use super::completion::{end_one, wait_one};
 use super::report::{end, end_under};
-use super::requests::{Completed, Named, named, note_of, try_complete};
+use super::requests::{
+    Completed, Named, Rest, conclude_if_due, named, note_of, try_complete, with_status,
+};
 use super::types::MPI_Status;
 use super::types::constants::{MPI_COMM_WORLD, MPI_UNDEFINED};
 use crate::Adi;
@@ -31,6 +33,8 @@ use crate::mpi::process::Env;
 struct Several {
     failed: usize,
     first: Option<(Blame, Class)>,
+    /// Functions of the program's own are still to be called for some: [`Several::conclude`].
+    concluding: bool,
 }
 
 impl Several {
@@ -38,9 +42,27 @@ impl Several {
         if let Some(place) = place {
             *place = completed.full_status();
         }
-        if let Some((blame, error)) = &completed.error {
-            self.failed += 1;
-            self.first.get_or_insert((*blame, error.class()));
+        match &completed.rest {
+            None => {}
+            Some(Rest::Failed(blame, error)) => {
+                self.failed += 1;
+                self.first.get_or_insert((*blame, error.class()));
+            }
+            Some(Rest::Concluding(_)) => self.concluding = true,
+        }
+    }
+
+    /// Concludes those of the requests, each with the place of its status, for which that is still to be done. Called
+    /// outside of the device.
+    fn conclude<'a>(
+        &mut self,
+        requests: impl Iterator<Item = (&'a mut c_int, usize)>,
+        mut statuses: Statuses<'_>,
+    ) {
+        for (request, at) in requests {
+            if let Some(completed) = conclude_if_due(request) {
+                self.add(&completed, status_at(&mut statuses, at));
+            }
         }
     }
 
@@ -133,7 +155,7 @@ impl Pass<c_int, Result<bool, Error>> for AreAllComplete {
         requests
             .iter()
             .find_map(|request| match named(adi, *request) {
-                Ok(Named::Live(id)) if !adi.is_done(id) => Some(Ok(false)),
+                Ok(named) if named.is_under_way(adi, *request) => Some(Ok(false)),
                 Ok(_) => None,
                 Err(error) => Some(Err(error)),
             })
@@ -181,10 +203,17 @@ fn test_all(
         several: Several::default(),
         statuses,
     };
-    match look_through(env, note, requests, &mut pass) {
-        None => Ok(Some(pass.several)),
-        Some(error) => Err(error),
+    if let Some(error) = look_through(env, note, requests, &mut pass) {
+        return Err(error);
     }
+    let CompleteAll {
+        mut several,
+        statuses,
+    } = pass;
+    if several.concluding {
+        several.conclude(requests.iter_mut().zip(0..), statuses);
+    }
+    Ok(Some(several))
 }
 
 #[unsafe(no_mangle)]
@@ -219,14 +248,16 @@ impl Any {
     /// The index for the program, and the completed request.
     fn into_parts(self) -> (c_int, Completed) {
         match self {
-            Any::Inactive => (
-                MPI_UNDEFINED,
-                Completed {
-                    status: MPI_Status::EMPTY,
-                    error: None,
-                },
-            ),
+            Any::Inactive => (MPI_UNDEFINED, with_status(MPI_Status::EMPTY)),
             Any::At(i, completed) => (i as c_int, completed),
+        }
+    }
+
+    /// As [`Completed::concluded`], of one of these requests.
+    fn concluded(self, requests: &mut [c_int]) -> Any {
+        match self {
+            Any::Inactive => Any::Inactive,
+            Any::At(i, completed) => Any::At(i, completed.concluded(&mut requests[i])),
         }
     }
 }
@@ -267,13 +298,15 @@ impl Pass<c_int, Result<Any, Error>> for CompleteAny {
 
 fn wait_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Any, Error> {
     let note = note_of("MPI_Waitany");
-    block_on_array(env, note, requests, &mut CompleteAny::default())
+    let any = block_on_array(env, note, requests, &mut CompleteAny::default())?;
+    Ok(any.concluded(requests))
 }
 
 /// `None`: some are active, none is complete.
 fn test_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Option<Any>, Error> {
     let note = note_of("MPI_Testany");
-    look_through(env, note, requests, &mut CompleteAny::default()).transpose()
+    let any = look_through(env, note, requests, &mut CompleteAny::default()).transpose()?;
+    Ok(any.map(|any| any.concluded(requests)))
 }
 
 #[unsafe(no_mangle)]
@@ -344,7 +377,7 @@ struct CompleteSome<'a> {
 
 impl CompleteSome<'_> {
     fn try_one(&mut self, adi: &mut Adi, i: usize, request: &mut c_int) -> Result<(), Error> {
-        if named(adi, *request)? == Named::Inactive {
+        if matches!(named(adi, *request)?, Named::Inactive) {
             return Ok(());
         }
         self.active = true;
@@ -411,7 +444,23 @@ unsafe fn some(
                 done: 0,
             };
             *outcount = run(env, requests, &mut pass)?;
-            Ok(pass.several)
+            let CompleteSome {
+                mut several,
+                indices,
+                statuses,
+                done,
+                ..
+            } = pass;
+            if several.concluding {
+                // In the order of their indices, as they were found.
+                let mut rest = requests.iter_mut().zip(0..);
+                let found = indices[..done].iter().zip(0..).filter_map(|(i, at)| {
+                    let (request, _) = rest.find(|(_, place)| place == i)?;
+                    Some((request, at))
+                });
+                several.conclude(found, statuses);
+            }
+            Ok(several)
         })
     })
 }

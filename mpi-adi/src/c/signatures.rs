@@ -4,6 +4,7 @@
 use core::ffi::{c_char, c_double, c_int, c_longlong, c_void};
 
 use super::args::UserFunction;
+use super::generalized::{CancelFunction, FreeFunction, QueryFunction};
 use super::keyvals::{CopyFunction, DeleteFunction};
 use super::report::ErrorFunction;
 use super::types::MPI_Status;
@@ -88,6 +89,9 @@ types! {
     Requests = *mut c_int: "MPI_Request ", "[]";
     Op = c_int: "MPI_Op ", "";
     OpOut = *mut c_int: "MPI_Op *", "";
+    QueryFn = Option<QueryFunction>: "MPI_Grequest_query_function *", "";
+    FreeFn = Option<FreeFunction>: "MPI_Grequest_free_function *", "";
+    CancelFn = Option<CancelFunction>: "MPI_Grequest_cancel_function *", "";
     UserFn = Option<UserFunction>: "MPI_User_function *", "";
     // What may follow is not looked at, so that the function need not be variadic in Rust.
     Level = c_int: "const int ", ", ...";
@@ -299,6 +303,9 @@ signatures! {
     "3.8.4" Int MPI_Cancel(request: RequestOut);
     "3.8.4" Int MPI_Test_cancelled(status: ConstStatus, flag: IntOut);
     "12.3" Int MPI_Status_set_cancelled(status: StatusOut, flag: Int);
+    "12.2" Int MPI_Grequest_start(query_fn: QueryFn, free_fn: FreeFn, cancel_fn: CancelFn, extra_state: Buffer,
+        request: RequestOut);
+    "12.2" Int MPI_Grequest_complete(request: Request);
     "3.9" Int MPI_Send_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm,
         request: RequestOut);
     "3.9" Int MPI_Bsend_init(buf: ConstBuffer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm,
@@ -336,6 +343,9 @@ signatures! {
         recvcount: Int, recvtype: Datatype, comm: Comm);
     "5.8" Int MPI_Alltoallv(sendbuf: ConstBuffer, sendcounts: ConstInts, sdispls: ConstInts, sendtype: Datatype,
         recvbuf: Buffer, recvcounts: ConstInts, rdispls: ConstInts, recvtype: Datatype, comm: Comm);
+    "5.8" Int MPI_Alltoallw(sendbuf: ConstBuffer, sendcounts: ConstInts, sdispls: ConstInts,
+        sendtypes: ConstDatatypes, recvbuf: Buffer, recvcounts: ConstInts, rdispls: ConstInts,
+        recvtypes: ConstDatatypes, comm: Comm);
     "5.9.1" Int MPI_Reduce(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op,
         root: Int, comm: Comm);
     "5.9.6" Int MPI_Allreduce(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op,
@@ -351,6 +361,65 @@ signatures! {
     "5.9.5" Int MPI_Op_free(op: OpOut);
     "5.9.7" Int MPI_Op_commutative(op: Op, commute: IntOut);
     "5.9.7" Int MPI_Reduce_local(inbuf: ConstBuffer, inoutbuf: Buffer, count: Int, datatype: Datatype, op: Op);
+    "5.12.1" Int MPI_Ibarrier(comm: Comm, request: RequestOut);
+    "5.12.2" Int MPI_Ibcast(buffer: Buffer, count: Int, datatype: Datatype, root: Int, comm: Comm,
+        request: RequestOut);
+    "5.12.3" Int MPI_Igather(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcount: Int, recvtype: Datatype, root: Int, comm: Comm, request: RequestOut);
+    "5.12.3" Int MPI_Igatherv(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcounts: ConstInts, displs: ConstInts, recvtype: Datatype, root: Int, comm: Comm, request: RequestOut);
+    "5.12.4" Int MPI_Iscatter(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcount: Int, recvtype: Datatype, root: Int, comm: Comm, request: RequestOut);
+    "5.12.4" Int MPI_Iscatterv(sendbuf: ConstBuffer, sendcounts: ConstInts, displs: ConstInts, sendtype: Datatype,
+        recvbuf: Buffer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm, request: RequestOut);
+    "5.12.5" Int MPI_Iallgather(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcount: Int, recvtype: Datatype, comm: Comm, request: RequestOut);
+    "5.12.5" Int MPI_Iallgatherv(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcounts: ConstInts, displs: ConstInts, recvtype: Datatype, comm: Comm, request: RequestOut);
+    "5.12.6" Int MPI_Ialltoall(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcount: Int, recvtype: Datatype, comm: Comm, request: RequestOut);
+    "5.12.6" Int MPI_Ialltoallv(sendbuf: ConstBuffer, sendcounts: ConstInts, sdispls: ConstInts, sendtype: Datatype,
+        recvbuf: Buffer, recvcounts: ConstInts, rdispls: ConstInts, recvtype: Datatype, comm: Comm,
+        request: RequestOut);
+    "5.12.6" Int MPI_Ialltoallw(sendbuf: ConstBuffer, sendcounts: ConstInts, sdispls: ConstInts,
+        sendtypes: ConstDatatypes, recvbuf: Buffer, recvcounts: ConstInts, rdispls: ConstInts,
+        recvtypes: ConstDatatypes, comm: Comm, request: RequestOut);
+    "5.12.7" Int MPI_Ireduce(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op, root: Int,
+        comm: Comm, request: RequestOut);
+    "5.12.8" Int MPI_Iallreduce(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op,
+        comm: Comm, request: RequestOut);
+    "5.12.10" Int MPI_Ireduce_scatter(sendbuf: ConstBuffer, recvbuf: Buffer, recvcounts: ConstInts,
+        datatype: Datatype, op: Op, comm: Comm, request: RequestOut);
+    "5.12.9" Int MPI_Ireduce_scatter_block(sendbuf: ConstBuffer, recvbuf: Buffer, recvcount: Int, datatype: Datatype,
+        op: Op, comm: Comm, request: RequestOut);
+    "5.12.11" Int MPI_Iscan(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op, comm: Comm,
+        request: RequestOut);
+    "5.12.12" Int MPI_Iexscan(sendbuf: ConstBuffer, recvbuf: Buffer, count: Int, datatype: Datatype, op: Op,
+        comm: Comm, request: RequestOut);
+    "7.6.1" Int MPI_Neighbor_allgather(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcount: Int, recvtype: Datatype, comm: Comm);
+    "7.6.1" Int MPI_Neighbor_allgatherv(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcounts: ConstInts, displs: ConstInts, recvtype: Datatype, comm: Comm);
+    "7.6.2" Int MPI_Neighbor_alltoall(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcount: Int, recvtype: Datatype, comm: Comm);
+    "7.6.2" Int MPI_Neighbor_alltoallv(sendbuf: ConstBuffer, sendcounts: ConstInts, sdispls: ConstInts,
+        sendtype: Datatype, recvbuf: Buffer, recvcounts: ConstInts, rdispls: ConstInts, recvtype: Datatype,
+        comm: Comm);
+    "7.6.2" Int MPI_Neighbor_alltoallw(sendbuf: ConstBuffer, sendcounts: ConstInts, sdispls: ConstAints,
+        sendtypes: ConstDatatypes, recvbuf: Buffer, recvcounts: ConstInts, rdispls: ConstAints,
+        recvtypes: ConstDatatypes, comm: Comm);
+    "7.7.1" Int MPI_Ineighbor_allgather(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcount: Int, recvtype: Datatype, comm: Comm, request: RequestOut);
+    "7.7.1" Int MPI_Ineighbor_allgatherv(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcounts: ConstInts, displs: ConstInts, recvtype: Datatype, comm: Comm, request: RequestOut);
+    "7.7.2" Int MPI_Ineighbor_alltoall(sendbuf: ConstBuffer, sendcount: Int, sendtype: Datatype, recvbuf: Buffer,
+        recvcount: Int, recvtype: Datatype, comm: Comm, request: RequestOut);
+    "7.7.2" Int MPI_Ineighbor_alltoallv(sendbuf: ConstBuffer, sendcounts: ConstInts, sdispls: ConstInts,
+        sendtype: Datatype, recvbuf: Buffer, recvcounts: ConstInts, rdispls: ConstInts, recvtype: Datatype,
+        comm: Comm, request: RequestOut);
+    "7.7.2" Int MPI_Ineighbor_alltoallw(sendbuf: ConstBuffer, sendcounts: ConstInts, sdispls: ConstAints,
+        sendtypes: ConstDatatypes, recvbuf: Buffer, recvcounts: ConstInts, rdispls: ConstAints,
+        recvtypes: ConstDatatypes, comm: Comm, request: RequestOut);
 }
 
 impl core::fmt::Display for Signature {
@@ -415,6 +484,8 @@ mod tests {
             include_str!("collectives/barrier.rs"),
             include_str!("collectives/bcast.rs"),
             include_str!("collectives/gather.rs"),
+            include_str!("collectives/neighbours.rs"),
+            include_str!("collectives/nonblocking.rs"),
             include_str!("collectives/op.rs"),
             include_str!("collectives/reduce.rs"),
             include_str!("collectives/scan.rs"),
@@ -427,6 +498,7 @@ mod tests {
             include_str!("datatypes/removed.rs"),
             include_str!("environment.rs"),
             include_str!("errors.rs"),
+            include_str!("generalized.rs"),
             include_str!("groups.rs"),
             include_str!("infos.rs"),
             include_str!("persistent.rs"),

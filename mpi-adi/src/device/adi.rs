@@ -26,6 +26,17 @@ use crate::device::send::pending::Pending;
 use crate::device::send::stream::Stream;
 use crate::device::stats::Stats;
 
+/// What goes on beside the calls of the program: collectives that do not block, for example. Each call that waits or
+/// looks drives it after a step of progress; between calls it rests.
+#[derive(Clone, Debug)]
+pub struct Beside<R = Sound, E = Engine> {
+    /// Something can go on now. Looks only.
+    pub is_ready: fn(&Adi<R, E>) -> bool,
+    /// Lets it go on; called outside of the device, which it may use. When it returns, nothing that it found ready is
+    /// ready any more unless messages have moved.
+    pub go_on: fn(),
+}
+
 /// The device of one process.
 #[derive(Clone, Debug)]
 pub struct Adi<R = Sound, E = Engine> {
@@ -64,6 +75,8 @@ pub struct Adi<R = Sound, E = Engine> {
     pub(super) barrier: Barrier,
     /// The network can send along lines.
     pub(super) has_lines: bool,
+    /// `None` until something goes on beside calls, so that programs without have neither its code nor its cost.
+    beside: Option<Beside<R, E>>,
     pub(super) stats: Stats,
     pub(super) rules: R,
 }
@@ -133,6 +146,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             probes: Probes::default(),
             barrier: Barrier::default(),
             has_lines: false,
+            beside: None,
             stats: Stats::default(),
             rules,
         };
@@ -170,6 +184,18 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[doc(hidden)]
     pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
         self.peers.ages_mut(peer)
+    }
+
+    /// From now on calls drive `beside`, and nothing that they drove before.
+    pub fn set_beside(&mut self, beside: Beside<R, E>) {
+        self.beside = Some(beside);
+    }
+
+    /// What is to be called outside of the device for what goes on beside calls; `None`: nothing is ready.
+    #[inline]
+    pub fn ready_beside(&self) -> Option<fn()> {
+        let beside = self.beside.as_ref()?;
+        (beside.is_ready)(self).then_some(beside.go_on)
     }
 
     #[inline]

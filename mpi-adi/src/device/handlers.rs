@@ -37,7 +37,9 @@ pub(super) fn on_rts<R: Rules, E: Matching, M: UserMemory + ?Sized>(
     };
     let adi = &mut *on.adi;
     let source = Rank::new(arrival.rank);
-    let (rts, data) = Rts::parse(offer).ok_or(Malformed)?;
+    let Some((rts, data)) = Rts::parse(offer) else {
+        return Err(Malformed);
+    };
     if let Some(request) = merged {
         adi.take_merged(source, request, arrival.argument)?;
     }

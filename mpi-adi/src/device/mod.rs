@@ -31,4 +31,4 @@ pub mod stats;
 mod tests;
 pub mod wire;
 
-pub use adi::Adi;
+pub use adi::{Adi, Beside};

@@ -4,6 +4,9 @@
 //! while anything moves, sleep when nothing does. Between calls the carrier drives the device (on a node
 //! from the link interrupt), so that traffic goes on while the program computes.
 //!
+//! What goes on beside calls ([`Beside`](crate::device::Beside)) may run functions of the program's own, which
+//! call MPI: a call that waits leaves the device for it, and comes back.
+//!
 //! What a program gives in an array can be as long as its memory. A call works through it in slices, with
 //! progress between two of them, so that traffic never waits for more than [`SLICE_REQUESTS`] requests or
 //! [`SLICE_BYTES`] bytes.
@@ -28,19 +31,43 @@ pub fn block_on<R, E: Matching>(
     mut attempt: impl FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> Option<R>,
 ) -> R {
     let mut result = None;
-    env.with(&mut |adi, kernel| {
-        kernel.note(Some(note));
-        result = loop {
-            if let Some(value) = attempt(adi, kernel) {
-                break Some(value);
+    loop {
+        let mut beside = None;
+        env.with(&mut |adi, kernel| {
+            kernel.note(Some(note));
+            while beside.is_none() {
+                result = attempt(adi, kernel);
+                if result.is_some() {
+                    break;
+                }
+                beside = step_or_sleep(adi, kernel);
             }
-            if !kernel.poll(adi) {
-                kernel.idle();
-            }
-        };
-        kernel.note(None);
-    });
-    result.expect("Env::with runs its function")
+            kernel.note(None);
+        });
+        match result {
+            Some(value) => return value,
+            None => leave_for(beside),
+        }
+    }
+}
+
+/// One step of progress, and a sleep when nothing moved. What is to go on beside the call, outside of the device.
+// One copy for all calls that wait.
+#[inline(never)]
+fn step_or_sleep<E: Matching>(adi: &mut Adi<Sound, E>, kernel: &mut dyn Kernel<E>) -> Option<fn()> {
+    let moved = kernel.poll(adi);
+    let beside = adi.ready_beside();
+    if !moved && beside.is_none() {
+        kernel.idle();
+    }
+    beside
+}
+
+/// What a call does that has left the device without its result.
+#[cold]
+#[inline(never)]
+fn leave_for(beside: Option<fn()>) {
+    beside.expect("Env::with runs its function")();
 }
 
 /// As [`block_on`], for attempts that only look at the device: what is complete is told without a note, which is made
@@ -51,21 +78,25 @@ pub fn wait_until<R, E: Matching>(
     mut attempt: impl FnMut(&mut Adi<Sound, E>) -> Option<R>,
 ) -> R {
     let mut result = None;
-    env.with(&mut |adi, kernel| {
-        result = attempt(adi);
-        if result.is_some() {
-            return;
-        }
-        kernel.note(Some(note(adi)));
-        while result.is_none() {
-            if !kernel.poll(adi) {
-                kernel.idle();
-            }
+    loop {
+        let mut beside = None;
+        env.with(&mut |adi, kernel| {
             result = attempt(adi);
+            if result.is_some() {
+                return;
+            }
+            kernel.note(Some(note(adi)));
+            while result.is_none() && beside.is_none() {
+                beside = step_or_sleep(adi, kernel);
+                result = attempt(adi);
+            }
+            kernel.note(None);
+        });
+        match result {
+            Some(value) => return value,
+            None => leave_for(beside),
         }
-        kernel.note(None);
-    });
-    result.expect("Env::with runs its function")
+    }
 }
 
 /// Runs `start` once, and then one step of progress if the device has something to send, so that what was started
@@ -90,22 +121,28 @@ pub fn immediate<R, E: Matching>(
     result.expect("Env::with runs its function")
 }
 
-/// One step of progress, then `look`, once. Does not block.
-pub fn look<R>(
-    env: &dyn Env,
+/// One step of progress, then `look`, once; then what is ready beside the call, which a later look may find to be done.
+/// Does not block.
+pub fn look<R, E: Matching>(
+    env: &dyn Env<E>,
     note: CallNote,
-    look: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R,
+    look: impl FnOnce(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> R,
 ) -> R {
     let mut look = Some(look);
     let mut result = None;
+    let mut beside = None;
     env.with(&mut |adi, kernel| {
         if let Some(look) = look.take() {
             kernel.note(Some(note));
             kernel.poll(adi);
+            beside = adi.ready_beside();
             result = Some(look(adi, kernel));
             kernel.note(None);
         }
     });
+    if let Some(go_on) = beside {
+        go_on();
+    }
     result.expect("Env::with runs its function")
 }
 
@@ -151,31 +188,37 @@ pub fn block_on_array<T, R>(
     pass: &mut dyn Pass<T, R>,
 ) -> R {
     let mut result = None;
-    // One stay with the device: what an interrupt completed behind the pass would not end the sleep.
-    env.with(&mut |adi, kernel| {
-        kernel.note(Some(note));
-        result = loop {
-            let mut moved = false;
-            let mut value = None;
-            for (i, slice) in items.chunks_mut(SLICE_REQUESTS).enumerate() {
-                moved |= i > 0 && kernel.poll(adi);
-                value = pass.visit(adi, i * SLICE_REQUESTS, slice);
-                if value.is_some() {
+    loop {
+        let mut beside = None;
+        // One stay with the device: what an interrupt completed behind the pass would not end the sleep.
+        env.with(&mut |adi, kernel| {
+            kernel.note(Some(note));
+            while result.is_none() && beside.is_none() {
+                let mut moved = false;
+                for (i, slice) in items.chunks_mut(SLICE_REQUESTS).enumerate() {
+                    moved |= i > 0 && kernel.poll(adi);
+                    result = pass.visit(adi, i * SLICE_REQUESTS, slice);
+                    if result.is_some() {
+                        break;
+                    }
+                }
+                result = result.take().or_else(|| pass.end());
+                if result.is_some() {
                     break;
                 }
+                moved |= kernel.poll(adi);
+                beside = adi.ready_beside();
+                if !moved && beside.is_none() {
+                    kernel.idle();
+                }
             }
-            value = value.or_else(|| pass.end());
-            if value.is_some() {
-                break value;
-            }
-            moved |= kernel.poll(adi);
-            if !moved {
-                kernel.idle();
-            }
-        };
-        kernel.note(None);
-    });
-    result.expect("Env::with runs its function")
+            kernel.note(None);
+        });
+        match result {
+            Some(value) => return value,
+            None => leave_for(beside),
+        }
+    }
 }
 
 /// Copies the beginning of the program's buffer, slice by slice. Does not block.

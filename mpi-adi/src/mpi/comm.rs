@@ -14,7 +14,7 @@ use crate::device::protocol::Sound;
 use crate::device::recv::Probed;
 use crate::device::request::{Mode, RequestId};
 use crate::device::send::SendTo;
-use crate::mpi::call::{block_on, immediate};
+use crate::mpi::call::{block_on, immediate, look};
 use crate::mpi::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
@@ -389,16 +389,10 @@ impl<'e, E: Matching> Communicator<'e, E> {
         tag: Option<Tag>,
     ) -> Result<Option<Status>, Error> {
         let pattern = self.pattern(source, tag)?;
-        let mut found = Ok(None);
         let note = self.note(function, source, tag);
         // Progress first: what has arrived by now is to be seen by this probe, not by the next.
-        self.env.with(&mut |adi, kernel| {
-            kernel.note(Some(note));
-            kernel.poll(adi);
-            found = adi.iprobe(pattern);
-            kernel.note(None);
-        });
-        Ok(found?.map(|found| self.probed(found)))
+        let found = look(self.env, note, |adi, _| adi.iprobe(pattern))?;
+        Ok(found.map(|found| self.probed(found)))
     }
 
     fn probed(self, found: Probed) -> Status {

@@ -39,10 +39,11 @@ fn launch(arguments: &[OsString]) -> Result<u8, (u8, Refusal)> {
     if arguments == ["doctor"] {
         return doctor(&places).map_err(usage);
     }
-    let tool = tool(&places);
+    let profile = Profile::of(arguments);
+    let tool = profile.tool(&places);
     if !tool.is_fresh() {
         rust::check_own(&places.root).map_err(usage)?;
-        build(&tool, &places.root).map_err(|refusal| (FAILURE, refusal))?;
+        build(profile, &tool, &places.root).map_err(|refusal| (FAILURE, refusal))?;
     }
     let mut command = Command::new(&tool.file);
     let error = command.env(ROOT, &places.root).args(arguments).exec();
@@ -77,18 +78,40 @@ fn doctor(places: &Places) -> Result<u8, Refusal> {
     Ok(u8::from(!report.all_there))
 }
 
-/// The tool, where cargo puts it.
-fn tool(places: &Places) -> Artifact {
-    Artifact {
-        file: places.target.join("release/midplane"),
-        root: places.root.clone(),
-        beside: Vec::new(),
-        with: String::new(),
+/// How the tool is compiled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Profile {
+    /// What runs jobs, simulations and benchmarks.
+    Release,
+    /// What only starts the tests, which need this one anyway.
+    Dev,
+}
+
+impl Profile {
+    fn of(arguments: &[OsString]) -> Self {
+        match arguments.first() {
+            Some(command) if command == "test" => Profile::Dev,
+            _ => Profile::Release,
+        }
+    }
+
+    /// The tool, where cargo puts it.
+    fn tool(self, places: &Places) -> Artifact {
+        let file = match self {
+            Profile::Release => "release/midplane",
+            Profile::Dev => "debug/midplane",
+        };
+        Artifact {
+            file: places.target.join(file),
+            root: places.root.clone(),
+            beside: Vec::new(),
+            with: String::new(),
+        }
     }
 }
 
 /// Has cargo build the tool, in sight.
-fn build(tool: &Artifact, root: &Path) -> Result<(), Refusal> {
+fn build(profile: Profile, tool: &Artifact, root: &Path) -> Result<(), Refusal> {
     if !tool.file.exists() {
         let _ = writeln!(
             io::stderr(),
@@ -97,14 +120,12 @@ fn build(tool: &Artifact, root: &Path) -> Result<(), Refusal> {
     }
     let begun = tool.begin();
     let mut cargo = Command::new(rust::own_cargo());
+    cargo.arg("build");
+    if profile == Profile::Release {
+        cargo.arg("--release");
+    }
     cargo
-        .args([
-            "build",
-            "--release",
-            "--package",
-            "midplane",
-            "--manifest-path",
-        ])
+        .args(["--package", "midplane", "--manifest-path"])
         .arg(root.join("Cargo.toml"))
         .stdin(std::process::Stdio::null())
         .stdout(io::stderr());

@@ -40,6 +40,9 @@ conformance! {
     cartesian_topologies: "conf_cart";
     collectives: "conf_coll";
     reductions: "conf_reduce";
+    collectives_without_blocking: "conf_nbc";
+    neighbourhoods: "conf_neighbor";
+    generalized_requests: "conf_grequest";
     // Without a limit a process has all of the machine's memory.
     memory_used_up: "conf_exhaust", "--node-memory", "16M";
     random_traffic: "soak";

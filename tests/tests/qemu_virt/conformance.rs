@@ -123,6 +123,9 @@ conformance! {
     cartesian_topologies: "conf_cart";
     collectives: "conf_coll";
     reductions: "conf_reduce";
+    collectives_without_blocking: "conf_nbc";
+    neighbourhoods: "conf_neighbor";
+    generalized_requests: "conf_grequest";
     datatypes: "conf_types";
     messages_of_derived_datatypes: "conf_typed";
     packing: "conf_pack";

@@ -103,9 +103,8 @@ fn a_program_that_leaves_early_ends_the_job_with_its_status() {
         .says(&["rank 3", "(1,1,0)"]);
 }
 
-#[test]
-fn a_killed_instance_ends_the_job() {
-    let path = program("fail_hang.c");
+/// A job of four nodes, each an instance of its own, that never ends by itself and is up.
+fn hanging_in_four_instances() -> Job {
     let mut job = Job::start(&[
         "run",
         "--torus",
@@ -114,11 +113,17 @@ fn a_killed_instance_ends_the_job() {
         "4",
         "--timeout",
         LIMIT,
-        &path,
+        &program("fail_hang.c"),
     ]);
     job.wait_for("waiting for a message");
+    assert_eq!(job.instances().len(), 4);
+    job
+}
+
+#[test]
+fn a_killed_instance_ends_the_job() {
+    let job = hanging_in_four_instances();
     let instances = job.instances();
-    assert_eq!(instances.len(), 4);
     let victim = Pid::from_raw(instances[2]).unwrap();
     kill_process(victim, Signal::KILL).unwrap();
     job.end()
@@ -141,25 +146,13 @@ fn a_hanging_job_says_where_each_rank_is() {
 
 #[test]
 fn signals_end_everything_and_what_hung_is_told() {
-    let path = program("fail_hang.c");
     for (signal, status) in [
         (Signal::INT, 130),
         (Signal::TERM, 143),
         (Signal::QUIT, 131),
         (Signal::HUP, 129),
     ] {
-        let mut job = Job::start(&[
-            "run",
-            "--torus",
-            "2x2x1",
-            "--instances",
-            "4",
-            "--timeout",
-            LIMIT,
-            &path,
-        ]);
-        job.wait_for("waiting for a message");
-        assert_eq!(job.instances().len(), 4);
+        let job = hanging_in_four_instances();
         job.signal(signal);
         let ended = job.end().expect(status);
         // Whatever the signal, where a rank was is told once, and no table is printed.

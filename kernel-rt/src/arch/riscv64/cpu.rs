@@ -69,6 +69,14 @@ pub fn is_external_pending() -> bool {
     pending & EXTERNAL != 0
 }
 
+/// Whether any interrupt is pending.
+pub fn is_interrupt_pending() -> bool {
+    let pending: usize;
+    // SAFETY: reads a status register.
+    unsafe { asm!("csrr {}, sip", out(reg) pending, options(nostack)) };
+    pending != 0
+}
+
 /// Stops this hart for good: interrupts off, asleep.
 pub fn park() -> ! {
     // SAFETY: from here on nothing else runs.

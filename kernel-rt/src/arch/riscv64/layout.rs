@@ -30,58 +30,34 @@ pub fn image_end() -> usize {
     address_of!(MIDPLANE_IMAGE_END)
 }
 
-/// The program's stack.
-pub fn stack() -> Bytes {
-    Bytes {
-        start: address_of!(__stack_bottom) as u64,
-        end: address_of!(__stack_top) as u64,
-    }
+/// A function for each part, from one symbol up to another.
+macro_rules! parts {
+    ($($(#[$doc:meta])* $name:ident: $start:ident..$end:ident;)*) => {
+        $(
+            $(#[$doc])*
+            pub fn $name() -> Bytes {
+                Bytes {
+                    start: address_of!($start) as u64,
+                    end: address_of!($end) as u64,
+                }
+            }
+        )*
+    };
 }
 
-/// Code and constants.
-pub fn constants() -> Bytes {
-    Bytes {
-        start: address_of!(__text_start) as u64,
-        end: address_of!(__rodata_end) as u64,
-    }
-}
-
-/// What of the data is loaded.
-pub fn loaded_data() -> Bytes {
-    Bytes {
-        start: address_of!(__data_start) as u64,
-        end: address_of!(__data_end) as u64,
-    }
-}
-
-/// Data and thread-local data, up to the handover.
-pub fn data() -> Bytes {
-    Bytes {
-        start: address_of!(__data_start) as u64,
-        end: address_of!(__private_end) as u64,
-    }
-}
-
-/// What machine mode leaves for the nodes.
-pub fn handover() -> Bytes {
-    Bytes {
-        start: address_of!(__handover) as u64,
-        end: address_of!(__handover_end) as u64,
-    }
-}
-
-/// Room for the page tables.
-pub fn tables() -> Bytes {
-    Bytes {
-        start: address_of!(__tables) as u64,
-        end: address_of!(__trap_guard) as u64,
-    }
-}
-
-/// The guard of the trap stack.
-pub fn trap_guard() -> Bytes {
-    Bytes {
-        start: address_of!(__trap_guard) as u64,
-        end: address_of!(__trap_stack) as u64,
-    }
+parts! {
+    /// The program's stack.
+    stack: __stack_bottom..__stack_top;
+    /// Code and constants.
+    constants: __text_start..__rodata_end;
+    /// What of the data is loaded.
+    loaded_data: __data_start..__data_end;
+    /// Data and thread-local data, up to the handover.
+    data: __data_start..__private_end;
+    /// What machine mode leaves for the nodes.
+    handover: __handover..__handover_end;
+    /// Room for the page tables.
+    tables: __tables..__trap_guard;
+    /// The guard of the trap stack.
+    trap_guard: __trap_guard..__trap_stack;
 }

@@ -8,6 +8,7 @@
 //! cause     what `scause` says (pure)
 //! cpu       interrupts, sleep, clock, the critical section
 //! layout    where the image's parts stand
+//! memory    `memcpy`
 //! errno     C's `errno`
 //! va_list   C's variadic arguments, `long double`
 //! ```
@@ -26,6 +27,8 @@ mod entry;
 mod errno;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod layout;
+#[cfg(all(target_arch = "riscv64", target_os = "none"))]
+mod memory;
 pub mod paging;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod trap;

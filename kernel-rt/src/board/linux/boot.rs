@@ -7,10 +7,9 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::{Mutex, PoisonError};
 use std::{env, ptr, thread};
 
-use mpi_adi::envelope::Rank;
 use mpi_adi::kernel::Kernel;
 use mpi_adi::matching::{Engine, Matching};
-use mpi_adi::{Adi, Config, Env, Memory};
+use mpi_adi::{Adi, Env};
 use net_torus::coord::Direction;
 use net_torus::router::Router;
 use net_torus::torus::Torus;
@@ -18,6 +17,7 @@ use net_torus::torus::Torus;
 use super::platform::{Futex, Link, Linux, LinuxNode, now_ns};
 use super::share::{Account, Layout};
 use super::{PROCESS, Process, VARIABLE, end, heap, process};
+use crate::board::device::device;
 use crate::dev::ring::{Asleep, RingLink, RingPair};
 use crate::fault::NodeName;
 use crate::host::blackboard::End;
@@ -141,28 +141,7 @@ fn node(
     account: &'static Account,
     word: &'static Asleep,
 ) -> LinuxNode {
-    let peers = who.shape.nodes() as usize;
-    let Ok(memory) = Memory::allocate(who.mpi_memory as usize, peers) else {
-        boot_failed(format_args!(
-            "{} bytes of MPI memory do not fit this machine",
-            who.mpi_memory
-        ));
-    };
-    let config = Config {
-        shape: who.shape,
-        rank: Rank::new(who.rank),
-        request_slots: mpi_adi::request::MAX_SLOTS,
-    };
-    let Some(mut adi) = Adi::new(config, memory) else {
-        boot_failed(format_args!(
-            "no MPI device for rank {} of {peers}",
-            who.rank
-        ));
-    };
-    adi.seed(random());
-    if let Some(bytes) = who.eager {
-        adi.set_eager_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
-    }
+    let adi = or_fail(device(who, random()));
     let processors = thread::available_parallelism().map_or(1, |n| n.get());
     let platform = Linux {
         memory: NodeMemory {
@@ -170,7 +149,7 @@ fn node(
         },
         word,
         blackboard: &account.blackboard,
-        watches: peers <= processors,
+        watches: who.shape.nodes() as usize <= processors,
     };
     LinuxNode::new(adi, torus, platform)
 }

@@ -94,6 +94,10 @@ impl Platform<Link> for Linux {
         futex(self.word.word(), libc::FUTEX_WAIT, Asleep::ARMED);
     }
 
+    fn is_interrupted(&self) -> bool {
+        self.word.is_rung()
+    }
+
     fn acknowledge(&mut self, _: &mut [Option<Link>; 6]) {}
 
     fn memory(&mut self) -> &mut NodeMemory {

@@ -7,9 +7,7 @@ use core::ffi::c_char;
 use core::{fmt, ptr};
 
 use alloc::vec::Vec;
-use mpi_adi::envelope::Rank;
 use mpi_adi::matching::{Engine, Matching};
-use mpi_adi::{Adi, Config, Memory};
 use net_torus::router::Router;
 use net_torus::torus::Torus;
 use virtio_drivers::transport::DeviceType;
@@ -19,6 +17,7 @@ use super::machine::{self, Found};
 use super::neighbours::Machine;
 use super::platform::{BoardLink, BoardNode, Links, Virt, acknowledge};
 use super::{plic, timer, traps};
+use crate::board::device::device;
 use crate::board::device_tree::{Hardware, Slot};
 use crate::console;
 use crate::dev::virtio::{self, DeviceError};
@@ -31,9 +30,6 @@ use crate::lend::NodeMemory;
 use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT_FRAMES};
 use crate::running::{self, NodeEnv};
 use crate::{arch, clock, heap, libc, log};
-
-/// Greatest number of request slots; the heap ends sooner.
-const REQUEST_SLOTS: usize = mpi_adi::request::MAX_SLOTS;
 
 /// A link's device could not be brought up, or is missing or superfluous.
 fn boot_failed(why: fmt::Arguments<'_>) -> ! {
@@ -144,29 +140,8 @@ fn node(who: &Personality, random: u64, links: [Option<BoardLink>; 6]) -> BoardN
     let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
     let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
     let torus = or_fail(Torus::new(router, links));
-    let peers = who.shape.nodes() as usize;
-    let Ok(memory) = Memory::allocate(who.mpi_memory as usize, peers) else {
-        boot_failed(format_args!(
-            "{} bytes of MPI memory do not fit this node's memory; lower --mpi-memory or raise --node-memory",
-            who.mpi_memory
-        ));
-    };
-    let config = Config {
-        shape: who.shape,
-        rank: Rank::new(who.rank),
-        request_slots: REQUEST_SLOTS,
-    };
-    let Some(mut adi) = Adi::new(config, memory) else {
-        boot_failed(format_args!(
-            "no MPI device for rank {} of {peers}",
-            who.rank
-        ));
-    };
     // Where the machine has no random bits, the time of day is what nobody who writes a program knows.
-    adi.seed(random ^ clock::wall_clock_ns());
-    if let Some(bytes) = who.eager {
-        adi.set_eager_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
-    }
+    let adi = or_fail(device(who, random ^ clock::wall_clock_ns()));
     let memory = NodeMemory {
         lends: who.mpi_borrow,
     };

@@ -138,6 +138,10 @@ impl Platform<BoardLink> for Virt {
         arch::wait_for_interrupt();
     }
 
+    fn is_interrupted(&self) -> bool {
+        arch::is_interrupt_pending()
+    }
+
     fn acknowledge(&mut self, links: &mut Links) {
         acknowledge(links);
     }

@@ -54,6 +54,11 @@ impl Asleep {
         &self.0
     }
 
+    /// It has been rung since the last look.
+    pub fn is_rung(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == RUNG
+    }
+
     /// Watches for a ring instead of sleep, for as long as `goes_on` says: neighbours need no bell meanwhile, which
     /// may cost them more than the word. True when it has been rung. To be called where the sleep would be.
     pub fn watch(&self, mut goes_on: impl FnMut() -> bool) -> bool {
@@ -119,11 +124,11 @@ impl Asleep {
 #[repr(C, align(64))]
 struct Word(AtomicU32);
 
-/// One frame.
+/// One frame. Its data begins at a multiple of 16 bytes, and with it each packet's: so they are copied by the word.
 #[repr(C, align(16))]
 struct Frame {
-    bytes: u32,
     data: [u8; FRAME_BYTES],
+    bytes: u32,
 }
 
 /// One direction.
@@ -156,8 +161,8 @@ impl Default for RingPair {
             full: word(),
             slots: core::array::from_fn(|_| {
                 UnsafeCell::new(Frame {
-                    bytes: 0,
                     data: [0; FRAME_BYTES],
+                    bytes: 0,
                 })
             }),
         }))

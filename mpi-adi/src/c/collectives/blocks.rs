@@ -1,10 +1,12 @@
 //! Where each rank's part of a buffer is.
 
+use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use crate::c::args;
 use crate::c::datatypes::{Elements, Lent};
 use crate::device::memory::area::Area;
+use crate::mpi::coll;
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
@@ -55,10 +57,24 @@ impl Blocks {
         count: c_int,
         elements: &Elements,
     ) -> Result<Blocks, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { Blocks::many(comm.size() as usize, buffer, count, elements) }
+    }
+
+    /// As [`Blocks::new`], of so many blocks.
+    ///
+    /// # Safety
+    /// As for [`args::buffer`], for as many times `count` elements as there are blocks.
+    pub(super) unsafe fn many(
+        blocks: usize,
+        buffer: *const c_void,
+        count: c_int,
+        elements: &Elements,
+    ) -> Result<Blocks, Error> {
         let count = args::count(count)?;
         let each = elements.length(count)?;
         let total = count
-            .checked_mul(comm.size() as usize)
+            .checked_mul(blocks)
             .ok_or(Error::TooLong { bytes: usize::MAX })?;
         // SAFETY: the caller's promise.
         let all = unsafe { elements.at(buffer, total) }?;
@@ -95,12 +111,26 @@ impl<'a> VBlocks<'a> {
         displs: *const c_int,
         elements: Elements,
     ) -> Result<VBlocks<'a>, Error> {
-        let size = comm.size() as usize;
+        // SAFETY: the caller's promise.
+        unsafe { VBlocks::many(comm.size() as usize, base, counts, displs, elements) }
+    }
+
+    /// As [`VBlocks::new`], of so many blocks.
+    ///
+    /// # Safety
+    /// As for [`VBlocks::new`], with one item a block.
+    pub(super) unsafe fn many(
+        blocks: usize,
+        base: *const c_void,
+        counts: *const c_int,
+        displs: *const c_int,
+        elements: Elements,
+    ) -> Result<VBlocks<'a>, Error> {
         // SAFETY: the caller's promise.
         let (counts, displs) = unsafe {
             (
-                args::array(counts, size, "the array of counts")?,
-                args::array(displs, size, "displs")?,
+                args::array(counts, blocks, "the array of counts")?,
+                args::array(displs, blocks, "displs")?,
             )
         };
         let mut most = 0;
@@ -128,6 +158,46 @@ impl<'a> VBlocks<'a> {
             0 => Area::EMPTY,
             bytes => Area::from(self.first.span()).moved(behind * self.size as isize, bytes),
         }
+    }
+}
+
+/// Blocks of different lengths and datatypes at different places: the w-collectives.
+pub(super) struct WBlocks(Vec<Lent>);
+
+impl WBlocks {
+    /// As many blocks as `places` has, each so many bytes from `base`.
+    ///
+    /// # Safety
+    /// `counts` and `types` are as for [`args::array`], one item a block; the elements that all these and `base`
+    /// describe are as for [`args::buffer`].
+    pub(super) unsafe fn new(
+        base: *const c_void,
+        counts: *const c_int,
+        places: impl ExactSizeIterator<Item = isize>,
+        types: *const c_int,
+    ) -> Result<WBlocks, Error> {
+        let many = places.len();
+        // SAFETY: the caller's promise.
+        let (counts, types) = unsafe {
+            (
+                args::array(counts, many, "the array of counts")?,
+                args::array(types, many, "the array of datatypes")?,
+            )
+        };
+        let mut blocks = coll::room(many)?;
+        for ((place, count), datatype) in places.zip(counts).zip(types) {
+            let at = match args::is_in_place(base) {
+                true => base,
+                false => base.wrapping_byte_offset(place),
+            };
+            // SAFETY: the caller's promise.
+            blocks.push(unsafe { args::buffer(at, *count, *datatype) }?);
+        }
+        Ok(WBlocks(blocks))
+    }
+
+    pub(super) fn of(&self, rank: CommRank) -> Area {
+        self.0[rank.0 as usize].span().into()
     }
 }
 

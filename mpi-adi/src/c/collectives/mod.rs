@@ -1,4 +1,5 @@
-//! Chapter 5: collectives and operations, a file per family as in [`crate::mpi::coll`].
+//! Chapter 5, and neighbourhoods of chapter 7: collectives and operations, a file per family as in
+//! [`crate::mpi::coll`]; those that do not block are in `nonblocking`, and `under_way` when they have been started.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
     missing_docs,
@@ -12,14 +13,19 @@ mod barrier;
 mod bcast;
 mod blocks;
 mod gather;
+mod neighbours;
+mod nonblocking;
 mod op;
 mod reduce;
 mod scan;
+mod under_way;
 
 pub use alltoall::*;
 pub use barrier::*;
 pub use bcast::*;
 pub use gather::*;
+pub use neighbours::*;
+pub use nonblocking::*;
 pub use op::*;
 pub use reduce::*;
 pub use scan::*;

@@ -9,57 +9,121 @@ use crate::c::datatypes::{Elements, Known, Unpacked, known};
 use crate::c::report::on_process;
 use crate::c::types;
 use crate::mpi::coll::{self, Combine};
+use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
+use crate::mpi::op::Op;
 
 /// Runs `body` with the elements of `datatype` and the function that combines them, packed: of a pair what is
-/// between its parts is packed, too, so that it is in memory as C has it. Fails as `body` does, and with
-/// [`Error::Operation`], [`Error::Undefined`], [`Error::NoRoom`] or as [`Elements::of`].
+/// between its parts is packed, too, so that it is in memory as C has it. Fails as `body` does, and as
+/// [`operation`].
 pub(super) fn with_operation(
     op: c_int,
     datatype: c_int,
     body: impl FnOnce(&Elements, &mut Combine<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    match operation(op, datatype)? {
+        (elements, Combiner::Predefined(op, basic)) => {
+            body(&elements, &mut coll::predefined(op, basic)?)
+        }
+        (elements, Combiner::User(mut user)) => {
+            body(&elements, &mut |left: &[u8], right: &mut [u8]| {
+                user.combine(left, right)
+            })
+        }
+    }
+}
+
+/// What combines elements of a datatype.
+pub(super) enum Combiner {
+    Predefined(Op, Basic),
+    User(User),
+}
+
+/// A function of the program's own.
+pub(super) struct User {
+    function: UserFunction,
+    datatype: c_int,
+    /// Packed bytes of an element.
+    size: usize,
+    /// The two that it gets, where one in memory is not as it is packed.
+    unpacked: Option<[Unpacked; 2]>,
+}
+
+/// The elements of `datatype`, and what combines them. Fails with [`Error::Operation`], [`Error::Undefined`],
+/// [`Error::NoRoom`] or as [`Elements::of`].
+pub(super) fn operation(op: c_int, datatype: c_int) -> Result<(Elements, Combiner), Error> {
     let known = known(datatype)?;
     let operation = args::operation(op)?;
-    let elements = match known {
-        Known::Basic(basic) => Elements::of_basic(basic),
-        _ => Elements::of(datatype)?,
+    let of = || match known {
+        Known::Basic(basic) => Ok(Elements::of_basic(basic)),
+        _ => Elements::of(datatype),
     };
-    let function = match (operation, known) {
-        (Operation::Predefined(op), Known::Basic(basic)) => {
-            return body(&elements, &mut coll::predefined(op, basic)?);
+    let elements = of()?;
+    let function = match (operation, &known) {
+        (Operation::Predefined(op), Known::Basic(basic)) if op.is_defined(*basic) => {
+            return Ok((elements, Combiner::Predefined(op, *basic)));
         }
         (Operation::Predefined(_), _) => return Err(Error::Undefined),
         (Operation::User(function), _) => function,
     };
+    let unpacked = match elements.is_as_packed() {
+        true => None,
+        false => Some([Unpacked::new(of()?)?, Unpacked::new(of()?)?]),
+    };
     let size = elements.size().max(1);
-    if elements.is_as_packed() {
-        return body(&elements, &mut |left: &[u8], right: &mut [u8]| {
-            let (left, right, len) = (left.as_ptr(), right.as_mut_ptr(), right.len() / size);
+    let user = User {
+        function,
+        datatype,
+        size,
+        unpacked,
+    };
+    Ok((elements, Combiner::User(user)))
+}
+
+impl Combiner {
+    /// `right[i] = left[i] op right[i]`.
+    pub(super) fn combine(&mut self, left: &[u8], right: &mut [u8]) {
+        match self {
+            Combiner::Predefined(op, basic) => op
+                .combine(*basic, left, right)
+                .expect("defined, as `operation` has checked"),
+            Combiner::User(user) => user.combine(left, right),
+        }
+    }
+}
+
+impl User {
+    fn combine(&mut self, left: &[u8], right: &mut [u8]) {
+        let User {
+            function,
+            datatype,
+            size,
+            unpacked,
+        } = self;
+        let Some([left_element, right_element]) = unpacked else {
+            let len = right.len() / *size;
+            let (left, right) = (left.as_ptr(), right.as_mut_ptr());
             // SAFETY: so many elements are in both.
             unsafe {
                 call(
-                    function,
+                    *function,
                     left.cast_mut().cast(),
                     right.cast(),
                     len,
-                    datatype,
+                    *datatype,
                 )
             };
-        });
-    }
-    let mut left_elements = Unpacked::new(&elements)?;
-    let mut right_elements = Unpacked::new(&elements)?;
-    body(&elements, &mut |left: &[u8], right: &mut [u8]| {
-        for (left, right) in left.chunks_exact(size).zip(right.chunks_exact_mut(size)) {
-            left_elements.unpack(left);
-            right_elements.unpack(right);
-            let (from, to) = (left_elements.origin(), right_elements.origin());
+            return;
+        };
+        for (left, right) in left.chunks_exact(*size).zip(right.chunks_exact_mut(*size)) {
+            left_element.unpack(left);
+            right_element.unpack(right);
+            let (from, to) = (left_element.origin(), right_element.origin());
             // SAFETY: one element is in both.
-            unsafe { call(function, from, to, 1, datatype) };
-            right_elements.pack(right);
+            unsafe { call(*function, from, to, 1, *datatype) };
+            right_element.pack(right);
         }
-    })
+    }
 }
 
 /// Calls the program's function.

@@ -123,16 +123,16 @@ pub struct Elements {
 }
 
 /// One element as it is in memory, for a function of the program's own.
-pub struct Unpacked<'a> {
-    elements: &'a Elements,
+pub struct Unpacked {
+    elements: Elements,
     /// Aligned for whatever the element is, with as many bytes as it reaches over.
     words: Vec<u128>,
 }
 
-impl<'a> Unpacked<'a> {
+impl Unpacked {
     /// Room for one. Fails with [`Error::NoRoom`].
-    pub fn new(elements: &'a Elements) -> Result<Self, Error> {
-        let bytes = elements.reach.1 as usize + Self::before(elements);
+    pub fn new(elements: Elements) -> Result<Self, Error> {
+        let bytes = elements.reach.1 as usize + Self::before(&elements);
         let count = bytes.div_ceil(size_of::<u128>());
         let mut words = Vec::new();
         words
@@ -150,7 +150,7 @@ impl<'a> Unpacked<'a> {
     /// Where its displacement 0 is, whether or not it has a byte there.
     pub fn origin(&mut self) -> *mut c_void {
         let begin = self.words.as_mut_ptr().cast::<c_void>();
-        let before = Self::before(self.elements) as isize;
+        let before = Self::before(&self.elements) as isize;
         begin.wrapping_byte_offset(before - self.elements.reach.0)
     }
 
@@ -172,14 +172,14 @@ impl<'a> Unpacked<'a> {
 
     pub fn unpack(&mut self, packed: &[u8]) {
         let memory: &mut [u8] = bytemuck::cast_slice_mut(&mut self.words);
-        Self::runs(self.elements, |at, from| {
+        Self::runs(&self.elements, |at, from| {
             memory[at].copy_from_slice(&packed[from])
         });
     }
 
     pub fn pack(&self, packed: &mut [u8]) {
         let memory: &[u8] = bytemuck::cast_slice(&self.words);
-        Self::runs(self.elements, |at, to| {
+        Self::runs(&self.elements, |at, to| {
             packed[to].copy_from_slice(&memory[at])
         });
     }

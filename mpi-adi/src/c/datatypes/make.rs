@@ -293,6 +293,22 @@ pub unsafe extern "C" fn MPI_Type_create_hindexed(
     })
 }
 
+/// The displacements of blocks of one length.
+///
+/// # Safety
+/// They are as for [`args::array`], of `count` items.
+unsafe fn even_blocks<'a, T>(
+    count: c_int,
+    blocklength: c_int,
+    displacements: *const T,
+) -> Result<(impl Iterator<Item = c_int> + Clone, &'a [T]), Error> {
+    args::count(blocklength)?;
+    // SAFETY: the caller's promise.
+    let displacements =
+        unsafe { args::array(displacements, args::count(count)?, "array_of_displacements") }?;
+    Ok((core::iter::repeat(blocklength), displacements))
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Type_create_indexed_block(
     count: c_int,
@@ -302,22 +318,15 @@ pub unsafe extern "C" fn MPI_Type_create_indexed_block(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_create_indexed_block", |_| {
-        args::count(blocklength)?;
         // SAFETY: the standard's promise about the array.
-        let displacements = unsafe {
-            args::array(
-                array_of_displacements,
-                args::count(count)?,
-                "array_of_displacements",
-            )
-        }?;
+        let (lengths, displacements) =
+            unsafe { even_blocks(count, blocklength, array_of_displacements) }?;
         let given = Given {
             combiner: MPI_COMBINER_INDEXED_BLOCK,
             integers: &[&[count, blocklength], displacements],
             addresses: &[],
             datatypes: &[oldtype],
         };
-        let lengths = core::iter::repeat(blocklength);
         // SAFETY: the standard's promise about `newtype`.
         unsafe {
             construct_of_one(given, newtype, |old| {
@@ -336,22 +345,15 @@ pub unsafe extern "C" fn MPI_Type_create_hindexed_block(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_create_hindexed_block", |_| {
-        args::count(blocklength)?;
         // SAFETY: the standard's promise about the array.
-        let displacements = unsafe {
-            args::array(
-                array_of_displacements,
-                args::count(count)?,
-                "array_of_displacements",
-            )
-        }?;
+        let (lengths, displacements) =
+            unsafe { even_blocks(count, blocklength, array_of_displacements) }?;
         let given = Given {
             combiner: MPI_COMBINER_HINDEXED_BLOCK,
             integers: &[&[count, blocklength]],
             addresses: displacements,
             datatypes: &[oldtype],
         };
-        let lengths = core::iter::repeat(blocklength);
         // SAFETY: the standard's promise about `newtype`.
         unsafe {
             construct_of_one(given, newtype, |old| {

@@ -182,6 +182,54 @@ impl Sides<'_> {
     }
 }
 
+/// Elements of a program, and its buffer in the external representation.
+struct External {
+    buffer: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    /// The buffer's bytes.
+    size: isize,
+    position: *mut isize,
+}
+
+impl External {
+    /// Finds the elements and, in the buffer, where the bytes of these begin and end; runs `f` with them, and puts
+    /// the position behind.
+    ///
+    /// # Safety
+    /// `datarep`, `buffer` and `position` are as the standard has them for the two functions.
+    unsafe fn each(
+        self,
+        env: &'static dyn Env,
+        datarep: *const c_char,
+        f: impl FnOnce(&Sides<'_>, usize, usize) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let count = args::count(self.count)?;
+        // SAFETY: the caller's promise.
+        let (data, position) = unsafe {
+            check_representation(datarep)?;
+            (
+                Elements::of(self.datatype)?.at(self.buffer, count)?,
+                args::out(self.position, "position")?,
+            )
+        };
+        known(self.datatype)?.with_type(|datatype| {
+            let bytes = external_bytes(datatype, count)?;
+            let (from, to) = places(self.size, *position, bytes)?;
+            let data = &data;
+            let sides = Sides {
+                env,
+                data,
+                datatype,
+                count,
+            };
+            f(&sides, from, to)?;
+            *position = to as isize;
+            Ok(())
+        })
+    }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Pack_external(
     datarep: *const c_char,
@@ -193,31 +241,22 @@ pub unsafe extern "C" fn MPI_Pack_external(
     position: *mut isize,
 ) -> c_int {
     on_process("MPI_Pack_external", |env| {
-        // SAFETY: the standard's promise about `datarep`, `inbuf` and `position`.
-        let (data, position) = unsafe {
-            check_representation(datarep)?;
-            (
-                Elements::of(datatype)?.at(inbuf, args::count(incount)?)?,
-                args::out(position, "position")?,
-            )
+        let external = External {
+            buffer: inbuf,
+            count: incount,
+            datatype,
+            size: outsize,
+            position,
         };
-        known(datatype)?.with_type(|datatype| {
-            let count = args::count(incount)?;
-            let bytes = external_bytes(datatype, count)?;
-            let (from, to) = places(outsize, *position, bytes)?;
-            // SAFETY: the standard's promise about `outbuf`, which has `outsize` bytes.
-            let out = unsafe { args::array_mut(outbuf.cast::<u8>(), to, "outbuf") }?;
-            let data = &data;
-            Sides {
-                env,
-                data,
-                datatype,
-                count,
-            }
-            .encode(&mut out[from..]);
-            *position = to as isize;
-            Ok(())
-        })
+        // SAFETY: the standard's promise about `datarep`, `inbuf` and `position`, and about `outbuf`, which has
+        // `outsize` bytes.
+        unsafe {
+            external.each(env, datarep, |sides, from, to| {
+                let out = args::array_mut(outbuf.cast::<u8>(), to, "outbuf")?;
+                sides.encode(&mut out[from..]);
+                Ok(())
+            })
+        }
     })
 }
 
@@ -232,31 +271,22 @@ pub unsafe extern "C" fn MPI_Unpack_external(
     datatype: c_int,
 ) -> c_int {
     on_process("MPI_Unpack_external", |env| {
-        // SAFETY: the standard's promise about `datarep`, `outbuf` and `position`.
-        let (data, position) = unsafe {
-            check_representation(datarep)?;
-            (
-                Elements::of(datatype)?.at(outbuf, args::count(outcount)?)?,
-                args::out(position, "position")?,
-            )
+        let external = External {
+            buffer: outbuf,
+            count: outcount,
+            datatype,
+            size: insize,
+            position,
         };
-        known(datatype)?.with_type(|datatype| {
-            let count = args::count(outcount)?;
-            let bytes = external_bytes(datatype, count)?;
-            let (from, to) = places(insize, *position, bytes)?;
-            // SAFETY: the standard's promise about `inbuf`, which has `insize` bytes.
-            let packed = unsafe { args::array(inbuf.cast::<u8>(), to, "inbuf") }?;
-            let data = &data;
-            Sides {
-                env,
-                data,
-                datatype,
-                count,
-            }
-            .decode(&packed[from..]);
-            *position = to as isize;
-            Ok(())
-        })
+        // SAFETY: the standard's promise about `datarep`, `outbuf` and `position`, and about `inbuf`, which has
+        // `insize` bytes.
+        unsafe {
+            external.each(env, datarep, |sides, from, to| {
+                let packed = args::array(inbuf.cast::<u8>(), to, "inbuf")?;
+                sides.decode(&packed[from..]);
+                Ok(())
+            })
+        }
     })
 }
 

@@ -101,6 +101,9 @@ impl Area {
     }
 }
 
+// SAFETY: it leads to a layout, which is only read, and which the maker of the span holds.
+unsafe impl Send for Place {}
+
 impl Place {
     /// Nothing told yet.
     pub const EMPTY: Place = Place(None);

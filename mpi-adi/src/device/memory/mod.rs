@@ -277,7 +277,7 @@ fn walk(span: Span, offset: usize, len: usize, run: impl FnMut(usize, usize, usi
     );
 }
 
-/// A run of a typed span is one element more often than not: words are copied here, without a call.
+/// What is copied is one element more often than not: words are copied here, without a call.
 const WORDS_HERE: usize = 16;
 
 /// Copies a run; the two may overlap.
@@ -288,8 +288,13 @@ const WORDS_HERE: usize = 16;
 unsafe fn copy_run(from: *const u8, to: *mut u8, bytes: usize) {
     const WORD: usize = size_of::<u32>();
     if bytes > WORDS_HERE || !(from.addr() | to.addr() | bytes).is_multiple_of(WORD) {
-        // SAFETY: the caller's promise.
-        return unsafe { core::ptr::copy(from, to, bytes) };
+        return if from.addr().abs_diff(to.addr()) >= bytes {
+            // SAFETY: the caller's promise; they do not overlap.
+            unsafe { core::ptr::copy_nonoverlapping(from, to, bytes) }
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { core::ptr::copy(from, to, bytes) }
+        };
     }
     for at in (0..bytes).step_by(WORD) {
         // SAFETY: the caller's promise; whole words, and aligned.
@@ -313,9 +318,9 @@ impl UserMemory for RawMemory {
         }
         let from = core::ptr::with_exposed_provenance::<u8>(Self::address(span, offset, out.len()));
         // SAFETY: within the span and not a model's, as just checked, so it comes from `Span::new`, whose
-        // caller promised that the bytes may be read. `copy`, since a program may send from the buffer
+        // caller promised that the bytes may be read. They may overlap, since a program may send from the buffer
         // that it (or another of its calls) receives into by mistake; that must not be undefined here.
-        unsafe { core::ptr::copy(from, out.as_mut_ptr(), out.len()) }
+        unsafe { copy_run(from, out.as_mut_ptr(), out.len()) }
     }
 
     fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
@@ -329,7 +334,7 @@ impl UserMemory for RawMemory {
         let to =
             core::ptr::with_exposed_provenance_mut::<u8>(Self::address(span, offset, bytes.len()));
         // SAFETY: as in `read`; and a receive's bytes may be written.
-        unsafe { core::ptr::copy(bytes.as_ptr(), to, bytes.len()) }
+        unsafe { copy_run(bytes.as_ptr(), to, bytes.len()) }
     }
 
     fn copy(&mut self, from: Span, to: Span, len: usize) {

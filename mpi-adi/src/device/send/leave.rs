@@ -109,14 +109,21 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.shape.coord(rank.index()).expect("a rank of this job")
     }
 
-    /// The device has something to send: its next step of progress would do something even if nothing had come.
+    /// The device has something to send that should not wait: its next step of progress would do something even if
+    /// nothing had come.
     #[inline]
     pub fn has_to_send(&self) -> bool {
         self.has_to_leave()
             || self.peers.owes_restarts()
             || !self.cts_due.is_empty()
-            || !self.deferred.is_empty()
             || self.barrier.has_steps()
+    }
+
+    /// The device owes answers that can go with what the program sends next, if that comes soon. A step of progress
+    /// in which nothing comes sends them.
+    #[inline]
+    pub fn has_deferred(&self) -> bool {
+        !self.deferred.is_empty()
     }
 
     /// Something wants to leave that is no answer: what [`Adi::send_pending`] looks for.

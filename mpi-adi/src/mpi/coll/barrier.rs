@@ -66,7 +66,9 @@ fn along_lines<E: Matching>(comm: Communicator<'_, E>, function: &'static str) -
     block_on(comm.env(), note, |adi, kernel| {
         if !entered {
             // The first step of a job tells what the network offers.
-            kernel.poll(adi);
+            if !adi.has_barrier() {
+                kernel.poll(adi);
+            }
             if !adi.has_barrier() {
                 return Some(false);
             }

@@ -11,20 +11,33 @@
 //! | allgather | ring | n - 1 |
 //! | alltoall | pairs at growing distance; in place by segments | n - 1 |
 //! | scan, exscan | chain, by segments | 2 a segment |
+//! | neighbourhood | all at once | one to each neighbour, one from each |
+//! | ibarrier | dissemination, of all processes too | log2 n, empty |
+//! | others that do not block | as those that block | the same |
 //!
-//! Each is a `schedule` of steps, which a call `run`s. A file per family:
+//! Each is a `schedule` of steps, which a call `run`s, or which is kept, with the messages of its present step, by a
+//! collective that is `running` (section 5.12). A file per family:
 //!
 //! ```text
+//! plans                                      what does not block: a schedule, and what it needs until it is over
 //! slices                                     collectives over slices
 //! reduce  scan  gather  alltoall  barrier    what a call checks, and its schedule
-//! bcast                                      also the second half of an allreduce
+//! bcast  neighbours                          bcast: also the second half of an allreduce
+//! running                                    keeps a schedule, and performs its steps when messages allow it
 //! run                                        blocking: performs one step after the other
 //! schedule  segments  tree                   what a step is; pieces; who talks to whom
 //! ```
 //! An import points downwards in this list.
 //!
+//! # Without blocking
+//! A collective that does not block goes on in every call that makes progress: all that wait for something, whatever that
+//! is, and those that test, probe or look ([`crate::mpi::call`]). Messages of its present step also move while the
+//! program computes; the next step begins in the next call. It waits for no other collective, and none waits for it:
+//! those of one communicator are told apart by their number in the order in which all its processes start them, which
+//! is part of their messages' tags. Blocking ones have tags without a number, and so never meet them.
+//!
 //! Memory does not grow with the message: what a reduction computes with is two segments of
-//! [`SEGMENT_BYTES`] on the stack. A reduction always combines in the order of the ranks along the same
+//! [`SEGMENT_BYTES`] on the stack, or in the program's heap if it does not block. A reduction always combines in the order of the ranks along the same
 //! tree, whatever the root, so that its result depends on the values alone, not on timing (the advice to
 //! implementors of section 5.9.1).
 
@@ -32,9 +45,13 @@ mod alltoall;
 mod barrier;
 mod bcast;
 mod gather;
+mod neighbours;
+pub(crate) mod plans;
 mod reduce;
 #[allow(unsafe_code)]
 mod run;
+#[allow(unsafe_code)]
+mod running;
 mod scan;
 mod schedule;
 mod segments;
@@ -50,5 +67,6 @@ pub(crate) use bcast::bcast;
 pub(crate) use gather::{allgather, gather, scatter};
 pub(crate) use reduce::{allreduce, combine_local, predefined, reduce, reduce_scatter};
 pub(crate) use run::Combine;
+pub(crate) use running::{Plan, Running, room};
 pub(crate) use scan::scan;
 pub use segments::SEGMENT_BYTES;

@@ -66,9 +66,9 @@ fn drive<S: Schedule + ?Sized, E: Matching>(
 }
 
 /// What steps compute in and with. Segments are there for schedules that have any.
-struct Workspace<'s, 'c> {
-    segments: [&'s mut [u8]; 2],
-    combine: &'s mut Combine<'c>,
+pub(super) struct Workspace<'s, 'c> {
+    pub(super) segments: [&'s mut [u8]; 2],
+    pub(super) combine: &'s mut Combine<'c>,
 }
 
 impl<'s, 'c> Workspace<'s, 'c> {
@@ -80,7 +80,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
     /// Blocks until the step is done, with all of its requests.
     // Into each loop: see `run_alone`.
     #[inline(always)]
-    fn perform<E: Matching>(
+    pub(super) fn perform<E: Matching>(
         &mut self,
         comm: Communicator<'_, E>,
         function: &'static str,
@@ -148,7 +148,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
 
 /// What a receive of this library's own says when it did not get as many bytes as this process's count makes:
 /// its tag and its message mean nothing to the program.
-fn exactly(expected: usize, received: Result<Status, Error>) -> Result<(), Error> {
+pub(super) fn exactly(expected: usize, received: Result<Status, Error>) -> Result<(), Error> {
     let (rank, given) = match received {
         Ok(Status { bytes, .. }) if bytes == expected => return Ok(()),
         Ok(Status { source, bytes, .. }) => (source, Some(bytes)),

@@ -27,6 +27,20 @@ pub(super) const ALLTOALL: Tag = 7;
 pub(super) const SCAN: Tag = 8;
 // Matching engines tell collectives apart by them.
 const _: () = assert!(SCAN == OPERATIONS as Tag);
+/// Those of a communicator's neighbourhood collectives, which are always numbered.
+pub(super) const NEIGHBOURS: Tag = 9;
+
+/// How far the tags of a collective that does not block are from those of the next one on its communicator.
+const NUMBERED: Tag = 16;
+/// Numbers before the first one is used again: far more than there can be collectives under way.
+const NUMBERS: u32 = 1 << 26;
+const _: () = assert!(NEIGHBOURS < NUMBERED && (Tag::MAX / NUMBERED) as u32 > NUMBERS);
+
+/// What is added to the tags of the steps of a communicator's collective with this number, in the order in which all of
+/// its processes start those that do not block. Blocking ones have no number, and nothing is added to their tags.
+pub(super) fn numbered(number: u32) -> Tag {
+    (1 + number % NUMBERS) as Tag * NUMBERED
+}
 
 /// One process's part in a collective.
 pub(super) trait Schedule {

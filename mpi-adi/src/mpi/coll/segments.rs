@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
+use crate::mpi::coll::schedule::Half;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
 
@@ -37,6 +38,16 @@ impl LongSegments {
             .map_err(none)?;
         words.resize(2 * each, 0);
         Ok(LongSegments { words })
+    }
+
+    /// Where one begins, for a message that comes to it or goes from it.
+    pub(super) fn pointer(&mut self, half: Half) -> *mut u8 {
+        let each = self.words.len() / 2;
+        let begin = self.words.as_mut_ptr();
+        match half {
+            Half::First => begin.cast(),
+            Half::Second => begin.wrapping_add(each).cast(),
+        }
     }
 
     pub(super) fn both(&mut self) -> [&mut [u8]; 2] {

@@ -4,11 +4,12 @@ use crate::host::folders;
 use crate::host::signals::Signals;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_process_group};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
 
 /// Runs a program of `tests/programs` by `midplane run` and says what it has written.
 ///
@@ -54,19 +55,30 @@ fn start(options: &[&str], program: &Path, arguments: &[&str]) -> Result<Child, 
 /// Waits for its end, or ends it when a signal comes.
 fn wait(child: Child, signals: &Signals) -> Result<Output, Stop> {
     let group = sys::pid_of(&child);
+    let (ended, ends) = UnixStream::pair().doing("wait for `midplane run`")?;
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| child.wait_with_output());
-        while !waiter.is_finished() {
-            if let Some(stop) = signals.pending() {
-                let _ = kill_process_group(group, Signal::TERM);
-                let _ = waiter.join();
-                return Err(stop);
-            }
-            std::thread::sleep(Duration::from_millis(20));
+        let waiter = scope.spawn(move || {
+            let output = child.wait_with_output();
+            // Ends the wait below.
+            drop(ends);
+            output
+        });
+        let mut fds = vec![PollFd::new(&ended, PollFlags::IN)];
+        fds.extend(
+            signals
+                .fds()
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
+        );
+        // A signal interrupts it; what it was is looked at below.
+        let _ = poll(&mut fds, None);
+        let stop = signals.pending();
+        if stop.is_some() {
+            let _ = kill_process_group(group, Signal::TERM);
         }
-        match waiter.join() {
+        let output = match waiter.join() {
             Ok(output) => output.doing("wait for `midplane run`"),
             Err(panic) => std::panic::resume_unwind(panic),
-        }
+        };
+        stop.map_or(output, Err)
     })
 }

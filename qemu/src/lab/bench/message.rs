@@ -1,6 +1,6 @@
 //! Instructions of a short message, counted.
 
-use super::callgrind;
+use super::{callgrind, costs};
 use crate::host::stop::Stop;
 use crate::show::say::say;
 use clap::Args;
@@ -54,6 +54,7 @@ pub fn run() -> Result<u8, Stop> {
     say(format_args!(
         "to oneself, from MPI_Irecv to MPI_Wait through the C binding: {oneself:.1}"
     ))?;
+    costs::run()?;
     Ok(0)
 }
 

@@ -2,6 +2,7 @@
 
 mod boot;
 mod callgrind;
+mod costs;
 mod drawing;
 mod emulated;
 mod flood;
@@ -30,7 +31,8 @@ pub enum Bench {
     /// left out
     ///
     /// Counted by valgrind's callgrind, both sides together, for this host's processor; and what a message of a process
-    /// to itself takes, through the C binding.
+    /// to itself takes, through the C binding. Then, in QEMU, what messages and collectives take on nodes, all of them
+    /// together.
     Message,
     /// The matching engines side by side: their memory, how fast they search, what they make of the traffic of
     /// collectives and applications, their instructions, and those of whole messages on a node

@@ -98,6 +98,9 @@ impl PostedQueue {
             return (Some(head), hops + 1);
         }
         hops += 1;
+        if second.is_none() {
+            return (None, hops);
+        }
         if self.rise.holds()
             && let Some(beside) = self.beside.or(self.list.tail())
         {

@@ -272,3 +272,55 @@ fn an_index_for_wildcards_is_as_large_as_is_said() {
     assert_eq!(places, 8);
     assert_eq!(Indexed::wildcard_bytes(1000), 1000 * places + 500 * 4);
 }
+
+/// Entries looked at in so many searches that find nothing.
+fn vain_hops(ours: &mut Queues<Indexed>, searches: u32) -> u64 {
+    let before = ours.engine.measures().traversals;
+    for tag in 0..searches {
+        let pattern = Pattern::new(Some(Rank::new(tag % 64)), Some(100_000 + tag as i32), 0);
+        assert_eq!(ours.engine.probe(&mut ours.region, &pattern), None);
+    }
+    ours.engine.measures().traversals - before
+}
+
+/// So many unexpected messages whose tags are in no order.
+fn scattered(count: u32) -> (Queues<Indexed>, Vec<Envelope>) {
+    let mut ours = Queues::<Indexed>::new(2 * count as usize, 1);
+    let envelopes: Vec<_> = (0..count)
+        .map(|at| Envelope {
+            source: Rank::new(at * 37 % 64),
+            tag: (at * 911 % count) as i32,
+            context: 0,
+        })
+        .collect();
+    for envelope in &envelopes {
+        assert!(ours.message(*envelope).is_err_and(|at| at.is_some()));
+    }
+    (ours, envelopes)
+}
+
+/// What a receive waits for that was refused, or is still to come, is not there: the chains' classes say so.
+#[test]
+fn a_search_for_what_is_not_there_looks_at_half_an_entry() {
+    for count in [1000, 10_000] {
+        let (mut ours, _) = scattered(count);
+        // The first one passes all of them.
+        assert!(vain_hops(&mut ours, 1) >= count.into());
+        let hops = vain_hops(&mut ours, 4000);
+        assert!(hops < 2000, "{hops} of {count}");
+        assert!(hops > 500, "{hops} of {count}: the chains are looked at");
+    }
+}
+
+/// The head is passed over after searches in vain, and looked at first again once it has been what was asked for.
+#[test]
+fn searches_in_vain_do_not_keep_from_looking_at_the_head_first() {
+    let (mut ours, envelopes) = scattered(1000);
+    vain_hops(&mut ours, 100);
+    let before = ours.engine.measures().traversals;
+    for envelope in &envelopes {
+        assert!(ours.receive(envelope.pattern()).is_ok());
+    }
+    let hops = ours.engine.measures().traversals - before;
+    assert!((1000..1010).contains(&hops), "{hops}");
+}

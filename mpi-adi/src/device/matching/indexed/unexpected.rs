@@ -1,5 +1,8 @@
 //! Unexpected messages: all in one list, in the order of arrival; those that an exact search has passed also in the
 //! chain of their envelope's bucket.
+//!
+//! A bucket says which of eight classes of envelopes its chain has had since it was empty, so that a search which
+//! finds nothing, as for a message that is still to come or was refused, seldom looks at a record at all.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -10,12 +13,12 @@ use super::{NEAR, SHORT};
 use crate::device::config::boxed;
 use crate::device::envelope::Pattern;
 use crate::device::list::{Ends, Links};
-use crate::device::memory::region::Region;
+use crate::device::memory::region::{MAX_BLOCKS, MAX_LOAN_BLOCKS, MAX_LOANS, Region};
 use crate::device::names::BlockIndex;
 use crate::device::request::{KINDS, KeyHash, NEIGHBOURS, kind};
 
 /// Bytes of a bucket.
-pub const BUCKET_BYTES: usize = size_of::<Option<BlockIndex>>();
+pub const BUCKET_BYTES: usize = size_of::<Bucket>();
 /// Blocks of MPI memory for which there are [`BUCKETS`] buckets: 1.5 bytes a block. A message with data takes two
 /// blocks or more, so that a bucket has 1.33 of the smallest such messages when all memory is used.
 pub const BUCKET_BLOCKS: usize = 8;
@@ -44,6 +47,60 @@ pub(super) fn bucket(hash: u32, count: u32) -> usize {
     (group as u32 * NEIGHBOURS + hash % NEIGHBOURS) as usize
 }
 
+/// Searches through the chains, without a look at the head or beside the last match that would have found the same, after
+/// which both are passed over, until a chain has one of them again.
+const MISSES: u8 = 4;
+
+/// A chain's last record, and the classes of hashes that it has had since it was empty.
+///
+/// ```text
+///   bit  31 .. 24    23 .. 0
+///        classes     number of the last record's block; means nothing when there are no classes
+/// ```
+#[derive(Clone, Copy, Debug)]
+struct Bucket(u32);
+
+impl Bucket {
+    const EMPTY: Bucket = Bucket(0);
+    const BLOCK_BITS: u32 = 24;
+    const CLASSES: u32 = u32::BITS - Self::BLOCK_BITS;
+
+    /// The class of a hash, which the bucket that it falls into says nothing about.
+    #[inline]
+    fn class(hash: u32) -> u32 {
+        1 << (Self::BLOCK_BITS + hash / NEIGHBOURS % Self::CLASSES)
+    }
+
+    /// The last one of the chain.
+    #[inline]
+    fn last(self) -> Option<BlockIndex> {
+        let block = self.0 & ((1 << Self::BLOCK_BITS) - 1);
+        (self.0 >> Self::BLOCK_BITS != 0).then(|| BlockIndex::new(block))
+    }
+
+    /// The last one of the chain, if that may have a record with this hash.
+    #[inline]
+    fn last_of(self, hash: u32) -> Option<BlockIndex> {
+        self.last().filter(|_| self.0 & Self::class(hash) != 0)
+    }
+
+    /// The chain ends with `last`, which has this hash.
+    #[inline]
+    fn append(&mut self, last: BlockIndex, hash: u32) {
+        self.0 |= Self::class(hash);
+        self.end_with(last);
+    }
+
+    /// The chain ends with `last`, one of its records.
+    #[inline]
+    fn end_with(&mut self, last: BlockIndex) {
+        self.0 = self.0 >> Self::BLOCK_BITS << Self::BLOCK_BITS | last.index();
+    }
+}
+
+// A block has a number of so many bits.
+const _: () = assert!(MAX_BLOCKS + MAX_LOANS * MAX_LOAN_BLOCKS as usize == 1 << Bucket::BLOCK_BITS);
+
 /// A record that a search has found in a chain.
 #[derive(Clone, Copy, Debug)]
 struct Found {
@@ -62,8 +119,10 @@ pub(super) struct UnexpectedQueue {
     /// The youngest record that is in a chain, as are all that are older. A chain is a ring, whose last one the
     /// bucket names.
     indexed_to: Option<BlockIndex>,
-    buckets: Box<[Option<BlockIndex>]>,
+    buckets: Box<[Bucket]>,
     hashes: KeyHash,
+    /// Searches through the chains that found nothing at the head or beside the last match, up to [`MISSES`].
+    misses: u8,
     /// Where the last search has found what is likely to be taken out next.
     found: Option<Found>,
     /// Indexes for wildcards, by kind; the first kind has none.
@@ -83,8 +142,9 @@ impl UnexpectedQueue {
             beside: None,
             rise: LateRise::NEW,
             indexed_to: None,
-            buckets: boxed(None, buckets(blocks) as usize)?,
+            buckets: boxed(Bucket::EMPTY, buckets(blocks) as usize)?,
             hashes: KeyHash::new(0),
+            misses: 0,
             found: None,
             wild: [const { None }; KINDS],
             has_wild: false,
@@ -147,6 +207,9 @@ impl UnexpectedQueue {
         recorded: u32,
     ) -> (Option<BlockIndex>, u32) {
         let head = self.list.head();
+        if self.misses == MISSES && self.indexed_to.is_some() && kind(pattern) == 0 {
+            return self.find_in_index(region, pattern, 0);
+        }
         if head.is_none_or(|head| region.matches(head, pattern)) {
             return (head, u32::from(head.is_some()));
         }
@@ -188,18 +251,36 @@ impl UnexpectedQueue {
         if let Some(at) = self.find_beside(region, pattern, is_long, &mut hops) {
             return (Some(at), hops);
         }
+        self.find_in_index(region, pattern, hops)
+    }
+
+    /// As [`UnexpectedQueue::find_exact`], in the chains and behind what is in them; `hops` have been looked at.
+    fn find_in_index(
+        &mut self,
+        region: &mut Region,
+        pattern: &Pattern,
+        mut hops: u32,
+    ) -> (Option<BlockIndex>, u32) {
         if self.indexed_to.is_some() {
-            hops += 1;
-            let bucket = bucket(self.hashes.of(pattern), self.buckets.len() as u32);
-            self.found =
-                self.find_in_chain(region, bucket, &mut hops, |at| region.matches(at, pattern));
-            if let Some(found) = self.found {
-                return (Some(found.at), hops);
+            self.misses = (self.misses + 1).min(MISSES);
+            let hash = self.hashes.of(pattern);
+            let bucket = bucket(hash, self.buckets.len() as u32);
+            self.found = self.buckets[bucket].last_of(hash).and_then(|last| {
+                find_in_chain(region, bucket, last, &mut hops, |at| region.matches(at, pattern))
+            });
+            if let Some(Found { at, .. }) = self.found {
+                if Some(at) == self.list.head() || Some(at) == self.beside.or(self.list.tail()) {
+                    self.misses = 0;
+                }
+                return (Some(at), hops);
             }
         }
         let first = after(region, &self.list, self.indexed_to);
         let mut next = first;
-        for _ in 0..NEAR {
+        // What is looked for in vain again and again is to be told by the chains.
+        let is_vain = self.misses == MISSES && self.indexed_to.is_some();
+        let near = if is_vain { 0 } else { NEAR };
+        for _ in 0..near {
             let Some(at) = next else {
                 return (None, hops);
             };
@@ -209,7 +290,7 @@ impl UnexpectedQueue {
             }
             next = Links::next(region, at);
         }
-        let (found, passed) = self.pass(region, first, pattern);
+        let (found, passed) = self.pass(region, first, pattern, near);
         (found, hops + passed)
     }
 
@@ -232,18 +313,19 @@ impl UnexpectedQueue {
         beside.filter(|&at| region.matches(at, pattern))
     }
 
-    /// Enters records from `first` on, the first [`NEAR`] of which do not match, into their chains, up to the first
+    /// Enters records from `first` on, the first `near` of which do not match, into their chains, up to the first
     /// one that matches; that and how many more have been looked at.
     fn pass(
         &mut self,
         region: &mut Region,
         first: Option<BlockIndex>,
         pattern: &Pattern,
+        near: u32,
     ) -> (Option<BlockIndex>, u32) {
         self.has_index = true;
         let (mut next, mut passed) = (first, 0);
         while let Some(at) = next {
-            if passed >= NEAR && region.matches(at, pattern) {
+            if passed >= near && region.matches(at, pattern) {
                 break;
             }
             self.indexed_to = next;
@@ -251,7 +333,7 @@ impl UnexpectedQueue {
             passed += 1;
             next = Links::next(region, at);
         }
-        (next, passed - passed.min(NEAR) + u32::from(next.is_some()))
+        (next, passed - passed.min(near) + u32::from(next.is_some()))
     }
 
     fn find_wild(
@@ -272,34 +354,11 @@ impl UnexpectedQueue {
         (found, hops)
     }
 
-    /// The first record in the bucket's chain of which `is` is true.
-    fn find_in_chain(
-        &self,
-        region: &Region,
-        bucket: usize,
-        hops: &mut u32,
-        is: impl Fn(BlockIndex) -> bool,
-    ) -> Option<Found> {
-        let last = self.buckets[bucket]?;
-        let mut before = last;
-        loop {
-            *hops += 1;
-            let at = in_chain_after(region, before);
-            if is(at) {
-                return Some(Found { at, before, bucket });
-            }
-            if at == last {
-                return None;
-            }
-            before = at;
-        }
-    }
-
     /// Appends a record to the chain of its envelope's bucket.
     fn chain(&mut self, region: &mut Region, at: BlockIndex) {
         let hash = self.hashes.of(&region.envelope(at).pattern());
         let bucket = &mut self.buckets[bucket(hash, self.buckets.len() as u32)];
-        let first = match *bucket {
+        let first = match bucket.last() {
             None => at,
             Some(last) => {
                 let first = in_chain_after(region, last);
@@ -308,7 +367,7 @@ impl UnexpectedQueue {
             }
         };
         region.set_word(at, BlockIndex::to_word(Some(first)));
-        *bucket = Some(at);
+        bucket.append(at, hash);
     }
 
     /// Takes a record out of its chain.
@@ -317,18 +376,19 @@ impl UnexpectedQueue {
         let found = found.or_else(|| {
             let hash = self.hashes.of(&region.envelope(at).pattern());
             let bucket = bucket(hash, self.buckets.len() as u32);
-            self.find_in_chain(region, bucket, &mut 0, |other| other == at)
+            let last = self.buckets[bucket].last()?;
+            find_in_chain(region, bucket, last, &mut 0, |other| other == at)
         });
         let Some(Found { before, bucket, .. }) = found else {
             unreachable!("a record with a place in a chain is in the chain of its bucket")
         };
         if before == at {
-            self.buckets[bucket] = None;
+            self.buckets[bucket] = Bucket::EMPTY;
         } else {
             let after = region.word(at);
             region.set_word(before, after);
-            if self.buckets[bucket] == Some(at) {
-                self.buckets[bucket] = Some(before);
+            if self.buckets[bucket].last() == Some(at) {
+                self.buckets[bucket].end_with(before);
             }
         }
         region.set_word(at, 0);
@@ -350,6 +410,28 @@ pub(super) fn after(
 
 fn pattern_at(region: &Region, at: BlockIndex) -> Pattern {
     region.envelope(at).pattern()
+}
+
+/// The first record of which `is` is true in the bucket's chain, which ends with `last`.
+fn find_in_chain(
+    region: &Region,
+    bucket: usize,
+    last: BlockIndex,
+    hops: &mut u32,
+    is: impl Fn(BlockIndex) -> bool,
+) -> Option<Found> {
+    let mut before = last;
+    loop {
+        *hops += 1;
+        let at = in_chain_after(region, before);
+        if is(at) {
+            return Some(Found { at, before, bucket });
+        }
+        if at == last {
+            return None;
+        }
+        before = at;
+    }
 }
 
 /// What comes after a record in its chain, which is a ring.

@@ -1,0 +1,343 @@
+//! Neighbourhood collectives (sections 7.6 and 7.7), which block or do not.
+//!
+//! All are the same exchange; what differs is where the parts are. The blocking ones are started and waited for.
+
+use alloc::vec::Vec;
+use core::ffi::{c_int, c_void};
+
+use crate::c::args;
+use crate::c::collectives::blocks::{Blocks, VBlocks, WBlocks};
+use crate::c::collectives::under_way::{block, start};
+use crate::c::datatypes::Elements;
+use crate::c::kept;
+use crate::device::memory::area::Area;
+use crate::mpi::coll::{self, Plan, plans};
+use crate::mpi::comm::{CommRank, Communicator};
+use crate::mpi::error::Error;
+
+/// The neighbours of this process in the topology of its communicator, in the order of their blocks (section 7.6).
+struct Neighbours {
+    /// Whose blocks come here; `None`: none, and the place is left alone.
+    sources: Vec<Option<CommRank>>,
+    /// To whom blocks go.
+    destinations: Vec<Option<CommRank>>,
+    /// What goes down a dimension comes from above, also where one process is on both sides: of each pair of blocks
+    /// that come, the second one is matched before the first.
+    in_pairs: bool,
+}
+
+/// Fails with [`Error::NotCartesian`] or [`Error::NoRoom`].
+fn neighbours(comm: &Communicator<'_>) -> Result<Neighbours, Error> {
+    let grid = kept::grid(comm.membership().context).ok_or(Error::NotCartesian)?;
+    let dimensions = grid.dimensions().len();
+    let (mut sources, mut destinations) =
+        (coll::room(2 * dimensions)?, coll::room(2 * dimensions)?);
+    for dimension in 0..dimensions {
+        for steps in [-1, 1] {
+            let rank = grid.neighbour(comm.rank(), dimension, steps);
+            sources.push(rank.map(CommRank));
+            destinations.push(rank.map(CommRank));
+        }
+    }
+    Ok(Neighbours {
+        sources,
+        destinations,
+        in_pairs: true,
+    })
+}
+
+/// With whom, and where its bytes are.
+type Message = (CommRank, Area);
+
+impl Neighbours {
+    /// What comes and what goes: `part` says what goes to each destination, `place` where what comes from each source
+    /// goes, both by their numbers in their lists. Fails with [`Error::NoRoom`].
+    fn messages(
+        &self,
+        part: impl Fn(CommRank) -> Area,
+        place: impl Fn(CommRank) -> Area,
+    ) -> Result<(Vec<Message>, Vec<Message>), Error> {
+        let mut from = coll::room(self.sources.len())?;
+        for at in 0..self.sources.len() {
+            let at = if self.in_pairs { at ^ 1 } else { at };
+            if let Some(source) = self.sources[at] {
+                from.push((source, place(CommRank(at as u32))));
+            }
+        }
+        let mut to = coll::room(self.destinations.len())?;
+        for (at, destination) in (0..).zip(&self.destinations) {
+            if let Some(destination) = *destination {
+                to.push((destination, part(CommRank(at))));
+            }
+        }
+        Ok((from, to))
+    }
+}
+
+/// Elements in a buffer: address, count and datatype.
+type Given = (*const c_void, c_int, c_int);
+/// Blocks in a buffer: address, counts, displacements and datatype.
+type GivenV = (*const c_void, *const c_int, *const c_int, c_int);
+/// Blocks of datatypes of their own: address, counts, displacements in bytes and datatypes.
+type GivenW = (*const c_void, *const c_int, *const isize, *const c_int);
+
+/// # Safety
+/// As for [`Blocks::many`].
+unsafe fn blocks((buffer, count, datatype): Given, many: usize) -> Result<Blocks, Error> {
+    // SAFETY: the caller's promise.
+    unsafe { Blocks::many(many, buffer, count, &Elements::of(datatype)?) }
+}
+
+/// # Safety
+/// As for [`VBlocks::many`].
+unsafe fn v_blocks(
+    (buffer, counts, displs, datatype): GivenV,
+    many: usize,
+) -> Result<VBlocks<'static>, Error> {
+    // SAFETY: the caller's promise.
+    unsafe { VBlocks::many(many, buffer, counts, displs, Elements::of(datatype)?) }
+}
+
+/// # Safety
+/// As for [`WBlocks::new`], with `displs` as for [`args::array`].
+unsafe fn w_blocks((buffer, counts, displs, types): GivenW, many: usize) -> Result<WBlocks, Error> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let displs = args::array(displs, many, "displs")?;
+        WBlocks::new(buffer, counts, displs.iter().copied(), types)
+    }
+}
+
+/// The plan of an exchange in which all destinations get the same.
+///
+/// # Safety
+/// As for [`args::buffer`], and for `places`, which makes so many blocks.
+unsafe fn allgather<P: Send + 'static>(
+    comm: Communicator<'_>,
+    (buffer, count, datatype): Given,
+    places: impl FnOnce(usize) -> Result<P, Error>,
+    of: fn(&P, CommRank) -> Area,
+) -> Result<Plan, Error> {
+    let neighbours = neighbours(&comm)?;
+    // SAFETY: the caller's promise.
+    let data = unsafe { args::buffer(buffer, count, datatype) }?;
+    let places = places(neighbours.sources.len())?;
+    let area = Area::from(data.span());
+    let (from, to) = neighbours.messages(|_| area, |at| of(&places, at))?;
+    plans::neighbours(from, to, (data, places))
+}
+
+/// The plan of an exchange in which each destination gets its own; both functions make so many blocks.
+fn alltoall<P: Send + 'static>(
+    comm: Communicator<'_>,
+    parts: impl FnOnce(usize) -> Result<P, Error>,
+    places: impl FnOnce(usize) -> Result<P, Error>,
+    of: fn(&P, CommRank) -> Area,
+) -> Result<Plan, Error> {
+    let neighbours = neighbours(&comm)?;
+    let parts = parts(neighbours.destinations.len())?;
+    let places = places(neighbours.sources.len())?;
+    let (from, to) = neighbours.messages(|at| of(&parts, at), |at| of(&places, at))?;
+    plans::neighbours(from, to, (parts, places))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_allgather(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: c_int,
+    comm: c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about the buffers and arrays (section 7.6.1).
+    unsafe {
+        let places = |many| blocks((recvbuf, recvcount, recvtype), many);
+        let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, Blocks::of);
+        block("MPI_Neighbor_allgather", comm, plan)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Ineighbor_allgather(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about the buffers and arrays (section 7.7.1) and `request`.
+    unsafe {
+        let places = |many| blocks((recvbuf, recvcount, recvtype), many);
+        let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, Blocks::of);
+        start("MPI_Ineighbor_allgather", comm, request, plan)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_allgatherv(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    displs: *const c_int,
+    recvtype: c_int,
+    comm: c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about the buffers and arrays (section 7.6.1).
+    unsafe {
+        let places = |many| v_blocks((recvbuf, recvcounts, displs, recvtype), many);
+        let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, VBlocks::of);
+        block("MPI_Neighbor_allgatherv", comm, plan)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Ineighbor_allgatherv(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    displs: *const c_int,
+    recvtype: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about the buffers and arrays (section 7.7.1) and `request`.
+    unsafe {
+        let places = |many| v_blocks((recvbuf, recvcounts, displs, recvtype), many);
+        let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, VBlocks::of);
+        start("MPI_Ineighbor_allgatherv", comm, request, plan)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_alltoall(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: c_int,
+    comm: c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about the buffers and arrays (section 7.6.2).
+    unsafe {
+        let places = |many| blocks((recvbuf, recvcount, recvtype), many);
+        let parts = |many| blocks((sendbuf, sendcount, sendtype), many);
+        let plan = |comm| alltoall(comm, parts, places, Blocks::of);
+        block("MPI_Neighbor_alltoall", comm, plan)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Ineighbor_alltoall(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about the buffers and arrays (section 7.7.2) and `request`.
+    unsafe {
+        let places = |many| blocks((recvbuf, recvcount, recvtype), many);
+        let parts = |many| blocks((sendbuf, sendcount, sendtype), many);
+        let plan = |comm| alltoall(comm, parts, places, Blocks::of);
+        start("MPI_Ineighbor_alltoall", comm, request, plan)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_alltoallv(
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtype: c_int,
+    comm: c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about the buffers and arrays (section 7.6.2).
+    unsafe {
+        let places = |many| v_blocks((recvbuf, recvcounts, rdispls, recvtype), many);
+        let parts = |many| v_blocks((sendbuf, sendcounts, sdispls, sendtype), many);
+        let plan = |comm| alltoall(comm, parts, places, VBlocks::of);
+        block("MPI_Neighbor_alltoallv", comm, plan)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Ineighbor_alltoallv(
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtype: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about the buffers and arrays (section 7.7.2) and `request`.
+    unsafe {
+        let places = |many| v_blocks((recvbuf, recvcounts, rdispls, recvtype), many);
+        let parts = |many| v_blocks((sendbuf, sendcounts, sdispls, sendtype), many);
+        let plan = |comm| alltoall(comm, parts, places, VBlocks::of);
+        start("MPI_Ineighbor_alltoallv", comm, request, plan)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_alltoallw(
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const isize,
+    sendtypes: *const c_int,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const isize,
+    recvtypes: *const c_int,
+    comm: c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about the buffers and arrays (section 7.6.2).
+    unsafe {
+        let places = |many| w_blocks((recvbuf, recvcounts, rdispls, recvtypes), many);
+        let parts = |many| w_blocks((sendbuf, sendcounts, sdispls, sendtypes), many);
+        let plan = |comm| alltoall(comm, parts, places, WBlocks::of);
+        block("MPI_Neighbor_alltoallw", comm, plan)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Ineighbor_alltoallw(
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const isize,
+    sendtypes: *const c_int,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const isize,
+    recvtypes: *const c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about the buffers and arrays (section 7.7.2) and `request`.
+    unsafe {
+        let places = |many| w_blocks((recvbuf, recvcounts, rdispls, recvtypes), many);
+        let parts = |many| w_blocks((sendbuf, sendcounts, sdispls, sendtypes), many);
+        let plan = |comm| alltoall(comm, parts, places, WBlocks::of);
+        start("MPI_Ineighbor_alltoallw", comm, request, plan)
+    }
+}

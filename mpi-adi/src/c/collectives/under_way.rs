@@ -1,0 +1,206 @@
+//! Collectives under way: requests of the program's, and what lets them go on (section 5.12).
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use spin::Mutex;
+
+use crate::Adi;
+use crate::c::args;
+use crate::c::binding::any_env;
+use crate::c::comm_objects;
+use crate::c::completion::wait_one;
+use crate::c::handles::{Kind, Table};
+use crate::c::report::on_comm;
+use crate::c::requests::{COLLECTIVES, Completed, Family, Rest, enter_family, with_status};
+use crate::c::types::MPI_Status;
+use crate::device::Beside;
+use crate::mpi::coll::{Plan, Running};
+use crate::mpi::comm::{Communicator, Membership};
+use crate::mpi::error::{Class, Error};
+
+const KIND: Kind = Kind {
+    name: "collectives that have been started and not completed",
+    tag: COLLECTIVES,
+    place_bits: 12,
+    generation_bits: 12,
+    limit: 1 << 12,
+};
+
+/// A collective that the program has started and not completed.
+struct Object {
+    membership: Membership<'static>,
+    state: State,
+}
+
+enum State {
+    /// It waits for messages.
+    Running(Running),
+    /// Its steps are being done right now, by a call further down on the stack.
+    Stepping,
+    Over(Result<(), Error>),
+}
+
+/// No call holds the lock while it waits or does steps, and interrupts do not come here.
+static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
+/// How many of them are not over, so that calls need not look at those that are.
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+
+/// Starts a collective; calls of `function` from now on are its.
+///
+/// # Safety
+/// `request` is as for [`args::out`]; the buffers and arrays of the plan stay as section 5.12 says.
+pub(super) unsafe fn start(
+    function: &'static str,
+    comm: c_int,
+    request: *mut c_int,
+    plan: impl FnOnce(Communicator<'static>) -> Result<Plan, Error>,
+) -> c_int {
+    on_comm(function, comm, |comm| {
+        // SAFETY: the caller's promise.
+        let request = unsafe { args::out(request, "request") }?;
+        *request = enter(comm, function, plan(comm)?)?;
+        Ok(())
+    })
+}
+
+/// Enters a collective and lets it begin; its handle. Fails with [`Error::NoRoom`], [`Error::Limit`] or, where not one
+/// message could be started, [`Error::NoMemory`]: then nothing has happened.
+fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Result<c_int, Error> {
+    enter_family(COLLECTIVES, &Collectives);
+    comm.env
+        .with(&mut |adi, _| adi.set_beside(Beside { is_ready, go_on }));
+    let membership = comm.membership();
+    let number = comm_objects::count_collectives(membership.context, 0);
+    let mut running = Running::new(function, number, plan)?;
+    let handle = TABLE.lock().add(Object {
+        membership,
+        state: State::Stepping,
+    })?;
+    let state = match running.advance(comm) {
+        Ok(false) => State::Running(running),
+        Ok(true) => State::Over(Ok(())),
+        Err(error) if running.has_begun() => State::Over(Err(error)),
+        Err(error) => {
+            TABLE.lock().remove(handle);
+            return Err(error);
+        }
+    };
+    comm_objects::count_collectives(membership.context, 1);
+    comm_objects::request_started_in(membership.context);
+    UNDER_WAY.fetch_add(1, Ordering::Relaxed);
+    put_back(handle, state);
+    Ok(handle)
+}
+
+/// The collective's steps have been done as far as they can be.
+fn put_back(handle: c_int, state: State) {
+    if matches!(state, State::Over(_)) {
+        UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+    }
+    if let Some(object) = TABLE.lock().get_mut(handle) {
+        object.state = state;
+    }
+}
+
+/// The messages of one are there.
+fn is_ready(adi: &Adi) -> bool {
+    let is_ready = |object: &Object| match &object.state {
+        State::Running(running) => running.is_ready(adi),
+        _ => false,
+    };
+    UNDER_WAY.load(Ordering::Relaxed) > 0 && TABLE.lock().objects().any(is_ready)
+}
+
+/// Takes a collective that waits, at `place` or behind it.
+fn take_from(place: &mut usize) -> Option<(c_int, Membership<'static>, Running)> {
+    let mut table = TABLE.lock();
+    while *place < table.places() {
+        *place += 1;
+        let Some((handle, object)) = table.at(*place - 1) else {
+            continue;
+        };
+        match core::mem::replace(&mut object.state, State::Stepping) {
+            State::Running(running) => return Some((handle, object.membership, running)),
+            other => object.state = other,
+        }
+    }
+    None
+}
+
+/// Lets all go on for which messages have come.
+fn go_on() {
+    let Ok(env) = any_env() else { return };
+    let mut place = 0;
+    while let Some((handle, membership, mut running)) = take_from(&mut place) {
+        let state = match running.advance(Communicator::at(env, membership)) {
+            Ok(false) => State::Running(running),
+            Ok(true) => State::Over(Ok(())),
+            Err(error) => State::Over(Err(error)),
+        };
+        put_back(handle, state);
+    }
+}
+
+/// A call of `function` that starts a collective and blocks until it is over.
+pub(super) fn block(
+    function: &'static str,
+    comm: c_int,
+    plan: impl FnOnce(Communicator<'static>) -> Result<Plan, Error>,
+) -> c_int {
+    on_comm(function, comm, |comm| {
+        let mut handle = enter(comm, function, plan(comm)?)?;
+        match wait_one(comm.env, function, &mut handle)?.rest {
+            Some(Rest::Failed(_, error)) => Err(error),
+            _ => Ok(()),
+        }
+    })
+}
+
+struct Collectives;
+
+const NOT_ALLOWED: Error = Error::Wrong {
+    class: Class::Request,
+    what: "the request of a collective can neither be freed nor cancelled (MPI-3.1 section 5.12); complete it",
+};
+
+impl Family for Collectives {
+    fn has(&self, handle: c_int) -> bool {
+        TABLE.lock().get(handle).is_some()
+    }
+
+    fn ended(&self, handle: c_int) -> Option<Completed> {
+        let table = TABLE.lock();
+        let object = table.get(handle)?;
+        let State::Over(result) = &object.state else {
+            return None;
+        };
+        let mut completed = with_status(MPI_Status::EMPTY);
+        if let Err(error) = result {
+            let blame = comm_objects::blame_in(object.membership.context);
+            completed.rest = Some(Rest::Failed(blame, *error));
+        }
+        Some(completed)
+    }
+
+    fn forget(&self, handle: c_int) {
+        let object = TABLE.lock().remove(handle);
+        if let Some(Object { membership, .. }) = object {
+            comm_objects::request_completed(membership.context);
+        }
+    }
+
+    fn conclude(&self, handle: c_int, _: bool) -> Completed {
+        // None has a function of the program's to be told by.
+        let ended = self.ended(handle);
+        ended.unwrap_or_else(|| with_status(MPI_Status::EMPTY))
+    }
+
+    fn free(&self, _: c_int) -> Result<(), Error> {
+        Err(NOT_ALLOWED)
+    }
+
+    fn cancel(&self, _: c_int) -> Result<(), Error> {
+        Err(NOT_ALLOWED)
+    }
+}

@@ -1,0 +1,204 @@
+//! Collectives that do not block (MPI-3.1 section 5.12): the same schedules as the blocking ones', to be kept.
+//!
+//! Each function checks what the blocking one of its name checks. `hold` is what has to stay until the collective is
+//! over, beside what its closures hold.
+#![forbid(unsafe_code)]
+
+use alloc::vec::Vec;
+
+use crate::device::matching::Matching;
+use crate::device::memory::area::Area;
+use crate::mpi::coll::alltoall::{InPlace, Pairs};
+use crate::mpi::coll::barrier::Dissemination;
+use crate::mpi::coll::bcast::Bcast;
+use crate::mpi::coll::gather::{Gather, Ring, Scatter};
+use crate::mpi::coll::neighbours::Neighbours;
+use crate::mpi::coll::reduce::{Allreduce, Reduce, ReduceScatter};
+use crate::mpi::coll::running::{Plan, Work};
+use crate::mpi::coll::scan::Scan;
+use crate::mpi::coll::schedule::{Ranks, Schedule, Step};
+use crate::mpi::coll::segments::same_length;
+use crate::mpi::comm::{CommRank, Communicator};
+use crate::mpi::error::Error;
+
+/// Which bytes are a rank's.
+pub(crate) trait Part: Fn(CommRank) -> Area + Send + 'static {}
+impl<P: Fn(CommRank) -> Area + Send + 'static> Part for P {}
+
+/// What combines elements: `right[i] = left[i] op right[i]`.
+pub(crate) trait Combining: FnMut(&[u8], &mut [u8]) + Send + 'static {}
+impl<C: FnMut(&[u8], &mut [u8]) + Send + 'static> Combining for C {}
+
+/// A schedule, with what it needs until it is over.
+struct Kept<S, C, H> {
+    schedule: S,
+    combine: C,
+    _hold: H,
+}
+
+impl<S: Schedule + Send, C: Combining, H: Send> Work for Kept<S, C, H> {
+    fn next(&mut self) -> Result<Option<Step>, Error> {
+        Ok(self.schedule.next())
+    }
+
+    fn combine(&mut self, left: &[u8], right: &mut [u8]) {
+        (self.combine)(left, right);
+    }
+}
+
+/// The plan of a schedule that does not combine anything.
+fn plan<S: Schedule + Send + 'static, H: Send + 'static>(
+    schedule: S,
+    hold: H,
+    element: Option<usize>,
+) -> Result<Plan, Error> {
+    reduction(schedule, |_: &[u8], _: &mut [u8]| (), hold, element)
+}
+
+fn reduction<S: Schedule + Send + 'static, H: Send + 'static>(
+    schedule: S,
+    combine: impl Combining,
+    hold: H,
+    element: Option<usize>,
+) -> Result<Plan, Error> {
+    let kept = Kept {
+        schedule,
+        combine,
+        _hold: hold,
+    };
+    Plan::by_steps(kept, element)
+}
+
+pub(crate) fn barrier<E: Matching>(comm: Communicator<'_, E>) -> Result<Plan, Error> {
+    plan(Dissemination::new(Ranks::of(comm)), (), None)
+}
+
+pub(crate) fn bcast<E: Matching>(
+    comm: Communicator<'_, E>,
+    span: Area,
+    root: CommRank,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    comm.check_root(root)?;
+    plan(Bcast::new(Ranks::of(comm), span, root), hold, None)
+}
+
+pub(crate) fn gather<E: Matching>(
+    comm: Communicator<'_, E>,
+    data: Area,
+    place: impl Part,
+    root: CommRank,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    comm.check_root(root)?;
+    plan(Gather::new(Ranks::of(comm), data, place, root), hold, None)
+}
+
+pub(crate) fn scatter<E: Matching>(
+    comm: Communicator<'_, E>,
+    part: impl Part,
+    result: Area,
+    root: CommRank,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    comm.check_root(root)?;
+    plan(
+        Scatter::new(Ranks::of(comm), part, result, root),
+        hold,
+        None,
+    )
+}
+
+pub(crate) fn allgather<E: Matching>(
+    comm: Communicator<'_, E>,
+    data: Area,
+    place: impl Part,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    plan(Ring::new(Ranks::of(comm), data, place), hold, None)
+}
+
+pub(crate) fn alltoall<E: Matching>(
+    comm: Communicator<'_, E>,
+    part: impl Part,
+    place: impl Part,
+) -> Result<Plan, Error> {
+    plan(Pairs::new(Ranks::of(comm), part, place), (), None)
+}
+
+pub(crate) fn alltoall_in_place<E: Matching>(
+    comm: Communicator<'_, E>,
+    place: impl Part,
+) -> Result<Plan, Error> {
+    plan(InPlace::new(Ranks::of(comm), place), (), Some(1))
+}
+
+pub(crate) fn reduce<E: Matching>(
+    comm: Communicator<'_, E>,
+    (data, result): (Area, Area),
+    element: usize,
+    combine: impl Combining,
+    root: CommRank,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    comm.check_root(root)?;
+    if comm.own_rank() == root {
+        same_length(data.len(), result.len())?;
+    }
+    let schedule = Reduce::new(Ranks::of(comm), (data, result), element, root);
+    reduction(schedule, combine, hold, Some(element))
+}
+
+pub(crate) fn allreduce<E: Matching>(
+    comm: Communicator<'_, E>,
+    (data, result): (Area, Area),
+    element: usize,
+    combine: impl Combining,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    same_length(data.len(), result.len())?;
+    let schedule = Allreduce::new(Ranks::of(comm), (data, result), element);
+    reduction(schedule, combine, hold, Some(element))
+}
+
+pub(crate) fn reduce_scatter<E: Matching>(
+    comm: Communicator<'_, E>,
+    part: impl Part,
+    (place, result): (Area, Area),
+    element: usize,
+    combine: impl Combining,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    same_length(part(comm.own_rank()).len(), result.len())?;
+    let schedule = ReduceScatter::new(Ranks::of(comm), part, (place, result), element);
+    reduction(schedule, combine, hold, Some(element))
+}
+
+pub(crate) fn scan<E: Matching>(
+    comm: Communicator<'_, E>,
+    (data, result): (Area, Area),
+    element: usize,
+    combine: impl Combining,
+    inclusive: bool,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    same_length(data.len(), result.len())?;
+    let schedule = Scan::new(Ranks::of(comm), (data, result), element, inclusive);
+    reduction(schedule, combine, hold, Some(element))
+}
+
+/// A message to each of the ranks `to`, and one from each of the ranks `from`: to and from one rank, they match in the
+/// order of the lists.
+pub(crate) fn neighbours(
+    from: Vec<(CommRank, Area)>,
+    to: Vec<(CommRank, Area)>,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    let messages = from.len() + to.len();
+    let kept = Kept {
+        schedule: Neighbours::new(from, to),
+        combine: |_: &[u8], _: &mut [u8]| (),
+        _hold: hold,
+    };
+    Plan::at_once(kept, messages)
+}

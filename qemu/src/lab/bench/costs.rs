@@ -1,0 +1,77 @@
+//! Instructions of messages and collectives on nodes, counted in QEMU.
+
+use super::boot;
+use crate::host::setup;
+use crate::host::signals::Signals;
+use crate::host::stop::Stop;
+use crate::show::say::say;
+
+/// Machines, each in one instance.
+const MACHINES: [&str; 2] = ["2x1x1", "2x2x2"];
+/// What is counted of each: the name that `tests/programs/costs.c` gives it, and in words.
+const COUNTED: [(&str, &str); 6] = [
+    ("half", "half a round trip of 8 bytes"),
+    ("stream", "a message of a stream of 8 bytes"),
+    ("long", "half a round trip of 64 KiB"),
+    ("barrier", "a barrier"),
+    ("allreduce", "an allreduce of 8 bytes"),
+    ("self", "8 bytes to oneself, MPI_Irecv to MPI_Wait"),
+];
+
+/// Counts and prints; where there is no QEMU, says so.
+pub fn run() -> Result<(), Stop> {
+    if !setup::has_qemu() {
+        return say(
+            "nothing counted on nodes: QEMU is not installed (`cargo midplane doctor` says what is missing)",
+        );
+    }
+    let signals = Signals::catch()?;
+    say("instructions on nodes (riscv64, in QEMU), all nodes of a job together")?;
+    let heading: Vec<String> = MACHINES.map(|torus| format!("{torus:>8}")).into();
+    say(format_args!("{:<44}{}", "", heading.concat()))?;
+    let counts = MACHINES.map(|torus| count(torus, &signals));
+    let [two, eight] = counts;
+    let (two, eight) = (two?, eight?);
+    for (name, words) in COUNTED {
+        let of = |said: &str| {
+            read(said, name).ok_or_else(|| {
+                Stop::failure(format!("costs.c did not say what `{name}` takes:\n{said}"))
+            })
+        };
+        say(format_args!("{words:<44}{:>8}{:>8}", of(&two)?, of(&eight)?))?;
+    }
+    Ok(())
+}
+
+/// What costs.c says on nodes of this torus.
+fn count(torus: &str, signals: &Signals) -> Result<String, Stop> {
+    let options = [
+        "--torus",
+        torus,
+        "--instances",
+        "1",
+        "--timeout",
+        "300",
+        "--count-instructions",
+    ];
+    boot::run(&options, "costs.c", &[], signals)
+}
+
+/// The number that follows `costs: NAME`.
+fn read(said: &str, name: &str) -> Option<u64> {
+    let (_, rest) = said.split_once(&format!("costs: {name} "))?;
+    rest.lines().next()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_program_says_is_read() {
+        let said = "[0] costs: half 6000\n[0] costs: self 900\n[0] costs: 2 processes, 1 checks, 0 failed\n";
+        assert_eq!(read(said, "half"), Some(6000));
+        assert_eq!(read(said, "self"), Some(900));
+        assert_eq!(read(said, "long"), None);
+    }
+}

@@ -1,0 +1,162 @@
+/* Instructions of messages between nodes and of collectives, counted.
+ *
+ *     costs [COUNT]
+ *
+ * Rank 0 counts what the whole instance executes, all its nodes together, while COUNT (default 256) of each are done:
+ *
+ *     half       half a round trip of 8 bytes between ranks 0 and 1
+ *     stream     a message of 8 bytes of a stream from rank 0 to rank 1
+ *     long       half a round trip of 64 KiB between ranks 0 and 1 (an eighth as many)
+ *     barrier    MPI_Barrier of all ranks
+ *     allreduce  MPI_Allreduce of 8 bytes of all ranks
+ *     self       8 bytes from rank 0 to itself: MPI_Irecv, MPI_Send, MPI_Wait
+ *
+ * Rank 0 prints them, one a line. Without an exact counter of instructions (riscv64: `instret`, in QEMU with
+ * `midplane run --instances 1 --count-instructions`) the numbers mean nothing.
+ *
+ * Exit status: 0, or 1 if a message was wrong, or 2 for bad arguments.
+ */
+#include "check.h"
+
+enum { LONG = 64 << 10, TAG = 1, WARM = 16 };
+
+#ifdef __riscv
+static unsigned long counted(void)
+{
+    unsigned long count;
+
+    __asm__ volatile("rdinstret %0" : "=r"(count) : : "memory");
+    return count;
+}
+#else
+static unsigned long counted(void)
+{
+    return 0;
+}
+#endif
+
+static char room[2][LONG];
+static int wrong;
+
+/* The first and the last byte say which message it is. */
+static void mark(char *bytes, int length, int i)
+{
+    bytes[0] = (char)i;
+    bytes[length - 1] = (char)(i >> 8);
+}
+
+static void look(const char *bytes, int length, int i)
+{
+    wrong += length > 1 && (bytes[0] != (char)i || bytes[length - 1] != (char)(i >> 8));
+}
+
+static void round_trips(int count, int length)
+{
+    int i;
+
+    for (i = 0; i < count; i++) {
+        if (check_rank == 0) {
+            mark(room[0], length, i);
+            POLL(MPI_Send(room[0], length, MPI_BYTE, 1, TAG, MPI_COMM_WORLD));
+            POLL(MPI_Recv(room[1], length, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            look(room[1], length, i);
+        } else if (check_rank == 1) {
+            POLL(MPI_Recv(room[1], length, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            POLL(MPI_Send(room[1], length, MPI_BYTE, 0, TAG, MPI_COMM_WORLD));
+        }
+    }
+}
+
+static void half(int count)
+{
+    round_trips(count / 2, 8);
+}
+
+static void stream(int count)
+{
+    int i;
+
+    for (i = 0; i < count; i++) {
+        if (check_rank == 0) {
+            mark(room[0], 8, i);
+            POLL(MPI_Send(room[0], 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD));
+        } else if (check_rank == 1) {
+            POLL(MPI_Recv(room[1], 8, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            look(room[1], 8, i);
+        }
+    }
+    round_trips(1, 8);
+}
+
+static void long_messages(int count)
+{
+    round_trips(count / 2, LONG);
+}
+
+static void barrier(int count)
+{
+    while (count-- > 0)
+        POLL(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+static void allreduce(int count)
+{
+    long one, sum;
+
+    for (one = 1; one <= count; one++) {
+        POLL(MPI_Allreduce(&one, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
+        wrong += sum != one * check_size;
+    }
+}
+
+static void self(int count)
+{
+    long value, got = 0;
+    MPI_Request request;
+
+    for (value = 1; check_rank == 0 && value <= count; value++) {
+        POLL(MPI_Irecv(&got, 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, &request));
+        POLL(MPI_Send(&value, 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD));
+        POLL(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        wrong += got != value;
+    }
+}
+
+/* What each of `count` takes, those of the first ones left out. */
+static void count_one(const char *name, void (*run)(int), int count)
+{
+    unsigned long begin, end;
+
+    run(WARM);
+    POLL(MPI_Barrier(MPI_COMM_WORLD));
+    begin = counted();
+    run(count);
+    end = counted();
+    POLL(MPI_Barrier(MPI_COMM_WORLD));
+    if (check_rank == 0)
+        printf("costs: %s %lu\n", name, (end - begin) / (unsigned long)count);
+}
+
+int main(int argc, char **argv)
+{
+    int count;
+
+    check_start(&argc, &argv);
+    count = argc == 2 ? atoi(argv[1]) : 256;
+    if (argc > 2 || count < 32) {
+        if (check_rank == 0)
+            fprintf(stderr, "usage: costs [COUNT], with COUNT at least 32\n");
+        MPI_Finalize();
+        return 2;
+    }
+    if (check_size > 1) {
+        count_one("half", half, count);
+        count_one("stream", stream, count);
+        count_one("long", long_messages, count / 16 * 2);
+    }
+    count_one("barrier", barrier, count);
+    count_one("allreduce", allreduce, count);
+    count_one("self", self, count);
+    CHECK(wrong == 0);
+    return check_end("costs");
+}
