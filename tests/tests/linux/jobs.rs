@@ -57,6 +57,15 @@ fn the_report_counts_what_the_nodes_did() {
 }
 
 #[test]
+fn variables_of_the_environment_reach_every_process() {
+    let options = ["-n", "2", "--env", "A=x y=%", "-x", "B=z", "-x", "PATH"];
+    let ended = run(&options, "environment.c", &["A", "B", "PATH"]).expect(0);
+    let path = std::env::var("PATH").unwrap();
+    let lines = format!("[1] A is x y=%\n[1] B is z\n[1] PATH is {path}\n");
+    assert!(ended.stdout.ends_with(&lines), "{ended}");
+}
+
+#[test]
 fn rank_0_reads_standard_input() {
     let mut file = tempfile();
     file.write_all(b"1 2 3\n40").unwrap();

@@ -25,6 +25,10 @@ fn conforms(name: &str) {
     ] {
         let mut options = vec!["--torus", torus, "--mpi-memory", memory, "--quiet"];
         options.extend(["--instances", instances]);
+        if name == "conf_exhaust" {
+            // To be used up.
+            options.extend(["--node-memory", "8M"]);
+        }
         let ended = run(&options, &format!("{name}.c"), &[]);
         assert_eq!(
             ended.status,
