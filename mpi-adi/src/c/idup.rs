@@ -83,7 +83,7 @@ impl Holder for Duplicate {
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_idup")]
 pub unsafe extern "C" fn MPI_Comm_idup(
     comm: c_int,
     newcomm: *mut c_int,

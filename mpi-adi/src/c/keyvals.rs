@@ -23,6 +23,7 @@ pub type DeleteFunction = unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Of {
     Communicators,
+    Datatypes,
 }
 
 /// Objects that carry attributes.

@@ -4,7 +4,8 @@
 //! odd one after it for those of its collectives. A process keeps a bit for each pair. To make a
 //! communicator, the processes of its parent combine their masks of free contexts by a bitwise AND and take
 //! the lowest that is free at all of them, as MPICH does; all parts of a split share it, since no process is in
-//! two of them.
+//! two of them. The two groups of an intercommunicator share one, on which the processes of both agree: those of
+//! each group among themselves, and the groups by their leaders ([`crate::mpi::inter`]).
 //!
 //! # Why a context can be used again
 //! A message of the old communicator must not match a receive of the new one. A process retires a context
@@ -36,10 +37,11 @@ use crate::device::envelope::Context;
 /// Communicators that a process can be in at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them. As many
 /// as MPICH has; the masks that processes exchange take 256 bytes.
 pub const CONTEXTS: usize = 2048;
-const WORDS: usize = CONTEXTS / u64::BITS as usize;
+/// Words of a mask.
+pub(crate) const CONTEXT_WORDS: usize = CONTEXTS / u64::BITS as usize;
 
 /// A bit for each pair of contexts.
-pub(crate) type ContextMask = [u64; WORDS];
+pub(crate) type ContextMask = [u64; CONTEXT_WORDS];
 
 /// The context of MPI_COMM_WORLD.
 pub(crate) const WORLD_CONTEXT: Context = FIRST_CONTEXTS[0];
@@ -105,12 +107,12 @@ pub(crate) struct Contexts {
 impl Contexts {
     /// Those of MPI_COMM_WORLD and MPI_COMM_SELF are in use.
     pub const fn new() -> Contexts {
-        let mut free = [u64::MAX; WORDS];
+        let mut free = [u64::MAX; CONTEXT_WORDS];
         free[0] &= !0b11;
         Contexts {
             free,
-            held: [0; WORDS],
-            retired: [0; WORDS],
+            held: [0; CONTEXT_WORDS],
+            retired: [0; CONTEXT_WORDS],
         }
     }
 

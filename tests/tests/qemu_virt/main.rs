@@ -6,6 +6,7 @@
 
 mod boxes;
 mod conformance;
+mod costs;
 mod faults;
 mod harness;
 mod jobs;

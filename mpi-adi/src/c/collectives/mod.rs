@@ -13,6 +13,7 @@ mod barrier;
 mod bcast;
 mod blocks;
 mod gather;
+pub(super) mod inter;
 mod neighbours;
 mod nonblocking;
 mod op;

@@ -22,7 +22,7 @@
 //! ```text
 //! plans                                      what does not block: a schedule, and what it needs until it is over
 //! agree                                      on the context of a communicator, without blocking
-//! slices                                     collectives over slices
+//! slices   inter/                            collectives over slices; those of intercommunicators
 //! reduce  scan  gather  alltoall  barrier    what a call checks, and its schedule
 //! bcast  neighbours                          bcast: also the second half of an allreduce
 //! running                                    keeps a schedule, and performs its steps when messages allow it
@@ -49,6 +49,7 @@ mod alltoall;
 mod barrier;
 mod bcast;
 mod gather;
+pub(crate) mod inter;
 mod neighbours;
 pub(crate) mod plans;
 mod reduce;

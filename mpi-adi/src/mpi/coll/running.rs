@@ -191,10 +191,10 @@ impl Running {
         &mut self,
         comm: Communicator<'_, E>,
     ) -> Result<bool, Error> {
-        let comm = comm.for_collectives();
         let result = self.go_on(comm);
         if result.is_err() {
-            let note = comm.note(self.function, None, None);
+            let partners = comm.partners().for_collectives();
+            let note = partners.note(self.function, None, None);
             for message in self.messages.drain(..) {
                 wait_cancelled(comm.env(), note, message.id);
             }
@@ -231,7 +231,7 @@ impl Running {
             }
             for Message { id, expected } in self.messages.drain(..) {
                 if let (Some(outcome), Some(expected)) = (adi.test(id), expected)
-                    && let Err(error) = exactly(expected, comm.received(outcome))
+                    && let Err(error) = exactly(expected, comm.partners().received(outcome))
                 {
                     result = Err(error);
                 }
@@ -257,7 +257,7 @@ impl Running {
                     segments: self.segments.both(),
                     combine: &mut |left: &[u8], right: &mut [u8]| work.combine(left, right),
                 };
-                workspace.perform(comm, self.function, here)
+                workspace.perform(comm, comm.partners(), self.function, here)
             }
         }
     }
@@ -270,8 +270,9 @@ impl Running {
         data: Buffer,
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(data));
-        let to = comm.send_to(span, dest, tag, Mode::Standard)?;
-        let note = comm.note(self.function, Some(dest), Some(tag));
+        let partners = comm.partners().for_collectives();
+        let to = partners.send_to(span, dest, tag, Mode::Standard)?;
+        let note = partners.note(self.function, Some(dest), Some(tag));
         let is_aside = self.take_aside();
         let id = immediate(comm.env(), note, |adi, kernel| match is_aside {
             true => adi.send_set_aside(kernel.memory(), to, span),
@@ -294,8 +295,9 @@ impl Running {
         data: Buffer,
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(data));
-        let pattern = comm.pattern(Some(source), Some(tag))?;
-        let note = comm.note(self.function, Some(source), Some(tag));
+        let partners = comm.partners().for_collectives();
+        let pattern = partners.pattern(Some(source), Some(tag))?;
+        let note = partners.note(self.function, Some(source), Some(tag));
         let is_aside = self.take_aside();
         let id = immediate(comm.env(), note, |adi, kernel| match is_aside {
             true => adi.recv_set_aside(kernel.memory(), pattern, span),
