@@ -260,6 +260,7 @@ int main(int argc, char **argv)
     right = (check_rank + 1) % check_size;
     left = (check_rank + check_size - 1) % check_size;
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     for (pass = 0; pass < 2; pass++) {
         sends();
         OK(MPI_Barrier(MPI_COMM_WORLD));

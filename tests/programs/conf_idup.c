@@ -188,8 +188,10 @@ static void again(void)
 
     for (i = 0; i < 300; i++) {
         OK(MPI_Comm_idup(MPI_COMM_WORLD, &twin, &request));
-        for (flag = 0; !flag;)
+        /* Polling is slow where processes share processors. */
+        for (flag = i % 50 != 0; !flag;)
             POLL(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
         OK(MPI_Comm_free(&twin));
     }
     /* Each of the last one, which is freed before the next one is there. */

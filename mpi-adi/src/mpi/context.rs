@@ -20,10 +20,10 @@
 //! # Several agreements at one time
 //! A communicator can be duplicated without blocking (MPI_Comm_idup), so that a process takes part in several
 //! agreements, and other processes in the same ones in another order. Two must not choose the same context. Whichever
-//! context is about to be chosen is held: by an agreement that blocks while it looks a second time, by one that does not
-//! from its offer on. None waits for what another holds: it turns to other contexts, so that no order of agreements comes
-//! to a standstill. One that does not block holds, and offers, a unit of 8 contexts at a time, for others to find enough
-//! beside it.
+//! context is about to be chosen is held: by an agreement that blocks while it looks a second time, by one that does
+//! not from its offer on. None waits for what another holds: it turns to other contexts, so that no order of agreements
+//! comes to a standstill. One that does not block holds, and offers, a unit of 8 contexts at a time, for others to find
+//! enough beside it.
 //!
 //! # Processes that are no members any more
 //! That leaves processes that were in the old communicator and are not in the new one, and may not have freed

@@ -1,7 +1,7 @@
 //! Collectives that do not block (section 5.12), and MPI_Alltoallw, whose arguments they share.
 //!
-//! Buffers, arrays and datatypes are looked at when a collective is started. Arrays stay the program's, which leaves them
-//! alone until the collective is over.
+//! Buffers, arrays and datatypes are looked at when a collective is started. Arrays stay the program's, which leaves
+//! them alone until the collective is over.
 
 use core::ffi::{c_int, c_void};
 

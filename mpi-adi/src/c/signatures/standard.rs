@@ -76,8 +76,32 @@ pub const MISSING: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
+/// Of collectives that do not block.
+const NOT_BLOCKING: &str = "not on intercommunicators; 4,096 started and not completed at one time; goes on within MPI calls";
+
 /// Limits of functions that work.
 pub const LIMITS: &[(&str, &str)] = &[
+    ("MPI_Ibarrier", NOT_BLOCKING),
+    ("MPI_Ibcast", NOT_BLOCKING),
+    ("MPI_Igather", NOT_BLOCKING),
+    ("MPI_Igatherv", NOT_BLOCKING),
+    ("MPI_Iscatter", NOT_BLOCKING),
+    ("MPI_Iscatterv", NOT_BLOCKING),
+    ("MPI_Iallgather", NOT_BLOCKING),
+    ("MPI_Iallgatherv", NOT_BLOCKING),
+    ("MPI_Ialltoall", NOT_BLOCKING),
+    ("MPI_Ialltoallv", NOT_BLOCKING),
+    ("MPI_Ialltoallw", NOT_BLOCKING),
+    ("MPI_Ireduce", NOT_BLOCKING),
+    ("MPI_Iallreduce", NOT_BLOCKING),
+    ("MPI_Ireduce_scatter", NOT_BLOCKING),
+    ("MPI_Ireduce_scatter_block", NOT_BLOCKING),
+    ("MPI_Iscan", NOT_BLOCKING),
+    ("MPI_Iexscan", NOT_BLOCKING),
+    (
+        "MPI_Comm_idup",
+        "not on intercommunicators; *newcomm is written when the duplicate is there",
+    ),
     (
         "MPI_Rsend",
         "as MPI_Send: that the receive is posted is not checked",

@@ -1,8 +1,8 @@
 //! Agreeing on a context without blocking, for MPI_Comm_idup: see [`crate::mpi::context`].
 //!
-//! In each round every process proposes the lowest unit of contexts of which it has some free and holds them. Where all
-//! have proposed the same unit, and have a context of it in common, they look at that a second time. Otherwise they go on
-//! from the highest unit that was proposed.
+//! In each round every process proposes the lowest unit of contexts of which it has some free and holds them. Where
+//! all have proposed the same unit, and have a context of it in common, they look at that a second time. Otherwise
+//! they go on from the highest unit that was proposed.
 
 use alloc::vec::Vec;
 
@@ -31,8 +31,8 @@ pub(crate) trait Holder: Send {
     fn agreed(&mut self, context: Context) -> Result<(), Error>;
 }
 
-/// What processes tell each other: a unit; its free contexts; whether all have proposed it; whether none has passed over
-/// a unit since another agreement held it.
+/// What processes tell each other: a unit; its free contexts; whether all have proposed it; whether none has passed
+/// over a unit since another agreement held it.
 type Proposal = [u8; 4];
 const _: () = assert!(UNITS == 1 << u8::BITS);
 

@@ -32,16 +32,17 @@
 //! An import points downwards in this list.
 //!
 //! # Without blocking
-//! A collective that does not block goes on in every call that makes progress: all that wait for something, whatever that
-//! is, and those that test, probe or look ([`crate::mpi::call`]). Messages of its present step also move while the
+//! A collective that does not block goes on in every call that makes progress: all that wait for something, whatever
+//! that is, and those that test, probe or look ([`crate::mpi::call`]). Messages of its present step also move while the
 //! program computes; the next step begins in the next call. It waits for no other collective, and none waits for it:
 //! those of one communicator are told apart by their number in the order in which all its processes start them, which
 //! is part of their messages' tags. Blocking ones have tags without a number, and so never meet them.
 //!
+//! # Memory and order
 //! Memory does not grow with the message: what a reduction computes with is two segments of
-//! [`SEGMENT_BYTES`] on the stack, or in the program's heap if it does not block. A reduction always combines in the order of the ranks along the same
-//! tree, whatever the root, so that its result depends on the values alone, not on timing (the advice to
-//! implementors of section 5.9.1).
+//! [`SEGMENT_BYTES`] on the stack, or in the program's heap if it does not block. A reduction always combines
+//! in the order of the ranks along the same tree, whatever the root, so that its result depends on the values
+//! alone, not on timing (the advice to implementors of section 5.9.1).
 
 #[allow(unsafe_code)]
 mod agree;

@@ -321,8 +321,8 @@ impl Running {
         match buffer {
             Buffer::User(area) => {
                 let place = &mut self.places[self.messages.len()];
-                // SAFETY: the place is on the heap, and is written again only after `conclude` has found all messages to
-                // be complete. A collective that is dropped has none under way (`advance`).
+                // SAFETY: the place is on the heap, and is written again only after `conclude` has found all
+                // messages to be complete. A collective that is dropped has none under way (`advance`).
                 unsafe { area.span(place) }
             }
             // SAFETY: as above, of a segment: it has so many bytes (`Walk`), and the two messages of a step have
