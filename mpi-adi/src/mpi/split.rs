@@ -106,7 +106,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
     pub(crate) fn make_duplicate(self, function: &'static str) -> Result<Made, Error> {
         let membership = self.membership();
         let (map, list) = match membership.map {
-            RankMap::List(list) => {
+            RankMap::List(list) | RankMap::Remote(list) => {
                 let mut copy = room(list.len())?;
                 copy.extend_from_slice(list);
                 (RankMap::All, Some(copy.into_boxed_slice()))

@@ -74,13 +74,17 @@ impl<E: Matching> Intercommunicator<'_, E> {
             return error;
         };
         let (local, remote) = (self.sides.local_ranks(), self.sides.remote_ranks());
-        let is_remote = remote.contains(&rank);
-        let ranks = if is_remote { remote } else { local };
-        Error::GroupsDiffer {
-            rank: rank - ranks.start,
-            is_remote,
-            expected,
-            given,
+        match remote.contains(&rank) {
+            true => Error::RemoteDiffers {
+                rank: rank - remote.start,
+                expected,
+                given,
+            },
+            false => Error::LocalDiffers {
+                rank: rank - local.start,
+                expected,
+                given,
+            },
         }
     }
 
