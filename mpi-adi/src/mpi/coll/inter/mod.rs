@@ -18,8 +18,8 @@
 //! There is no scan across groups (section 5.11), and MPI_IN_PLACE has no meaning here (section 5.2.3).
 #![forbid(unsafe_code)]
 
-mod across;
-mod seats;
+pub(super) mod across;
+pub(super) mod seats;
 
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
