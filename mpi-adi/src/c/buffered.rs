@@ -89,7 +89,7 @@ pub(super) fn send(
     Ok(())
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Bsend")]
 pub unsafe extern "C" fn MPI_Bsend(
     buf: *const c_void,
     count: c_int,
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn MPI_Bsend(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ibsend")]
 pub unsafe extern "C" fn MPI_Ibsend(
     buf: *const c_void,
     count: c_int,
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn MPI_Ibsend(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Buffer_attach")]
 pub unsafe extern "C" fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
     on_process("MPI_Buffer_attach", |_| {
         let bytes = usize::try_from(size).map_err(|_| Error::Argument {
@@ -175,7 +175,7 @@ pub(super) fn finish(env: &dyn Env) {
     detach(env, "MPI_Finalize");
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Buffer_detach")]
 pub unsafe extern "C" fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
     on_process("MPI_Buffer_detach", |_| {
         // SAFETY: the standard's promise about both; the first is the address of a pointer.

@@ -20,10 +20,12 @@ use super::attributes::Communicators;
 use super::binding::env;
 use super::comm_objects::{communicator, enter, give_up, inter_calls, own, prepare, views, world};
 use super::infos::check_hints;
-use super::report::{on_any, on_comm};
+use super::report::{on_any, on_comm, on_process};
+use super::requests::note_of;
 use super::types::constants::*;
 use super::{kept, keyvals};
 use crate::device::envelope::{Context, Rank};
+use crate::mpi::call;
 use crate::mpi::comm::{CommRank, Group};
 use crate::mpi::error::Error;
 
@@ -55,7 +57,7 @@ fn duplicate_one(function: &'static str, parent: c_int) -> Result<c_int, Error> 
     enter(comm.env, made, parent)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_dup")]
 pub unsafe extern "C" fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int {
     on_any("MPI_Comm_dup", comm, |_, _| {
         // SAFETY: the standard's promise about `newcomm`.
@@ -64,7 +66,7 @@ pub unsafe extern "C" fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_dup_with_info")]
 pub unsafe extern "C" fn MPI_Comm_dup_with_info(
     comm: c_int,
     info: c_int,
@@ -78,7 +80,7 @@ pub unsafe extern "C" fn MPI_Comm_dup_with_info(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_split")]
 pub unsafe extern "C" fn MPI_Comm_split(
     comm: c_int,
     color: c_int,
@@ -117,7 +119,7 @@ pub(super) fn split(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_split_type")]
 pub unsafe extern "C" fn MPI_Comm_split_type(
     comm: c_int,
     split_type: c_int,
@@ -145,14 +147,23 @@ pub unsafe extern "C" fn MPI_Comm_split_type(
     })
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_free(comm: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `comm`.
+/// Frees a communicator, when nothing of it is under way any more if the call `waits`.
+///
+/// # Safety
+/// As for [`args::out`].
+unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
+    // SAFETY: the caller's promise.
     let handle = unsafe { comm.as_ref() }.copied().unwrap_or(MPI_COMM_NULL);
-    on_any("MPI_Comm_free", handle, |_, _| {
+    on_any(function, handle, |env, views| {
         if matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF) {
             return Err(Error::Argument {
                 what: "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed",
+            });
+        }
+        if waits {
+            let context = views.context();
+            call::block_on(env, note_of(function), |adi, _| {
+                adi.context_is_idle(context).then_some(())
             });
         }
         keyvals::delete_all::<Communicators>(handle)?;
@@ -162,6 +173,28 @@ pub unsafe extern "C" fn MPI_Comm_free(comm: *mut c_int) -> c_int {
         }
         // SAFETY: as above; not null, since it has named a communicator.
         *unsafe { args::out(comm, "comm") }? = MPI_COMM_NULL;
+        Ok(())
+    })
+}
+
+#[unsafe(export_name = "PMPI_Comm_free")]
+pub unsafe extern "C" fn MPI_Comm_free(comm: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `comm`.
+    unsafe { free("MPI_Comm_free", comm, false) }
+}
+
+#[unsafe(export_name = "PMPI_Comm_disconnect")]
+pub unsafe extern "C" fn MPI_Comm_disconnect(comm: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `comm`.
+    unsafe { free("MPI_Comm_disconnect", comm, true) }
+}
+
+// No process here was spawned (section 10.3.2).
+#[unsafe(export_name = "PMPI_Comm_get_parent")]
+pub unsafe extern "C" fn MPI_Comm_get_parent(parent: *mut c_int) -> c_int {
+    on_process("MPI_Comm_get_parent", |_| {
+        // SAFETY: the standard's promise about `parent`.
+        *unsafe { args::out(parent, "parent") }? = MPI_COMM_NULL;
         Ok(())
     })
 }
@@ -183,7 +216,7 @@ fn compare(a: Group<'_>, b: Group<'_>) -> c_int {
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_rank")]
 pub unsafe extern "C" fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
     on_any("MPI_Comm_rank", comm, |_, views| {
         // SAFETY: the standard's promise about `rank`.
@@ -192,7 +225,7 @@ pub unsafe extern "C" fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_size")]
 pub unsafe extern "C" fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
     on_any("MPI_Comm_size", comm, |_, views| {
         // SAFETY: the standard's promise about `size`.
@@ -201,7 +234,7 @@ pub unsafe extern "C" fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_compare")]
 pub unsafe extern "C" fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *mut c_int) -> c_int {
     on_any("MPI_Comm_compare", comm1, |_, first| {
         let second = views(comm2).ok_or(Error::Communicator { handle: comm2 })?;
@@ -219,7 +252,7 @@ pub unsafe extern "C" fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *m
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_set_name")]
 pub unsafe extern "C" fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char) -> c_int {
     on_any("MPI_Comm_set_name", comm, |_, views| {
         // SAFETY: the standard's promise about `comm_name`: a string.
@@ -238,7 +271,7 @@ pub unsafe extern "C" fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_get_name")]
 pub unsafe extern "C" fn MPI_Comm_get_name(
     comm: c_int,
     comm_name: *mut c_char,

@@ -95,7 +95,7 @@ unsafe fn graph(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Graph_create")]
 pub unsafe extern "C" fn MPI_Graph_create(
     comm_old: c_int,
     nnodes: c_int,
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn MPI_Graph_create(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Graph_map")]
 pub unsafe extern "C" fn MPI_Graph_map(
     comm: c_int,
     nnodes: c_int,
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn MPI_Graph_map(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Graphdims_get")]
 pub unsafe extern "C" fn MPI_Graphdims_get(
     comm: c_int,
     nnodes: *mut c_int,
@@ -188,7 +188,7 @@ unsafe fn put(
     Ok(())
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Graph_get")]
 pub unsafe extern "C" fn MPI_Graph_get(
     comm: c_int,
     maxindex: c_int,
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn MPI_Graph_get(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Graph_neighbors_count")]
 pub unsafe extern "C" fn MPI_Graph_neighbors_count(
     comm: c_int,
     rank: c_int,
@@ -223,7 +223,7 @@ pub unsafe extern "C" fn MPI_Graph_neighbors_count(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Graph_neighbors")]
 pub unsafe extern "C" fn MPI_Graph_neighbors(
     comm: c_int,
     rank: c_int,
@@ -313,7 +313,7 @@ const WEIGHTS_DIFFER: Error = Error::Argument {
     what: "MPI_UNWEIGHTED for the sources or for the destinations alone",
 };
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Dist_graph_create_adjacent")]
 pub unsafe extern "C" fn MPI_Dist_graph_create_adjacent(
     comm_old: c_int,
     indegree: c_int,
@@ -396,7 +396,7 @@ unsafe fn arcs(
     Ok((arcs, weights.is_some()))
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Dist_graph_create")]
 pub unsafe extern "C" fn MPI_Dist_graph_create(
     comm_old: c_int,
     n: c_int,
@@ -424,7 +424,7 @@ pub unsafe extern "C" fn MPI_Dist_graph_create(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Dist_graph_neighbors_count")]
 pub unsafe extern "C" fn MPI_Dist_graph_neighbors_count(
     comm: c_int,
     indegree: *mut c_int,
@@ -472,7 +472,7 @@ unsafe fn put_edges(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Dist_graph_neighbors")]
 pub unsafe extern "C" fn MPI_Dist_graph_neighbors(
     comm: c_int,
     maxindegree: c_int,

@@ -83,7 +83,7 @@ fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
     enter_group(&mut TABLE.lock(), members.done())
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_group")]
 pub unsafe extern "C" fn MPI_Comm_group(comm: c_int, group: *mut c_int) -> c_int {
     on_any("MPI_Comm_group", comm, |_, views| {
         // SAFETY: the standard's promise about `group`.
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn MPI_Comm_group(comm: c_int, group: *mut c_int) -> c_int
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_remote_group")]
 pub unsafe extern "C" fn MPI_Comm_remote_group(comm: c_int, group: *mut c_int) -> c_int {
     on_inter("MPI_Comm_remote_group", comm, |inter| {
         // SAFETY: the standard's promise about `group`.
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn MPI_Comm_remote_group(comm: c_int, group: *mut c_int) -
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_size")]
 pub unsafe extern "C" fn MPI_Group_size(group: c_int, size: *mut c_int) -> c_int {
     on_process("MPI_Group_size", |_| {
         // SAFETY: the standard's promise about `size`.
@@ -120,7 +120,7 @@ fn rank_in(members: &[Rank], process: Rank) -> c_int {
         .map_or(MPI_UNDEFINED, |rank| rank as c_int)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_rank")]
 pub unsafe extern "C" fn MPI_Group_rank(group: c_int, rank: *mut c_int) -> c_int {
     on_process("MPI_Group_rank", |_| {
         // SAFETY: the standard's promise about `rank`.
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn MPI_Group_rank(group: c_int, rank: *mut c_int) -> c_int
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_translate_ranks")]
 pub unsafe extern "C" fn MPI_Group_translate_ranks(
     group1: c_int,
     n: c_int,
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn MPI_Group_translate_ranks(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_compare")]
 pub unsafe extern "C" fn MPI_Group_compare(
     group1: c_int,
     group2: c_int,
@@ -204,7 +204,7 @@ unsafe fn combining(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_union")]
 pub unsafe extern "C" fn MPI_Group_union(
     group1: c_int,
     group2: c_int,
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn MPI_Group_union(
     unsafe { combining("MPI_Group_union", (group1, group2), newgroup, group::union) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_intersection")]
 pub unsafe extern "C" fn MPI_Group_intersection(
     group1: c_int,
     group2: c_int,
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn MPI_Group_intersection(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_difference")]
 pub unsafe extern "C" fn MPI_Group_difference(
     group1: c_int,
     group2: c_int,
@@ -282,7 +282,7 @@ unsafe fn picking<T: Copy + 'static>(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_incl")]
 pub unsafe extern "C" fn MPI_Group_incl(
     group: c_int,
     n: c_int,
@@ -302,7 +302,7 @@ pub unsafe extern "C" fn MPI_Group_incl(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_excl")]
 pub unsafe extern "C" fn MPI_Group_excl(
     group: c_int,
     n: c_int,
@@ -322,7 +322,7 @@ pub unsafe extern "C" fn MPI_Group_excl(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_range_incl")]
 pub unsafe extern "C" fn MPI_Group_range_incl(
     group: c_int,
     n: c_int,
@@ -342,7 +342,7 @@ pub unsafe extern "C" fn MPI_Group_range_incl(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_range_excl")]
 pub unsafe extern "C" fn MPI_Group_range_excl(
     group: c_int,
     n: c_int,
@@ -362,7 +362,7 @@ pub unsafe extern "C" fn MPI_Group_range_excl(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_free")]
 pub unsafe extern "C" fn MPI_Group_free(group: *mut c_int) -> c_int {
     on_process("MPI_Group_free", |_| {
         // SAFETY: the standard's promise about `group`.
@@ -392,7 +392,7 @@ fn members_within(local: Membership<'_>, group: c_int) -> Result<Vec<Rank>, Erro
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_create")]
 pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) -> c_int {
     on_any("MPI_Comm_create", comm, |env, views| {
         // SAFETY: the standard's promise about `newcomm`.
@@ -419,7 +419,7 @@ pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mu
 
 // There is one thread, so that two of these calls are never under way at one process, and the tag has nothing to
 // tell apart.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_create_group")]
 pub unsafe extern "C" fn MPI_Comm_create_group(
     comm: c_int,
     group: c_int,

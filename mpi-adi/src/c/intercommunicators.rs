@@ -78,7 +78,7 @@ fn bridge(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Intercomm_create")]
 pub unsafe extern "C" fn MPI_Intercomm_create(
     local_comm: c_int,
     local_leader: c_int,
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn MPI_Intercomm_create(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Intercomm_merge")]
 pub unsafe extern "C" fn MPI_Intercomm_merge(
     intercomm: c_int,
     high: c_int,
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn MPI_Intercomm_merge(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_test_inter")]
 pub unsafe extern "C" fn MPI_Comm_test_inter(comm: c_int, flag: *mut c_int) -> c_int {
     on_any("MPI_Comm_test_inter", comm, |_, views| {
         // SAFETY: the standard's promise about `flag`.
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn MPI_Comm_test_inter(comm: c_int, flag: *mut c_int) -> c
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_remote_size")]
 pub unsafe extern "C" fn MPI_Comm_remote_size(comm: c_int, size: *mut c_int) -> c_int {
     on_inter("MPI_Comm_remote_size", comm, |inter| {
         // SAFETY: the standard's promise about `size`.

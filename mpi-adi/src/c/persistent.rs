@@ -105,7 +105,7 @@ unsafe fn send_init(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Send_init")]
 pub unsafe extern "C" fn MPI_Send_init(
     buf: *const c_void,
     count: c_int,
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn MPI_Send_init(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ssend_init")]
 pub unsafe extern "C" fn MPI_Ssend_init(
     buf: *const c_void,
     count: c_int,
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn MPI_Ssend_init(
 }
 
 // It may do what a standard send does (section 3.4).
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Rsend_init")]
 pub unsafe extern "C" fn MPI_Rsend_init(
     buf: *const c_void,
     count: c_int,
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn MPI_Rsend_init(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Bsend_init")]
 pub unsafe extern "C" fn MPI_Bsend_init(
     buf: *const c_void,
     count: c_int,
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn MPI_Bsend_init(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Recv_init")]
 pub unsafe extern "C" fn MPI_Recv_init(
     buf: *mut c_void,
     count: c_int,
@@ -229,7 +229,7 @@ fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Start")]
 pub unsafe extern "C" fn MPI_Start(request: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `request`.
     let handle = match unsafe { args::out(request, "request") } {
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn MPI_Start(request: *mut c_int) -> c_int {
     )
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Startall")]
 pub unsafe extern "C" fn MPI_Startall(count: c_int, array_of_requests: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about the array.
     let requests = args::count(count)

@@ -55,7 +55,7 @@ unsafe fn send(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Send")]
 pub unsafe extern "C" fn MPI_Send(
     buf: *const c_void,
     count: c_int,
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn MPI_Send(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ssend")]
 pub unsafe extern "C" fn MPI_Ssend(
     buf: *const c_void,
     count: c_int,
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn MPI_Ssend(
 }
 
 // It may do what a standard send does (section 3.4).
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Rsend")]
 pub unsafe extern "C" fn MPI_Rsend(
     buf: *const c_void,
     count: c_int,
@@ -147,7 +147,7 @@ unsafe fn start_send(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Isend")]
 pub unsafe extern "C" fn MPI_Isend(
     buf: *const c_void,
     count: c_int,
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn MPI_Isend(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Issend")]
 pub unsafe extern "C" fn MPI_Issend(
     buf: *const c_void,
     count: c_int,
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn MPI_Issend(
 }
 
 // It may do what a standard send does (section 3.4).
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Irsend")]
 pub unsafe extern "C" fn MPI_Irsend(
     buf: *const c_void,
     count: c_int,
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn MPI_Irsend(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Recv")]
 pub unsafe extern "C" fn MPI_Recv(
     buf: *mut c_void,
     count: c_int,
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn MPI_Recv(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Irecv")]
 pub unsafe extern "C" fn MPI_Irecv(
     buf: *mut c_void,
     count: c_int,
@@ -302,7 +302,7 @@ fn sendrecv(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Sendrecv")]
 pub unsafe extern "C" fn MPI_Sendrecv(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -330,7 +330,7 @@ pub unsafe extern "C" fn MPI_Sendrecv(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Sendrecv_replace")]
 pub unsafe extern "C" fn MPI_Sendrecv_replace(
     buf: *mut c_void,
     count: c_int,
@@ -371,7 +371,7 @@ pub unsafe extern "C" fn MPI_Sendrecv_replace(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Probe")]
 pub unsafe extern "C" fn MPI_Probe(
     source: c_int,
     tag: c_int,
@@ -389,7 +389,7 @@ pub unsafe extern "C" fn MPI_Probe(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Iprobe")]
 pub unsafe extern "C" fn MPI_Iprobe(
     source: c_int,
     tag: c_int,
@@ -416,7 +416,7 @@ pub unsafe extern "C" fn MPI_Iprobe(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Test_cancelled")]
 pub unsafe extern "C" fn MPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) -> c_int {
     on_process("MPI_Test_cancelled", |_| {
         // SAFETY: the standard's promise about both.

@@ -32,20 +32,20 @@ pub(super) const SEND_COMPLETE: c_int = 0x2c00_0001;
 pub(super) const RECEIVED_FROM_PROC_NULL: c_int = 0x2c00_0002;
 
 /// A request's handle: the complement of its name, so that it is negative and never MPI_REQUEST_NULL.
-fn handle(id: RequestId) -> c_int {
+pub(super) fn handle_of(id: RequestId) -> c_int {
     !id.0 as c_int
 }
 
 /// The handle of a request that was started on `comm`.
 pub(super) fn started(comm: c_int, id: RequestId) -> c_int {
     comm_objects::request_started(comm);
-    handle(id)
+    handle_of(id)
 }
 
 /// As [`started`], by the communicator's context.
 pub(super) fn started_in(context: Context, id: RequestId) -> c_int {
     comm_objects::request_started_in(context);
-    handle(id)
+    handle_of(id)
 }
 
 /// Requests that are no messages, and what is to be done with them.

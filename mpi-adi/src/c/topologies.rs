@@ -65,7 +65,7 @@ unsafe fn dimensions<'a>(
     unsafe { args::array(pointer, count, name) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Dims_create")]
 pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
     on_process("MPI_Dims_create", |_| {
         let count = usize::try_from(ndims)
@@ -122,7 +122,7 @@ unsafe fn new_grid(
     Ok(grid)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_create")]
 pub unsafe extern "C" fn MPI_Cart_create(
     comm_old: c_int,
     ndims: c_int,
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn MPI_Cart_create(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_map")]
 pub unsafe extern "C" fn MPI_Cart_map(
     comm: c_int,
     ndims: c_int,
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn MPI_Cart_map(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_sub")]
 pub unsafe extern "C" fn MPI_Cart_sub(
     comm: c_int,
     remain_dims: *const c_int,
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn MPI_Cart_sub(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Topo_test")]
 pub unsafe extern "C" fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int {
     on_any("MPI_Topo_test", comm, |_, views| {
         // SAFETY: the standard's promise about `status`.
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cartdim_get")]
 pub unsafe extern "C" fn MPI_Cartdim_get(comm: c_int, ndims: *mut c_int) -> c_int {
     on_comm("MPI_Cartdim_get", comm, |comm| {
         // SAFETY: the standard's promise about `ndims`.
@@ -240,7 +240,7 @@ unsafe fn room<'a>(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_get")]
 pub unsafe extern "C" fn MPI_Cart_get(
     comm: c_int,
     maxdims: c_int,
@@ -269,7 +269,7 @@ pub unsafe extern "C" fn MPI_Cart_get(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_rank")]
 pub unsafe extern "C" fn MPI_Cart_rank(
     comm: c_int,
     coords: *const c_int,
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn MPI_Cart_rank(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_coords")]
 pub unsafe extern "C" fn MPI_Cart_coords(
     comm: c_int,
     rank: c_int,
@@ -308,7 +308,7 @@ pub unsafe extern "C" fn MPI_Cart_coords(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_shift")]
 pub unsafe extern "C" fn MPI_Cart_shift(
     comm: c_int,
     direction: c_int,

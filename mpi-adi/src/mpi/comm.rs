@@ -307,7 +307,13 @@ impl<'e, E: Matching> Partners<'e, E> {
         }
     }
 
-    fn send_to(self, span: Span, dest: CommRank, tag: Tag, mode: Mode) -> Result<SendTo, Error> {
+    pub(crate) fn send_to(
+        self,
+        span: Span,
+        dest: CommRank,
+        tag: Tag,
+        mode: Mode,
+    ) -> Result<SendTo, Error> {
         self.check_rank(dest)?;
         Self::check_tag(Some(tag))?;
         Self::check_length(span)?;
@@ -319,7 +325,11 @@ impl<'e, E: Matching> Partners<'e, E> {
         })
     }
 
-    fn pattern(self, source: Option<CommRank>, tag: Option<Tag>) -> Result<Pattern, Error> {
+    pub(crate) fn pattern(
+        self,
+        source: Option<CommRank>,
+        tag: Option<Tag>,
+    ) -> Result<Pattern, Error> {
         if let Some(source) = source {
             self.check_rank(source)?;
         }
@@ -468,6 +478,38 @@ impl<'e, E: Matching> Partners<'e, E> {
         // Progress first: what has arrived by now is to be seen by this probe, not by the next.
         let found = look(self.env, note, |adi, _| adi.iprobe(pattern))?;
         Ok(found.map(|found| self.probed(found)))
+    }
+
+    /// Takes a message that fits: the name by which it can be received, and what it is. Blocks until there is one, or else
+    /// for as long as it takes to have one that has been found: an answer of its sender. Fails as
+    /// [`Communicator::probe_span`].
+    pub(crate) fn mprobe_span(
+        self,
+        function: &'static str,
+        source: Option<CommRank>,
+        tag: Option<Tag>,
+        blocks: bool,
+    ) -> Result<Option<(RequestId, Status)>, Error> {
+        let pattern = self.pattern(source, tag)?;
+        let note = self.note(function, source, tag);
+        let taken = |(id, found)| (id, self.probed(found));
+        if !blocks {
+            // Progress first: what has arrived by now is to be seen by this probe, not by the next.
+            let (found, is_found) = look(self.env, note, |adi, kernel| {
+                let found = adi.improbe(kernel.memory(), pattern);
+                (found, adi.is_fetching())
+            });
+            if !is_found {
+                return Ok(found?.map(taken));
+            }
+        }
+        let found = block_on(self.env, note, |adi, kernel| {
+            match adi.improbe(kernel.memory(), pattern) {
+                Ok(None) if blocks || adi.is_fetching() => None,
+                found => Some(found),
+            }
+        })?;
+        Ok(found.map(taken))
     }
 
     fn probed(self, found: Probed) -> Status {

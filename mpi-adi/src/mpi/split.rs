@@ -104,18 +104,24 @@ impl<'e, E: Matching> Communicator<'e, E> {
     }
 
     pub(crate) fn make_duplicate(self, function: &'static str) -> Result<Made, Error> {
-        let membership = self.membership();
-        let (map, list) = match membership.map {
-            RankMap::List(list) | RankMap::Remote(list) => {
-                let mut copy = room(list.len())?;
-                copy.extend_from_slice(list);
-                (RankMap::All, Some(copy.into_boxed_slice()))
-            }
-            RankMap::All => (RankMap::All, None),
-            RankMap::One(world) => (RankMap::One(world), None),
-        };
+        let list = self.copied_list()?;
         let context = self.agree_on_context(function)?;
+        Ok(self.made_duplicate(context, list))
+    }
+
+    /// The duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
+    pub(crate) fn make_duplicate_in(self, context: Context) -> Result<Made, Error> {
+        let list = self.copied_list()?;
+        Ok(self.made_duplicate(context, list))
+    }
+
+    fn made_duplicate(self, context: Context, list: Option<Box<[Rank]>>) -> Made {
         self.env.process().take_context(self.env, context);
+        let membership = self.membership();
+        let map = match membership.map {
+            RankMap::One(world) => RankMap::One(world),
+            RankMap::All | RankMap::List(_) | RankMap::Remote(_) => RankMap::All,
+        };
         let (rank, size) = (membership.rank, membership.size);
         let membership = Membership {
             map,
@@ -123,7 +129,16 @@ impl<'e, E: Matching> Communicator<'e, E> {
             rank,
             size,
         };
-        Ok(Made { membership, list })
+        Made { membership, list }
+    }
+
+    fn copied_list(self) -> Result<Option<Box<[Rank]>>, Error> {
+        let RankMap::List(list) = self.membership().map else {
+            return Ok(None);
+        };
+        let mut copy = room(list.len())?;
+        copy.extend_from_slice(list);
+        Ok(Some(copy.into_boxed_slice()))
     }
 
     pub(crate) fn make_split(
@@ -237,9 +252,17 @@ pub(super) fn agree<E: Matching>(
             what: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
             limit: CONTEXTS,
         })?;
-        let is_idle = process.confirm_context(env, context);
+        // Another agreement may have come to hold it since it was offered.
+        let unit = context::unit(context);
+        let is_held = process.hold_contexts(env, unit).is_some();
+        let is_idle = is_held && process.confirm_context(env, context);
         let mut is_idle_everywhere = [u64::from(is_idle)];
-        and(&mut is_idle_everywhere)?;
+        let agreed = and(&mut is_idle_everywhere);
+        if is_held {
+            // What uses the context takes it before anything else goes on.
+            process.release_contexts(unit);
+        }
+        agreed?;
         if is_idle_everywhere == [1] {
             return Ok(context);
         }

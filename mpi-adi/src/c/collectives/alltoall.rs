@@ -9,7 +9,7 @@ use crate::c::datatypes::Elements;
 use crate::c::report::on_comm;
 use crate::mpi::coll;
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Alltoall")]
 pub unsafe extern "C" fn MPI_Alltoall(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn MPI_Alltoall(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Alltoallv")]
 pub unsafe extern "C" fn MPI_Alltoallv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,

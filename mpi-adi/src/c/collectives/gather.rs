@@ -10,7 +10,7 @@ use crate::c::report::on_comm;
 use crate::device::memory::area::Area;
 use crate::mpi::coll;
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Gather")]
 pub unsafe extern "C" fn MPI_Gather(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn MPI_Gather(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Gatherv")]
 pub unsafe extern "C" fn MPI_Gatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn MPI_Gatherv(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Scatter")]
 pub unsafe extern "C" fn MPI_Scatter(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn MPI_Scatter(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Scatterv")]
 pub unsafe extern "C" fn MPI_Scatterv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn MPI_Scatterv(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Allgather")]
 pub unsafe extern "C" fn MPI_Allgather(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn MPI_Allgather(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Allgatherv")]
 pub unsafe extern "C" fn MPI_Allgatherv(
     sendbuf: *const c_void,
     sendcount: c_int,

@@ -174,7 +174,7 @@ fn alltoall<P: Send + 'static>(
     plans::neighbours(from, to, (parts, places))
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Neighbor_allgather")]
 pub unsafe extern "C" fn MPI_Neighbor_allgather(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn MPI_Neighbor_allgather(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ineighbor_allgather")]
 pub unsafe extern "C" fn MPI_Ineighbor_allgather(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn MPI_Ineighbor_allgather(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Neighbor_allgatherv")]
 pub unsafe extern "C" fn MPI_Neighbor_allgatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn MPI_Neighbor_allgatherv(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ineighbor_allgatherv")]
 pub unsafe extern "C" fn MPI_Ineighbor_allgatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn MPI_Ineighbor_allgatherv(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Neighbor_alltoall")]
 pub unsafe extern "C" fn MPI_Neighbor_alltoall(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -269,7 +269,7 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoall(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ineighbor_alltoall")]
 pub unsafe extern "C" fn MPI_Ineighbor_alltoall(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -289,7 +289,7 @@ pub unsafe extern "C" fn MPI_Ineighbor_alltoall(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Neighbor_alltoallv")]
 pub unsafe extern "C" fn MPI_Neighbor_alltoallv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
@@ -310,7 +310,7 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoallv(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ineighbor_alltoallv")]
 pub unsafe extern "C" fn MPI_Ineighbor_alltoallv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
@@ -332,7 +332,7 @@ pub unsafe extern "C" fn MPI_Ineighbor_alltoallv(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Neighbor_alltoallw")]
 pub unsafe extern "C" fn MPI_Neighbor_alltoallw(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
@@ -353,7 +353,7 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoallw(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ineighbor_alltoallw")]
 pub unsafe extern "C" fn MPI_Ineighbor_alltoallw(
     sendbuf: *const c_void,
     sendcounts: *const c_int,

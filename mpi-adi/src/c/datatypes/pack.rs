@@ -28,7 +28,7 @@ fn places(size: isize, position: isize, bytes: usize) -> Result<(usize, usize), 
     Ok((from, from + bytes))
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Pack")]
 pub unsafe extern "C" fn MPI_Pack(
     inbuf: *const c_void,
     incount: c_int,
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn MPI_Pack(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Unpack")]
 pub unsafe extern "C" fn MPI_Unpack(
     inbuf: *const c_void,
     insize: c_int,
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn MPI_Unpack(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Pack_size")]
 pub unsafe extern "C" fn MPI_Pack_size(
     incount: c_int,
     datatype: c_int,
@@ -230,7 +230,7 @@ impl External {
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Pack_external")]
 pub unsafe extern "C" fn MPI_Pack_external(
     datarep: *const c_char,
     inbuf: *const c_void,
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn MPI_Pack_external(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Unpack_external")]
 pub unsafe extern "C" fn MPI_Unpack_external(
     datarep: *const c_char,
     inbuf: *const c_void,
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn MPI_Unpack_external(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Pack_external_size")]
 pub unsafe extern "C" fn MPI_Pack_external_size(
     datarep: *const c_char,
     incount: c_int,
