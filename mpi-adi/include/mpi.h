@@ -531,7 +531,8 @@ int MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *new
 int MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup);
 int MPI_Group_free(MPI_Group *group);
 
-/* ---- Cartesian topologies (chapter 7), of at most 16 dimensions. Ranks are never reordered. ---- */
+/* ---- Cartesian topologies (chapter 7), of at most 16 dimensions. With `reorder`, neighbours in a grid of all
+ * processes are neighbours in the machine, where each extent is that of an axis of the torus or a product of some. ---- */
 
 int MPI_Dims_create(int nnodes, int ndims, int dims[]);
 int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder,

@@ -149,6 +149,31 @@ static void mistakes(void)
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
 }
 
+/* Ranks may be others in the grid; what is at them is not. */
+static void reordered(int ndims)
+{
+    int extents[3] = {0, 0, 0}, periods[3] = {1, 1, 1}, coords[3], rank = -1, mapped = -1, here = -1, sum = -1, i;
+    int from, to, got = -1;
+    MPI_Comm comm;
+
+    OK(MPI_Dims_create(check_size, ndims, extents));
+    OK(MPI_Cart_map(MPI_COMM_WORLD, ndims, extents, periods, &mapped));
+    OK(MPI_Cart_create(MPI_COMM_WORLD, ndims, extents, periods, 1, &comm));
+    OK(MPI_Comm_rank(comm, &rank));
+    CHECK(rank == mapped && rank >= 0 && rank < check_size);
+    OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm));
+    CHECK(sum == check_size * (check_size - 1) / 2);
+    OK(MPI_Cart_coords(comm, rank, ndims, coords));
+    OK(MPI_Cart_rank(comm, coords, &here));
+    CHECK(here == rank);
+    for (i = 0; i < ndims; i++) {
+        OK(MPI_Cart_shift(comm, i, 1, &from, &to));
+        OK(MPI_Sendrecv(&rank, 1, MPI_INT, to, i, &got, 1, MPI_INT, from, i, comm, MPI_STATUS_IGNORE));
+        CHECK(got == from);
+    }
+    OK(MPI_Comm_free(&comm));
+}
+
 int main(int argc, char **argv)
 {
     static const int none[3] = {0, 0, 0}, all[3] = {1, 1, 1}, mixed[3] = {1, 0, 1};
@@ -160,6 +185,7 @@ int main(int argc, char **argv)
         grid(ndims, none);
         grid(ndims, all);
         grid(ndims, mixed);
+        reordered(ndims);
     }
     partly();
     mistakes();

@@ -17,9 +17,9 @@ use super::kept;
 use super::types::constants::*;
 use crate::device::envelope::{Context, Rank};
 use crate::mpi::attributes::Attributes;
-use crate::mpi::comm::{Communicator, Group, Membership, Partners, RankMap};
+use crate::mpi::comm::{CommRank, Communicator, Group, Membership, Partners, RankMap};
 use crate::mpi::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
-use crate::mpi::error::Error;
+use crate::mpi::error::{Class, Error};
 use crate::mpi::inter::MadeInter;
 use crate::mpi::process::Env;
 use crate::mpi::sides::{Intercommunicator, Sides};
@@ -181,7 +181,16 @@ pub(super) fn views(handle: c_int) -> Option<Views> {
     }
 }
 
-/// The communicator of one group that `handle` names.
+const INTER: Error = Error::Wrong {
+    class: Class::Comm,
+    what: "an intercommunicator; this call is for communicators of one group",
+};
+const INTRA: Error = Error::Wrong {
+    class: Class::Comm,
+    what: "not an intercommunicator; MPI_Intercomm_create makes one",
+};
+
+/// The communicator of one group that `handle` names. Fails with [`Error::Communicator`] or [`INTER`].
 pub(super) fn communicator(
     env: &'static dyn Env,
     handle: c_int,
@@ -190,7 +199,7 @@ pub(super) fn communicator(
         Some(Views {
             local, inter: None, ..
         }) => Ok(Communicator::at(env, local)),
-        Some(_) => Err(Error::Inter { handle }),
+        Some(_) => Err(INTER),
         None => Err(Error::Communicator { handle }),
     }
 }
@@ -224,7 +233,7 @@ pub(super) fn intercommunicator(
             inter: Some(Inter { sides, .. }),
             ..
         }) => Ok(Intercommunicator { env, sides }),
-        Some(_) => Err(Error::Intra { handle }),
+        Some(_) => Err(INTRA),
         None => Err(Error::Communicator { handle }),
     }
 }
@@ -325,19 +334,26 @@ pub(super) fn count_collectives(context: Context, more: u32) -> u32 {
     before
 }
 
-/// Those whom messages come from in the communicator with this context, freed or not.
+/// The rank of the sender of a message in this context, by its number in the job; the communicator may be freed.
 #[inline]
-pub(super) fn partners_in(context: Context) -> Group<'static> {
+pub(super) fn source_in(context: Context, source: Rank) -> CommRank {
     match base(context) {
-        WORLD_CONTEXT => world().group(),
-        SELF_CONTEXT => own().group(),
-        // A made communicator stays until its requests are complete, so that it is found here.
-        context => {
-            let mut table = TABLE.lock();
-            let made = table.at(context::index(context));
-            made.map_or_else(|| world().group(), |(_, object)| object.views.partners)
-        }
+        WORLD_CONTEXT => CommRank(source.index()),
+        SELF_CONTEXT => CommRank(0),
+        context => source_in_made(context, source),
     }
+}
+
+#[inline(never)]
+fn source_in_made(context: Context, source: Rank) -> CommRank {
+    // A made communicator stays until its requests are complete, so that it is found here.
+    let made = TABLE
+        .lock()
+        .at(context::index(context))
+        .map(|(_, object)| object.views.partners);
+    made.map_or(CommRank(source.index()), |partners| {
+        partners.in_group(source)
+    })
 }
 
 /// The communicator with this context, freed or not, and its error handler.

@@ -17,7 +17,7 @@ use super::kept;
 use super::report::on_comm;
 use super::types::constants::*;
 use crate::mpi::comm::{CommRank, Communicator};
-use crate::mpi::error::Error;
+use crate::mpi::error::{Class, Error};
 use crate::mpi::graph::{Arc, Edge, Graph, Neighbourhood};
 use crate::mpi::topology::Topology;
 
@@ -38,17 +38,23 @@ fn is_weights_empty(weights: *const c_int) -> bool {
     core::ptr::eq(weights, &raw const midplane_weights_empty as *const c_int)
 }
 
-/// Runs `f` on the graph of a communicator. Fails as `f` does, and with [`Error::Topology`].
+const NO_GRAPH: Error = Error::Wrong {
+    class: Class::Topology,
+    what: "the communicator has no graph topology; MPI_Graph_create makes one that has",
+};
+const NO_DISTRIBUTED_GRAPH: Error = Error::Wrong {
+    class: Class::Topology,
+    what: "the communicator has no distributed graph topology; MPI_Dist_graph_create makes one that has",
+};
+
+/// Runs `f` on the graph of a communicator. Fails as `f` does, and with [`NO_GRAPH`].
 fn with_graph<R>(
     comm: &Communicator<'_>,
     f: impl FnOnce(&Graph) -> Result<R, Error>,
 ) -> Result<R, Error> {
     kept::with_topology(comm.membership().context, |topology| match topology {
         Some(Topology::Graph(graph)) => f(graph),
-        _ => Err(Error::Topology {
-            wanted: "a graph",
-            maker: "MPI_Graph_create",
-        }),
+        _ => Err(NO_GRAPH),
     })
 }
 
@@ -59,10 +65,7 @@ fn with_neighbourhood<R>(
 ) -> Result<R, Error> {
     kept::with_topology(comm.membership().context, |topology| match topology {
         Some(Topology::Distributed(own)) => f(own),
-        _ => Err(Error::Topology {
-            wanted: "a distributed graph",
-            maker: "MPI_Dist_graph_create",
-        }),
+        _ => Err(NO_DISTRIBUTED_GRAPH),
     })
 }
 

@@ -54,6 +54,7 @@ pub(super) fn prepare_copy(context: Context) -> Result<Option<Topology>, Error> 
 
 /// The communicator with this context has this topology, if any, for which there is room.
 pub(super) fn attach(context: Context, topology: Option<Topology>) {
+    *DETACH.lock() = Some(detach);
     TOPOLOGIES
         .lock()
         .extend(topology.map(|topology| (context, topology)));
@@ -62,5 +63,15 @@ pub(super) fn attach(context: Context, topology: Option<Topology>) {
 /// The communicator with this context is gone.
 pub(super) fn forget(context: Context) {
     unname(context);
+    let detach = *DETACH.lock();
+    if let Some(detach) = detach {
+        detach(context);
+    }
+}
+
+/// Forgets a topology, from the first one on: a program that makes none has nothing of this in its image.
+static DETACH: Mutex<Option<fn(Context)>> = Mutex::new(None);
+
+fn detach(context: Context) {
     TOPOLOGIES.lock().retain(|(of, _)| *of != context);
 }

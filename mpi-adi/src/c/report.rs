@@ -146,7 +146,7 @@ pub(super) fn early(function: &'static str, result: Result<(), Error>) -> c_int 
     end(function, MPI_COMM_WORLD, result)
 }
 
-/// A call that belongs to a communicator of one group. Fails with [`Error::Inter`], too.
+/// A call that belongs to a communicator of one group; on another one it fails.
 pub(super) fn on_comm(
     function: &'static str,
     comm: c_int,
@@ -191,7 +191,7 @@ pub(super) fn on_everyone(
     )
 }
 
-/// A call that belongs to an intercommunicator. Fails with [`Error::Intra`], too.
+/// A call that belongs to an intercommunicator; on another communicator it fails.
 pub(super) fn on_inter(
     function: &'static str,
     comm: c_int,

@@ -292,9 +292,7 @@ fn ended(adi: &Adi, id: RequestId) -> Option<(Context, Completed)> {
         completed.status.midplane_cancelled = 1;
         return Some((context, completed));
     }
-    let source = comm_objects::partners_in(context)
-        .in_group(outcome.source)
-        .0;
+    let source = comm_objects::source_in(context, outcome.source).0;
     let (tag, bytes) = (outcome.tag, outcome.bytes);
     completed.status.MPI_SOURCE = source as c_int;
     completed.status.MPI_TAG = tag;

@@ -12,34 +12,37 @@
 use core::ffi::c_int;
 
 use super::args;
-use super::comm_objects::{enter, prepare};
+use super::comm_objects::{enter, prepare, world};
 use super::kept;
 use super::report::{on_any, on_comm, on_process};
 use super::types::constants::*;
 use crate::mpi::cart::{self, DIMENSIONS, Grid};
 use crate::mpi::comm::Communicator;
-use crate::mpi::error::Error;
+use crate::mpi::error::{Class, Error};
+use crate::mpi::placement;
 use crate::mpi::topology::Topology;
+
+const NOT_CARTESIAN: Error = Error::Wrong {
+    class: Class::Topology,
+    what: "the communicator has no Cartesian topology; MPI_Cart_create makes one that has",
+};
 
 /// The grid of a communicator.
 fn grid(comm: &Communicator<'_>) -> Result<Grid, Error> {
-    kept::grid(comm.membership().context).ok_or(Error::Topology {
-        wanted: "a Cartesian",
-        maker: "MPI_Cart_create",
-    })
+    kept::grid(comm.membership().context).ok_or(NOT_CARTESIAN)
 }
 
-/// Makes the communicator of the processes that choose `color`, with this grid; its handle.
+/// Makes the communicator of the processes that choose `color`, in the order of `key`, with this grid; its handle.
 fn make(
     function: &'static str,
     comm: Communicator<'static>,
     parent: c_int,
-    color: Option<u32>,
+    (color, key): (Option<u32>, u32),
     grid: Grid,
 ) -> Result<c_int, Error> {
     prepare(comm.env)?;
     kept::reserve()?;
-    let Some(made) = comm.make_split(function, color, comm.rank() as i32)? else {
+    let Some(made) = comm.make_split(function, color, key as i32)? else {
         return Ok(MPI_COMM_NULL);
     };
     kept::attach(made.context(), Some(Topology::Cartesian(grid)));
@@ -77,6 +80,21 @@ pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut
     })
 }
 
+/// This process's rank in a grid of the communicator's processes, in which it need not be. With `reorder`, the grid of
+/// all processes is laid on the torus, if it fits; else ranks stay as they are.
+fn rank_in(comm: &Communicator<'_>, grid: &Grid, reorder: bool) -> Option<u32> {
+    let (rank, places) = (comm.rank(), grid.places());
+    if reorder && places == comm.size() && places == world().size {
+        let mut placed = None;
+        comm.env.with(&mut |adi, _| {
+            placed = placement::rank_at(grid, adi.shape(), adi.here());
+        });
+        // All processes see the same.
+        return placed.or(Some(rank));
+    }
+    (rank < places).then_some(rank)
+}
+
 /// The grid that these arrays describe, of no more places than there are processes.
 ///
 /// # Safety
@@ -110,7 +128,7 @@ pub unsafe extern "C" fn MPI_Cart_create(
     ndims: c_int,
     dims: *const c_int,
     periods: *const c_int,
-    _reorder: c_int,
+    reorder: c_int,
     comm_cart: *mut c_int,
 ) -> c_int {
     on_comm("MPI_Cart_create", comm_old, |comm| {
@@ -121,9 +139,9 @@ pub unsafe extern "C" fn MPI_Cart_create(
                 args::out(comm_cart, "comm_cart")?,
             )
         };
-        // Ranks stay as they are, which `reorder` leaves open.
-        let color = (comm.rank() < grid.places()).then_some(0);
-        *comm_cart = make("MPI_Cart_create", comm, comm_old, color, grid)?;
+        let rank = rank_in(&comm, &grid, reorder != 0);
+        let choice = (rank.map(|_| 0), rank.unwrap_or(0));
+        *comm_cart = make("MPI_Cart_create", comm, comm_old, choice, grid)?;
         Ok(())
     })
 }
@@ -144,11 +162,7 @@ pub unsafe extern "C" fn MPI_Cart_map(
                 args::out(newrank, "newrank")?,
             )
         };
-        // As MPI_Cart_create does it.
-        *newrank = match comm.rank() < grid.places() {
-            true => comm.rank() as c_int,
-            false => MPI_UNDEFINED,
-        };
+        *newrank = rank_in(&comm, &grid, true).map_or(MPI_UNDEFINED, |rank| rank as c_int);
         Ok(())
     })
 }
@@ -171,7 +185,13 @@ pub unsafe extern "C" fn MPI_Cart_sub(
         };
         let keep: heapless::Vec<bool, DIMENSIONS> = remain.iter().map(|keep| *keep != 0).collect();
         let (part, number) = grid.part(comm.rank(), &keep);
-        *newcomm = make("MPI_Cart_sub", comm, parent, Some(number), part)?;
+        *newcomm = make(
+            "MPI_Cart_sub",
+            comm,
+            parent,
+            (Some(number), comm.rank()),
+            part,
+        )?;
         Ok(())
     })
 }

@@ -75,8 +75,6 @@ pub(crate) struct Group<'e> {
     pub(crate) map: RankMap<'e>,
     pub(crate) context: Context,
     pub(crate) size: u32,
-    /// This process is not in it: the remote group of an intercommunicator.
-    pub(crate) is_remote: bool,
 }
 
 /// A communicator without the carrier: the context, and this process's membership in the group.
@@ -99,6 +97,15 @@ pub(crate) enum RankMap<'e> {
     One(Rank),
     /// These, by their numbers in the job.
     List(&'e [Rank]),
+    /// As a list: the remote group of an intercommunicator, in which this process is not.
+    Remote(&'e [Rank]),
+}
+
+// One copy: it is a loop, and on MPI_COMM_WORLD never run.
+#[inline(never)]
+fn place_in(list: &[Rank], world: Rank) -> u32 {
+    let at = list.iter().position(|member| *member == world);
+    at.unwrap_or(0) as u32
 }
 
 impl Group<'_> {
@@ -106,7 +113,7 @@ impl Group<'_> {
         match self.map {
             RankMap::All => Rank::new(rank.0),
             RankMap::One(world) => world,
-            RankMap::List(list) => list[rank.0 as usize],
+            RankMap::List(list) | RankMap::Remote(list) => list[rank.0 as usize],
         }
     }
 
@@ -115,27 +122,27 @@ impl Group<'_> {
         CommRank(match self.map {
             RankMap::All => world.index(),
             RankMap::One(_) => 0,
-            RankMap::List(list) => {
-                let at = list.iter().position(|member| *member == world);
-                at.unwrap_or(0) as u32
-            }
+            RankMap::List(list) | RankMap::Remote(list) => place_in(list, world),
         })
     }
 
     /// The process with the rank that a program gives. Fails with [`Error::Rank`], of a remote group with
     /// [`Error::RemoteRank`].
     pub(crate) fn rank(self, given: i64) -> Result<CommRank, Error> {
-        let known = u32::try_from(given).ok().filter(|rank| *rank < self.size);
-        known.map(CommRank).ok_or(match self.is_remote {
-            false => Error::Rank {
-                rank: given,
-                size: self.size,
-            },
-            true => Error::RemoteRank {
-                rank: given,
-                size: self.size,
-            },
-        })
+        match u32::try_from(given) {
+            Ok(rank) if rank < self.size => Ok(CommRank(rank)),
+            _ => Err(self.no_rank(given)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn no_rank(self, rank: i64) -> Error {
+        let size = self.size;
+        match self.map {
+            RankMap::Remote(_) => Error::RemoteRank { rank, size },
+            _ => Error::Rank { rank, size },
+        }
     }
 }
 
@@ -146,7 +153,6 @@ impl<'e> Membership<'e> {
             map: self.map,
             context: self.context,
             size: self.size,
-            is_remote: false,
         }
     }
 
@@ -261,7 +267,10 @@ impl<'e, E: Matching> Partners<'e, E> {
     }
 
     fn check_rank(self, rank: CommRank) -> Result<(), Error> {
-        self.group.rank(rank.0.into()).map(|_| ())
+        match rank.0 < self.group.size {
+            true => Ok(()),
+            false => Err(self.group.no_rank(rank.0.into())),
+        }
     }
 
     fn check_tag(tag: Option<Tag>) -> Result<(), Error> {

@@ -272,12 +272,20 @@ pub enum Error {
         /// Bytes that came; `None`: more than expected.
         given: Option<usize>,
     },
-    /// As [`Error::CountsDiffer`], in a collective of an intercommunicator.
-    GroupsDiffer {
+    /// As [`Error::CountsDiffer`], in a collective of an intercommunicator: a process of the local group.
+    LocalDiffers {
         /// The process, by its rank in its group; what it sent may be of others, too.
         rank: u32,
-        /// Its group is the remote one.
-        is_remote: bool,
+        /// Bytes that this process's count makes.
+        expected: usize,
+        /// Bytes that came; `None`: more than expected.
+        given: Option<usize>,
+    },
+    /// As [`Error::LocalDiffers`]: a process of the remote group.
+    // A flag beside the rank would make every copy of an error one of bytes.
+    RemoteDiffers {
+        /// The process, by its rank in its group; what it sent may be of others, too.
+        rank: u32,
         /// Bytes that this process's count makes.
         expected: usize,
         /// Bytes that came; `None`: more than expected.
@@ -354,16 +362,6 @@ pub enum Error {
         /// The handle.
         handle: i32,
     },
-    /// An intercommunicator where the call is for others.
-    Inter {
-        /// The handle.
-        handle: i32,
-    },
-    /// A communicator that is no intercommunicator where the call is for those.
-    Intra {
-        /// The handle.
-        handle: i32,
-    },
     /// A handle that names no group, or a group with members that the communicator does not have.
     Group {
         /// The handle.
@@ -373,13 +371,6 @@ pub enum Error {
     Dims {
         /// What is wrong with them.
         what: &'static str,
-    },
-    /// A communicator without a topology of this kind.
-    Topology {
-        /// The kind, with its article.
-        wanted: &'static str,
-        /// The function that makes one that has.
-        maker: &'static str,
     },
     /// A handle that names no operation.
     Operation {
@@ -451,7 +442,8 @@ impl Error {
             Error::Truncated { .. }
             | Error::Lengths { .. }
             | Error::CountsDiffer { .. }
-            | Error::GroupsDiffer { .. } => Class::Truncate,
+            | Error::LocalDiffers { .. }
+            | Error::RemoteDiffers { .. } => Class::Truncate,
             Error::NoMemory(_) | Error::NoRoom { .. } => Class::NoMem,
             Error::Limit { .. } => Class::Other,
             Error::Keyval { .. } => Class::Keyval,
@@ -463,9 +455,8 @@ impl Error {
             Error::NullArgument { .. } | Error::Argument { .. } => Class::Arg,
             Error::Datatype { .. } | Error::Uncommitted { .. } => Class::Type,
             Error::Unsupported { .. } => Class::UnsupportedOperation,
-            Error::Communicator { .. } | Error::Inter { .. } | Error::Intra { .. } => Class::Comm,
+            Error::Communicator { .. } => Class::Comm,
             Error::Dims { .. } => Class::Dims,
-            Error::Topology { .. } => Class::Topology,
             Error::Group { .. } => Class::Group,
             Error::Request { .. } => Class::Request,
             Error::InStatus { .. } => Class::InStatus,
@@ -527,12 +518,12 @@ impl fmt::Display for Error {
             Error::Lengths { expected, given } => {
                 write!(f, "a buffer of {given} bytes where the other calls for {expected}")
             }
-            Error::CountsDiffer { rank, expected, given } => {
-                counts_differ(f, (rank, ""), expected, given)
+            Error::CountsDiffer { rank, expected, given } => counts_differ(f, (rank, ""), expected, given),
+            Error::LocalDiffers { rank, expected, given } => {
+                counts_differ(f, (rank, " of the local group"), expected, given)
             }
-            Error::GroupsDiffer { rank, is_remote, expected, given } => {
-                let group = if is_remote { " of the remote group" } else { " of the local group" };
-                counts_differ(f, (rank, group), expected, given)
+            Error::RemoteDiffers { rank, expected, given } => {
+                counts_differ(f, (rank, " of the remote group"), expected, given)
             }
             Error::Truncated { source, tag, room } => write!(
                 f,
@@ -576,12 +567,6 @@ impl fmt::Display for Error {
             Error::Communicator { handle } => {
                 write!(f, "{handle:#010x} is no communicator of this job")
             }
-            Error::Inter { handle } => {
-                write!(f, "{handle:#010x} is an intercommunicator; this call is for communicators of one group")
-            }
-            Error::Intra { handle } => {
-                write!(f, "{handle:#010x} is no intercommunicator; MPI_Intercomm_create makes one")
-            }
             Error::Group { handle } => write!(
                 f,
                 "{handle:#010x} is no group, or not one of processes of this communicator"
@@ -589,9 +574,6 @@ impl fmt::Display for Error {
             Error::Operation { handle } => write!(f, "{handle:#010x} is no reduction operation"),
             Error::Request { handle } => {
                 write!(f, "{handle:#010x} is no request, or one that has completed already")
-            }
-            Error::Topology { wanted, maker } => {
-                write!(f, "the communicator does not have {wanted} topology; {maker} makes one that has")
             }
             Error::Argument { what } | Error::Buffer { what } | Error::Dims { what } => f.write_str(what),
             Error::InPlace => f.write_str("MPI_IN_PLACE is not allowed here (MPI-3.1 section 5.2.1)"),
@@ -629,6 +611,34 @@ mod tests {
             );
             assert_eq!(error.class(), Class::Truncate);
         }
+    }
+
+    #[test]
+    fn across_groups_it_says_whose_rank_is_meant() {
+        let (rank, expected, given) = (2, 4, Some(8));
+        let texts = [
+            Error::LocalDiffers {
+                rank,
+                expected,
+                given,
+            },
+            Error::RemoteDiffers {
+                rank,
+                expected,
+                given,
+            },
+            Error::RemoteRank { rank: 7, size: 3 },
+            Error::RemoteRoot { root: -4, size: 3 },
+        ];
+        for (error, words) in texts.iter().zip([
+            "rank 2 of the local group sent 8 bytes",
+            "rank 2 of the remote group sent 8 bytes",
+            "no rank 7: the remote group has ranks 0 to 2",
+            "no root -4: the remote group has ranks 0 to 2",
+        ]) {
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        assert_eq!(size_of::<Error>(), 32, "copied with every result");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! inter   intercommunicators                topology  which kind a communicator has -> graph
 //! split   communicators made of others      coll/   collectives      buffered   the attached buffer
 //! lend    slices for blocking calls         sides   the two groups of an intercommunicator
-//! comm    communicators, point to point     group, cart, info, attributes    op -> datatype
+//! comm    communicators, point to point     group, placement -> cart, info, attributes    op -> datatype
 //! call    blocking, and slices of arrays
 //! process the state of a process, Env       context  which contexts are free        error
 //! ```
@@ -28,6 +28,7 @@ pub(crate) mod inter;
 #[allow(unsafe_code)]
 pub(crate) mod lend;
 pub mod op;
+pub(crate) mod placement;
 pub mod process;
 pub(crate) mod sides;
 pub mod split;

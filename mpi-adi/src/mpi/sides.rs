@@ -58,9 +58,8 @@ impl<'e> Sides<'e> {
         }
     }
 
-    fn members(self, ranks: Range<u32>) -> (RankMap<'e>, u32) {
-        let list = &self.list[ranks.start as usize..ranks.end as usize];
-        (RankMap::List(list), ranks.end - ranks.start)
+    fn members(self, ranks: &Range<u32>) -> &'e [Rank] {
+        &self.list[ranks.start as usize..ranks.end as usize]
     }
 
     /// The processes of both groups.
@@ -76,24 +75,21 @@ impl<'e> Sides<'e> {
     /// The group that this process is in.
     pub(crate) fn local(self) -> Membership<'e> {
         let ranks = self.local_ranks();
-        let rank = CommRank(self.rank.0 - ranks.start);
-        let (map, size) = self.members(ranks);
         Membership {
-            map,
+            map: RankMap::List(self.members(&ranks)),
             context: self.context,
-            rank,
-            size,
+            rank: CommRank(self.rank.0 - ranks.start),
+            size: ranks.end - ranks.start,
         }
     }
 
     /// The other group.
     pub(crate) fn remote(self) -> Group<'e> {
-        let (map, size) = self.members(self.remote_ranks());
+        let ranks = self.remote_ranks();
         Group {
-            map,
+            map: RankMap::Remote(self.members(&ranks)),
             context: self.context,
-            size,
-            is_remote: true,
+            size: ranks.end - ranks.start,
         }
     }
 }
@@ -144,8 +140,10 @@ mod tests {
                 (local.size as usize, local.to_world(local.rank)),
                 (mine.len(), *world)
             );
-            assert_eq!(remote.map, RankMap::List(others));
-            assert!(remote.is_remote && remote.size as usize == others.len());
+            assert_eq!(
+                (remote.map, remote.size as usize),
+                (RankMap::Remote(others), others.len())
+            );
             assert_eq!(remote.in_group(others[1]), CommRank(1));
             assert_eq!(sides.all().to_world(sides.rank), *world);
             assert_eq!((local.context, remote.context), (6, 6));

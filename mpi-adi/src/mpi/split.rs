@@ -120,7 +120,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
         let membership = self.membership();
         let map = match membership.map {
             RankMap::One(world) => RankMap::One(world),
-            RankMap::All | RankMap::List(_) => RankMap::All,
+            RankMap::All | RankMap::List(_) | RankMap::Remote(_) => RankMap::All,
         };
         let (rank, size) = (membership.rank, membership.size);
         let membership = Membership {

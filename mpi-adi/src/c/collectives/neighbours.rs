@@ -14,7 +14,7 @@ use crate::device::memory::area::Area;
 use crate::mpi::cart::Grid;
 use crate::mpi::coll::{self, Plan, plans};
 use crate::mpi::comm::{CommRank, Communicator};
-use crate::mpi::error::Error;
+use crate::mpi::error::{Class, Error};
 use crate::mpi::topology::Topology;
 
 /// The neighbours of this process in the topology of its communicator, in the order of their blocks (section 7.6).
@@ -28,7 +28,7 @@ struct Neighbours {
     in_pairs: bool,
 }
 
-/// Fails with [`Error::Topology`] or [`Error::NoRoom`].
+/// Fails with [`Error::Wrong`] or [`Error::NoRoom`].
 fn neighbours(comm: &Communicator<'_>) -> Result<Neighbours, Error> {
     kept::with_topology(comm.membership().context, |topology| match topology {
         Some(Topology::Cartesian(grid)) => on_grid(grid, comm.rank()),
@@ -45,9 +45,9 @@ fn neighbours(comm: &Communicator<'_>) -> Result<Neighbours, Error> {
             destinations: ranks(own.destinations.iter().map(|[rank, _]| rank))?,
             in_pairs: false,
         }),
-        None => Err(Error::Topology {
-            wanted: "a",
-            maker: "MPI_Cart_create or MPI_Dist_graph_create",
+        None => Err(Error::Wrong {
+            class: Class::Topology,
+            what: "the communicator has no topology; MPI_Cart_create and MPI_Dist_graph_create make some that have",
         }),
     })
 }

@@ -32,7 +32,11 @@ pub(in crate::mpi::coll) struct Allreduce {
 }
 
 impl Allreduce {
-    pub(super) fn new(sides: Sides<'_>, (data, result): (Area, Area), element: usize) -> Self {
+    pub(in crate::mpi::coll) fn new(
+        sides: Sides<'_>,
+        (data, result): (Area, Area),
+        element: usize,
+    ) -> Self {
         let seats = with_speaker(sides);
         let (members, guest) = (seats.members(), seats.guest_rank());
         Allreduce {
@@ -80,7 +84,7 @@ pub(in crate::mpi::coll) struct Swap {
 }
 
 impl Swap {
-    pub(super) fn new(sides: Sides<'_>, given: Area, taken: Area) -> Self {
+    pub(in crate::mpi::coll) fn new(sides: Sides<'_>, given: Area, taken: Area) -> Self {
         let seats = with_speaker(sides);
         let members = seats.members();
         Swap {
@@ -120,7 +124,7 @@ pub(in crate::mpi::coll) struct Pairs<P, Q> {
 }
 
 impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
-    pub(super) fn new(sides: Sides<'_>, part: P, place: Q) -> Self {
+    pub(in crate::mpi::coll) fn new(sides: Sides<'_>, part: P, place: Q) -> Self {
         let (local, remote) = (sides.local(), sides.remote());
         Pairs {
             own: local.rank.0,
@@ -179,7 +183,12 @@ pub(in crate::mpi::coll) struct ReduceScatter<P> {
 }
 
 impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
-    pub(super) fn new(sides: Sides<'_>, part: P, result: Area, element: usize) -> Self {
+    pub(in crate::mpi::coll) fn new(
+        sides: Sides<'_>,
+        part: P,
+        result: Area,
+        element: usize,
+    ) -> Self {
         let remote = sides.remote_ranks();
         let seats = Seats::guest(remote.clone(), sides.rank);
         ReduceScatter {

@@ -18,8 +18,8 @@
 //! There is no scan across groups (section 5.11), and MPI_IN_PLACE has no meaning here (section 5.2.3).
 #![forbid(unsafe_code)]
 
-mod across;
-mod seats;
+pub(super) mod across;
+pub(super) mod seats;
 
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
@@ -74,13 +74,17 @@ impl<E: Matching> Intercommunicator<'_, E> {
             return error;
         };
         let (local, remote) = (self.sides.local_ranks(), self.sides.remote_ranks());
-        let is_remote = remote.contains(&rank);
-        let ranks = if is_remote { remote } else { local };
-        Error::GroupsDiffer {
-            rank: rank - ranks.start,
-            is_remote,
-            expected,
-            given,
+        match remote.contains(&rank) {
+            true => Error::RemoteDiffers {
+                rank: rank - remote.start,
+                expected,
+                given,
+            },
+            false => Error::LocalDiffers {
+                rank: rank - local.start,
+                expected,
+                given,
+            },
         }
     }
 

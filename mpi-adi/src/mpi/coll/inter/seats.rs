@@ -24,7 +24,7 @@ pub(in crate::mpi::coll) struct Seats {
 
 impl Seats {
     /// This process is the guest of a group.
-    pub(super) fn guest(group: Range<u32>, own: CommRank) -> Seats {
+    pub(in crate::mpi::coll) fn guest(group: Range<u32>, own: CommRank) -> Seats {
         let seat = group.end - group.start;
         Seats {
             group,
@@ -34,7 +34,7 @@ impl Seats {
     }
 
     /// This process is in the group that has the guest.
-    pub(super) fn member(group: Range<u32>, guest: CommRank, own: CommRank) -> Seats {
+    pub(in crate::mpi::coll) fn member(group: Range<u32>, guest: CommRank, own: CommRank) -> Seats {
         let seat = own.0 - group.start;
         Seats {
             group,
@@ -44,7 +44,7 @@ impl Seats {
     }
 
     /// The seats of the group and, as the last one, the guest's.
-    pub(super) fn all(&self) -> Ranks {
+    pub(in crate::mpi::coll) fn all(&self) -> Ranks {
         Ranks {
             own: self.own,
             size: self.guest_rank().0 + 1,
@@ -52,7 +52,7 @@ impl Seats {
     }
 
     /// The seats of the group alone, in which this process is.
-    pub(super) fn members(&self) -> Ranks {
+    pub(in crate::mpi::coll) fn members(&self) -> Ranks {
         Ranks {
             own: self.own,
             size: self.guest_rank().0,
@@ -60,12 +60,12 @@ impl Seats {
     }
 
     /// The guest's seat.
-    pub(super) fn guest_rank(&self) -> CommRank {
+    pub(in crate::mpi::coll) fn guest_rank(&self) -> CommRank {
         CommRank(self.group.end - self.group.start)
     }
 
     /// Who sits there, among all.
-    pub(super) fn rank(&self, seat: CommRank) -> CommRank {
+    pub(in crate::mpi::coll) fn rank(&self, seat: CommRank) -> CommRank {
         match seat == self.guest_rank() {
             true => self.guest,
             false => CommRank(self.group.start + seat.0),
@@ -73,7 +73,7 @@ impl Seats {
     }
 
     /// A step among seats as one among all.
-    pub(super) fn step(&self, step: Step) -> Step {
+    pub(in crate::mpi::coll) fn step(&self, step: Step) -> Step {
         match step {
             Step::Send { dest, tag, data } => Step::Send {
                 dest: self.rank(dest),
@@ -104,7 +104,7 @@ pub(in crate::mpi::coll) struct Seated<S> {
 }
 
 impl<S: Schedule> Seated<S> {
-    pub(super) fn new(schedule: S, seats: Seats) -> Self {
+    pub(in crate::mpi::coll) fn new(schedule: S, seats: Seats) -> Self {
         Seated { schedule, seats }
     }
 }
@@ -123,7 +123,7 @@ pub(in crate::mpi::coll) struct Collect {
 }
 
 impl Collect {
-    pub(super) fn new(result: Area, element: usize) -> Collect {
+    pub(in crate::mpi::coll) fn new(result: Area, element: usize) -> Collect {
         Collect {
             result,
             walk: Walk::new(result.len(), element),
