@@ -131,8 +131,15 @@ typedef struct MPI_F08_status {
 #define MPI_SIMILAR   2
 #define MPI_UNEQUAL   3
 
-/* Kinds of topologies (section 7.5.5), of which there is one. */
-#define MPI_CART 2
+/* Kinds of topologies (section 7.5.5). */
+#define MPI_GRAPH      1
+#define MPI_CART       2
+#define MPI_DIST_GRAPH 3
+
+/* In place of the weights of edges (section 7.5.4). */
+extern int midplane_unweighted[1], midplane_weights_empty[1];
+#define MPI_UNWEIGHTED    ((int *)midplane_unweighted)
+#define MPI_WEIGHTS_EMPTY ((int *)midplane_weights_empty)
 
 /* What MPI_Comm_split_type divides by (section 6.4.2). */
 #define MPI_COMM_TYPE_SHARED 1
@@ -431,6 +438,9 @@ int MPI_Comm_size(MPI_Comm comm, int *size);
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm);
 /* No hint means anything here: what a communicator uses of an info object is an empty one. */
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm);
+/* *newcomm is written when the duplicate is there, at the latest by the call that completes the request; until then the
+ * variable has to stay. */
+int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request);
 int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info);
 int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used);
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm);
@@ -445,7 +455,19 @@ int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result);
 /* A name has at most 63 bytes; what is longer is cut. */
 int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name);
 int MPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen);
+
+/* Intercommunicators (section 6.6): two groups without a process in common. Messages go to the remote group; in
+ * collectives each group gets what the other one gives (section 5.2.3). Of a split, or a create, a part that only one
+ * of the groups has is MPI_COMM_NULL. */
 int MPI_Comm_test_inter(MPI_Comm comm, int *flag);
+int MPI_Comm_remote_size(MPI_Comm comm, int *size);
+int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group);
+/* peer_comm, in which the leaders talk to each other, can be of either kind. */
+int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
+                         MPI_Comm *newintercomm);
+/* Where both groups give the same for `high`, the one whose rank 0 has the lower rank in MPI_COMM_WORLD is first, or
+ * that of the intercommunicator that this one is made of. */
+int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm);
 
 /* Attributes (section 6.7), of at most 4,096 keys at one time. The delete functions of an object's attributes
  * are called in the reverse order of setting; in MPI_Finalize for MPI_COMM_SELF, then for MPI_COMM_WORLD. */
@@ -521,6 +543,28 @@ int MPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank);
 int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]);
 int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest);
 int MPI_Topo_test(MPI_Comm comm, int *status);
+int MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank);
+
+/* ---- Graph topologies (chapter 7), in the program's heap. Ranks are never reordered. ---- */
+
+int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int edges[], int reorder,
+                     MPI_Comm *comm_graph);
+int MPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges);
+int MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], int edges[]);
+int MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors);
+int MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]);
+int MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int *newrank);
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[],
+                                   const int sourceweights[], int outdegree, const int destinations[],
+                                   const int destweights[], MPI_Info info, int reorder,
+                                   MPI_Comm *comm_dist_graph);
+/* Neighbours are in the order of the ranks that have given the edges, and then as given. */
+int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[],
+                          const int destinations[], const int weights[], MPI_Info info, int reorder,
+                          MPI_Comm *comm_dist_graph);
+int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted);
+int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[],
+                             int maxoutdegree, int destinations[], int destweights[]);
 
 /* ---- Datatypes (chapter 4) ---- */
 
@@ -742,8 +786,8 @@ int MPI_Op_commutative(MPI_Op op, int *commute);
 int MPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op);
 
 /* Without blocking (section 5.12), at most 4,096 at one time that have not been completed. They go on in every call of
- * MPI that waits, tests, probes or looks. What they need is taken from the heap when they are started; only when there
- * is no room for one of their messages later does the call that completes them fail, with MPI_ERR_NO_MEM. */
+ * MPI that waits, tests, probes or looks. What they need is taken from the heap when they are started: MPI_ERR_NO_MEM
+ * when that is used up. */
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request);
 int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request);
 int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,

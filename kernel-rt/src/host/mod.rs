@@ -5,6 +5,8 @@
 //! callers       the registers of a node that ends its job by a call
 //! layout        where nodes, tables and rings lie in the memory of an instance
 //! counters      all that a node counts for the report: one list, from which the rest follows
+//! failed_malloc the last allocation of the program that failed
+//! files         calls on files: the node asks, the tool does them
 //! inbox         standard input: the tool writes, the node takes
 //! outbox        what the program prints and the kernel logs: the node writes, the tool takes
 //! personality   the boot arguments, and who the node is by them
@@ -17,6 +19,8 @@
 pub mod blackboard;
 pub mod callers;
 pub mod counters;
+pub mod failed_malloc;
+pub mod files;
 pub mod inbox;
 pub mod layout;
 pub mod outbox;

@@ -14,7 +14,7 @@ use super::args;
 use super::codes::LAST_USED;
 use super::comm_objects::{with_attributes, world};
 use super::keyvals::{self, Carrier, CopyFunction, DeleteFunction, Keyval, Of};
-use super::report::{on_comm, on_process};
+use super::report::{on_any, on_process};
 use super::types::constants::*;
 use crate::device::envelope::Tag;
 use crate::mpi::attributes::Attributes;
@@ -65,13 +65,13 @@ unsafe fn free(function: &'static str, keyval: *mut c_int) -> c_int {
 }
 
 fn set(function: &'static str, comm: c_int, keyval: c_int, value: *mut c_void) -> c_int {
-    on_comm(function, comm, |_| {
+    on_any(function, comm, |_, _| {
         keyvals::set::<Communicators>(comm, keyval, value.expose_provenance())
     })
 }
 
 fn delete(function: &'static str, comm: c_int, keyval: c_int) -> c_int {
-    on_comm(function, comm, |_| {
+    on_any(function, comm, |_, _| {
         keyvals::delete::<Communicators>(comm, keyval)
     })
 }
@@ -109,7 +109,7 @@ unsafe fn get(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    on_comm(function, comm, |_| {
+    on_any(function, comm, |_, _| {
         // SAFETY: the caller's promise.
         let (place, flag) = unsafe {
             (

@@ -60,8 +60,11 @@ unsafe fn copy(function: &'static str, from: *const Ints, to: *mut Ints) -> c_in
             true => Err(Error::Argument {
                 what: "there is no status: a null pointer, or MPI_STATUS_IGNORE",
             }),
-            // SAFETY: the caller's promise; the two may be the same.
-            false => Ok(unsafe { from.copy_to(to, 1) }),
+            false => {
+                // SAFETY: the caller's promise; the two may be the same.
+                unsafe { from.copy_to(to, 1) };
+                Ok(())
+            }
         },
     )
 }

@@ -20,7 +20,7 @@ use super::codes;
 use super::comm_objects::{self, in_use, set_handler};
 use super::files;
 use super::report::{
-    ErrorFunction, FREED, FUNCTIONS, HANDLERS, LAST, USER_HANDLERS, blame, early, on_comm,
+    ErrorFunction, FREED, FUNCTIONS, HANDLERS, LAST, USER_HANDLERS, blame, early, on_any,
     on_process, raise, user_index,
 };
 use super::types::constants::*;
@@ -87,7 +87,7 @@ pub(super) fn check(handle: c_int) -> Result<(), Error> {
 }
 
 fn set(name: &'static str, comm: c_int, errhandler: c_int) -> c_int {
-    on_comm(name, comm, |_| {
+    on_any(name, comm, |_, _| {
         check(errhandler)?;
         set_handler(comm, errhandler);
         Ok(())
@@ -97,7 +97,7 @@ fn set(name: &'static str, comm: c_int, errhandler: c_int) -> c_int {
 /// # Safety
 /// As for [`args::out`].
 unsafe fn get(name: &'static str, comm: c_int, errhandler: *mut c_int) -> c_int {
-    on_comm(name, comm, |_| {
+    on_any(name, comm, |_, _| {
         // SAFETY: the caller's promise.
         *unsafe { args::out(errhandler, "errhandler") }? = comm_objects::handler(comm);
         Ok(())
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn MPI_Errhandler_get(comm: c_int, errhandler: *mut c_int)
 
 #[unsafe(export_name = "PMPI_Comm_call_errhandler")]
 pub unsafe extern "C" fn MPI_Comm_call_errhandler(comm: c_int, errorcode: c_int) -> c_int {
-    on_comm("MPI_Comm_call_errhandler", comm, |_| {
+    on_any("MPI_Comm_call_errhandler", comm, |_, _| {
         raise(
             "MPI_Comm_call_errhandler",
             blame(comm),

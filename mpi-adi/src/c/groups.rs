@@ -17,10 +17,10 @@ use spin::Mutex;
 use super::args;
 use super::comm_objects::{enter, own_number, prepare};
 use super::handles::{Kind, Table};
-use super::report::{on_comm, on_process};
+use super::report::{on_any, on_comm, on_inter, on_process};
 use super::types::constants::*;
 use crate::device::envelope::Rank;
-use crate::mpi::comm::Communicator;
+use crate::mpi::comm::{self, CommRank, Communicator, Membership};
 use crate::mpi::error::Error;
 use crate::mpi::group::{self, Comparison, Members};
 
@@ -76,19 +76,29 @@ unsafe fn making(
     })
 }
 
-fn members_of(comm: &Communicator<'_>) -> Result<Vec<Rank>, Error> {
-    let mut members = Members::with_room(comm.size() as usize)?;
-    let membership = comm.membership();
-    members.append(membership.ranks().map(|rank| membership.to_world(rank)));
-    Ok(members.done())
+/// A group of these processes; its handle.
+fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
+    let mut members = Members::with_room(of.size as usize)?;
+    members.append((0..of.size).map(|rank| of.to_world(CommRank(rank))));
+    enter_group(&mut TABLE.lock(), members.done())
 }
 
 #[unsafe(export_name = "PMPI_Comm_group")]
 pub unsafe extern "C" fn MPI_Comm_group(comm: c_int, group: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_group", comm, |comm| {
+    on_any("MPI_Comm_group", comm, |_, views| {
         // SAFETY: the standard's promise about `group`.
         let group = unsafe { args::out(group, "group") }?;
-        *group = enter_group(&mut TABLE.lock(), members_of(&comm)?)?;
+        *group = enter_members(views.local.group())?;
+        Ok(())
+    })
+}
+
+#[unsafe(export_name = "PMPI_Comm_remote_group")]
+pub unsafe extern "C" fn MPI_Comm_remote_group(comm: c_int, group: *mut c_int) -> c_int {
+    on_inter("MPI_Comm_remote_group", comm, |inter| {
+        // SAFETY: the standard's promise about `group`.
+        let group = unsafe { args::out(group, "group") }?;
+        *group = enter_members(inter.sides.remote())?;
         Ok(())
     })
 }
@@ -367,19 +377,14 @@ pub unsafe extern "C" fn MPI_Group_free(group: *mut c_int) -> c_int {
     })
 }
 
-/// The group's members, all of which are processes of the communicator. Fails with [`Error::Group`] and
-/// [`Error::NoRoom`].
-fn members_within(comm: &Communicator<'_>, group: c_int) -> Result<Vec<Rank>, Error> {
+/// The group's members, all of which are processes of the communicator's local group. Fails with [`Error::Group`]
+/// and [`Error::NoRoom`].
+fn members_within(local: Membership<'_>, group: c_int) -> Result<Vec<Rank>, Error> {
     let list = {
         let table = TABLE.lock();
         group::union(members(&table, group)?, &[])?
     };
-    let membership = comm.membership();
-    let is_member = |process: &Rank| {
-        membership
-            .ranks()
-            .any(|rank| membership.to_world(rank) == *process)
-    };
+    let is_member = |process: &Rank| local.ranks().any(|rank| local.to_world(rank) == *process);
     if list.iter().all(is_member) {
         Ok(list)
     } else {
@@ -389,14 +394,23 @@ fn members_within(comm: &Communicator<'_>, group: c_int) -> Result<Vec<Rank>, Er
 
 #[unsafe(export_name = "PMPI_Comm_create")]
 pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) -> c_int {
-    let parent = comm;
-    on_comm("MPI_Comm_create", comm, |comm| {
+    on_any("MPI_Comm_create", comm, |env, views| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
-        let list = members_within(&comm, group)?;
-        prepare(comm.env)?;
-        *newcomm = match comm.make_of(list)? {
-            Some(made) => enter(comm.env, made, parent)?,
+        let local = views.local;
+        let list = members_within(local, group)?;
+        prepare(env)?;
+        if let Some(inter) = views.inter {
+            // Each group makes a part of its own members, in their order: a split by the place in the list.
+            let place = list.iter().position(|member| *member == own_number());
+            let key = place.unwrap_or(0) as i32;
+            let color = place.map(|_| 0);
+            *newcomm = (inter.calls.split)("MPI_Comm_create", comm, color, key)?;
+            return Ok(());
+        }
+        let made = Communicator::at(env, local).make_of("MPI_Comm_create", list)?;
+        *newcomm = match made {
+            Some(made) => enter(env, made, comm)?,
             None => MPI_COMM_NULL,
         };
         Ok(())
@@ -417,9 +431,9 @@ pub unsafe extern "C" fn MPI_Comm_create_group(
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         args::tag(tag)?;
-        let list = members_within(&comm, group)?;
+        let list = members_within(comm.membership(), group)?;
         prepare(comm.env)?;
-        *newcomm = match comm.make_group(list)? {
+        *newcomm = match comm.make_group("MPI_Comm_create_group", list)? {
             Some(made) => enter(comm.env, made, parent)?,
             None => MPI_COMM_NULL,
         };

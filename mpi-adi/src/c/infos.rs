@@ -17,7 +17,7 @@ use spin::Mutex;
 
 use super::args;
 use super::handles::{Kind, Table};
-use super::report::{on_comm, on_process};
+use super::report::{on_any, on_process};
 use super::types::constants::*;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::{Class, Error};
@@ -255,12 +255,12 @@ pub unsafe extern "C" fn MPI_Info_get_nthkey(info: c_int, n: c_int, key: *mut c_
 
 #[unsafe(export_name = "PMPI_Comm_set_info")]
 pub unsafe extern "C" fn MPI_Comm_set_info(comm: c_int, info: c_int) -> c_int {
-    on_comm("MPI_Comm_set_info", comm, |_| check_hints(info))
+    on_any("MPI_Comm_set_info", comm, |_, _| check_hints(info))
 }
 
 #[unsafe(export_name = "PMPI_Comm_get_info")]
 pub unsafe extern "C" fn MPI_Comm_get_info(comm: c_int, info_used: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_get_info", comm, |_| {
+    on_any("MPI_Comm_get_info", comm, |_, _| {
         // SAFETY: the standard's promise about `info_used`.
         *unsafe { args::out(info_used, "info_used") }? = TABLE.lock().add(Info::new())?;
         Ok(())

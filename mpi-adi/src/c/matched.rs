@@ -17,13 +17,13 @@ use super::binding::env;
 use super::comm_objects::{self, Blame, blame_in};
 use super::completion::{end_one, wait_one};
 use super::datatypes::Lent;
-use super::report::{blame, end_under, on_comm};
+use super::report::{blame, end_under, on_partners};
 use super::requests::{RECEIVED_FROM_PROC_NULL, handle_of, note_of};
 use super::types::MPI_Status;
 use super::types::constants::*;
 use crate::device::request::RequestId;
 use crate::mpi::call;
-use crate::mpi::comm::{Communicator, Status};
+use crate::mpi::comm::Status;
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
@@ -45,7 +45,7 @@ unsafe fn probe(
     message: *mut c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_comm(function, handle, |comm: Communicator<'static>| {
+    on_partners(function, handle, |comm| {
         let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
         // SAFETY: the caller's promise.
         let (message, status) = unsafe { (args::out(message, "message")?, args::status(status)?) };

@@ -11,13 +11,13 @@ use core::ffi::{c_int, c_void};
 
 use super::args::{self, Peer, Receive, Send, recv_args, send_args};
 use super::datatypes::Lent;
-use super::report::{on_comm, on_process};
+use super::report::{on_partners, on_process};
 use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, started};
 use super::types::MPI_Status;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::call;
-use crate::mpi::comm::{Communicator, Status};
+use crate::mpi::comm::{Partners, Status};
 use crate::mpi::error::Error;
 
 /// Gives a blocking receive's result to the program.
@@ -45,7 +45,7 @@ unsafe fn send(
     (buf, count, datatype): (*const c_void, c_int, c_int),
     (dest, tag, comm): (c_int, c_int, c_int),
 ) -> c_int {
-    on_comm(function, comm, |comm| {
+    on_partners(function, comm, |comm| {
         // SAFETY: the caller's promise.
         let send = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
         match send.dest {
@@ -127,7 +127,7 @@ unsafe fn start_send(
     (dest, tag, handle): (c_int, c_int, c_int),
     request: *mut c_int,
 ) -> c_int {
-    on_comm(function, handle, |comm| {
+    on_partners(function, handle, |comm| {
         // SAFETY: the caller's promise.
         let (send, request) = unsafe {
             (
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn MPI_Recv(
     comm: c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_comm("MPI_Recv", comm, |comm| {
+    on_partners("MPI_Recv", comm, |comm| {
         // SAFETY: the standard's promise about `buf` (section 3.2.4) and `status`.
         let (receive, status) = unsafe {
             (
@@ -253,7 +253,7 @@ pub unsafe extern "C" fn MPI_Irecv(
     request: *mut c_int,
 ) -> c_int {
     let named = comm;
-    on_comm("MPI_Irecv", comm, |comm| {
+    on_partners("MPI_Irecv", comm, |comm| {
         // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`.
         let (receive, request) = unsafe {
             (
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn MPI_Irecv(
 
 fn sendrecv(
     function: &'static str,
-    comm: Communicator<'_>,
+    comm: Partners<'_>,
     send: &Send,
     receive: &Receive,
     status: Option<&mut MPI_Status>,
@@ -317,7 +317,7 @@ pub unsafe extern "C" fn MPI_Sendrecv(
     comm: c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_comm("MPI_Sendrecv", comm, |comm| {
+    on_partners("MPI_Sendrecv", comm, |comm| {
         // SAFETY: the standard's promise about the buffers (section 3.10) and `status`.
         let (send, receive, status) = unsafe {
             (
@@ -342,7 +342,7 @@ pub unsafe extern "C" fn MPI_Sendrecv_replace(
     comm: c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_comm("MPI_Sendrecv_replace", comm, |comm| {
+    on_partners("MPI_Sendrecv_replace", comm, |comm| {
         // SAFETY: the standard's promise about `buf` (section 3.10) and `status`.
         let (send, receive, status) = unsafe {
             (
@@ -378,7 +378,7 @@ pub unsafe extern "C" fn MPI_Probe(
     comm: c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_comm("MPI_Probe", comm, |comm| {
+    on_partners("MPI_Probe", comm, |comm| {
         let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
         // SAFETY: the standard's promise about `status`.
         let status = unsafe { args::status(status) }?;
@@ -397,7 +397,7 @@ pub unsafe extern "C" fn MPI_Iprobe(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_comm("MPI_Iprobe", comm, |comm| {
+    on_partners("MPI_Iprobe", comm, |comm| {
         let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
         // SAFETY: the standard's promise about `flag` and `status`.
         let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };

@@ -205,6 +205,7 @@ signatures! {
     "6.4.1" Int MPI_Comm_size(comm: Comm, size: IntOut);
     "6.4.2" Int MPI_Comm_dup(comm: Comm, newcomm: CommOut);
     "6.4.2" Int MPI_Comm_dup_with_info(comm: Comm, info: Info, newcomm: CommOut);
+    "6.4.2" Int MPI_Comm_idup(comm: Comm, newcomm: CommOut, request: RequestOut);
     "6.4.4" Int MPI_Comm_set_info(comm: Comm, info: Info);
     "6.4.4" Int MPI_Comm_get_info(comm: Comm, info_used: InfoOut);
     "6.4.2" Int MPI_Comm_split(comm: Comm, color: Int, key: Int, newcomm: CommOut);
@@ -213,9 +214,14 @@ signatures! {
     "10.5.4" Int MPI_Comm_disconnect(comm: CommOut);
     "10.3.2" Int MPI_Comm_get_parent(parent: CommOut);
     "6.4.1" Int MPI_Comm_compare(comm1: Comm, comm2: Comm, result: IntOut);
+    "6.6.1" Int MPI_Comm_test_inter(comm: Comm, flag: IntOut);
+    "6.6.1" Int MPI_Comm_remote_size(comm: Comm, size: IntOut);
+    "6.6.1" Int MPI_Comm_remote_group(comm: Comm, group: GroupOut);
+    "6.6.2" Int MPI_Intercomm_create(local_comm: Comm, local_leader: Int, peer_comm: Comm, remote_leader: Int,
+        tag: Int, newintercomm: CommOut);
+    "6.6.2" Int MPI_Intercomm_merge(intercomm: Comm, high: Int, newintracomm: CommOut);
     "6.8" Int MPI_Comm_set_name(comm: Comm, comm_name: ConstText);
     "6.8" Int MPI_Comm_get_name(comm: Comm, comm_name: Text, resultlen: IntOut);
-    "6.6.1" Int MPI_Comm_test_inter(comm: Comm, flag: IntOut);
     "6.7.2" Int MPI_Comm_create_keyval(comm_copy_attr_fn: CopyFn, comm_delete_attr_fn: DeleteFn,
         comm_keyval: IntOut, extra_state: Buffer);
     "6.7.2" Int MPI_Comm_free_keyval(comm_keyval: IntOut);
@@ -263,6 +269,22 @@ signatures! {
     "7.5.5" Int MPI_Cart_coords(comm: Comm, rank: Int, maxdims: Int, coords: Ints);
     "7.5.6" Int MPI_Cart_shift(comm: Comm, direction: Int, disp: Int, rank_source: IntOut, rank_dest: IntOut);
     "7.5.5" Int MPI_Topo_test(comm: Comm, status: IntOut);
+    "7.5.8" Int MPI_Cart_map(comm: Comm, ndims: Int, dims: ConstInts, periods: ConstInts, newrank: IntOut);
+    "7.5.3" Int MPI_Graph_create(comm_old: Comm, nnodes: Int, index: ConstInts, edges: ConstInts, reorder: Int,
+        comm_graph: CommOut);
+    "7.5.5" Int MPI_Graphdims_get(comm: Comm, nnodes: IntOut, nedges: IntOut);
+    "7.5.5" Int MPI_Graph_get(comm: Comm, maxindex: Int, maxedges: Int, index: Ints, edges: Ints);
+    "7.5.5" Int MPI_Graph_neighbors_count(comm: Comm, rank: Int, nneighbors: IntOut);
+    "7.5.5" Int MPI_Graph_neighbors(comm: Comm, rank: Int, maxneighbors: Int, neighbors: Ints);
+    "7.5.8" Int MPI_Graph_map(comm: Comm, nnodes: Int, index: ConstInts, edges: ConstInts, newrank: IntOut);
+    "7.5.4" Int MPI_Dist_graph_create_adjacent(comm_old: Comm, indegree: Int, sources: ConstInts,
+        sourceweights: ConstInts, outdegree: Int, destinations: ConstInts, destweights: ConstInts, info: Info,
+        reorder: Int, comm_dist_graph: CommOut);
+    "7.5.4" Int MPI_Dist_graph_create(comm_old: Comm, n: Int, sources: ConstInts, degrees: ConstInts,
+        destinations: ConstInts, weights: ConstInts, info: Info, reorder: Int, comm_dist_graph: CommOut);
+    "7.5.5" Int MPI_Dist_graph_neighbors_count(comm: Comm, indegree: IntOut, outdegree: IntOut, weighted: IntOut);
+    "7.5.5" Int MPI_Dist_graph_neighbors(comm: Comm, maxindegree: Int, sources: Ints, sourceweights: Ints,
+        maxoutdegree: Int, destinations: Ints, destweights: Ints);
     "4.1.2" Int MPI_Type_contiguous(count: Int, oldtype: Datatype, newtype: DatatypeOut);
     "4.1.2" Int MPI_Type_vector(count: Int, blocklength: Int, stride: Int, oldtype: Datatype, newtype: DatatypeOut);
     "4.1.2" Int MPI_Type_create_hvector(count: Int, blocklength: Int, stride: Aint, oldtype: Datatype,

@@ -27,6 +27,7 @@ pub mod constants {
     pub const MPI_SUCCESS: c_int = 0;
     pub const MPI_ANY_SOURCE: c_int = -2;
     pub const MPI_PROC_NULL: c_int = -1;
+    pub const MPI_ROOT: c_int = -3;
     pub const MPI_ANY_TAG: c_int = -1;
     pub const MPI_UNDEFINED: c_int = -32766;
     pub const MPI_COMM_NULL: c_int = 0x0400_0000;
@@ -53,7 +54,9 @@ pub mod constants {
     pub const MPI_CONGRUENT: c_int = 1;
     pub const MPI_SIMILAR: c_int = 2;
     pub const MPI_UNEQUAL: c_int = 3;
+    pub const MPI_GRAPH: c_int = 1;
     pub const MPI_CART: c_int = 2;
+    pub const MPI_DIST_GRAPH: c_int = 3;
     pub const MPI_COMM_TYPE_SHARED: c_int = 1;
     pub const MPI_INFO_NULL: c_int = 0x1c00_0000;
     pub const MPI_INFO_ENV: c_int = 0x5c00_0001;

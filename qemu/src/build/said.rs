@@ -60,6 +60,11 @@ impl Said {
         })
     }
 
+    /// What was said to someone else, who has shown it.
+    pub fn of(success: bool, words: String) -> Self {
+        Self { success, words }
+    }
+
     /// Shows it to the user.
     pub fn pass_on(&self) {
         self.words.lines().for_each(complain);

@@ -39,11 +39,15 @@ conformance! {
     attributes_of_datatypes: "conf_typeattr";
     errors: "conf_errors";
     communicators: "conf_comm";
+    intercommunicators: "conf_inter";
+    collectives_of_intercommunicators: "conf_inter_coll";
     groups: "conf_group";
     cartesian_topologies: "conf_cart";
+    graph_topologies: "conf_graph";
     collectives: "conf_coll";
     reductions: "conf_reduce";
     collectives_without_blocking: "conf_nbc";
+    duplicating_without_blocking: "conf_idup";
     neighbourhoods: "conf_neighbor";
     generalized_requests: "conf_grequest";
     // Without a limit a process has all of the machine's memory.

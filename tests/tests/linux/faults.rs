@@ -139,9 +139,10 @@ fn what_is_missing_is_said_before_anything_starts() {
 
 #[test]
 fn what_is_not_supported_is_named_when_the_program_is_linked() {
-    let ended = run(&FOUR, "not_yet.c", &[]).expect(0);
-    ended.says(&["note: not_yet.c:21: MPI_Win_create is not supported yet"]);
-    ended.says(&["note: not_yet.c:26: PMPI_Win_free is not supported yet"]);
+    let ended = run(&FOUR, "not_yet.c", &[]).expect(0).says(&[
+        "note: not_yet.c:21: MPI_Win_create is not supported yet",
+        "note: not_yet.c:26: PMPI_Win_free is not supported yet",
+    ]);
     assert_eq!(
         ended.stderr.matches("not supported yet").count(),
         2,

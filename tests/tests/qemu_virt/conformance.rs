@@ -25,6 +25,10 @@ fn conforms(name: &str) {
     ] {
         let mut options = vec!["--torus", torus, "--mpi-memory", memory, "--quiet"];
         options.extend(["--instances", instances]);
+        if name == "conf_exhaust" {
+            // To be used up.
+            options.extend(["--node-memory", "8M"]);
+        }
         let ended = run(&options, &format!("{name}.c"), &[]);
         assert_eq!(
             ended.status,
@@ -115,14 +119,18 @@ conformance! {
     attributes_of_datatypes: "conf_typeattr";
     errors: "conf_errors";
     communicators: "conf_comm";
+    intercommunicators: "conf_inter";
+    collectives_of_intercommunicators: "conf_inter_coll";
     attributes: "conf_attr";
     info_objects_and_memory: "conf_info";
     error_codes_of_the_program: "conf_codes";
     groups: "conf_group";
     cartesian_topologies: "conf_cart";
+    graph_topologies: "conf_graph";
     collectives: "conf_coll";
     reductions: "conf_reduce";
     collectives_without_blocking: "conf_nbc";
+    duplicating_without_blocking: "conf_idup";
     neighbourhoods: "conf_neighbor";
     generalized_requests: "conf_grequest";
     datatypes: "conf_types";

@@ -4,6 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::c::args;
 use crate::c::collectives::blocks::{Blocks, VBlocks};
+use crate::c::comm_objects::inter_calls;
 use crate::c::datatypes::Elements;
 use crate::c::report::on_comm;
 use crate::mpi::coll;
@@ -18,6 +19,14 @@ pub unsafe extern "C" fn MPI_Alltoall(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.alltoall)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            )
+        };
+    }
     on_comm("MPI_Alltoall", comm, |comm| {
         // SAFETY: the standard's promise about `recvbuf` (section 5.8).
         let places = unsafe { Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?) }?;
@@ -44,6 +53,15 @@ pub unsafe extern "C" fn MPI_Alltoallv(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.alltoallv)(
+                sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+                comm,
+            )
+        };
+    }
     on_comm("MPI_Alltoallv", comm, |comm| {
         // SAFETY: the standard's promise about `recvbuf` and its arrays (section 5.8).
         let places =

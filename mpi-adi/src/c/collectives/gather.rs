@@ -4,6 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::c::args;
 use crate::c::collectives::blocks::{Blocks, Own, VBlocks};
+use crate::c::comm_objects::inter_calls;
 use crate::c::datatypes::Elements;
 use crate::c::report::on_comm;
 use crate::device::memory::area::Area;
@@ -20,6 +21,14 @@ pub unsafe extern "C" fn MPI_Gather(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.gather)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+            )
+        };
+    }
     on_comm("MPI_Gather", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
@@ -61,6 +70,14 @@ pub unsafe extern "C" fn MPI_Gatherv(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.gatherv)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+            )
+        };
+    }
     on_comm("MPI_Gatherv", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
@@ -101,6 +118,14 @@ pub unsafe extern "C" fn MPI_Scatter(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.scatter)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+            )
+        };
+    }
     on_comm("MPI_Scatter", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
@@ -142,6 +167,14 @@ pub unsafe extern "C" fn MPI_Scatterv(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.scatterv)(
+                sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+            )
+        };
+    }
     on_comm("MPI_Scatterv", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
@@ -181,6 +214,14 @@ pub unsafe extern "C" fn MPI_Allgather(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.allgather)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            )
+        };
+    }
     on_comm("MPI_Allgather", comm, |comm| {
         // SAFETY: the standard's promise about both buffers (section 5.7).
         let (blocks, own) = unsafe {
@@ -205,6 +246,14 @@ pub unsafe extern "C" fn MPI_Allgatherv(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.allgatherv)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+            )
+        };
+    }
     on_comm("MPI_Allgatherv", comm, |comm| {
         // SAFETY: the standard's promise about the buffers and arrays (section 5.7).
         let (places, own) = unsafe {

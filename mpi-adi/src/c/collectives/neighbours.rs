@@ -11,9 +11,11 @@ use crate::c::collectives::under_way::{block, start};
 use crate::c::datatypes::Elements;
 use crate::c::kept;
 use crate::device::memory::area::Area;
+use crate::mpi::cart::Grid;
 use crate::mpi::coll::{self, Plan, plans};
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
+use crate::mpi::topology::Topology;
 
 /// The neighbours of this process in the topology of its communicator, in the order of their blocks (section 7.6).
 struct Neighbours {
@@ -26,15 +28,37 @@ struct Neighbours {
     in_pairs: bool,
 }
 
-/// Fails with [`Error::NotCartesian`] or [`Error::NoRoom`].
+/// Fails with [`Error::Topology`] or [`Error::NoRoom`].
 fn neighbours(comm: &Communicator<'_>) -> Result<Neighbours, Error> {
-    let grid = kept::grid(comm.membership().context).ok_or(Error::NotCartesian)?;
+    kept::with_topology(comm.membership().context, |topology| match topology {
+        Some(Topology::Cartesian(grid)) => on_grid(grid, comm.rank()),
+        Some(Topology::Graph(graph)) => {
+            let list = graph.neighbours(comm.own_rank());
+            Ok(Neighbours {
+                sources: ranks(list.iter())?,
+                destinations: ranks(list.iter())?,
+                in_pairs: false,
+            })
+        }
+        Some(Topology::Distributed(own)) => Ok(Neighbours {
+            sources: ranks(own.sources.iter().map(|[rank, _]| rank))?,
+            destinations: ranks(own.destinations.iter().map(|[rank, _]| rank))?,
+            in_pairs: false,
+        }),
+        None => Err(Error::Topology {
+            wanted: "a",
+            maker: "MPI_Cart_create or MPI_Dist_graph_create",
+        }),
+    })
+}
+
+fn on_grid(grid: &Grid, rank: u32) -> Result<Neighbours, Error> {
     let dimensions = grid.dimensions().len();
     let (mut sources, mut destinations) =
         (coll::room(2 * dimensions)?, coll::room(2 * dimensions)?);
     for dimension in 0..dimensions {
         for steps in [-1, 1] {
-            let rank = grid.neighbour(comm.rank(), dimension, steps);
+            let rank = grid.neighbour(rank, dimension, steps);
             sources.push(rank.map(CommRank));
             destinations.push(rank.map(CommRank));
         }
@@ -44,6 +68,15 @@ fn neighbours(comm: &Communicator<'_>) -> Result<Neighbours, Error> {
         destinations,
         in_pairs: true,
     })
+}
+
+/// A list of ranks that there are.
+fn ranks<'a>(
+    list: impl ExactSizeIterator<Item = &'a c_int>,
+) -> Result<Vec<Option<CommRank>>, Error> {
+    let mut ranks = coll::room(list.len())?;
+    ranks.extend(list.map(|rank| Some(CommRank(*rank as u32))));
+    Ok(ranks)
 }
 
 /// With whom, and where its bytes are.
