@@ -4,7 +4,7 @@
 /// Functions that may be missing: their sections, and why.
 pub const MISSING: &[(&str, &[(&str, &str)])] = &[
     (
-        "nonblocking collectives are not built yet",
+        "nonblocking, and not built yet",
         &[
             ("5.12.1", "MPI_Ibarrier"),
             ("5.12.2", "MPI_Ibcast"),
