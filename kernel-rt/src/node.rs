@@ -285,8 +285,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Makes sure that the links interrupt when there is something to do. False when there is already.
     fn prepare_sleep(&mut self) -> bool {
         let mut quiet = true;
-        self.torus
-            .each_link(|link| quiet &= link.prepare_sleep());
+        self.torus.each_link(|link| quiet &= link.prepare_sleep());
         self.watch = if quiet { Watch::Armed } else { Watch::Open };
         quiet
     }

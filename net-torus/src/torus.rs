@@ -73,8 +73,7 @@ impl<'m, L: Link> Torus<'m, L> {
             link.poll(now_ns);
             let router = &mut self.router;
             let mut taken = 0;
-            while taken < FRAMES_PER_STEP
-                && link.receive(|frame| router.receive_frame(side, frame))
+            while taken < FRAMES_PER_STEP && link.receive(|frame| router.receive_frame(side, frame))
             {
                 taken += 1;
             }

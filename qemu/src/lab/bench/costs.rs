@@ -38,7 +38,11 @@ pub fn run() -> Result<(), Stop> {
                 Stop::failure(format!("costs.c did not say what `{name}` takes:\n{said}"))
             })
         };
-        say(format_args!("{words:<44}{:>8}{:>8}", of(&two)?, of(&eight)?))?;
+        say(format_args!(
+            "{words:<44}{:>8}{:>8}",
+            of(&two)?,
+            of(&eight)?
+        ))?;
     }
     Ok(())
 }

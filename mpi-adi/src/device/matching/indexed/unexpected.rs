@@ -266,7 +266,9 @@ impl UnexpectedQueue {
             let hash = self.hashes.of(pattern);
             let bucket = bucket(hash, self.buckets.len() as u32);
             self.found = self.buckets[bucket].last_of(hash).and_then(|last| {
-                find_in_chain(region, bucket, last, &mut hops, |at| region.matches(at, pattern))
+                find_in_chain(region, bucket, last, &mut hops, |at| {
+                    region.matches(at, pattern)
+                })
             });
             if let Some(Found { at, .. }) = self.found {
                 if Some(at) == self.list.head() || Some(at) == self.beside.or(self.list.tail()) {
