@@ -45,6 +45,9 @@ pub trait NodeLink: Link {
 
 /// What a board gives its node beside the links.
 pub trait Platform<L> {
+    /// [`Platform::wake_in`] does something.
+    const HAS_TIMER: bool = true;
+
     /// The program's memory.
     type Memory: UserMemory;
 
@@ -101,6 +104,8 @@ struct Carrier<L, P> {
     /// The last step moved nothing, and neither program nor interrupt has touched the device since.
     quiet: bool,
     watch: Watch,
+    /// Since when the device has owed answers that may go with what the program sends next: [`PUBLISH_NS`] at most.
+    deferred_ns: Option<u64>,
     /// The call that the program is in.
     call: Option<CallNote>,
     /// The blackboard names a call.
@@ -111,15 +116,6 @@ struct Carrier<L, P> {
     beats: u64,
     idle_ticks: u64,
     started: u64,
-}
-
-/// Whether answers that the device has deferred are to leave before the program goes on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Answers {
-    /// They are.
-    Due,
-    /// They may wait for [`PUBLISH_NS`].
-    MayWait,
 }
 
 /// Who looks whether a link has something to do.
@@ -151,6 +147,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         let carrier = Carrier {
             quiet: false,
             watch: Watch::Open,
+            deferred_ns: None,
             call: None,
             call_is_up: false,
             figures: Figures::Old,
@@ -168,8 +165,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// [`Node::interrupted`] does.
     pub fn with(&mut self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
         f(&mut self.adi, &mut self.carrier);
-        // The program's next call may have something that they can go with.
-        self.carrier.settle(&mut self.adi, Answers::MayWait);
+        self.carrier.settle(&mut self.adi);
     }
 
     /// Takes all pending interrupts.
@@ -181,7 +177,9 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// steps, then the program has [`PROGRAM_SLICE_NS`] before it goes on. Does not allocate.
     pub fn interrupted(&mut self) {
         self.carrier.quiet = false;
-        self.carrier.settle(&mut self.adi, Answers::Due);
+        // It may have been a link's.
+        self.carrier.watch = Watch::Open;
+        self.carrier.settle(&mut self.adi);
     }
 
     /// The heap has got memory back that the device may be waiting for.
@@ -223,11 +221,14 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         // By its first step the device knows what the network has.
         let is_first = self.beats == 0;
         let has_received = self.torus.router().has_received();
-        if has_received || adi.has_to_send() || adi.has_deferred() || is_first {
+        if has_received || adi.has_to_send() || self.owes_answers(adi, now) || is_first {
             moved |= adi.progress(self.torus.router_mut(), self.platform.memory());
             if self.platform.lends() {
                 self.platform.report_frees(adi.starves_others());
             }
+        }
+        if adi.has_deferred() != self.deferred_ns.is_some() {
+            self.deferred_ns = adi.has_deferred().then_some(now);
         }
         moved |= self.torus.give_frames(now);
         self.beats += 1;
@@ -252,28 +253,37 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     /// Goes on until there is nothing to do before a link says so by an interrupt; if that takes long, the
     /// timer will continue.
-    fn settle(&mut self, adi: &mut Adi, answers: Answers) {
+    fn settle(&mut self, adi: &mut Adi) {
+        // A link that had something when it was asked may have more: from then on the step that finds nothing is made.
+        let mut asks_early = true;
         for _ in 0..STEPS_PER_INTERRUPT {
-            if (self.quiet || self.is_at_rest(adi, answers)) && self.is_watched() {
+            let is_over = self.quiet || asks_early && self.is_at_rest(adi);
+            if is_over && self.is_watched() {
                 if self.figures == Figures::Old {
-                    self.publish_if_due(adi, self.now_ns());
+                    let now = self.now_ns();
+                    self.publish_if_due(adi, now);
+                    return self.set_timer(now);
                 }
-                // The timer is for both.
-                if self.figures == Figures::Published && adi.has_deferred() {
-                    self.platform.wake_in(PUBLISH_NS);
-                }
-                self.publish_later();
-                return;
+                return self.set_timer(0);
             }
+            asks_early &= !is_over;
             self.step(adi);
         }
         self.platform.wake_in(PROGRAM_SLICE_NS);
     }
 
     /// A step would move nothing, unless a link has something to do.
-    fn is_at_rest(&self, adi: &Adi, answers: Answers) -> bool {
-        let owes_answers = answers == Answers::Due && adi.has_deferred();
-        !adi.has_to_send() && !owes_answers && self.torus.router().is_at_rest()
+    #[inline]
+    fn is_at_rest(&self, adi: &Adi) -> bool {
+        !adi.has_to_send()
+            && self.torus.router().is_at_rest()
+            && !(adi.has_deferred() && self.owes_answers(adi, self.now_ns()))
+    }
+
+    /// The device owes answers that have waited long enough for something to go with, or must not wait.
+    fn owes_answers(&self, adi: &Adi, now: u64) -> bool {
+        let waited = |since| now.saturating_sub(since) >= PUBLISH_NS;
+        adi.has_deferred() && (!P::HAS_TIMER || self.deferred_ns.is_some_and(waited))
     }
 
     /// Whether the links interrupt when there is something to do; it is seen to that they do. False when there is
@@ -290,12 +300,18 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         quiet
     }
 
-    /// Whatever comes next, a long sleep, a long computation or a hang, the timer has the figures written.
-    fn publish_later(&mut self) {
-        if self.figures == Figures::Old {
-            let age = self.now_ns().saturating_sub(self.published_ns);
-            self.platform.wake_in(PUBLISH_NS.saturating_sub(age));
-            self.figures = Figures::TimerSet;
+    /// Whatever comes next, a long sleep, a long computation or a hang, the timer has the figures written, and answers
+    /// sent that were deferred.
+    /// `now` counts where the figures are old.
+    fn set_timer(&mut self, now: u64) {
+        match self.figures {
+            Figures::Published if self.deferred_ns.is_some() => self.platform.wake_in(PUBLISH_NS),
+            Figures::Old => {
+                let age = now.saturating_sub(self.published_ns);
+                self.platform.wake_in(PUBLISH_NS.saturating_sub(age));
+                self.figures = Figures::TimerSet;
+            }
+            Figures::Published | Figures::TimerSet => {}
         }
     }
 
@@ -304,8 +320,8 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             return;
         }
         self.show_call();
-        self.publish_later();
         let before = self.platform.ticks();
+        self.set_timer(self.platform.ns(before));
         self.platform.wait();
         self.idle_ticks += self.platform.ticks() - before;
         self.acknowledge();
@@ -357,11 +373,15 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
 impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
     fn poll(&mut self, adi: &mut Adi) -> bool {
-        let is_undisturbed = self.watch == Watch::Armed && !self.platform.is_interrupted();
-        if is_undisturbed && self.is_at_rest(adi, Answers::Due) {
-            return false;
-        }
-        self.step(adi)
+        let has_nothing = self.is_at_rest(adi)
+            && match self.watch {
+                Watch::Armed => !self.platform.is_interrupted(),
+                // A step has just been made.
+                Watch::Held => self.prepare_sleep(),
+                // A link has interrupted, or is likely to have something.
+                Watch::Open => false,
+            };
+        !has_nothing && self.step(adi)
     }
 
     fn idle(&mut self) {
@@ -382,6 +402,14 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
 
     fn heap(&self) -> Option<Heap> {
         Some(self.platform.heap())
+    }
+
+    fn count(&mut self, adi: &Adi) {
+        self.publish(adi);
+    }
+
+    fn counted(&self, index: usize) -> u64 {
+        self.platform.blackboard().counter(index)
     }
 
     /// Most calls end before it matters in which the program is: the blackboard names one that sleeps, or that is
@@ -405,8 +433,10 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
 mod tests {
     use super::*;
     use crate::host::blackboard::Snapshot;
-    use mpi_adi::envelope::Rank;
-    use mpi_adi::memory::RawMemory;
+    use mpi_adi::envelope::{Pattern, Rank};
+    use mpi_adi::memory::{RawMemory, Span};
+    use mpi_adi::request::Mode;
+    use mpi_adi::send::SendTo;
     use mpi_adi::{Config, Memory};
     use net_torus::router::{Router, Sizes};
     use net_torus::sim::{SimLink, wire_torus};
@@ -463,6 +493,8 @@ mod tests {
         blackboard: Blackboard,
         wakes: Vec<u64>,
         waits: usize,
+        /// No interrupt is pending.
+        undisturbed: bool,
         /// What the clock has gone on beside one tick for each wait.
         ticks: u64,
     }
@@ -487,7 +519,7 @@ mod tests {
         }
 
         fn is_interrupted(&self) -> bool {
-            true
+            !self.undisturbed
         }
 
         fn acknowledge(&mut self, _: &mut [Option<TestLink>; 6]) {}
@@ -545,7 +577,7 @@ mod tests {
                 let config = Config {
                     shape,
                     rank: Rank::new(rank),
-                    request_slots: 16,
+                    request_slots: 64,
                 };
                 let memory = Memory::allocate(4096, shape.nodes() as usize).unwrap();
                 let adi = Adi::new(config, memory).unwrap();
@@ -574,7 +606,7 @@ mod tests {
         }
         for node in &mut nodes {
             assert!(left(node));
-            assert!(node.carrier.quiet, "nothing is left");
+            assert!(node.carrier.is_at_rest(&node.adi), "nothing is left");
             assert_eq!(node.carrier.platform.wakes, [PUBLISH_NS], "but the figures");
             let links = node.carrier.torus.links().iter().flatten();
             assert!({ links }.all(|link| link.interrupts));
@@ -590,7 +622,10 @@ mod tests {
         assert_eq!(node.carrier.beats, u64::from(STEPS_PER_INTERRUPT));
         assert_eq!(node.carrier.platform.wakes, [PROGRAM_SLICE_NS]);
         let links = node.carrier.torus.links().iter().flatten();
-        assert!({ links }.all(|link| link.holds == 1), "held off once");
+        assert!(
+            { links }.all(|link| link.holds == 2),
+            "held off, and once more"
+        );
         assert!(!node.carrier.quiet);
     }
 
@@ -636,7 +671,7 @@ mod tests {
         assert_eq!(node.carrier.platform.wakes.len(), 2);
         assert_eq!(
             beats_seen(node),
-            node.carrier.beats - 2,
+            node.carrier.beats - 1,
             "and nothing is written"
         );
     }
@@ -670,5 +705,133 @@ mod tests {
         assert_eq!(node.carrier.platform.waits, 1);
         node.slept(5);
         assert_eq!(node.carrier.idle_ticks, 6);
+    }
+
+    /// A step of progress inside a call.
+    fn polled(node: &mut TestNode) -> bool {
+        let mut moved = false;
+        node.with(&mut |adi, kernel| moved = kernel.poll(adi));
+        moved
+    }
+
+    #[test]
+    fn a_call_that_nothing_disturbs_makes_no_step() {
+        let mut nodes = nodes([2, 1, 1]);
+        // Which tells the other one of the barrier.
+        let node = &mut nodes[1];
+        node.interrupted();
+        assert_eq!(node.carrier.watch, Watch::Armed);
+        let (beats, holds) = (node.carrier.beats, holds(node));
+        node.carrier.platform.undisturbed = true;
+        assert!(!polled(node));
+        assert_eq!((node.carrier.beats, self::holds(node)), (beats, holds));
+        // An interrupt is pending: maybe a frame has come.
+        node.carrier.platform.undisturbed = false;
+        assert!(!polled(node));
+        assert_eq!(node.carrier.beats, beats + 1);
+        // Something is to leave.
+        node.carrier.platform.undisturbed = true;
+        node.with(&mut |adi, kernel| {
+            adi.enter_barrier();
+            kernel.poll(adi);
+        });
+        assert!(node.carrier.beats > beats + 1);
+    }
+
+    fn holds(node: &TestNode) -> usize {
+        let links = node.carrier.torus.links().iter().flatten();
+        links.map(|link| link.holds).sum()
+    }
+
+    /// Links that ask for interrupts are not asked again; those that have interrupted are.
+    #[test]
+    fn a_frame_that_came_before_the_links_were_asked_is_taken() {
+        let mut nodes = nodes([2, 1, 1]);
+        let node = &mut nodes[0];
+        node.interrupted();
+        node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = true;
+        node.acknowledge();
+        assert_eq!(node.carrier.watch, Watch::Open);
+        let beats = node.carrier.beats;
+        node.interrupted();
+        assert!(node.carrier.beats > beats);
+    }
+
+    /// A short message is answered with what its receiver sends next, or by itself a millisecond later.
+    #[test]
+    fn an_answer_waits_for_a_millisecond() {
+        let mut nodes = nodes([2, 1, 1]);
+        // Each has told the other of its buffers.
+        for _ in 0..4 {
+            nodes.iter_mut().for_each(TestNode::interrupted);
+        }
+        let pattern = Pattern::new(Some(Rank::new(0)), Some(1), 0);
+        let to = SendTo {
+            dest: Rank::new(1),
+            tag: 1,
+            context: 0,
+            mode: Mode::Standard,
+        };
+        nodes[1].with(&mut |adi, kernel| {
+            adi.irecv(kernel.memory(), pattern, Span::EMPTY).unwrap();
+        });
+        nodes[0].with(&mut |adi, kernel| {
+            adi.isend(kernel.memory(), to, Span::EMPTY).unwrap();
+        });
+        nodes[1].interrupted();
+        assert_eq!(nodes[1].adi.stats().messages_received, 1);
+        assert!(nodes[1].adi.has_deferred());
+        assert_eq!(nodes[1].carrier.platform.wakes.last(), Some(&PUBLISH_NS));
+        nodes[1].interrupted();
+        assert!(nodes[1].adi.has_deferred());
+        pass(&mut nodes[1], PUBLISH_NS);
+        nodes[1].acknowledge();
+        nodes[1].interrupted();
+        assert!(!nodes[1].adi.has_deferred(), "sent");
+        nodes[0].interrupted();
+        assert!(nodes[0].adi.is_quiet(), "and taken");
+    }
+
+    /// What the blackboard says of the program's call: its name and how many it has named.
+    fn call_seen(node: &TestNode) -> (Option<String>, u64) {
+        let bytes = node.carrier.platform.blackboard.bytes();
+        let seen = Snapshot::read(&bytes).unwrap();
+        (
+            seen.call.map(|call| call.function.to_string()),
+            seen.calls_entered,
+        )
+    }
+
+    #[test]
+    fn a_call_is_named_when_it_sleeps_or_goes_on_for_a_millisecond() {
+        const NOTE: CallNote = CallNote {
+            function: "MPI_Test",
+            peer: None,
+            tag: None,
+        };
+        let mut nodes = nodes([2, 1, 1]);
+        let node = &mut nodes[0];
+        node.carrier.platform.blackboard.begin();
+        node.interrupted();
+        node.with(&mut |_, kernel| {
+            kernel.note(Some(NOTE));
+            kernel.note(None);
+        });
+        assert_eq!(call_seen(node), (None, 0), "a short one");
+        node.with(&mut |_, kernel| {
+            kernel.note(Some(NOTE));
+            kernel.idle();
+        });
+        assert_eq!(call_seen(node), (Some("MPI_Test".into()), 1));
+        node.with(&mut |_, kernel| kernel.note(None));
+        assert_eq!(call_seen(node), (None, 1));
+        // Without sleep, but long.
+        node.carrier.figures = Figures::Old;
+        pass(node, PUBLISH_NS);
+        node.with(&mut |adi, kernel| {
+            kernel.note(Some(NOTE));
+            kernel.poll(adi);
+        });
+        assert_eq!(call_seen(node), (Some("MPI_Test".into()), 2));
     }
 }

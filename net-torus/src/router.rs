@@ -369,12 +369,15 @@ impl<'m> Router<'m> {
     }
 
     /// Whether a packet waits in a reception FIFO.
+    #[inline]
     pub fn has_received(&self) -> bool {
-        !self.queues[RECEPTION..].iter().all(Queue::is_empty)
+        let [.., normal, priority] = &self.queues;
+        !normal.is_empty() || !priority.is_empty()
     }
 
     /// Whether nothing will move before a packet is injected or a frame comes: none waits in a reception FIFO, and
     /// none can leave.
+    #[inline]
     pub fn is_at_rest(&self) -> bool {
         self.outputs().is_empty() && !self.has_received()
     }
@@ -608,6 +611,7 @@ impl<'m> Router<'m> {
     }
 
     /// The directions for which [`Router::has_output`] is worth a call; false for all others.
+    #[inline]
     pub(crate) fn outputs(&self) -> Directions {
         let wanted = Directions::from_bits(self.wanted & !self.blocked.bits() | self.untold);
         wanted.and(self.links)
@@ -842,7 +846,17 @@ impl<'m> Router<'m> {
     /// Moves the chosen packet into `out`; its size in bytes, or `None` when it does not fit.
     pub(crate) fn send(&mut self, d: Direction, choice: Choice, out: &mut [u8]) -> Option<usize> {
         let Choice { source, vc } = choice;
-        let head = self.heads[source]?;
+        // Part by part: moved as a whole it is a call of `memcpy`.
+        let &Head {
+            repr,
+            left,
+            outputs,
+        } = self.heads[source].as_ref()?;
+        let head = Head {
+            repr,
+            left,
+            outputs,
+        };
         let chunks = head.repr.chunks();
         let start = self.queues[source].front()?;
         let out = out.get_mut(..chunks * CHUNK_BYTES)?;

@@ -92,7 +92,7 @@ impl<'m, L: Link> Torus<'m, L> {
     }
 
     /// Runs `f` on each link, for the board's own business (interrupts).
-    #[inline]
+    #[inline(always)]
     pub fn each_link(&mut self, mut f: impl FnMut(&mut L)) {
         for &side in &self.sides[..self.count] {
             if let Some(link) = &mut self.links[side as usize] {

@@ -11,6 +11,7 @@
 //! outbox        what the program prints and the kernel logs: the node writes, the tool takes
 //! personality   the boot arguments, and who the node is by them
 //! status        a program's status as a process's
+//! variables     what programs may ask of the counters
 //! window        a node's memory as the tool sees it
 //! records       the one blackboard, inbox, outbox and personality of a node's image
 //! ```
@@ -27,4 +28,5 @@ pub mod personality;
 #[cfg(target_os = "none")]
 pub mod records;
 pub mod status;
+pub mod variables;
 pub mod window;

@@ -61,7 +61,7 @@ pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
         .args(LIBRARIES)
         .arg("-o")
         .arg(&linked);
-    program.link(link)?;
+    program.link(link, &linked)?;
     let file = folder.join(program.name());
     fs::rename(&linked, &file).doing("put the program in its place")?;
     Image::of_process(&file)

@@ -5,4 +5,5 @@ pub mod image;
 pub mod linux;
 pub mod program;
 mod said;
+mod unsupported;
 mod unwind;

@@ -2,6 +2,7 @@
 
 use crate::build::image::Image;
 use crate::build::said::Said;
+use crate::build::unsupported;
 use crate::host::setup::{TARGET, Tools};
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
@@ -242,7 +243,7 @@ impl Program {
             Self::Image(_) => {}
         }
         link.arg("-lm").arg("-o").arg(&linked);
-        self.link(link)?;
+        self.link(link, &linked)?;
         // In one step, so that a reader of the file finds the old image or the new one.
         let image = folder.join(self.name()).with_extension("elf");
         fs::rename(&linked, &image).doing("put the image in its place")?;
@@ -270,11 +271,13 @@ impl Program {
         run_compiler(compile, source)
     }
 
-    /// Runs the linker; what is missing is told in our words.
-    pub(super) fn link(&self, mut command: Command) -> Result<(), Stop> {
+    /// Runs the linker, whose output `linked` is; what is missing, and what is there but not supported, is told in our
+    /// words.
+    pub(super) fn link(&self, mut command: Command, linked: &Path) -> Result<(), Stop> {
         let said = Said::by(&mut command)?;
         if said.success {
-            said.pass_on();
+            said.pass_on_the_rest();
+            unsupported::tell(&said, linked);
             return Ok(());
         }
         // The linker looks for lines with the addresses that instructions have after relaxation, in tables from

@@ -29,6 +29,23 @@ fn one_process_needs_no_links() {
 }
 
 #[test]
+fn what_a_call_has_received_is_answered_when_it_ends() {
+    let name = format!("midplane-test-answers-{}", std::process::id());
+    let prefix = harness::command().with_file_name(name);
+    let files = [0, 1, 2].map(|rank| prefix.with_extension(rank.to_string()));
+    for file in &files {
+        let _ = fs::remove_file(file);
+    }
+    let path = prefix.to_str().unwrap();
+    let ended = run(&["-n", "3", "--timeout", "60"], "answers.c", &[path]);
+    for file in &files {
+        let _ = fs::remove_file(file);
+    }
+    let ended = ended.expect(0);
+    assert!(ended.stdout.contains("all received"), "{ended}");
+}
+
+#[test]
 fn the_report_counts_what_the_nodes_did() {
     let options = ["--on", "linux", "-n", "8", "--mpi-memory", "4K"];
     let (ended, report) = harness::run_with_report(&options, "killer.c", &["20", "1024"]);

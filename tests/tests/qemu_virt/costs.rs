@@ -13,3 +13,34 @@ fn counted(torus: &str) -> impl Fn(&str) -> u64 {
         number.unwrap_or_else(|| panic!("no {name} in {ended}"))
     }
 }
+
+#[track_caller]
+fn at_most(counted: &impl Fn(&str) -> u64, limits: &[(&str, u64)]) {
+    for &(name, limit) in limits {
+        let count = counted(name);
+        assert!(
+            count > limit / 2,
+            "{name}: {count}: the limit of {limit} is far too high"
+        );
+        assert!(count <= limit, "{name}: {count}, more than {limit}");
+    }
+}
+
+#[test]
+fn messages_between_two_nodes_take_no_more_than_they_did() {
+    let limits = [
+        ("half", 6_900),
+        ("stream", 8_000),
+        ("long", 660_000),
+        ("self", 2_850),
+    ];
+    at_most(&counted("2x1x1"), &limits);
+}
+
+#[test]
+fn collectives_of_eight_nodes_take_no_more_than_they_did() {
+    at_most(
+        &counted("2x2x2"),
+        &[("barrier", 65_000), ("allreduce", 165_000)],
+    );
+}

@@ -7,6 +7,7 @@
 mod boxes;
 mod cc;
 mod conformance;
+mod costs;
 mod faults;
 mod files;
 mod harness;

@@ -96,10 +96,27 @@ fn a_function_of_mpi_that_is_not_there_is_named() {
     let ended = run(&[], "fail_missing.c", &[]).expect(2);
     let last = ended.stderr.lines().last().unwrap_or_default();
     assert!(
-        last.contains("MPI_Publish_name") && last.contains("does not have yet"),
+        last.contains("MPI_Nowhere") && last.contains("does not have yet"),
         "{ended}"
     );
     assert!(!ended.stderr.contains("undefined reference"), "{ended}");
+}
+
+#[test]
+fn functions_that_are_not_supported_are_named_with_the_lines_of_their_calls() {
+    let ended = run(&[], "not_yet.c", &[]).expect(0).says(&[
+        "note: not_yet.c:21: MPI_Win_create is not supported yet: it returns MPI_ERR_UNSUPPORTED_OPERATION",
+        "note: not_yet.c:26: PMPI_Win_free is not supported yet",
+    ]);
+    assert_eq!(
+        ended.stderr.matches("not supported yet").count(),
+        2,
+        "{ended}"
+    );
+    assert!(
+        ended.stdout.contains("1 MPI_ERR_UNSUPPORTED_OPERATION"),
+        "{ended}"
+    );
 }
 
 #[test]

@@ -68,6 +68,8 @@ pub struct Linux {
 }
 
 impl Platform<Link> for Linux {
+    const HAS_TIMER: bool = false;
+
     type Memory = NodeMemory;
 
     fn ticks(&self) -> u64 {

@@ -77,6 +77,22 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
+    /// The barrier can go on by itself, if the network has room.
+    #[inline]
+    pub(in crate::device) fn barrier_can_go_on(&self) -> bool {
+        self.barrier.has_steps() && !self.waits_for_line()
+    }
+
+    /// It gathers a line whose head it is, and not all have arrived.
+    fn waits_for_line(&self) -> bool {
+        match self.barrier.stage {
+            BarrierStage::Gathering(dimension) if dimension < heads(self.here) => {
+                self.barrier.arrived[dimension] < self.shape.extents()[dimension] - 1
+            }
+            _ => false,
+        }
+    }
+
     #[inline(never)]
     fn go_through<P: Port>(&mut self, port: &mut P) -> usize {
         let mut steps = 0;
@@ -99,8 +115,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 }
                 BarrierStage::Gathering(3) => BarrierStage::Releasing(2 * 3),
                 BarrierStage::Gathering(dimension) if dimension < heads(self.here) => {
-                    let others = self.shape.extents()[dimension] - 1;
-                    if self.barrier.arrived[dimension] < others {
+                    if self.waits_for_line() {
                         return steps;
                     }
                     self.barrier.arrived[dimension] = 0;

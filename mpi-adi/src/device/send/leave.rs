@@ -116,7 +116,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.has_to_leave()
             || self.peers.owes_restarts()
             || !self.cts_due.is_empty()
-            || self.barrier.has_steps()
+            || self.barrier_can_go_on()
     }
 
     /// The device owes answers that can go with what the program sends next, if that comes soon. A step of progress
