@@ -167,7 +167,12 @@ fn parts(image: &Image) -> Result<BTreeMap<Part, Bytes>, Stop> {
     symbols.sort_by_key(|(section, at, symbol)| (section.0, *at, std::cmp::Reverse(symbol.size())));
     let mut parts: BTreeMap<Part, Bytes> = BTreeMap::new();
     for section in elf.sections().filter(is_in_memory) {
-        let (kind, index) = (section.kind(), section.index());
+        let index = section.index();
+        let kind = match section.name() {
+            // Linked as if it were written to; page tables keep programs from that.
+            Ok(".rodata") => SectionKind::ReadOnlyData,
+            _ => section.kind(),
+        };
         let end = section.address() + section.size();
         let (mut at, mut named) = (section.address(), 0);
         let own = symbols.iter().filter(|(of, ..)| *of == index);
@@ -242,7 +247,7 @@ fn of_file(file: &str) -> Part {
 
 /// A library of Rust by one of its files: the folder that `src` is in, without a version.
 fn library_of(file: &str) -> String {
-    let folder = file.split("/src/").next().unwrap_or(file);
+    let folder = file.rsplit_once("/src/").map_or(file, |(folder, _)| folder);
     let name = folder.rsplit('/').next().unwrap_or(folder);
     let version = name.rfind(|c: char| !(c.is_ascii_digit() || c == '.'));
     match version {
@@ -305,7 +310,11 @@ mod tests {
             ),
             ("../../../libgcc/config/riscv/div.S", "C library", "libgcc"),
             ("/rustc/1/library/core/src/fmt/mod.rs", "Rust's own", "core"),
-            ("/r/bitvec-1.0.1/src/slice.rs", "Rust's own", "bitvec"),
+            (
+                "/r/src/index-1/bitvec-1.0.1/src/slice.rs",
+                "Rust's own",
+                "bitvec",
+            ),
             ("/home/me/killer.c", "program", "killer.c"),
         ] {
             let (number, is) = of_file(file);
