@@ -28,7 +28,7 @@ use clap::{Args, Parser, Subcommand};
 use host::folders::root;
 use host::setup;
 use host::stop::{self, Stop};
-use lab::{bench, memory, sim, soak, suite};
+use lab::{bench, memory, sim, size, soak, suite};
 use run::command;
 use show::say::{complain, unwritable};
 use std::alloc::System;
@@ -71,6 +71,8 @@ enum Sub {
     Sim(sim::SimArgs),
     /// Show what a node's memory is used for, term by term
     Memory(memory::MemoryArgs),
+    /// Show what a program's image is made of, by layer and by part
+    Size(size::SizeArgs),
     /// Measure the memory protocol and matching
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -122,6 +124,7 @@ fn main() -> ExitCode {
         Sub::Cc(options) => cc::run(&options.words),
         Sub::Sim(options) => sim::run(&options),
         Sub::Memory(options) => memory::run(&options),
+        Sub::Size(options) => size::run(&options),
         Sub::Bench(bench) => bench::run(&bench),
         Sub::Soak(options) => soak::run(&options),
         Sub::Test => suite::run(),

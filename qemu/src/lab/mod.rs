@@ -3,5 +3,6 @@
 pub mod bench;
 pub mod memory;
 pub mod sim;
+pub mod size;
 pub mod soak;
 pub mod suite;

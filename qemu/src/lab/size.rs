@@ -1,0 +1,376 @@
+//! `midplane size`: what a program's image is made of, by layer and by part, as the linker has left it.
+//!
+//! Functions belong to the file that they are written in, by the image's debug information; variables to the module in
+//! their name. What has no name (constants, gaps, tables of addresses) is shown under its section.
+
+use crate::build::image::Image;
+use crate::build::program::{Flags, Program};
+use crate::host::setup;
+use crate::host::stop::Stop;
+use crate::run::limits;
+use crate::show::say::say;
+use crate::show::table::{Column, Table};
+use clap::Args;
+use mpi_adi::matching::Choice;
+use object::elf::SHF_ALLOC;
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Options of `midplane size`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: cargo midplane size tests/programs/killer.c")]
+pub struct SizeArgs {
+    /// Matching engine of the image [default: default]
+    #[arg(long, value_name = "NAME", value_parser = limits::matching())]
+    matching: Option<Choice>,
+
+    /// The program, as for `run`: C files, a Rust file or a linked image
+    #[arg(value_name = "PROGRAM", required = true)]
+    program: Vec<PathBuf>,
+}
+
+/// The layers from the program down, as crates are called, and what else there is.
+const LAYERS: [&str; 8] = [
+    "program",
+    "C library",
+    "mpi-adi",
+    "msg-layer",
+    "net-torus",
+    "kernel-rt",
+    "Rust's own",
+    "no name",
+];
+const PROGRAM: usize = 0;
+const C_LIBRARY: usize = 1;
+const RUST: usize = 6;
+const NO_NAME: usize = 7;
+/// The layer that has parts of two steps.
+const DEEP: &str = "mpi-adi";
+
+/// Bytes, by what they are.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Bytes {
+    text: u64,
+    constants: u64,
+    data: u64,
+    zeroed: u64,
+}
+
+impl Bytes {
+    fn of(kind: SectionKind, bytes: u64) -> Self {
+        let mut all = Self::default();
+        *match kind {
+            SectionKind::Text => &mut all.text,
+            SectionKind::ReadOnlyData | SectionKind::ReadOnlyString => &mut all.constants,
+            SectionKind::UninitializedData | SectionKind::UninitializedTls => &mut all.zeroed,
+            _ => &mut all.data,
+        } = bytes;
+        all
+    }
+
+    fn add(&mut self, other: Self) {
+        self.text += other.text;
+        self.constants += other.constants;
+        self.data += other.data;
+        self.zeroed += other.zeroed;
+    }
+
+    fn sum(&self) -> u64 {
+        self.text + self.constants + self.data + self.zeroed
+    }
+}
+
+/// A part: its layer's number, and its name in it.
+type Part = (usize, String);
+
+struct Row {
+    layer: &'static str,
+    part: String,
+    bytes: Bytes,
+}
+
+const TABLE: Table<Row> = Table {
+    columns: &[
+        Column::left("layer", 10, |row| row.layer.into()),
+        Column::left("part", 24, |row| row.part.clone()),
+        Column::right("text", 8, |row| row.bytes.text.to_string()),
+        Column::right("constants", 9, |row| row.bytes.constants.to_string()),
+        Column::right("data", 8, |row| row.bytes.data.to_string()),
+        Column::right("zeroed", 8, |row| row.bytes.zeroed.to_string()),
+    ],
+    keys: 2,
+    gap: 1,
+};
+
+/// Builds the program and prints the table; the exit status.
+pub fn run(options: &SizeArgs) -> Result<u8, Stop> {
+    let program = Program::classify(&options.program)?;
+    let flags = Flags {
+        matching: options.matching.unwrap_or_default(),
+        ..Flags::default()
+    };
+    let image = program.build(&setup::ensure()?, &flags)?;
+    let parts = parts(&image)?;
+    say(TABLE.lines(&rows(&parts)).join("\n"))?;
+    Ok(0)
+}
+
+/// A row for each part, the greatest first, behind one for its layer, and one for all.
+fn rows(parts: &BTreeMap<Part, Bytes>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut all = Bytes::default();
+    for (number, layer) in LAYERS.into_iter().enumerate() {
+        let mut own: Vec<Row> = { parts.iter() }
+            .filter(|((of, _), _)| *of == number)
+            .map(|((_, part), bytes)| Row {
+                layer: "",
+                part: part.clone(),
+                bytes: *bytes,
+            })
+            .collect();
+        own.sort_by_key(|row| std::cmp::Reverse(row.bytes.sum()));
+        let mut bytes = Bytes::default();
+        own.iter().for_each(|row| bytes.add(row.bytes));
+        if bytes.sum() == 0 {
+            continue;
+        }
+        all.add(bytes);
+        rows.push(Row {
+            layer,
+            part: String::new(),
+            bytes,
+        });
+        rows.append(&mut own);
+    }
+    rows.push(Row {
+        layer: "all",
+        part: String::new(),
+        bytes: all,
+    });
+    rows
+}
+
+/// What the image is made of.
+fn parts(image: &Image) -> Result<BTreeMap<Part, Bytes>, Stop> {
+    let unreadable = |error: &dyn std::fmt::Display| {
+        Stop::failure(format!("cannot read {}: {error}", image.path.display()))
+    };
+    let elf = ElfFile64::<Endianness>::parse(&*image.bytes).map_err(|error| unreadable(&error))?;
+    let loader = addr2line::Loader::new(&image.path).map_err(|error| unreadable(&error))?;
+    let mut symbols: Vec<_> = { elf.symbols() }
+        .filter(|symbol| symbol.size() > 0)
+        .filter_map(|symbol| Some((symbol.section_index()?, symbol.address(), symbol)))
+        .collect();
+    // Of several names for one place the longest counts.
+    symbols.sort_by_key(|(section, at, symbol)| (section.0, *at, std::cmp::Reverse(symbol.size())));
+    let mut parts: BTreeMap<Part, Bytes> = BTreeMap::new();
+    for section in elf.sections().filter(is_in_memory) {
+        let index = section.index();
+        let kind = match section.name() {
+            // Linked as if it were written to; page tables keep programs from that.
+            Ok(".rodata") => SectionKind::ReadOnlyData,
+            _ => section.kind(),
+        };
+        let end = section.address() + section.size();
+        let (mut at, mut named) = (section.address(), 0);
+        let own = symbols.iter().filter(|(of, ..)| *of == index);
+        for (_, start, symbol) in own {
+            let stop = (start + symbol.size()).min(end);
+            let bytes = stop.saturating_sub(at.max(*start));
+            if bytes == 0 {
+                continue;
+            }
+            at = stop;
+            named += bytes;
+            let name = symbol.name().unwrap_or_default();
+            let part = match kind {
+                SectionKind::Text => of_code(&loader, *start, name),
+                _ => of_name(name),
+            };
+            parts.entry(part).or_default().add(Bytes::of(kind, bytes));
+        }
+        let section_bytes = section.size();
+        let section = section.name().unwrap_or_default().to_string();
+        let rest = Bytes::of(kind, section_bytes - named);
+        if rest.sum() > 0 {
+            parts.entry((NO_NAME, section)).or_default().add(rest);
+        }
+    }
+    Ok(parts)
+}
+
+/// Whether a section takes memory of a node.
+fn is_in_memory<'a>(section: &impl ObjectSection<'a>) -> bool {
+    match section.flags() {
+        object::SectionFlags::Elf { sh_flags, .. } => sh_flags.contains(SHF_ALLOC),
+        _ => false,
+    }
+}
+
+/// The part to which code belongs: by the file of the function that it is, not of those that were inlined into it.
+fn of_code(loader: &addr2line::Loader, at: u64, name: &str) -> Part {
+    let mut file = None;
+    if let Ok(mut frames) = loader.find_frames(at) {
+        while let Ok(Some(frame)) = frames.next() {
+            let place = frame.location.and_then(|location| location.file);
+            file = place.map(str::to_string).or(file);
+        }
+    }
+    file.as_deref().map_or_else(|| of_name(name), of_file)
+}
+
+fn of_file(file: &str) -> Part {
+    for (number, layer) in LAYERS.iter().enumerate() {
+        if let Some((_, rest)) = file.split_once(&format!("{layer}/src/")) {
+            return (number, part_of(layer, rest.split('/')));
+        }
+    }
+    let file_name = || file.rsplit('/').next().unwrap_or(file).to_string();
+    if ["newlib/libc/", "newlib/libm/"]
+        .iter()
+        .any(|folder| file.contains(folder))
+    {
+        let folder = file.split("newlib/").nth(1).unwrap_or_default();
+        let part = folder.split('/').take(2).collect::<Vec<_>>().join("/");
+        return (C_LIBRARY, part);
+    }
+    if file.contains("libgcc") {
+        return (C_LIBRARY, "libgcc".into());
+    }
+    match file.ends_with(".rs") {
+        true => (RUST, library_of(file)),
+        false => (PROGRAM, file_name()),
+    }
+}
+
+/// A library of Rust by one of its files: the folder that `src` is in, without a version.
+fn library_of(file: &str) -> String {
+    let folder = file.rsplit_once("/src/").map_or(file, |(folder, _)| folder);
+    let name = folder.rsplit('/').next().unwrap_or(folder);
+    let version = name.rfind(|c: char| !(c.is_ascii_digit() || c == '.'));
+    match version {
+        Some(dash) if name.as_bytes()[dash] == b'-' => name[..dash].into(),
+        _ => name.into(),
+    }
+}
+
+/// The part with this path in a layer: its first step, or two, without the ending of a file.
+fn part_of<'p>(layer: &str, path: impl Iterator<Item = &'p str>) -> String {
+    let steps = if layer == DEEP { 2 } else { 1 };
+    let path: Vec<&str> = path.take(steps).collect();
+    path.join("/").trim_end_matches(".rs").into()
+}
+
+/// The part to which a symbol belongs by its name.
+fn of_name(name: &str) -> Part {
+    let Some(path) = addr2line::demangle(name, gimli::DW_LANG_Rust) else {
+        return match name.starts_with("MIDPLANE_") || name.starts_with("__") {
+            true => (5, "host".into()),
+            false => (PROGRAM, "and C library: data".into()),
+        };
+    };
+    // `<mpi_adi::c::A as core::B>::C`: what is ours counts.
+    let mut words = path.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'));
+    let ours = words.find_map(|word| {
+        let mut steps = word.split("::");
+        let of = steps.next()?.replace('_', "-");
+        let number = LAYERS.iter().position(|layer| *layer == of)?;
+        // The last step is the name itself.
+        let steps: Vec<&str> = steps.collect();
+        let modules = steps.iter().take(steps.len().saturating_sub(1).max(1));
+        Some((number, part_of(&of, modules.copied())))
+    });
+    ours.unwrap_or_else(|| {
+        let own = path.trim_start_matches(['<', '&']);
+        (RUST, own.split("::").next().unwrap_or(own).to_string())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_belongs_to_its_file() {
+        for (file, layer, part) in [
+            (
+                "/a/mpi-adi/src/device/send/leave.rs",
+                "mpi-adi",
+                "device/send",
+            ),
+            ("/a/mpi-adi/src/c/args.rs", "mpi-adi", "c/args"),
+            ("/a/net-torus/src/router.rs", "net-torus", "router"),
+            ("/a/kernel-rt/src/board/virt/boot.rs", "kernel-rt", "board"),
+            (
+                "../newlib/libc/tinystdio/vfprintf.c",
+                "C library",
+                "libc/tinystdio",
+            ),
+            ("../../../libgcc/config/riscv/div.S", "C library", "libgcc"),
+            ("/rustc/1/library/core/src/fmt/mod.rs", "Rust's own", "core"),
+            (
+                "/r/src/index-1/bitvec-1.0.1/src/slice.rs",
+                "Rust's own",
+                "bitvec",
+            ),
+            ("/home/me/killer.c", "program", "killer.c"),
+        ] {
+            let (number, is) = of_file(file);
+            assert_eq!((LAYERS[number], is.as_str()), (layer, part), "{file}");
+        }
+    }
+
+    #[test]
+    fn variables_belong_to_the_module_in_their_name() {
+        for (name, layer, part) in [
+            (
+                "_ZN9kernel_rt4libc7process9WRITE_OUT17h0123456789abcdefE",
+                "kernel-rt",
+                "libc",
+            ),
+            (
+                "_ZN7mpi_adi1c6report4LAST17h0123456789abcdefE",
+                "mpi-adi",
+                "c/report",
+            ),
+            (
+                "_ZN4core7unicode4DATA17h0123456789abcdefE",
+                "Rust's own",
+                "core",
+            ),
+            ("pieces", "program", "and C library: data"),
+        ] {
+            let (number, is) = of_name(name);
+            assert_eq!((LAYERS[number], is.as_str()), (layer, part), "{name}");
+        }
+    }
+
+    #[test]
+    fn rows_add_up() {
+        let bytes = |text| Bytes {
+            text,
+            ..Bytes::default()
+        };
+        let parts = [
+            ((2, "a".to_string()), bytes(1)),
+            ((2, "b".to_string()), bytes(5)),
+            ((5, "c".to_string()), bytes(7)),
+        ];
+        let rows = rows(&parts.into_iter().collect());
+        let seen: Vec<_> = rows
+            .iter()
+            .map(|r| (r.layer, r.part.as_str(), r.bytes.text))
+            .collect();
+        let expected = [
+            ("mpi-adi", "", 6),
+            ("", "b", 5),
+            ("", "a", 1),
+            ("kernel-rt", "", 7),
+            ("", "c", 7),
+            ("all", "", 13),
+        ];
+        assert_eq!(seen, expected);
+    }
+}
