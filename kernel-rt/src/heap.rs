@@ -15,6 +15,9 @@ use crate::mem::Bytes;
 
 struct NodeHeap {
     heap: TlsfHeap,
+    /// Address from which on nothing was handed out yet: RAM that is zero, as it was at the start, and that costs
+    /// the host nothing while it stays so.
+    fresh: AtomicUsize,
     size: AtomicUsize,
     used: AtomicUsize,
     peak: AtomicUsize,
@@ -25,6 +28,7 @@ struct NodeHeap {
 #[global_allocator]
 static HEAP: NodeHeap = NodeHeap {
     heap: TlsfHeap::empty(),
+    fresh: AtomicUsize::new(0),
     size: AtomicUsize::new(0),
     used: AtomicUsize::new(0),
     peak: AtomicUsize::new(0),
@@ -37,8 +41,10 @@ static FREED: Mutex<Cell<fn()>> = Mutex::new(Cell::new(|| ()));
 /// Hands the heap its memory.
 ///
 /// # Safety
-/// `bytes` is RAM without another user, now or later. Called once, before anything is allocated.
+/// `bytes` is RAM without another user, now or later, and zero. Called once, before anything is allocated.
 pub unsafe fn init(bytes: Bytes) {
+    HEAP.fresh
+        .store(bytes.start as usize + AROUND, Ordering::Relaxed);
     // SAFETY: as the caller promises.
     unsafe { HEAP.heap.init(bytes.start as usize, bytes.len() as usize) };
     HEAP.size.store(bytes.len() as usize, Ordering::Relaxed);
@@ -78,7 +84,11 @@ pub fn peak() -> usize {
     HEAP.peak.load(Ordering::Relaxed)
 }
 
-// SAFETY: everything is passed on to the heap, which is an allocator; the rest only counts.
+/// What the allocator may write behind a block, and between the heap's start and its first block, at most, in bytes:
+/// up to the next multiple of 32, and the header there, which is 32 long (rlsf's `GRANULARITY` and `FreeBlockHdr`).
+const AROUND: usize = 64;
+
+// SAFETY: everything is passed on to the heap, which is an allocator; the rest only counts, and zeroes what is not zero.
 unsafe impl GlobalAlloc for NodeHeap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are the heap's.
@@ -86,6 +96,23 @@ unsafe impl GlobalAlloc for NodeHeap {
         if !block.is_null() {
             let used = self.used.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
             self.peak.fetch_max(used, Ordering::Relaxed);
+            let end = block.addr() + layout.size() + AROUND;
+            self.fresh.fetch_max(end, Ordering::Relaxed);
+        }
+        block
+    }
+
+    /// Writes only what is not zero already.
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let (block, fresh) = critical_section::with(|_| {
+            let fresh = self.fresh.load(Ordering::Relaxed);
+            // SAFETY: the caller's promises are the heap's.
+            (unsafe { self.alloc(layout) }, fresh)
+        });
+        if !block.is_null() {
+            let used_before = fresh.saturating_sub(block.addr()).min(layout.size());
+            // SAFETY: within the block.
+            unsafe { block.write_bytes(0, used_before) };
         }
         block
     }
@@ -133,12 +160,22 @@ fn c_layout(size: usize, align: usize) -> Option<Layout> {
 /// Allocates for C: `size` bytes aligned to `align` (a power of two; at least [`C_ALIGN`] is given).
 /// Null when the heap is used up.
 pub fn c_alloc(size: usize, align: usize) -> *mut u8 {
+    // SAFETY: the layout's size is not zero, it has the header.
+    c_alloc_with(size, align, |layout| unsafe { HEAP.alloc(layout) })
+}
+
+/// As [`c_alloc`], all zero.
+pub fn c_alloc_zeroed(size: usize, align: usize) -> *mut u8 {
+    // SAFETY: as in `c_alloc`.
+    c_alloc_with(size, align, |layout| unsafe { HEAP.alloc_zeroed(layout) })
+}
+
+fn c_alloc_with(size: usize, align: usize, alloc: impl Fn(Layout) -> *mut u8) -> *mut u8 {
     let align = align.max(C_ALIGN);
     let Some(layout) = c_layout(size, align) else {
         return core::ptr::null_mut();
     };
-    // SAFETY: the layout's size is not zero, it has the header.
-    let base = unsafe { HEAP.alloc(layout) };
+    let base = alloc(layout);
     if base.is_null() {
         return base;
     }

@@ -50,7 +50,7 @@ mod running;
 #[cfg(target_os = "linux")]
 use board::linux::heap;
 
-pub use host::{blackboard, callers, counters, inbox, personality};
+pub use host::{blackboard, callers, counters, failed_malloc, inbox, personality};
 #[cfg(target_os = "none")]
 pub use program::{Args, Outcome};
 #[cfg(target_os = "none")]

@@ -404,6 +404,14 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
         Some(self.platform.heap())
     }
 
+    fn count(&mut self, adi: &Adi) {
+        self.publish(adi);
+    }
+
+    fn counted(&self, index: usize) -> u64 {
+        self.platform.blackboard().counter(index)
+    }
+
     /// Most calls end before it matters in which the program is: the blackboard names one that sleeps, or that is
     /// going on when the figures are written.
     fn note(&mut self, call: Option<CallNote>) {

@@ -21,9 +21,10 @@ mod lab;
 mod run;
 mod show;
 
+use build::cc;
 use cap::Cap;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use host::folders::root;
 use host::setup;
 use host::stop::{self, Stop};
@@ -31,6 +32,7 @@ use lab::{bench, memory, sim, soak, suite};
 use run::command;
 use show::say::{complain, unwritable};
 use std::alloc::System;
+use std::ffi::OsString;
 use std::io::ErrorKind as IoErrorKind;
 use std::process::ExitCode;
 
@@ -58,7 +60,13 @@ struct Cli {
 #[derive(Subcommand)]
 enum Sub {
     /// Compile a program, boot a torus of nodes and run it
-    Run(command::Options),
+    Run(Box<command::Options>),
+    /// Compile and link C as mpicc does, for make, CMake and configure
+    ///
+    /// Takes the compiler's own words (-c, -o, -I, -D, -O2, -l and so on) and -show. Without -c it links an image that
+    /// `run` boots. `--on linux` in front of them, or MIDPLANE_ON=linux in the environment, makes a program for processes
+    /// of this machine. `--path` alone writes mpicc, mpicxx and mpiexec as files and prints the path of mpicc.
+    Cc(CcArgs),
     /// Simulate the nodes' routers alone, under synthetic traffic
     Sim(sim::SimArgs),
     /// Show what a node's memory is used for, term by term
@@ -83,17 +91,35 @@ enum Sub {
     Doctor,
 }
 
+#[derive(Args)]
+#[command(disable_help_flag = true)]
+struct CcArgs {
+    /// What the compiler is told
+    #[arg(
+        value_name = "WORDS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    words: Vec<OsString>,
+}
+
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    // Not for clap: every word is the compiler's.
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|command| command == "cc") {
+        let words: Vec<OsString> = arguments.collect();
+        return end(checked().and_then(|()| cc::run(&words)));
+    }
+    let cli = match Cli::try_parse_from(as_mpirun(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
-    if let Err(midplane_setup::Refusal(message)) = midplane_setup::check_root(root()) {
-        complain(format_args!("midplane: {message}"));
-        return ExitCode::from(stop::USAGE);
+    if let Err(stop) = checked() {
+        return end(Err(stop));
     }
     let status = match cli.command {
         Sub::Run(options) => command::run(&options),
+        Sub::Cc(options) => cc::run(&options.words),
         Sub::Sim(options) => sim::run(&options),
         Sub::Memory(options) => memory::run(&options),
         Sub::Bench(bench) => bench::run(&bench),
@@ -101,6 +127,16 @@ fn main() -> ExitCode {
         Sub::Test => suite::run(),
         Sub::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
     };
+    end(status)
+}
+
+/// There is a checkout to build from.
+fn checked() -> Result<(), Stop> {
+    midplane_setup::check_root(root()).map_err(Stop::from)
+}
+
+/// How the process ends.
+fn end(status: Result<u8, Stop>) -> ExitCode {
     match status {
         Ok(status) => ExitCode::from(status),
         Err(Stop { status, message }) => {
@@ -110,6 +146,18 @@ fn main() -> ExitCode {
             ExitCode::from(status)
         }
     }
+}
+
+/// `run -np 4`, as programs like mpirun have it, is `run -n 4`. What follows `--` is the program's.
+fn as_mpirun(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = arguments.collect();
+    if words.get(1).is_some_and(|command| command == "run") {
+        let options = words.iter_mut().take_while(|word| *word != "--");
+        for word in options.filter(|word| *word == "-np") {
+            *word = "-n".into();
+        }
+    }
+    words
 }
 
 /// Help as asked for; anything else is one line on how to do better.
@@ -210,6 +258,19 @@ mod tests {
             said(&["sim", "--packets", "5"]),
         ];
         insta::assert_snapshot!("usage_errors", lines.join("\n"));
+    }
+
+    #[test]
+    fn the_number_of_ranks_can_be_said_as_mpirun_has_it() {
+        let words = |text: &str| as_mpirun(text.split(' ').map(OsString::from)).join(" ".as_ref());
+        for (said, meant) in [
+            ("midplane run -np 4 a.c", "midplane run -n 4 a.c"),
+            ("midplane run a.c -- -np 4", "midplane run a.c -- -np 4"),
+            ("midplane cc -np a.c", "midplane cc -np a.c"),
+            ("midplane", "midplane"),
+        ] {
+            assert_eq!(words(said), meant);
+        }
     }
 
     #[test]

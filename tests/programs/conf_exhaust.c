@@ -142,13 +142,22 @@ static void nothing_left(void)
     void **blocks;
     MPI_Status status;
     MPI_Comm comm;
-    MPI_Request request;
+    MPI_Request request, under_way[2];
 
+    for (i = 0; i < 1000; i++)
+        many[i] = 2 * i + check_rank;
+    OK(MPI_Iallreduce(many, sums, 1000, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &under_way[0]));
+    OK(MPI_Ibarrier(MPI_COMM_WORLD, &under_way[1]));
     OK(MPI_Buffer_attach(attached, (int)sizeof attached));
     blocks = hoard();
 #ifdef MIDPLANE_MPI
     CHECK(blocks != NULL && malloc(64) == NULL && calloc(4, 16) == NULL);
+    /* Collectives that were started before go on, and another one is refused. */
+    FAILS(MPI_ERR_NO_MEM, MPI_Ireduce(&check_rank, &got, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_SELF, &request));
 #endif
+    OK(MPI_Waitall(2, under_way, MPI_STATUSES_IGNORE));
+    for (i = 0; i < 1000; i++)
+        CHECK(sums[i] == 2l * i * check_size + check_size * (check_size - 1) / 2);
     for (i = 0; i < 10; i++) {
         value = check_rank + i;
         OK(MPI_Sendrecv(&value, 1, MPI_INT, right, i, &got, 1, MPI_INT, left, i, MPI_COMM_WORLD, &status));

@@ -1,4 +1,4 @@
-/* Needs 16 MiB of static memory: more than a node with the default 8 MiB has. */
+/* Needs 16 MiB of static memory: more than a node with --node-memory 8M has. */
 #include <stdio.h>
 
 #include <mpi.h>

@@ -1,4 +1,4 @@
-/* Folders, of which a node has none: opendir() fails with ENOENT. Included by picolibc's dirent.h. */
+/* Folders, which the tool looks after (`run --files`). Included by picolibc's dirent.h. */
 #ifndef MIDPLANE_SYS_DIRENT_H
 #define MIDPLANE_SYS_DIRENT_H
 #pragma GCC system_header

@@ -295,6 +295,15 @@ impl Blackboard {
         self.set_long(AT_COUNTERS + 2 * counter as usize, value);
     }
 
+    /// The counter with this number in [`Counter::ALL`], as it was last set; 0 when there is none.
+    pub fn counter(&self, index: usize) -> u64 {
+        if index >= Counter::COUNT {
+            return 0;
+        }
+        let word = AT_COUNTERS + 2 * index;
+        u64::from(self.get(word)) | u64::from(self.get(word + 1)) << 32
+    }
+
     /// Brings all counters up to date, and those of these links.
     pub fn publish(&self, sources: Sources<'_>, links: impl Iterator<Item = Direction>) {
         self.set_beats(sources.own.beats);

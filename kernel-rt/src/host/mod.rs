@@ -5,10 +5,13 @@
 //! callers       the registers of a node that ends its job by a call
 //! layout        where nodes, tables and rings lie in the memory of an instance
 //! counters      all that a node counts for the report: one list, from which the rest follows
+//! failed_malloc the last allocation of the program that failed
+//! files         calls on files: the node asks, the tool does them
 //! inbox         standard input: the tool writes, the node takes
 //! outbox        what the program prints and the kernel logs: the node writes, the tool takes
 //! personality   the boot arguments, and who the node is by them
 //! status        a program's status as a process's
+//! variables     what programs may ask of the counters
 //! window        a node's memory as the tool sees it
 //! records       the one blackboard, inbox, outbox and personality of a node's image
 //! ```
@@ -16,6 +19,8 @@
 pub mod blackboard;
 pub mod callers;
 pub mod counters;
+pub mod failed_malloc;
+pub mod files;
 pub mod inbox;
 pub mod layout;
 pub mod outbox;
@@ -23,4 +28,5 @@ pub mod personality;
 #[cfg(target_os = "none")]
 pub mod records;
 pub mod status;
+pub mod variables;
 pub mod window;

@@ -1,7 +1,7 @@
 //! The personality: who this node is and what it may use, as read from the boot arguments.
 //!
 //! Grammar of the boot arguments, written by the host tool ([`BootArgs::encode`]) and read by the node
-//! ([`BootArgs::parse`]): words separated by one space, in any order and each at most once:
+//! ([`BootArgs::parse`]): words separated by one space, in any order and each at most once, but `midplane.env`:
 //!
 //! | word | meaning | when absent |
 //! |---|---|---|
@@ -15,6 +15,7 @@
 //! | `midplane.eager=BYTES` | greatest message whose data follows without waiting for an answer | the device's |
 //! | `midplane.mpi_borrow=yes` | beyond that, the program's heap lends what it can spare | it does not |
 //! | `midplane.matching=NAME` | the image's matching engine must be this one | it can be any |
+//! | `midplane.env=WORD` | a variable of the program's environment, NAME=VALUE, encoded as argv's words | none |
 //! | `midplane.output=rings` | output goes through the outbox, for the tool | it goes to the UART |
 //! | `midplane.log=yes` | with it the kernel's log | there is none |
 //! | `midplane.exit=test` | leave the emulator by its exit device when the program ends | stay and forward |
@@ -36,6 +37,9 @@ use super::layout::{Division, LARGE_PAGE, MAX_NODES, NodeBox};
 pub const MAX_BYTES: usize = 16 * 1024;
 /// Greatest number of words in the program's argv, the program's name included.
 pub const MAX_ARGS: usize = 256;
+
+/// Greatest number of variables in the program's environment.
+pub const MAX_ENVIRONMENT: usize = 128;
 
 /// How a node ends once its program has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -122,6 +126,8 @@ pub struct BootArgs<'a> {
     pub output: Output,
     /// What to do when the program has ended.
     pub exit: Exit,
+    /// The program's environment.
+    pub environment: Environment<'a>,
     /// The program's argv.
     pub args: Words<'a>,
 }
@@ -160,6 +166,39 @@ impl<'a> Words<'a> {
     }
 }
 
+/// The variables of the environment, encoded as in the boot arguments, whose text before argv this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Environment<'a>(&'a str);
+
+/// What is in front of each variable of the environment.
+const VARIABLE: &str = "midplane.env=";
+
+impl<'a> Environment<'a> {
+    /// Checks the variables, so that decoding them cannot fail.
+    fn check(&self) -> Result<(), ParseError<'a>> {
+        for (number, word) in self.iter().enumerate() {
+            if number >= MAX_ENVIRONMENT {
+                return Err(ParseError::TooManyVariables);
+            }
+            if decode(word).any(|byte| !matches!(byte, Some(1..))) {
+                return Err(ParseError::Encoding(word));
+            }
+            let name = decode(word).position(|byte| byte == Some(b'='));
+            if name.is_none_or(|length| length == 0) {
+                return Err(ParseError::Variable(word));
+            }
+        }
+        Ok(())
+    }
+
+    /// The variables one after the other, NAME=VALUE, each still encoded; [`decode`] turns one into bytes.
+    pub fn iter(&self) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
+        self.0
+            .split(' ')
+            .filter_map(|word| word.strip_prefix(VARIABLE))
+    }
+}
+
 /// Why boot arguments are refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParseError<'a> {
@@ -167,6 +206,10 @@ pub enum ParseError<'a> {
     TooLong(usize),
     /// More than [`MAX_ARGS`] words in argv.
     TooManyArgs,
+    /// More than [`MAX_ENVIRONMENT`] variables in the environment.
+    TooManyVariables,
+    /// A variable without a name, or without an equals sign behind it.
+    Variable(&'a str),
     /// A word with our prefix that this kernel does not know.
     Unknown(&'a str),
     /// The same setting twice.
@@ -216,6 +259,11 @@ impl fmt::Display for ParseError<'_> {
                 )
             }
             Self::TooManyArgs => write!(f, "more than {MAX_ARGS} program arguments"),
+            Self::TooManyVariables => write!(
+                f,
+                "more than {MAX_ENVIRONMENT} variables in the environment"
+            ),
+            Self::Variable(word) => write!(f, "`{word}` is not NAME=VALUE"),
             Self::Unknown(word) => write!(f, "`{word}` is not known to this kernel"),
             Self::Twice(word) => write!(f, "`{word}` repeats an earlier setting"),
             Self::Torus(word) => write!(
@@ -284,6 +332,7 @@ impl Default for BootArgs<'_> {
             matching: None,
             output: Output::Uart,
             exit: Exit::Test,
+            environment: Environment::default(),
             args: Words::default(),
         }
     }
@@ -404,17 +453,21 @@ impl<'a> BootArgs<'a> {
         let mut settings = Settings::default();
         let mut rest = text;
         let mut args = Words::default();
+        let mut environment = Environment(text);
         while !rest.is_empty() {
             let (word, tail) = rest.split_once(' ').unwrap_or((rest, ""));
             rest = tail;
             if word == "--" {
+                environment = Environment(&text[..text.len() - tail.len()]);
                 args = Words(tail);
                 break;
             }
             let Some(setting) = word.strip_prefix("midplane.") else {
                 continue;
             };
-            settings.take(word, setting)?;
+            if !word.starts_with(VARIABLE) {
+                settings.take(word, setting)?;
+            }
         }
         for (i, word) in args.iter().enumerate() {
             if i >= MAX_ARGS {
@@ -423,6 +476,10 @@ impl<'a> BootArgs<'a> {
             if decode(word).any(|b| !matches!(b, Some(1..))) {
                 return Err(ParseError::Encoding(word));
             }
+        }
+        environment.check()?;
+        if environment.iter().next().is_none() {
+            environment = Environment::default();
         }
         let log = settings.log.is_some();
         let output = match settings.rings {
@@ -447,6 +504,7 @@ impl<'a> BootArgs<'a> {
             matching: settings.matching,
             output,
             exit: settings.exit.unwrap_or(exit),
+            environment,
             args,
         })
     }
@@ -462,14 +520,15 @@ impl<'a> BootArgs<'a> {
         }
     }
 
-    /// Writes boot arguments that [`BootArgs::parse`] reads back as `self`, with `argv` in place of
-    /// [`BootArgs::args`] (which holds words that are encoded already).
+    /// Writes boot arguments that [`BootArgs::parse`] reads back as `self`, with `environment` (NAME=VALUE each) and
+    /// `argv` in place of [`BootArgs::environment`] and [`BootArgs::args`] (which hold words that are encoded already).
     ///
     /// # Errors
-    /// Only those of `out`. The limits ([`MAX_BYTES`], [`MAX_ARGS`]) are the reader's: parse what was
+    /// Only those of `out`. The limits ([`MAX_BYTES`], [`MAX_ARGS`], [`MAX_ENVIRONMENT`]) are the reader's: parse what was
     /// written to find out whether a node would take it.
     pub fn encode<'w>(
         &self,
+        environment: impl IntoIterator<Item = &'w [u8]>,
         argv: impl IntoIterator<Item = &'w [u8]>,
         out: &mut impl fmt::Write,
     ) -> fmt::Result {
@@ -511,6 +570,10 @@ impl<'a> BootArgs<'a> {
         }
         if self.exit == Exit::Test {
             out.write_str(" midplane.exit=test")?;
+        }
+        for variable in environment {
+            write!(out, " {VARIABLE}")?;
+            encode_word(variable, out)?;
         }
         out.write_str(" --")?;
         for word in argv {
@@ -609,20 +672,36 @@ mod tests {
             matching: Some("list"),
             output: Output::Rings { log: true },
             exit: Exit::Stay,
+            environment: Environment::default(),
             args: Words::default(),
         };
+        let variables: [&[u8]; 2] = [b"A=", b"B_1=x y=z"];
         let mut text = String::new();
-        written.encode(argv, &mut text).expect("strings take all");
+        written
+            .encode(variables, argv, &mut text)
+            .expect("strings take all");
         assert_eq!(
             text,
             "midplane.torus=4x256x1 midplane.wrap=xz midplane.coord=3,255,0 \
              midplane.mpi_memory=65536 midplane.eager=0 midplane.mpi_borrow=yes midplane.matching=list \
-             midplane.output=rings midplane.log=yes -- killer % a%20b%25c %C3%A4%0A --"
+             midplane.output=rings midplane.log=yes midplane.env=A= midplane.env=B_1=x%20y=z -- killer % a%20b%25c \
+             %C3%A4%0A --"
         );
         let read = BootArgs::parse(&text).expect("own words");
         assert_eq!(words(&read.args), argv);
-        let args = Words::default();
-        assert_eq!(BootArgs { args, ..read }, written);
+        let seen: Vec<Vec<u8>> = { read.environment.iter() }
+            .map(|word| decode(word).flatten().collect())
+            .collect();
+        assert_eq!(seen, variables);
+        let (environment, args) = (Environment::default(), Words::default());
+        assert_eq!(
+            BootArgs {
+                environment,
+                args,
+                ..read
+            },
+            written
+        );
     }
 
     #[test]
@@ -639,7 +718,7 @@ mod tests {
         assert_eq!(read.nodes.coord(0), Some(first));
         assert_eq!((read.nodes.coord(32), read.exit), (None, Exit::Stay));
         let mut written = String::new();
-        { read.encode([], &mut written) }.expect("strings take all");
+        { read.encode([], [], &mut written) }.expect("strings take all");
         assert_eq!(written, text);
     }
 
@@ -739,6 +818,9 @@ mod tests {
                 "midplane.matching=a midplane.matching=a",
                 ParseError::Twice("midplane.matching=a"),
             ),
+            ("midplane.env=A", ParseError::Variable("A")),
+            ("midplane.env==x", ParseError::Variable("=x")),
+            ("midplane.env=A=%0", ParseError::Encoding("A=%0")),
             ("-- a%2", ParseError::Encoding("a%2")),
             ("-- %00", ParseError::Encoding("%00")),
             ("-- %zz", ParseError::Encoding("%zz")),
@@ -753,6 +835,13 @@ mod tests {
         assert!(BootArgs::parse(&words(MAX_ARGS)).is_ok());
         let many = words(MAX_ARGS + 1);
         assert_eq!(BootArgs::parse(&many), Err(ParseError::TooManyArgs));
+        let variables = |n: usize| " midplane.env=A=".repeat(n);
+        assert!(BootArgs::parse(&variables(MAX_ENVIRONMENT)).is_ok());
+        let many = variables(MAX_ENVIRONMENT + 1);
+        assert_eq!(BootArgs::parse(&many), Err(ParseError::TooManyVariables));
+        // Behind `--` they are the program's words.
+        let read = BootArgs::parse("-- midplane.env=A=").expect("sound");
+        assert_eq!(read.environment.iter().count(), 0);
         let fits = format!("-- {}", "a".repeat(MAX_BYTES - 3));
         assert!(BootArgs::parse(&fits).is_ok());
         let long = format!("{fits}a");

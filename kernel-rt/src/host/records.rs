@@ -1,4 +1,4 @@
-//! This image's blackboard, callers, inbox, outbox and personality.
+//! This image's blackboard, callers, files, inbox, outbox and personality.
 
 use core::cell::Cell;
 
@@ -6,6 +6,8 @@ use critical_section::Mutex;
 
 use super::blackboard::Blackboard;
 use super::callers::Callers;
+use super::failed_malloc::FailedMalloc;
+use super::files::Desk;
 use super::inbox::Inbox;
 use super::outbox::Outbox;
 use super::personality::Personality;
@@ -17,6 +19,12 @@ pub static MIDPLANE_BLACKBOARD: Blackboard = Blackboard::new();
 /// Found by its symbol, as the blackboard is.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_CALLERS: Callers = Callers::new();
+/// Found by its symbol, as the blackboard is.
+#[unsafe(no_mangle)]
+pub static MIDPLANE_FAILED_MALLOC: FailedMalloc = FailedMalloc::new();
+/// Found by its symbol, as the blackboard is.
+#[unsafe(no_mangle)]
+pub static MIDPLANE_FILES: Desk = Desk::new();
 /// Found by its symbol, as the blackboard is.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_INBOX: Inbox = Inbox::new();

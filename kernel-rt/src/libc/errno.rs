@@ -7,6 +7,7 @@ use crate::arch::set_errno;
 // errno.h of picolibc.
 pub const EPERM: c_int = 1;
 pub const ENOENT: c_int = 2;
+pub const EIO: c_int = 5;
 pub const ESRCH: c_int = 3;
 pub const EBADF: c_int = 9;
 pub const ECHILD: c_int = 10;
@@ -20,8 +21,30 @@ pub const EROFS: c_int = 30;
 pub const ERANGE: c_int = 34;
 pub const EDEADLK: c_int = 45;
 pub const ENOSYS: c_int = 88;
+pub const ENAMETOOLONG: c_int = 91;
 pub const ETIMEDOUT: c_int = 116;
 pub const ENOTSUP: c_int = 134;
+
+/// The number that picolibc has for an error that Linux calls `number`; EIO for those that it does not have.
+pub fn of_linux(number: u32) -> c_int {
+    match number {
+        // asm-generic/errno-base.h, and the same in picolibc.
+        1..=34 => number as c_int,
+        // asm-generic/errno.h: EDEADLK, ENAMETOOLONG, ENOSYS, ENOTEMPTY, ELOOP, EOVERFLOW, EOPNOTSUPP, ETIMEDOUT, ESTALE,
+        // EDQUOT.
+        35 => EDEADLK,
+        36 => ENAMETOOLONG,
+        38 => ENOSYS,
+        39 => 90,
+        40 => 92,
+        75 => 139,
+        95 => 95,
+        110 => ETIMEDOUT,
+        116 => 133,
+        122 => 132,
+        _ => EIO,
+    }
+}
 
 /// Sets `errno` and returns what failing calls return.
 pub fn fail(errno: c_int) -> c_int {

@@ -1,20 +1,104 @@
-//! Descriptors: 1 and 2 are the streams, 0 is the input, there are no others. Calls on files fail as POSIX
-//! has it where there are none.
+//! Descriptors: 0 is the input, 1 and 2 are the streams, the others files, which the tool looks after
+//! ([`host::files`](crate::host::files)). To the program the folder of `run --files` is `/`, and it always works there.
+//! Without that option nothing can be opened.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 
-use super::errno::{EBADF, EINVAL, EMFILE, ENOENT, ENOSYS, ERANGE, EROFS, fail};
+use super::errno::{
+    EBADF, EINVAL, EMFILE, ENAMETOOLONG, ENOENT, ENOSYS, EPERM, ERANGE, EROFS, fail, of_linux,
+};
 use super::stdio::input;
-use super::time::{Timeval, sleep_for};
+use super::time::{Timespec, Timeval, sleep_for};
 use crate::arch::set_errno;
 use crate::console::{self, Stream};
+use crate::host::blackboard;
+use crate::host::files::{
+    self, Answer, BYTES, Call, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
+    OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
+};
+use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_FILES};
+use crate::running::sleep;
 
 define!(
-    write, read, open, close, lseek, fsync, unlink, rename, mkdir, rmdir, chdir, getcwd, access,
-    stat, lstat, fstat, isatty, dup, dup2, pipe, ftruncate, truncate, chmod, readlink, symlink,
-    link, fcntl, opendir, fdopendir, readdir, closedir, rewinddir, select,
+    write, read, open, creat, close, lseek, fsync, unlink, rename, mkdir, rmdir, chdir, getcwd,
+    access, stat, lstat, fstat, isatty, dup, dup2, pipe, ftruncate, truncate, chmod, readlink,
+    symlink, link, fcntl, select,
 );
+
+/// How long the first wait for the tool's answer is, in nanoseconds; each is twice as long as the one before.
+const FIRST_WAIT_NS: u64 = 50_000;
+/// And the longest.
+const LONGEST_WAIT_NS: u64 = 1_000_000;
+/// The streams' descriptors are below.
+pub const FIRST_FILE: c_int = 3;
+
+/// Has the tool do a call. Blocks until it has; interrupts are served meanwhile. The error is picolibc's number.
+pub fn ask(call: Call, numbers: [u64; 3], parts: &[&[u8]]) -> Result<Answer, c_int> {
+    if !console::is_attached() {
+        return Err(EROFS);
+    }
+    MIDPLANE_FILES.ask(call, numbers, parts);
+    console::ring();
+    let mut wait = FIRST_WAIT_NS;
+    let answer = loop {
+        if let Some(answer) = MIDPLANE_FILES.answer() {
+            break answer;
+        }
+        if wait == LONGEST_WAIT_NS {
+            MIDPLANE_BLACKBOARD.call(Some(blackboard::Call {
+                function: "a call on a file",
+                peer: None,
+                tag: None,
+            }));
+        }
+        sleep(wait);
+        wait = (2 * wait).min(LONGEST_WAIT_NS);
+    };
+    if wait == LONGEST_WAIT_NS {
+        MIDPLANE_BLACKBOARD.call(None);
+    }
+    answer.map_err(of_linux)
+}
+
+/// A path's bytes.
+///
+/// # Safety
+/// `path` is a C string, which stays while the result is used.
+pub unsafe fn path<'p>(path: *const c_char) -> Result<&'p [u8], c_int> {
+    // SAFETY: as the caller promises.
+    let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
+    match bytes.len() {
+        0 => Err(ENOENT),
+        length if length > MAX_PATH => Err(ENAMETOOLONG),
+        _ => Ok(bytes),
+    }
+}
+
+/// What a call returns that has only succeeded or failed.
+fn done(result: Result<Answer, c_int>) -> c_int {
+    match result {
+        Ok(_) => 0,
+        Err(error) => fail(error),
+    }
+}
+
+/// The number of a file's descriptor for the tool.
+pub fn file(descriptor: c_int) -> Result<u64, c_int> {
+    match descriptor >= FIRST_FILE {
+        true => Ok(descriptor as u64),
+        false => Err(EBADF),
+    }
+}
+
+/// Does a call for one path.
+///
+/// # Safety
+/// As for [`path`].
+unsafe fn with_path(call: Call, numbers: [u64; 3], name: *const c_char) -> Result<Answer, c_int> {
+    // SAFETY: as the caller promises.
+    ask(call, numbers, &[unsafe { path(name) }?])
+}
 
 fn stream(descriptor: c_int) -> Option<Stream> {
     match descriptor {
@@ -25,76 +109,162 @@ fn stream(descriptor: c_int) -> Option<Stream> {
 }
 
 unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
-    let Some(stream) = stream(descriptor) else {
-        return fail(EBADF) as isize;
-    };
-    if count != 0 {
+    let bytes = match count {
+        // Of no bytes there may be no place.
+        0 => &[],
         // SAFETY: C's promise.
-        console::write(stream, unsafe {
-            core::slice::from_raw_parts(bytes.cast(), count)
-        });
-        console::flush();
+        count => unsafe { core::slice::from_raw_parts(bytes.cast::<u8>(), count) },
+    };
+    if let Some(stream) = stream(descriptor) {
+        if count != 0 {
+            console::write(stream, bytes);
+            console::flush();
+        }
+        return count as isize;
     }
-    count as isize
+    let result = file(descriptor).and_then(|file| {
+        let mut written = 0;
+        loop {
+            let piece = &bytes[written..bytes.len().min(written + BYTES)];
+            match ask(Call::Write, [file, 0, 0], &[piece]) {
+                Ok(answer) => {
+                    let now = (answer.numbers[0] as usize).min(piece.len());
+                    written += now;
+                    if written == bytes.len() || now == 0 {
+                        return Ok(written);
+                    }
+                }
+                // What was written was; the error comes with the next call.
+                Err(_) if written > 0 => return Ok(written),
+                Err(error) => return Err(error),
+            }
+        }
+    });
+    result.map_or_else(|error| fail(error) as isize, |written| written as isize)
 }
 
 unsafe extern "C" fn read(descriptor: c_int, out: *mut c_void, count: usize) -> isize {
-    if descriptor != 0 {
-        return fail(EBADF) as isize;
+    let out = match count {
+        // Of no bytes there may be no place.
+        0 => &mut [],
+        // SAFETY: C's promise that there are `count` bytes.
+        count => unsafe { core::slice::from_raw_parts_mut(out.cast::<u8>(), count) },
+    };
+    if descriptor == 0 {
+        return match count {
+            0 => 0,
+            _ => input(out) as isize,
+        };
     }
-    if count == 0 {
-        return 0;
+    let result = file(descriptor).and_then(|file| {
+        let mut got = 0;
+        loop {
+            let piece = (count - got).min(BYTES);
+            match ask(Call::Read, [file, piece as u64, 0], &[]) {
+                Ok(answer) => {
+                    let now = answer.length.min(piece);
+                    MIDPLANE_FILES.take(&mut out[got..got + now]);
+                    got += now;
+                    if got == count || now < piece {
+                        return Ok(got);
+                    }
+                }
+                Err(_) if got > 0 => return Ok(got),
+                Err(error) => return Err(error),
+            }
+        }
+    });
+    result.map_or_else(|error| fail(error) as isize, |got| got as isize)
+}
+
+/// `mode` is what the variable arguments begin with, which are in the next registers.
+unsafe extern "C" fn open(name: *const c_char, flags: c_int, mode: u32) -> c_int {
+    // sys/_default_fcntl.h of picolibc.
+    let mut wanted = match flags & 3 {
+        0 => OPEN_READ,
+        1 => OPEN_WRITE,
+        2 => OPEN_READ | OPEN_WRITE,
+        _ => return fail(EINVAL),
+    };
+    for (flag, asked) in [
+        (0x400, OPEN_APPEND),
+        (0x40, OPEN_CREATE),
+        (0x800, OPEN_EXCLUSIVE),
+        (0x200, OPEN_TRUNCATE),
+        (0x20_0000, OPEN_FOLDER),
+        (0x10_0000, OPEN_NO_LINK),
+    ] {
+        if flags & flag != 0 {
+            wanted |= asked;
+        }
     }
-    // SAFETY: C's promise that there are `count` bytes.
-    input(unsafe { core::slice::from_raw_parts_mut(out.cast(), count) }) as isize
+    // SAFETY: C's promise.
+    match unsafe { with_path(Call::Open, [wanted, mode.into(), 0], name) } {
+        Ok(answer) => answer.numbers[0] as c_int,
+        Err(error) => fail(error),
+    }
 }
 
-/// There are no files and no place for new ones.
-extern "C" fn open(_: *const c_char, flags: c_int) -> c_int {
-    const O_CREAT: c_int = 0x40; // fcntl.h of picolibc
-    fail(if flags & O_CREAT == 0 { ENOENT } else { EROFS })
+unsafe extern "C" fn creat(name: *const c_char, mode: u32) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { open(name, 0x40 | 0x200 | 1, mode) }
 }
 
-extern "C" fn close(_: c_int) -> c_int {
-    fail(EBADF)
+/// The streams stay open: what the program prints later is shown all the same.
+extern "C" fn close(descriptor: c_int) -> c_int {
+    done(file(descriptor).and_then(|file| ask(Call::Close, [file, 0, 0], &[])))
 }
 
-extern "C" fn lseek(_: c_int, _: i64, _: c_int) -> i64 {
-    fail(EBADF) as i64
+extern "C" fn lseek(descriptor: c_int, offset: i64, whence: c_int) -> i64 {
+    let numbers = |file| [file, offset.cast_unsigned(), whence as u64];
+    match file(descriptor).and_then(|file| ask(Call::Seek, numbers(file), &[])) {
+        Ok(answer) => answer.numbers[0].cast_signed(),
+        Err(error) => fail(error).into(),
+    }
 }
 
-/// What was written leaves as it comes.
+/// What was written to the streams leaves as it comes.
 extern "C" fn fsync(descriptor: c_int) -> c_int {
     match stream(descriptor) {
         Some(_) => {
             console::flush();
             0
         }
-        None => fail(EBADF),
+        None => done(file(descriptor).and_then(|file| ask(Call::Sync, [file, 0, 0], &[]))),
     }
 }
 
-extern "C" fn unlink(_: *const c_char) -> c_int {
-    fail(ENOENT)
+unsafe extern "C" fn unlink(name: *const c_char) -> c_int {
+    // SAFETY: C's promise.
+    done(unsafe { with_path(Call::Unlink, [0; 3], name) })
 }
 
-extern "C" fn rename(_: *const c_char, _: *const c_char) -> c_int {
-    fail(ENOENT)
+unsafe extern "C" fn rename(old: *const c_char, new: *const c_char) -> c_int {
+    // SAFETY: C's promise.
+    let both = unsafe { path(old).and_then(|old| Ok((old, path(new)?))) };
+    done(both.and_then(|(old, new)| ask(Call::Rename, [old.len() as u64, 0, 0], &[old, new])))
 }
 
-extern "C" fn mkdir(_: *const c_char, _: u32) -> c_int {
-    fail(EROFS)
+unsafe extern "C" fn mkdir(name: *const c_char, mode: u32) -> c_int {
+    // SAFETY: C's promise.
+    done(unsafe { with_path(Call::MakeFolder, [mode.into(), 0, 0], name) })
 }
 
-extern "C" fn rmdir(_: *const c_char) -> c_int {
-    fail(ENOENT)
+unsafe extern "C" fn rmdir(name: *const c_char) -> c_int {
+    // SAFETY: C's promise.
+    done(unsafe { with_path(Call::RemoveFolder, [0; 3], name) })
 }
 
-extern "C" fn chdir(_: *const c_char) -> c_int {
-    fail(ENOENT)
+/// The program always works in the root.
+unsafe extern "C" fn chdir(name: *const c_char) -> c_int {
+    // SAFETY: C's promise.
+    match unsafe { CStr::from_ptr(name) }.to_bytes() {
+        b"/" | b"." => 0,
+        b"" => fail(ENOENT),
+        _ => fail(ENOSYS),
+    }
 }
 
-/// The root of the files that there are not.
 unsafe extern "C" fn getcwd(out: *mut c_char, room: usize) -> *mut c_char {
     let place = c"/".to_bytes_with_nul();
     if out.is_null() || room < place.len() {
@@ -106,37 +276,112 @@ unsafe extern "C" fn getcwd(out: *mut c_char, room: usize) -> *mut c_char {
     out
 }
 
-extern "C" fn access(_: *const c_char, _: c_int) -> c_int {
-    fail(ENOENT)
+unsafe extern "C" fn access(name: *const c_char, mode: c_int) -> c_int {
+    // SAFETY: C's promise.
+    done(unsafe { with_path(Call::Access, [mode as u64, 0, 0], name) })
 }
 
-extern "C" fn stat(_: *const c_char, _: *mut c_void) -> c_int {
-    fail(ENOENT)
+/// `struct stat` of picolibc (sys/stat.h).
+#[repr(C)]
+struct Stat {
+    device: i16,
+    inode: u16,
+    mode: u32,
+    links: u16,
+    user: u16,
+    group: u16,
+    special: i16,
+    size: i64,
+    times: [Timespec; 3],
+    piece: i64,
+    blocks: i64,
+    spare: [i64; 2],
+}
+const _: () = assert!(size_of::<Stat>() == 104);
+
+impl Stat {
+    /// What does not fit picolibc's types is cut.
+    fn of(status: &files::Status) -> Stat {
+        let time = |at: usize| Timespec {
+            seconds: status.times[at].cast_signed(),
+            nanoseconds: status.times[at + 1].cast_signed() as _,
+        };
+        let [device, inode] = status.identity;
+        let [user, group] = status.owner;
+        let [piece, blocks] = status.blocks;
+        Stat {
+            device: device as i16,
+            inode: inode as u16,
+            mode: status.mode as u32,
+            links: status.links as u16,
+            user: user as u16,
+            group: group as u16,
+            special: 0,
+            size: status.size.cast_signed(),
+            times: [time(0), time(2), time(4)],
+            piece: piece.cast_signed(),
+            blocks: blocks.cast_signed(),
+            spare: [0; 2],
+        }
+    }
 }
 
-extern "C" fn lstat(_: *const c_char, _: *mut c_void) -> c_int {
-    fail(ENOENT)
+/// Puts what was told of a file to `out`.
+///
+/// # Safety
+/// `out` has room for it.
+unsafe fn told(result: Result<Answer, c_int>, out: *mut Stat) -> c_int {
+    if let Err(error) = result {
+        return fail(error);
+    }
+    let mut bytes = [0; files::Status::BYTES];
+    MIDPLANE_FILES.take(&mut bytes);
+    // SAFETY: as the caller promises.
+    unsafe { out.write(Stat::of(&files::Status::parse(&bytes))) };
+    0
 }
 
-extern "C" fn fstat(_: c_int, _: *mut c_void) -> c_int {
-    fail(ENOSYS)
+unsafe extern "C" fn stat(name: *const c_char, out: *mut Stat) -> c_int {
+    // SAFETY: C's promises.
+    unsafe { told(with_path(Call::Stat, [0; 3], name), out) }
+}
+
+unsafe extern "C" fn lstat(name: *const c_char, out: *mut Stat) -> c_int {
+    // SAFETY: C's promises.
+    unsafe { told(with_path(Call::Lstat, [0; 3], name), out) }
+}
+
+/// The streams are pipes.
+unsafe extern "C" fn fstat(descriptor: c_int, out: *mut Stat) -> c_int {
+    const PIPE: u64 = 0o01_0600;
+    if (0..FIRST_FILE).contains(&descriptor) {
+        let status = files::Status {
+            mode: PIPE,
+            links: 1,
+            ..files::Status::default()
+        };
+        // SAFETY: C's promise.
+        unsafe { out.write(Stat::of(&status)) };
+        return 0;
+    }
+    let result = file(descriptor).and_then(|file| ask(Call::Fstat, [file, 0, 0], &[]));
+    // SAFETY: C's promise.
+    unsafe { told(result, out) }
 }
 
 extern "C" fn isatty(_: c_int) -> c_int {
     0
 }
 
+/// A descriptor has no second number.
 extern "C" fn dup(descriptor: c_int) -> c_int {
-    match descriptor {
-        0..=2 => fail(EMFILE),
-        _ => fail(EBADF),
-    }
+    fail(if descriptor < 0 { EBADF } else { EMFILE })
 }
 
 extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
     match (from, to) {
-        (0..=2, _) if from == to => to,
-        (0..=2, _) => fail(EMFILE),
+        (0.., _) if from == to => to,
+        (0.., _) => fail(EMFILE),
         _ => fail(EBADF),
     }
 }
@@ -145,67 +390,66 @@ extern "C" fn pipe(_: *mut c_int) -> c_int {
     fail(EMFILE)
 }
 
-extern "C" fn ftruncate(descriptor: c_int, _: i64) -> c_int {
+fn resize(descriptor: c_int, size: i64) -> c_int {
+    let Ok(size) = u64::try_from(size) else {
+        return fail(EINVAL);
+    };
     match descriptor {
-        0..=2 => fail(EINVAL),
-        _ => fail(EBADF),
+        0..FIRST_FILE => fail(EINVAL),
+        _ => done(file(descriptor).and_then(|file| ask(Call::Resize, [file, size, 0], &[]))),
     }
 }
 
-extern "C" fn truncate(_: *const c_char, _: i64) -> c_int {
-    fail(ENOENT)
+extern "C" fn ftruncate(descriptor: c_int, size: i64) -> c_int {
+    resize(descriptor, size)
+}
+
+unsafe extern "C" fn truncate(name: *const c_char, size: i64) -> c_int {
+    // SAFETY: C's promise.
+    let descriptor = unsafe { open(name, 1, 0) };
+    if descriptor < 0 {
+        return -1;
+    }
+    let result = resize(descriptor, size);
+    // The error to be told is the first.
+    let _ = ask(Call::Close, [descriptor as u64, 0, 0], &[]);
+    result
 }
 
 extern "C" fn chmod(_: *const c_char, _: u32) -> c_int {
-    fail(ENOENT)
+    fail(EPERM)
 }
 
 extern "C" fn readlink(_: *const c_char, _: *mut c_char, _: usize) -> isize {
-    fail(ENOENT) as isize
+    fail(EINVAL) as isize
 }
 
 extern "C" fn symlink(_: *const c_char, _: *const c_char) -> c_int {
-    fail(EROFS)
+    fail(EPERM)
 }
 
 extern "C" fn link(_: *const c_char, _: *const c_char) -> c_int {
-    fail(ENOENT)
+    fail(EPERM)
 }
 
-/// The three descriptors take no settings; F_GETFD and F_GETFL tell of them.
+/// Descriptors take no settings; F_GETFD tells that they are there, and F_GETFL how the streams are open.
 extern "C" fn fcntl(descriptor: c_int, command: c_int) -> c_int {
     // fcntl.h of picolibc.
     const F_GETFD: c_int = 1;
+    const F_SETFD: c_int = 2;
     const F_GETFL: c_int = 3;
     const O_WRONLY: c_int = 1;
     match (descriptor, command) {
-        (0..=2, F_GETFD) => 0,
-        (0..=2, F_GETFL) => O_WRONLY.min(descriptor),
-        (0..=2, _) => fail(EINVAL),
-        _ => fail(EBADF),
+        (0..FIRST_FILE, F_GETFD) => 0,
+        (0..FIRST_FILE, F_GETFL) => O_WRONLY.min(descriptor),
+        (0..FIRST_FILE, _) => fail(EINVAL),
+        (_, F_GETFD | F_SETFD) => {
+            done(file(descriptor).and_then(|file| ask(Call::Fstat, [file, 0, 0], &[])))
+        }
+        (_, _) if descriptor < 0 => fail(EBADF),
+        _ => fail(EINVAL),
     }
 }
-
-extern "C" fn opendir(_: *const c_char) -> *mut c_void {
-    set_errno(ENOENT);
-    ptr::null_mut()
-}
-
-extern "C" fn fdopendir(_: c_int) -> *mut c_void {
-    set_errno(EBADF);
-    ptr::null_mut()
-}
-
-extern "C" fn readdir(_: *mut c_void) -> *mut c_void {
-    set_errno(EBADF);
-    ptr::null_mut()
-}
-
-extern "C" fn closedir(_: *mut c_void) -> c_int {
-    fail(EBADF)
-}
-
-extern "C" fn rewinddir(_: *mut c_void) {}
 
 /// Sleeps where it waits for time only, as old programs do; descriptors cannot be waited for.
 unsafe extern "C" fn select(

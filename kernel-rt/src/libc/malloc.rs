@@ -8,41 +8,67 @@ use super::errno::{EINVAL, ENOMEM};
 use crate::arch::set_errno;
 use crate::end::program_abort;
 use crate::heap;
+use crate::host::failed_malloc::Failed;
+use crate::host::records::MIDPLANE_FAILED_MALLOC;
 
-define!(
-    malloc,
-    calloc,
-    free,
-    realloc,
-    aligned_alloc,
-    memalign,
-    posix_memalign,
-    malloc_usable_size,
+define!(free, malloc_usable_size);
+
+/// Defines C's names, as `define` does, of functions that are told the address that they return to in one argument
+/// more, which is in the register named.
+macro_rules! define_with_caller {
+    ($($function:ident: $register:literal),* $(,)?) => {
+        $(core::arch::global_asm!(
+            concat!(".section .text.libc.", stringify!($function), ", \"ax\""),
+            concat!(".weak ", stringify!($function)),
+            concat!(".type ", stringify!($function), ", @function"),
+            concat!(stringify!($function), ":"),
+            concat!("mv ", $register, ", ra"),
+            "tail {function}",
+            function = sym $function,
+        );)*
+    };
+}
+
+define_with_caller!(
+    malloc: "a1",
+    calloc: "a2",
+    realloc: "a2",
+    aligned_alloc: "a2",
+    memalign: "a2",
+    posix_memalign: "a3",
 );
 
-fn alloc(size: usize, align: usize) -> *mut c_void {
+/// An allocation of so many bytes has failed; the call returns to `from`.
+fn failed(bytes: usize, from: usize) -> *mut c_void {
+    MIDPLANE_FAILED_MALLOC.note(Failed {
+        bytes: bytes as u64,
+        from: from as u64,
+    });
+    set_errno(ENOMEM);
+    ptr::null_mut()
+}
+
+fn alloc(size: usize, align: usize, from: usize) -> *mut c_void {
     let block = heap::c_alloc(size, align);
     if block.is_null() {
-        set_errno(ENOMEM);
+        return failed(size, from);
     }
     block.cast()
 }
 
-extern "C" fn malloc(size: usize) -> *mut c_void {
-    alloc(size, heap::C_ALIGN)
+extern "C" fn malloc(size: usize, from: usize) -> *mut c_void {
+    alloc(size, heap::C_ALIGN, from)
 }
 
-extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+extern "C" fn calloc(count: usize, size: usize, from: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else {
-        set_errno(ENOMEM);
-        return ptr::null_mut();
+        return failed(usize::MAX, from);
     };
-    let block = alloc(bytes, heap::C_ALIGN);
-    if !block.is_null() {
-        // SAFETY: the block has `bytes` bytes.
-        unsafe { block.write_bytes(0, bytes) };
+    let block = heap::c_alloc_zeroed(bytes, heap::C_ALIGN);
+    if block.is_null() {
+        return failed(bytes, from);
     }
-    block
+    block.cast()
 }
 
 unsafe extern "C" fn free(block: *mut c_void) {
@@ -52,15 +78,15 @@ unsafe extern "C" fn free(block: *mut c_void) {
     }
 }
 
-unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+unsafe extern "C" fn realloc(block: *mut c_void, size: usize, from: usize) -> *mut c_void {
     if block.is_null() {
-        return malloc(size);
+        return malloc(size, from);
     }
     // SAFETY: C's promise.
     let Ok(old) = (unsafe { heap::c_size(block.cast()) }) else {
         program_abort("realloc() of a pointer that malloc did not give, or that was freed already");
     };
-    let new = malloc(size);
+    let new = malloc(size, from);
     if !new.is_null() {
         // SAFETY: two blocks, of which each has at least this many bytes; the old one is C's to give.
         unsafe {
@@ -71,28 +97,33 @@ unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
     new
 }
 
-extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+extern "C" fn aligned_alloc(align: usize, size: usize, from: usize) -> *mut c_void {
     if !align.is_power_of_two() {
         set_errno(EINVAL);
         return ptr::null_mut();
     }
-    alloc(size, align)
+    alloc(size, align, from)
 }
 
-extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
-    aligned_alloc(align, size)
+extern "C" fn memalign(align: usize, size: usize, from: usize) -> *mut c_void {
+    aligned_alloc(align, size, from)
 }
 
-unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
+unsafe extern "C" fn posix_memalign(
+    out: *mut *mut c_void,
+    align: usize,
+    size: usize,
+    from: usize,
+) -> c_int {
     if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
         return EINVAL;
     }
-    let block = heap::c_alloc(size, align);
+    let block = alloc(size, align, from);
     if block.is_null() {
         return ENOMEM;
     }
     // SAFETY: C's promise.
-    unsafe { out.write(block.cast()) };
+    unsafe { out.write(block) };
     0
 }
 

@@ -37,12 +37,10 @@ unsafe extern "C" fn mmap(
     let (Some(whole), 0) = (whole, flags & MAP_FIXED) else {
         return failed(ENOMEM);
     };
-    let block = heap::c_alloc(whole, PAGE);
+    let block = heap::c_alloc_zeroed(whole, PAGE);
     if block.is_null() {
         return failed(ENOMEM);
     }
-    // SAFETY: the block has so many bytes.
-    unsafe { block.write_bytes(0, whole) };
     block.cast()
 }
 

@@ -1,9 +1,10 @@
-//! What picolibc asks of the system below it: streams, memory, time, the end of the program; and the few
-//! POSIX calls that programs expect to find. What does not exist on a node (files, other processes)
-//! answers -1 with `errno`, as POSIX has it.
+//! What picolibc asks of the system below it: streams, files, memory, time, the end of the program; and the few
+//! POSIX calls that programs expect to find. What does not exist on a node (other processes) answers -1 with
+//! `errno`, as POSIX has it.
 //!
 //! ```text
-//! stdio     stdin, stdout, stderr           files     descriptors, and the files that there are not
+//! stdio     stdin, stdout, stderr           files     descriptors, and calls on files
+//! folders   opendir and the like
 //! malloc    the heap, as C calls it         process   start and end of the program, sysconf and the like
 //! time      clocks and sleep                printf    `long double` in printf's family
 //! threads   POSIX threads, of which there is one
@@ -31,6 +32,8 @@ macro_rules! define {
 mod errno;
 #[cfg(target_os = "none")]
 mod files;
+#[cfg(target_os = "none")]
+mod folders;
 #[cfg(target_os = "none")]
 mod malloc;
 #[cfg(target_os = "none")]

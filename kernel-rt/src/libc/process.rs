@@ -1,13 +1,17 @@
 //! The one process: its start, its end, and what it can ask about itself and its node.
 
+use core::cell::Cell;
 use core::ffi::{c_char, c_int, c_long, c_void};
 use core::fmt::Write as _;
+
+use critical_section::Mutex;
 
 use super::errno::{EAGAIN, ECHILD, EINVAL, ENOENT, EPERM, fail};
 use super::time::CLOCKS_PER_SECOND;
 use crate::arch::{self, set_errno};
 use crate::end::program_abort;
 use crate::heap;
+use crate::host::files::MAX_OPEN;
 use crate::host::records::personality;
 use crate::running::finish;
 
@@ -36,8 +40,23 @@ define!(
     getlogin,
 );
 
+/// What writes out the streams of files, where there are any.
+static WRITE_OUT: Mutex<Cell<fn()>> = Mutex::new(Cell::new(|| ()));
+
+/// From now on [`write_out`] calls this.
+pub fn write_out_with(write_out: fn()) {
+    critical_section::with(|cs| WRITE_OUT.borrow(cs).set(write_out));
+}
+
+/// Writes out the streams of files. By this way a program that has none is not linked with what writes them.
+pub fn write_out() {
+    let write_out = critical_section::with(|cs| WRITE_OUT.borrow(cs).get());
+    write_out();
+}
+
 /// The program ends with `status`; atexit's functions have run.
 extern "C" fn _exit(status: c_int) -> ! {
+    write_out();
     finish(status)
 }
 
@@ -80,7 +99,7 @@ extern "C" fn sysconf(name: c_int) -> c_long {
     // sys/unistd.h of picolibc.
     match name {
         2 => CLOCKS_PER_SECOND,
-        4 => 3, // descriptors
+        4 => 3 + MAX_OPEN as c_long, // descriptors
         8 => PAGE as c_long,
         9 | 10 => 1, // processors
         11 => personality().map_or(-1, |p| (p.memory / PAGE) as c_long),
@@ -224,6 +243,7 @@ extern "C" fn getlogin() -> *mut c_char {
 unsafe extern "C" {
     fn main(argc: c_int, argv: *mut *mut c_char, environment: *mut *mut c_char) -> c_int;
     pub fn exit(status: c_int) -> !;
+    static mut environ: *mut *mut c_char;
     static __preinit_array_start: [extern "C" fn(); 0];
     static __preinit_array_end: [extern "C" fn(); 0];
     static __init_array_start: [extern "C" fn(); 0];
@@ -234,8 +254,11 @@ unsafe extern "C" {
 ///
 /// # Safety
 /// Called once, when everything that the program may use is set up. `argv` holds the arguments, which
-/// C may change and keep, and a null pointer behind them.
-pub unsafe fn run(argv: &'static mut [*mut c_char]) -> ! {
+/// C may change and keep, and a null pointer behind them; `environment` the variables, likewise.
+pub unsafe fn run(argv: &'static mut [*mut c_char], environment: &'static mut [*mut c_char]) -> ! {
+    let environment = environment.as_mut_ptr();
+    // SAFETY: C's variable, before any of the program's code runs.
+    unsafe { environ = environment };
     let arrays = [
         (
             &raw const __preinit_array_start,
@@ -251,9 +274,8 @@ pub unsafe fn run(argv: &'static mut [*mut c_char]) -> ! {
         }
     }
     let argc = argv.len() - 1;
-    // SAFETY: the program's entry, as C defines it; the environment is empty.
+    // SAFETY: the program's entry, as C defines it.
     unsafe {
-        let environment = argv.as_mut_ptr().add(argc);
         let status = main(argc as c_int, argv.as_mut_ptr(), environment);
         exit(status)
     }

@@ -3,11 +3,14 @@
 use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::errno::{EINVAL, ENOMEM, ENOSYS, fail};
+use super::process;
 use crate::arch::set_errno;
 use crate::console::{self, Stream};
 use crate::host::blackboard::Call;
+use crate::host::files::MAX_OPEN;
 use crate::host::inbox::Taken;
 use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_INBOX, personality};
 use crate::running::sleep;
@@ -126,11 +129,71 @@ static stdout: FileRef = FileRef(&OUT);
 #[unsafe(no_mangle)]
 static stderr: FileRef = FileRef(&ERR);
 
+/// Streams of files that are open. picolibc keeps no account of them, and C wants what was written to them written out
+/// at the program's end.
+static OPEN: [AtomicPtr<File>; MAX_OPEN] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_OPEN];
+/// Bytes of the buffer of such a stream. picolibc's are of 512 bytes, and each piece is a call to the tool.
+const BUFFER_BYTES: usize = 4096;
+
+// Linked by `--wrap`: a call of `fdopen`, which `fopen` makes too, comes here, and `__real_fdopen` is picolibc's.
+unsafe extern "C" {
+    fn __real_fdopen(descriptor: c_int, mode: *const c_char) -> *mut File;
+    fn __real_fclose(file: *mut File) -> c_int;
+    fn setvbuf(file: *mut File, buffer: *mut c_char, mode: c_int, bytes: usize) -> c_int;
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap_fdopen(descriptor: c_int, mode: *const c_char) -> *mut File {
+    const FULL: c_int = 0; // _IOFBF
+    // SAFETY: C's promises.
+    let file = unsafe { __real_fdopen(descriptor, mode) };
+    if file.is_null() {
+        return file;
+    }
+    // SAFETY: a stream that was just opened. Where there is no memory for it, its own buffer stays.
+    unsafe { setvbuf(file, ptr::null_mut(), FULL, BUFFER_BYTES) };
+    // There are as many places as descriptors.
+    if let Some(free) = OPEN.iter().find(|place| is(place, ptr::null_mut())) {
+        free.store(file, Ordering::Relaxed);
+    }
+    process::write_out_with(write_out);
+    file
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap_fclose(file: *mut File) -> c_int {
+    if let Some(place) = OPEN.iter().find(|place| is(place, file)) {
+        place.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+    // SAFETY: C's promise.
+    unsafe { __real_fclose(file) }
+}
+
+fn is(place: &AtomicPtr<File>, file: *mut File) -> bool {
+    place.load(Ordering::Relaxed) == file
+}
+
+/// Writes out what was written to streams of files.
+fn write_out() {
+    for place in &OPEN {
+        let file = place.load(Ordering::Relaxed);
+        // SAFETY: a stream is in its place from when it was opened until it is closed.
+        let flush = unsafe { file.as_ref() }.and_then(|file| file.flush);
+        if let Some(flush) = flush {
+            // SAFETY: the file's own function. What fails here, nothing is left to be told of.
+            unsafe { flush(file) };
+        }
+    }
+}
+
 /// As C has it; picolibc's own does not know the null pointer, which means all streams.
 unsafe extern "C" fn fflush(file: *mut File) -> c_int {
     // SAFETY: C's promise.
     match unsafe { file.as_ref() } {
-        None => console::flush(),
+        None => {
+            console::flush();
+            process::write_out();
+        }
         Some(File {
             flush: Some(flush), ..
         }) => {

@@ -27,8 +27,8 @@ pub struct Timeval {
 /// `struct timespec`.
 #[repr(C)]
 pub struct Timespec {
-    seconds: i64,
-    nanoseconds: c_long,
+    pub seconds: i64,
+    pub nanoseconds: c_long,
 }
 
 unsafe extern "C" fn gettimeofday(out: *mut Timeval, _: *mut c_void) -> c_int {

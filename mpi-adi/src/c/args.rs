@@ -8,7 +8,7 @@ use super::types::MPI_Status;
 use super::types::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use crate::device::envelope::Tag;
 use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span};
-use crate::mpi::comm::{CommRank, Communicator, Status};
+use crate::mpi::comm::{CommRank, Communicator, Partners, Status};
 use crate::mpi::error::Error;
 use crate::mpi::op::Op;
 
@@ -88,7 +88,7 @@ unsafe fn buffer_of_others(
 }
 
 /// The destination of a send.
-pub fn destination(comm: &Communicator<'_>, dest: c_int) -> Result<Peer<CommRank>, Error> {
+pub fn destination(comm: &Partners<'_>, dest: c_int) -> Result<Peer<CommRank>, Error> {
     if dest == MPI_PROC_NULL {
         Ok(Peer::ProcNull)
     } else {
@@ -97,7 +97,7 @@ pub fn destination(comm: &Communicator<'_>, dest: c_int) -> Result<Peer<CommRank
 }
 
 /// The source of a receive; within it `None` is MPI_ANY_SOURCE.
-pub fn source(comm: &Communicator<'_>, source: c_int) -> Result<Peer<Option<CommRank>>, Error> {
+pub fn source(comm: &Partners<'_>, source: c_int) -> Result<Peer<Option<CommRank>>, Error> {
     match source {
         MPI_PROC_NULL => Ok(Peer::ProcNull),
         MPI_ANY_SOURCE => Ok(Peer::Rank(None)),
@@ -105,24 +105,17 @@ pub fn source(comm: &Communicator<'_>, source: c_int) -> Result<Peer<Option<Comm
     }
 }
 
-/// A rank of the communicator.
-pub fn rank(comm: &Communicator<'_>, given: c_int) -> Result<CommRank, Error> {
-    known(comm, given).ok_or(Error::Rank {
-        rank: given.into(),
-        size: comm.size(),
-    })
+/// A rank among those that messages go to and come from.
+pub fn rank(comm: &Partners<'_>, given: c_int) -> Result<CommRank, Error> {
+    comm.group().rank(given.into())
 }
 
 pub fn root(comm: &Communicator<'_>, root: c_int) -> Result<CommRank, Error> {
-    known(comm, root).ok_or(Error::Root {
+    let known = u32::try_from(root).ok().filter(|rank| *rank < comm.size());
+    known.map(CommRank).ok_or(Error::Root {
         root: root.into(),
         size: comm.size(),
     })
-}
-
-fn known(comm: &Communicator<'_>, given: c_int) -> Option<CommRank> {
-    let rank = u32::try_from(given).ok()?;
-    (rank < comm.size()).then_some(CommRank(rank))
 }
 
 /// The tag of a send.
@@ -379,7 +372,7 @@ pub struct Send {
 /// # Safety
 /// As for [`buffer`].
 pub unsafe fn send_args(
-    comm: &Communicator<'_>,
+    comm: &Partners<'_>,
     buf: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -403,7 +396,7 @@ pub struct Receive {
 /// # Safety
 /// As for [`buffer`].
 pub unsafe fn recv_args(
-    comm: &Communicator<'_>,
+    comm: &Partners<'_>,
     buf: *mut c_void,
     count: c_int,
     datatype: c_int,

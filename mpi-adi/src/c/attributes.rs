@@ -14,7 +14,7 @@ use super::args;
 use super::codes::LAST_USED;
 use super::comm_objects::{with_attributes, world};
 use super::keyvals::{self, Carrier, CopyFunction, DeleteFunction, Keyval, Of};
-use super::report::{on_comm, on_process};
+use super::report::{on_any, on_process};
 use super::types::constants::*;
 use crate::device::envelope::Tag;
 use crate::mpi::attributes::Attributes;
@@ -65,13 +65,13 @@ unsafe fn free(function: &'static str, keyval: *mut c_int) -> c_int {
 }
 
 fn set(function: &'static str, comm: c_int, keyval: c_int, value: *mut c_void) -> c_int {
-    on_comm(function, comm, |_| {
+    on_any(function, comm, |_, _| {
         keyvals::set::<Communicators>(comm, keyval, value.expose_provenance())
     })
 }
 
 fn delete(function: &'static str, comm: c_int, keyval: c_int) -> c_int {
-    on_comm(function, comm, |_| {
+    on_any(function, comm, |_, _| {
         keyvals::delete::<Communicators>(comm, keyval)
     })
 }
@@ -109,7 +109,7 @@ unsafe fn get(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    on_comm(function, comm, |_| {
+    on_any(function, comm, |_, _| {
         // SAFETY: the caller's promise.
         let (place, flag) = unsafe {
             (
@@ -131,7 +131,7 @@ unsafe fn get(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_create_keyval")]
 pub unsafe extern "C" fn MPI_Comm_create_keyval(
     copy: Option<CopyFunction>,
     delete: Option<DeleteFunction>,
@@ -150,13 +150,13 @@ pub unsafe extern "C" fn MPI_Comm_create_keyval(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_free_keyval")]
 pub unsafe extern "C" fn MPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `comm_keyval`.
     unsafe { free("MPI_Comm_free_keyval", comm_keyval) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_set_attr")]
 pub unsafe extern "C" fn MPI_Comm_set_attr(
     comm: c_int,
     comm_keyval: c_int,
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn MPI_Comm_set_attr(
     set("MPI_Comm_set_attr", comm, comm_keyval, attribute_val)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_get_attr")]
 pub unsafe extern "C" fn MPI_Comm_get_attr(
     comm: c_int,
     comm_keyval: c_int,
@@ -176,12 +176,12 @@ pub unsafe extern "C" fn MPI_Comm_get_attr(
     unsafe { get("MPI_Comm_get_attr", comm, comm_keyval, attribute_val, flag) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_delete_attr")]
 pub unsafe extern "C" fn MPI_Comm_delete_attr(comm: c_int, comm_keyval: c_int) -> c_int {
     delete("MPI_Comm_delete_attr", comm, comm_keyval)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Keyval_create")]
 pub unsafe extern "C" fn MPI_Keyval_create(
     copy: Option<CopyFunction>,
     delete: Option<DeleteFunction>,
@@ -192,13 +192,13 @@ pub unsafe extern "C" fn MPI_Keyval_create(
     unsafe { create("MPI_Keyval_create", copy, delete, keyval, extra_state) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Keyval_free")]
 pub unsafe extern "C" fn MPI_Keyval_free(keyval: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `keyval`.
     unsafe { free("MPI_Keyval_free", keyval) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Attr_put")]
 pub unsafe extern "C" fn MPI_Attr_put(
     comm: c_int,
     keyval: c_int,
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn MPI_Attr_put(
     set("MPI_Attr_put", comm, keyval, attribute_val)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Attr_get")]
 pub unsafe extern "C" fn MPI_Attr_get(
     comm: c_int,
     keyval: c_int,
@@ -218,12 +218,12 @@ pub unsafe extern "C" fn MPI_Attr_get(
     unsafe { get("MPI_Attr_get", comm, keyval, attribute_val, flag) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Attr_delete")]
 pub unsafe extern "C" fn MPI_Attr_delete(comm: c_int, keyval: c_int) -> c_int {
     delete("MPI_Attr_delete", comm, keyval)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_COMM_NULL_COPY_FN")]
 pub unsafe extern "C" fn MPI_COMM_NULL_COPY_FN(
     _oldcomm: c_int,
     _comm_keyval: c_int,
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn MPI_COMM_NULL_COPY_FN(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_COMM_DUP_FN")]
 pub unsafe extern "C" fn MPI_COMM_DUP_FN(
     _oldcomm: c_int,
     _comm_keyval: c_int,
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn MPI_COMM_DUP_FN(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_COMM_NULL_DELETE_FN")]
 pub unsafe extern "C" fn MPI_COMM_NULL_DELETE_FN(
     _comm: c_int,
     _comm_keyval: c_int,

@@ -14,7 +14,7 @@ use spin::Mutex;
 
 use super::args::{self, Peer, send_args};
 use super::binding::env;
-use super::report::{on_comm, on_process};
+use super::report::{on_partners, on_process};
 use super::requests::SEND_COMPLETE;
 use crate::device::envelope::Tag;
 use crate::device::kernel::CallNote;
@@ -22,7 +22,7 @@ use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::buffered::Room;
 use crate::mpi::call;
-use crate::mpi::comm::{CommRank, Communicator};
+use crate::mpi::comm::{CommRank, Partners};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
@@ -42,7 +42,7 @@ static ATTACHED: Mutex<Option<Attached>> = Mutex::new(None);
 
 /// Copies the message into the attached buffer and sends it from there.
 pub(super) fn send(
-    comm: Communicator<'_>,
+    comm: Partners<'_>,
     function: &'static str,
     data: Span,
     dest: CommRank,
@@ -89,7 +89,7 @@ pub(super) fn send(
     Ok(())
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Bsend")]
 pub unsafe extern "C" fn MPI_Bsend(
     buf: *const c_void,
     count: c_int,
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn MPI_Bsend(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
-    on_comm("MPI_Bsend", comm, |comm| {
+    on_partners("MPI_Bsend", comm, |comm| {
         // SAFETY: the standard's promise about `buf` (section 3.2.2).
         let message = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
         match message.dest {
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn MPI_Bsend(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ibsend")]
 pub unsafe extern "C" fn MPI_Ibsend(
     buf: *const c_void,
     count: c_int,
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn MPI_Ibsend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    on_comm("MPI_Ibsend", comm, |comm| {
+    on_partners("MPI_Ibsend", comm, |comm| {
         // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`.
         let (message, request) = unsafe {
             (
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn MPI_Ibsend(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Buffer_attach")]
 pub unsafe extern "C" fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
     on_process("MPI_Buffer_attach", |_| {
         let bytes = usize::try_from(size).map_err(|_| Error::Argument {
@@ -175,7 +175,7 @@ pub(super) fn finish(env: &dyn Env) {
     detach(env, "MPI_Finalize");
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Buffer_detach")]
 pub unsafe extern "C" fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
     on_process("MPI_Buffer_detach", |_| {
         // SAFETY: the standard's promise about both; the first is the address of a pointer.

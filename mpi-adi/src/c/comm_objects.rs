@@ -12,14 +12,17 @@ use spin::Mutex;
 
 use super::binding::{BINDING, any_env};
 use super::handles::{Kind, Table};
+use super::inter_calls::Calls;
 use super::kept;
 use super::types::constants::*;
 use crate::device::envelope::{Context, Rank};
 use crate::mpi::attributes::Attributes;
-use crate::mpi::comm::{Communicator, Membership, RankMap};
+use crate::mpi::comm::{Communicator, Group, Membership, Partners, RankMap};
 use crate::mpi::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
 use crate::mpi::error::Error;
+use crate::mpi::inter::MadeInter;
 use crate::mpi::process::Env;
+use crate::mpi::sides::{Intercommunicator, Sides};
 use crate::mpi::split::Made;
 
 /// Whose error handler an error goes to.
@@ -31,9 +34,50 @@ pub(super) struct Blame {
     pub handler: c_int,
 }
 
+/// A communicator, as calls of different kinds see it.
+#[derive(Clone, Copy)]
+pub(super) struct Views {
+    /// The group that this process is in.
+    pub local: Membership<'static>,
+    /// Those that messages go to and come from: its group, or the remote one.
+    pub partners: Group<'static>,
+    /// What it is besides, if it is an intercommunicator.
+    pub inter: Option<Inter>,
+}
+
+/// An intercommunicator's groups, and the calls that differ on it.
+#[derive(Clone, Copy)]
+pub(super) struct Inter {
+    pub sides: Sides<'static>,
+    pub calls: &'static Calls,
+}
+
+impl Views {
+    /// Of a communicator of one group.
+    fn of_one(membership: Membership<'static>) -> Views {
+        Views {
+            local: membership,
+            partners: membership.group(),
+            inter: None,
+        }
+    }
+
+    /// Its processes: of an intercommunicator, those of both groups, one behind the other.
+    pub fn all(&self) -> Membership<'static> {
+        match self.inter {
+            Some(inter) => inter.sides.all(),
+            None => self.local,
+        }
+    }
+
+    pub fn context(&self) -> Context {
+        self.local.context
+    }
+}
+
 /// A communicator that the program has made.
 pub(super) struct Object {
-    pub membership: Membership<'static>,
+    pub views: Views,
     pub handler: c_int,
     /// Requests that were started and have not been completed.
     pub requests: u32,
@@ -64,17 +108,18 @@ fn release(table: &mut Table<Object>, handle: c_int) {
     if table.get(handle).filter(is_over).is_none() {
         return;
     }
-    let Some(Object { membership, .. }) = table.remove(handle) else {
+    let Some(Object { views, .. }) = table.remove(handle) else {
         return;
     };
-    kept::forget(membership.context);
+    kept::forget(views.context());
     if let Ok(env) = any_env() {
-        env.process().retire_context(membership.context);
+        env.process().retire_context(views.context());
     }
-    if let RankMap::List(list) = membership.map {
+    // Of an intercommunicator the one list that its views are parts of.
+    if let RankMap::List(list) = views.all().map {
         let list = core::ptr::from_ref(list).cast_mut();
-        // SAFETY: leaked by `Made::leak` for this object alone, which has just gone. Memberships are copied
-        // only for the length of a call, and this is the end of one that needs none.
+        // SAFETY: leaked by `Made::leak` or `MadeInter::leak` for this object alone, which has just gone. Views are
+        // copied only for the length of a call, and this is the end of one that needs none.
         drop(unsafe { Box::from_raw(list) });
     }
 }
@@ -126,22 +171,73 @@ pub(super) fn own() -> Membership<'static> {
     Membership::own(own_number())
 }
 
-pub(super) fn membership(handle: c_int) -> Option<Membership<'static>> {
+// One copy: every call begins here.
+#[inline(never)]
+pub(super) fn views(handle: c_int) -> Option<Views> {
     match handle {
-        MPI_COMM_WORLD => Some(world()),
-        MPI_COMM_SELF => Some(own()),
-        _ => with_object(handle, |object| object.membership),
+        MPI_COMM_WORLD => Some(Views::of_one(world())),
+        MPI_COMM_SELF => Some(Views::of_one(own())),
+        _ => with_object(handle, |object| object.views),
     }
 }
 
+/// The communicator of one group that `handle` names.
 pub(super) fn communicator(
     env: &'static dyn Env,
     handle: c_int,
 ) -> Result<Communicator<'static>, Error> {
-    match membership(handle) {
-        Some(membership) => Ok(Communicator::at(env, membership)),
+    match views(handle) {
+        Some(Views {
+            local, inter: None, ..
+        }) => Ok(Communicator::at(env, local)),
+        Some(_) => Err(Error::Inter { handle }),
         None => Err(Error::Communicator { handle }),
     }
+}
+
+/// The processes of the communicator that `handle` names, of both groups of an intercommunicator.
+pub(super) fn everyone(
+    env: &'static dyn Env,
+    handle: c_int,
+) -> Result<Communicator<'static>, Error> {
+    match views(handle) {
+        Some(views) => Ok(Communicator::at(env, views.all())),
+        None => Err(Error::Communicator { handle }),
+    }
+}
+
+/// The processes that messages go to and come from in the communicator that `handle` names.
+pub(super) fn partners(env: &'static dyn Env, handle: c_int) -> Result<Partners<'static>, Error> {
+    match views(handle) {
+        Some(views) => Ok(Partners::at(env, views.partners)),
+        None => Err(Error::Communicator { handle }),
+    }
+}
+
+/// The intercommunicator that `handle` names.
+pub(super) fn intercommunicator(
+    env: &'static dyn Env,
+    handle: c_int,
+) -> Result<Intercommunicator<'static>, Error> {
+    match views(handle) {
+        Some(Views {
+            inter: Some(Inter { sides, .. }),
+            ..
+        }) => Ok(Intercommunicator { env, sides }),
+        Some(_) => Err(Error::Intra { handle }),
+        None => Err(Error::Communicator { handle }),
+    }
+}
+
+/// The calls that differ on the communicator that `handle` names, if it is an intercommunicator.
+#[inline]
+pub(super) fn inter_calls(handle: c_int) -> Option<&'static Calls> {
+    if matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF) {
+        return None;
+    }
+    with_object(handle, |object| object.views.inter)
+        .flatten()
+        .map(|inter| inter.calls)
 }
 
 /// The error handler of a communicator; of none, MPI_COMM_WORLD's (section 8.3).
@@ -229,17 +325,17 @@ pub(super) fn count_collectives(context: Context, more: u32) -> u32 {
     before
 }
 
-/// The membership in the communicator with this context, freed or not.
+/// Those whom messages come from in the communicator with this context, freed or not.
 #[inline]
-pub(super) fn membership_in(context: Context) -> Membership<'static> {
+pub(super) fn partners_in(context: Context) -> Group<'static> {
     match base(context) {
-        WORLD_CONTEXT => world(),
-        SELF_CONTEXT => own(),
+        WORLD_CONTEXT => world().group(),
+        SELF_CONTEXT => own().group(),
         // A made communicator stays until its requests are complete, so that it is found here.
         context => {
             let mut table = TABLE.lock();
             let made = table.at(context::index(context));
-            made.map_or_else(world, |(_, object)| object.membership)
+            made.map_or_else(|| world().group(), |(_, object)| object.views.partners)
         }
     }
 }
@@ -282,10 +378,30 @@ pub(super) fn prepare(env: &dyn Env) -> Result<(), Error> {
 
 /// Enters a new communicator, with its parent's error handler; its handle. Fails with [`Error::NoRoom`].
 pub(super) fn enter(env: &dyn Env, made: Made, parent: c_int) -> Result<c_int, Error> {
+    enter_views(env, Views::of_one(made.leak()), parent)
+}
+
+/// As [`enter`], of an intercommunicator with these calls.
+pub(super) fn enter_inter(
+    env: &dyn Env,
+    made: MadeInter,
+    calls: &'static Calls,
+    parent: c_int,
+) -> Result<c_int, Error> {
+    let sides = made.leak();
+    let views = Views {
+        local: sides.local(),
+        partners: sides.remote(),
+        inter: Some(Inter { sides, calls }),
+    };
+    enter_views(env, views, parent)
+}
+
+fn enter_views(env: &dyn Env, views: Views, parent: c_int) -> Result<c_int, Error> {
     let handler = handler(parent);
-    let context = made.context();
+    let context = views.context();
     let object = Object {
-        membership: made.leak(),
+        views,
         handler,
         requests: 0,
         collectives: 0,

@@ -18,24 +18,25 @@ use core::ffi::{c_char, c_int};
 use super::args::{self, put_text};
 use super::attributes::Communicators;
 use super::binding::env;
-use super::comm_objects::{communicator, enter, give_up, own, prepare, world};
+use super::comm_objects::{communicator, enter, give_up, inter_calls, own, prepare, views, world};
 use super::infos::check_hints;
-use super::report::on_comm;
+use super::report::{on_any, on_comm, on_process};
+use super::requests::note_of;
 use super::types::constants::*;
 use super::{kept, keyvals};
 use crate::device::envelope::{Context, Rank};
-use crate::mpi::comm::{Communicator, Membership};
+use crate::mpi::call;
+use crate::mpi::comm::{CommRank, Group};
 use crate::mpi::error::Error;
 
 /// Duplicates a communicator with its topology and its attributes. When a copy function says no, the duplicate is
 /// freed again: the other processes have theirs and need not wait for this one.
-fn duplicate(comm: Communicator<'static>, parent: c_int, newcomm: &mut c_int) -> Result<(), Error> {
+fn duplicate(function: &'static str, parent: c_int, newcomm: &mut c_int) -> Result<(), Error> {
     *newcomm = MPI_COMM_NULL;
-    prepare(comm.env)?;
-    let grid = kept::prepare_copy(comm.membership().context)?;
-    let made = comm.make_duplicate()?;
-    kept::attach(made.context(), grid);
-    let twin = enter(comm.env, made, parent)?;
+    let twin = match inter_calls(parent) {
+        Some(calls) => (calls.duplicate)(function, parent)?,
+        None => duplicate_one(function, parent)?,
+    };
     if let Err(error) = keyvals::copy_all::<Communicators>(parent, twin) {
         // The first error is the one to tell.
         let _ = keyvals::delete_all::<Communicators>(twin);
@@ -46,40 +47,47 @@ fn duplicate(comm: Communicator<'static>, parent: c_int, newcomm: &mut c_int) ->
     Ok(())
 }
 
-#[unsafe(no_mangle)]
+/// The duplicate of a communicator of one group.
+fn duplicate_one(function: &'static str, parent: c_int) -> Result<c_int, Error> {
+    let comm = communicator(env()?, parent)?;
+    prepare(comm.env)?;
+    let topology = kept::prepare_copy(comm.membership().context)?;
+    let made = comm.make_duplicate(function)?;
+    kept::attach(made.context(), topology);
+    enter(comm.env, made, parent)
+}
+
+#[unsafe(export_name = "PMPI_Comm_dup")]
 pub unsafe extern "C" fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int {
-    let parent = comm;
-    on_comm("MPI_Comm_dup", comm, |comm| {
+    on_any("MPI_Comm_dup", comm, |_, _| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
-        duplicate(comm, parent, newcomm)
+        duplicate("MPI_Comm_dup", comm, newcomm)
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_dup_with_info")]
 pub unsafe extern "C" fn MPI_Comm_dup_with_info(
     comm: c_int,
     info: c_int,
     newcomm: *mut c_int,
 ) -> c_int {
-    let parent = comm;
-    on_comm("MPI_Comm_dup_with_info", comm, |comm| {
+    on_any("MPI_Comm_dup_with_info", comm, |_, _| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         check_hints(info)?;
-        duplicate(comm, parent, newcomm)
+        duplicate("MPI_Comm_dup_with_info", comm, newcomm)
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_split")]
 pub unsafe extern "C" fn MPI_Comm_split(
     comm: c_int,
     color: c_int,
     key: c_int,
     newcomm: *mut c_int,
 ) -> c_int {
-    let parent = comm;
-    on_comm("MPI_Comm_split", comm, |comm| {
+    on_any("MPI_Comm_split", comm, |_, _| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         let color = match color {
@@ -88,27 +96,42 @@ pub unsafe extern "C" fn MPI_Comm_split(
                 what: "color is negative and not MPI_UNDEFINED",
             })?),
         };
-        prepare(comm.env)?;
-        *newcomm = match comm.make_split(color, key)? {
-            Some(made) => enter(comm.env, made, parent)?,
-            None => MPI_COMM_NULL,
-        };
+        *newcomm = split("MPI_Comm_split", comm, color, key)?;
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
+/// The part of the communicator's processes that this one chooses; MPI_COMM_NULL: none.
+pub(super) fn split(
+    function: &'static str,
+    parent: c_int,
+    color: Option<u32>,
+    key: i32,
+) -> Result<c_int, Error> {
+    if let Some(calls) = inter_calls(parent) {
+        return (calls.split)(function, parent, color, key);
+    }
+    let comm = communicator(env()?, parent)?;
+    prepare(comm.env)?;
+    match comm.make_split(function, color, key)? {
+        Some(made) => enter(comm.env, made, parent),
+        None => Ok(MPI_COMM_NULL),
+    }
+}
+
+#[unsafe(export_name = "PMPI_Comm_split_type")]
 pub unsafe extern "C" fn MPI_Comm_split_type(
     comm: c_int,
     split_type: c_int,
-    _key: c_int,
-    _info: c_int,
+    key: c_int,
+    info: c_int,
     newcomm: *mut c_int,
 ) -> c_int {
     let parent = comm;
     on_comm("MPI_Comm_split_type", comm, |comm| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
+        check_hints(info)?;
         let color = match split_type {
             // No process shares memory with another.
             MPI_COMM_TYPE_SHARED => Some(comm.rank()),
@@ -119,23 +142,28 @@ pub unsafe extern "C" fn MPI_Comm_split_type(
                 });
             }
         };
-        prepare(comm.env)?;
-        *newcomm = match comm.make_split(color, 0)? {
-            Some(made) => enter(comm.env, made, parent)?,
-            None => MPI_COMM_NULL,
-        };
+        *newcomm = split("MPI_Comm_split_type", parent, color, key)?;
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_free(comm: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `comm`.
+/// Frees a communicator, when nothing of it is under way any more if the call `waits`.
+///
+/// # Safety
+/// As for [`args::out`].
+unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
+    // SAFETY: the caller's promise.
     let handle = unsafe { comm.as_ref() }.copied().unwrap_or(MPI_COMM_NULL);
-    on_comm("MPI_Comm_free", handle, |_| {
+    on_any(function, handle, |env, views| {
         if matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF) {
             return Err(Error::Argument {
                 what: "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed",
+            });
+        }
+        if waits {
+            let context = views.context();
+            call::block_on(env, note_of(function), |adi, _| {
+                adi.context_is_idle(context).then_some(())
             });
         }
         keyvals::delete_all::<Communicators>(handle)?;
@@ -149,16 +177,35 @@ pub unsafe extern "C" fn MPI_Comm_free(comm: *mut c_int) -> c_int {
     })
 }
 
-/// How two communicators that are not the same compare (section 6.4.1).
-fn compare(first: Communicator<'_>, second: Communicator<'_>) -> c_int {
-    let (a, b) = (first.membership(), second.membership());
+#[unsafe(export_name = "PMPI_Comm_free")]
+pub unsafe extern "C" fn MPI_Comm_free(comm: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `comm`.
+    unsafe { free("MPI_Comm_free", comm, false) }
+}
+
+#[unsafe(export_name = "PMPI_Comm_disconnect")]
+pub unsafe extern "C" fn MPI_Comm_disconnect(comm: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `comm`.
+    unsafe { free("MPI_Comm_disconnect", comm, true) }
+}
+
+// No process here was spawned (section 10.3.2).
+#[unsafe(export_name = "PMPI_Comm_get_parent")]
+pub unsafe extern "C" fn MPI_Comm_get_parent(parent: *mut c_int) -> c_int {
+    on_process("MPI_Comm_get_parent", |_| {
+        // SAFETY: the standard's promise about `parent`.
+        *unsafe { args::out(parent, "parent") }? = MPI_COMM_NULL;
+        Ok(())
+    })
+}
+
+/// How two groups of processes compare, with their contexts different (section 6.4.1).
+fn compare(a: Group<'_>, b: Group<'_>) -> c_int {
     if a.size != b.size {
         return MPI_UNEQUAL;
     }
-    fn members(membership: Membership<'_>) -> impl Iterator<Item = Rank> {
-        membership
-            .ranks()
-            .map(move |rank| membership.to_world(rank))
+    fn members(group: Group<'_>) -> impl Iterator<Item = Rank> {
+        (0..group.size).map(move |rank| group.to_world(CommRank(rank)))
     }
     if members(a).eq(members(b)) {
         MPI_CONGRUENT
@@ -169,41 +216,45 @@ fn compare(first: Communicator<'_>, second: Communicator<'_>) -> c_int {
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_rank")]
 pub unsafe extern "C" fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_rank", comm, |comm| {
+    on_any("MPI_Comm_rank", comm, |_, views| {
         // SAFETY: the standard's promise about `rank`.
-        *unsafe { args::out(rank, "rank") }? = comm.rank() as c_int;
+        *unsafe { args::out(rank, "rank") }? = views.local.rank.0 as c_int;
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_size")]
 pub unsafe extern "C" fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_size", comm, |comm| {
+    on_any("MPI_Comm_size", comm, |_, views| {
         // SAFETY: the standard's promise about `size`.
-        *unsafe { args::out(size, "size") }? = comm.size() as c_int;
+        *unsafe { args::out(size, "size") }? = views.local.size as c_int;
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_compare")]
 pub unsafe extern "C" fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_compare", comm1, |first| {
-        let second = communicator(env()?, comm2)?;
+    on_any("MPI_Comm_compare", comm1, |_, first| {
+        let second = views(comm2).ok_or(Error::Communicator { handle: comm2 })?;
         // SAFETY: the standard's promise about `result`.
         *unsafe { args::out(result, "result") }? = if comm1 == comm2 {
             MPI_IDENT
+        } else if first.inter.is_some() != second.inter.is_some() {
+            MPI_UNEQUAL
         } else {
-            compare(first, second)
+            // Of an intercommunicator both groups count, and the one that compares worse.
+            let local = compare(first.local.group(), second.local.group());
+            local.max(compare(first.partners, second.partners))
         };
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_set_name")]
 pub unsafe extern "C" fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char) -> c_int {
-    on_comm("MPI_Comm_set_name", comm, |comm| {
+    on_any("MPI_Comm_set_name", comm, |_, views| {
         // SAFETY: the standard's promise about `comm_name`: a string.
         let name = unsafe { args::string(comm_name, MPI_MAX_OBJECT_NAME, "comm_name") }?;
         let bytes = name.len() + size_of::<(Context, Box<str>)>();
@@ -211,7 +262,7 @@ pub unsafe extern "C" fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char
         let mut copy = String::new();
         copy.try_reserve_exact(name.len()).map_err(|_| none)?;
         copy.push_str(&name);
-        let context = comm.membership().context;
+        let context = views.context();
         kept::unname(context);
         let mut names = kept::NAMES.lock();
         names.try_reserve(1).map_err(|_| none)?;
@@ -220,14 +271,14 @@ pub unsafe extern "C" fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_get_name")]
 pub unsafe extern "C" fn MPI_Comm_get_name(
     comm: c_int,
     comm_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> c_int {
-    on_comm("MPI_Comm_get_name", comm, |comm| {
-        let context = comm.membership().context;
+    on_any("MPI_Comm_get_name", comm, |_, views| {
+        let context = views.context();
         let names = kept::NAMES.lock();
         let given = names.iter().find(|(named, _)| *named == context);
         let name = match given {
@@ -238,14 +289,5 @@ pub unsafe extern "C" fn MPI_Comm_get_name(
         };
         // SAFETY: the standard's promise about both.
         unsafe { put_text(comm_name, MPI_MAX_OBJECT_NAME, name, resultlen) }
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_test_inter(comm: c_int, flag: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_test_inter", comm, |_| {
-        // SAFETY: the standard's promise about `flag`.
-        *unsafe { args::out(flag, "flag") }? = 0;
-        Ok(())
     })
 }

@@ -74,7 +74,7 @@ pub(super) fn end_one(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Wait")]
 pub unsafe extern "C" fn MPI_Wait(request: *mut c_int, status: *mut MPI_Status) -> c_int {
     let result = env().and_then(|env| {
         // SAFETY: the standard's promise about both.
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn MPI_Wait(request: *mut c_int, status: *mut MPI_Status) 
     end_one("MPI_Wait", result, status)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Test")]
 pub unsafe extern "C" fn MPI_Test(
     request: *mut c_int,
     flag: *mut c_int,
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn MPI_Test(
     end_one("MPI_Test", result, status)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Request_get_status")]
 pub unsafe extern "C" fn MPI_Request_get_status(
     request: c_int,
     flag: *mut c_int,
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn MPI_Request_get_status(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Request_free")]
 pub unsafe extern "C" fn MPI_Request_free(request: *mut c_int) -> c_int {
     on_process("MPI_Request_free", |env| {
         // SAFETY: the standard's promise about `request`.
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn MPI_Request_free(request: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cancel")]
 pub unsafe extern "C" fn MPI_Cancel(request: *mut c_int) -> c_int {
     on_process("MPI_Cancel", |env| {
         // SAFETY: the standard's promise about `request`.
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn MPI_Cancel(request: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Status_set_cancelled")]
 pub unsafe extern "C" fn MPI_Status_set_cancelled(status: *mut MPI_Status, flag: c_int) -> c_int {
     on_process("MPI_Status_set_cancelled", |_| {
         // SAFETY: the standard's promise about `status`.

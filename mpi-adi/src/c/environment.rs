@@ -29,7 +29,7 @@ const LIBRARY: &str = concat!(
     ", a part of MPI 3.1"
 );
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Init")]
 pub unsafe extern "C" fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
     early("MPI_Init", init(MPI_THREAD_SINGLE))
 }
@@ -51,7 +51,7 @@ fn init(level: c_int) -> Result<(), Error> {
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Init_thread")]
 pub unsafe extern "C" fn MPI_Init_thread(
     _argc: *mut c_int,
     _argv: *mut *mut *mut c_char,
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn MPI_Init_thread(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Query_thread")]
 pub unsafe extern "C" fn MPI_Query_thread(provided: *mut c_int) -> c_int {
     on_process("MPI_Query_thread", |_| {
         // SAFETY: the standard's promise about `provided`.
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn MPI_Query_thread(provided: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Is_thread_main")]
 pub unsafe extern "C" fn MPI_Is_thread_main(flag: *mut c_int) -> c_int {
     on_process("MPI_Is_thread_main", |_| {
         // SAFETY: the standard's promise about `flag`.
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn MPI_Is_thread_main(flag: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Initialized")]
 pub unsafe extern "C" fn MPI_Initialized(flag: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `flag`.
     early(
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn MPI_Initialized(flag: *mut c_int) -> c_int {
     )
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Finalized")]
 pub unsafe extern "C" fn MPI_Finalized(flag: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `flag`.
     early(
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn MPI_Finalized(flag: *mut c_int) -> c_int {
     )
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Finalize")]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     on_process("MPI_Finalize", |env| {
         // First of all, while the program's functions can still communicate (section 8.7.1).
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Abort")]
 pub unsafe extern "C" fn MPI_Abort(_comm: c_int, errorcode: c_int) -> c_int {
     // The whole job ends even before MPI_Init and after MPI_Finalize: that is what is being asked for.
     early(
@@ -133,12 +133,12 @@ pub unsafe extern "C" fn MPI_Abort(_comm: c_int, errorcode: c_int) -> c_int {
 }
 
 // There is no profiler to control (section 14.2.4): the level and what follows it mean nothing.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Pcontrol")]
 pub extern "C" fn MPI_Pcontrol(_level: c_int) -> c_int {
     MPI_SUCCESS
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Get_version")]
 pub unsafe extern "C" fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
     early("MPI_Get_version", {
         // SAFETY: the standard's promise about both.
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn MPI_Get_version(version: *mut c_int, subversion: *mut c
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Get_library_version")]
 pub unsafe extern "C" fn MPI_Get_library_version(
     version: *mut c_char,
     resultlen: *mut c_int,
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn MPI_Get_library_version(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Get_processor_name")]
 pub unsafe extern "C" fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_int {
     on_process("MPI_Get_processor_name", |env| {
         let here = Mpi::new(env).coordinates();
@@ -178,12 +178,12 @@ pub unsafe extern "C" fn MPI_Get_processor_name(name: *mut c_char, resultlen: *m
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Wtime")]
 pub extern "C" fn MPI_Wtime() -> c_double {
     any_env().map_or(0.0, |env| Mpi::new(env).now() as c_double / 1e9)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Wtick")]
 pub extern "C" fn MPI_Wtick() -> c_double {
     let mut tick = 1;
     if let Ok(env) = any_env() {

@@ -18,17 +18,23 @@ use core::sync::atomic::Ordering;
 use super::args::{self, put_text};
 use super::codes;
 use super::comm_objects::{self, in_use, set_handler};
+use super::files;
 use super::report::{
-    ErrorFunction, FREED, FUNCTIONS, HANDLERS, LAST, USER_HANDLERS, blame, early, on_comm,
+    ErrorFunction, FREED, FUNCTIONS, HANDLERS, LAST, USER_HANDLERS, blame, early, on_any,
     on_process, raise, user_index,
 };
 use super::types::constants::*;
 use crate::mpi::error::{Class, Error};
 
-/// Gives the places of freed handlers back that no communicator has any more.
+/// Whether a communicator or the files have this error handler.
+fn has(handler: c_int) -> bool {
+    in_use(handler) || files::have(handler)
+}
+
+/// Gives the places of freed handlers back that nothing has any more.
 fn sweep() {
     for (index, freed) in FREED.iter().enumerate() {
-        if freed.load(Ordering::Relaxed) != 0 && !in_use(HANDLERS + index as c_int) {
+        if freed.load(Ordering::Relaxed) != 0 && !has(HANDLERS + index as c_int) {
             freed.store(0, Ordering::Relaxed);
             FUNCTIONS[index].store(0, Ordering::Relaxed);
         }
@@ -37,7 +43,7 @@ fn sweep() {
 
 /// # Safety
 /// As for [`args::out`].
-unsafe fn create(
+pub(super) unsafe fn create(
     name: &'static str,
     function: Option<ErrorFunction>,
     errhandler: *mut c_int,
@@ -67,7 +73,7 @@ unsafe fn create(
 }
 
 /// The handle names an error handler that has not been freed.
-fn check(handle: c_int) -> Result<(), Error> {
+pub(super) fn check(handle: c_int) -> Result<(), Error> {
     let is_user = user_index(handle).is_some_and(|index| {
         FUNCTIONS[index].load(Ordering::Relaxed) != 0 && FREED[index].load(Ordering::Relaxed) == 0
     });
@@ -81,7 +87,7 @@ fn check(handle: c_int) -> Result<(), Error> {
 }
 
 fn set(name: &'static str, comm: c_int, errhandler: c_int) -> c_int {
-    on_comm(name, comm, |_| {
+    on_any(name, comm, |_, _| {
         check(errhandler)?;
         set_handler(comm, errhandler);
         Ok(())
@@ -91,14 +97,14 @@ fn set(name: &'static str, comm: c_int, errhandler: c_int) -> c_int {
 /// # Safety
 /// As for [`args::out`].
 unsafe fn get(name: &'static str, comm: c_int, errhandler: *mut c_int) -> c_int {
-    on_comm(name, comm, |_| {
+    on_any(name, comm, |_, _| {
         // SAFETY: the caller's promise.
         *unsafe { args::out(errhandler, "errhandler") }? = comm_objects::handler(comm);
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_create_errhandler")]
 pub unsafe extern "C" fn MPI_Comm_create_errhandler(
     function: Option<ErrorFunction>,
     errhandler: *mut c_int,
@@ -107,18 +113,18 @@ pub unsafe extern "C" fn MPI_Comm_create_errhandler(
     unsafe { create("MPI_Comm_create_errhandler", function, errhandler) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_set_errhandler")]
 pub unsafe extern "C" fn MPI_Comm_set_errhandler(comm: c_int, errhandler: c_int) -> c_int {
     set("MPI_Comm_set_errhandler", comm, errhandler)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_get_errhandler")]
 pub unsafe extern "C" fn MPI_Comm_get_errhandler(comm: c_int, errhandler: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `errhandler`.
     unsafe { get("MPI_Comm_get_errhandler", comm, errhandler) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Errhandler_create")]
 pub unsafe extern "C" fn MPI_Errhandler_create(
     function: Option<ErrorFunction>,
     errhandler: *mut c_int,
@@ -127,20 +133,20 @@ pub unsafe extern "C" fn MPI_Errhandler_create(
     unsafe { create("MPI_Errhandler_create", function, errhandler) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Errhandler_set")]
 pub unsafe extern "C" fn MPI_Errhandler_set(comm: c_int, errhandler: c_int) -> c_int {
     set("MPI_Errhandler_set", comm, errhandler)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Errhandler_get")]
 pub unsafe extern "C" fn MPI_Errhandler_get(comm: c_int, errhandler: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `errhandler`.
     unsafe { get("MPI_Errhandler_get", comm, errhandler) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_call_errhandler")]
 pub unsafe extern "C" fn MPI_Comm_call_errhandler(comm: c_int, errorcode: c_int) -> c_int {
-    on_comm("MPI_Comm_call_errhandler", comm, |_| {
+    on_any("MPI_Comm_call_errhandler", comm, |_, _| {
         raise(
             "MPI_Comm_call_errhandler",
             blame(comm),
@@ -150,7 +156,7 @@ pub unsafe extern "C" fn MPI_Comm_call_errhandler(comm: c_int, errorcode: c_int)
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Errhandler_free")]
 pub unsafe extern "C" fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
     on_process("MPI_Errhandler_free", |_| {
         // SAFETY: the standard's promise about `errhandler`.
@@ -166,7 +172,7 @@ pub unsafe extern "C" fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Error_class")]
 pub unsafe extern "C" fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
     early("MPI_Error_class", {
         // SAFETY: the standard's promise about `errorclass`.
@@ -177,7 +183,7 @@ pub unsafe extern "C" fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_in
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Error_string")]
 pub unsafe extern "C" fn MPI_Error_string(
     errorcode: c_int,
     string: *mut c_char,
@@ -200,7 +206,7 @@ pub unsafe extern "C" fn MPI_Error_string(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Add_error_class")]
 pub unsafe extern "C" fn MPI_Add_error_class(errorclass: *mut c_int) -> c_int {
     on_process("MPI_Add_error_class", |_| {
         // SAFETY: the standard's promise about `errorclass`.
@@ -209,7 +215,7 @@ pub unsafe extern "C" fn MPI_Add_error_class(errorclass: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Add_error_code")]
 pub unsafe extern "C" fn MPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_int {
     on_process("MPI_Add_error_code", |_| {
         // SAFETY: the standard's promise about `errorcode`.
@@ -218,7 +224,7 @@ pub unsafe extern "C" fn MPI_Add_error_code(errorclass: c_int, errorcode: *mut c
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Add_error_string")]
 pub unsafe extern "C" fn MPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
     on_process("MPI_Add_error_string", |_| {
         // SAFETY: the standard's promise about `string`.

@@ -123,7 +123,7 @@ impl Family for Generalized {
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Grequest_start")]
 pub unsafe extern "C" fn MPI_Grequest_start(
     query_fn: Option<QueryFunction>,
     free_fn: Option<FreeFunction>,
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn MPI_Grequest_start(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Grequest_complete")]
 pub unsafe extern "C" fn MPI_Grequest_complete(request: c_int) -> c_int {
     on_process("MPI_Grequest_complete", |_| {
         let mut table = TABLE.lock();

@@ -17,10 +17,10 @@ use spin::Mutex;
 use super::args;
 use super::comm_objects::{enter, own_number, prepare};
 use super::handles::{Kind, Table};
-use super::report::{on_comm, on_process};
+use super::report::{on_any, on_comm, on_inter, on_process};
 use super::types::constants::*;
 use crate::device::envelope::Rank;
-use crate::mpi::comm::Communicator;
+use crate::mpi::comm::{self, CommRank, Communicator, Membership};
 use crate::mpi::error::Error;
 use crate::mpi::group::{self, Comparison, Members};
 
@@ -76,24 +76,34 @@ unsafe fn making(
     })
 }
 
-fn members_of(comm: &Communicator<'_>) -> Result<Vec<Rank>, Error> {
-    let mut members = Members::with_room(comm.size() as usize)?;
-    let membership = comm.membership();
-    members.append(membership.ranks().map(|rank| membership.to_world(rank)));
-    Ok(members.done())
+/// A group of these processes; its handle.
+fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
+    let mut members = Members::with_room(of.size as usize)?;
+    members.append((0..of.size).map(|rank| of.to_world(CommRank(rank))));
+    enter_group(&mut TABLE.lock(), members.done())
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_group")]
 pub unsafe extern "C" fn MPI_Comm_group(comm: c_int, group: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_group", comm, |comm| {
+    on_any("MPI_Comm_group", comm, |_, views| {
         // SAFETY: the standard's promise about `group`.
         let group = unsafe { args::out(group, "group") }?;
-        *group = enter_group(&mut TABLE.lock(), members_of(&comm)?)?;
+        *group = enter_members(views.local.group())?;
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_remote_group")]
+pub unsafe extern "C" fn MPI_Comm_remote_group(comm: c_int, group: *mut c_int) -> c_int {
+    on_inter("MPI_Comm_remote_group", comm, |inter| {
+        // SAFETY: the standard's promise about `group`.
+        let group = unsafe { args::out(group, "group") }?;
+        *group = enter_members(inter.sides.remote())?;
+        Ok(())
+    })
+}
+
+#[unsafe(export_name = "PMPI_Group_size")]
 pub unsafe extern "C" fn MPI_Group_size(group: c_int, size: *mut c_int) -> c_int {
     on_process("MPI_Group_size", |_| {
         // SAFETY: the standard's promise about `size`.
@@ -110,7 +120,7 @@ fn rank_in(members: &[Rank], process: Rank) -> c_int {
         .map_or(MPI_UNDEFINED, |rank| rank as c_int)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_rank")]
 pub unsafe extern "C" fn MPI_Group_rank(group: c_int, rank: *mut c_int) -> c_int {
     on_process("MPI_Group_rank", |_| {
         // SAFETY: the standard's promise about `rank`.
@@ -120,7 +130,7 @@ pub unsafe extern "C" fn MPI_Group_rank(group: c_int, rank: *mut c_int) -> c_int
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_translate_ranks")]
 pub unsafe extern "C" fn MPI_Group_translate_ranks(
     group1: c_int,
     n: c_int,
@@ -157,7 +167,7 @@ pub unsafe extern "C" fn MPI_Group_translate_ranks(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_compare")]
 pub unsafe extern "C" fn MPI_Group_compare(
     group1: c_int,
     group2: c_int,
@@ -194,7 +204,7 @@ unsafe fn combining(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_union")]
 pub unsafe extern "C" fn MPI_Group_union(
     group1: c_int,
     group2: c_int,
@@ -204,7 +214,7 @@ pub unsafe extern "C" fn MPI_Group_union(
     unsafe { combining("MPI_Group_union", (group1, group2), newgroup, group::union) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_intersection")]
 pub unsafe extern "C" fn MPI_Group_intersection(
     group1: c_int,
     group2: c_int,
@@ -221,7 +231,7 @@ pub unsafe extern "C" fn MPI_Group_intersection(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_difference")]
 pub unsafe extern "C" fn MPI_Group_difference(
     group1: c_int,
     group2: c_int,
@@ -272,7 +282,7 @@ unsafe fn picking<T: Copy + 'static>(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_incl")]
 pub unsafe extern "C" fn MPI_Group_incl(
     group: c_int,
     n: c_int,
@@ -292,7 +302,7 @@ pub unsafe extern "C" fn MPI_Group_incl(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_excl")]
 pub unsafe extern "C" fn MPI_Group_excl(
     group: c_int,
     n: c_int,
@@ -312,7 +322,7 @@ pub unsafe extern "C" fn MPI_Group_excl(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_range_incl")]
 pub unsafe extern "C" fn MPI_Group_range_incl(
     group: c_int,
     n: c_int,
@@ -332,7 +342,7 @@ pub unsafe extern "C" fn MPI_Group_range_incl(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_range_excl")]
 pub unsafe extern "C" fn MPI_Group_range_excl(
     group: c_int,
     n: c_int,
@@ -352,7 +362,7 @@ pub unsafe extern "C" fn MPI_Group_range_excl(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Group_free")]
 pub unsafe extern "C" fn MPI_Group_free(group: *mut c_int) -> c_int {
     on_process("MPI_Group_free", |_| {
         // SAFETY: the standard's promise about `group`.
@@ -367,19 +377,14 @@ pub unsafe extern "C" fn MPI_Group_free(group: *mut c_int) -> c_int {
     })
 }
 
-/// The group's members, all of which are processes of the communicator. Fails with [`Error::Group`] and
-/// [`Error::NoRoom`].
-fn members_within(comm: &Communicator<'_>, group: c_int) -> Result<Vec<Rank>, Error> {
+/// The group's members, all of which are processes of the communicator's local group. Fails with [`Error::Group`]
+/// and [`Error::NoRoom`].
+fn members_within(local: Membership<'_>, group: c_int) -> Result<Vec<Rank>, Error> {
     let list = {
         let table = TABLE.lock();
         group::union(members(&table, group)?, &[])?
     };
-    let membership = comm.membership();
-    let is_member = |process: &Rank| {
-        membership
-            .ranks()
-            .any(|rank| membership.to_world(rank) == *process)
-    };
+    let is_member = |process: &Rank| local.ranks().any(|rank| local.to_world(rank) == *process);
     if list.iter().all(is_member) {
         Ok(list)
     } else {
@@ -387,16 +392,25 @@ fn members_within(comm: &Communicator<'_>, group: c_int) -> Result<Vec<Rank>, Er
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_create")]
 pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) -> c_int {
-    let parent = comm;
-    on_comm("MPI_Comm_create", comm, |comm| {
+    on_any("MPI_Comm_create", comm, |env, views| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
-        let list = members_within(&comm, group)?;
-        prepare(comm.env)?;
-        *newcomm = match comm.make_of(list)? {
-            Some(made) => enter(comm.env, made, parent)?,
+        let local = views.local;
+        let list = members_within(local, group)?;
+        prepare(env)?;
+        if let Some(inter) = views.inter {
+            // Each group makes a part of its own members, in their order: a split by the place in the list.
+            let place = list.iter().position(|member| *member == own_number());
+            let key = place.unwrap_or(0) as i32;
+            let color = place.map(|_| 0);
+            *newcomm = (inter.calls.split)("MPI_Comm_create", comm, color, key)?;
+            return Ok(());
+        }
+        let made = Communicator::at(env, local).make_of("MPI_Comm_create", list)?;
+        *newcomm = match made {
+            Some(made) => enter(env, made, comm)?,
             None => MPI_COMM_NULL,
         };
         Ok(())
@@ -405,7 +419,7 @@ pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mu
 
 // There is one thread, so that two of these calls are never under way at one process, and the tag has nothing to
 // tell apart.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_create_group")]
 pub unsafe extern "C" fn MPI_Comm_create_group(
     comm: c_int,
     group: c_int,
@@ -417,9 +431,9 @@ pub unsafe extern "C" fn MPI_Comm_create_group(
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         args::tag(tag)?;
-        let list = members_within(&comm, group)?;
+        let list = members_within(comm.membership(), group)?;
         prepare(comm.env)?;
-        *newcomm = match comm.make_group(list)? {
+        *newcomm = match comm.make_group("MPI_Comm_create_group", list)? {
             Some(made) => enter(comm.env, made, parent)?,
             None => MPI_COMM_NULL,
         };

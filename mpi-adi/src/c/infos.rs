@@ -17,7 +17,7 @@ use spin::Mutex;
 
 use super::args;
 use super::handles::{Kind, Table};
-use super::report::{on_comm, on_process};
+use super::report::{on_any, on_process};
 use super::types::constants::*;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::{Class, Error};
@@ -120,7 +120,7 @@ unsafe fn put(to: *mut c_char, room: usize, bytes: &[u8], name: &'static str) ->
     Ok(())
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Info_create")]
 pub unsafe extern "C" fn MPI_Info_create(info: *mut c_int) -> c_int {
     on_process("MPI_Info_create", |_| {
         // SAFETY: the standard's promise about `info`.
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn MPI_Info_create(info: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Info_dup")]
 pub unsafe extern "C" fn MPI_Info_dup(info: c_int, newinfo: *mut c_int) -> c_int {
     on_process("MPI_Info_dup", |env| {
         // SAFETY: the standard's promise about `newinfo`.
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn MPI_Info_dup(info: c_int, newinfo: *mut c_int) -> c_int
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Info_free")]
 pub unsafe extern "C" fn MPI_Info_free(info: *mut c_int) -> c_int {
     on_process("MPI_Info_free", |_| {
         // SAFETY: the standard's promise about `info`.
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn MPI_Info_free(info: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Info_set")]
 pub unsafe extern "C" fn MPI_Info_set(
     info: c_int,
     key: *const c_char,
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn MPI_Info_set(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Info_delete")]
 pub unsafe extern "C" fn MPI_Info_delete(info: c_int, key: *const c_char) -> c_int {
     on_process("MPI_Info_delete", |_| {
         // SAFETY: the standard's promise about `key`: a string.
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn MPI_Info_delete(info: c_int, key: *const c_char) -> c_i
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Info_get")]
 pub unsafe extern "C" fn MPI_Info_get(
     info: c_int,
     key: *const c_char,
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn MPI_Info_get(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Info_get_valuelen")]
 pub unsafe extern "C" fn MPI_Info_get_valuelen(
     info: c_int,
     key: *const c_char,
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn MPI_Info_get_valuelen(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Info_get_nkeys")]
 pub unsafe extern "C" fn MPI_Info_get_nkeys(info: c_int, nkeys: *mut c_int) -> c_int {
     on_process("MPI_Info_get_nkeys", |env| {
         // SAFETY: the standard's promise about `nkeys`.
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn MPI_Info_get_nkeys(info: c_int, nkeys: *mut c_int) -> c
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Info_get_nthkey")]
 pub unsafe extern "C" fn MPI_Info_get_nthkey(info: c_int, n: c_int, key: *mut c_char) -> c_int {
     on_process("MPI_Info_get_nthkey", |env| {
         with_info(env, info, |info| {
@@ -253,14 +253,14 @@ pub unsafe extern "C" fn MPI_Info_get_nthkey(info: c_int, n: c_int, key: *mut c_
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_set_info")]
 pub unsafe extern "C" fn MPI_Comm_set_info(comm: c_int, info: c_int) -> c_int {
-    on_comm("MPI_Comm_set_info", comm, |_| check_hints(info))
+    on_any("MPI_Comm_set_info", comm, |_, _| check_hints(info))
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Comm_get_info")]
 pub unsafe extern "C" fn MPI_Comm_get_info(comm: c_int, info_used: *mut c_int) -> c_int {
-    on_comm("MPI_Comm_get_info", comm, |_| {
+    on_any("MPI_Comm_get_info", comm, |_, _| {
         // SAFETY: the standard's promise about `info_used`.
         *unsafe { args::out(info_used, "info_used") }? = TABLE.lock().add(Info::new())?;
         Ok(())
@@ -278,7 +278,7 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(ALIGNMENT)?, ALIGNMENT).ok()
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Alloc_mem")]
 pub unsafe extern "C" fn MPI_Alloc_mem(size: isize, info: c_int, baseptr: *mut c_void) -> c_int {
     on_process("MPI_Alloc_mem", |_| {
         check_hints(info)?;
@@ -303,7 +303,7 @@ pub unsafe extern "C" fn MPI_Alloc_mem(size: isize, info: c_int, baseptr: *mut c
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Free_mem")]
 pub unsafe extern "C" fn MPI_Free_mem(base: *mut c_void) -> c_int {
     on_process("MPI_Free_mem", |_| {
         let wrong = Error::Wrong {

@@ -1,4 +1,4 @@
-//! What is kept beside a communicator, by its context: its name and its grid.
+//! What is kept beside a communicator, by its context: its name and its topology.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -8,6 +8,7 @@ use spin::Mutex;
 use crate::device::envelope::Context;
 use crate::mpi::cart::Grid;
 use crate::mpi::error::Error;
+use crate::mpi::topology::Topology;
 
 /// The names that the program has given to communicators, by context, in its heap.
 pub(super) static NAMES: Mutex<Vec<(Context, Box<str>)>> = Mutex::new(Vec::new());
@@ -18,38 +19,48 @@ pub(super) fn unname(context: Context) {
 }
 
 /// No call holds the lock while it waits, and interrupts do not come here.
-static GRIDS: Mutex<Vec<(Context, Grid)>> = Mutex::new(Vec::new());
+static TOPOLOGIES: Mutex<Vec<(Context, Topology)>> = Mutex::new(Vec::new());
 
-pub(super) fn grid(context: Context) -> Option<Grid> {
-    let grids = GRIDS.lock();
-    let found = grids.iter().find(|(of, _)| *of == context);
-    found.map(|(_, grid)| grid.clone())
+/// Runs `f` on the topology of the communicator with this context; for as long as `f` runs nothing else has it.
+pub(super) fn with_topology<R>(context: Context, f: impl FnOnce(Option<&Topology>) -> R) -> R {
+    let topologies = TOPOLOGIES.lock();
+    let found = topologies.iter().find(|(of, _)| *of == context);
+    f(found.map(|(_, topology)| topology))
 }
 
-/// Makes room for one more grid.
-pub(super) fn reserve() -> Result<(), Error> {
-    GRIDS.lock().try_reserve(1).map_err(|_| Error::NoRoom {
-        bytes: size_of::<(Context, Grid)>(),
+pub(super) fn grid(context: Context) -> Option<Grid> {
+    with_topology(context, |topology| match topology {
+        Some(Topology::Cartesian(grid)) => Some(grid.clone()),
+        _ => None,
     })
 }
 
-/// The grid that a duplicate of the communicator with this context has (section 6.4.2), with room for it.
+/// Makes room for one more topology.
+pub(super) fn reserve() -> Result<(), Error> {
+    TOPOLOGIES.lock().try_reserve(1).map_err(|_| Error::NoRoom {
+        bytes: size_of::<(Context, Topology)>(),
+    })
+}
+
+/// The topology that a duplicate of the communicator with this context has (section 6.4.2), with room for it.
 /// Fails with [`Error::NoRoom`].
-pub(super) fn prepare_copy(context: Context) -> Result<Option<Grid>, Error> {
-    let found = grid(context);
+pub(super) fn prepare_copy(context: Context) -> Result<Option<Topology>, Error> {
+    let found = with_topology(context, |topology| topology.map(Topology::copied));
     if found.is_some() {
         reserve()?;
     }
-    Ok(found)
+    found.transpose()
 }
 
-/// The communicator with this context has this grid, if any, for which there is room.
-pub(super) fn attach(context: Context, grid: Option<Grid>) {
-    GRIDS.lock().extend(grid.map(|grid| (context, grid)));
+/// The communicator with this context has this topology, if any, for which there is room.
+pub(super) fn attach(context: Context, topology: Option<Topology>) {
+    TOPOLOGIES
+        .lock()
+        .extend(topology.map(|topology| (context, topology)));
 }
 
 /// The communicator with this context is gone.
 pub(super) fn forget(context: Context) {
     unname(context);
-    GRIDS.lock().retain(|(of, _)| *of != context);
+    TOPOLOGIES.lock().retain(|(of, _)| *of != context);
 }

@@ -4,6 +4,7 @@
 //! A key that is freed stays until the last attribute with it is deleted (section 6.7.2). The program's functions
 //! are called with no lock held and outside of the device, so that they may call MPI.
 
+use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use spin::Mutex;
@@ -22,6 +23,7 @@ pub type DeleteFunction = unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Of {
     Communicators,
+    Datatypes,
 }
 
 /// Objects that carry attributes.
@@ -181,6 +183,50 @@ pub(super) fn delete_all<C: Carrier>(object: c_int) -> Result<(), Error> {
 /// Gives `new` the attributes of `old` that their copy functions want it to have. Fails with [`Error::NoRoom`] and
 /// with what a copy function says: then `new` has those before.
 pub(super) fn copy_all<C: Carrier>(old: c_int, new: c_int) -> Result<(), Error> {
+    copies::<C>(old, |attribute| attach::<C>(new, attribute))
+}
+
+/// Attributes for an object that is not there yet.
+#[derive(Default)]
+pub(super) struct Copies(Vec<Attribute>);
+
+impl Copies {
+    /// Adds what the copy functions of the attributes of `old` want a new object to have. Fails as [`copy_all`].
+    pub(super) fn add_all<C: Carrier>(&mut self, old: c_int) -> Result<(), Error> {
+        copies::<C>(old, |attribute| {
+            let bytes = size_of::<Attribute>();
+            let none = |_| Error::NoRoom { bytes };
+            self.0.try_reserve(1).map_err(none)?;
+            self.0.push(attribute);
+            // Its key stays as if it were attached.
+            change(attribute.keyval, |key| key.uses += 1);
+            Ok(())
+        })
+    }
+
+    /// The object is there. Fails with [`Error::NoRoom`].
+    pub(super) fn attach<C: Carrier>(&mut self, new: c_int) -> Result<(), Error> {
+        while let Some(&attribute) = self.0.first() {
+            C::with(new, |attributes| attributes.add(attribute)).unwrap_or(Ok(()))?;
+            self.0.remove(0);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Copies {
+    fn drop(&mut self) {
+        for attribute in &self.0 {
+            change(attribute.keyval, |key| key.uses -= 1);
+        }
+    }
+}
+
+/// Gives `take` the attributes of `old` that their copy functions want another object to have.
+fn copies<C: Carrier>(
+    old: c_int,
+    mut take: impl FnMut(Attribute) -> Result<(), Error>,
+) -> Result<(), Error> {
     let list =
         C::with(old, |attributes| attributes.snapshot()).unwrap_or(Ok(Default::default()))?;
     for Attribute { keyval, value } in list {
@@ -208,7 +254,7 @@ pub(super) fn copy_all<C: Carrier>(old: c_int, new: c_int) -> Result<(), Error> 
         })?;
         if flag != 0 {
             let value = copied.expose_provenance();
-            attach::<C>(new, Attribute { keyval, value })?;
+            take(Attribute { keyval, value })?;
         }
     }
     Ok(())

@@ -7,12 +7,14 @@
 //! The carrier calls [`install`] once before the program's `main`, and asks [`phase`] when it has ended.
 //!
 //! ```text
-//! environment  communicators  groups  topologies  point_to_point  buffered  completion  several  persistent
-//!      generalized  collectives/  errors attributes infos          a file per chapter or section: the functions
+//! environment  communicators  groups  topologies  graphs  point_to_point  matched  buffered  completion  several
+//!      persistent  idup  intercommunicators  generalized  collectives/  errors attributes infos conversions files
+//!      unsupported  tools                              a file per chapter or section: the functions
 //! requests       what a request's handle names, persistent ones among them
 //! report         how a call ends: by an error handler, if need be
 //! keyvals        keys of attributes, what setting, copying and deleting them calls      codes  the program's own
-//! comm_objects   communicators of the program's own        kept   their names and grids
+//! comm_objects   communicators of the program's own        kept   their names and topologies
+//! inter_calls    what calls on intercommunicators are handed over to
 //! measure        calls of the binding that benchmarks count
 //! args                                                     arguments
 //! datatypes/                                               chapter 4: what elements are, and buffers of them
@@ -34,15 +36,22 @@ mod collectives;
 mod comm_objects;
 mod communicators;
 mod completion;
+mod conversions;
 mod datatypes;
 mod environment;
 mod errors;
+mod files;
 mod generalized;
+mod graphs;
 mod groups;
 mod handles;
+mod idup;
 mod infos;
+mod inter_calls;
+mod intercommunicators;
 mod kept;
 mod keyvals;
+mod matched;
 #[doc(hidden)]
 pub mod measure;
 mod persistent;
@@ -51,8 +60,10 @@ mod report;
 mod requests;
 mod several;
 pub mod signatures;
+mod tools;
 mod topologies;
 mod types;
+mod unsupported;
 
 pub use attributes::*;
 pub use binding::{Phase, USER_OPS, install, phase};
@@ -60,14 +71,22 @@ pub use buffered::*;
 pub use collectives::*;
 pub use communicators::*;
 pub use completion::*;
+pub use conversions::*;
 pub use datatypes::*;
 pub use environment::*;
 pub use errors::*;
+pub use files::*;
 pub use generalized::*;
+pub use graphs::*;
 pub use groups::*;
+pub use idup::*;
 pub use infos::*;
+pub use intercommunicators::*;
+pub use matched::*;
 pub use persistent::*;
 pub use point_to_point::*;
 pub use several::*;
+pub use tools::*;
 pub use topologies::*;
 pub use types::{MPI_Status, constants};
+pub use unsupported::*;

@@ -11,26 +11,26 @@ use core::ffi::{c_int, c_void};
 
 use super::args::{self, Peer, Receive, Send, recv_args, send_args};
 use super::binding::env;
-use super::report::{end, end_under, on_comm, on_process};
+use super::report::{end, end_under, on_partners, on_process};
 use super::requests::{
     Call, Object, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, TABLE, started_in, with_object,
 };
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::{buffered, comm_objects};
 use crate::device::request::Mode;
-use crate::mpi::comm::Communicator;
+use crate::mpi::comm::Partners;
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
 /// Enters a persistent request; its handle.
-fn enter(comm: Communicator<'static>, call: Call) -> Result<c_int, Error> {
-    let membership = comm.membership();
+fn enter(comm: Partners<'static>, call: Call) -> Result<c_int, Error> {
+    let partners = comm.group();
     let handle = TABLE.lock().add(Object {
         call,
-        membership,
+        partners,
         active: MPI_REQUEST_NULL,
     })?;
-    comm_objects::request_started_in(membership.context);
+    comm_objects::request_started_in(partners.context);
     Ok(handle)
 }
 
@@ -43,7 +43,7 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
             what: "a persistent request that is active already; complete it before it is started again",
         });
     }
-    let comm = Communicator::at(env, object.membership);
+    let comm = Partners::at(env, object.partners);
     let active = match object.call {
         Call::Send(
             Send {
@@ -55,7 +55,7 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
         ) => {
             let id = comm.start_send(function, data.span(), dest, tag, mode)?;
             data.keep();
-            started_in(object.membership.context, id)
+            started_in(object.partners.context, id)
         }
         Call::Buffered(Send {
             data,
@@ -72,7 +72,7 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
         }) => {
             let id = comm.start_recv(function, data.span(), source, tag)?;
             data.keep();
-            started_in(object.membership.context, id)
+            started_in(object.partners.context, id)
         }
         Call::Send(..) | Call::Buffered(_) => SEND_COMPLETE,
         Call::Receive(_) => RECEIVED_FROM_PROC_NULL,
@@ -92,7 +92,7 @@ unsafe fn send_init(
     (dest, tag, comm): (c_int, c_int, c_int),
     request: *mut c_int,
 ) -> c_int {
-    on_comm(function, comm, |comm| {
+    on_partners(function, comm, |comm| {
         // SAFETY: the caller's promise.
         let (send, request) = unsafe {
             (
@@ -105,7 +105,7 @@ unsafe fn send_init(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Send_init")]
 pub unsafe extern "C" fn MPI_Send_init(
     buf: *const c_void,
     count: c_int,
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn MPI_Send_init(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ssend_init")]
 pub unsafe extern "C" fn MPI_Ssend_init(
     buf: *const c_void,
     count: c_int,
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn MPI_Ssend_init(
 }
 
 // It may do what a standard send does (section 3.4).
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Rsend_init")]
 pub unsafe extern "C" fn MPI_Rsend_init(
     buf: *const c_void,
     count: c_int,
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn MPI_Rsend_init(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Bsend_init")]
 pub unsafe extern "C" fn MPI_Bsend_init(
     buf: *const c_void,
     count: c_int,
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn MPI_Bsend_init(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Recv_init")]
 pub unsafe extern "C" fn MPI_Recv_init(
     buf: *mut c_void,
     count: c_int,
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn MPI_Recv_init(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    on_comm("MPI_Recv_init", comm, |comm| {
+    on_partners("MPI_Recv_init", comm, |comm| {
         // SAFETY: the standard's promise about `buf`, while the request is active (section 3.9), and
         // `request`.
         let (receive, request) = unsafe {
@@ -223,13 +223,13 @@ pub unsafe extern "C" fn MPI_Recv_init(
 
 /// Ends a call that starts `handle`, an error by way of its communicator's handler.
 fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -> c_int {
-    match with_object(handle, |object| object.membership.context) {
+    match with_object(handle, |object| object.partners.context) {
         Some(context) => end_under(function, comm_objects::blame_in(context), result),
         None => end(function, MPI_COMM_WORLD, result),
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Start")]
 pub unsafe extern "C" fn MPI_Start(request: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `request`.
     let handle = match unsafe { args::out(request, "request") } {
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn MPI_Start(request: *mut c_int) -> c_int {
     )
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Startall")]
 pub unsafe extern "C" fn MPI_Startall(count: c_int, array_of_requests: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about the array.
     let requests = args::count(count)

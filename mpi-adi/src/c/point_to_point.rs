@@ -11,13 +11,13 @@ use core::ffi::{c_int, c_void};
 
 use super::args::{self, Peer, Receive, Send, recv_args, send_args};
 use super::datatypes::Lent;
-use super::report::{on_comm, on_process};
+use super::report::{on_partners, on_process};
 use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, started};
 use super::types::MPI_Status;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::call;
-use crate::mpi::comm::{Communicator, Status};
+use crate::mpi::comm::{Partners, Status};
 use crate::mpi::error::Error;
 
 /// Gives a blocking receive's result to the program.
@@ -45,7 +45,7 @@ unsafe fn send(
     (buf, count, datatype): (*const c_void, c_int, c_int),
     (dest, tag, comm): (c_int, c_int, c_int),
 ) -> c_int {
-    on_comm(function, comm, |comm| {
+    on_partners(function, comm, |comm| {
         // SAFETY: the caller's promise.
         let send = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
         match send.dest {
@@ -55,7 +55,7 @@ unsafe fn send(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Send")]
 pub unsafe extern "C" fn MPI_Send(
     buf: *const c_void,
     count: c_int,
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn MPI_Send(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ssend")]
 pub unsafe extern "C" fn MPI_Ssend(
     buf: *const c_void,
     count: c_int,
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn MPI_Ssend(
 }
 
 // It may do what a standard send does (section 3.4).
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Rsend")]
 pub unsafe extern "C" fn MPI_Rsend(
     buf: *const c_void,
     count: c_int,
@@ -127,7 +127,7 @@ unsafe fn start_send(
     (dest, tag, handle): (c_int, c_int, c_int),
     request: *mut c_int,
 ) -> c_int {
-    on_comm(function, handle, |comm| {
+    on_partners(function, handle, |comm| {
         // SAFETY: the caller's promise.
         let (send, request) = unsafe {
             (
@@ -147,7 +147,7 @@ unsafe fn start_send(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Isend")]
 pub unsafe extern "C" fn MPI_Isend(
     buf: *const c_void,
     count: c_int,
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn MPI_Isend(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Issend")]
 pub unsafe extern "C" fn MPI_Issend(
     buf: *const c_void,
     count: c_int,
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn MPI_Issend(
 }
 
 // It may do what a standard send does (section 3.4).
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Irsend")]
 pub unsafe extern "C" fn MPI_Irsend(
     buf: *const c_void,
     count: c_int,
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn MPI_Irsend(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Recv")]
 pub unsafe extern "C" fn MPI_Recv(
     buf: *mut c_void,
     count: c_int,
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn MPI_Recv(
     comm: c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_comm("MPI_Recv", comm, |comm| {
+    on_partners("MPI_Recv", comm, |comm| {
         // SAFETY: the standard's promise about `buf` (section 3.2.4) and `status`.
         let (receive, status) = unsafe {
             (
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn MPI_Recv(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Irecv")]
 pub unsafe extern "C" fn MPI_Irecv(
     buf: *mut c_void,
     count: c_int,
@@ -253,7 +253,7 @@ pub unsafe extern "C" fn MPI_Irecv(
     request: *mut c_int,
 ) -> c_int {
     let named = comm;
-    on_comm("MPI_Irecv", comm, |comm| {
+    on_partners("MPI_Irecv", comm, |comm| {
         // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`.
         let (receive, request) = unsafe {
             (
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn MPI_Irecv(
 
 fn sendrecv(
     function: &'static str,
-    comm: Communicator<'_>,
+    comm: Partners<'_>,
     send: &Send,
     receive: &Receive,
     status: Option<&mut MPI_Status>,
@@ -302,7 +302,7 @@ fn sendrecv(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Sendrecv")]
 pub unsafe extern "C" fn MPI_Sendrecv(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -317,7 +317,7 @@ pub unsafe extern "C" fn MPI_Sendrecv(
     comm: c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_comm("MPI_Sendrecv", comm, |comm| {
+    on_partners("MPI_Sendrecv", comm, |comm| {
         // SAFETY: the standard's promise about the buffers (section 3.10) and `status`.
         let (send, receive, status) = unsafe {
             (
@@ -330,7 +330,7 @@ pub unsafe extern "C" fn MPI_Sendrecv(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Sendrecv_replace")]
 pub unsafe extern "C" fn MPI_Sendrecv_replace(
     buf: *mut c_void,
     count: c_int,
@@ -342,7 +342,7 @@ pub unsafe extern "C" fn MPI_Sendrecv_replace(
     comm: c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_comm("MPI_Sendrecv_replace", comm, |comm| {
+    on_partners("MPI_Sendrecv_replace", comm, |comm| {
         // SAFETY: the standard's promise about `buf` (section 3.10) and `status`.
         let (send, receive, status) = unsafe {
             (
@@ -371,14 +371,14 @@ pub unsafe extern "C" fn MPI_Sendrecv_replace(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Probe")]
 pub unsafe extern "C" fn MPI_Probe(
     source: c_int,
     tag: c_int,
     comm: c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_comm("MPI_Probe", comm, |comm| {
+    on_partners("MPI_Probe", comm, |comm| {
         let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
         // SAFETY: the standard's promise about `status`.
         let status = unsafe { args::status(status) }?;
@@ -389,7 +389,7 @@ pub unsafe extern "C" fn MPI_Probe(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Iprobe")]
 pub unsafe extern "C" fn MPI_Iprobe(
     source: c_int,
     tag: c_int,
@@ -397,7 +397,7 @@ pub unsafe extern "C" fn MPI_Iprobe(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    on_comm("MPI_Iprobe", comm, |comm| {
+    on_partners("MPI_Iprobe", comm, |comm| {
         let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
         // SAFETY: the standard's promise about `flag` and `status`.
         let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };
@@ -416,7 +416,7 @@ pub unsafe extern "C" fn MPI_Iprobe(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Test_cancelled")]
 pub unsafe extern "C" fn MPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) -> c_int {
     on_process("MPI_Test_cancelled", |_| {
         // SAFETY: the standard's promise about both.

@@ -8,12 +8,13 @@ use spin::Mutex;
 
 use super::binding::{Phase, any_env, env, phase};
 use super::codes;
-use super::comm_objects::{self, Blame};
+use super::comm_objects::{self, Blame, Views};
 use super::types::constants::*;
 use crate::device::kernel::{AbortReason, Heap};
-use crate::mpi::comm::Communicator;
+use crate::mpi::comm::{Communicator, Partners};
 use crate::mpi::error::{CLASSES, Class, Error};
 use crate::mpi::process::Env;
+use crate::mpi::sides::Intercommunicator;
 
 /// Greatest length in bytes of the message of a fatal error; longer ones are cut.
 pub(super) const MESSAGE_BYTES: usize = 640;
@@ -58,7 +59,7 @@ impl fmt::Display for Described {
 
 /// The blame for a call on `comm`; for one that names no communicator, MPI_COMM_WORLD's (section 8.3).
 pub(super) fn blame(comm: c_int) -> Blame {
-    let known = comm_objects::membership(comm).is_some();
+    let known = comm_objects::views(comm).is_some();
     let comm = if known { comm } else { MPI_COMM_WORLD };
     Blame {
         comm,
@@ -145,7 +146,7 @@ pub(super) fn early(function: &'static str, result: Result<(), Error>) -> c_int 
     end(function, MPI_COMM_WORLD, result)
 }
 
-/// A call that belongs to a communicator.
+/// A call that belongs to a communicator of one group. Fails with [`Error::Inter`], too.
 pub(super) fn on_comm(
     function: &'static str,
     comm: c_int,
@@ -157,6 +158,67 @@ pub(super) fn on_comm(
         env()
             .and_then(|env| comm_objects::communicator(env, comm))
             .and_then(call),
+    )
+}
+
+/// A call for messages to and from the processes that a communicator of either kind reaches.
+pub(super) fn on_partners(
+    function: &'static str,
+    comm: c_int,
+    call: impl FnOnce(Partners<'static>) -> Result<(), Error>,
+) -> c_int {
+    end(
+        function,
+        comm,
+        env()
+            .and_then(|env| comm_objects::partners(env, comm))
+            .and_then(call),
+    )
+}
+
+/// A call of all processes of a communicator, of both groups of an intercommunicator.
+pub(super) fn on_everyone(
+    function: &'static str,
+    comm: c_int,
+    call: impl FnOnce(Communicator<'static>) -> Result<(), Error>,
+) -> c_int {
+    end(
+        function,
+        comm,
+        env()
+            .and_then(|env| comm_objects::everyone(env, comm))
+            .and_then(call),
+    )
+}
+
+/// A call that belongs to an intercommunicator. Fails with [`Error::Intra`], too.
+pub(super) fn on_inter(
+    function: &'static str,
+    comm: c_int,
+    call: impl FnOnce(Intercommunicator<'static>) -> Result<(), Error>,
+) -> c_int {
+    end(
+        function,
+        comm,
+        env()
+            .and_then(|env| comm_objects::intercommunicator(env, comm))
+            .and_then(call),
+    )
+}
+
+/// A call that belongs to a communicator of either kind.
+pub(super) fn on_any(
+    function: &'static str,
+    comm: c_int,
+    call: impl FnOnce(&'static dyn Env, Views) -> Result<(), Error>,
+) -> c_int {
+    end(
+        function,
+        comm,
+        env().and_then(|env| match comm_objects::views(comm) {
+            Some(views) => call(env, views),
+            None => Err(Error::Communicator { handle: comm }),
+        }),
     )
 }
 

@@ -23,7 +23,7 @@ use crate::device::envelope::Context;
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::{Data, Mode, Request, RequestId};
-use crate::mpi::comm::Membership;
+use crate::mpi::comm::Group;
 use crate::mpi::error::{Class, Error};
 
 /// The request of a send to MPI_PROC_NULL, or of a buffered one: complete from the start.
@@ -32,20 +32,20 @@ pub(super) const SEND_COMPLETE: c_int = 0x2c00_0001;
 pub(super) const RECEIVED_FROM_PROC_NULL: c_int = 0x2c00_0002;
 
 /// A request's handle: the complement of its name, so that it is negative and never MPI_REQUEST_NULL.
-fn handle(id: RequestId) -> c_int {
+pub(super) fn handle_of(id: RequestId) -> c_int {
     !id.0 as c_int
 }
 
 /// The handle of a request that was started on `comm`.
 pub(super) fn started(comm: c_int, id: RequestId) -> c_int {
     comm_objects::request_started(comm);
-    handle(id)
+    handle_of(id)
 }
 
 /// As [`started`], by the communicator's context.
 pub(super) fn started_in(context: Context, id: RequestId) -> c_int {
     comm_objects::request_started_in(context);
-    handle(id)
+    handle_of(id)
 }
 
 /// Requests that are no messages, and what is to be done with them.
@@ -292,7 +292,7 @@ fn ended(adi: &Adi, id: RequestId) -> Option<(Context, Completed)> {
         completed.status.midplane_cancelled = 1;
         return Some((context, completed));
     }
-    let source = comm_objects::membership_in(context)
+    let source = comm_objects::partners_in(context)
         .in_group(outcome.source)
         .0;
     let (tag, bytes) = (outcome.tag, outcome.bytes);
@@ -339,7 +339,7 @@ pub(super) enum Call {
 #[derive(Clone)]
 pub(super) struct Object {
     pub call: Call,
-    pub membership: Membership<'static>,
+    pub partners: Group<'static>,
     /// The handle of the request under way, or MPI_REQUEST_NULL.
     pub active: c_int,
 }
@@ -370,7 +370,7 @@ pub(super) fn deactivate(handle: c_int) -> bool {
 /// Frees the persistent request, if `handle` names one.
 pub(super) fn free_persistent(handle: c_int) {
     let freed = TABLE.lock().remove(handle);
-    if let Some(Object { membership, .. }) = freed {
-        comm_objects::request_completed(membership.context);
+    if let Some(Object { partners, .. }) = freed {
+        comm_objects::request_completed(partners.context);
     }
 }

@@ -127,7 +127,7 @@ fn wait_all(
     Ok(several)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Waitall")]
 pub unsafe extern "C" fn MPI_Waitall(
     count: c_int,
     requests: *mut c_int,
@@ -216,7 +216,7 @@ fn test_all(
     Ok(Some(several))
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Testall")]
 pub unsafe extern "C" fn MPI_Testall(
     count: c_int,
     requests: *mut c_int,
@@ -309,7 +309,7 @@ fn test_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Option<Any>, Error>
     Ok(any.map(|any| any.concluded(requests)))
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Waitany")]
 pub unsafe extern "C" fn MPI_Waitany(
     count: c_int,
     requests: *mut c_int,
@@ -333,7 +333,7 @@ pub unsafe extern "C" fn MPI_Waitany(
     end_one("MPI_Waitany", result, status)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Testany")]
 pub unsafe extern "C" fn MPI_Testany(
     count: c_int,
     requests: *mut c_int,
@@ -465,7 +465,7 @@ unsafe fn some(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Waitsome")]
 pub unsafe extern "C" fn MPI_Waitsome(
     incount: c_int,
     requests: *mut c_int,
@@ -489,7 +489,7 @@ pub unsafe extern "C" fn MPI_Waitsome(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Testsome")]
 pub unsafe extern "C" fn MPI_Testsome(
     incount: c_int,
     requests: *mut c_int,

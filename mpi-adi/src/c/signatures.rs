@@ -34,12 +34,12 @@ pub struct Spelling {
 /// Types of parameters and results: what each is in Rust, and its spelling in C.
 macro_rules! types {
     ($($name:ident = $rust:ty: $before:literal, $after:literal;)*) => {
-        mod rust {
+        pub(super) mod rust {
             use super::*;
             $(pub type $name = $rust;)*
         }
         #[allow(non_upper_case_globals)] // The same names as the types.
-        mod spelling {
+        pub(super) mod spelling {
             use super::Spelling;
             $(pub const $name: Spelling = Spelling { before: $before, after: $after };)*
         }
@@ -61,6 +61,8 @@ types! {
     InfoOut = *mut c_int: "MPI_Info *", "";
     CopyFn = Option<CopyFunction>: "MPI_Comm_copy_attr_function *", "";
     DeleteFn = Option<DeleteFunction>: "MPI_Comm_delete_attr_function *", "";
+    TypeCopyFn = Option<CopyFunction>: "MPI_Type_copy_attr_function *", "";
+    TypeDeleteFn = Option<DeleteFunction>: "MPI_Type_delete_attr_function *", "";
     OldErrorFn = Option<ErrorFunction>: "MPI_Handler_function *", "";
     OldCopyFn = Option<CopyFunction>: "MPI_Copy_function *", "";
     OldDeleteFn = Option<DeleteFunction>: "MPI_Delete_function *", "";
@@ -93,10 +95,56 @@ types! {
     FreeFn = Option<FreeFunction>: "MPI_Grequest_free_function *", "";
     CancelFn = Option<CancelFunction>: "MPI_Grequest_cancel_function *", "";
     UserFn = Option<UserFunction>: "MPI_User_function *", "";
+    Texts = *mut *mut c_char: "char *", "[]";
+    TextLists = *mut *mut *mut c_char: "char **", "[]";
+    ConstInfos = *const c_int: "const MPI_Info ", "[]";
+    Message = c_int: "MPI_Message ", "";
+    MessageOut = *mut c_int: "MPI_Message *", "";
+    Win = c_int: "MPI_Win ", "";
+    WinOut = *mut c_int: "MPI_Win *", "";
+    WinErrorFn = Option<ErrorFunction>: "MPI_Win_errhandler_function *", "";
+    WinCopyFn = Option<CopyFunction>: "MPI_Win_copy_attr_function *", "";
+    WinDeleteFn = Option<DeleteFunction>: "MPI_Win_delete_attr_function *", "";
+    File = c_int: "MPI_File ", "";
+    FileOut = *mut c_int: "MPI_File *", "";
+    FileErrorFn = Option<ErrorFunction>: "MPI_File_errhandler_function *", "";
+    Offset = c_longlong: "MPI_Offset ", "";
+    OffsetOut = *mut c_longlong: "MPI_Offset *", "";
+    // What they are given does not matter: they are not called.
+    ConversionFn = Option<unsafe extern "C" fn()>: "MPI_Datarep_conversion_function *", "";
+    ExtentFn = Option<unsafe extern "C" fn()>: "MPI_Datarep_extent_function *", "";
+    ToolEnum = c_int: "MPI_T_enum ", "";
+    ToolEnumOut = *mut c_int: "MPI_T_enum *", "";
+    CvarHandle = c_int: "MPI_T_cvar_handle ", "";
+    CvarHandleOut = *mut c_int: "MPI_T_cvar_handle *", "";
+    PvarHandle = c_int: "MPI_T_pvar_handle ", "";
+    PvarHandleOut = *mut c_int: "MPI_T_pvar_handle *", "";
+    Session = c_int: "MPI_T_pvar_session ", "";
+    SessionOut = *mut c_int: "MPI_T_pvar_session *", "";
+    Fint = c_int: "MPI_Fint ", "";
+    FintOut = *mut c_int: "MPI_Fint *", "";
+    ConstFints = *const c_int: "const MPI_Fint *", "";
+    F08StatusOut = *mut MPI_Status: "MPI_F08_status *", "";
+    ConstF08Status = *const MPI_Status: "const MPI_F08_status *", "";
     // What may follow is not looked at, so that the function need not be variadic in Rust.
     Level = c_int: "const int ", ", ...";
     Double = c_double: "double ", "";
 }
+
+/// Gives `PMPI_X`, which a function here is to the linker, its other name: `MPI_X`, weak, so that a program may define a
+/// function of that name itself and call `PMPI_X` (MPI-3.1 section 14.2). Both are the same address, and cost nothing.
+///
+/// An alias is only made in the object that has the function: what nodes and processes are built with is one (profile
+/// `node`). In other builds it may be missing, where no C program is linked.
+macro_rules! profiled {
+    ($function:ident) => {
+        core::arch::global_asm!(
+            concat!(".weak ", stringify!($function)),
+            concat!(".set ", stringify!($function), ", P", stringify!($function)),
+        );
+    };
+}
+pub(super) use profiled;
 
 macro_rules! signatures {
     ($($section:literal $result:ident $function:ident($($parameter:ident: $type:ident),*);)*) => {
@@ -107,7 +155,10 @@ macro_rules! signatures {
             result: spelling::$result,
             parameters: &[$((stringify!($parameter), spelling::$type)),*],
         }),*];
-        $(const _: unsafe extern "C" fn($(rust::$type),*) -> rust::$result = super::$function;)*
+        $(
+            const _: unsafe extern "C" fn($(rust::$type),*) -> rust::$result = super::$function;
+            profiled!($function);
+        )*
     };
 }
 
@@ -154,21 +205,35 @@ signatures! {
     "6.4.1" Int MPI_Comm_size(comm: Comm, size: IntOut);
     "6.4.2" Int MPI_Comm_dup(comm: Comm, newcomm: CommOut);
     "6.4.2" Int MPI_Comm_dup_with_info(comm: Comm, info: Info, newcomm: CommOut);
+    "6.4.2" Int MPI_Comm_idup(comm: Comm, newcomm: CommOut, request: RequestOut);
     "6.4.4" Int MPI_Comm_set_info(comm: Comm, info: Info);
     "6.4.4" Int MPI_Comm_get_info(comm: Comm, info_used: InfoOut);
     "6.4.2" Int MPI_Comm_split(comm: Comm, color: Int, key: Int, newcomm: CommOut);
     "6.4.2" Int MPI_Comm_split_type(comm: Comm, split_type: Int, key: Int, info: Info, newcomm: CommOut);
     "6.4.3" Int MPI_Comm_free(comm: CommOut);
+    "10.5.4" Int MPI_Comm_disconnect(comm: CommOut);
+    "10.3.2" Int MPI_Comm_get_parent(parent: CommOut);
     "6.4.1" Int MPI_Comm_compare(comm1: Comm, comm2: Comm, result: IntOut);
+    "6.6.1" Int MPI_Comm_test_inter(comm: Comm, flag: IntOut);
+    "6.6.1" Int MPI_Comm_remote_size(comm: Comm, size: IntOut);
+    "6.6.1" Int MPI_Comm_remote_group(comm: Comm, group: GroupOut);
+    "6.6.2" Int MPI_Intercomm_create(local_comm: Comm, local_leader: Int, peer_comm: Comm, remote_leader: Int,
+        tag: Int, newintercomm: CommOut);
+    "6.6.2" Int MPI_Intercomm_merge(intercomm: Comm, high: Int, newintracomm: CommOut);
     "6.8" Int MPI_Comm_set_name(comm: Comm, comm_name: ConstText);
     "6.8" Int MPI_Comm_get_name(comm: Comm, comm_name: Text, resultlen: IntOut);
-    "6.6.1" Int MPI_Comm_test_inter(comm: Comm, flag: IntOut);
     "6.7.2" Int MPI_Comm_create_keyval(comm_copy_attr_fn: CopyFn, comm_delete_attr_fn: DeleteFn,
         comm_keyval: IntOut, extra_state: Buffer);
     "6.7.2" Int MPI_Comm_free_keyval(comm_keyval: IntOut);
     "6.7.2" Int MPI_Comm_set_attr(comm: Comm, comm_keyval: Int, attribute_val: Buffer);
     "6.7.2" Int MPI_Comm_get_attr(comm: Comm, comm_keyval: Int, attribute_val: Buffer, flag: IntOut);
     "6.7.2" Int MPI_Comm_delete_attr(comm: Comm, comm_keyval: Int);
+    "6.7.4" Int MPI_Type_create_keyval(type_copy_attr_fn: TypeCopyFn, type_delete_attr_fn: TypeDeleteFn,
+        type_keyval: IntOut, extra_state: Buffer);
+    "6.7.4" Int MPI_Type_free_keyval(type_keyval: IntOut);
+    "6.7.4" Int MPI_Type_set_attr(datatype: Datatype, type_keyval: Int, attribute_val: Buffer);
+    "6.7.4" Int MPI_Type_get_attr(datatype: Datatype, type_keyval: Int, attribute_val: Buffer, flag: IntOut);
+    "6.7.4" Int MPI_Type_delete_attr(datatype: Datatype, type_keyval: Int);
     "6.7.2" Int MPI_COMM_NULL_COPY_FN(oldcomm: Comm, comm_keyval: Int, extra_state: Buffer,
         attribute_val_in: Buffer, attribute_val_out: Buffer, flag: IntOut);
     "6.7.2" Int MPI_COMM_DUP_FN(oldcomm: Comm, comm_keyval: Int, extra_state: Buffer, attribute_val_in: Buffer,
@@ -204,6 +269,22 @@ signatures! {
     "7.5.5" Int MPI_Cart_coords(comm: Comm, rank: Int, maxdims: Int, coords: Ints);
     "7.5.6" Int MPI_Cart_shift(comm: Comm, direction: Int, disp: Int, rank_source: IntOut, rank_dest: IntOut);
     "7.5.5" Int MPI_Topo_test(comm: Comm, status: IntOut);
+    "7.5.8" Int MPI_Cart_map(comm: Comm, ndims: Int, dims: ConstInts, periods: ConstInts, newrank: IntOut);
+    "7.5.3" Int MPI_Graph_create(comm_old: Comm, nnodes: Int, index: ConstInts, edges: ConstInts, reorder: Int,
+        comm_graph: CommOut);
+    "7.5.5" Int MPI_Graphdims_get(comm: Comm, nnodes: IntOut, nedges: IntOut);
+    "7.5.5" Int MPI_Graph_get(comm: Comm, maxindex: Int, maxedges: Int, index: Ints, edges: Ints);
+    "7.5.5" Int MPI_Graph_neighbors_count(comm: Comm, rank: Int, nneighbors: IntOut);
+    "7.5.5" Int MPI_Graph_neighbors(comm: Comm, rank: Int, maxneighbors: Int, neighbors: Ints);
+    "7.5.8" Int MPI_Graph_map(comm: Comm, nnodes: Int, index: ConstInts, edges: ConstInts, newrank: IntOut);
+    "7.5.4" Int MPI_Dist_graph_create_adjacent(comm_old: Comm, indegree: Int, sources: ConstInts,
+        sourceweights: ConstInts, outdegree: Int, destinations: ConstInts, destweights: ConstInts, info: Info,
+        reorder: Int, comm_dist_graph: CommOut);
+    "7.5.4" Int MPI_Dist_graph_create(comm_old: Comm, n: Int, sources: ConstInts, degrees: ConstInts,
+        destinations: ConstInts, weights: ConstInts, info: Info, reorder: Int, comm_dist_graph: CommOut);
+    "7.5.5" Int MPI_Dist_graph_neighbors_count(comm: Comm, indegree: IntOut, outdegree: IntOut, weighted: IntOut);
+    "7.5.5" Int MPI_Dist_graph_neighbors(comm: Comm, maxindegree: Int, sources: Ints, sourceweights: Ints,
+        maxoutdegree: Int, destinations: Ints, destweights: Ints);
     "4.1.2" Int MPI_Type_contiguous(count: Int, oldtype: Datatype, newtype: DatatypeOut);
     "4.1.2" Int MPI_Type_vector(count: Int, blocklength: Int, stride: Int, oldtype: Datatype, newtype: DatatypeOut);
     "4.1.2" Int MPI_Type_create_hvector(count: Int, blocklength: Int, stride: Aint, oldtype: Datatype,
@@ -320,6 +401,10 @@ signatures! {
     "3.9" Int MPI_Startall(count: Int, array_of_requests: Requests);
     "3.8.1" Int MPI_Probe(source: Int, tag: Int, comm: Comm, status: StatusOut);
     "3.8.1" Int MPI_Iprobe(source: Int, tag: Int, comm: Comm, flag: IntOut, status: StatusOut);
+    "3.8.2" Int MPI_Mprobe(source: Int, tag: Int, comm: Comm, message: MessageOut, status: StatusOut);
+    "3.8.2" Int MPI_Improbe(source: Int, tag: Int, comm: Comm, flag: IntOut, message: MessageOut, status: StatusOut);
+    "3.8.3" Int MPI_Mrecv(buf: Buffer, count: Int, datatype: Datatype, message: MessageOut, status: StatusOut);
+    "3.8.3" Int MPI_Imrecv(buf: Buffer, count: Int, datatype: Datatype, message: MessageOut, request: RequestOut);
     "3.2.5" Int MPI_Get_count(status: ConstStatus, datatype: Datatype, count: IntOut);
     "4.1.11" Int MPI_Get_elements(status: ConstStatus, datatype: Datatype, count: IntOut);
     "4.1.11" Int MPI_Get_elements_x(status: ConstStatus, datatype: Datatype, count: CountOut);
@@ -420,6 +505,72 @@ signatures! {
     "7.7.2" Int MPI_Ineighbor_alltoallw(sendbuf: ConstBuffer, sendcounts: ConstInts, sdispls: ConstAints,
         sendtypes: ConstDatatypes, recvbuf: Buffer, recvcounts: ConstInts, rdispls: ConstAints,
         recvtypes: ConstDatatypes, comm: Comm, request: RequestOut);
+    "17.2.4" Fint MPI_Comm_c2f(comm: Comm);
+    "17.2.4" Comm MPI_Comm_f2c(comm: Fint);
+    "17.2.4" Fint MPI_Errhandler_c2f(errhandler: Errhandler);
+    "17.2.4" Errhandler MPI_Errhandler_f2c(errhandler: Fint);
+    "17.2.4" Fint MPI_File_c2f(file: File);
+    "17.2.4" File MPI_File_f2c(file: Fint);
+    "17.2.4" Fint MPI_Group_c2f(group: Group);
+    "17.2.4" Group MPI_Group_f2c(group: Fint);
+    "17.2.4" Fint MPI_Info_c2f(info: Info);
+    "17.2.4" Info MPI_Info_f2c(info: Fint);
+    "17.2.4" Fint MPI_Message_c2f(message: Message);
+    "17.2.4" Message MPI_Message_f2c(message: Fint);
+    "17.2.4" Fint MPI_Op_c2f(op: Op);
+    "17.2.4" Op MPI_Op_f2c(op: Fint);
+    "17.2.4" Fint MPI_Request_c2f(request: Request);
+    "17.2.4" Request MPI_Request_f2c(request: Fint);
+    "17.2.4" Fint MPI_Type_c2f(datatype: Datatype);
+    "17.2.4" Datatype MPI_Type_f2c(datatype: Fint);
+    "17.2.4" Fint MPI_Win_c2f(win: Win);
+    "17.2.4" Win MPI_Win_f2c(win: Fint);
+    "17.2.5" Int MPI_Status_f2c(f_status: ConstFints, c_status: StatusOut);
+    "17.2.5" Int MPI_Status_c2f(c_status: ConstStatus, f_status: FintOut);
+    "17.2.5" Int MPI_Status_f082c(f08_status: ConstF08Status, c_status: StatusOut);
+    "17.2.5" Int MPI_Status_c2f08(c_status: ConstStatus, f08_status: F08StatusOut);
+    "17.2.5" Int MPI_Status_f2f08(f_status: ConstFints, f08_status: F08StatusOut);
+    "17.2.5" Int MPI_Status_f082f(f08_status: ConstF08Status, f_status: FintOut);
+    "14.3.4" Int MPI_T_init_thread(required: Int, provided: IntOut);
+    "14.3.4" Int MPI_T_finalize();
+    "14.3.5" Int MPI_T_enum_get_info(enumtype: ToolEnum, num: IntOut, name: Text, name_len: IntOut);
+    "14.3.5" Int MPI_T_enum_get_item(enumtype: ToolEnum, index: Int, value: IntOut, name: Text, name_len: IntOut);
+    "14.3.6" Int MPI_T_cvar_get_num(num_cvar: IntOut);
+    "14.3.6" Int MPI_T_cvar_get_info(cvar_index: Int, name: Text, name_len: IntOut, verbosity: IntOut,
+        datatype: DatatypeOut, enumtype: ToolEnumOut, desc: Text, desc_len: IntOut, bind: IntOut, scope: IntOut);
+    "14.3.6" Int MPI_T_cvar_get_index(name: ConstText, cvar_index: IntOut);
+    "14.3.6" Int MPI_T_cvar_handle_alloc(cvar_index: Int, obj_handle: Buffer, handle: CvarHandleOut, count: IntOut);
+    "14.3.6" Int MPI_T_cvar_handle_free(handle: CvarHandleOut);
+    "14.3.6" Int MPI_T_cvar_read(handle: CvarHandle, buf: Buffer);
+    "14.3.6" Int MPI_T_cvar_write(handle: CvarHandle, buf: ConstBuffer);
+    "14.3.7" Int MPI_T_pvar_get_num(num_pvar: IntOut);
+    "14.3.7" Int MPI_T_pvar_get_info(pvar_index: Int, name: Text, name_len: IntOut, verbosity: IntOut,
+        var_class: IntOut, datatype: DatatypeOut, enumtype: ToolEnumOut, desc: Text, desc_len: IntOut, bind: IntOut,
+        readonly: IntOut, continuous: IntOut, atomic: IntOut);
+    "14.3.7" Int MPI_T_pvar_get_index(name: ConstText, var_class: Int, pvar_index: IntOut);
+    "14.3.7" Int MPI_T_pvar_session_create(session: SessionOut);
+    "14.3.7" Int MPI_T_pvar_session_free(session: SessionOut);
+    "14.3.7" Int MPI_T_pvar_handle_alloc(session: Session, pvar_index: Int, obj_handle: Buffer,
+        handle: PvarHandleOut, count: IntOut);
+    "14.3.7" Int MPI_T_pvar_handle_free(session: Session, handle: PvarHandleOut);
+    "14.3.7" Int MPI_T_pvar_start(session: Session, handle: PvarHandle);
+    "14.3.7" Int MPI_T_pvar_stop(session: Session, handle: PvarHandle);
+    "14.3.7" Int MPI_T_pvar_read(session: Session, handle: PvarHandle, buf: Buffer);
+    "14.3.7" Int MPI_T_pvar_write(session: Session, handle: PvarHandle, buf: ConstBuffer);
+    "14.3.7" Int MPI_T_pvar_reset(session: Session, handle: PvarHandle);
+    "14.3.7" Int MPI_T_pvar_readreset(session: Session, handle: PvarHandle, buf: Buffer);
+    "14.3.8" Int MPI_T_category_get_num(num_cat: IntOut);
+    "14.3.8" Int MPI_T_category_get_info(cat_index: Int, name: Text, name_len: IntOut, desc: Text, desc_len: IntOut,
+        num_cvars: IntOut, num_pvars: IntOut, num_categories: IntOut);
+    "14.3.8" Int MPI_T_category_get_index(name: ConstText, cat_index: IntOut);
+    "14.3.8" Int MPI_T_category_get_cvars(cat_index: Int, len: Int, indices: Ints);
+    "14.3.8" Int MPI_T_category_get_pvars(cat_index: Int, len: Int, indices: Ints);
+    "14.3.8" Int MPI_T_category_get_categories(cat_index: Int, len: Int, indices: Ints);
+    "14.3.8" Int MPI_T_category_changed(stamp: IntOut);
+    "8.3.3" Int MPI_File_create_errhandler(file_errhandler_fn: FileErrorFn, errhandler: ErrhandlerOut);
+    "8.3.3" Int MPI_File_set_errhandler(file: File, errhandler: Errhandler);
+    "8.3.3" Int MPI_File_get_errhandler(file: File, errhandler: ErrhandlerOut);
+    "8.5" Int MPI_File_call_errhandler(fh: File, errorcode: Int);
 }
 
 impl core::fmt::Display for Signature {
@@ -439,96 +590,12 @@ impl core::fmt::Display for Signature {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HEADER: &str = include_str!("../../include/mpi.h");
-
-    /// The header without comments and preprocessor lines, each run of white space a blank.
-    fn declarations() -> String {
-        let mut text = String::new();
-        let mut rest = HEADER;
-        while let Some((before, comment)) = rest.split_once("/*") {
-            text.push_str(before);
-            rest = comment.split_once("*/").expect("an end of the comment").1;
-        }
-        text.push_str(rest);
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
-        words.join(" ")
-    }
-
-    #[test]
-    fn the_header_declares_every_function_as_it_is() {
-        let declarations = declarations();
-        for signature in SIGNATURES {
-            let declared = signature.to_string();
-            assert!(declarations.contains(&declared), "{declared}");
-        }
-        // Nothing else: every other "MPI_X(" is a type's, or says that a function was removed.
-        let removed = declarations.matches("MIDPLANE_REMOVED(").count();
-        let calls = declarations.matches("(").count() - removed;
-        let is_function_type =
-            |text: &&str| text.trim_start().starts_with("typedef") && text.contains('(');
-        let types = declarations.split(';').filter(is_function_type).count();
-        assert_eq!(calls, SIGNATURES.len() + types);
-    }
-
-    #[test]
-    fn every_function_is_found_by_its_name() {
-        let sources = [
-            include_str!("attributes.rs"),
-            include_str!("buffered.rs"),
-            include_str!("collectives/alltoall.rs"),
-            include_str!("collectives/barrier.rs"),
-            include_str!("collectives/bcast.rs"),
-            include_str!("collectives/gather.rs"),
-            include_str!("collectives/neighbours.rs"),
-            include_str!("collectives/nonblocking.rs"),
-            include_str!("collectives/op.rs"),
-            include_str!("collectives/reduce.rs"),
-            include_str!("collectives/scan.rs"),
-            include_str!("communicators.rs"),
-            include_str!("completion.rs"),
-            include_str!("datatypes/counts.rs"),
-            include_str!("datatypes/look.rs"),
-            include_str!("datatypes/make.rs"),
-            include_str!("datatypes/pack.rs"),
-            include_str!("datatypes/removed.rs"),
-            include_str!("environment.rs"),
-            include_str!("errors.rs"),
-            include_str!("generalized.rs"),
-            include_str!("groups.rs"),
-            include_str!("infos.rs"),
-            include_str!("persistent.rs"),
-            include_str!("point_to_point.rs"),
-            include_str!("several.rs"),
-            include_str!("topologies.rs"),
-        ];
-        let mut found: Vec<&str> = sources
-            .iter()
-            .flat_map(|source| source.split("extern \"C\" fn ").skip(1))
-            .filter_map(|rest| rest.split_once('('))
-            .map(|(name, _)| name)
-            .filter(|name| name.starts_with("MPI_"))
-            .collect();
-        let mut listed: Vec<&str> = SIGNATURES.iter().map(|signature| signature.name).collect();
-        found.sort_unstable();
-        listed.sort_unstable();
-        assert_eq!(found, listed);
-    }
-
-    #[test]
-    fn every_function_says_where_it_is_described() {
-        for Signature { name, section, .. } in SIGNATURES {
-            let parts: Vec<u32> = section.split('.').flat_map(str::parse).collect();
-            // Chapter 9 has no sections.
-            assert!(
-                (2..=3).contains(&parts.len()) || *section == "9",
-                "{name}: {section}"
-            );
-            assert!((3..=17).contains(&parts[0]), "{name}: {section}");
-        }
-    }
+/// All functions, those that are not supported included.
+pub fn all() -> impl Iterator<Item = &'static Signature> {
+    SIGNATURES.iter().chain(super::UNSUPPORTED)
 }
+
+#[cfg(test)]
+mod standard;
+#[cfg(test)]
+mod tests;

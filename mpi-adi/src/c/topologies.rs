@@ -1,6 +1,6 @@
-//! Chapter 7: Cartesian topologies.
+//! Chapter 7: Cartesian topologies, and what there is to ask of any.
 //!
-//! The grid of a communicator is kept beside it, in the program's heap, under its context.
+//! The topology of a communicator is kept beside it, in the program's heap, under its context.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
     missing_docs,
@@ -14,19 +14,24 @@ use core::ffi::c_int;
 use super::args;
 use super::comm_objects::{enter, prepare};
 use super::kept;
-use super::report::{on_comm, on_process};
+use super::report::{on_any, on_comm, on_process};
 use super::types::constants::*;
 use crate::mpi::cart::{self, DIMENSIONS, Grid};
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
+use crate::mpi::topology::Topology;
 
 /// The grid of a communicator.
 fn grid(comm: &Communicator<'_>) -> Result<Grid, Error> {
-    kept::grid(comm.membership().context).ok_or(Error::NotCartesian)
+    kept::grid(comm.membership().context).ok_or(Error::Topology {
+        wanted: "a Cartesian",
+        maker: "MPI_Cart_create",
+    })
 }
 
 /// Makes the communicator of the processes that choose `color`, with this grid; its handle.
 fn make(
+    function: &'static str,
     comm: Communicator<'static>,
     parent: c_int,
     color: Option<u32>,
@@ -34,10 +39,10 @@ fn make(
 ) -> Result<c_int, Error> {
     prepare(comm.env)?;
     kept::reserve()?;
-    let Some(made) = comm.make_split(color, comm.rank() as i32)? else {
+    let Some(made) = comm.make_split(function, color, comm.rank() as i32)? else {
         return Ok(MPI_COMM_NULL);
     };
-    kept::attach(made.context(), Some(grid));
+    kept::attach(made.context(), Some(Topology::Cartesian(grid)));
     enter(comm.env, made, parent)
 }
 
@@ -57,7 +62,7 @@ unsafe fn dimensions<'a>(
     unsafe { args::array(pointer, count, name) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Dims_create")]
 pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
     on_process("MPI_Dims_create", |_| {
         let count = usize::try_from(ndims)
@@ -72,7 +77,34 @@ pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut
     })
 }
 
-#[unsafe(no_mangle)]
+/// The grid that these arrays describe, of no more places than there are processes.
+///
+/// # Safety
+/// As for [`dimensions`].
+unsafe fn new_grid(
+    comm: &Communicator<'_>,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+) -> Result<Grid, Error> {
+    // SAFETY: the caller's promise.
+    let (dims, periods) = unsafe {
+        (
+            dimensions(dims, ndims, "dims")?,
+            dimensions(periods, ndims, "periods")?,
+        )
+    };
+    let each = dims.iter().zip(periods);
+    let grid = Grid::new(each.map(|(extent, periodic)| (*extent, *periodic != 0)))?;
+    if grid.places() > comm.size() {
+        return Err(Error::Dims {
+            what: "a grid of more places than the communicator has ranks",
+        });
+    }
+    Ok(grid)
+}
+
+#[unsafe(export_name = "PMPI_Cart_create")]
 pub unsafe extern "C" fn MPI_Cart_create(
     comm_old: c_int,
     ndims: c_int,
@@ -83,28 +115,45 @@ pub unsafe extern "C" fn MPI_Cart_create(
 ) -> c_int {
     on_comm("MPI_Cart_create", comm_old, |comm| {
         // SAFETY: the standard's promise about the arrays and `comm_cart`.
-        let (dims, periods, comm_cart) = unsafe {
+        let (grid, comm_cart) = unsafe {
             (
-                dimensions(dims, ndims, "dims")?,
-                dimensions(periods, ndims, "periods")?,
+                new_grid(&comm, ndims, dims, periods)?,
                 args::out(comm_cart, "comm_cart")?,
             )
         };
-        let each = dims.iter().zip(periods);
-        let grid = Grid::new(each.map(|(extent, periodic)| (*extent, *periodic != 0)))?;
-        if grid.places() > comm.size() {
-            return Err(Error::Dims {
-                what: "a grid of more places than the communicator has ranks",
-            });
-        }
         // Ranks stay as they are, which `reorder` leaves open.
         let color = (comm.rank() < grid.places()).then_some(0);
-        *comm_cart = make(comm, comm_old, color, grid)?;
+        *comm_cart = make("MPI_Cart_create", comm, comm_old, color, grid)?;
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_map")]
+pub unsafe extern "C" fn MPI_Cart_map(
+    comm: c_int,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    newrank: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Cart_map", comm, |comm| {
+        // SAFETY: the standard's promise about the arrays and `newrank`.
+        let (grid, newrank) = unsafe {
+            (
+                new_grid(&comm, ndims, dims, periods)?,
+                args::out(newrank, "newrank")?,
+            )
+        };
+        // As MPI_Cart_create does it.
+        *newrank = match comm.rank() < grid.places() {
+            true => comm.rank() as c_int,
+            false => MPI_UNDEFINED,
+        };
+        Ok(())
+    })
+}
+
+#[unsafe(export_name = "PMPI_Cart_sub")]
 pub unsafe extern "C" fn MPI_Cart_sub(
     comm: c_int,
     remain_dims: *const c_int,
@@ -122,24 +171,27 @@ pub unsafe extern "C" fn MPI_Cart_sub(
         };
         let keep: heapless::Vec<bool, DIMENSIONS> = remain.iter().map(|keep| *keep != 0).collect();
         let (part, number) = grid.part(comm.rank(), &keep);
-        *newcomm = make(comm, parent, Some(number), part)?;
+        *newcomm = make("MPI_Cart_sub", comm, parent, Some(number), part)?;
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Topo_test")]
 pub unsafe extern "C" fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int {
-    on_comm("MPI_Topo_test", comm, |comm| {
+    on_any("MPI_Topo_test", comm, |_, views| {
         // SAFETY: the standard's promise about `status`.
-        *unsafe { args::out(status, "status") }? = match grid(&comm) {
-            Ok(_) => MPI_CART,
-            Err(_) => MPI_UNDEFINED,
-        };
+        *unsafe { args::out(status, "status") }? =
+            kept::with_topology(views.context(), |topology| match topology {
+                Some(Topology::Cartesian(_)) => MPI_CART,
+                Some(Topology::Graph(_)) => MPI_GRAPH,
+                Some(Topology::Distributed(_)) => MPI_DIST_GRAPH,
+                None => MPI_UNDEFINED,
+            });
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cartdim_get")]
 pub unsafe extern "C" fn MPI_Cartdim_get(comm: c_int, ndims: *mut c_int) -> c_int {
     on_comm("MPI_Cartdim_get", comm, |comm| {
         // SAFETY: the standard's promise about `ndims`.
@@ -168,7 +220,7 @@ unsafe fn room<'a>(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_get")]
 pub unsafe extern "C" fn MPI_Cart_get(
     comm: c_int,
     maxdims: c_int,
@@ -197,7 +249,7 @@ pub unsafe extern "C" fn MPI_Cart_get(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_rank")]
 pub unsafe extern "C" fn MPI_Cart_rank(
     comm: c_int,
     coords: *const c_int,
@@ -219,7 +271,7 @@ pub unsafe extern "C" fn MPI_Cart_rank(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_coords")]
 pub unsafe extern "C" fn MPI_Cart_coords(
     comm: c_int,
     rank: c_int,
@@ -228,7 +280,7 @@ pub unsafe extern "C" fn MPI_Cart_coords(
 ) -> c_int {
     on_comm("MPI_Cart_coords", comm, |comm| {
         let grid = grid(&comm)?;
-        let of = args::rank(&comm, rank)?.0;
+        let of = args::rank(&comm.partners(), rank)?.0;
         // SAFETY: the standard's promise about `coords`.
         unsafe { room(coords, maxdims, grid.dimensions().len(), "coords") }?
             .copy_from_slice(&grid.coords(of));
@@ -236,7 +288,7 @@ pub unsafe extern "C" fn MPI_Cart_coords(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Cart_shift")]
 pub unsafe extern "C" fn MPI_Cart_shift(
     comm: c_int,
     direction: c_int,

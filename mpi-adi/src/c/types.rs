@@ -27,6 +27,7 @@ pub mod constants {
     pub const MPI_SUCCESS: c_int = 0;
     pub const MPI_ANY_SOURCE: c_int = -2;
     pub const MPI_PROC_NULL: c_int = -1;
+    pub const MPI_ROOT: c_int = -3;
     pub const MPI_ANY_TAG: c_int = -1;
     pub const MPI_UNDEFINED: c_int = -32766;
     pub const MPI_COMM_NULL: c_int = 0x0400_0000;
@@ -35,6 +36,9 @@ pub mod constants {
     pub const MPI_GROUP_NULL: c_int = 0x0800_0000;
     pub const MPI_GROUP_EMPTY: c_int = 0x4800_0000;
     pub const MPI_REQUEST_NULL: c_int = 0;
+    pub const MPI_MESSAGE_NULL: c_int = -1;
+    pub const MPI_MESSAGE_NO_PROC: c_int = -2;
+    pub const MPI_FILE_NULL: c_int = 0x2800_0000;
     pub const MPI_OP_NULL: c_int = 0x1800_0000;
     pub const MPI_ERRHANDLER_NULL: c_int = 0x1400_0000;
     pub const MPI_ERRORS_ARE_FATAL: c_int = 0x5400_0000;
@@ -50,12 +54,14 @@ pub mod constants {
     pub const MPI_CONGRUENT: c_int = 1;
     pub const MPI_SIMILAR: c_int = 2;
     pub const MPI_UNEQUAL: c_int = 3;
+    pub const MPI_GRAPH: c_int = 1;
     pub const MPI_CART: c_int = 2;
+    pub const MPI_DIST_GRAPH: c_int = 3;
     pub const MPI_COMM_TYPE_SHARED: c_int = 1;
     pub const MPI_INFO_NULL: c_int = 0x1c00_0000;
     pub const MPI_INFO_ENV: c_int = 0x5c00_0001;
     pub const MPI_KEYVAL_INVALID: c_int = 0x2400_0000;
-    pub const MPI_ERR_LASTCODE: c_int = 63;
+    pub const MPI_ERR_LASTCODE: c_int = 95;
     pub const MPI_THREAD_FUNNELED: c_int = 1;
     pub const MPI_UNIVERSE_SIZE: c_int = 0x6440_0009;
     pub const MPI_LASTUSEDCODE: c_int = 0x6440_000b;

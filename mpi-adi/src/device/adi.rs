@@ -72,6 +72,8 @@ pub struct Adi<R = Sound, E = Engine> {
     /// Receives started so far: the place of the next one in their order.
     pub(super) posts: Serial,
     pub(super) probes: Probes,
+    /// The receive by which a matched probe fetches a refused message.
+    pub(super) fetching: Option<RequestId>,
     pub(super) barrier: Barrier,
     /// The network can send along lines.
     pub(super) has_lines: bool,
@@ -103,6 +105,7 @@ impl<R, E: Matching> Hash for Adi<R, E> {
         self.deferred.hash(state);
         self.requests.hash_order(self.cts_due.head(), state);
         self.probes.hash(state);
+        self.fetching.is_some().hash(state);
         self.barrier.hash(state);
     }
 }
@@ -144,6 +147,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             wildcards: List::default(),
             posts: 0,
             probes: Probes::default(),
+            fetching: None,
             barrier: Barrier::default(),
             has_lines: false,
             beside: None,
@@ -167,6 +171,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// an RTS ([`INLINE_BYTES`](crate::device::wire::INLINE_BYTES)) always travels in it.
     pub fn set_eager_limit(&mut self, bytes: usize) {
         self.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
+    }
+
+    /// The greatest message in bytes that is sent eagerly.
+    pub fn eager_limit(&self) -> usize {
+        self.eager_limit
     }
 
     /// Draws the random numbers of the tables from this seed, which those who choose tags and ranks should not

@@ -4,11 +4,12 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use bytemuck::allocation::try_zeroed_slice_box;
 use net_torus::coord::Shape;
 
 use crate::device::envelope::{Context, Rank};
 use crate::device::matching::{Engine, Matching};
-use crate::device::memory::region::{self, BLOCK_BYTES, Blocks};
+use crate::device::memory::region::{self, BLOCK_BYTES, Block, Blocks};
 use crate::device::peers::{Ages, Peers};
 use crate::device::send::bcopy;
 
@@ -127,7 +128,8 @@ impl<E: Matching> Memory<E> {
         Ok(Memory {
             engine: E::new(blocks, peers).ok_or(none)?,
             reserve: Blocks::new(
-                boxed([0; BLOCK_BYTES], blocks).ok_or(none)?,
+                // Zeroed memory that is not touched may cost nothing; what it was filled with would.
+                try_zeroed_slice_box::<Block>(blocks).map_err(|()| none)?,
                 boxed(0, Blocks::map_words(blocks)).ok_or(none)?,
             ),
             ages: boxed(Ages::default(), peers).ok_or(none)?,

@@ -31,11 +31,35 @@ pub trait Kernel<E = Engine> {
         None
     }
 
+    /// Brings up to date what [`Kernel::counted`] tells.
+    fn count(&mut self, adi: &Adi<Sound, E>) {
+        let _ = adi;
+    }
+
+    /// Counter number `index` of the carrier's own list, as of the last [`Kernel::count`]; 0 where there is none.
+    fn counted(&self, index: usize) -> u64 {
+        let _ = index;
+        0
+    }
+
     /// Notes, for the explanation of a hang, the call the program is in (`None`: in its own code).
     fn note(&mut self, call: Option<CallNote>);
 
     /// Ends the whole job at once with `status`; `why` says in whose name. Does not return.
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> !;
+}
+
+/// What is known of one of a carrier's counters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Counted {
+    /// Its name.
+    pub name: &'static str,
+    /// What it tells.
+    pub meaning: &'static str,
+    /// What is counted, in the plural.
+    pub unit: &'static str,
+    /// It is the most that there ever was, not a sum.
+    pub is_peak: bool,
 }
 
 /// How full a heap is.

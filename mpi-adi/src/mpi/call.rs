@@ -310,4 +310,49 @@ mod tests {
         block_on_array(&env, NOTE, &mut items(), &mut count);
         assert_eq!(env.sleeps(), 1);
     }
+
+    thread_local! {
+        static ENV: FakeEnv = FakeEnv::new();
+        static READY: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+        static WENT_ON: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    }
+
+    /// Something beside calls, which enters the device itself when it goes on.
+    fn beside() -> crate::device::Beside {
+        crate::device::Beside {
+            is_ready: |_| READY.get(),
+            go_on: || {
+                READY.set(false);
+                WENT_ON.set(WENT_ON.get() + 1);
+                ENV.with(|env| env.with(&mut |_, _| ()));
+            },
+        }
+    }
+
+    #[test]
+    fn calls_leave_the_device_for_what_is_ready_beside_them_and_come_back() {
+        ENV.with(|env| {
+            env.with(&mut |adi, _| adi.set_beside(beside()));
+            let wanted = |count: usize| move || (WENT_ON.get() >= count).then_some(count);
+            READY.set(true);
+            let first = wanted(1);
+            assert_eq!(block_on(env, NOTE, |_, _| first()), 1);
+            READY.set(true);
+            let second = wanted(2);
+            assert_eq!(wait_until(env, |_| NOTE, |_| second()), 2);
+            READY.set(true);
+            assert_eq!(look(env, NOTE, |_, _| WENT_ON.get()), 2);
+            assert_eq!((WENT_ON.get(), env.sleeps()), (3, 0));
+
+            struct Until(usize);
+            impl Pass<u32, usize> for Until {
+                fn visit(&mut self, _: &mut Adi, _: usize, _: &mut [u32]) -> Option<usize> {
+                    (WENT_ON.get() >= self.0).then_some(self.0)
+                }
+            }
+            READY.set(true);
+            assert_eq!(block_on_array(env, NOTE, &mut [1, 2], &mut Until(4)), 4);
+            assert_eq!((WENT_ON.get(), env.sleeps()), (4, 0));
+        });
+    }
 }

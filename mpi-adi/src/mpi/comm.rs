@@ -54,6 +54,31 @@ impl<E> Clone for Communicator<'_, E> {
 
 impl<E> Copy for Communicator<'_, E> {}
 
+/// Those whom a process sends messages to and receives them from in a communicator, by their ranks: its group, or
+/// the remote group of an intercommunicator (MPI-3.1 section 6.6).
+pub(crate) struct Partners<'e, E = Engine> {
+    pub(crate) env: &'e dyn Env<E>,
+    group: Group<'e>,
+}
+
+impl<E> Clone for Partners<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Partners<'_, E> {}
+
+/// A group of processes, and the context of messages to them and from them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Group<'e> {
+    pub(crate) map: RankMap<'e>,
+    pub(crate) context: Context,
+    pub(crate) size: u32,
+    /// This process is not in it: the remote group of an intercommunicator.
+    pub(crate) is_remote: bool,
+}
+
 /// A communicator without the carrier: the context, and this process's membership in the group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Membership<'e> {
@@ -76,7 +101,55 @@ pub(crate) enum RankMap<'e> {
     List(&'e [Rank]),
 }
 
-impl Membership<'_> {
+impl Group<'_> {
+    pub(crate) fn to_world(self, rank: CommRank) -> Rank {
+        match self.map {
+            RankMap::All => Rank::new(rank.0),
+            RankMap::One(world) => world,
+            RankMap::List(list) => list[rank.0 as usize],
+        }
+    }
+
+    /// The rank of the process with this number in the job; only members send in a communicator's context.
+    pub(crate) fn in_group(self, world: Rank) -> CommRank {
+        CommRank(match self.map {
+            RankMap::All => world.index(),
+            RankMap::One(_) => 0,
+            RankMap::List(list) => {
+                let at = list.iter().position(|member| *member == world);
+                at.unwrap_or(0) as u32
+            }
+        })
+    }
+
+    /// The process with the rank that a program gives. Fails with [`Error::Rank`], of a remote group with
+    /// [`Error::RemoteRank`].
+    pub(crate) fn rank(self, given: i64) -> Result<CommRank, Error> {
+        let known = u32::try_from(given).ok().filter(|rank| *rank < self.size);
+        known.map(CommRank).ok_or(match self.is_remote {
+            false => Error::Rank {
+                rank: given,
+                size: self.size,
+            },
+            true => Error::RemoteRank {
+                rank: given,
+                size: self.size,
+            },
+        })
+    }
+}
+
+impl<'e> Membership<'e> {
+    /// The communicator's group.
+    pub(crate) fn group(self) -> Group<'e> {
+        Group {
+            map: self.map,
+            context: self.context,
+            size: self.size,
+            is_remote: false,
+        }
+    }
+
     /// MPI_COMM_WORLD's.
     pub(crate) fn world(rank: Rank, size: u32) -> Self {
         Membership {
@@ -98,23 +171,7 @@ impl Membership<'_> {
     }
 
     pub(crate) fn to_world(self, rank: CommRank) -> Rank {
-        match self.map {
-            RankMap::All => Rank::new(rank.0),
-            RankMap::One(world) => world,
-            RankMap::List(list) => list[rank.0 as usize],
-        }
-    }
-
-    /// The rank of the process with this number in the job; only members send in a communicator's context.
-    pub(crate) fn in_group(self, world: Rank) -> CommRank {
-        CommRank(match self.map {
-            RankMap::All => world.index(),
-            RankMap::One(_) => 0,
-            RankMap::List(list) => {
-                let at = list.iter().position(|member| *member == world);
-                at.unwrap_or(0) as u32
-            }
-        })
+        self.group().to_world(rank)
     }
 
     /// All ranks, in order.
@@ -169,23 +226,6 @@ impl<'e, E: Matching> Communicator<'e, E> {
         self.env
     }
 
-    /// The same processes in the context of collectives.
-    pub(crate) fn for_collectives(mut self) -> Self {
-        self.membership.context |= COLLECTIVE;
-        self
-    }
-
-    fn check_rank(&self, rank: CommRank) -> Result<(), Error> {
-        if rank.0 < self.size() {
-            Ok(())
-        } else {
-            Err(Error::Rank {
-                rank: rank.0.into(),
-                size: self.size(),
-            })
-        }
-    }
-
     /// [`Error::Root`] unless `root` is a rank of the communicator.
     pub(crate) fn check_root(&self, root: CommRank) -> Result<(), Error> {
         if root.0 < self.size() {
@@ -196,6 +236,32 @@ impl<'e, E: Matching> Communicator<'e, E> {
                 size: self.size(),
             })
         }
+    }
+
+    /// The processes that it exchanges messages with.
+    pub(crate) fn partners(self) -> Partners<'e, E> {
+        Partners::at(self.env, self.membership.group())
+    }
+}
+
+impl<'e, E: Matching> Partners<'e, E> {
+    /// Those of this group.
+    pub(crate) fn at(env: &'e dyn Env<E>, group: Group<'e>) -> Self {
+        Partners { env, group }
+    }
+
+    pub(crate) fn group(self) -> Group<'e> {
+        self.group
+    }
+
+    /// The same processes in the context of collectives.
+    pub(crate) fn for_collectives(mut self) -> Self {
+        self.group.context |= COLLECTIVE;
+        self
+    }
+
+    fn check_rank(self, rank: CommRank) -> Result<(), Error> {
+        self.group.rank(rank.0.into()).map(|_| ())
     }
 
     fn check_tag(tag: Option<Tag>) -> Result<(), Error> {
@@ -221,9 +287,9 @@ impl<'e, E: Matching> Communicator<'e, E> {
         tag: Option<Tag>,
     ) -> CallNote {
         let peer = peer.map_or(ANY_SOURCE_NOTE, |rank| {
-            self.membership.to_world(rank).index() as i32
+            self.group.to_world(rank).index() as i32
         });
-        let collective = self.membership.context & COLLECTIVE != 0;
+        let collective = self.group.context & COLLECTIVE != 0;
         let tag = (!collective).then(|| tag.unwrap_or(ANY_TAG_NOTE));
         CallNote {
             function,
@@ -232,27 +298,37 @@ impl<'e, E: Matching> Communicator<'e, E> {
         }
     }
 
-    fn send_to(self, span: Span, dest: CommRank, tag: Tag, mode: Mode) -> Result<SendTo, Error> {
+    pub(crate) fn send_to(
+        self,
+        span: Span,
+        dest: CommRank,
+        tag: Tag,
+        mode: Mode,
+    ) -> Result<SendTo, Error> {
         self.check_rank(dest)?;
         Self::check_tag(Some(tag))?;
         Self::check_length(span)?;
         Ok(SendTo {
-            dest: self.membership.to_world(dest),
+            dest: self.group.to_world(dest),
             tag,
-            context: self.membership.context,
+            context: self.group.context,
             mode,
         })
     }
 
-    fn pattern(self, source: Option<CommRank>, tag: Option<Tag>) -> Result<Pattern, Error> {
+    pub(crate) fn pattern(
+        self,
+        source: Option<CommRank>,
+        tag: Option<Tag>,
+    ) -> Result<Pattern, Error> {
         if let Some(source) = source {
             self.check_rank(source)?;
         }
         Self::check_tag(tag)?;
         Ok(Pattern::new(
-            source.map(|rank| self.membership.to_world(rank)),
+            source.map(|rank| self.group.to_world(rank)),
             tag,
-            self.membership.context,
+            self.group.context,
         ))
     }
 
@@ -265,7 +341,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
             truncated,
             ..
         } = outcome;
-        let source = self.membership.in_group(source).0;
+        let source = self.group.in_group(source).0;
         if truncated {
             Err(Error::Truncated {
                 source,
@@ -312,7 +388,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
         .map_err(Error::from)
     }
 
-    /// Sends and blocks until the span may be used again. Fails as [`Communicator::start_send`].
+    /// Sends and blocks until the span may be used again. Fails as [`Partners::start_send`].
     pub(crate) fn send_span(
         self,
         function: &'static str,
@@ -326,7 +402,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
         run_send(self.env, note, to, span)
     }
 
-    /// Receives; blocks until the message is there. Fails as [`Communicator::start_recv`], and with
+    /// Receives; blocks until the message is there. Fails as [`Partners::start_recv`], and with
     /// [`Error::Truncated`].
     pub(crate) fn recv_span(
         self,
@@ -381,7 +457,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
         Ok(self.probed(found))
     }
 
-    /// As [`Communicator::probe_span`] without blocking: `None` when no message fits yet.
+    /// As [`Partners::probe_span`] without blocking: `None` when no message fits yet.
     pub(crate) fn iprobe_span(
         self,
         function: &'static str,
@@ -395,9 +471,41 @@ impl<'e, E: Matching> Communicator<'e, E> {
         Ok(found.map(|found| self.probed(found)))
     }
 
+    /// Takes a message that fits: the name by which it can be received, and what it is. Blocks until there is one, or else
+    /// for as long as it takes to have one that has been found: an answer of its sender. Fails as
+    /// [`Communicator::probe_span`].
+    pub(crate) fn mprobe_span(
+        self,
+        function: &'static str,
+        source: Option<CommRank>,
+        tag: Option<Tag>,
+        blocks: bool,
+    ) -> Result<Option<(RequestId, Status)>, Error> {
+        let pattern = self.pattern(source, tag)?;
+        let note = self.note(function, source, tag);
+        let taken = |(id, found)| (id, self.probed(found));
+        if !blocks {
+            // Progress first: what has arrived by now is to be seen by this probe, not by the next.
+            let (found, is_found) = look(self.env, note, |adi, kernel| {
+                let found = adi.improbe(kernel.memory(), pattern);
+                (found, adi.is_fetching())
+            });
+            if !is_found {
+                return Ok(found?.map(taken));
+            }
+        }
+        let found = block_on(self.env, note, |adi, kernel| {
+            match adi.improbe(kernel.memory(), pattern) {
+                Ok(None) if blocks || adi.is_fetching() => None,
+                found => Some(found),
+            }
+        })?;
+        Ok(found.map(taken))
+    }
+
     fn probed(self, found: Probed) -> Status {
         Status {
-            source: self.membership.in_group(found.envelope.source).0,
+            source: self.group.in_group(found.envelope.source).0,
             tag: found.envelope.tag,
             bytes: found.length as usize,
         }

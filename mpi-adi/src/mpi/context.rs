@@ -4,7 +4,8 @@
 //! odd one after it for those of its collectives. A process keeps a bit for each pair. To make a
 //! communicator, the processes of its parent combine their masks of free contexts by a bitwise AND and take
 //! the lowest that is free at all of them, as MPICH does; all parts of a split share it, since no process is in
-//! two of them.
+//! two of them. The two groups of an intercommunicator share one, on which the processes of both agree: those of
+//! each group among themselves, and the groups by their leaders ([`crate::mpi::inter`]).
 //!
 //! # Why a context can be used again
 //! A message of the old communicator must not match a receive of the new one. A process retires a context
@@ -16,6 +17,15 @@
 //! follow. It may have arrived after its receiver's offer, so each looks once more, and they agree a second
 //! time; where one has found something, the context stays retired there, and another one is tried.
 //!
+//! # Several agreements at one time
+//! A communicator can be duplicated without blocking (MPI_Comm_idup), so that a process takes part in several
+//! agreements, and other processes in the same ones in another order. Two must not choose the same context. Whichever
+//! context is about to be chosen is held: by an agreement that blocks while it looks a second time, by one that does not
+//! from its offer on. None waits for what another holds: it turns to other contexts, so that no order of agreements comes
+//! to a standstill. One that does not block holds, and offers, a unit of 8 contexts at a time, for others to find enough
+//! beside it.
+//!
+//! # Processes that are no members any more
 //! That leaves processes that were in the old communicator and are not in the new one, and may not have freed
 //! the old one yet. In a correct program what they send is for receives that were posted before the receiver
 //! freed the communicator (MPI-3.1 section 6.4.3), and with these the receiver has not retired it.
@@ -27,10 +37,11 @@ use crate::device::envelope::Context;
 /// Communicators that a process can be in at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them. As many
 /// as MPICH has; the masks that processes exchange take 256 bytes.
 pub const CONTEXTS: usize = 2048;
-const WORDS: usize = CONTEXTS / u64::BITS as usize;
+/// Words of a mask.
+pub(crate) const CONTEXT_WORDS: usize = CONTEXTS / u64::BITS as usize;
 
 /// A bit for each pair of contexts.
-pub(crate) type ContextMask = [u64; WORDS];
+pub(crate) type ContextMask = [u64; CONTEXT_WORDS];
 
 /// The context of MPI_COMM_WORLD.
 pub(crate) const WORLD_CONTEXT: Context = FIRST_CONTEXTS[0];
@@ -59,6 +70,13 @@ fn word_and_bit(context: Context) -> (usize, u64) {
     )
 }
 
+/// The word of a mask that has a unit's bits, and these.
+fn unit_bits(unit: usize) -> (usize, u64) {
+    let first = unit * HELD as usize;
+    let bits = u64::from(u8::MAX) << (first % u64::BITS as usize);
+    (first / u64::BITS as usize, bits)
+}
+
 /// The lowest context of a mask; `None` when it is empty.
 pub(crate) fn lowest(mask: &ContextMask) -> Option<Context> {
     let (word, bits) = mask.iter().enumerate().find(|(_, bits)| **bits != 0)?;
@@ -66,10 +84,22 @@ pub(crate) fn lowest(mask: &ContextMask) -> Option<Context> {
     Some(2 * index as Context)
 }
 
+/// Contexts that an agreement can hold at one time: those whose bits are in one byte of a mask.
+pub(crate) const HELD: u32 = u8::BITS;
+/// Units of so many contexts.
+pub(crate) const UNITS: usize = CONTEXTS / HELD as usize;
+
+/// The unit of a context.
+pub(crate) fn unit(context: Context) -> usize {
+    index(context) / HELD as usize
+}
+
 /// A process's contexts.
 #[derive(Clone, Debug)]
 pub(crate) struct Contexts {
     free: ContextMask,
+    /// What agreements under way hold.
+    held: ContextMask,
     /// Given up by the program, and maybe not idle yet.
     retired: ContextMask,
 }
@@ -77,17 +107,42 @@ pub(crate) struct Contexts {
 impl Contexts {
     /// Those of MPI_COMM_WORLD and MPI_COMM_SELF are in use.
     pub const fn new() -> Contexts {
-        let mut free = [u64::MAX; WORDS];
+        let mut free = [u64::MAX; CONTEXT_WORDS];
         free[0] &= !0b11;
         Contexts {
             free,
-            retired: [0; WORDS],
+            held: [0; CONTEXT_WORDS],
+            retired: [0; CONTEXT_WORDS],
         }
     }
 
-    /// The free ones.
+    /// The free ones that no agreement holds.
     pub fn free(&self) -> ContextMask {
-        self.free
+        core::array::from_fn(|word| self.free[word] & !self.held[word])
+    }
+
+    /// Holds a unit of contexts for an agreement: a bit for each of them that is free. `None`: another agreement holds
+    /// it, or none of them is free.
+    pub fn hold(&mut self, unit: usize) -> Option<u8> {
+        let (word, bits) = unit_bits(unit);
+        let free = self.free()[word] & bits;
+        if free == 0 {
+            return None;
+        }
+        self.held[word] |= bits;
+        Some((free >> bits.trailing_zeros()) as u8)
+    }
+
+    /// An agreement holds a unit.
+    pub fn is_held(&self, unit: usize) -> bool {
+        let (word, bits) = unit_bits(unit);
+        self.held[word] & bits != 0
+    }
+
+    /// The agreement that holds the unit is over.
+    pub fn release(&mut self, unit: usize) {
+        let (word, bits) = unit_bits(unit);
+        self.held[word] &= !bits;
     }
 
     /// Takes a context into use.
@@ -139,6 +194,23 @@ mod tests {
         assert_eq!(lowest(&contexts.free()), Some(last));
         contexts.sweep(|_| true);
         assert_eq!(lowest(&contexts.free()), Some(700));
+    }
+
+    #[test]
+    fn what_an_agreement_holds_no_other_is_offered() {
+        let mut contexts = Contexts::new();
+        assert_eq!(contexts.hold(0), Some(0b1111_1100));
+        assert!(contexts.is_held(0) && !contexts.is_held(1));
+        assert_eq!(contexts.hold(0), None);
+        assert_eq!(lowest(&contexts.free()), Some(16));
+        assert_eq!(contexts.hold(1), Some(0xff));
+        assert_eq!(lowest(&contexts.free()), Some(32));
+        contexts.take(6);
+        contexts.release(0);
+        assert_eq!(lowest(&contexts.free()), Some(4));
+        assert_eq!(contexts.hold(0), Some(0b1111_0100));
+        assert_eq!(contexts.hold(UNITS - 1), Some(0xff));
+        assert_eq!(unit(2 * CONTEXTS as Context - 2), UNITS - 1);
     }
 
     #[test]

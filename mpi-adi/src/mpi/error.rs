@@ -227,6 +227,20 @@ pub enum Error {
         /// The communicator's size.
         size: u32,
     },
+    /// A rank that the remote group of an intercommunicator does not have.
+    RemoteRank {
+        /// The rank given.
+        rank: i64,
+        /// Processes in the remote group.
+        size: u32,
+    },
+    /// A root that the remote group of an intercommunicator does not have.
+    RemoteRoot {
+        /// The root given.
+        root: i64,
+        /// Processes in the remote group.
+        size: u32,
+    },
     /// A tag below 0.
     Tag {
         /// The tag given.
@@ -253,6 +267,17 @@ pub enum Error {
     CountsDiffer {
         /// The process, by its rank in the communicator; what it sent may be of others, too.
         rank: u32,
+        /// Bytes that this process's count makes.
+        expected: usize,
+        /// Bytes that came; `None`: more than expected.
+        given: Option<usize>,
+    },
+    /// As [`Error::CountsDiffer`], in a collective of an intercommunicator.
+    GroupsDiffer {
+        /// The process, by its rank in its group; what it sent may be of others, too.
+        rank: u32,
+        /// Its group is the remote one.
+        is_remote: bool,
         /// Bytes that this process's count makes.
         expected: usize,
         /// Bytes that came; `None`: more than expected.
@@ -329,6 +354,16 @@ pub enum Error {
         /// The handle.
         handle: i32,
     },
+    /// An intercommunicator where the call is for others.
+    Inter {
+        /// The handle.
+        handle: i32,
+    },
+    /// A communicator that is no intercommunicator where the call is for those.
+    Intra {
+        /// The handle.
+        handle: i32,
+    },
     /// A handle that names no group, or a group with members that the communicator does not have.
     Group {
         /// The handle.
@@ -339,8 +374,13 @@ pub enum Error {
         /// What is wrong with them.
         what: &'static str,
     },
-    /// A communicator without a Cartesian topology.
-    NotCartesian,
+    /// A communicator without a topology of this kind.
+    Topology {
+        /// The kind, with its article.
+        wanted: &'static str,
+        /// The function that makes one that has.
+        maker: &'static str,
+    },
     /// A handle that names no operation.
     Operation {
         /// The handle.
@@ -404,13 +444,14 @@ impl Error {
     /// The MPI error class.
     pub const fn class(&self) -> Class {
         match self {
-            Error::Rank { .. } => Class::Rank,
-            Error::Root { .. } => Class::Root,
+            Error::Rank { .. } | Error::RemoteRank { .. } => Class::Rank,
+            Error::Root { .. } | Error::RemoteRoot { .. } => Class::Root,
             Error::Tag { .. } => Class::Tag,
             Error::Count { .. } | Error::TooLong { .. } => Class::Count,
-            Error::Truncated { .. } | Error::Lengths { .. } | Error::CountsDiffer { .. } => {
-                Class::Truncate
-            }
+            Error::Truncated { .. }
+            | Error::Lengths { .. }
+            | Error::CountsDiffer { .. }
+            | Error::GroupsDiffer { .. } => Class::Truncate,
             Error::NoMemory(_) | Error::NoRoom { .. } => Class::NoMem,
             Error::Limit { .. } => Class::Other,
             Error::Keyval { .. } => Class::Keyval,
@@ -422,9 +463,9 @@ impl Error {
             Error::NullArgument { .. } | Error::Argument { .. } => Class::Arg,
             Error::Datatype { .. } | Error::Uncommitted { .. } => Class::Type,
             Error::Unsupported { .. } => Class::UnsupportedOperation,
-            Error::Communicator { .. } => Class::Comm,
+            Error::Communicator { .. } | Error::Inter { .. } | Error::Intra { .. } => Class::Comm,
             Error::Dims { .. } => Class::Dims,
-            Error::NotCartesian => Class::Topology,
+            Error::Topology { .. } => Class::Topology,
             Error::Group { .. } => Class::Group,
             Error::Request { .. } => Class::Request,
             Error::InStatus { .. } => Class::InStatus,
@@ -434,16 +475,50 @@ impl Error {
     }
 }
 
+const REMOTE_GROUP: &str = "remote group";
+
+fn no_rank(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    rank: i64,
+    group: &str,
+    size: u32,
+) -> fmt::Result {
+    write!(
+        f,
+        "there is no {what} {rank}: the {group} has ranks 0 to {}",
+        size.saturating_sub(1)
+    )
+}
+
+fn counts_differ(
+    f: &mut fmt::Formatter<'_>,
+    (rank, group): (u32, &str),
+    expected: usize,
+    given: Option<usize>,
+) -> fmt::Result {
+    write!(
+        f,
+        "the processes gave different counts: rank {rank}{group} sent "
+    )?;
+    match given {
+        Some(given) => write!(f, "{given} bytes")?,
+        None => f.write_str("more")?,
+    }
+    write!(
+        f,
+        " where {expected} bytes are expected here (MPI-3.1 section 5.1)"
+    )
+}
+
 impl fmt::Display for Error {
     // A table: each error's words in one place, longer than a screen.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Error::Rank { rank, size } => {
-                write!(f, "there is no rank {rank}: the communicator has ranks 0 to {}", size.saturating_sub(1))
-            }
-            Error::Root { root, size } => {
-                write!(f, "there is no root {root}: the communicator has ranks 0 to {}", size.saturating_sub(1))
-            }
+            Error::Rank { rank, size } => no_rank(f, "rank", rank, "communicator", size),
+            Error::Root { root, size } => no_rank(f, "root", root, "communicator", size),
+            Error::RemoteRank { rank, size } => no_rank(f, "rank", rank, REMOTE_GROUP, size),
+            Error::RemoteRoot { root, size } => no_rank(f, "root", root, REMOTE_GROUP, size),
             Error::Tag { tag } => write!(f, "tag {tag}: a tag is from 0 to {}", Tag::MAX),
             Error::Count { count } => write!(f, "count {count}: a count is not negative"),
             Error::TooLong { bytes } => {
@@ -453,12 +528,11 @@ impl fmt::Display for Error {
                 write!(f, "a buffer of {given} bytes where the other calls for {expected}")
             }
             Error::CountsDiffer { rank, expected, given } => {
-                write!(f, "the processes gave different counts: rank {rank} sent ")?;
-                match given {
-                    Some(given) => write!(f, "{given} bytes")?,
-                    None => f.write_str("more")?,
-                }
-                write!(f, " where {expected} bytes are expected here (MPI-3.1 section 5.1)")
+                counts_differ(f, (rank, ""), expected, given)
+            }
+            Error::GroupsDiffer { rank, is_remote, expected, given } => {
+                let group = if is_remote { " of the remote group" } else { " of the local group" };
+                counts_differ(f, (rank, group), expected, given)
             }
             Error::Truncated { source, tag, room } => write!(
                 f,
@@ -502,6 +576,12 @@ impl fmt::Display for Error {
             Error::Communicator { handle } => {
                 write!(f, "{handle:#010x} is no communicator of this job")
             }
+            Error::Inter { handle } => {
+                write!(f, "{handle:#010x} is an intercommunicator; this call is for communicators of one group")
+            }
+            Error::Intra { handle } => {
+                write!(f, "{handle:#010x} is no intercommunicator; MPI_Intercomm_create makes one")
+            }
             Error::Group { handle } => write!(
                 f,
                 "{handle:#010x} is no group, or not one of processes of this communicator"
@@ -510,9 +590,9 @@ impl fmt::Display for Error {
             Error::Request { handle } => {
                 write!(f, "{handle:#010x} is no request, or one that has completed already")
             }
-            Error::NotCartesian => f.write_str(
-                "the communicator has no Cartesian topology; MPI_Cart_create makes one that has",
-            ),
+            Error::Topology { wanted, maker } => {
+                write!(f, "the communicator does not have {wanted} topology; {maker} makes one that has")
+            }
             Error::Argument { what } | Error::Buffer { what } | Error::Dims { what } => f.write_str(what),
             Error::InPlace => f.write_str("MPI_IN_PLACE is not allowed here (MPI-3.1 section 5.2.1)"),
             Error::InStatus { failed, first } => {

@@ -9,7 +9,7 @@ use crate::device::envelope::Tag;
 use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
-use crate::mpi::comm::{CommRank, Communicator, Status};
+use crate::mpi::comm::{CommRank, Partners, Status};
 use crate::mpi::error::Error;
 
 /// The span of bytes that a blocking call reads.
@@ -30,8 +30,8 @@ pub(super) unsafe fn writing(bytes: &mut [u8]) -> Span {
     unsafe { Span::new(bytes.as_mut_ptr(), bytes.len()) }
 }
 
-impl<E: Matching> Communicator<'_, E> {
-    /// Sends bytes; see [`Communicator::send_span`].
+impl<E: Matching> Partners<'_, E> {
+    /// Sends bytes; see [`Partners::send_span`].
     pub(crate) fn send_bytes(
         self,
         function: &'static str,
@@ -45,7 +45,7 @@ impl<E: Matching> Communicator<'_, E> {
         self.send_span(function, span, dest, tag, mode)
     }
 
-    /// Receives bytes; see [`Communicator::recv_span`].
+    /// Receives bytes; see [`Partners::recv_span`].
     pub(crate) fn recv_bytes(
         self,
         function: &'static str,
@@ -58,7 +58,7 @@ impl<E: Matching> Communicator<'_, E> {
         self.recv_span(function, span, source, tag)
     }
 
-    /// Sends and receives bytes; see [`Communicator::sendrecv_span`].
+    /// Sends and receives bytes; see [`Partners::sendrecv_span`].
     pub(crate) fn sendrecv_bytes(
         self,
         function: &'static str,

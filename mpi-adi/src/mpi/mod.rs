@@ -1,8 +1,9 @@
 //! What MPI has above the device: communicators, groups, collectives, datatypes, operations, errors.
 //!
 //! ```text
+//! inter   intercommunicators                topology  which kind a communicator has -> graph
 //! split   communicators made of others      coll/   collectives      buffered   the attached buffer
-//! lend    slices for blocking calls
+//! lend    slices for blocking calls         sides   the two groups of an intercommunicator
 //! comm    communicators, point to point     group, cart, info, attributes    op -> datatype
 //! call    blocking, and slices of arrays
 //! process the state of a process, Env       context  which contexts are free        error
@@ -20,10 +21,14 @@ pub mod datatype;
 pub mod error;
 #[cfg(test)]
 pub(crate) mod fake;
+pub(crate) mod graph;
 pub(crate) mod group;
 pub(crate) mod info;
+pub(crate) mod inter;
 #[allow(unsafe_code)]
 pub(crate) mod lend;
 pub mod op;
 pub mod process;
+pub(crate) mod sides;
 pub mod split;
+pub(crate) mod topology;

@@ -62,6 +62,24 @@ impl Process {
         is_idle
     }
 
+    /// Holds a unit of contexts for an agreement: a bit for each that this process can use. `None`: there is none, or
+    /// another agreement holds it.
+    pub(crate) fn hold_contexts<E: Matching>(&self, env: &dyn Env<E>, unit: usize) -> Option<u8> {
+        let mut contexts = self.contexts.lock();
+        contexts.sweep(|context| is_idle(env, context));
+        contexts.hold(unit)
+    }
+
+    /// An agreement holds the unit.
+    pub(crate) fn are_contexts_held(&self, unit: usize) -> bool {
+        self.contexts.lock().is_held(unit)
+    }
+
+    /// The agreement that holds the unit is over.
+    pub(crate) fn release_contexts(&self, unit: usize) {
+        self.contexts.lock().release(unit);
+    }
+
     /// This process is in a communicator with this context.
     pub(crate) fn take_context<E: Matching>(&self, env: &dyn Env<E>, context: Context) {
         self.contexts.lock().take(context);

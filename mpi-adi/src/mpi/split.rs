@@ -6,13 +6,14 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::device::envelope::{Context, Rank};
 use crate::device::matching::{Engine, Matching};
+use crate::mpi::coll::room;
 use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap};
 use crate::mpi::context::{self, CONTEXTS};
 use crate::mpi::error::Error;
-use crate::mpi::op::Op;
 use crate::mpi::process::Env;
 
 /// A communicator made from another one. Its messages stay apart from every other communicator's. Dropping it
@@ -79,7 +80,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
     /// Another communicator of the same processes (MPI_Comm_dup). Blocks until all of them have called it.
     /// Fails with [`Error::NoMemory`], [`Error::NoRoom`] and, at all processes alike, [`Error::Limit`].
     pub fn duplicate(&self) -> Result<OwnedCommunicator<'e, E>, Error> {
-        let made = self.make_duplicate()?;
+        let made = self.make_duplicate("MPI_Comm_dup")?;
         Ok(OwnedCommunicator {
             env: self.env,
             made,
@@ -95,26 +96,32 @@ impl<'e, E: Matching> Communicator<'e, E> {
         color: Option<u32>,
         key: i32,
     ) -> Result<Option<OwnedCommunicator<'e, E>>, Error> {
-        let made = self.make_split(color, key)?;
+        let made = self.make_split("MPI_Comm_split", color, key)?;
         Ok(made.map(|made| OwnedCommunicator {
             env: self.env,
             made,
         }))
     }
 
-    pub(crate) fn make_duplicate(self) -> Result<Made, Error> {
-        let membership = self.membership();
-        let (map, list) = match membership.map {
-            RankMap::List(list) => {
-                let mut copy = room(list.len())?;
-                copy.extend_from_slice(list);
-                (RankMap::All, Some(copy.into_boxed_slice()))
-            }
-            RankMap::All => (RankMap::All, None),
-            RankMap::One(world) => (RankMap::One(world), None),
-        };
-        let context = self.agree_on_context()?;
+    pub(crate) fn make_duplicate(self, function: &'static str) -> Result<Made, Error> {
+        let list = self.copied_list()?;
+        let context = self.agree_on_context(function)?;
+        Ok(self.made_duplicate(context, list))
+    }
+
+    /// The duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
+    pub(crate) fn make_duplicate_in(self, context: Context) -> Result<Made, Error> {
+        let list = self.copied_list()?;
+        Ok(self.made_duplicate(context, list))
+    }
+
+    fn made_duplicate(self, context: Context, list: Option<Box<[Rank]>>) -> Made {
         self.env.process().take_context(self.env, context);
+        let membership = self.membership();
+        let map = match membership.map {
+            RankMap::One(world) => RankMap::One(world),
+            RankMap::All | RankMap::List(_) => RankMap::All,
+        };
         let (rank, size) = (membership.rank, membership.size);
         let membership = Membership {
             map,
@@ -122,48 +129,42 @@ impl<'e, E: Matching> Communicator<'e, E> {
             rank,
             size,
         };
-        Ok(Made { membership, list })
+        Made { membership, list }
     }
 
-    pub(crate) fn make_split(self, color: Option<u32>, key: i32) -> Result<Option<Made>, Error> {
-        let color = match color.map(i32::try_from) {
-            None => NO_COLOR,
-            Some(Ok(color)) => color,
-            Some(Err(_)) => {
-                return Err(Error::Argument {
-                    what: "a color is at most 2147483647",
-                });
-            }
+    fn copied_list(self) -> Result<Option<Box<[Rank]>>, Error> {
+        let RankMap::List(list) = self.membership().map else {
+            return Ok(None);
         };
+        let mut copy = room(list.len())?;
+        copy.extend_from_slice(list);
+        Ok(Some(copy.into_boxed_slice()))
+    }
+
+    pub(crate) fn make_split(
+        self,
+        function: &'static str,
+        color: Option<u32>,
+        key: i32,
+    ) -> Result<Option<Made>, Error> {
         let size = self.size() as usize;
-        let mut choices = room(size)?;
-        choices.resize(size, [color, key]);
         let mut ranks = room(size)?;
         let mut members = room(size)?;
-        self.allgather_bytes(
-            bytemuck::bytes_of(&[color, key]),
-            bytemuck::cast_slice_mut(&mut choices),
-        )?;
-        let context = self.agree_on_context()?;
-        if color == NO_COLOR {
+        let choices = Choices::exchange(self, function, color, key)?;
+        let context = self.agree_on_context(function)?;
+        choices.append(0..self.size(), &mut ranks);
+        let own = ranks.iter().position(|rank| *rank == self.own_rank());
+        let Some(rank) = own else {
             return Ok(None);
-        }
+        };
         self.env.process().take_context(self.env, context);
         let membership = self.membership();
-        let choice = |rank: CommRank| choices[rank.0 as usize];
-        ranks.extend(membership.ranks().filter(|rank| choice(*rank)[0] == color));
-        // By rank within equal keys: ranks are unique, so an unstable sort, which needs no memory, does.
-        ranks.sort_unstable_by_key(|rank| (choice(*rank)[1], *rank));
-        let rank = ranks
-            .iter()
-            .position(|rank| *rank == self.own_rank())
-            .unwrap_or(0) as u32;
         members.extend(ranks.iter().map(|rank| membership.to_world(*rank)));
         members.shrink_to_fit();
         let membership = Membership {
             map: RankMap::All,
             context,
-            rank: CommRank(rank),
+            rank: CommRank(rank as u32),
             size: members.len() as u32,
         };
         Ok(Some(Made {
@@ -175,9 +176,13 @@ impl<'e, E: Matching> Communicator<'e, E> {
     /// A communicator of these processes of this one, by their numbers in the job and in their order; `None`
     /// where this process is not among them. Other processes may give other lists that have none of these
     /// in them. Blocks until all processes have called it. Fails as [`Communicator::duplicate`].
-    pub(crate) fn make_of(self, members: Vec<Rank>) -> Result<Option<Made>, Error> {
+    pub(crate) fn make_of(
+        self,
+        function: &'static str,
+        members: Vec<Rank>,
+    ) -> Result<Option<Made>, Error> {
         let own = self.membership().to_world(self.own_rank());
-        let context = self.agree_on_context()?;
+        let context = self.agree_on_context(function)?;
         let Some(rank) = members.iter().position(|member| *member == own) else {
             return Ok(None);
         };
@@ -197,7 +202,11 @@ impl<'e, E: Matching> Communicator<'e, E> {
     /// As [`Communicator::make_of`], by these processes alone, all of which give the same list: the others of the
     /// communicator need not call it (MPI_Comm_create_group). What they exchange is in the context of this
     /// communicator's collectives, which its processes call in the same order as this.
-    pub(crate) fn make_group(self, members: Vec<Rank>) -> Result<Option<Made>, Error> {
+    pub(crate) fn make_group(
+        self,
+        function: &'static str,
+        members: Vec<Rank>,
+    ) -> Result<Option<Made>, Error> {
         let membership = self.membership();
         let own = membership.to_world(self.own_rank());
         let Some(rank) = members.iter().position(|member| *member == own) else {
@@ -209,7 +218,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
             rank: CommRank(rank as u32),
             size: members.len() as u32,
         };
-        let context = Communicator::at(self.env, among).agree_on_context()?;
+        let context = Communicator::at(self.env, among).agree_on_context(function)?;
         self.env.process().take_context(self.env, context);
         let membership = Membership {
             map: RankMap::All,
@@ -224,32 +233,85 @@ impl<'e, E: Matching> Communicator<'e, E> {
 
     /// The lowest context that all the processes have free, not taken yet. Fails at all processes alike with
     /// [`Error::Limit`].
-    fn agree_on_context(self) -> Result<Context, Error> {
-        let process = self.env.process();
-        loop {
-            let free = process.free_contexts(self.env);
-            let mut common = free;
-            self.allreduce_slices(&free, &mut common, Op::Band)?;
-            let context = context::lowest(&common).ok_or(Error::Limit {
-                what: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
-                limit: CONTEXTS,
-            })?;
-            let is_idle = process.confirm_context(self.env, context);
-            let mut is_idle_everywhere = [0u8];
-            self.allreduce_slices(&[u8::from(is_idle)], &mut is_idle_everywhere, Op::Min)?;
-            if is_idle_everywhere == [1] {
-                return Ok(context);
-            }
+    pub(super) fn agree_on_context(self, function: &'static str) -> Result<Context, Error> {
+        agree(self.env, &mut |masks| self.and_masks(function, masks))
+    }
+}
+
+/// The lowest context that all processes have free whose masks `and` combines by bitwise AND, not taken yet. Fails
+/// as `and` does and, at all processes alike, with [`Error::Limit`].
+pub(super) fn agree<E: Matching>(
+    env: &dyn Env<E>,
+    and: &mut dyn FnMut(&mut [u64]) -> Result<(), Error>,
+) -> Result<Context, Error> {
+    let process = env.process();
+    loop {
+        let mut common = process.free_contexts(env);
+        and(&mut common)?;
+        let context = context::lowest(&common).ok_or(Error::Limit {
+            what: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
+            limit: CONTEXTS,
+        })?;
+        // Another agreement may have come to hold it since it was offered.
+        let unit = context::unit(context);
+        let is_held = process.hold_contexts(env, unit).is_some();
+        let is_idle = is_held && process.confirm_context(env, context);
+        let mut is_idle_everywhere = [u64::from(is_idle)];
+        let agreed = and(&mut is_idle_everywhere);
+        if is_held {
+            // What uses the context takes it before anything else goes on.
+            process.release_contexts(unit);
+        }
+        agreed?;
+        if is_idle_everywhere == [1] {
+            return Ok(context);
         }
     }
 }
 
-fn room<T>(count: usize) -> Result<Vec<T>, Error> {
-    let mut items = Vec::new();
-    match items.try_reserve_exact(count) {
-        Ok(()) => Ok(items),
-        Err(_) => Err(Error::NoRoom {
-            bytes: count * size_of::<T>(),
-        }),
+/// The color and the key that each process has given to a split.
+pub(super) struct Choices {
+    all: Vec<[i32; 2]>,
+    color: i32,
+}
+
+impl Choices {
+    /// Tells all processes of `comm` this one's, and hears theirs. Fails with [`Error::Argument`] for a color above
+    /// `i32::MAX`, with [`Error::NoRoom`] and [`Error::NoMemory`].
+    pub(super) fn exchange<E: Matching>(
+        comm: Communicator<'_, E>,
+        function: &'static str,
+        color: Option<u32>,
+        key: i32,
+    ) -> Result<Choices, Error> {
+        let color = match color.map(i32::try_from) {
+            None => NO_COLOR,
+            Some(Ok(color)) => color,
+            Some(Err(_)) => {
+                return Err(Error::Argument {
+                    what: "a color is at most 2147483647",
+                });
+            }
+        };
+        let size = comm.size() as usize;
+        let mut all = room(size)?;
+        all.resize(size, [color, key]);
+        comm.allgather_bytes(
+            function,
+            bytemuck::bytes_of(&[color, key]),
+            bytemuck::cast_slice_mut(&mut all),
+        )?;
+        Ok(Choices { all, color })
+    }
+
+    /// Adds the processes with these ranks that have chosen this one's color to `list`, which has room for them: by
+    /// key and, within equal keys, by rank. None, when this one has no color.
+    pub(super) fn append(&self, ranks: Range<u32>, list: &mut Vec<CommRank>) {
+        let start = list.len();
+        let choice = |rank: CommRank| self.all[rank.0 as usize];
+        let has_color = |rank: &CommRank| self.color != NO_COLOR && choice(*rank)[0] == self.color;
+        list.extend(ranks.map(CommRank).filter(has_color));
+        // Ranks are unique, so an unstable sort, which needs no memory, does.
+        list[start..].sort_unstable_by_key(|rank| (choice(*rank)[1], *rank));
     }
 }

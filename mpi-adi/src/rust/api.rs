@@ -167,7 +167,7 @@ impl<E: Matching> Communicator<'_, E> {
     /// Sends `data`; blocks until it may be changed again, which may be before it is received (MPI_Send).
     /// Fails with [`Error::Rank`], [`Error::Tag`], [`Error::TooLong`] or [`Error::NoMemory`].
     pub fn send<T: Datatype>(&self, data: &[T], dest: u32, tag: Tag) -> Result<(), Error> {
-        self.send_bytes(
+        self.partners().send_bytes(
             "MPI_Send",
             cast_slice(data),
             CommRank(dest),
@@ -178,7 +178,7 @@ impl<E: Matching> Communicator<'_, E> {
 
     /// Sends `data`; blocks until a receive has matched it (MPI_Ssend). Fails as [`Communicator::send`].
     pub fn ssend<T: Datatype>(&self, data: &[T], dest: u32, tag: Tag) -> Result<(), Error> {
-        self.send_bytes(
+        self.partners().send_bytes(
             "MPI_Ssend",
             cast_slice(data),
             CommRank(dest),
@@ -196,7 +196,7 @@ impl<E: Matching> Communicator<'_, E> {
         source: impl Into<Source>,
         tag: impl Into<TagSelector>,
     ) -> Result<Status, Error> {
-        self.recv_bytes(
+        self.partners().recv_bytes(
             "MPI_Recv",
             cast_slice_mut(buffer),
             source.into().rank(),
@@ -216,7 +216,7 @@ impl<E: Matching> Communicator<'_, E> {
         source: impl Into<Source>,
         recv_tag: impl Into<TagSelector>,
     ) -> Result<Status, Error> {
-        self.sendrecv_bytes(
+        self.partners().sendrecv_bytes(
             "MPI_Sendrecv",
             (cast_slice(data), CommRank(dest), send_tag),
             (
@@ -234,7 +234,8 @@ impl<E: Matching> Communicator<'_, E> {
         source: impl Into<Source>,
         tag: impl Into<TagSelector>,
     ) -> Result<Status, Error> {
-        self.probe_span("MPI_Probe", source.into().rank(), tag.into().tag())
+        self.partners()
+            .probe_span("MPI_Probe", source.into().rank(), tag.into().tag())
     }
 
     /// As [`Communicator::probe`] without blocking: `None` when no message that fits is there yet
@@ -244,7 +245,8 @@ impl<E: Matching> Communicator<'_, E> {
         source: impl Into<Source>,
         tag: impl Into<TagSelector>,
     ) -> Result<Option<Status>, Error> {
-        self.iprobe_span("MPI_Iprobe", source.into().rank(), tag.into().tag())
+        self.partners()
+            .iprobe_span("MPI_Iprobe", source.into().rank(), tag.into().tag())
     }
 }
 
@@ -260,7 +262,7 @@ impl<E: Matching> Communicator<'_, E> {
     /// Gives `root`'s data to all processes (MPI_Bcast). Fails with [`Error::Root`], and with
     /// [`Error::CountsDiffer`] where the slice is not as long as the root's.
     pub fn bcast<T: Datatype>(&self, data: &mut [T], root: u32) -> Result<(), Error> {
-        self.bcast_bytes(cast_slice_mut(data), CommRank(root))
+        self.bcast_bytes("MPI_Bcast", cast_slice_mut(data), CommRank(root))
     }
 
     /// Combines all processes' `data`, place by place, into `result` at `root` (MPI_Reduce); the others give
@@ -309,7 +311,7 @@ impl<E: Matching> Communicator<'_, E> {
     /// As [`Communicator::gather`], to all processes (MPI_Allgather).
     pub fn allgather<T: Datatype>(&self, data: &[T], all: &mut [T]) -> Result<(), Error> {
         same_length(size_of_val(data) * self.size() as usize, size_of_val(all))?;
-        self.allgather_bytes(cast_slice(data), cast_slice_mut(all))
+        self.allgather_bytes("MPI_Allgather", cast_slice(data), cast_slice_mut(all))
     }
 
     /// Gives each rank its part of `root`'s `all` (MPI_Scatter); at the others `all` may be empty. Fails

@@ -164,6 +164,7 @@ impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
         let span = unsafe { Span::new(bytes.as_ptr(), bytes.len()) };
         let id = self
             .comm
+            .partners()
             .start_send(function, span, CommRank(dest), tag, mode)?;
         Ok(SendRequest {
             scope: self,
@@ -187,9 +188,12 @@ impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
         // SAFETY: as in `start_send`; the borrow is exclusive, and the buffer is not looked at again before
         // `RecvRequest::wait` or the end of the scope.
         let span = unsafe { Span::new(buffer.as_ptr().cast::<u8>().cast_const(), bytes) };
-        let id = self
-            .comm
-            .start_recv("MPI_Irecv", span, source.into().rank(), tag.into().tag())?;
+        let id = self.comm.partners().start_recv(
+            "MPI_Irecv",
+            span,
+            source.into().rank(),
+            tag.into().tag(),
+        )?;
         Ok(RecvRequest {
             scope: self,
             id,
@@ -211,6 +215,7 @@ impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
                 }
                 Entry::Receive(id) => self
                     .comm
+                    .partners()
                     .received(wait(self.comm.env, SCOPE_END, id))
                     .map(|_| ()),
             };
@@ -299,7 +304,7 @@ impl<'scope, T: Datatype, E: Matching> RecvRequest<'scope, '_, T, E> {
             tag: None,
         };
         let outcome = wait(self.scope.comm.env, note, self.id);
-        let received = self.scope.comm.received(outcome);
+        let received = self.scope.comm.partners().received(outcome);
         self.give_back(received)
     }
 
@@ -316,7 +321,7 @@ impl<'scope, T: Datatype, E: Matching> RecvRequest<'scope, '_, T, E> {
             let (_, buffer) = self.give_back(Ok(()))?;
             return Ok((None, buffer));
         }
-        let received = self.scope.comm.received(outcome);
+        let received = self.scope.comm.partners().received(outcome);
         let (status, buffer) = self.give_back(received)?;
         Ok((Some(status), buffer))
     }

@@ -3,10 +3,10 @@
 use crate::apt::Lists;
 use crate::found::Found;
 use crate::look::Look;
-use crate::machine::Machine;
+use crate::machine::{Machine, touched};
 use crate::plan::{self, ThisMachine, Tried};
 use crate::rust::{Choice, Rust};
-use crate::{DEFAULT_NODE_MEMORY, Places, Refusal, TARGET};
+use crate::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Places, Refusal, TARGET};
 use std::fmt::Write;
 
 /// What was found, and what would be done.
@@ -26,7 +26,8 @@ pub fn examine(places: &Places) -> Result<Report, Refusal> {
     let found = Found::look(choice, places);
     let mut text = table(&found);
     let mebibytes = DEFAULT_NODE_MEMORY >> 20;
-    let nodes = Machine::look().capacity(DEFAULT_NODE_MEMORY);
+    let touched = touched(DEFAULT_NODE_MEMORY, DEFAULT_MPI_MEMORY);
+    let nodes = Machine::look().capacity_shared(touched, 1);
     row(
         &mut text,
         "this machine",

@@ -34,8 +34,10 @@ pub const RUST_LEAST: (u32, u32) = (1, 95);
 /// Variable by which the launcher tells the tool where the workspace is. What stands in a binary is where it
 /// was when it was built: cargo does not build again in a checkout that was moved.
 pub const ROOT: &str = "MIDPLANE_ROOT";
-/// RAM of a node in bytes when no option asks for more.
-pub const DEFAULT_NODE_MEMORY: u64 = 8 << 20;
+/// RAM of a node in bytes when no option says otherwise. What a node does not touch takes nothing of this machine's.
+pub const DEFAULT_NODE_MEMORY: u64 = 64 << 20;
+/// The greatest part of it, in bytes, that is MPI memory when no option says otherwise.
+pub const DEFAULT_MPI_MEMORY: u64 = 1 << 20;
 
 /// Why the machine cannot be used as asked, and what to do: a message for the user.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,6 +7,9 @@ use std::path::Path;
 pub const QEMU_BYTES: u64 = 16 << 20;
 /// Memory of a node in the QEMU process that it shares with others, beside its RAM, in bytes: a processor's share.
 pub const SHARED_QEMU_BYTES: u64 = 1 << 20;
+/// What a node touches of its RAM before its program does anything, in bytes, beside the MPI memory: stack, page tables,
+/// the kernel's data, router, links' frames. Measured, and more.
+pub const TOUCHED_BYTES: u64 = 1 << 20;
 /// File descriptors per QEMU process: its memory, its process, its bell, its complaints and, while it is started, the
 /// other ends of those and of a node's six links.
 pub const DESCRIPTORS_PER_NODE: u64 = 16;
@@ -34,18 +37,18 @@ impl Machine {
         }
     }
 
-    /// How many nodes with this much RAM and a QEMU process each it can hold.
-    pub fn capacity(&self, node_memory: u64) -> u64 {
-        let by_memory = self.memory / node_memory.saturating_add(QEMU_BYTES);
+    /// How many nodes that touch so many bytes of RAM and have a QEMU process each it can hold.
+    pub fn capacity(&self, touched: u64) -> u64 {
+        let by_memory = self.memory / touched.saturating_add(QEMU_BYTES);
         let by_descriptors =
             self.descriptors.saturating_sub(DESCRIPTORS_BESIDE) / DESCRIPTORS_PER_NODE;
         by_memory.min(by_descriptors)
     }
 
-    /// How many nodes with this much RAM each it can hold in `instances` QEMU processes.
-    pub fn capacity_shared(&self, node_memory: u64, instances: u64) -> u64 {
+    /// How many nodes that touch so many bytes of RAM each it can hold in `instances` QEMU processes.
+    pub fn capacity_shared(&self, touched: u64, instances: u64) -> u64 {
         let beside = instances.saturating_mul(QEMU_BYTES);
-        let per_node = node_memory.saturating_add(SHARED_QEMU_BYTES);
+        let per_node = touched.saturating_add(SHARED_QEMU_BYTES);
         let by_memory = self.memory.saturating_sub(beside) / per_node;
         let beside = instances.saturating_mul(DESCRIPTORS_PER_NODE);
         // One each: its bell to other instances.
@@ -54,6 +57,12 @@ impl Machine {
             .saturating_sub(DESCRIPTORS_BESIDE.saturating_add(beside));
         by_memory.min(by_descriptors)
     }
+}
+
+/// What a node of `node_memory` bytes of RAM, of which `mpi_memory` are MPI memory, is counted with, in bytes: what is
+/// surely touched. What its program allocates and touches comes on top, up to its RAM.
+pub fn touched(node_memory: u64, mpi_memory: u64) -> u64 {
+    node_memory.min(mpi_memory.saturating_add(TOUCHED_BYTES))
 }
 
 /// The hard limit of open files in /proc/self/limits; `None` for "unlimited".

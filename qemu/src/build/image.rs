@@ -5,7 +5,8 @@ use crate::build::unwind;
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use kernel_rt::callers::Registers;
-use kernel_rt::host::outbox;
+use kernel_rt::failed_malloc::{self, Failed};
+use kernel_rt::host::{files, outbox};
 use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
 use kernel_rt::{blackboard, callers, inbox};
 use object::elf::{EM_RISCV, PT_LOAD};
@@ -25,6 +26,9 @@ const IMAGE_END: &str = "MIDPLANE_IMAGE_END";
 const DEVICE_TREE_BYTES: u64 = 1 << 20;
 const DEVICE_TREE_ALIGN: u64 = 2 << 20;
 
+/// Reads bytes of a node's RAM from an offset on.
+pub type Read<'a> = &'a dyn Fn(u64, &mut [u8]) -> Option<()>;
+
 /// An image that nodes can boot.
 #[derive(Debug)]
 pub struct Image {
@@ -38,12 +42,16 @@ pub struct Image {
     pub outbox: u64,
     /// Offset of the inbox in RAM, if the program reads its input.
     pub inbox: Option<u64>,
+    /// Offset in RAM of the desk at which calls on files are made, if the program makes any.
+    pub files: Option<u64>,
     /// Offset in RAM of the registers that a node notes when it ends its job by a call.
     callers: Option<u64>,
     /// Addresses of its code and constants.
     pub code: Bytes,
     /// Bytes of RAM from the start on to where the kernel takes the image to end.
     pub end: u64,
+    /// Offset in RAM of its note of an allocation that failed.
+    failed_malloc: Option<u64>,
     /// Bytes of RAM that the image takes from the start of RAM on, everything static included.
     pub footprint: u64,
     /// Bytes of RAM from the start on that are loaded from the file.
@@ -66,7 +74,9 @@ impl Image {
             blackboard: 0,
             outbox: 0,
             inbox: None,
+            files: None,
             callers: None,
+            failed_malloc: None,
             code: Bytes::default(),
             end: 0,
             footprint: 0,
@@ -98,6 +108,7 @@ impl Image {
         let blackboard = symbol(blackboard::SYMBOL)?;
         let outbox = symbol(outbox::SYMBOL)?;
         let inbox = symbol(inbox::SYMBOL).ok();
+        let files = symbol(files::SYMBOL).ok();
         let callers = symbol(callers::SYMBOL).ok();
         let end = symbol(IMAGE_END)?;
         let code = Bytes {
@@ -120,7 +131,9 @@ impl Image {
             blackboard,
             outbox,
             inbox,
+            files,
             callers,
+            failed_malloc: symbol(failed_malloc::SYMBOL).ok(),
             code,
             end,
             footprint: end
@@ -177,9 +190,50 @@ impl Image {
         self.loaded.next_multiple_of(DEVICE_TREE_ALIGN) + DEVICE_TREE_BYTES
     }
 
+    /// Where a fault at `pc` was, as [`Image::describe`] has it. Where that is a library's code, the line of the
+    /// program from which it was called. `read` reads the node's RAM from an offset on.
+    pub fn describe_fault(&self, pc: u64, read: Read<'_>) -> Vec<String> {
+        // What the linker left out is described at address 0 and the following.
+        let is_code = pc >= RAM_BASE;
+        let is_program = is_code
+            && addr2line::Loader::new(&self.path).is_ok_and(|loader| is_program(&loader, pc));
+        let here = match is_code {
+            true => self.describe(pc),
+            false => Vec::new(),
+        };
+        if is_program {
+            return here;
+        }
+        let mut lines = self.describe_call(read);
+        let Some(line) = lines.first_mut() else {
+            return here;
+        };
+        // Only its name: the lines of the library's sources mean nothing to the program's author.
+        let function = here.last().and_then(|line| line.split(' ').next());
+        *line = match function {
+            Some(function) => format!("{function}, called from {line}"),
+            None => format!("a call from {line}"),
+        };
+        lines
+    }
+
+    /// What to say of the last allocation that failed on a node, if one did. `read` reads the node's RAM from an
+    /// offset on.
+    pub fn describe_failed_malloc(&self, read: Read<'_>) -> Option<String> {
+        let mut note = [0; failed_malloc::BYTES];
+        read(self.failed_malloc?, &mut note)?;
+        let Failed { bytes, from } = Failed::read(note)?;
+        let place = self.describe(from.checked_sub(1)?);
+        let place = place.first().map(|line| format!(" in {line}"));
+        Some(format!(
+            "an allocation of {bytes} bytes had failed before{}: its result must be checked; --node-memory gives more",
+            place.unwrap_or_default()
+        ))
+    }
+
     /// The C program's call of the runtime by which a node has ended the job, as [`Image::describe`] has it; empty
     /// when there is none or the image does not tell. `read` reads the node's RAM from an offset on.
-    pub fn describe_call(&self, read: &dyn Fn(u64, &mut [u8]) -> Option<()>) -> Vec<String> {
+    pub fn describe_call(&self, read: Read<'_>) -> Vec<String> {
         let call = || {
             let mut noted = [0; callers::BYTES];
             read(self.callers?, &mut noted)?;
@@ -243,15 +297,24 @@ impl Image {
     }
 }
 
-/// Whether there is code of the program at an address: all of the runtime is in Rust.
+/// Whether the code at an address is the program's: neither the runtime's, all of which is in Rust, nor of picolibc
+/// or the compiler's library, which are known by their sources' folders.
 fn is_program(loader: &addr2line::Loader, address: u64) -> bool {
     let mut frames = loader.find_frames(address).ok();
     let frame = frames
         .as_mut()
         .and_then(|frames| frames.next().ok().flatten());
-    let function = frame.and_then(|frame| frame.function);
-    let language = function.and_then(|function| function.language);
-    language.is_some_and(|language| language != gimli::DW_LANG_Rust)
+    let Some(frame) = frame else {
+        return false;
+    };
+    let file = frame.location.as_ref().and_then(|location| location.file);
+    let is_library = file.is_some_and(|file| {
+        ["newlib/libc/", "newlib/libm/", "libgcc/"]
+            .iter()
+            .any(|folder| file.contains(folder))
+    });
+    let language = frame.function.and_then(|function| function.language);
+    !is_library && language.is_some_and(|language| language != gimli::DW_LANG_Rust)
 }
 
 #[cfg(test)]
@@ -261,7 +324,9 @@ mod tests {
     fn image(footprint: u64, loaded: u64) -> Image {
         Image {
             inbox: None,
+            files: None,
             callers: None,
+            failed_malloc: None,
             path: "x".into(),
             bytes: Vec::new(),
             blackboard: 0,

@@ -13,7 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Addresses in such a program are those in its file, so that a line of it can be told from an address.
-const FIXED: &str = "-no-pie";
+pub(super) const FIXED: &str = "-no-pie";
+/// Ends of a program that the runtime must hear of.
+pub(super) const WRAP: &str = "-Wl,--wrap=_exit,--wrap=_Exit,--wrap=abort";
+/// What the runtime needs.
+pub(super) const LIBRARIES: [&str; 4] = ["-lgcc_s", "-lpthread", "-ldl", "-lm"];
 
 /// Builds a program of C and C++ files.
 ///
@@ -39,8 +43,7 @@ pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
         false => "cc",
     };
     let mut link = Command::new(driver);
-    link.args([FIXED, "-Wl,--wrap=_exit,--wrap=_Exit,--wrap=abort"])
-        .args(&flags.compile);
+    link.args([FIXED, WRAP]).args(&flags.compile);
     let start = scratch.0.join("start.o");
     compile(flags, &folders::root().join("kernel-rt/ld/linux.c"), &start)?;
     link.arg(start);
@@ -55,10 +58,10 @@ pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
     }
     link.args(&flags.link)
         .arg(library)
-        .args(["-lgcc_s", "-lpthread", "-ldl", "-lm"])
+        .args(LIBRARIES)
         .arg("-o")
         .arg(&linked);
-    program.link(link)?;
+    program.link(link, &linked)?;
     let file = folder.join(program.name());
     fs::rename(&linked, &file).doing("put the program in its place")?;
     Image::of_process(&file)
@@ -80,7 +83,7 @@ fn compile(flags: &Flags, source: &Path, object: &Path) -> Result<(), Stop> {
 }
 
 /// The runtime, with this matching engine.
-fn library(matching: Choice) -> Result<PathBuf, Stop> {
+pub(super) fn library(matching: Choice) -> Result<PathBuf, Stop> {
     let target = folders::target()
         .join("midplane/linux")
         .join(matching.feature().unwrap_or("default"));

@@ -1,7 +1,9 @@
 //! From a program's source to an image that nodes boot, or to a program for this machine.
 
+pub mod cc;
 pub mod image;
 pub mod linux;
 pub mod program;
 mod said;
+mod unsupported;
 mod unwind;

@@ -2,6 +2,7 @@
 
 use crate::build::image::Image;
 use crate::build::said::Said;
+use crate::build::unsupported;
 use crate::host::setup::{TARGET, Tools};
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
@@ -216,13 +217,7 @@ impl Program {
         let scratch = Scratch::new(&folder)?;
         let linked = scratch.0.join("image");
         let mut link = tools.gcc.command();
-        link.args(MACHINE)
-            .args(["-nostartfiles", "-static", "-T"])
-            .arg(crate::host::folders::root().join("kernel-rt/ld/virt.ld"))
-            .args([
-                "-Wl,--gc-sections,--no-warn-rwx-segments",
-                "-Wl,--wrap=vfprintf",
-            ]);
+        begin_link(&mut link);
         if let Some(bytes) = flags.stack {
             link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));
         }
@@ -242,16 +237,13 @@ impl Program {
                     self.compile_c(tools, flags, path, &object)?;
                     link.arg(object);
                 }
-                // The compiler's own helpers first: Rust's library holds some of them too (complex
-                // multiplication among them), built for another floating-point ABI.
-                link.args(&flags.link)
-                    .arg("-lgcc")
-                    .arg(kernel_library(tools, flags.matching)?);
+                link.args(&flags.link);
+                end_link(&mut link, &kernel_library(tools, flags.matching)?);
             }
             Self::Image(_) => {}
         }
         link.arg("-lm").arg("-o").arg(&linked);
-        self.link(link)?;
+        self.link(link, &linked)?;
         // In one step, so that a reader of the file finds the old image or the new one.
         let image = folder.join(self.name()).with_extension("elf");
         fs::rename(&linked, &image).doing("put the image in its place")?;
@@ -272,33 +264,20 @@ impl Program {
             )));
         }
         let mut compile = tools.gcc.command();
-        compile
-            .args(MACHINE)
-            // What picolibc's time.h hides, because it has neither, the kernel supplies.
-            .args([
-                "-D_POSIX_TIMERS=200809L",
-                "-D_POSIX_MONOTONIC_CLOCK=200809L",
-                "-D_POSIX_CPUTIME=200809L",
-            ])
-            .args(["-O2", "-g", "-ffunction-sections", "-fdata-sections"])
-            .args(&flags.compile)
-            .arg("-I")
-            .arg(crate::host::folders::root().join("mpi-adi/include"))
-            // What picolibc lacks.
-            .arg("-I")
-            .arg(crate::host::folders::root().join("kernel-rt/include"))
-            .arg("-c")
-            .arg(source)
-            .arg("-o")
-            .arg(object);
+        begin_compile(&mut compile);
+        compile.arg("-O2").args(&flags.compile);
+        end_compile(&mut compile);
+        compile.arg("-c").arg(source).arg("-o").arg(object);
         run_compiler(compile, source)
     }
 
-    /// Runs the linker; what is missing is told in our words.
-    pub(super) fn link(&self, mut command: Command) -> Result<(), Stop> {
+    /// Runs the linker, whose output `linked` is; what is missing, and what is there but not supported, is told in our
+    /// words.
+    pub(super) fn link(&self, mut command: Command, linked: &Path) -> Result<(), Stop> {
         let said = Said::by(&mut command)?;
         if said.success {
-            said.pass_on();
+            said.pass_on_the_rest();
+            unsupported::tell(&said, linked);
             return Ok(());
         }
         // The linker looks for lines with the addresses that instructions have after relaxation, in tables from
@@ -351,6 +330,45 @@ impl Program {
     }
 }
 
+/// What compiling C begins with, in front of the user's options.
+pub(super) fn begin_compile(compile: &mut Command) {
+    compile
+        .args(MACHINE)
+        // What picolibc's time.h hides, because it has neither, the kernel supplies.
+        .args([
+            "-D_POSIX_TIMERS=200809L",
+            "-D_POSIX_MONOTONIC_CLOCK=200809L",
+            "-D_POSIX_CPUTIME=200809L",
+        ])
+        .args(["-g", "-ffunction-sections", "-fdata-sections"]);
+}
+
+/// What is behind them: the folders of headers.
+pub(super) fn end_compile(compile: &mut Command) {
+    let root = crate::host::folders::root();
+    compile.arg("-I").arg(root.join("mpi-adi/include"));
+    // What picolibc lacks.
+    compile.arg("-I").arg(root.join("kernel-rt/include"));
+}
+
+/// What linking begins with.
+pub(super) fn begin_link(link: &mut Command) {
+    link.args(MACHINE)
+        .args(["-nostartfiles", "-static", "-T"])
+        .arg(crate::host::folders::root().join("kernel-rt/ld/virt.ld"))
+        .args([
+            "-Wl,--gc-sections,--no-warn-rwx-segments",
+            "-Wl,--wrap=vfprintf,--wrap=fdopen,--wrap=fclose",
+        ]);
+}
+
+/// What is behind a C program's objects and libraries.
+pub(super) fn end_link(link: &mut Command, kernel: &Path) {
+    // The compiler's own helpers first: Rust's library holds some of them too (complex multiplication among them),
+    // built for another floating-point ABI.
+    link.arg("-lgcc").arg(kernel);
+}
+
 /// Runs the compiler for one source.
 pub(super) fn run_compiler(mut compile: Command, source: &Path) -> Result<(), Stop> {
     let said = Said::by(&mut compile)?;
@@ -393,7 +411,7 @@ pub fn check_stack(bytes: u64) -> Result<(), Stop> {
 }
 
 /// The kernel and all of the runtime as a static library for C programs.
-fn kernel_library(tools: &Tools, matching: Choice) -> Result<PathBuf, Stop> {
+pub(super) fn kernel_library(tools: &Tools, matching: Choice) -> Result<PathBuf, Stop> {
     let built = match matching.feature() {
         None => default_kernel_library(tools)?,
         Some(feature) => {
@@ -494,6 +512,8 @@ pub(super) fn run_cargo(mut cargo: Command, artifact: &Artifact) -> Result<bool,
     cargo
         .current_dir(crate::host::folders::root())
         .env("CARGO_TERM_COLOR", color)
+        // What others like to build with makes images bigger: it undoes the optimisation across crates.
+        .env("CARGO_INCREMENTAL", "0")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());

@@ -3,6 +3,7 @@
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::show::say::complain;
+use mpi_adi::c::WARNING;
 use rustix::process::Signal;
 use std::io::IsTerminal;
 use std::process::{Command, Stdio};
@@ -16,6 +17,20 @@ fn without_colors(line: &str) -> String {
         plain.push_str(text.map_or("", |at| &piece[at + 1..]));
     }
     plain
+}
+
+/// The file and the line of a place as the linker names it: `/usr/bin/ld: folder/file.c:12: `, or a section's offset
+/// where there is no line, for which this is empty.
+fn file_and_line(place: &str) -> &str {
+    let place = place.trim_end().trim_end_matches(':');
+    let place = place.rsplit_once(": ").map_or(place, |(_, place)| place);
+    let has_line = place
+        .rsplit_once(':')
+        .is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()));
+    match has_line {
+        true => place.rsplit('/').next().unwrap_or(place),
+        false => "",
+    }
 }
 
 /// What a compiler or linker said.
@@ -45,9 +60,44 @@ impl Said {
         })
     }
 
+    /// What was said to someone else, who has shown it.
+    pub fn of(success: bool, words: String) -> Self {
+        Self { success, words }
+    }
+
     /// Shows it to the user.
     pub fn pass_on(&self) {
         self.words.lines().for_each(complain);
+    }
+
+    /// Shows it to the user, but for what [`Said::unsupported`] reads.
+    pub fn pass_on_the_rest(&self) {
+        let mut lines = self.words.lines().peekable();
+        while let Some(line) = lines.next() {
+            // The line before it says in which function it is.
+            let introduces = line.contains(": in function `") || line.contains(": In function `");
+            let next = lines.peek().copied().unwrap_or_default();
+            if !(line.contains(WARNING) || introduces && next.contains(WARNING)) {
+                complain(line);
+            }
+        }
+    }
+
+    /// Functions of MPI that link and are not supported, by the linker's warnings: each once, with the first place (file
+    /// and line) that names it, if it is said.
+    pub fn unsupported(&self) -> Vec<(&str, &str)> {
+        let mut found: Vec<(&str, &str)> = Vec::new();
+        for line in self.words.lines() {
+            let Some((before, _)) = line.split_once(WARNING) else {
+                continue;
+            };
+            let (place, name) = before.rsplit_once(": warning: ").unwrap_or(("", before));
+            let name = name.rsplit(' ').next().unwrap_or(name);
+            if !found.iter().any(|(known, _)| *known == name) {
+                found.push((name, file_and_line(place)));
+            }
+        }
+        found
     }
 
     /// Undefined symbols, each once, with the first place (file and line) that names it, if it is said.
@@ -61,14 +111,7 @@ impl Said {
             if found.iter().any(|(known, _)| *known == name) {
                 continue;
             }
-            // `/usr/bin/ld: folder/file.c:12: `, or a section's offset where there is no line.
-            let place = place.trim_end().trim_end_matches(':');
-            let place = place.rsplit_once(": ").map_or(place, |(_, place)| place);
-            let has_line = place
-                .rsplit_once(':')
-                .is_some_and(|(_, line)| line.bytes().all(|b| b.is_ascii_digit()));
-            let file = place.rsplit('/').next().unwrap_or(place);
-            found.push((name, if has_line { file } else { "" }));
+            found.push((name, file_and_line(place)));
         }
         found
     }
@@ -124,6 +167,17 @@ mod tests {
                 ("helper", "b.c:3"),
                 ("fork", "")
             ]
+        );
+        let warnings = said(
+            "/usr/lib/ld: /tmp/0.o: in function `main':\n\
+             /home/me/my prog.c:12: warning: MPI_Win_create is not supported yet: it returns \
+             MPI_ERR_UNSUPPORTED_OPERATION\n\
+             /usr/lib/ld: b.o: warning: PMPI_Put is not supported yet: it returns MPI_ERR_UNSUPPORTED_OPERATION\n\
+             /home/me/b.c:3: warning: the `gets' function is dangerous and should not be used.\n",
+        );
+        assert_eq!(
+            warnings.unsupported(),
+            [("MPI_Win_create", "my prog.c:12"), ("PMPI_Put", "")]
         );
         let compiler = said(
             "a.c:3:5: error: unknown type name 'MPI_Win'; did you mean 'MPI_Op'?\n\

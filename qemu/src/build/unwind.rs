@@ -4,6 +4,7 @@
 //! Nothing on the node costs anything for this but the registers that it notes when it ends the job: a program's
 //! calls keep no record of their callers, and neither side is built with frame pointers.
 
+use crate::build::image::RAM_BASE;
 use gimli::{
     BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule,
     UnwindContext, UnwindSection, UnwindTableRow,
@@ -132,8 +133,20 @@ pub fn call_of_program(
     let mut frame = Frame::new(noted);
     // The instruction that was being executed; of a caller, the call, which the return address is behind.
     let mut at = frame.pc;
-    for _ in 0..FRAMES {
-        frame = tables.caller(&frame, at, read)?;
+    for depth in 0..FRAMES {
+        // What the linker left out is described at address 0 and the following.
+        let caller = (at >= RAM_BASE)
+            .then(|| tables.caller(&frame, at, read))
+            .flatten();
+        frame = match (caller, depth) {
+            (Some(caller), _) => caller,
+            // A function in assembler, or a jump to nowhere: without a frame the call is in its register.
+            (None, 0) => Frame {
+                pc: frame.get(RA)?,
+                ..frame
+            },
+            (None, _) => return None,
+        };
         at = frame.pc.checked_sub(1)?;
         if is_program(at) {
             return Some(at);

@@ -2,9 +2,9 @@
 
 use crate::host::size;
 use crate::host::stop::Stop;
-pub use midplane_setup::DEFAULT_NODE_MEMORY;
 pub use midplane_setup::machine::memory_available;
-use midplane_setup::machine::{DESCRIPTORS_PER_NODE, Machine as Offer, QEMU_BYTES};
+use midplane_setup::machine::{DESCRIPTORS_PER_NODE, Machine as Offer, QEMU_BYTES, touched};
+pub use midplane_setup::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// What the machine has to offer.
@@ -26,34 +26,51 @@ impl Machine {
         Self(Offer::look())
     }
 
-    /// Refuses more nodes than fit, each in a QEMU process of its own or all in so many `instances`.
-    pub fn check(&self, nodes: u64, node_memory: u64, instances: Option<u64>) -> Result<(), Stop> {
+    /// Refuses more nodes than fit, each in a QEMU process of its own or all in so many `instances`. Counted is what
+    /// nodes surely touch of their memory; what programs touch besides, the machine has or has not.
+    pub fn check(&self, nodes: u64, memory: Memory, instances: Option<u64>) -> Result<(), Stop> {
+        let Memory { node, mpi } = memory;
+        let touched = touched(node, mpi);
+        if node > self.0.memory {
+            return Err(Stop::usage(format!(
+                "--node-memory {} is more than this machine has: {} are available",
+                size::exact(node),
+                size::about(self.0.memory),
+            )));
+        }
         let capacity = match instances {
-            None => self.0.capacity(node_memory),
-            Some(instances) => self.0.capacity_shared(node_memory, instances),
+            None => self.0.capacity(touched),
+            Some(instances) => self.0.capacity_shared(touched, instances),
         };
         if nodes <= capacity {
             return Ok(());
         }
-        if let Some(instances) = instances {
-            return Err(Stop::usage(format!(
-                "{nodes} nodes of --node-memory {} in {instances} instances are more than this machine can hold now: \
-                 it can hold {capacity} ({} of memory are available, {} open files are allowed)",
-                size::exact(node_memory),
-                size::about(self.0.memory),
-                self.0.descriptors,
-            )));
-        }
-        Err(Stop::usage(format!(
-            "{nodes} nodes of --node-memory {} are more than this machine can hold now: it can hold \
-             {capacity} ({} of memory are available, a node takes about {}; {} open files are allowed, \
-             a node takes {DESCRIPTORS_PER_NODE})",
-            size::exact(node_memory),
+        let offer = format!(
+            "{} of memory are available, a node takes about {} before its program begins; {} open files are allowed",
             size::about(self.0.memory),
-            size::about(node_memory.saturating_add(QEMU_BYTES)),
+            size::about(touched.saturating_add(if instances.is_some() { 0 } else { QEMU_BYTES })),
             self.0.descriptors,
-        )))
+        );
+        Err(Stop::usage(match instances {
+            Some(instances) => format!(
+                "{nodes} nodes in {instances} instances are more than this machine can hold now: it can hold {capacity} \
+                 ({offer})"
+            ),
+            None => format!(
+                "{nodes} nodes with an instance each are more than this machine can hold now: it can hold {capacity} \
+                 ({offer}, a node takes {DESCRIPTORS_PER_NODE})"
+            ),
+        }))
     }
+}
+
+/// Memory of each node, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Its RAM.
+    pub node: u64,
+    /// Of that, the MPI memory.
+    pub mpi: u64,
 }
 
 #[cfg(test)]
@@ -66,12 +83,30 @@ mod tests {
             memory: 240 << 20,
             descriptors: 1 << 20,
         });
-        assert!(machine.check(10, 8 << 20, None).is_ok());
-        assert!(machine.check(11, 8 << 20, Some(1)).is_ok());
-        let error = machine.check(25, 8 << 20, Some(1)).unwrap_err();
+        let memory = Memory {
+            node: 64 << 20,
+            mpi: 7 << 20,
+        };
+        assert!(machine.check(10, memory, None).is_ok());
+        assert!(machine.check(11, memory, Some(1)).is_ok());
+        let error = machine.check(25, memory, Some(1)).unwrap_err();
         assert!(error.message.contains("it can hold 24 "), "{error}");
-        let error = machine.check(11, 8 << 20, None).unwrap_err();
+        let error = machine.check(11, memory, None).unwrap_err();
         assert_eq!(error.status, crate::host::stop::USAGE);
         assert!(error.message.contains("it can hold 10 "), "{error}");
+    }
+
+    #[test]
+    fn a_node_that_is_bigger_than_the_machine_is_refused() {
+        let machine = Machine(Offer {
+            memory: 240 << 20,
+            descriptors: 1 << 20,
+        });
+        let memory = Memory {
+            node: 241 << 20,
+            mpi: 1 << 20,
+        };
+        let error = machine.check(1, memory, Some(1)).unwrap_err();
+        assert!(error.message.contains("--node-memory 241M"), "{error}");
     }
 }

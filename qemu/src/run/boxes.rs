@@ -36,11 +36,11 @@ impl Boxes {
     }
 }
 
-/// `shape` in so many instances; `None`: each node has one to itself.
+/// `shape` in so many instances, or in as few as can be; `None`: each node has one to itself.
 pub fn divide(shape: Shape, instances: Option<u32>) -> Result<Option<Division>, Stop> {
     let nodes = shape.nodes();
     let instances = match instances {
-        None => return Ok(None),
+        None => return Ok(fewest(shape)),
         Some(wanted) if wanted == nodes && nodes > 1 => return Ok(None),
         Some(wanted) => wanted,
     };
@@ -69,6 +69,17 @@ pub fn divide(shape: Shape, instances: Option<u32>) -> Result<Option<Division>, 
         ))
     })?;
     Ok(Division::new(shape, parts))
+}
+
+/// `shape` in as few instances as can be, which is what runs fastest (docs/emulation.md); `None` when boxes cannot hold
+/// it.
+fn fewest(shape: Shape) -> Option<Division> {
+    let most = match shared_bytes(&shape) > MAX_SHARED_BYTES {
+        true => 1,
+        false => shape.nodes() - 1,
+    };
+    let parts = (1..=most.max(1)).find_map(|instances| parts(shape.extents(), instances))?;
+    Division::new(shape, parts)
 }
 
 /// In how many parts to cut each axis so that there are `instances` equal boxes, with as few links between them as
@@ -138,9 +149,26 @@ mod tests {
     #[test]
     fn one_instance_for_each_node_is_no_division() {
         let shape = Shape::new([2, 2, 2], [true; 3]).unwrap();
-        assert_eq!(divide(shape, None).unwrap(), None);
         assert_eq!(divide(shape, Some(8)).unwrap(), None);
         let one = divide(shape, Some(1)).unwrap().unwrap();
         assert_eq!((one.instances(), one.parts()), (1, [1; 3]));
+    }
+
+    #[test]
+    fn without_a_number_instances_are_as_few_as_can_be() {
+        for (extents, expected) in [
+            ([1, 1, 1], Some(1)),
+            ([2, 2, 2], Some(1)),
+            ([8, 8, 8], Some(1)),
+            ([9, 9, 9], Some(3)),
+            ([12, 8, 8], Some(2)),
+            ([251, 1, 1], Some(1)),
+            // More than instances can share.
+            ([16, 16, 16], None),
+        ] {
+            let shape = Shape::new(extents, [true; 3]).unwrap();
+            let division = divide(shape, None).unwrap();
+            assert_eq!(division.map(|d| d.instances()), expected, "{extents:?}");
+        }
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::build::linux;
 use crate::build::program::{self, Flags, Heeded, Program};
-use crate::host::capacity::DEFAULT_NODE_MEMORY;
-use crate::host::capacity::Machine;
+use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Machine, Memory};
 use crate::host::setup::{self, Tool};
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
 use crate::run::boxes::{self, Boxes};
+use crate::run::files::Folder;
 use crate::run::instance::{Place, Plan};
 use crate::run::job::{self, JobEnd};
 use crate::run::output::Sink;
@@ -19,14 +19,15 @@ use crate::show::file::ResultFile;
 use crate::show::say;
 use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
+use mpi_adi::LEAST_MPI_MEMORY;
 use mpi_adi::matching::Choice;
-use mpi_adi::{GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
 use net_torus::coord::Shape;
 use rustix::io::Errno;
 use signal_hook::consts::SIGPIPE;
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io::{stderr, stdout};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -48,12 +49,12 @@ pub struct Options {
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, value_parser = parse_flags)]
     under: Vec<Vec<String>>,
 
-    /// Number of nodes instead, arranged as nearly as a cube as they can be
+    /// Number of nodes instead, arranged as nearly as a cube as they can be; -np is the same
     #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes)]
     nodes: Option<[u16; 3]>,
 
     /// Number of QEMU processes among which the nodes are divided, in boxes of equal size: 1 to the number of
-    /// nodes; each takes at most 512 nodes [default: one for each node]
+    /// nodes; each takes at most 512 nodes [default: as few as can be]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     instances: Option<u32>,
 
@@ -61,13 +62,13 @@ pub struct Options {
     #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
     mesh: Mesh,
 
-    /// RAM of a node: image, stack, heap and MPI memory, for example 64M [default: 8M, and --mpi-memory
-    /// besides when that is more than 1M]
+    /// RAM of a node: image, stack, heap and MPI memory, for example 8M; what is not touched takes nothing of this
+    /// machine's [default: 64M, and --mpi-memory besides when that is more than 1M]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     node_memory: Option<u64>,
 
     /// Region in each node for everything that grows with incoming messages, for example 4K or 16M
-    /// [default: an eighth of --node-memory]
+    /// [default: 1M, or an eighth of --node-memory where that is less]
     #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory)]
     mpi_memory: Option<u64>,
 
@@ -88,6 +89,20 @@ pub struct Options {
     /// Stack of the program, a multiple of 4K [default: 512K]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     stack: Option<u64>,
+
+    /// Variable of the program's environment on every node, at most 128; of several with one name the last counts.
+    /// With --on linux a process has this command's environment besides
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<OsString>,
+
+    /// The same with the value that the variable has here; with a value, as --env
+    #[arg(short = 'x', value_name = "NAME[=VALUE]")]
+    export: Vec<OsString>,
+
+    /// Folder in which the nodes may read, write and make files, and nowhere else; to the program it is /. Without it no
+    /// file can be opened. With --on linux the program has this machine's files
+    #[arg(long, value_name = "FOLDER")]
+    files: Option<PathBuf>,
 
     /// End the job after this many seconds and say where each rank was
     #[arg(long, value_name = "SECONDS", value_parser = parse_timeout, allow_negative_numbers = true)]
@@ -185,6 +200,37 @@ impl Options {
         }
     }
 
+    /// The program's environment, NAME=VALUE each.
+    fn environment(&self) -> Result<Vec<Vec<u8>>, Stop> {
+        let mut variables = BTreeMap::new();
+        for word in &self.export {
+            let (name, value) = match divided(word) {
+                Some((name, value)) => (name, value.to_vec()),
+                None => {
+                    let value = std::env::var_os(word).ok_or_else(|| {
+                        Stop::usage(format!(
+                            "-x {0}: there is no variable {0} here; give it a value with --env {0}=VALUE",
+                            word.display()
+                        ))
+                    })?;
+                    (word.as_bytes(), value.into_vec())
+                }
+            };
+            variables.insert(name.to_vec(), value);
+        }
+        for word in &self.env {
+            let Some((name, value)) = divided(word) else {
+                return Err(Stop::usage(format!(
+                    "--env {0}: give it as NAME=VALUE; for a variable as it is here, -x {0}",
+                    word.display()
+                )));
+            };
+            variables.insert(name.to_vec(), value.to_vec());
+        }
+        let join = |(name, value): (Vec<u8>, Vec<u8>)| [&name[..], b"=", &value].concat();
+        Ok(variables.into_iter().map(join).collect())
+    }
+
     /// Which of the options that only some kinds of programs heed were given.
     fn given(&self) -> Vec<Heeded> {
         [
@@ -204,7 +250,7 @@ impl Options {
     fn node_memory(&self) -> u64 {
         let beside = self
             .mpi_memory
-            .filter(|bytes| *bytes > DEFAULT_NODE_MEMORY / MPI_SHARE)
+            .filter(|bytes| *bytes > DEFAULT_MPI_MEMORY)
             .and_then(|bytes| bytes.checked_next_multiple_of(1 << 20))
             .unwrap_or(0);
         self.node_memory
@@ -214,9 +260,16 @@ impl Options {
     /// The MPI memory of nodes with `memory` bytes of RAM.
     fn mpi_memory_of(&self, memory: u64) -> u64 {
         self.mpi_memory.unwrap_or_else(|| {
-            (memory / MPI_SHARE).clamp(LEAST_MPI_MEMORY as u64, GREATEST_MPI_MEMORY as u64)
+            (memory / MPI_SHARE).clamp(LEAST_MPI_MEMORY as u64, DEFAULT_MPI_MEMORY)
         })
     }
+}
+
+/// The name and the value of NAME=VALUE; `None` when it is not of that form.
+fn divided(variable: &OsStr) -> Option<(&[u8], &[u8])> {
+    let bytes = variable.as_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'=')?;
+    (at > 0).then(|| (&bytes[..at], &bytes[at + 1..]))
 }
 
 /// Which dimensions are meshes.
@@ -252,6 +305,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         let only_in_qemu = [
             (options.instances.is_some(), "--instances"),
             (options.count_instructions, "--count-instructions"),
+            (options.files.is_some(), "--files"),
         ];
         if let Some((_, option)) = only_in_qemu.iter().find(|(given, _)| *given) {
             return Err(Stop::usage(format!(
@@ -259,15 +313,21 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
             )));
         }
     }
+    let environment = options.environment()?;
     let program = Program::classify(&options.program)?;
     program.check_flags(&options.given())?;
+    let folder = { options.files.as_deref() }.map(Folder::open).transpose()?;
     let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
     let division = boxes::divide(shape, options.instances)?;
     let flags = options.flags();
     let (tools, image) = match options.on {
         On::Qemu => {
             let instances = division.map(|division| division.instances().into());
-            Machine::look().check(shape.nodes().into(), node_memory, instances)?;
+            let memory = Memory {
+                node: node_memory,
+                mpi: mpi_memory,
+            };
+            Machine::look().check(shape.nodes().into(), memory, instances)?;
             let tools = setup::ensure()?;
             let image = program.build(&tools, &flags)?;
             image.check_fits(node_memory, |memory| Needs {
@@ -297,6 +357,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         mpi_borrow: options.mpi_borrow,
         eager: options.eager,
         matching: program.matching(&flags),
+        environment: &environment,
         argv: &argv,
         log: options.verbose,
         counted: options.count_instructions,
@@ -305,7 +366,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let signals = Signals::catch()?;
     let (stdout, stderr) = (stdout(), stderr());
     let (mut out, mut err) = (Sink::new(&stdout), Sink::new(&stderr));
-    let end = job::run(&plan, options.timeout, &signals, &mut out, &mut err)?;
+    let end = job::run(&plan, folder, options.timeout, &signals, &mut out, &mut err)?;
     let status = tell(options, &program, &plan, &end, report_file.take(), &mut err);
     job::flush(&signals, &mut out, &mut err);
     Ok(written(status, end.outcome, &mut out, &mut err, &signals))

@@ -50,6 +50,8 @@ pub struct Plan<'a> {
     pub mpi_borrow: bool,
     /// The matching engine that the image was built for, when it is known: the nodes check it.
     pub matching: Option<Choice>,
+    /// The program's environment, NAME=VALUE each.
+    pub environment: &'a [Vec<u8>],
     /// The program's argv.
     pub argv: &'a [Vec<u8>],
     /// Whether the kernels' logs are wanted.
@@ -341,15 +343,27 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
             Place::Linux => Output::default(),
         },
         exit: kernel_rt::personality::Exit::Stay,
+        environment: Default::default(),
         args: Default::default(),
     };
+    // A process has an environment of its own.
+    let environment = match plan.place {
+        Place::Qemu(_) => plan.environment,
+        Place::Linux => &[],
+    };
     settings
-        .encode(plan.argv.iter().map(Vec::as_slice), &mut text)
+        .encode(
+            environment.iter().map(Vec::as_slice),
+            plan.argv.iter().map(Vec::as_slice),
+            &mut text,
+        )
         .doing("write boot arguments")?;
     // The node reads with the same code and the same limits: better refused here than there.
     match BootArgs::parse(&text) {
         Ok(_) => Ok(text),
-        Err(error) => Err(Stop::usage(format!("the program's arguments: {error}"))),
+        Err(error) => Err(Stop::usage(format!(
+            "the program's arguments or environment: {error}"
+        ))),
     }
 }
 

@@ -4,12 +4,14 @@ use crate::host::signals::Signals;
 use crate::host::stop::{self, Stop};
 use crate::run::decode::{Decoder, Dictionary};
 use crate::run::doorbell::Doorbells;
+use crate::run::files::{Answer, Files, Folder};
 use crate::run::input::Input;
 use crate::run::instance::{Fleet, Place, Plan};
 use crate::run::linux;
 use crate::run::output::Sink;
 use crate::run::verdict::{self, Cause, Glance, Outcome, Seen, Stands};
 use crate::show::say;
+use kernel_rt::host::files;
 use kernel_rt::host::outbox::Stream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -51,9 +53,11 @@ pub struct JobEnd {
     pub elapsed: Duration,
 }
 
-/// Boots, waits for the end, takes everything down. Must be called from the main thread.
+/// Boots, waits for the end, takes everything down. Must be called from the main thread. The nodes may work with the
+/// files in `folder`.
 pub fn run<'a>(
     plan: &Plan<'_>,
+    folder: Option<Folder>,
     timeout: Option<Duration>,
     signals: &Signals,
     out: &mut Sink<'a>,
@@ -83,6 +87,7 @@ pub fn run<'a>(
         held: [false; 2],
         first: 0,
         input: Input::default(),
+        files: Files::new(nodes, folder)?,
         buffer: vec![0; CHUNK],
     };
     let (mut end, lost) = job.until_end(plan, timeout, signals);
@@ -146,6 +151,7 @@ struct Job<'a, 'b, 'd> {
     /// The node that comes first when all are looked at: each in turn, where room is short.
     first: usize,
     input: Input,
+    files: Files,
     buffer: Vec<u8>,
 }
 
@@ -241,6 +247,10 @@ impl Job<'_, '_, '_> {
         for socket in self.fleet.doorbells.iter().flat_map(Doorbells::waiting) {
             fds.push(PollFd::from_borrowed_fd(socket, PollFlags::OUT));
         }
+        let files_at = fds.len();
+        if let Some(bell) = self.files.bell() {
+            fds.push(PollFd::new(bell, PollFlags::IN));
+        }
         let stdin_at = fds.len();
         if self.input.is_wanted() {
             fds.push(PollFd::new(&stdin, PollFlags::IN));
@@ -254,6 +264,10 @@ impl Job<'_, '_, '_> {
         if ready == 0 {
             return;
         }
+        let is_ready = |at: usize, until: usize| {
+            at < until && fds.get(at).is_some_and(|fd| !fd.revents().is_empty())
+        };
+        let has_answers = is_ready(files_at, stdin_at);
         let has_input = fds.get(stdin_at).is_some_and(|fd| !fd.revents().is_empty());
         let mut due: Vec<usize> = fds[first..asks]
             .iter()
@@ -264,6 +278,11 @@ impl Job<'_, '_, '_> {
         due.dedup();
         if has_input && let Some(first) = self.fleet.nodes.first() {
             self.input.pass_on(first, &stdin);
+        }
+        if has_answers {
+            let nodes = &self.fleet.nodes;
+            let give = |answer: Answer<'_>| nodes[answer.rank].answer(answer.number, answer.answer);
+            self.files.answers(give);
         }
         if let Some(doorbells) = &mut self.fleet.doorbells {
             doorbells.tell();
@@ -339,8 +358,31 @@ impl Job<'_, '_, '_> {
             self.input.look(node);
         }
         let state = node.state().ok();
+        self.take_call(at);
         self.stirred |= self.glances[at].state != state;
         self.glances[at].state = state;
+    }
+
+    /// Takes the call on a file that a node has made, if it has.
+    fn take_call(&mut self, at: usize) {
+        let Some(last) = self.files.last(at) else {
+            return;
+        };
+        let node = &self.fleet.nodes[at];
+        let mut bytes = [0; files::BYTES];
+        let Some(asked) = node.asked(last, &mut bytes) else {
+            return;
+        };
+        let (answer, is_refused) = self.files.take(at, asked, &bytes);
+        if let Some(answer) = answer {
+            node.answer(answer.number, answer.answer);
+        }
+        if is_refused {
+            self.err.lines.note(&format!(
+                "midplane: the program opens or makes files, which fails with EROFS; --files FOLDER gives it a folder to \
+                 work in (rank {at} was the first)"
+            ));
+        }
     }
 
     /// Looks at all nodes, whether they have rung or not.
@@ -440,14 +482,14 @@ impl Job<'_, '_, '_> {
             }
             Cause::Failed(at) => {
                 let node = &self.fleet.nodes[at];
+                let read = |offset, out: &mut [u8]| node.read_ram(offset, out);
                 let places = |stands| match (plan.place, stands) {
                     (Place::Linux, stands) => linux::describe(plan, node, stands),
-                    (Place::Qemu(_), Stands::At(pc)) => plan.image.describe(pc),
-                    (Place::Qemu(_), Stands::InCall) => plan
-                        .image
-                        .describe_call(&|offset, out| node.read_ram(offset, out)),
+                    (Place::Qemu(_), Stands::At(pc)) => plan.image.describe_fault(pc, &read),
+                    (Place::Qemu(_), Stands::InCall) => plan.image.describe_call(&read),
                 };
-                let (message, status) = verdict::failure(&nodes[at], places);
+                let failed_malloc = || plan.image.describe_failed_malloc(&read);
+                let (message, status) = verdict::failure(&nodes[at], places, failed_malloc);
                 (status, Outcome::Failed, Some(message), None)
             }
             Cause::Lost(at) => (stop::FAILURE, Outcome::Lost, None, Some(at)),

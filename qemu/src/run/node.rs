@@ -3,6 +3,7 @@
 use crate::build::image::Image;
 use crate::host::shared::Shared;
 use kernel_rt::blackboard::{self, ReadError, Snapshot, State};
+use kernel_rt::host::files::{self, Asked};
 use kernel_rt::host::layout::Layout;
 use kernel_rt::host::outbox::{Overwritten, Reader, Stream};
 use kernel_rt::host::window::Window;
@@ -110,6 +111,7 @@ pub struct Node {
     memory: Memory,
     blackboard: u64,
     inbox: Option<u64>,
+    files: Option<u64>,
     /// Where what it prints is found; a process of this machine prints into its own streams.
     outbox: Option<Reader>,
     /// What was wrong with the outbox; nothing is read from it any more.
@@ -135,6 +137,7 @@ impl Node {
             },
             blackboard: image.blackboard,
             inbox: image.inbox,
+            files: image.files,
             outbox: Some(Reader::new(image.outbox)),
             overwritten: None,
         }
@@ -158,6 +161,7 @@ impl Node {
             },
             blackboard,
             inbox: None,
+            files: None,
             outbox: None,
             overwritten: None,
         }
@@ -207,6 +211,18 @@ impl Node {
     pub fn close_inbox(&self) {
         if let Some(inbox) = self.inbox {
             inbox::close(&self.memory, inbox);
+        }
+    }
+
+    /// What the program asks of files, other than call number `last`.
+    pub fn asked(&self, last: u32, bytes: &mut [u8; files::BYTES]) -> Option<Asked> {
+        Asked::look(&self.memory, self.files?, last, bytes)
+    }
+
+    /// Answers call `number` on a file.
+    pub fn answer(&self, number: u32, answer: Result<([u64; 2], &[u8]), u32>) {
+        if let Some(at) = self.files {
+            files::answer(&self.memory, at, number, answer);
         }
     }
 

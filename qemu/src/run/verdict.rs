@@ -165,8 +165,12 @@ pub enum Stands {
 }
 
 /// What to say of a failed node, and the job's exit status. `places` tells the functions and lines where it
-/// stands, innermost first.
-pub fn failure(node: &Seen, places: impl FnOnce(Stands) -> Vec<String>) -> (String, u8) {
+/// stands, innermost first, and `failed_malloc` what is to be said of an allocation that failed before a fault.
+pub fn failure(
+    node: &Seen,
+    places: impl FnOnce(Stands) -> Vec<String>,
+    failed_malloc: impl FnOnce() -> Option<String>,
+) -> (String, u8) {
     let Ok(account) = &node.account else {
         return (overwritten_message(node), FAILURE);
     };
@@ -190,6 +194,11 @@ pub fn failure(node: &Seen, places: impl FnOnce(Stands) -> Vec<String>) -> (Stri
             let word = if depth == 0 { "in" } else { "inlined into" };
             text.push_str(&format!("\n  {word} {line}"));
         }
+    }
+    if account.end == End::Fault
+        && let Some(line) = failed_malloc()
+    {
+        text.push_str(&format!("\n  {line}"));
     }
     if account.end == End::StackOverflow {
         text.push_str("\n  or give it a bigger stack with --stack");
@@ -424,7 +433,7 @@ pub mod tests {
             (End::Fault, 0, 1),
             (End::Panic, 101, 1),
         ] {
-            let (_, status) = failure(&failed(0, end, status, ""), |_| Vec::new());
+            let (_, status) = failure(&failed(0, end, status, ""), |_| Vec::new(), || None);
             assert_eq!(status, expected);
         }
     }
@@ -432,7 +441,8 @@ pub mod tests {
     #[test]
     fn words_of_every_end() {
         let place = |_| vec!["inner at a.c:3".into(), "main at a.c:9".into()];
-        let said = |end, status, message| failure(&failed(2, end, status, message), place).0;
+        let said =
+            |end, status, message| failure(&failed(2, end, status, message), place, || None).0;
         let mut overwritten = running(0);
         overwritten.account = Err(Unreadable::Blackboard(ReadError::State(99)));
         let texts = [
@@ -472,18 +482,24 @@ pub mod tests {
             Stands::At(_) => Vec::new(),
         };
         for end in [End::MpiAbort, End::MpiError] {
-            let (text, _) = failure(&failed(2, end, 7, "rank 2 at (2,0,0): why"), in_call);
+            let (text, _) = failure(
+                &failed(2, end, 7, "rank 2 at (2,0,0): why"),
+                in_call,
+                || None,
+            );
             assert_eq!(text, "rank 2 at (2,0,0): why\n  in main at a.c:9");
         }
-        let (text, _) = failure(&failed(2, End::MpiAbort, 7, ""), |_| Vec::new());
+        let (text, _) = failure(&failed(2, End::MpiAbort, 7, ""), |_| Vec::new(), || None);
         assert_eq!(text, "rank 2 at (2,0,0): called MPI_Abort with code 7");
         let (text, _) = failure(
             &failed(2, End::Fault, 1, "rank 2 at (2,0,0): bad access"),
             place,
+            || Some("an allocation had failed".into()),
         );
         assert_eq!(
             text,
-            "rank 2 at (2,0,0): bad access\n  in inner at a.c:3\n  inlined into main at a.c:9"
+            "rank 2 at (2,0,0): bad access\n  in inner at a.c:3\n  inlined into main at a.c:9\n  an \
+             allocation had failed"
         );
     }
 

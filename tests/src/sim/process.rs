@@ -34,6 +34,8 @@ pub(super) struct Process<'a, E> {
     /// Sends and receives under way.
     sends: Vec<(u32, Live)>,
     receives: Vec<(u32, Live)>,
+    /// What a matched probe has taken and is still to be received.
+    held: Option<(RequestId, Probed)>,
     calls: u64,
     pub(super) heap: &'a dyn Heap,
     /// Why the operation at `at` could not be started when it was last tried.
@@ -85,6 +87,7 @@ impl<'a, E: Matching> Process<'a, E> {
             computing: 0,
             sends: Vec::new(),
             receives: Vec::new(),
+            held: None,
             calls: 0,
             heap,
             short: None,
@@ -122,6 +125,9 @@ impl<'a, E: Matching> Process<'a, E> {
                 self.receive(receive, pattern, None, records)?
             }
             Op::ProbeReceive(receive) => self.probe_receive(receive, records)?,
+            Op::MatchedReceive(receive, turns) => {
+                return self.matched_receive(receive, turns, records);
+            }
             Op::CancelReceive(receive) => return self.cancel_receive(receive, records),
             Op::WaitSend(message) => {
                 self.test_sends(|m| m == message);
@@ -287,6 +293,18 @@ impl<'a, E: Matching> Process<'a, E> {
         let Some(live) = self.start_receive(pattern, capacity)? else {
             return Ok(false);
         };
+        self.note_receive(number, live, pattern, probed, records);
+        Ok(true)
+    }
+
+    fn note_receive(
+        &mut self,
+        number: u32,
+        live: Live,
+        pattern: Pattern,
+        probed: Option<Probed>,
+        records: &mut Records,
+    ) {
         self.calls += 1;
         records.got[number as usize] = Some(Got {
             posted: self.calls,
@@ -296,7 +314,6 @@ impl<'a, E: Matching> Process<'a, E> {
             probed,
         });
         self.receives.push((number, live));
-        Ok(true)
     }
 
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Probed>, Violation> {
@@ -324,6 +341,37 @@ impl<'a, E: Matching> Process<'a, E> {
             found.envelope.context,
         );
         self.receive(number, exact, Some(found), records)
+    }
+
+    /// Takes a message by a matched probe, and receives it when the program has computed for so many turns.
+    fn matched_receive(
+        &mut self,
+        number: u32,
+        turns: u32,
+        records: &mut Records,
+    ) -> Result<Turn, Violation> {
+        let pattern = self.program.receives[number as usize].pattern;
+        let Some((id, found)) = self.held else {
+            self.heap.enter(self.rank);
+            let result = self.adi.improbe(&mut self.buffers, pattern);
+            self.heap.leave(self.rank);
+            self.held = self.called(result)?.flatten();
+            self.computing = self.held.map_or(0, |_| turns);
+            return Ok(Turn::begun(self.held.is_some()));
+        };
+        self.held = None;
+        if !pattern.matches(&found.envelope) || self.adi.held(id) != Some(found) {
+            return Err(Violation::Probe {
+                rank: self.rank,
+                pattern,
+                found,
+            });
+        }
+        let capacity = self.program.receives[number as usize].capacity;
+        let span = self.buffers.receive(capacity);
+        self.adi.mrecv(&mut self.buffers, id, span);
+        self.note_receive(number, Live { id, span }, pattern, Some(found), records);
+        Ok(Turn::Done)
     }
 
     /// The program has taken memory from its heap or freed some, and so many blocks are to spare.

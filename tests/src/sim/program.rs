@@ -54,6 +54,8 @@ pub enum Op {
     Receive(u32),
     /// MPI_Probe with the receive's pattern, then MPI_Irecv of exactly what was found.
     ProbeReceive(u32),
+    /// MPI_Mprobe with the receive's pattern, so many turns of computing, then MPI_Imrecv.
+    MatchedReceive(u32, u32),
     /// MPI_Irecv, MPI_Cancel, MPI_Wait; if it was cancelled, MPI_Irecv again.
     CancelReceive(u32),
     /// MPI_Wait for a send.
@@ -456,10 +458,10 @@ impl<'a> Draw<'a> {
             receive as u32,
         );
         let op = if can_block && self.random.chance(self.plan.probing) {
-            if self.random.chance(0.7) {
-                Op::ProbeReceive(number)
-            } else {
-                Op::CancelReceive(number)
+            match self.random.below(10) {
+                0..4 => Op::ProbeReceive(number),
+                4..7 => Op::MatchedReceive(number, self.random.pick(&[0, 0, 1, 20])),
+                _ => Op::CancelReceive(number),
             }
         } else {
             Op::Receive(number)

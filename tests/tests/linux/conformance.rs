@@ -34,17 +34,27 @@ conformance! {
     persistent_and_cancelled_requests: "conf_persistent";
     buffered_sends: "conf_buffered";
     probes: "conf_probe";
+    matched_probes: "conf_mprobe";
+    tools: "conf_tools";
+    attributes_of_datatypes: "conf_typeattr";
     errors: "conf_errors";
     communicators: "conf_comm";
+    intercommunicators: "conf_inter";
+    collectives_of_intercommunicators: "conf_inter_coll";
     groups: "conf_group";
     cartesian_topologies: "conf_cart";
+    graph_topologies: "conf_graph";
     collectives: "conf_coll";
     reductions: "conf_reduce";
     collectives_without_blocking: "conf_nbc";
+    duplicating_without_blocking: "conf_idup";
     neighbourhoods: "conf_neighbor";
     generalized_requests: "conf_grequest";
     // Without a limit a process has all of the machine's memory.
     memory_used_up: "conf_exhaust", "--node-memory", "16M";
+    names_of_the_standard: "conf_names";
+    profiling_interface: "conf_profile";
+    functions_that_are_not_supported: "unsupported";
     random_traffic: "soak";
 }
 

@@ -131,10 +131,23 @@ fn an_interrupt_says_where_the_job_was() {
 fn what_is_missing_is_said_before_anything_starts() {
     run(&FOUR, "fail_missing.c", &[])
         .expect(2)
-        .says(&["MPI_Publish_name", "does not have yet"]);
+        .says(&["MPI_Nowhere", "does not have yet"]);
     run(&FOUR, "ring.rs", &[])
         .expect(2)
         .says(&["ring.rs", "C and C++"]);
+}
+
+#[test]
+fn what_is_not_supported_is_named_when_the_program_is_linked() {
+    let ended = run(&FOUR, "not_yet.c", &[]).expect(0).says(&[
+        "note: not_yet.c:21: MPI_Win_create is not supported yet",
+        "note: not_yet.c:26: PMPI_Win_free is not supported yet",
+    ]);
+    assert_eq!(
+        ended.stderr.matches("not supported yet").count(),
+        2,
+        "{ended}"
+    );
 }
 
 /// As if started by hand: without the tool's word it is a job of one rank.

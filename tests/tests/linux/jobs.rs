@@ -29,6 +29,23 @@ fn one_process_needs_no_links() {
 }
 
 #[test]
+fn what_a_call_has_received_is_answered_when_it_ends() {
+    let name = format!("midplane-test-answers-{}", std::process::id());
+    let prefix = harness::command().with_file_name(name);
+    let files = [0, 1, 2].map(|rank| prefix.with_extension(rank.to_string()));
+    for file in &files {
+        let _ = fs::remove_file(file);
+    }
+    let path = prefix.to_str().unwrap();
+    let ended = run(&["-n", "3", "--timeout", "60"], "answers.c", &[path]);
+    for file in &files {
+        let _ = fs::remove_file(file);
+    }
+    let ended = ended.expect(0);
+    assert!(ended.stdout.contains("all received"), "{ended}");
+}
+
+#[test]
 fn the_report_counts_what_the_nodes_did() {
     let options = ["--on", "linux", "-n", "8", "--mpi-memory", "4K"];
     let (ended, report) = harness::run_with_report(&options, "killer.c", &["20", "1024"]);
@@ -37,6 +54,15 @@ fn the_report_counts_what_the_nodes_did() {
     assert_eq!(report["ranks"].as_array().unwrap().len(), 8);
     assert_eq!(total(&report, "messages"), 140, "{report}");
     assert_eq!(total(&report, "link_defects"), 0);
+}
+
+#[test]
+fn variables_of_the_environment_reach_every_process() {
+    let options = ["-n", "2", "--env", "A=x y=%", "-x", "B=z", "-x", "PATH"];
+    let ended = run(&options, "environment.c", &["A", "B", "PATH"]).expect(0);
+    let path = std::env::var("PATH").unwrap();
+    let lines = format!("[1] A is x y=%\n[1] B is z\n[1] PATH is {path}\n");
+    assert!(ended.stdout.ends_with(&lines), "{ended}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Nodes that share instances: the same behaviour as nodes that have one each. Where nothing of a wiring is said,
-//! tests elsewhere use the default.
+//! tests elsewhere use the default, one instance.
 
 use crate::harness::*;
 use rustix::process::{Pid, Signal, kill_process};
@@ -55,9 +55,15 @@ fn a_killed_instance_takes_all_its_nodes_and_they_are_named() {
 }
 
 #[test]
-fn a_fault_in_a_box_is_its_nodes_alone_and_named_with_its_place() {
+fn a_fault_is_its_nodes_alone_and_named_with_its_place() {
     for (name, arguments, status, words) in [
         ("fail_null.c", &[][..], 1, &["rank 3", "null", "main"][..]),
+        (
+            "fail_malloc.c",
+            &["strlen"],
+            1,
+            &["fail_malloc.c:25", "had failed"],
+        ),
         ("fail_stack.c", &[], 1, &["rank", "stack", "--stack"]),
         (
             "fail_mpi_error.c",
@@ -68,7 +74,7 @@ fn a_fault_in_a_box_is_its_nodes_alone_and_named_with_its_place() {
         ("fail_panic.rs", &[], 1, &["rank", "panicked"]),
         ("fail_outbox.c", &[], 1, &["rank 3", "overwritten outbox"]),
     ] {
-        for instances in ["1", "2"] {
+        for instances in ["1", "2", "4"] {
             let options = ["--torus", "2x2x1", "--instances", instances];
             run(&options, name, arguments).expect(status).says(words);
         }

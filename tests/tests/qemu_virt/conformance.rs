@@ -25,6 +25,10 @@ fn conforms(name: &str) {
     ] {
         let mut options = vec!["--torus", torus, "--mpi-memory", memory, "--quiet"];
         options.extend(["--instances", instances]);
+        if name == "conf_exhaust" {
+            // To be used up.
+            options.extend(["--node-memory", "8M"]);
+        }
         let ended = run(&options, &format!("{name}.c"), &[]);
         assert_eq!(
             ended.status,
@@ -110,24 +114,39 @@ conformance! {
     persistent_and_cancelled_requests: "conf_persistent";
     buffered_sends: "conf_buffered";
     probes: "conf_probe";
+    matched_probes: "conf_mprobe";
+    tools: "conf_tools";
+    attributes_of_datatypes: "conf_typeattr";
     errors: "conf_errors";
     communicators: "conf_comm";
+    intercommunicators: "conf_inter";
+    collectives_of_intercommunicators: "conf_inter_coll";
     attributes: "conf_attr";
     info_objects_and_memory: "conf_info";
     error_codes_of_the_program: "conf_codes";
     groups: "conf_group";
     cartesian_topologies: "conf_cart";
+    graph_topologies: "conf_graph";
     collectives: "conf_coll";
     reductions: "conf_reduce";
     collectives_without_blocking: "conf_nbc";
+    duplicating_without_blocking: "conf_idup";
     neighbourhoods: "conf_neighbor";
     generalized_requests: "conf_grequest";
     datatypes: "conf_types";
     messages_of_derived_datatypes: "conf_typed";
     packing: "conf_pack";
+    names_of_the_standard: "conf_names";
+    profiling_interface: "conf_profile";
     memory_used_up: "conf_exhaust";
     c_library: "conf_libc";
     random_traffic: "soak";
+}
+
+/// No program for other implementations, which support what it calls.
+#[test]
+fn functions_that_are_not_supported() {
+    conforms("unsupported");
 }
 
 /// Programs as textbooks have them, whose output is the same whatever the machine.

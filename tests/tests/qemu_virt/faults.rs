@@ -13,6 +13,30 @@ fn a_null_pointer_is_named_with_its_place() {
 }
 
 #[test]
+fn a_fault_in_a_library_names_the_programs_line_and_the_malloc_that_had_failed() {
+    for (how, function, line) in [
+        ("memset", "memset", 23),
+        ("strlen", "strlen", 25),
+        ("sprintf", "", 27),
+    ] {
+        run(&["-n", "1"], "fail_malloc.c", &[how]).expect(1).says(&[
+            "rank 0 at (0,0,0): null pointer",
+            &format!("in {function}"),
+            &format!("called from main at fail_malloc.c:{line}"),
+            "an allocation of 1099511627776 bytes had failed before in make at fail_malloc.c:12",
+        ]);
+    }
+}
+
+#[test]
+fn a_jump_to_nowhere_names_the_line_of_the_call() {
+    run(&["-n", "1"], "fail_jump.c", &[])
+        .expect(1)
+        .says(&["null pointer: jump to 0x0"])
+        .says(&["in a call from main at fail_jump.c:11"]);
+}
+
+#[test]
 fn a_stack_overrun_is_named() {
     for arguments in [&[][..], &["100000"]] {
         run(&["--torus", "2x2x1"], "fail_stack.c", arguments)
@@ -195,10 +219,14 @@ fn nothing_survives_a_killed_command() {
 
 #[test]
 fn sends_that_use_the_memory_up_are_an_error_that_a_program_can_handle() {
-    run(&["--torus", "2x1x1"], "exhaust.c", &[])
-        .expect(1)
-        .says(&["rank 0", "MPI_Isend", "MPI_ERR_NO_MEM", "--node-memory"]);
-    let ended = run(&["--torus", "2x1x1"], "exhaust.c", &["return"]).expect(0);
+    let options = ["--torus", "2x1x1", "--node-memory", "8M"];
+    run(&options, "exhaust.c", &[]).expect(1).says(&[
+        "rank 0",
+        "MPI_Isend",
+        "MPI_ERR_NO_MEM",
+        "--node-memory",
+    ]);
+    let ended = run(&options, "exhaust.c", &["return"]).expect(0);
     assert!(ended.stdout.contains("MPI_ERR_NO_MEM"), "{ended}");
 }
 

@@ -260,3 +260,25 @@ pub fn check_killer(ended: &Ended, processes: u32, messages: &str, bytes: &str) 
         "{ended}"
     );
 }
+
+/// A folder that is removed at the end.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let name = format!("midplane-test-{name}-{}", std::process::id());
+        let folder = Self(command().with_file_name(name));
+        fs::create_dir_all(&folder.0).unwrap();
+        folder
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

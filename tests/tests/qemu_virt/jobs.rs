@@ -56,13 +56,16 @@ fn killer_on_sixty_four_nodes() {
 
 #[test]
 fn killer_on_a_mesh_and_on_shapes_with_extent_one() {
-    for options in [
-        ["--torus", "3x2x1", "--mesh", "xyz"],
-        ["--torus", "1x1x5", "--mesh", "y"],
-        ["--torus", "1x1x1", "--mesh", ""],
+    for (torus, mesh, instances) in [
+        ("3x2x1", "xyz", &["1", "6"][..]),
+        ("1x1x5", "y", &["1", "5"]),
+        ("1x1x1", "", &["1"]),
     ] {
-        let ended = run(&options, "killer.c", &["5", "1024"]).expect(0);
-        assert!(ended.stdout.contains(", 0 errors"), "{ended}");
+        for instances in instances {
+            let options = ["--torus", torus, "--mesh", mesh, "--instances", instances];
+            let ended = run(&options, "killer.c", &["5", "1024"]).expect(0);
+            assert!(ended.stdout.contains(", 0 errors"), "{ended}");
+        }
     }
 }
 
@@ -103,7 +106,8 @@ fn ample_mpi_memory_refuses_nobody() {
 #[test]
 fn memory_that_the_program_frees_is_lent_to_messages_that_wait() {
     let counted = |options: &[&str]| {
-        let (ended, report) = run_with_report(options, "borrow.c", &[]);
+        let options = [options, &["--node-memory", "8M"]].concat();
+        let (ended, report) = run_with_report(&options, "borrow.c", &[]);
         let ended = ended.expect(0);
         assert!(ended.stdout.contains(" 0 errors"), "{ended}");
         let zero = &report["ranks"][0];
@@ -118,9 +122,17 @@ fn memory_that_the_program_frees_is_lent_to_messages_that_wait() {
 
 /// Processor time in seconds of a job in which all ranks but rank 0 sleep in MPI_Recv, and rank 0 in
 /// sleep(), for `seconds`.
-fn processor_seconds_of_idling(seconds: &str) -> f64 {
+fn processor_seconds_of_idling(instances: &str, seconds: &str) -> f64 {
     let path = program("idle.c");
-    let job = Job::start(&["run", "--timeout", LIMIT, "--quiet", &path, "--", seconds]);
+    let options = [
+        "run",
+        "--timeout",
+        LIMIT,
+        "--quiet",
+        "--instances",
+        instances,
+    ];
+    let job = Job::start(&[&options[..], &[&path, "--", seconds]].concat());
     let pid = Pid::from_child(&job.child);
     waitid(
         rustix::process::WaitId::Pid(pid),
@@ -145,13 +157,15 @@ fn processor_seconds_of_idling(seconds: &str) -> f64 {
 fn idle_nodes_use_no_processor_time() {
     // Once before, so that nothing is compiled in the measured runs.
     run(&["--quiet"], "idle.c", &["0"]).expect(0);
-    let start_and_stop = processor_seconds_of_idling("0");
-    let with_sleep = processor_seconds_of_idling("5");
-    // Eight nodes that poll would use 5 s on each processor. Starting takes about 1 s, and differs.
-    assert!(
-        with_sleep < start_and_stop + 2.0,
-        "{with_sleep} s of processor time with 5 s of sleep, {start_and_stop} s without"
-    );
+    for instances in ["1", "8"] {
+        let start_and_stop = processor_seconds_of_idling(instances, "0");
+        let with_sleep = processor_seconds_of_idling(instances, "5");
+        // Eight nodes that poll would use 5 s on each processor. Starting takes about 1 s, and differs.
+        assert!(
+            with_sleep < start_and_stop + 2.0,
+            "{with_sleep} s of processor time with 5 s of sleep, {start_and_stop} s without"
+        );
+    }
 }
 
 #[test]
@@ -177,6 +191,11 @@ fn standard_input_goes_to_rank_zero_when_it_is_asked_for() {
             let _ = writeln!(stdin, "{number}");
         }
     });
+    let one_each = run_with(&["--timeout", LIMIT, "--instances", "3"], &|stdin| {
+        let _ = writeln!(stdin, "1 2 3");
+    });
+    let six = "[0] input: 3 numbers, 6 in all\n";
+    assert!(one_each.expect(0).stdout.ends_with(six));
     let wanted = "[0] 1: 6\n[0] 2: 9\n[0] 3: 12\n[0] input: 3000 numbers, 4501500 in all\n";
     assert_eq!(more_than_the_ring_holds.expect(0).stdout, wanted);
     let none = run_with(&["--timeout", LIMIT], &|_| ());
@@ -195,9 +214,15 @@ fn standard_input_goes_to_rank_zero_when_it_is_asked_for() {
 
 #[test]
 fn nodes_that_compute_forward_for_others() {
+    for instances in ["1", "3"] {
+        forwards(instances);
+    }
+}
+
+fn forwards(instances: &str) {
     // In a row of nodes the ends meet only through the middle. One round says most: were it to wait for the
     // middle's program, it would end after the computing.
-    let options = ["--torus", "3x1x1", "--mesh", "x"];
+    let options = ["--torus", "3x1x1", "--mesh", "x", "--instances", instances];
     let through = |rounds| {
         let ended = run(&options, "through.c", &[rounds]).expect(0);
         let through = !ended.stdout.contains("only after");

@@ -5,9 +5,11 @@
 //! far beyond what a healthy job takes, so that a hang ends as a failure with a message.
 
 mod boxes;
+mod cc;
 mod conformance;
 mod costs;
 mod faults;
+mod files;
 mod harness;
 mod jobs;
 mod matching;

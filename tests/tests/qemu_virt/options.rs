@@ -28,6 +28,10 @@ fn bad_input_is_refused_with_one_line() {
         (&["run", "--mpi-memory", "1G", killer], "the greatest is"),
         (&["run", "--mpi-memory", "x", killer], "64K"),
         (&["run", "--node-memory", "5000", killer], "4K"),
+        (
+            &["run", "--node-memory", "4000G", killer],
+            "than this machine has",
+        ),
         (&["run", "--stack", "1", killer], "16K"),
         (&["run", "--timeout", "-1", killer], "--timeout"),
         (
@@ -92,10 +96,53 @@ fn a_function_of_mpi_that_is_not_there_is_named() {
     let ended = run(&[], "fail_missing.c", &[]).expect(2);
     let last = ended.stderr.lines().last().unwrap_or_default();
     assert!(
-        last.contains("MPI_Publish_name") && last.contains("does not have yet"),
+        last.contains("MPI_Nowhere") && last.contains("does not have yet"),
         "{ended}"
     );
     assert!(!ended.stderr.contains("undefined reference"), "{ended}");
+}
+
+#[test]
+fn functions_that_are_not_supported_are_named_with_the_lines_of_their_calls() {
+    let ended = run(&[], "not_yet.c", &[]).expect(0).says(&[
+        "note: not_yet.c:21: MPI_Win_create is not supported yet: it returns MPI_ERR_UNSUPPORTED_OPERATION",
+        "note: not_yet.c:26: PMPI_Win_free is not supported yet",
+    ]);
+    assert_eq!(
+        ended.stderr.matches("not supported yet").count(),
+        2,
+        "{ended}"
+    );
+    assert!(
+        ended.stdout.contains("1 MPI_ERR_UNSUPPORTED_OPERATION"),
+        "{ended}"
+    );
+}
+
+#[test]
+fn variables_of_the_environment_reach_every_node() {
+    let options = [
+        "-n", "2", "--quiet", "--env", "A=old", "--env", "A=x y=%", "--env", "EMPTY=", "-x", MARK,
+    ];
+    let ended = run(&options, "environment.c", &["A", "EMPTY", "HOME", "PATH"]).expect(0);
+    assert_eq!(
+        ended.stdout,
+        "[1] 3 variables\n[1] A is x y=%\n[1] EMPTY is \n[1] HOME is not set\n[1] PATH is not set\n"
+    );
+    for (options, words) in [
+        (["--env", "A"], "--env A: give it as NAME=VALUE"),
+        (["--env", "=A"], "--env =A: give it as NAME=VALUE"),
+        (
+            ["-x", "NO_SUCH_VARIABLE"],
+            "no variable NO_SUCH_VARIABLE here",
+        ),
+    ] {
+        run(&options, "environment.c", &[]).expect(2).says(&[words]);
+    }
+    let long = format!("A={}", "x".repeat(20_000));
+    run(&["--env", &long], "environment.c", &[])
+        .expect(2)
+        .says(&["the program's arguments or environment", "at most 16384"]);
 }
 
 #[test]
@@ -131,7 +178,7 @@ fn a_program_of_several_files_takes_the_compilers_options() {
 
 #[test]
 fn a_program_that_is_too_big_for_a_node_is_refused_with_the_numbers() {
-    let ended = run(&[], "fail_big.c", &[]).expect(2);
+    let ended = run(&["--node-memory", "8M"], "fail_big.c", &[]).expect(2);
     let complaint = ended.complaint();
     assert_eq!(complaint.len(), 1, "{ended}");
     assert!(complaint[0].contains("--node-memory is 8M"), "{ended}");

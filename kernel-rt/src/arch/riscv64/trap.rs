@@ -4,16 +4,18 @@ use core::arch::global_asm;
 
 use super::cause;
 use crate::fault::Fault;
+use crate::host::callers::Registers;
 
 // SAFETY: the board defines both, with these signatures.
 unsafe extern "Rust" {
     safe fn midplane_interrupt();
-    safe fn midplane_fault(fault: Fault) -> !;
+    safe fn midplane_fault(fault: Fault, registers: &Registers) -> !;
 }
 
 // Trap entry. Every trap runs on the trap stack from its top: interrupts do not nest, and a fault inside
 // a handler never goes back, so it may write over the handler's frame. Saved are the registers that a
-// called function may change, the floating-point ones included.
+// called function may change, the floating-point ones included; for a fault also those that it may not, by which
+// the tool finds out who called the code that trapped.
 global_asm!(
     ".option push",
     ".option arch, +d",
@@ -21,12 +23,12 @@ global_asm!(
     ".balign 4",
     "midplane_trap:",
     "csrrw sp, sscratch, sp",
-    "addi sp, sp, -320",
+    "addi sp, sp, -416",
     "sd ra, 0(sp)",
     "sd t0, 8(sp)",
     "csrr t0, sscratch",
     "sd t0, 16(sp)",
-    "addi t0, sp, 320",
+    "addi t0, sp, 416",
     "csrw sscratch, t0",
     "sd t1, 24(sp)",
     "sd t2, 32(sp)",
@@ -65,10 +67,25 @@ global_asm!(
     "frcsr t0",
     "sd t0, 296(sp)",
     "csrr a0, scause",
+    "bltz a0, 1f",
+    "sd s0, 304(sp)",
+    "sd s1, 312(sp)",
+    "sd s2, 320(sp)",
+    "sd s3, 328(sp)",
+    "sd s4, 336(sp)",
+    "sd s5, 344(sp)",
+    "sd s6, 352(sp)",
+    "sd s7, 360(sp)",
+    "sd s8, 368(sp)",
+    "sd s9, 376(sp)",
+    "sd s10, 384(sp)",
+    "sd s11, 392(sp)",
+    "1:",
     "csrr a1, sepc",
     "csrr a2, stval",
     "ld a3, 16(sp)",
     "mv a4, ra",
+    "addi a5, sp, 304",
     "call {trap}",
     "ld t0, 296(sp)",
     "fscsr t0",
@@ -114,17 +131,24 @@ global_asm!(
     trap = sym trap,
 );
 
-extern "C" fn trap(code: u64, pc: u64, address: u64, sp: u64, ra: u64) {
+/// `kept`: s0 to s11, for a fault only.
+extern "C" fn trap(code: u64, pc: u64, address: u64, sp: u64, ra: u64, kept: *const [u64; 12]) {
     const INTERRUPT: u64 = 1 << 63;
     if code & INTERRUPT != 0 {
         return midplane_interrupt();
     }
-    midplane_fault(Fault {
+    // SAFETY: the entry has stored them.
+    let [s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11] = unsafe { *kept };
+    let saved = [ra, sp, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11];
+    let fault = Fault {
         code,
         cause: cause::decode(code),
         pc,
         address,
         sp,
         ra,
-    })
+    };
+    // 0 would say that nothing is noted.
+    let pc = pc.max(1);
+    midplane_fault(fault, &Registers { pc, saved })
 }

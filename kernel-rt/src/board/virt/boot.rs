@@ -100,7 +100,8 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     running::set(node(&who, hardware.random, links));
     heap::call_when_freed(running::heap_freed);
     end::publish_with(running::publish);
-    let argv = arguments(&args);
+    let argv = strings(args.args.iter().map(personality::decode), 1);
+    let environment = strings(args.environment.iter().map(personality::decode), 0);
     arch::enable_interrupts();
     mpi_adi::c::install(&NodeEnv);
     MIDPLANE_BLACKBOARD.running();
@@ -109,7 +110,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     }
     console::ring();
     // SAFETY: the only call, with everything set up; the arguments live for ever.
-    unsafe { libc::run(argv) }
+    unsafe { libc::run(argv, environment) }
 }
 
 fn arguments_of(
@@ -268,15 +269,17 @@ fn leak<T: Clone>(count: usize, value: T) -> &'static mut [T] {
     items.leak()
 }
 
-/// The program's argv: one block of strings, one of pointers with a null at the end.
-fn arguments(args: &BootArgs<'_>) -> &'static mut [*mut c_char] {
-    let words = || args.args.iter().map(personality::decode);
-    // A node booted by hand has no arguments; C wants argv[0] all the same.
-    let unnamed = words().next().is_none() as usize;
-    let bytes = words().map(|word| word.count() + 1).sum::<usize>() + unnamed;
-    let argv = leak(words().count() + unnamed + 1, ptr::null_mut());
+/// Strings as C has them: one block of them, one of pointers with a null at the end. There are `least` at least:
+/// a node booted by hand has no arguments, but C wants argv[0] all the same.
+fn strings(
+    words: impl Iterator<Item = impl Iterator<Item = Option<u8>>> + Clone,
+    least: usize,
+) -> &'static mut [*mut c_char] {
+    let unnamed = least.saturating_sub(words.clone().count());
+    let bytes = words.clone().map(|word| word.count() + 1).sum::<usize>() + unnamed;
+    let pointers = leak(words.clone().count() + unnamed + 1, ptr::null_mut());
     let mut rest: &'static mut [u8] = leak(bytes, 0);
-    for (pointer, word) in argv.iter_mut().zip(words()) {
+    for (pointer, word) in pointers.iter_mut().zip(words) {
         let mut at = 0;
         // The zero behind each string is there already.
         for (place, byte) in rest.iter_mut().zip(word.flatten()) {
@@ -288,7 +291,7 @@ fn arguments(args: &BootArgs<'_>) -> &'static mut [*mut c_char] {
         rest = after;
     }
     if unnamed == 1 {
-        argv[0] = rest.as_mut_ptr().cast();
+        pointers[0] = rest.as_mut_ptr().cast();
     }
-    argv
+    pointers
 }

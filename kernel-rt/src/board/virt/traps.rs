@@ -7,7 +7,8 @@ use critical_section::Mutex;
 use super::layout::{BELOW_RAM, NULL_BYTES};
 use crate::end::{Message, end};
 use crate::fault::{Fault, Map, Report};
-use crate::host::records::{MIDPLANE_BLACKBOARD, personality};
+use crate::host::callers::Registers;
+use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, personality};
 use crate::mem::Bytes;
 use crate::{arch, running};
 
@@ -26,7 +27,8 @@ fn midplane_interrupt() {
 
 /// A trap that is no interrupt.
 #[unsafe(no_mangle)]
-fn midplane_fault(fault: Fault) -> ! {
+fn midplane_fault(fault: Fault, registers: &Registers) -> ! {
+    MIDPLANE_CALLERS.note(registers);
     MIDPLANE_BLACKBOARD.set_fault(fault.code, fault.pc, fault.address);
     let stack = arch::stack();
     let map = &Map {

@@ -4,11 +4,12 @@ use core::ffi::{c_int, c_void};
 
 use crate::c::args;
 use crate::c::collectives::blocks::{Blocks, VBlocks};
+use crate::c::comm_objects::inter_calls;
 use crate::c::datatypes::Elements;
 use crate::c::report::on_comm;
 use crate::mpi::coll;
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Alltoall")]
 pub unsafe extern "C" fn MPI_Alltoall(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -18,6 +19,14 @@ pub unsafe extern "C" fn MPI_Alltoall(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.alltoall)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            )
+        };
+    }
     on_comm("MPI_Alltoall", comm, |comm| {
         // SAFETY: the standard's promise about `recvbuf` (section 5.8).
         let places = unsafe { Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?) }?;
@@ -32,7 +41,7 @@ pub unsafe extern "C" fn MPI_Alltoall(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Alltoallv")]
 pub unsafe extern "C" fn MPI_Alltoallv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
@@ -44,6 +53,15 @@ pub unsafe extern "C" fn MPI_Alltoallv(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.alltoallv)(
+                sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+                comm,
+            )
+        };
+    }
     on_comm("MPI_Alltoallv", comm, |comm| {
         // SAFETY: the standard's promise about `recvbuf` and its arrays (section 5.8).
         let places =

@@ -3,10 +3,11 @@
 use core::ffi::{c_int, c_void};
 
 use crate::c::args;
+use crate::c::comm_objects::inter_calls;
 use crate::c::report::on_comm;
 use crate::mpi::coll;
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Bcast")]
 pub unsafe extern "C" fn MPI_Bcast(
     buffer: *mut c_void,
     count: c_int,
@@ -14,6 +15,10 @@ pub unsafe extern "C" fn MPI_Bcast(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe { (calls.bcast)(buffer, count, datatype, root, comm) };
+    }
     on_comm("MPI_Bcast", comm, |comm| {
         // SAFETY: the standard's promise about `buffer` (section 5.4).
         let data = unsafe { args::buffer(buffer, count, datatype) }?;

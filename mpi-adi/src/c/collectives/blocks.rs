@@ -226,8 +226,13 @@ impl<'a> Row<'a> {
         }
         // SAFETY: the caller's promise.
         let all = unsafe { elements.at(buffer, total) }?;
+        Ok(Row::over(all, counts, elements))
+    }
+
+    /// Of data that has as many elements as these counts, none of which is negative, add up to.
+    pub(super) fn over(all: Lent, counts: &'a [c_int], elements: &Elements) -> Row<'a> {
         let size = elements.size();
-        Ok(Row { all, counts, size })
+        Row { all, counts, size }
     }
 
     pub(super) fn of(&self, rank: CommRank) -> Area {

@@ -4,12 +4,13 @@ use core::ffi::{c_int, c_void};
 
 use crate::c::args;
 use crate::c::collectives::blocks::{Blocks, Own, VBlocks};
+use crate::c::comm_objects::inter_calls;
 use crate::c::datatypes::Elements;
 use crate::c::report::on_comm;
 use crate::device::memory::area::Area;
 use crate::mpi::coll;
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Gather")]
 pub unsafe extern "C" fn MPI_Gather(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -20,6 +21,14 @@ pub unsafe extern "C" fn MPI_Gather(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.gather)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+            )
+        };
+    }
     on_comm("MPI_Gather", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
@@ -49,7 +58,7 @@ pub unsafe extern "C" fn MPI_Gather(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Gatherv")]
 pub unsafe extern "C" fn MPI_Gatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -61,6 +70,14 @@ pub unsafe extern "C" fn MPI_Gatherv(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.gatherv)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+            )
+        };
+    }
     on_comm("MPI_Gatherv", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
@@ -90,7 +107,7 @@ pub unsafe extern "C" fn MPI_Gatherv(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Scatter")]
 pub unsafe extern "C" fn MPI_Scatter(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -101,6 +118,14 @@ pub unsafe extern "C" fn MPI_Scatter(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.scatter)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+            )
+        };
+    }
     on_comm("MPI_Scatter", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
@@ -130,7 +155,7 @@ pub unsafe extern "C" fn MPI_Scatter(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Scatterv")]
 pub unsafe extern "C" fn MPI_Scatterv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
@@ -142,6 +167,14 @@ pub unsafe extern "C" fn MPI_Scatterv(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.scatterv)(
+                sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+            )
+        };
+    }
     on_comm("MPI_Scatterv", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
@@ -171,7 +204,7 @@ pub unsafe extern "C" fn MPI_Scatterv(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Allgather")]
 pub unsafe extern "C" fn MPI_Allgather(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -181,6 +214,14 @@ pub unsafe extern "C" fn MPI_Allgather(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.allgather)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+            )
+        };
+    }
     on_comm("MPI_Allgather", comm, |comm| {
         // SAFETY: the standard's promise about both buffers (section 5.7).
         let (blocks, own) = unsafe {
@@ -194,7 +235,7 @@ pub unsafe extern "C" fn MPI_Allgather(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Allgatherv")]
 pub unsafe extern "C" fn MPI_Allgatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -205,6 +246,14 @@ pub unsafe extern "C" fn MPI_Allgatherv(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.allgatherv)(
+                sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+            )
+        };
+    }
     on_comm("MPI_Allgatherv", comm, |comm| {
         // SAFETY: the standard's promise about the buffers and arrays (section 5.7).
         let (places, own) = unsafe {

@@ -11,9 +11,11 @@ use crate::c::collectives::under_way::{block, start};
 use crate::c::datatypes::Elements;
 use crate::c::kept;
 use crate::device::memory::area::Area;
+use crate::mpi::cart::Grid;
 use crate::mpi::coll::{self, Plan, plans};
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
+use crate::mpi::topology::Topology;
 
 /// The neighbours of this process in the topology of its communicator, in the order of their blocks (section 7.6).
 struct Neighbours {
@@ -26,15 +28,37 @@ struct Neighbours {
     in_pairs: bool,
 }
 
-/// Fails with [`Error::NotCartesian`] or [`Error::NoRoom`].
+/// Fails with [`Error::Topology`] or [`Error::NoRoom`].
 fn neighbours(comm: &Communicator<'_>) -> Result<Neighbours, Error> {
-    let grid = kept::grid(comm.membership().context).ok_or(Error::NotCartesian)?;
+    kept::with_topology(comm.membership().context, |topology| match topology {
+        Some(Topology::Cartesian(grid)) => on_grid(grid, comm.rank()),
+        Some(Topology::Graph(graph)) => {
+            let list = graph.neighbours(comm.own_rank());
+            Ok(Neighbours {
+                sources: ranks(list.iter())?,
+                destinations: ranks(list.iter())?,
+                in_pairs: false,
+            })
+        }
+        Some(Topology::Distributed(own)) => Ok(Neighbours {
+            sources: ranks(own.sources.iter().map(|[rank, _]| rank))?,
+            destinations: ranks(own.destinations.iter().map(|[rank, _]| rank))?,
+            in_pairs: false,
+        }),
+        None => Err(Error::Topology {
+            wanted: "a",
+            maker: "MPI_Cart_create or MPI_Dist_graph_create",
+        }),
+    })
+}
+
+fn on_grid(grid: &Grid, rank: u32) -> Result<Neighbours, Error> {
     let dimensions = grid.dimensions().len();
     let (mut sources, mut destinations) =
         (coll::room(2 * dimensions)?, coll::room(2 * dimensions)?);
     for dimension in 0..dimensions {
         for steps in [-1, 1] {
-            let rank = grid.neighbour(comm.rank(), dimension, steps);
+            let rank = grid.neighbour(rank, dimension, steps);
             sources.push(rank.map(CommRank));
             destinations.push(rank.map(CommRank));
         }
@@ -44,6 +68,15 @@ fn neighbours(comm: &Communicator<'_>) -> Result<Neighbours, Error> {
         destinations,
         in_pairs: true,
     })
+}
+
+/// A list of ranks that there are.
+fn ranks<'a>(
+    list: impl ExactSizeIterator<Item = &'a c_int>,
+) -> Result<Vec<Option<CommRank>>, Error> {
+    let mut ranks = coll::room(list.len())?;
+    ranks.extend(list.map(|rank| Some(CommRank(*rank as u32))));
+    Ok(ranks)
 }
 
 /// With whom, and where its bytes are.
@@ -141,7 +174,7 @@ fn alltoall<P: Send + 'static>(
     plans::neighbours(from, to, (parts, places))
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Neighbor_allgather")]
 pub unsafe extern "C" fn MPI_Neighbor_allgather(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -159,7 +192,7 @@ pub unsafe extern "C" fn MPI_Neighbor_allgather(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ineighbor_allgather")]
 pub unsafe extern "C" fn MPI_Ineighbor_allgather(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -178,7 +211,7 @@ pub unsafe extern "C" fn MPI_Ineighbor_allgather(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Neighbor_allgatherv")]
 pub unsafe extern "C" fn MPI_Neighbor_allgatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -197,7 +230,7 @@ pub unsafe extern "C" fn MPI_Neighbor_allgatherv(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ineighbor_allgatherv")]
 pub unsafe extern "C" fn MPI_Ineighbor_allgatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -217,7 +250,7 @@ pub unsafe extern "C" fn MPI_Ineighbor_allgatherv(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Neighbor_alltoall")]
 pub unsafe extern "C" fn MPI_Neighbor_alltoall(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -236,7 +269,7 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoall(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ineighbor_alltoall")]
 pub unsafe extern "C" fn MPI_Ineighbor_alltoall(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -256,7 +289,7 @@ pub unsafe extern "C" fn MPI_Ineighbor_alltoall(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Neighbor_alltoallv")]
 pub unsafe extern "C" fn MPI_Neighbor_alltoallv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
@@ -277,7 +310,7 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoallv(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ineighbor_alltoallv")]
 pub unsafe extern "C" fn MPI_Ineighbor_alltoallv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
@@ -299,7 +332,7 @@ pub unsafe extern "C" fn MPI_Ineighbor_alltoallv(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Neighbor_alltoallw")]
 pub unsafe extern "C" fn MPI_Neighbor_alltoallw(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
@@ -320,7 +353,7 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoallw(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ineighbor_alltoallw")]
 pub unsafe extern "C" fn MPI_Ineighbor_alltoallw(
     sendbuf: *const c_void,
     sendcounts: *const c_int,

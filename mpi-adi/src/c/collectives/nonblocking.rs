@@ -20,13 +20,13 @@ use crate::mpi::error::Error;
 /// Elements in a buffer, or of it: address, count and datatype.
 type Given = (*const c_void, c_int, c_int);
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ibarrier")]
 pub unsafe extern "C" fn MPI_Ibarrier(comm: c_int, request: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `request`.
     unsafe { start("MPI_Ibarrier", comm, request, plans::barrier) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ibcast")]
 pub unsafe extern "C" fn MPI_Ibcast(
     buffer: *mut c_void,
     count: c_int,
@@ -70,7 +70,7 @@ unsafe fn gather<P: Send + 'static>(
     plans::gather(comm, area, move |rank| of(&places, rank), root, own)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Igather")]
 pub unsafe extern "C" fn MPI_Igather(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn MPI_Igather(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Igatherv")]
 pub unsafe extern "C" fn MPI_Igatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -151,7 +151,7 @@ unsafe fn scatter<P: Send + 'static>(
     plans::scatter(comm, move |rank| of(&parts, rank), area, root, own)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Iscatter")]
 pub unsafe extern "C" fn MPI_Iscatter(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn MPI_Iscatter(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Iscatterv")]
 pub unsafe extern "C" fn MPI_Iscatterv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
@@ -223,7 +223,7 @@ unsafe fn allgather<P: Send + 'static>(
     plans::allgather(comm, area, move |rank| of(&places, rank), own)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Iallgather")]
 pub unsafe extern "C" fn MPI_Iallgather(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn MPI_Iallgather(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Iallgatherv")]
 pub unsafe extern "C" fn MPI_Iallgatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -290,7 +290,7 @@ fn unless_in_place<P>(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ialltoall")]
 pub unsafe extern "C" fn MPI_Ialltoall(
     sendbuf: *const c_void,
     sendcount: c_int,
@@ -313,7 +313,7 @@ pub unsafe extern "C" fn MPI_Ialltoall(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ialltoallv")]
 pub unsafe extern "C" fn MPI_Ialltoallv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
@@ -358,7 +358,7 @@ unsafe fn w_blocks(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ialltoallw")]
 pub unsafe extern "C" fn MPI_Ialltoallw(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
@@ -383,7 +383,7 @@ pub unsafe extern "C" fn MPI_Ialltoallw(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Alltoallw")]
 pub unsafe extern "C" fn MPI_Alltoallw(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
@@ -409,7 +409,7 @@ pub unsafe extern "C" fn MPI_Alltoallw(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ireduce")]
 pub unsafe extern "C" fn MPI_Ireduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -442,7 +442,7 @@ pub unsafe extern "C" fn MPI_Ireduce(
     unsafe { start("MPI_Ireduce", comm, request, plan) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Iallreduce")]
 pub unsafe extern "C" fn MPI_Iallreduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -492,7 +492,7 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     plans::reduce_scatter(comm, part, (place, result), size, combine, hold)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ireduce_scatter")]
 pub unsafe extern "C" fn MPI_Ireduce_scatter(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -515,7 +515,7 @@ pub unsafe extern "C" fn MPI_Ireduce_scatter(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Ireduce_scatter_block")]
 pub unsafe extern "C" fn MPI_Ireduce_scatter_block(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -561,7 +561,7 @@ unsafe fn scan(
     unsafe { start(function, comm, request, plan) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Iscan")]
 pub unsafe extern "C" fn MPI_Iscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -576,7 +576,7 @@ pub unsafe extern "C" fn MPI_Iscan(
     unsafe { scan("MPI_Iscan", true, buffers, what, request) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Iexscan")]
 pub unsafe extern "C" fn MPI_Iexscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,

@@ -145,7 +145,7 @@ unsafe fn call(
 /// Which of the program's operations commute, as it has said.
 static COMMUTES: [AtomicBool; USER_OPS] = [const { AtomicBool::new(false) }; USER_OPS];
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Op_commutative")]
 pub unsafe extern "C" fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c_int {
     on_process("MPI_Op_commutative", |_| {
         // SAFETY: the standard's promise about `commute`.
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Op_create")]
 pub unsafe extern "C" fn MPI_Op_create(
     function: Option<UserFunction>,
     commute: c_int,
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn MPI_Op_create(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Op_free")]
 pub unsafe extern "C" fn MPI_Op_free(op: *mut c_int) -> c_int {
     on_process("MPI_Op_free", |_| {
         // SAFETY: the standard's promise about `op`.

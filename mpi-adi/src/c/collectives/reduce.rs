@@ -5,6 +5,7 @@ use core::ffi::{c_int, c_void};
 use crate::c::args;
 use crate::c::collectives::blocks::{Blocks, Row};
 use crate::c::collectives::op::with_operation;
+use crate::c::comm_objects::inter_calls;
 use crate::c::datatypes::{Elements, Lent};
 use crate::c::report::{on_comm, on_process};
 use crate::device::memory::area::Area;
@@ -55,7 +56,7 @@ impl DataAndResult {
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Reduce")]
 pub unsafe extern "C" fn MPI_Reduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -65,6 +66,10 @@ pub unsafe extern "C" fn MPI_Reduce(
     root: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe { (calls.reduce)(sendbuf, recvbuf, count, datatype, op, root, comm) };
+    }
     on_comm("MPI_Reduce", comm, |comm| {
         args::count(count)?;
         let root = args::root(&comm, root)?;
@@ -91,7 +96,7 @@ pub unsafe extern "C" fn MPI_Reduce(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Allreduce")]
 pub unsafe extern "C" fn MPI_Allreduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -100,6 +105,10 @@ pub unsafe extern "C" fn MPI_Allreduce(
     op: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe { (calls.allreduce)(sendbuf, recvbuf, count, datatype, op, comm) };
+    }
     on_comm("MPI_Allreduce", comm, |comm| {
         args::count(count)?;
         with_operation(op, datatype, |elements, combine| {
@@ -116,7 +125,7 @@ pub unsafe extern "C" fn MPI_Allreduce(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Reduce_local")]
 pub unsafe extern "C" fn MPI_Reduce_local(
     inbuf: *const c_void,
     inoutbuf: *mut c_void,
@@ -139,7 +148,7 @@ pub unsafe extern "C" fn MPI_Reduce_local(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Reduce_scatter")]
 pub unsafe extern "C" fn MPI_Reduce_scatter(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -148,6 +157,10 @@ pub unsafe extern "C" fn MPI_Reduce_scatter(
     op: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe { (calls.reduce_scatter)(sendbuf, recvbuf, recvcounts, datatype, op, comm) };
+    }
     on_comm("MPI_Reduce_scatter", comm, |comm| {
         with_operation(op, datatype, |elements, combine| {
             let in_place = args::is_in_place(sendbuf);
@@ -176,7 +189,7 @@ pub unsafe extern "C" fn MPI_Reduce_scatter(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Reduce_scatter_block")]
 pub unsafe extern "C" fn MPI_Reduce_scatter_block(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -185,6 +198,12 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_block(
     op: c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            (calls.reduce_scatter_block)(sendbuf, recvbuf, recvcount, datatype, op, comm)
+        };
+    }
     on_comm("MPI_Reduce_scatter_block", comm, |comm| {
         with_operation(op, datatype, |elements, combine| {
             let in_place = args::is_in_place(sendbuf);

@@ -35,7 +35,7 @@ unsafe fn scan(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Scan")]
 pub unsafe extern "C" fn MPI_Scan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn MPI_Scan(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Exscan")]
 pub unsafe extern "C" fn MPI_Exscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,

@@ -50,7 +50,7 @@ static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 ///
 /// # Safety
 /// `request` is as for [`args::out`]; the buffers and arrays of the plan stay as section 5.12 says.
-pub(super) unsafe fn start(
+pub(in crate::c) unsafe fn start(
     function: &'static str,
     comm: c_int,
     request: *mut c_int,
@@ -64,24 +64,27 @@ pub(super) unsafe fn start(
     })
 }
 
-/// Enters a collective and lets it begin; its handle. Fails with [`Error::NoRoom`], [`Error::Limit`] or, where not one
-/// message could be started, [`Error::NoMemory`]: then nothing has happened.
+/// Enters a collective and lets it begin; its handle. Fails with [`Error::Limit`] or, where not one message could be
+/// started, [`Error::NoRoom`] or [`Error::NoMemory`]: then nothing has happened, and it can be tried again.
 fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Result<c_int, Error> {
     enter_family(COLLECTIVES, &Collectives);
     comm.env
         .with(&mut |adi, _| adi.set_beside(Beside { is_ready, go_on }));
     let membership = comm.membership();
     let number = comm_objects::count_collectives(membership.context, 0);
-    let mut running = Running::new(function, number, plan)?;
     let handle = TABLE.lock().add(Object {
         membership,
         state: State::Stepping,
     })?;
-    let state = match running.advance(comm) {
-        Ok(false) => State::Running(running),
-        Ok(true) => State::Over(Ok(())),
-        Err(error) if running.has_begun() => State::Over(Err(error)),
-        Err(error) => {
+    let begun = Running::new(comm, function, number, plan)
+        .map(|mut running| (running.advance(comm), running));
+    let state = match begun {
+        Ok((Ok(false), running)) => State::Running(running),
+        Ok((Ok(true), _)) => State::Over(Ok(())),
+        Ok((Err(error), running)) if running.has_begun() || error.class() != Class::NoMem => {
+            State::Over(Err(error))
+        }
+        Ok((Err(error), _)) | Err(error) => {
             TABLE.lock().remove(handle);
             return Err(error);
         }

@@ -18,7 +18,7 @@ unsafe fn bytes_of(status: *const MPI_Status) -> Result<usize, Error> {
     Ok(usize::try_from(status.midplane_bytes).unwrap_or(0))
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Get_count")]
 pub unsafe extern "C" fn MPI_Get_count(
     status: *const MPI_Status,
     datatype: c_int,
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn MPI_Get_count(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Get_elements")]
 pub unsafe extern "C" fn MPI_Get_elements(
     status: *const MPI_Status,
     datatype: c_int,
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn MPI_Get_elements(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Get_elements_x")]
 pub unsafe extern "C" fn MPI_Get_elements_x(
     status: *const MPI_Status,
     datatype: c_int,
@@ -90,7 +90,7 @@ unsafe fn set_elements(
     Ok(())
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Status_set_elements")]
 pub unsafe extern "C" fn MPI_Status_set_elements(
     status: *mut MPI_Status,
     datatype: c_int,
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn MPI_Status_set_elements(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Status_set_elements_x")]
 pub unsafe extern "C" fn MPI_Status_set_elements_x(
     status: *mut MPI_Status,
     datatype: c_int,

@@ -14,7 +14,7 @@ use crate::c::types::constants::*;
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_size")]
 pub unsafe extern "C" fn MPI_Type_size(datatype: c_int, size: *mut c_int) -> c_int {
     on_process("MPI_Type_size", |_| {
         // SAFETY: the standard's promise about `size`.
@@ -25,7 +25,7 @@ pub unsafe extern "C" fn MPI_Type_size(datatype: c_int, size: *mut c_int) -> c_i
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_size_x")]
 pub unsafe extern "C" fn MPI_Type_size_x(datatype: c_int, size: *mut c_longlong) -> c_int {
     on_process("MPI_Type_size_x", |_| {
         // SAFETY: the standard's promise about `size`.
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn MPI_Type_size_x(datatype: c_int, size: *mut c_longlong)
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_get_extent")]
 pub unsafe extern "C" fn MPI_Type_get_extent(
     datatype: c_int,
     lb: *mut isize,
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn MPI_Type_get_extent(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_get_extent_x")]
 pub unsafe extern "C" fn MPI_Type_get_extent_x(
     datatype: c_int,
     lb: *mut c_longlong,
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn MPI_Type_get_extent_x(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_get_true_extent")]
 pub unsafe extern "C" fn MPI_Type_get_true_extent(
     datatype: c_int,
     true_lb: *mut isize,
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn MPI_Type_get_true_extent(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_get_true_extent_x")]
 pub unsafe extern "C" fn MPI_Type_get_true_extent_x(
     datatype: c_int,
     true_lb: *mut c_longlong,
@@ -116,7 +116,7 @@ pub(super) unsafe fn address(location: *const c_void, address: *mut isize) -> Re
     Ok(())
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Get_address")]
 pub unsafe extern "C" fn MPI_Get_address(location: *const c_void, address_of: *mut isize) -> c_int {
     // SAFETY: the standard's promise about `address_of`.
     on_process("MPI_Get_address", |_| unsafe {
@@ -124,17 +124,17 @@ pub unsafe extern "C" fn MPI_Get_address(location: *const c_void, address_of: *m
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Aint_add")]
 pub extern "C" fn MPI_Aint_add(base: isize, disp: isize) -> isize {
     base.wrapping_add(disp)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Aint_diff")]
 pub extern "C" fn MPI_Aint_diff(addr1: isize, addr2: isize) -> isize {
     addr1.wrapping_sub(addr2)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_get_envelope")]
 pub unsafe extern "C" fn MPI_Type_get_envelope(
     datatype: c_int,
     num_integers: *mut c_int,
@@ -190,7 +190,7 @@ fn handles(datatypes: &[Known]) -> Result<Vec<c_int>, Error> {
     Ok(handles)
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_get_contents")]
 pub unsafe extern "C" fn MPI_Type_get_contents(
     datatype: c_int,
     max_integers: c_int,
@@ -315,7 +315,7 @@ fn set_predefined_name(handle: c_int, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_set_name")]
 pub unsafe extern "C" fn MPI_Type_set_name(datatype: c_int, type_name: *const c_char) -> c_int {
     on_process("MPI_Type_set_name", |_| {
         let known = known(datatype)?;
@@ -329,7 +329,7 @@ pub unsafe extern "C" fn MPI_Type_set_name(datatype: c_int, type_name: *const c_
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_get_name")]
 pub unsafe extern "C" fn MPI_Type_get_name(
     datatype: c_int,
     type_name: *mut c_char,

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::ffi::c_int;
 
+use super::attributes;
 use super::objects::{Known, Recipe, enter, known, leave, made};
 use crate::c::args;
 use crate::c::report::on_process;
@@ -99,7 +100,7 @@ fn times_extent(displacement: c_int, datatype: &Type) -> Result<isize, Error> {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_contiguous")]
 pub unsafe extern "C" fn MPI_Type_contiguous(
     count: c_int,
     oldtype: c_int,
@@ -118,7 +119,7 @@ pub unsafe extern "C" fn MPI_Type_contiguous(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_vector")]
 pub unsafe extern "C" fn MPI_Type_vector(
     count: c_int,
     blocklength: c_int,
@@ -163,7 +164,7 @@ pub(super) unsafe fn hvector(
     unsafe { construct_of_one(given, newtype, |old| old.vector(blocks, length, stride)) }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_hvector")]
 pub unsafe extern "C" fn MPI_Type_create_hvector(
     count: c_int,
     blocklength: c_int,
@@ -225,7 +226,7 @@ pub(super) unsafe fn blocks<'a, T>(
     Ok((lengths, displacements))
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_indexed")]
 pub unsafe extern "C" fn MPI_Type_indexed(
     count: c_int,
     array_of_blocklengths: *const c_int,
@@ -278,7 +279,7 @@ pub(super) unsafe fn hindexed(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_hindexed")]
 pub unsafe extern "C" fn MPI_Type_create_hindexed(
     count: c_int,
     array_of_blocklengths: *const c_int,
@@ -309,7 +310,7 @@ unsafe fn even_blocks<'a, T>(
     Ok((core::iter::repeat(blocklength), displacements))
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_indexed_block")]
 pub unsafe extern "C" fn MPI_Type_create_indexed_block(
     count: c_int,
     blocklength: c_int,
@@ -336,7 +337,7 @@ pub unsafe extern "C" fn MPI_Type_create_indexed_block(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_hindexed_block")]
 pub unsafe extern "C" fn MPI_Type_create_hindexed_block(
     count: c_int,
     blocklength: c_int,
@@ -444,7 +445,7 @@ pub(super) unsafe fn structure(
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_struct")]
 pub unsafe extern "C" fn MPI_Type_create_struct(
     count: c_int,
     array_of_blocklengths: *const c_int,
@@ -479,7 +480,7 @@ fn dimensions(ndims: c_int) -> Result<usize, Error> {
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_subarray")]
 pub unsafe extern "C" fn MPI_Type_create_subarray(
     ndims: c_int,
     array_of_sizes: *const c_int,
@@ -568,7 +569,7 @@ fn check_grid(
     Ok(())
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_darray")]
 pub unsafe extern "C" fn MPI_Type_create_darray(
     size: c_int,
     rank: c_int,
@@ -620,7 +621,7 @@ pub unsafe extern "C" fn MPI_Type_create_darray(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_resized")]
 pub unsafe extern "C" fn MPI_Type_create_resized(
     oldtype: c_int,
     lb: isize,
@@ -639,7 +640,7 @@ pub unsafe extern "C" fn MPI_Type_create_resized(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_dup")]
 pub unsafe extern "C" fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_int {
     on_process("MPI_Type_dup", |_| {
         let given = Given {
@@ -654,15 +655,22 @@ pub unsafe extern "C" fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_
         };
         // SAFETY: the standard's promise about `newtype`.
         unsafe { construct_of_one(given, newtype, Type::try_clone) }?;
+        // SAFETY: as above.
+        let newtype = unsafe { args::out(newtype, "newtype") }?;
         if is_committed {
-            // SAFETY: as above.
-            made(*unsafe { args::out(newtype, "newtype") }?)?.commit();
+            made(*newtype)?.commit();
         }
-        Ok(())
+        // When a copy function says no, there is no new datatype (section 6.7.4).
+        attributes::copy(oldtype, *newtype).inspect_err(|_| {
+            // The first error is the one to tell.
+            let _ = attributes::delete(*newtype);
+            let _ = leave(*newtype);
+            *newtype = MPI_DATATYPE_NULL;
+        })
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_commit")]
 pub unsafe extern "C" fn MPI_Type_commit(datatype: *mut c_int) -> c_int {
     on_process("MPI_Type_commit", |_| {
         // SAFETY: the standard's promise about `datatype`.
@@ -674,18 +682,20 @@ pub unsafe extern "C" fn MPI_Type_commit(datatype: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_free")]
 pub unsafe extern "C" fn MPI_Type_free(datatype: *mut c_int) -> c_int {
     on_process("MPI_Type_free", |_| {
         // SAFETY: the standard's promise about `datatype`.
         let datatype = unsafe { args::out(datatype, "datatype") }?;
+        made(*datatype)?;
+        attributes::delete(*datatype)?;
         leave(*datatype)?;
         *datatype = MPI_DATATYPE_NULL;
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_match_size")]
 pub unsafe extern "C" fn MPI_Type_match_size(
     typeclass: c_int,
     size: c_int,
@@ -724,17 +734,17 @@ fn no_fortran(function: &'static str) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_f90_integer")]
 pub unsafe extern "C" fn MPI_Type_create_f90_integer(_: c_int, _: *mut c_int) -> c_int {
     no_fortran("MPI_Type_create_f90_integer")
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_f90_real")]
 pub unsafe extern "C" fn MPI_Type_create_f90_real(_: c_int, _: c_int, _: *mut c_int) -> c_int {
     no_fortran("MPI_Type_create_f90_real")
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_create_f90_complex")]
 pub unsafe extern "C" fn MPI_Type_create_f90_complex(_: c_int, _: c_int, _: *mut c_int) -> c_int {
     no_fortran("MPI_Type_create_f90_complex")
 }

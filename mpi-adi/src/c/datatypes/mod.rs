@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! make  removed                   constructors: arguments checked, objects made
+//! attributes                      section 6.7.4
 //! look  counts  pack              what a datatype is; what of it has come; packing
 //! lent                            buffers of its elements, for as long as requests are under way
 //! objects                         handles, and what the program has made      shared  held by several, in the heap
@@ -29,6 +30,7 @@
     clippy::too_many_arguments
 )]
 
+mod attributes;
 mod counts;
 mod lent;
 mod look;
@@ -38,6 +40,7 @@ mod pack;
 mod removed;
 mod shared;
 
+pub use attributes::*;
 pub use counts::*;
 pub(super) use lent::{Elements, Lent, Unpacked, give_up, release, sweep};
 pub use look::*;

@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use super::lent::{Elements, Lent};
 use super::objects::known;
 use crate::c::args;
-use crate::c::report::{on_comm, on_process};
+use crate::c::report::{on_any, on_process};
 use crate::device::memory::area::Area;
 use crate::mpi::call;
 use crate::mpi::datatype::derived::Type;
@@ -28,7 +28,7 @@ fn places(size: isize, position: isize, bytes: usize) -> Result<(usize, usize), 
     Ok((from, from + bytes))
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Pack")]
 pub unsafe extern "C" fn MPI_Pack(
     inbuf: *const c_void,
     incount: c_int,
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn MPI_Pack(
     position: *mut c_int,
     comm: c_int,
 ) -> c_int {
-    on_comm("MPI_Pack", comm, |comm| {
+    on_any("MPI_Pack", comm, |env, _| {
         // SAFETY: the standard's promise about `inbuf` and `position`.
         let (data, position) = unsafe {
             (
@@ -50,13 +50,13 @@ pub unsafe extern "C" fn MPI_Pack(
         let (from, to) = places(outsize as isize, *position as isize, bytes)?;
         // SAFETY: the standard's promise about `outbuf`, which has `outsize` bytes.
         let out = unsafe { args::array_mut(outbuf.cast::<u8>(), to, "outbuf") }?;
-        call::read(comm.env(), data.span(), &mut out[from..]);
+        call::read(env, data.span(), &mut out[from..]);
         *position = to as c_int;
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Unpack")]
 pub unsafe extern "C" fn MPI_Unpack(
     inbuf: *const c_void,
     insize: c_int,
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn MPI_Unpack(
     datatype: c_int,
     comm: c_int,
 ) -> c_int {
-    on_comm("MPI_Unpack", comm, |comm| {
+    on_any("MPI_Unpack", comm, |env, _| {
         // SAFETY: the standard's promise about `outbuf` and `position`.
         let (data, position) = unsafe {
             (
@@ -78,20 +78,20 @@ pub unsafe extern "C" fn MPI_Unpack(
         let (from, to) = places(insize as isize, *position as isize, bytes)?;
         // SAFETY: the standard's promise about `inbuf`, which has `insize` bytes.
         let packed = unsafe { args::array(inbuf.cast::<u8>(), to, "inbuf") }?;
-        call::write(comm.env(), data.span(), &packed[from..]);
+        call::write(env, data.span(), &packed[from..]);
         *position = to as c_int;
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Pack_size")]
 pub unsafe extern "C" fn MPI_Pack_size(
     incount: c_int,
     datatype: c_int,
     comm: c_int,
     size: *mut c_int,
 ) -> c_int {
-    on_comm("MPI_Pack_size", comm, |_| {
+    on_any("MPI_Pack_size", comm, |_, _| {
         // SAFETY: the standard's promise about `size`.
         let size = unsafe { args::out(size, "size") }?;
         let each = known(datatype)?.with_type(|datatype| Ok(datatype.size()))?;
@@ -230,7 +230,7 @@ impl External {
     }
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Pack_external")]
 pub unsafe extern "C" fn MPI_Pack_external(
     datarep: *const c_char,
     inbuf: *const c_void,
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn MPI_Pack_external(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Unpack_external")]
 pub unsafe extern "C" fn MPI_Unpack_external(
     datarep: *const c_char,
     inbuf: *const c_void,
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn MPI_Unpack_external(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Pack_external_size")]
 pub unsafe extern "C" fn MPI_Pack_external_size(
     datarep: *const c_char,
     incount: c_int,

@@ -8,7 +8,7 @@ use super::objects::known;
 use crate::c::args;
 use crate::c::report::on_process;
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_hvector")]
 pub unsafe extern "C" fn MPI_Type_hvector(
     count: c_int,
     blocklength: c_int,
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn MPI_Type_hvector(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_hindexed")]
 pub unsafe extern "C" fn MPI_Type_hindexed(
     count: c_int,
     array_of_blocklengths: *mut c_int,
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn MPI_Type_hindexed(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_struct")]
 pub unsafe extern "C" fn MPI_Type_struct(
     count: c_int,
     array_of_blocklengths: *mut c_int,
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn MPI_Type_struct(
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_extent")]
 pub unsafe extern "C" fn MPI_Type_extent(datatype: c_int, extent: *mut isize) -> c_int {
     on_process("MPI_Type_extent", |_| {
         // SAFETY: the standard's promise about `extent`.
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn MPI_Type_extent(datatype: c_int, extent: *mut isize) ->
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_lb")]
 pub unsafe extern "C" fn MPI_Type_lb(datatype: c_int, displacement: *mut isize) -> c_int {
     on_process("MPI_Type_lb", |_| {
         // SAFETY: the standard's promise about `displacement`.
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn MPI_Type_lb(datatype: c_int, displacement: *mut isize) 
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Type_ub")]
 pub unsafe extern "C" fn MPI_Type_ub(datatype: c_int, displacement: *mut isize) -> c_int {
     on_process("MPI_Type_ub", |_| {
         // SAFETY: the standard's promise about `displacement`.
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn MPI_Type_ub(datatype: c_int, displacement: *mut isize) 
     })
 }
 
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "PMPI_Address")]
 pub unsafe extern "C" fn MPI_Address(location: *mut c_void, address_of: *mut isize) -> c_int {
     // SAFETY: the standard's promise about `address_of`.
     on_process("MPI_Address", |_| unsafe { address(location, address_of) })

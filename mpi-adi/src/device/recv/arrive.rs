@@ -35,6 +35,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
         let envelope = rts.envelope(source);
         let slot = self.matching.arrive(&mut self.requests, &envelope)?;
+        if self.requests.holds(slot) {
+            return None;
+        }
         self.unpost(slot);
         self.probes.taken(&envelope);
         self.stats.cts_sent += 1;
@@ -80,6 +83,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             ..Fields::default()
         };
         let (handler, fields) = match verdict {
+            Verdict::Receive(slot) if self.requests.holds(slot) => {
+                let length = rts.length;
+                self.hold_back(slot, Matched { envelope, length }, rts.request);
+                self.stats.nctsd_sent += 1;
+                (wire::NCTSD, fields)
+            }
             Verdict::Receive(slot) => {
                 self.unpost(slot);
                 self.probes.taken(&envelope);
@@ -277,6 +286,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) -> Option<Answer> {
         if refused {
             self.probes.withdrawn(source);
+            self.give_up_fetching(source);
         } else {
             let at = self.matching.find_record(&self.region, |record| {
                 record.envelope.source == source

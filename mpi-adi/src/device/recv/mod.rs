@@ -3,7 +3,7 @@
 //! ```text
 //!   post      the program receives, probes, takes receives back       restart   refused sources are asked again
 //!   arrive    offers come: matched, recorded or refused; the answer   data      data comes
-//!   probe, eager, deferred      what these work on
+//!   matched   matched probes                  probe, eager, deferred      what these work on
 //! ```
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ mod arrive;
 mod data;
 pub(super) mod deferred;
 pub(super) mod eager;
+mod matched;
 mod post;
 pub mod probe;
 mod restart;

@@ -203,12 +203,17 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if let Some(noted) = self.probes.noted(&pattern) {
             return Ok(Some(noted));
         }
+        self.arm(pattern).map(|()| None)
+    }
+
+    /// Arms a probe that has found nothing, and asks the sources that wait.
+    pub(in crate::device) fn arm(&mut self, pattern: Pattern) -> Result<(), NoMemory> {
         let arming = self.probes.arm(pattern);
         if arming.map_err(|_| NoMemory::ProbeRecord)? == Arming::New {
             let rules = self.rules();
             self.peers.posted(pattern.source(), rules);
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Cancels a receive that has not matched, or a send that no receive has matched (MPI-3.1 section 3.8.4).

@@ -521,6 +521,22 @@ impl RequestPool {
         self.entry(slot)?.posted()
     }
 
+    /// The receive in `slot` is for a matched probe, and holds what it matches.
+    #[inline]
+    pub(crate) fn holds(&self, slot: Slot) -> bool {
+        self.entry(slot).is_some_and(SlotEntry::holds)
+    }
+
+    /// The receive in `slot` is for a matched probe, and holds what it matches.
+    pub(crate) fn hold(&mut self, slot: Slot) {
+        self.entry_mut(slot).expect(NO_RECEIVE).hold();
+    }
+
+    /// The receive in `slot` holds its message no longer, which goes to `span`.
+    pub(crate) fn aim(&mut self, slot: Slot, span: Span) {
+        self.entry_mut(slot).expect(NO_RECEIVE).aim(span);
+    }
+
     /// A restart has still to name the posted receive in `slot`, or none has. What was true before.
     #[inline]
     pub(crate) fn set_to_name(&mut self, slot: Slot, to_name: bool) -> bool {

@@ -5,7 +5,7 @@ use msg_layer::Landing;
 
 use crate::device::envelope::{Envelope, Pattern};
 use crate::device::memory::Span;
-use crate::device::names::Serial;
+use crate::device::names::{BlockIndex, Serial};
 
 /// A receive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -69,6 +69,17 @@ pub enum Coming {
     Landing(Landing),
     /// Into the buffer of its record, which is still filling.
     Bound,
+    /// Not yet: a matched probe has it, and the program has still to say where to. Its sender has the data, and the CTS
+    /// is not due before.
+    Stopped {
+        /// The sender's name for its request.
+        sender: u32,
+    },
+    /// Not yet, as [`Coming::Stopped`], but the data is in the buffer of its record, or on the way there.
+    Kept {
+        /// The record, which is in no queue any more.
+        at: BlockIndex,
+    },
 }
 
 impl Receive {
@@ -76,6 +87,16 @@ impl Receive {
     pub fn wanted(&self) -> Option<u32> {
         match &self.state {
             ReceiveState::Matched(matched, _) => Some(matched.wanted(self.span)),
+            _ => None,
+        }
+    }
+
+    /// The message that it has for a matched probe, if it is one's.
+    pub fn held(&self) -> Option<Matched> {
+        match self.state {
+            ReceiveState::Matched(matched, Coming::Stopped { .. } | Coming::Kept { .. }) => {
+                Some(matched)
+            }
             _ => None,
         }
     }

@@ -26,7 +26,8 @@ use super::send::{Asked, Data, Mode, PendingSend, Send, SendState, Withdrawal};
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::device::memory::{PackedSpan, Span};
 use crate::device::names::{
-    BcopyId, Generation, GenerationBits, Packed, REQUEST_GENERATION_BITS, RequestId, Serial, Slot,
+    BcopyId, BlockIndex, Generation, GenerationBits, Packed, REQUEST_GENERATION_BITS, RequestId,
+    Serial, Slot,
 };
 use crate::device::protocol::Offer;
 
@@ -70,6 +71,14 @@ enum State {
     Bound {
         length: u32,
     },
+    Stopped {
+        length: u32,
+        sender: u32,
+    },
+    Kept {
+        length: u32,
+        at: BlockIndex,
+    },
     Received {
         length: u32,
     },
@@ -102,6 +111,8 @@ impl Marks {
     const FORGOTTEN: u16 = 1 << 13;
     /// A send in synchronous mode.
     const SYNCHRONOUS: u16 = 1 << 14;
+    /// A receive for a matched probe: what it matches waits until the program says where to.
+    const HOLDS: u16 = Self::SYNCHRONOUS;
     /// A send whose data is that of a bcopy.
     const BCOPY: u16 = 1 << 15;
 
@@ -216,6 +227,8 @@ impl State {
                     State::Landing { length, received }
                 }
                 Coming::Bound => State::Bound { length },
+                Coming::Stopped { sender } => State::Stopped { length, sender },
+                Coming::Kept { at } => State::Kept { length, at },
             },
             ReceiveState::Done(Matched { length, .. }) => State::Received { length },
             ReceiveState::Cancelled(_) => State::ReceiveCancelled,
@@ -341,6 +354,8 @@ impl SlotEntry {
             | State::CtsDue { .. }
             | State::Landing { .. }
             | State::Bound { .. }
+            | State::Stopped { .. }
+            | State::Kept { .. }
             | State::Received { .. }
             | State::ReceiveCancelled => return None,
         };
@@ -466,6 +481,12 @@ impl SlotEntry {
                 ReceiveState::Matched(matched, Coming::Landing(Landing { received, total }))
             }
             State::Bound { length } => ReceiveState::Matched(self.matched(length)?, Coming::Bound),
+            State::Stopped { length, sender } => {
+                ReceiveState::Matched(self.matched(length)?, Coming::Stopped { sender })
+            }
+            State::Kept { length, at } => {
+                ReceiveState::Matched(self.matched(length)?, Coming::Kept { at })
+            }
             State::Received { length } => ReceiveState::Done(self.matched(length)?),
             State::ReceiveCancelled => ReceiveState::Cancelled(self.pattern()),
             State::Free { .. }
@@ -546,9 +567,28 @@ impl SlotEntry {
                 | State::CtsDue { .. }
                 | State::Landing { .. }
                 | State::Bound { .. }
+                | State::Stopped { .. }
+                | State::Kept { .. }
                 | State::Received { .. }
                 | State::ReceiveCancelled
         )
+    }
+
+    /// The receive that is here is for a matched probe.
+    #[inline]
+    pub(super) fn holds(&self) -> bool {
+        self.marks.has(Marks::HOLDS) && self.is_receive()
+    }
+
+    /// The receive that is here is for a matched probe.
+    pub(super) fn hold(&mut self) {
+        self.marks.0 |= Marks::HOLDS;
+    }
+
+    /// The program has said where the message of a matched probe goes.
+    pub(super) fn aim(&mut self, span: Span) {
+        self.data = PackedSpan::new(span);
+        self.marks.0 &= !Marks::HOLDS;
     }
 
     /// The slot holds a send.

@@ -78,7 +78,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         };
         let posted = self.matching.arrive(&mut self.requests, &envelope);
         let matched = Matched { envelope, length };
-        if let Some(receive) = posted.filter(|_| blocks && length as usize <= COPY_BYTES) {
+        let holds = posted.is_some_and(|receive| self.requests.holds(receive));
+        if let Some(receive) = posted.filter(|_| blocks && !holds && length as usize <= COPY_BYTES)
+        {
             self.take_posted(receive, &envelope);
             self.copy_here(memory, span, receive, matched);
             self.stats.messages_sent += 1;
@@ -88,6 +90,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let send = |state| Request::Send(to.send(span, length, state));
         let done = SendState::Done { cancelled: false };
         let id = match posted {
+            Some(receive) if holds => {
+                let held = SendState::Held(Withdrawal::None);
+                let id = self.requests.insert(send(held))?;
+                self.hold_back(receive, matched, id.0);
+                id
+            }
             Some(receive) => {
                 let id = self.requests.insert(send(done))?;
                 self.take_posted(receive, &envelope);

@@ -3,7 +3,7 @@
 
 use crate::device::adi::Adi;
 use crate::device::config::NoMemory;
-use crate::device::envelope::Rank;
+use crate::device::envelope::{Pattern, Rank};
 use crate::device::matching::Matching;
 use crate::device::memory::{Span, UserMemory};
 use crate::device::names::{BcopyId, RequestId, Slot};
@@ -68,6 +68,54 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     fn check(&self, to: &SendTo, span: Span) -> u32 {
         assert!(to.dest.index() < self.size() && to.tag >= 0);
         u32::try_from(span.len()).expect("a message below 4 GiB")
+    }
+
+    /// Sets aside what one message needs, whichever way it goes, for [`Adi::send_set_aside`] or
+    /// [`Adi::recv_set_aside`]; beside that so many slots are kept for others. Fails only when the program's heap has no
+    /// room for it.
+    pub fn set_aside(&mut self, keep: u32) -> Result<(), NoMemory> {
+        let none = self.no_memory();
+        self.requests.grow(1 + keep).map_err(|_| none)?;
+        self.matching
+            .reserve(self.requests.slots())
+            .map_err(|_| none)?;
+        self.pending.reserve(1 + keep as usize).map_err(|_| none)?;
+        self.requests.reserve_slots(1);
+        self.pending.expect(1);
+        Ok(())
+    }
+
+    /// What was set aside for one message is not needed.
+    pub fn put_back(&mut self) {
+        self.release_reserved(1);
+    }
+
+    /// As [`Adi::send_within_call`], with what was set aside for one message.
+    ///
+    /// # Panics
+    /// As [`Adi::isend`], and when nothing was set aside.
+    pub fn send_set_aside<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        to: SendTo,
+        span: Span,
+    ) -> Result<Option<RequestId>, NoMemory> {
+        self.release_reserved(1);
+        self.send_within_call(memory, to, span)
+    }
+
+    /// As [`Adi::recv_within_call`], with what was set aside for one message.
+    ///
+    /// # Panics
+    /// When nothing was set aside.
+    pub fn recv_set_aside<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        pattern: Pattern,
+        span: Span,
+    ) -> Result<RequestId, NoMemory> {
+        self.release_reserved(1);
+        self.recv_within_call(memory, pattern, span)
     }
 
     fn no_memory(&self) -> NoMemory {

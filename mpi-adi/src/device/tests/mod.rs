@@ -12,6 +12,7 @@ mod eager;
 mod heap;
 mod hostile;
 mod inline;
+mod matched;
 mod names;
 mod oneself;
 mod order;

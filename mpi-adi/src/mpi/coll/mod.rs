@@ -14,13 +14,15 @@
 //! | neighbourhood | all at once | one to each neighbour, one from each |
 //! | ibarrier | dissemination, of all processes too | log2 n, empty |
 //! | others that do not block | as those that block | the same |
+//! | comm_idup | two allreduces of 4 bytes, or more | as an allreduce |
 //!
 //! Each is a `schedule` of steps, which a call `run`s, or which is kept, with the messages of its present step, by a
 //! collective that is `running` (section 5.12). A file per family:
 //!
 //! ```text
 //! plans                                      what does not block: a schedule, and what it needs until it is over
-//! slices                                     collectives over slices
+//! agree                                      on the context of a communicator, without blocking
+//! slices   inter/                            collectives over slices; those of intercommunicators
 //! reduce  scan  gather  alltoall  barrier    what a call checks, and its schedule
 //! bcast  neighbours                          bcast: also the second half of an allreduce
 //! running                                    keeps a schedule, and performs its steps when messages allow it
@@ -41,10 +43,13 @@
 //! tree, whatever the root, so that its result depends on the values alone, not on timing (the advice to
 //! implementors of section 5.9.1).
 
+#[allow(unsafe_code)]
+mod agree;
 mod alltoall;
 mod barrier;
 mod bcast;
 mod gather;
+pub(crate) mod inter;
 mod neighbours;
 pub(crate) mod plans;
 mod reduce;
@@ -61,6 +66,7 @@ mod slices;
 mod tests;
 mod tree;
 
+pub(crate) use agree::{Holder, agree};
 pub(crate) use alltoall::{alltoall, alltoall_in_place};
 pub(crate) use barrier::barrier;
 pub(crate) use bcast::bcast;

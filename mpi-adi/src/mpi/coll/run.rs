@@ -6,7 +6,7 @@ use crate::device::memory::area::Place;
 use crate::device::request::Mode;
 use crate::mpi::coll::schedule::{Buffer, Half, Schedule, Step};
 use crate::mpi::coll::segments::{LongSegments, SEGMENT_BYTES, Segment, copy, read, write};
-use crate::mpi::comm::{Communicator, Status};
+use crate::mpi::comm::{Communicator, Partners, Status};
 use crate::mpi::error::Error;
 use crate::mpi::lend::writing;
 
@@ -58,9 +58,9 @@ fn drive<S: Schedule + ?Sized, E: Matching>(
     schedule: &mut S,
     mut workspace: Workspace<'_, '_>,
 ) -> Result<(), Error> {
-    let comm = comm.for_collectives();
+    let partners = comm.partners().for_collectives();
     while let Some(step) = schedule.next() {
-        workspace.perform(comm, function, step)?;
+        workspace.perform(comm, partners, function, step)?;
     }
     Ok(())
 }
@@ -83,17 +83,18 @@ impl<'s, 'c> Workspace<'s, 'c> {
     pub(super) fn perform<E: Matching>(
         &mut self,
         comm: Communicator<'_, E>,
+        partners: Partners<'_, E>,
         function: &'static str,
         step: Step,
     ) -> Result<(), Error> {
         let [first, second] = &mut [Place::EMPTY; 2];
         match step {
             Step::Send { dest, tag, data } => {
-                comm.send_span(function, self.span(data, first), dest, tag, Mode::Standard)
+                partners.send_span(function, self.span(data, first), dest, tag, Mode::Standard)
             }
             Step::Receive { source, tag, data } => {
                 let span = self.span(data, first);
-                let received = comm.recv_span(function, span, Some(source), Some(tag));
+                let received = partners.recv_span(function, span, Some(source), Some(tag));
                 exactly(span.len(), received)
             }
             Step::Exchange {
@@ -102,7 +103,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 taken: (taken, source),
             } => {
                 let (given, taken) = (self.span(given, first), self.span(taken, second));
-                let received = comm.sendrecv_span(
+                let received = partners.sendrecv_span(
                     function,
                     (given, dest, tag),
                     (taken, Some(source), Some(tag)),

@@ -2,8 +2,8 @@
 //!
 //! It goes on in any call that makes progress ([`crate::mpi::call`]), until a step has to wait for messages; nothing of
 //! it is on a stack. Its memory is from the program's heap, taken when it is started: the schedule and what belongs to
-//! it, the places of its messages, and, where it computes, two segments. Only the requests of its messages are taken on
-//! the way; where the heap has no room for one, the collective has failed.
+//! it, the places of its messages, what the device needs for them, and, where it computes, two segments. So a program
+//! that uses its heap up meanwhile does not keep others waiting.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -14,7 +14,8 @@ use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::device::memory::area::Place;
 use crate::device::protocol::Sound;
-use crate::device::request::{Mode, RequestId};
+use crate::device::request::{KEPT_SLOTS, Mode, RequestId};
+use crate::mpi::call::immediate;
 use crate::mpi::coll::run::{Workspace, exactly};
 use crate::mpi::coll::schedule::{Buffer, Step, numbered};
 use crate::mpi::coll::segments::{LongSegments, SEGMENT_BYTES};
@@ -102,7 +103,7 @@ struct Message {
     expected: Option<usize>,
 }
 
-/// A collective under way.
+/// A collective under way. It is not dropped before its end: [`Running::advance`].
 pub(crate) struct Running {
     function: &'static str,
     /// What is added to the tags of its steps.
@@ -113,17 +114,24 @@ pub(crate) struct Running {
     messages: Vec<Message>,
     /// One for each message: not written while that is under way.
     places: Vec<Place>,
+    /// For how many messages the device has set memory aside.
+    aside: u32,
     has_begun: bool,
 }
 
 impl Running {
     /// The collective with this number on its communicator, of which nothing has been done. Fails with
-    /// [`Error::NoRoom`].
-    pub(crate) fn new(function: &'static str, number: u32, plan: Plan) -> Result<Running, Error> {
+    /// [`Error::NoRoom`] or [`Error::NoMemory`].
+    pub(crate) fn new<E: Matching>(
+        comm: Communicator<'_, E>,
+        function: &'static str,
+        number: u32,
+        plan: Plan,
+    ) -> Result<Running, Error> {
         let bytes = plan.element.map(|element| element.max(SEGMENT_BYTES));
         let mut places = room(plan.messages)?;
         places.resize(plan.messages, Place::EMPTY);
-        Ok(Running {
+        let mut running = Running {
             function,
             tags: numbered(number),
             work: plan.work,
@@ -131,8 +139,40 @@ impl Running {
             segments: LongSegments::new(bytes.unwrap_or(0))?,
             messages: room(plan.messages)?,
             places,
+            aside: 0,
             has_begun: false,
-        })
+        };
+        // A process alone goes through all steps at once, without messages; but it can be its own neighbour.
+        let messages = match comm.size() > 1 || running.at_once {
+            true => plan.messages,
+            false => 0,
+        };
+        for _ in 0..messages {
+            if let Err(error) = running.set_aside(comm, KEPT_SLOTS) {
+                running.end(comm);
+                return Err(error);
+            }
+        }
+        Ok(running)
+    }
+
+    fn set_aside<E: Matching>(
+        &mut self,
+        comm: Communicator<'_, E>,
+        keep: u32,
+    ) -> Result<(), Error> {
+        let mut result = Ok(());
+        comm.env().with(&mut |adi, _| result = adi.set_aside(keep));
+        result?;
+        self.aside += 1;
+        Ok(())
+    }
+
+    /// Gives back what is set aside for it.
+    fn end<E: Matching>(&mut self, comm: Communicator<'_, E>) {
+        let aside = core::mem::take(&mut self.aside);
+        comm.env()
+            .with(&mut |adi, _| (0..aside).for_each(|_| adi.put_back()));
     }
 
     /// A message of it has been started.
@@ -151,13 +191,16 @@ impl Running {
         &mut self,
         comm: Communicator<'_, E>,
     ) -> Result<bool, Error> {
-        let comm = comm.for_collectives();
         let result = self.go_on(comm);
         if result.is_err() {
-            let note = comm.note(self.function, None, None);
+            let partners = comm.partners().for_collectives();
+            let note = partners.note(self.function, None, None);
             for message in self.messages.drain(..) {
                 wait_cancelled(comm.env(), note, message.id);
             }
+        }
+        if !matches!(result, Ok(false)) {
+            self.end(comm);
         }
         result
     }
@@ -188,10 +231,12 @@ impl Running {
             }
             for Message { id, expected } in self.messages.drain(..) {
                 if let (Some(outcome), Some(expected)) = (adi.test(id), expected)
-                    && let Err(error) = exactly(expected, comm.received(outcome))
+                    && let Err(error) = exactly(expected, comm.partners().received(outcome))
                 {
                     result = Err(error);
                 }
+                // As much as has just become free. When others have taken it, this one takes what it can get later.
+                self.aside += u32::from(adi.set_aside(0).is_ok());
             }
         });
         result
@@ -212,7 +257,7 @@ impl Running {
                     segments: self.segments.both(),
                     combine: &mut |left: &[u8], right: &mut [u8]| work.combine(left, right),
                 };
-                workspace.perform(comm, self.function, here)
+                workspace.perform(comm, comm.partners(), self.function, here)
             }
         }
     }
@@ -225,8 +270,20 @@ impl Running {
         data: Buffer,
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(data));
-        let id = comm.start_send(self.function, span, dest, tag, Mode::Standard)?;
-        self.started(id, None);
+        let partners = comm.partners().for_collectives();
+        let to = partners.send_to(span, dest, tag, Mode::Standard)?;
+        let note = partners.note(self.function, Some(dest), Some(tag));
+        let is_aside = self.take_aside();
+        let id = immediate(comm.env(), note, |adi, kernel| match is_aside {
+            true => adi.send_set_aside(kernel.memory(), to, span),
+            false => adi.isend(kernel.memory(), to, span).map(Some),
+        })?;
+        self.has_begun = true;
+        match id {
+            Some(id) => self.messages.push(Message { id, expected: None }),
+            // It is complete already.
+            None => self.set_aside(comm, 0).unwrap_or_default(),
+        }
         Ok(())
     }
 
@@ -238,14 +295,25 @@ impl Running {
         data: Buffer,
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(data));
-        let id = comm.start_recv(self.function, span, Some(source), Some(tag))?;
-        self.started(id, Some(span.len()));
+        let partners = comm.partners().for_collectives();
+        let pattern = partners.pattern(Some(source), Some(tag))?;
+        let note = partners.note(self.function, Some(source), Some(tag));
+        let is_aside = self.take_aside();
+        let id = immediate(comm.env(), note, |adi, kernel| match is_aside {
+            true => adi.recv_set_aside(kernel.memory(), pattern, span),
+            false => adi.irecv(kernel.memory(), pattern, span),
+        })?;
+        self.has_begun = true;
+        let expected = Some(span.len());
+        self.messages.push(Message { id, expected });
         Ok(())
     }
 
-    fn started(&mut self, id: RequestId, expected: Option<usize>) {
-        self.has_begun = true;
-        self.messages.push(Message { id, expected });
+    /// Takes what the device has set aside for a message; false when there is nothing.
+    fn take_aside(&mut self) -> bool {
+        let is_aside = self.aside > 0;
+        self.aside -= u32::from(is_aside);
+        is_aside
     }
 
     /// The buffer's bytes, for the next message.

@@ -132,3 +132,23 @@ impl Ranks {
         CommRank((self.own + self.size - distance) % self.size)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collectives_with_other_numbers_have_other_tags_until_the_numbers_begin_again() {
+        let tags = |number| BARRIER + numbered(number)..=NEIGHBOURS + numbered(number);
+        assert!(
+            *tags(0).start() > NEIGHBOURS,
+            "blocking ones have no number"
+        );
+        for number in [0, 1, 77, NUMBERS - 2] {
+            assert!(tags(number).end() < tags(number + 1).start());
+        }
+        assert!(tags(NUMBERS - 1).all(|tag| (0..Tag::MAX).contains(&tag)));
+        assert_eq!(tags(NUMBERS), tags(0));
+        assert_eq!(tags(u32::MAX), tags(NUMBERS - 1));
+    }
+}

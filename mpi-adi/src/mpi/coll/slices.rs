@@ -1,6 +1,7 @@
 //! Collectives over slices.
 
 use bytemuck::{cast_slice, cast_slice_mut};
+use core::ops::Range;
 
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
@@ -12,10 +13,15 @@ use crate::mpi::lend::{reading, writing};
 use crate::mpi::op::Op;
 
 impl<E: Matching> Communicator<'_, E> {
-    pub(crate) fn bcast_bytes(self, bytes: &mut [u8], root: CommRank) -> Result<(), Error> {
+    pub(crate) fn bcast_bytes(
+        self,
+        function: &'static str,
+        bytes: &mut [u8],
+        root: CommRank,
+    ) -> Result<(), Error> {
         // SAFETY: the call is over, with all of its requests, before the slice is free again.
         let span = unsafe { writing(bytes) }.into();
-        coll::bcast(self, "MPI_Bcast", span, root)
+        coll::bcast(self, function, span, root)
     }
 
     pub(crate) fn reduce_slices<T: Datatype>(
@@ -64,6 +70,20 @@ impl<E: Matching> Communicator<'_, E> {
         )
     }
 
+    /// Every process's masks become all processes' masks, combined by bitwise AND.
+    pub(crate) fn and_masks(self, function: &'static str, masks: &mut [u64]) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slice is free again.
+        let masks = Area::from(unsafe { writing(cast_slice_mut(masks)) });
+        let mut combine = coll::predefined(Op::Band, u64::BASIC)?;
+        coll::allreduce(
+            self,
+            function,
+            (masks, masks),
+            size_of::<u64>(),
+            &mut combine,
+        )
+    }
+
     pub(crate) fn gather_bytes(
         self,
         send: &[u8],
@@ -82,12 +102,35 @@ impl<E: Matching> Communicator<'_, E> {
         )
     }
 
-    pub(crate) fn allgather_bytes(self, send: &[u8], recv: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn allgather_bytes(
+        self,
+        function: &'static str,
+        send: &[u8],
+        recv: &mut [u8],
+    ) -> Result<(), Error> {
         let each = send.len();
         // SAFETY: the call is over, with all of its requests, before the slices are free again.
         let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
-        coll::allgather(self, "MPI_Allgather", send, &|rank| {
+        coll::allgather(self, function, send, &|rank| {
             recv.part(rank.0 as usize * each, each)
+        })
+    }
+
+    /// `part` says which of the bytes given go to each rank, `place` where what comes from it goes.
+    pub(crate) fn alltoall_bytes(
+        self,
+        function: &'static str,
+        (send, part): (&[u8], &dyn Fn(CommRank) -> Range<usize>),
+        (recv, place): (&mut [u8], &dyn Fn(CommRank) -> Range<usize>),
+    ) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slices are free again.
+        let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
+        let within = |area: Area, bytes: Range<usize>| match bytes.is_empty() {
+            true => Area::EMPTY,
+            false => area.part(bytes.start, bytes.end - bytes.start),
+        };
+        coll::alltoall(self, function, &|rank| within(send, part(rank)), &|rank| {
+            within(recv, place(rank))
         })
     }
 

@@ -71,6 +71,11 @@ fn start(plan: &Plan<'_>, (rank, coord): (u32, Coord), shared: &Shared) -> Resul
     };
     command
         .args(arguments.iter().map(|word| OsStr::from_bytes(word)))
+        .envs(plan.environment.iter().filter_map(|variable| {
+            let at = variable.iter().position(|byte| *byte == b'=')?;
+            let (name, value) = (&variable[..at], &variable[at + 1..]);
+            Some((OsStr::from_bytes(name), OsStr::from_bytes(value)))
+        }))
         .env(
             VARIABLE,
             format!("{} {} {settings}", inherited.as_raw_fd(), plan.node_memory),

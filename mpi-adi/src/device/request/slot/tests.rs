@@ -150,6 +150,10 @@ fn receive_states() -> Vec<ReceiveState> {
         Coming::CtsDue { sender: u32::MAX },
         Coming::Landing(landing),
         Coming::Bound,
+        Coming::Stopped { sender: u32::MAX },
+        Coming::Kept {
+            at: BlockIndex::new(u32::MAX - 1),
+        },
     ];
     all.extend(coming.map(|coming| ReceiveState::Matched(matched, coming)));
     all.push(ReceiveState::Done(matched));

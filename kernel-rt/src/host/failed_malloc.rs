@@ -1,0 +1,71 @@
+//! The last allocation of the program that failed: programs that do not check it fault later, and are told why.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The image's symbol for its [`FailedMalloc`].
+pub const SYMBOL: &str = "MIDPLANE_FAILED_MALLOC";
+/// Bytes of [`FailedMalloc`].
+pub const BYTES: usize = 16;
+
+/// The note as the node makes it: the bytes that were asked for, and the return address of the call.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct FailedMalloc([AtomicU64; 2]);
+
+/// The note as the tool reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Failed {
+    /// The bytes that were asked for.
+    pub bytes: u64,
+    /// The return address of the call.
+    pub from: u64,
+}
+
+impl FailedMalloc {
+    /// None has failed.
+    pub const fn new() -> FailedMalloc {
+        FailedMalloc([const { AtomicU64::new(0) }; 2])
+    }
+
+    /// Notes one.
+    pub fn note(&self, failed: Failed) {
+        let [bytes, from] = &self.0;
+        bytes.store(failed.bytes, Ordering::Relaxed);
+        from.store(failed.from, Ordering::Relaxed);
+    }
+}
+
+impl Failed {
+    /// Reads a note. `None`: none has failed.
+    pub fn read(note: [u8; BYTES]) -> Option<Failed> {
+        let (words, _) = note.as_chunks::<8>();
+        let [bytes, from] = [words[0], words[1]].map(u64::from_le_bytes);
+        (from != 0).then_some(Failed { bytes, from })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_read() {
+        let note = FailedMalloc::new();
+        let read = || {
+            let mut bytes = [0; BYTES];
+            for (out, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(&note.0) {
+                *out = word.load(Ordering::Relaxed).to_le_bytes();
+            }
+            Failed::read(bytes)
+        };
+        assert_eq!(read(), None);
+        for bytes in [0, 80_000_000] {
+            let failed = Failed {
+                bytes,
+                from: 0x8000_1234,
+            };
+            note.note(failed);
+            assert_eq!(read(), Some(failed));
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What MPI_T tells of a node's counters (MPI-3.1 section 14.3): the one list of [`super::counters`], in its order.
+//!
+//! The C binding finds the function by its name, so that an image has the list's texts only if its program calls MPI_T.
+
+use mpi_adi::kernel::Counted;
+
+use super::counters::{Counter, Total};
+
+/// What is known of counter number `index`; `None`: there are not so many.
+#[unsafe(no_mangle)]
+pub extern "Rust" fn midplane_counter(index: usize) -> Option<Counted> {
+    let about = Counter::ALL.get(index)?.about();
+    Some(Counted {
+        name: about.name,
+        meaning: about.meaning,
+        unit: about.unit.name(),
+        is_peak: about.total == Total::Greatest,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_counter_is_told_of() {
+        let told = (0..).map_while(midplane_counter).count();
+        assert_eq!(told, Counter::COUNT);
+        let peak = midplane_counter(Counter::RequestsPeak as usize);
+        assert!(peak.is_some_and(|counted| counted.is_peak && counted.unit == "requests"));
+    }
+}

@@ -1,0 +1,85 @@
+//! Section 8.3.3: the error handler of files. There are none, but MPI_FILE_NULL carries the default one (section 13.7),
+//! which the calls of chapter 13 go by.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc)]
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicI32, Ordering};
+
+use super::args;
+use super::codes;
+use super::comm_objects::Blame;
+use super::errors;
+use super::report::{ErrorFunction, end_under, on_process, raise};
+use super::types::constants::{MPI_ERRORS_RETURN, MPI_FILE_NULL};
+use crate::mpi::error::{Class, Error};
+
+static HANDLER: AtomicI32 = AtomicI32::new(MPI_ERRORS_RETURN);
+
+/// The default error handler of files, with what its function is given as the file.
+pub(super) fn blame() -> Blame {
+    Blame {
+        comm: MPI_FILE_NULL,
+        handler: HANDLER.load(Ordering::Relaxed),
+    }
+}
+
+/// Whether files have this error handler.
+pub(super) fn have(handler: c_int) -> bool {
+    HANDLER.load(Ordering::Relaxed) == handler
+}
+
+/// Fails unless `file` is the only file that there is.
+fn check(file: c_int) -> Result<(), Error> {
+    match file {
+        MPI_FILE_NULL => Ok(()),
+        _ => Err(Error::Wrong {
+            class: Class::File,
+            what: "there are no files yet but MPI_FILE_NULL",
+        }),
+    }
+}
+
+#[unsafe(export_name = "PMPI_File_create_errhandler")]
+pub unsafe extern "C" fn MPI_File_create_errhandler(
+    function: Option<ErrorFunction>,
+    errhandler: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about `errhandler`.
+    unsafe { errors::create("MPI_File_create_errhandler", function, errhandler) }
+}
+
+#[unsafe(export_name = "PMPI_File_set_errhandler")]
+pub unsafe extern "C" fn MPI_File_set_errhandler(file: c_int, errhandler: c_int) -> c_int {
+    let set = check(file).and_then(|()| errors::check(errhandler));
+    end_under(
+        "MPI_File_set_errhandler",
+        blame(),
+        set.map(|()| HANDLER.store(errhandler, Ordering::Relaxed)),
+    )
+}
+
+#[unsafe(export_name = "PMPI_File_get_errhandler")]
+pub unsafe extern "C" fn MPI_File_get_errhandler(file: c_int, errhandler: *mut c_int) -> c_int {
+    let place = check(file).and_then(|()| {
+        // SAFETY: the standard's promise about `errhandler`.
+        unsafe { args::out(errhandler, "errhandler") }
+    });
+    end_under(
+        "MPI_File_get_errhandler",
+        blame(),
+        place.map(|place| *place = HANDLER.load(Ordering::Relaxed)),
+    )
+}
+
+#[unsafe(export_name = "PMPI_File_call_errhandler")]
+pub unsafe extern "C" fn MPI_File_call_errhandler(fh: c_int, errorcode: c_int) -> c_int {
+    let name = "MPI_File_call_errhandler";
+    match check(fh) {
+        Ok(()) => on_process(name, |_| {
+            raise(name, blame(), codes::raised(errorcode)?);
+            Ok(())
+        }),
+        wrong => end_under(name, blame(), wrong),
+    }
+}

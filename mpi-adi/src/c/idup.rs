@@ -1,0 +1,110 @@
+//! Duplicating a communicator without blocking (section 6.4.2).
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc)]
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use super::args;
+use super::attributes::Communicators;
+use super::binding::any_env;
+use super::collectives::start;
+use super::comm_objects::{enter, give_up, handler, prepare, set_handler};
+use super::kept;
+use super::keyvals::{self, Copies};
+use super::types::constants::MPI_COMM_NULL;
+use crate::device::envelope::Context;
+use crate::mpi::coll::{self, Holder};
+use crate::mpi::comm::{Communicator, Membership};
+use crate::mpi::error::Error;
+use crate::mpi::process::Env;
+
+/// What a duplicate will have, as it was when it was asked for.
+struct Duplicate {
+    parent: c_int,
+    membership: Membership<'static>,
+    handler: c_int,
+    attributes: Copies,
+    /// What a copy function has said: there will be no duplicate.
+    refused: Result<(), Error>,
+    /// Where its handle goes.
+    place: AtomicPtr<c_int>,
+}
+
+impl Duplicate {
+    fn env() -> &'static dyn Env {
+        any_env().expect("a collective is under way")
+    }
+
+    /// Makes it, as MPI_Comm_dup does when the processes have agreed on a context.
+    fn make(&mut self, context: Context) -> Result<c_int, Error> {
+        let env = Self::env();
+        prepare(env)?;
+        let topology = kept::prepare_copy(self.membership.context)?;
+        let made = Communicator::at(env, self.membership).make_duplicate_in(context)?;
+        kept::attach(context, topology);
+        let twin = enter(env, made, self.parent)?;
+        set_handler(twin, self.handler);
+        let attached = self.attributes.attach::<Communicators>(twin);
+        if let Err(error) = self.refused.and(attached) {
+            // The first error is the one to tell.
+            let _ = keyvals::delete_all::<Communicators>(twin);
+            give_up(twin);
+            return Err(error);
+        }
+        Ok(twin)
+    }
+}
+
+impl Holder for Duplicate {
+    fn hold(&mut self, unit: usize) -> Option<u8> {
+        let env = Self::env();
+        env.process().hold_contexts(env, unit)
+    }
+
+    fn is_held(&mut self, unit: usize) -> bool {
+        Self::env().process().are_contexts_held(unit)
+    }
+
+    fn release(&mut self, unit: usize) {
+        Self::env().process().release_contexts(unit);
+    }
+
+    fn confirm(&mut self, context: Context) -> bool {
+        let env = Self::env();
+        env.process().confirm_context(env, context)
+    }
+
+    fn agreed(&mut self, context: Context) -> Result<(), Error> {
+        let twin = self.make(context)?;
+        // SAFETY: the standard's promise about `newcomm`, which the program leaves alone until the request is complete.
+        unsafe { *self.place.load(Ordering::Relaxed) = twin };
+        Ok(())
+    }
+}
+
+#[unsafe(export_name = "PMPI_Comm_idup")]
+pub unsafe extern "C" fn MPI_Comm_idup(
+    comm: c_int,
+    newcomm: *mut c_int,
+    request: *mut c_int,
+) -> c_int {
+    let plan = |given: Communicator<'static>| {
+        // SAFETY: the standard's promise about `newcomm`.
+        let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
+        *newcomm = MPI_COMM_NULL;
+        let mut attributes = Copies::default();
+        let refused = attributes.add_all::<Communicators>(comm);
+        let duplicate = Duplicate {
+            parent: comm,
+            membership: given.membership(),
+            handler: handler(comm),
+            attributes,
+            refused,
+            place: AtomicPtr::new(newcomm),
+        };
+        coll::agree(given, duplicate)
+    };
+    // SAFETY: the standard's promise about `request`.
+    unsafe { start("MPI_Comm_idup", comm, request, plan) }
+}

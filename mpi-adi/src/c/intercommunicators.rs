@@ -1,0 +1,139 @@
+//! Section 6.6: intercommunicators.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::c_int;
+
+use super::args::{self, Peer};
+use super::binding::env;
+use super::collectives::inter;
+use super::comm_objects::{enter, enter_inter, intercommunicator, partners, prepare};
+use super::inter_calls::Calls;
+use super::report::{on_any, on_comm, on_inter};
+use super::types::constants::*;
+use crate::mpi::error::Error;
+use crate::mpi::inter::{Bridge, connect};
+use crate::mpi::process::Env;
+
+/// What other calls do on an intercommunicator.
+static CALLS: Calls = Calls {
+    duplicate,
+    split,
+    bcast: inter::bcast,
+    gather: inter::gather_blocks,
+    gatherv: inter::gatherv,
+    scatter: inter::scatter_blocks,
+    scatterv: inter::scatterv,
+    allgather: inter::allgather,
+    allgatherv: inter::allgatherv,
+    alltoall: inter::alltoall,
+    alltoallv: inter::alltoallv,
+    reduce: inter::reduce,
+    allreduce: inter::allreduce,
+    reduce_scatter: inter::reduce_scatter,
+    reduce_scatter_block: inter::reduce_scatter_block,
+};
+
+fn duplicate(function: &'static str, parent: c_int) -> Result<c_int, Error> {
+    let env = env()?;
+    prepare(env)?;
+    let made = intercommunicator(env, parent)?.make_duplicate(function)?;
+    enter_inter(env, made, &CALLS, parent)
+}
+
+fn split(
+    function: &'static str,
+    parent: c_int,
+    color: Option<u32>,
+    key: i32,
+) -> Result<c_int, Error> {
+    let env = env()?;
+    prepare(env)?;
+    match intercommunicator(env, parent)?.make_split(function, color, key)? {
+        Some(made) => enter_inter(env, made, &CALLS, parent),
+        None => Ok(MPI_COMM_NULL),
+    }
+}
+
+/// The way to the other leader, which is a rank of `peer_comm`.
+fn bridge(
+    env: &'static dyn Env,
+    peer_comm: c_int,
+    remote_leader: c_int,
+    tag: c_int,
+) -> Result<Bridge<'static, crate::device::matching::Engine>, Error> {
+    let partners = partners(env, peer_comm)?;
+    args::tag(tag)?;
+    match args::destination(&partners, remote_leader)? {
+        Peer::Rank(leader) => Ok(Bridge::new(partners, leader)),
+        Peer::ProcNull => Err(Error::Rank {
+            rank: remote_leader.into(),
+            size: partners.group().size,
+        }),
+    }
+}
+
+#[unsafe(export_name = "PMPI_Intercomm_create")]
+pub unsafe extern "C" fn MPI_Intercomm_create(
+    local_comm: c_int,
+    local_leader: c_int,
+    peer_comm: c_int,
+    remote_leader: c_int,
+    tag: c_int,
+    newintercomm: *mut c_int,
+) -> c_int {
+    const NAME: &str = "MPI_Intercomm_create";
+    on_comm(NAME, local_comm, |local| {
+        // SAFETY: the standard's promise about `newintercomm`.
+        let newintercomm = unsafe { args::out(newintercomm, "newintercomm") }?;
+        *newintercomm = MPI_COMM_NULL;
+        let leader = args::rank(&local.partners(), local_leader)?;
+        prepare(local.env)?;
+        // The other arguments count at the leader alone.
+        let is_leader = local.own_rank() == leader;
+        let bridge = is_leader.then(|| bridge(local.env, peer_comm, remote_leader, tag));
+        let made = connect(NAME, local, leader, bridge)?;
+        *newintercomm = enter_inter(local.env, made, &CALLS, local_comm)?;
+        Ok(())
+    })
+}
+
+#[unsafe(export_name = "PMPI_Intercomm_merge")]
+pub unsafe extern "C" fn MPI_Intercomm_merge(
+    intercomm: c_int,
+    high: c_int,
+    newintracomm: *mut c_int,
+) -> c_int {
+    on_inter("MPI_Intercomm_merge", intercomm, |inter| {
+        // SAFETY: the standard's promise about `newintracomm`.
+        let newintracomm = unsafe { args::out(newintracomm, "newintracomm") }?;
+        *newintracomm = MPI_COMM_NULL;
+        prepare(inter.env)?;
+        let made = inter.make_merged("MPI_Intercomm_merge", high != 0)?;
+        *newintracomm = enter(inter.env, made, intercomm)?;
+        Ok(())
+    })
+}
+
+#[unsafe(export_name = "PMPI_Comm_test_inter")]
+pub unsafe extern "C" fn MPI_Comm_test_inter(comm: c_int, flag: *mut c_int) -> c_int {
+    on_any("MPI_Comm_test_inter", comm, |_, views| {
+        // SAFETY: the standard's promise about `flag`.
+        *unsafe { args::out(flag, "flag") }? = views.inter.is_some().into();
+        Ok(())
+    })
+}
+
+#[unsafe(export_name = "PMPI_Comm_remote_size")]
+pub unsafe extern "C" fn MPI_Comm_remote_size(comm: c_int, size: *mut c_int) -> c_int {
+    on_inter("MPI_Comm_remote_size", comm, |inter| {
+        // SAFETY: the standard's promise about `size`.
+        *unsafe { args::out(size, "size") }? = inter.sides.remote().size as c_int;
+        Ok(())
+    })
+}

@@ -1,0 +1,220 @@
+//! Agreeing on a context without blocking, for MPI_Comm_idup: see [`crate::mpi::context`].
+//!
+//! In each round every process proposes the lowest unit of contexts of which it has some free and holds them. Where all
+//! have proposed the same unit, and have a context of it in common, they look at that a second time. Otherwise they go on
+//! from the highest unit that was proposed.
+
+use alloc::vec::Vec;
+
+use crate::device::envelope::Context;
+use crate::device::matching::Matching;
+use crate::device::memory::area::Area;
+use crate::mpi::coll::reduce::Allreduce;
+use crate::mpi::coll::running::{Plan, Work, room};
+use crate::mpi::coll::schedule::{Ranks, Schedule, Step};
+use crate::mpi::comm::Communicator;
+use crate::mpi::context::{CONTEXTS, HELD, UNITS};
+use crate::mpi::error::Error;
+use crate::mpi::lend::writing;
+
+/// This process's contexts, for an agreement. Called outside of the device.
+pub(crate) trait Holder: Send {
+    /// As [`Contexts::hold`](crate::mpi::context::Contexts::hold).
+    fn hold(&mut self, unit: usize) -> Option<u8>;
+    /// Another agreement holds the unit.
+    fn is_held(&mut self, unit: usize) -> bool;
+    /// Releases the unit.
+    fn release(&mut self, unit: usize);
+    /// Looks once more at a context of the unit that is held.
+    fn confirm(&mut self, context: Context) -> bool;
+    /// All processes have agreed on this context, which is still held.
+    fn agreed(&mut self, context: Context) -> Result<(), Error>;
+}
+
+/// What processes tell each other: a unit; its free contexts; whether all have proposed it; whether none has passed over
+/// a unit since another agreement held it.
+type Proposal = [u8; 4];
+const _: () = assert!(UNITS == 1 << u8::BITS);
+
+/// Where units that differ were proposed, there is no context in common, and the higher one goes on.
+fn combine(left: &[u8], right: &mut [u8]) {
+    let (left, right) = (left.as_chunks().0, right.as_chunks_mut().0);
+    for ([unit, free, same, all], [to_unit, to_free, to_same, to_all]) in left.iter().zip(right) {
+        let is_same = unit == to_unit;
+        *to_free &= if is_same { *free } else { 0 };
+        *to_same &= if is_same { *same } else { 0 };
+        *to_unit = (*to_unit).max(*unit);
+        *to_all &= all;
+    }
+}
+
+/// What an allreduce under way is for.
+#[derive(Clone, Copy)]
+enum Round {
+    /// To find a context, with the unit that this process holds.
+    Find(Option<usize>),
+    /// To confirm a context of the unit that this process holds.
+    Confirm(usize, Context),
+}
+
+struct Agreement<H: Holder> {
+    ranks: Ranks,
+    holder: H,
+    /// This process's proposal, and then what has become of all.
+    cells: Vec<u8>,
+    /// `None`: nothing has been proposed yet, or the agreement is over.
+    under_way: Option<(Allreduce, Round)>,
+    /// No unit was passed over since another agreement held it.
+    all: bool,
+}
+
+/// The plan by which the processes of `comm` agree on a context.
+pub(crate) fn agree<E: Matching>(
+    comm: Communicator<'_, E>,
+    holder: impl Holder + 'static,
+) -> Result<Plan, Error> {
+    let agreement = Agreement {
+        ranks: Ranks::of(comm),
+        holder,
+        cells: room(size_of::<Proposal>())?,
+        under_way: None,
+        all: true,
+    };
+    Plan::by_steps(agreement, Some(size_of::<Proposal>()))
+}
+
+impl<H: Holder> Agreement<H> {
+    fn begin(&mut self, proposal: Proposal, round: Round) {
+        self.cells.clear();
+        self.cells.extend_from_slice(&proposal);
+        // SAFETY: the cells stay where they are, on the heap, and are looked at when the allreduce is over.
+        let area = Area::from(unsafe { writing(&mut self.cells) });
+        let allreduce = Allreduce::new(self.ranks, (area, area), size_of::<Proposal>());
+        self.under_way = Some((allreduce, round));
+    }
+
+    /// Proposes the first unit from `bound` on that can be held.
+    fn propose(&mut self, bound: usize) {
+        for unit in bound..UNITS {
+            if let Some(free) = self.holder.hold(unit) {
+                let proposal = [unit as u8, free, 1, self.all.into()];
+                return self.begin(proposal, Round::Find(Some(unit)));
+            }
+            self.all &= !self.holder.is_held(unit);
+        }
+        self.begin([u8::MAX, 0, 1, self.all.into()], Round::Find(None));
+    }
+
+    /// An allreduce is over; true when the agreement is.
+    fn conclude(&mut self, round: Round) -> Result<bool, Error> {
+        let [unit, free, same, all] = *self.cells.first_chunk::<4>().expect("so many cells");
+        let unit = usize::from(unit);
+        match round {
+            Round::Find(Some(held)) if free != 0 => {
+                let context =
+                    2 * (held as Context * HELD as Context + free.trailing_zeros() as Context);
+                let is_idle = self.holder.confirm(context);
+                let proposal = [held as u8, is_idle.into(), 1, 1];
+                self.begin(proposal, Round::Confirm(held, context));
+                Ok(false)
+            }
+            Round::Find(held) => {
+                if let Some(held) = held {
+                    self.holder.release(held);
+                }
+                let next = unit + usize::from(same);
+                if unit < UNITS - 1 {
+                    self.propose(next);
+                } else if all == 0 {
+                    // What others hold they release.
+                    self.all = true;
+                    self.propose(0);
+                } else {
+                    return Err(Error::Limit {
+                        what: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
+                        limit: CONTEXTS,
+                    });
+                }
+                Ok(false)
+            }
+            Round::Confirm(held, context) => {
+                let agreed = match free {
+                    0 => Ok(false),
+                    _ => self.holder.agreed(context).map(|()| true),
+                };
+                self.holder.release(held);
+                if agreed == Ok(false) {
+                    self.propose(held);
+                }
+                agreed
+            }
+        }
+    }
+}
+
+impl<H: Holder> Work for Agreement<H> {
+    fn next(&mut self) -> Result<Option<Step>, Error> {
+        loop {
+            let Some((allreduce, round)) = &mut self.under_way else {
+                self.propose(0);
+                continue;
+            };
+            if let Some(step) = allreduce.next() {
+                return Ok(Some(step));
+            }
+            let round = *round;
+            self.under_way = None;
+            if self.conclude(round)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn combine(&mut self, left: &[u8], right: &mut [u8]) {
+        combine(left, right);
+    }
+}
+
+impl<H: Holder> Drop for Agreement<H> {
+    fn drop(&mut self) {
+        // It has failed on the way; after its end nothing is held.
+        if let Some((_, Round::Find(Some(held)) | Round::Confirm(held, _))) = self.under_way {
+            self.holder.release(held);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn combined(left: Proposal, mut right: Proposal) -> Proposal {
+        combine(&left, &mut right);
+        right
+    }
+
+    #[test]
+    fn proposals_come_to_the_same_in_whatever_groups_they_are_combined() {
+        let mut proposals = Vec::new();
+        for unit in [0, 3, 255] {
+            for free in [0, 0b0110, 0b1100] {
+                for all in [0, 1] {
+                    proposals.push([unit, free, 1, all]);
+                }
+            }
+        }
+        for a in &proposals {
+            for b in &proposals {
+                for c in &proposals {
+                    let [unit, free, same, all] = combined(combined(*a, *b), *c);
+                    assert_eq!([unit, free, same, all], combined(*a, combined(*b, *c)));
+                    let is_same = a[0] == b[0] && b[0] == c[0];
+                    assert_eq!(unit, a[0].max(b[0]).max(c[0]));
+                    assert_eq!(same, is_same.into());
+                    assert_eq!(free, if is_same { a[1] & b[1] & c[1] } else { 0 });
+                    assert_eq!(all, a[3] & b[3] & c[3]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A schedule of one group and one process of the other, the guest.
+//!
+//! The schedule knows ranks 0 to n - 1, the group's, and n, the guest's. The seats say who of all processes of the
+//! intercommunicator each of them is.
+#![forbid(unsafe_code)]
+
+use core::ops::Range;
+
+use crate::device::memory::area::Area;
+use crate::mpi::coll::schedule::{Buffer, REDUCE, Ranks, Schedule, Step};
+use crate::mpi::coll::segments::Walk;
+use crate::mpi::comm::CommRank;
+
+/// Who is who.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in crate::mpi::coll) struct Seats {
+    /// The group's ranks among all.
+    group: Range<u32>,
+    /// The guest's rank among all.
+    guest: CommRank,
+    /// This process's seat.
+    own: u32,
+}
+
+impl Seats {
+    /// This process is the guest of a group.
+    pub(super) fn guest(group: Range<u32>, own: CommRank) -> Seats {
+        let seat = group.end - group.start;
+        Seats {
+            group,
+            guest: own,
+            own: seat,
+        }
+    }
+
+    /// This process is in the group that has the guest.
+    pub(super) fn member(group: Range<u32>, guest: CommRank, own: CommRank) -> Seats {
+        let seat = own.0 - group.start;
+        Seats {
+            group,
+            guest,
+            own: seat,
+        }
+    }
+
+    /// The seats of the group and, as the last one, the guest's.
+    pub(super) fn all(&self) -> Ranks {
+        Ranks {
+            own: self.own,
+            size: self.guest_rank().0 + 1,
+        }
+    }
+
+    /// The seats of the group alone, in which this process is.
+    pub(super) fn members(&self) -> Ranks {
+        Ranks {
+            own: self.own,
+            size: self.guest_rank().0,
+        }
+    }
+
+    /// The guest's seat.
+    pub(super) fn guest_rank(&self) -> CommRank {
+        CommRank(self.group.end - self.group.start)
+    }
+
+    /// Who sits there, among all.
+    pub(super) fn rank(&self, seat: CommRank) -> CommRank {
+        match seat == self.guest_rank() {
+            true => self.guest,
+            false => CommRank(self.group.start + seat.0),
+        }
+    }
+
+    /// A step among seats as one among all.
+    pub(super) fn step(&self, step: Step) -> Step {
+        match step {
+            Step::Send { dest, tag, data } => Step::Send {
+                dest: self.rank(dest),
+                tag,
+                data,
+            },
+            Step::Receive { source, tag, data } => Step::Receive {
+                source: self.rank(source),
+                tag,
+                data,
+            },
+            Step::Exchange { tag, given, taken } => Step::Exchange {
+                tag,
+                given: (given.0, self.rank(given.1)),
+                taken: (taken.0, self.rank(taken.1)),
+            },
+            Step::Combine { .. } | Step::Load { .. } | Step::Store { .. } | Step::Copy { .. } => {
+                step
+            }
+        }
+    }
+}
+
+/// A schedule whose ranks are seats.
+pub(in crate::mpi::coll) struct Seated<S> {
+    schedule: S,
+    seats: Seats,
+}
+
+impl<S: Schedule> Seated<S> {
+    pub(super) fn new(schedule: S, seats: Seats) -> Self {
+        Seated { schedule, seats }
+    }
+}
+
+impl<S: Schedule> Schedule for Seated<S> {
+    fn next(&mut self) -> Option<Step> {
+        let step = self.schedule.next()?;
+        Some(self.seats.step(step))
+    }
+}
+
+/// The guest's part in a reduce of the group: the result comes from its rank 0, segment by segment.
+pub(in crate::mpi::coll) struct Collect {
+    result: Area,
+    walk: Walk,
+}
+
+impl Collect {
+    pub(super) fn new(result: Area, element: usize) -> Collect {
+        Collect {
+            result,
+            walk: Walk::new(result.len(), element),
+        }
+    }
+}
+
+impl Schedule for Collect {
+    fn next(&mut self) -> Option<Step> {
+        let data = Buffer::User(self.walk.part(self.result)?);
+        self.walk.advance();
+        Some(Step::Receive {
+            source: CommRank(0),
+            tag: REDUCE,
+            data,
+        })
+    }
+}

@@ -1,0 +1,269 @@
+//! Graph topologies (MPI-3.1 sections 7.5.3 and 7.5.4): a graph that all processes know, and one of which each knows
+//! its own edges. Pure but for the exchange of edges.
+#![forbid(unsafe_code)]
+
+use alloc::vec::Vec;
+
+use crate::device::matching::Matching;
+use crate::mpi::coll::room;
+use crate::mpi::comm::{CommRank, Communicator};
+use crate::mpi::error::{Class, Error};
+
+/// A copy of a list. Fails with [`Error::NoRoom`].
+fn copied<T: Copy>(list: &[T]) -> Result<Vec<T>, Error> {
+    let mut copy = room(list.len())?;
+    copy.extend_from_slice(list);
+    Ok(copy)
+}
+
+/// A graph that all processes know (MPI_Graph_create).
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Graph {
+    /// Of each node, how many edges it and those before it have.
+    index: Vec<i32>,
+    /// The neighbours of each node, one node's behind the other's.
+    edges: Vec<i32>,
+}
+
+impl Graph {
+    /// The graph with these lists, of which `index` has one item for each node. Fails with [`Error::Wrong`] where an
+    /// end is before its beginning or an edge goes to no node, and with [`Error::NoRoom`].
+    pub fn new(index: &[i32], edges: &[i32]) -> Result<Graph, Error> {
+        let wrong = |what| Error::Wrong {
+            class: Class::Arg,
+            what,
+        };
+        let ascends = index.windows(2).all(|two| two[0] <= two[1]);
+        if !ascends || index.first().is_some_and(|first| *first < 0) {
+            return Err(wrong("index does not count up"));
+        }
+        let nodes = index.len() as i32;
+        if !edges.iter().all(|to| (0..nodes).contains(to)) {
+            return Err(wrong("edges has one that goes to no node of the graph"));
+        }
+        Ok(Graph {
+            index: copied(index)?,
+            edges: copied(edges)?,
+        })
+    }
+
+    /// How many entries of `edges` an index calls for.
+    pub fn edges_of(index: &[i32]) -> Result<usize, Error> {
+        let last = index.last().copied().unwrap_or(0);
+        usize::try_from(last).map_err(|_| Error::Count { count: last.into() })
+    }
+
+    pub fn index(&self) -> &[i32] {
+        &self.index
+    }
+
+    pub fn edges(&self) -> &[i32] {
+        &self.edges
+    }
+
+    /// The neighbours of a node that there is, in the order given.
+    pub fn neighbours(&self, node: CommRank) -> &[i32] {
+        let at = node.0 as usize;
+        let start = if at == 0 { 0 } else { self.index[at - 1] };
+        &self.edges[start as usize..self.index[at] as usize]
+    }
+
+    /// A copy. Fails with [`Error::NoRoom`].
+    pub fn copied(&self) -> Result<Graph, Error> {
+        Ok(Graph {
+            index: copied(&self.index)?,
+            edges: copied(&self.edges)?,
+        })
+    }
+}
+
+/// An edge to or from a process: the other one's rank, and the weight.
+pub(crate) type Edge = [i32; 2];
+
+/// A process's own edges in a graph (MPI_Dist_graph_create_adjacent, MPI_Dist_graph_create).
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Neighbourhood {
+    pub sources: Vec<Edge>,
+    pub destinations: Vec<Edge>,
+    /// The program has given weights.
+    pub is_weighted: bool,
+}
+
+impl Neighbourhood {
+    /// A copy. Fails with [`Error::NoRoom`].
+    pub fn copied(&self) -> Result<Neighbourhood, Error> {
+        Ok(Neighbourhood {
+            sources: copied(&self.sources)?,
+            destinations: copied(&self.destinations)?,
+            is_weighted: self.is_weighted,
+        })
+    }
+}
+
+/// An edge of a graph that any process may give: from whom, to whom, and the weight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Arc {
+    pub from: CommRank,
+    pub to: CommRank,
+    pub weight: i32,
+}
+
+/// Edges sorted by whom they are told to.
+struct Letters {
+    /// For each process, how many edges go out from it, and how many come in.
+    counts: Vec<[u32; 2]>,
+    /// For each process the edges that go out from it, and then those that come in.
+    edges: Vec<Edge>,
+}
+
+impl Letters {
+    /// Room for what `counts` says.
+    fn with(counts: Vec<[u32; 2]>) -> Result<Letters, Error> {
+        let total = counts
+            .iter()
+            .map(|[out, back]| *out as usize + *back as usize);
+        let total = total.sum();
+        let mut edges = room(total)?;
+        edges.resize(total, [0; 2]);
+        Ok(Letters { counts, edges })
+    }
+
+    /// How many edges are before each process's, and behind the last.
+    fn starts(&self) -> Result<Vec<usize>, Error> {
+        let mut starts = room(self.counts.len() + 1)?;
+        let mut start = 0;
+        starts.push(start);
+        for [out, back] in &self.counts {
+            start += *out as usize + *back as usize;
+            starts.push(start);
+        }
+        Ok(starts)
+    }
+
+    /// What is told of these edges to each of so many processes.
+    fn of(arcs: &[Arc], size: u32) -> Result<Letters, Error> {
+        let mut counts = room(size as usize)?;
+        counts.resize(size as usize, [0; 2]);
+        for Arc { from, to, .. } in arcs {
+            counts[from.0 as usize][0] += 1;
+            counts[to.0 as usize][1] += 1;
+        }
+        let mut letters = Letters::with(counts)?;
+        let starts = letters.starts()?;
+        let mut next = room(size as usize)?;
+        for (start, [out, _]) in starts.iter().zip(&letters.counts) {
+            next.push([*start, *start + *out as usize]);
+        }
+        for Arc { from, to, weight } in arcs {
+            let ends = [(from, to), (to, from)];
+            for (kind, (of, other)) in ends.into_iter().enumerate() {
+                let at = &mut next[of.0 as usize][kind];
+                letters.edges[*at] = [other.0 as i32, *weight];
+                *at += 1;
+            }
+        }
+        Ok(letters)
+    }
+
+    /// The own edges, of those that all processes have told.
+    fn opened(&self, is_weighted: bool) -> Result<Neighbourhood, Error> {
+        let count = |kind: usize| self.counts.iter().map(|both| both[kind] as usize).sum();
+        let (mut destinations, mut sources) = (room(count(0))?, room(count(1))?);
+        let starts = self.starts()?;
+        for (start, [out, back]) in starts.iter().zip(&self.counts) {
+            let (out, back) = (*out as usize, *back as usize);
+            let edges = &self.edges[*start..start + out + back];
+            destinations.extend_from_slice(&edges[..out]);
+            sources.extend_from_slice(&edges[out..]);
+        }
+        Ok(Neighbourhood {
+            sources,
+            destinations,
+            is_weighted,
+        })
+    }
+}
+
+impl<E: Matching> Communicator<'_, E> {
+    /// This process's edges of the graph to which every process adds some: in the order of the ranks that have given
+    /// them, and as each has given them. Blocks until all processes have called it. Fails with [`Error::NoRoom`] and
+    /// [`Error::NoMemory`].
+    pub(crate) fn neighbourhood(
+        self,
+        function: &'static str,
+        arcs: &[Arc],
+        is_weighted: bool,
+    ) -> Result<Neighbourhood, Error> {
+        let given = Letters::of(arcs, self.size())?;
+        let mut counts = room(self.size() as usize)?;
+        counts.resize(self.size() as usize, [0u32; 2]);
+        let one = |rank: CommRank| rank.0 as usize * size_of::<[u32; 2]>();
+        let each = |rank: CommRank| one(rank)..one(rank) + size_of::<[u32; 2]>();
+        self.alltoall_bytes(
+            function,
+            (bytemuck::cast_slice(&given.counts), &each),
+            (bytemuck::cast_slice_mut(&mut counts), &each),
+        )?;
+        let mut taken = Letters::with(counts)?;
+        let (parts, places) = (given.starts()?, taken.starts()?);
+        let between = |starts: &[usize], rank: CommRank| {
+            let at = rank.0 as usize;
+            starts[at] * size_of::<Edge>()..starts[at + 1] * size_of::<Edge>()
+        };
+        self.alltoall_bytes(
+            function,
+            (bytemuck::cast_slice(&given.edges), &|rank| {
+                between(&parts, rank)
+            }),
+            (bytemuck::cast_slice_mut(&mut taken.edges), &|rank| {
+                between(&places, rank)
+            }),
+        )?;
+        taken.opened(is_weighted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_graph_knows_each_nodes_neighbours() {
+        let graph = Graph::new(&[2, 3, 4, 6], &[1, 3, 0, 3, 0, 2]).expect("a graph");
+        let neighbours = |node| graph.neighbours(CommRank(node)).to_vec();
+        assert_eq!(neighbours(0), [1, 3]);
+        assert_eq!(neighbours(1), [0]);
+        assert_eq!(neighbours(3), [0, 2]);
+        assert_eq!(graph.copied(), Ok(graph));
+    }
+
+    #[test]
+    fn impossible_graphs_are_refused() {
+        assert!(Graph::new(&[1, 0], &[0]).is_err());
+        assert!(Graph::new(&[-1, 0], &[]).is_err());
+        assert!(Graph::new(&[1, 2], &[0, 2]).is_err());
+        assert!(Graph::new(&[1, 2], &[0, -1]).is_err());
+        assert!(Graph::new(&[0, 0], &[]).is_ok());
+        assert!(Graph::edges_of(&[3, -2]).is_err());
+        assert_eq!(Graph::edges_of(&[]), Ok(0));
+    }
+
+    #[test]
+    fn edges_are_told_to_both_of_their_ends() {
+        let arc = |from, to, weight| Arc {
+            from: CommRank(from),
+            to: CommRank(to),
+            weight,
+        };
+        let letters = Letters::of(&[arc(0, 2, 5), arc(2, 2, 6), arc(1, 0, 7)], 3).expect("room");
+        assert_eq!(letters.counts, [[1, 1], [1, 0], [1, 2]]);
+        let starts = letters.starts().expect("room");
+        assert_eq!(starts, [0, 2, 3, 6]);
+        assert_eq!(letters.edges[..2], [[2, 5], [1, 7]]);
+        assert_eq!(letters.edges[2..3], [[0, 7]]);
+        assert_eq!(letters.edges[3..], [[2, 6], [0, 5], [2, 6]]);
+        let all = letters.opened(true).expect("room");
+        assert_eq!(all.destinations, [[2, 5], [0, 7], [2, 6]]);
+        assert_eq!(all.sources, [[1, 7], [0, 5], [2, 6]]);
+    }
+}

@@ -1,0 +1,154 @@
+//! The two groups of an intercommunicator, as one of their processes sees them (MPI-3.1 section 6.6).
+//!
+//! All processes of both groups have the same list: the members of the first group and, behind them, those of the
+//! second. Which group is the first is agreed when the intercommunicator is made. A process is in one of
+//! them, its local group; the other one is remote to it.
+//!
+//! ```text
+//!     list        a0 a1 a2 | b0 b1         all(): ranks 0 to 4, for collectives of both groups
+//!     for an a    local(): a0 a1 a2        remote(): b0 b1
+//!     for a b     local(): b0 b1           remote(): a0 a1 a2
+//! ```
+//!
+//! Three types keep apart what a rank is of: a [`Membership`] of the local group or of all, of which this process is
+//! a member, and a [`Group`] that is remote, of which it is not, and which is for point to point alone. One context
+//! serves both groups: a message in it is either from a process of one group to one of the other, or, with the
+//! bit for collectives, between any two.
+#![forbid(unsafe_code)]
+
+use core::ops::Range;
+
+use crate::device::envelope::{Context, Rank};
+use crate::device::matching::{Engine, Matching};
+use crate::mpi::comm::{CommRank, Communicator, Group, Membership, RankMap};
+use crate::mpi::process::Env;
+
+/// An intercommunicator without the carrier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sides<'e> {
+    /// The processes of both groups, by their numbers in the job.
+    pub(crate) list: &'e [Rank],
+    /// How many of them are in the first group.
+    pub(crate) first: u32,
+    /// This process's rank among all.
+    pub(crate) rank: CommRank,
+    pub(crate) context: Context,
+}
+
+impl<'e> Sides<'e> {
+    /// This process is in the first group.
+    pub(crate) fn is_first(self) -> bool {
+        self.rank.0 < self.first
+    }
+
+    /// The ranks of the local group among all.
+    pub(crate) fn local_ranks(self) -> Range<u32> {
+        self.ranks_of(self.is_first())
+    }
+
+    /// The ranks of the remote group among all.
+    pub(crate) fn remote_ranks(self) -> Range<u32> {
+        self.ranks_of(!self.is_first())
+    }
+
+    fn ranks_of(self, first: bool) -> Range<u32> {
+        match first {
+            true => 0..self.first,
+            false => self.first..self.list.len() as u32,
+        }
+    }
+
+    fn members(self, ranks: Range<u32>) -> (RankMap<'e>, u32) {
+        let list = &self.list[ranks.start as usize..ranks.end as usize];
+        (RankMap::List(list), ranks.end - ranks.start)
+    }
+
+    /// The processes of both groups.
+    pub(crate) fn all(self) -> Membership<'e> {
+        Membership {
+            map: RankMap::List(self.list),
+            context: self.context,
+            rank: self.rank,
+            size: self.list.len() as u32,
+        }
+    }
+
+    /// The group that this process is in.
+    pub(crate) fn local(self) -> Membership<'e> {
+        let ranks = self.local_ranks();
+        let rank = CommRank(self.rank.0 - ranks.start);
+        let (map, size) = self.members(ranks);
+        Membership {
+            map,
+            context: self.context,
+            rank,
+            size,
+        }
+    }
+
+    /// The other group.
+    pub(crate) fn remote(self) -> Group<'e> {
+        let (map, size) = self.members(self.remote_ranks());
+        Group {
+            map,
+            context: self.context,
+            size,
+            is_remote: true,
+        }
+    }
+}
+
+/// An intercommunicator.
+pub(crate) struct Intercommunicator<'e, E = Engine> {
+    pub(crate) env: &'e dyn Env<E>,
+    pub(crate) sides: Sides<'e>,
+}
+
+impl<E> Clone for Intercommunicator<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Intercommunicator<'_, E> {}
+
+impl<'e, E: Matching> Intercommunicator<'e, E> {
+    /// The processes of both groups, whose collectives are this one's.
+    pub(crate) fn everyone(self) -> Communicator<'e, E> {
+        Communicator::at(self.env, self.sides.all())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_process_sees_its_own_group_as_local_and_the_other_as_remote() {
+        let list = [4, 0, 7, 2, 5].map(Rank::new);
+        for (at, world) in list.iter().enumerate() {
+            let sides = Sides {
+                list: &list,
+                first: 3,
+                rank: CommRank(at as u32),
+                context: 6,
+            };
+            let (mine, others) = if at < 3 {
+                (&list[..3], &list[3..])
+            } else {
+                (&list[3..], &list[..3])
+            };
+            let (local, remote) = (sides.local(), sides.remote());
+            assert_eq!(local.map, RankMap::List(mine));
+            assert_eq!(
+                (local.size as usize, local.to_world(local.rank)),
+                (mine.len(), *world)
+            );
+            assert_eq!(remote.map, RankMap::List(others));
+            assert!(remote.is_remote && remote.size as usize == others.len());
+            assert_eq!(remote.in_group(others[1]), CommRank(1));
+            assert_eq!(sides.all().to_world(sides.rank), *world);
+            assert_eq!((local.context, remote.context), (6, 6));
+        }
+    }
+}

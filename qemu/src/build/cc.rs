@@ -1,0 +1,511 @@
+//! `cargo midplane cc`: the compiler as `mpicc` would be, for projects that build themselves. The words are the
+//! compiler's own; what a program for nodes needs besides is put in front of and behind them.
+//!
+//! | words | what is done |
+//! |---|---|
+//! | with `-c`, `-S`, `-E`, `-M`, `-MM`, `-r` or `-fsyntax-only` | compiled, with the headers |
+//! | no input, or a question such as `--version` | the compiler answers |
+//! | anything else | compiled and linked with the runtime, to an image that `run` boots |
+//!
+//! The exit status and all words on stdout and stderr are the compiler's. It is the nodes' C compiler, or with
+//! `--on linux` in front, or `MIDPLANE_ON=linux` in the environment, the host's, `cc`, for programs that are processes.
+
+use crate::build::linux;
+use crate::build::program::{self, Kind, kernel_library, run_compiler};
+use crate::build::said::Said;
+use crate::host::folders;
+use crate::host::setup;
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use crate::show::say::complain;
+use mpi_adi::matching::Choice;
+use rustix::process::Signal;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The variable that says what programs are for.
+const ON: &str = "MIDPLANE_ON";
+/// Options whose argument is the next word.
+const WITH_ARGUMENT: [&str; 31] = [
+    "-o",
+    "-I",
+    "-D",
+    "-U",
+    "-L",
+    "-l",
+    "-x",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "-iwithprefix",
+    "-isysroot",
+    "--sysroot",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-T",
+    "-u",
+    "-z",
+    "-e",
+    "-A",
+    "-B",
+    "-Xlinker",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "--param",
+    "-aux-info",
+    "-specs",
+];
+/// With one of these nothing is linked.
+const NO_LINK: [&str; 7] = ["-c", "-S", "-E", "-M", "-MM", "-r", "-fsyntax-only"];
+/// Questions that the compiler answers without a program.
+const QUESTIONS: [&str; 6] = [
+    "--version",
+    "-dumpversion",
+    "-dumpfullversion",
+    "-dumpmachine",
+    "-dumpspecs",
+    "--help",
+];
+/// What needs nothing of a node: threads and the like are in its C library, and no image is shared or moved.
+const LEFT_OUT: [&str; 7] = [
+    "-pthread",
+    "-lpthread",
+    "-lrt",
+    "-ldl",
+    "-rdynamic",
+    "-pie",
+    "-lmpi",
+];
+
+/// What is wanted of the compiler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    /// An answer.
+    Ask,
+    /// Anything but a program.
+    Compile,
+    /// A program.
+    Link,
+}
+
+/// What is to be shown in place of being done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Show {
+    /// The command, as it would be run.
+    Command,
+    /// As MPICH's -compile-info and -link-info: the compiler and what it is given for any program.
+    Compiling,
+    Linking,
+    /// As Open MPI's -showme:compile and -showme:link: the same without the compiler.
+    CompileFlags,
+    LinkFlags,
+}
+
+impl Show {
+    fn of(word: &OsStr) -> Option<Show> {
+        Some(match word.to_str()? {
+            "-show" | "-showme" | "--showme" => Show::Command,
+            "-compile-info" | "-compile_info" => Show::Compiling,
+            "-link-info" | "-link_info" => Show::Linking,
+            "-showme:compile" | "--showme:compile" => Show::CompileFlags,
+            "-showme:link" | "--showme:link" => Show::LinkFlags,
+            _ => return None,
+        })
+    }
+}
+
+/// The words of a command line, read.
+#[derive(Debug)]
+struct Line {
+    on_linux: bool,
+    is_cpp: bool,
+    show: Option<Show>,
+    step: Step,
+    words: Vec<OsString>,
+}
+
+impl Line {
+    /// `on`: what the environment says.
+    fn read(words: &[OsString], on: Option<&OsStr>) -> Result<Self, Stop> {
+        let mut on = on.filter(|on| !on.is_empty());
+        let (mut rest, mut is_cpp) = (words, false);
+        loop {
+            rest = match rest {
+                [word, place, rest @ ..] if word == "--on" => {
+                    on = Some(place);
+                    rest
+                }
+                [word, rest @ ..] if word == "--c++" => {
+                    is_cpp = true;
+                    rest
+                }
+                _ => break,
+            };
+        }
+        let on_linux = match on.map(OsStr::as_bytes) {
+            None | Some(b"qemu") => false,
+            Some(b"linux") => true,
+            Some(_) => {
+                return Err(Stop::usage(format!(
+                    "--on and {ON} are qemu or linux, not `{}`",
+                    on.unwrap_or_default().display()
+                )));
+            }
+        };
+        let show = rest.iter().find_map(|word| Show::of(word));
+        let words: Vec<OsString> = { rest.iter() }
+            .filter(|word| Show::of(word).is_none())
+            .filter(|word| on_linux && *word != "-pie" || !LEFT_OUT.iter().any(|out| *word == out))
+            .cloned()
+            .collect();
+        let inputs = inputs(&words);
+        is_cpp |= inputs.iter().any(|input| Kind::is_cpp(Path::new(input)));
+        Ok(Self {
+            on_linux,
+            is_cpp,
+            show,
+            step: step(&words, !inputs.is_empty()),
+            words,
+        })
+    }
+}
+
+/// The words that are no options and belong to none.
+fn inputs(words: &[OsString]) -> Vec<&OsStr> {
+    let mut inputs = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        if WITH_ARGUMENT.iter().any(|option| word == option) {
+            rest.next();
+        } else if word == "-" || !word.as_bytes().starts_with(b"-") {
+            inputs.push(word.as_os_str());
+        }
+    }
+    inputs
+}
+
+fn step(words: &[OsString], has_input: bool) -> Step {
+    let is_one_of = |word: &OsString, list: &[&str]| list.iter().any(|one| word == one);
+    let asks =
+        |word: &OsString| is_one_of(word, &QUESTIONS) || word.as_bytes().starts_with(b"-print-");
+    if words.iter().any(asks) {
+        Step::Ask
+    } else if words.iter().any(|word| is_one_of(word, &NO_LINK)) {
+        Step::Compile
+    } else if has_input {
+        Step::Link
+    } else {
+        Step::Ask
+    }
+}
+
+/// Does what `words` say; the result is the exit status.
+///
+/// # Errors
+/// What the words cannot ask for, tools that are missing, a runtime that does not compile.
+pub fn run(words: &[OsString]) -> Result<u8, Stop> {
+    if words == ["--path"] {
+        let path = write_wrappers()?;
+        return show(&path.display().to_string());
+    }
+    let on = std::env::var_os(ON);
+    let line = Line::read(words, on.as_deref())?;
+    let mut command = match line.on_linux {
+        true => on_linux(&line)?,
+        false => for_nodes(&line)?,
+    };
+    match (line.show, line.step) {
+        (Some(Show::Command | Show::Compiling | Show::Linking), _) => {
+            show(&midplane_setup::ask::line(&command))
+        }
+        (Some(Show::CompileFlags | Show::LinkFlags), _) => {
+            let all = midplane_setup::ask::line(&command);
+            show(all.split_once(' ').map_or("", |(_, flags)| flags))
+        }
+        (None, Step::Link) => link(&mut command),
+        (None, Step::Ask | Step::Compile) => {
+            // From here on this process is the compiler.
+            let error = command.exec();
+            Err(error).doing(format_args!("run {}", command.get_program().display()))
+        }
+    }
+}
+
+fn show(line: &str) -> Result<u8, Stop> {
+    let written = writeln!(std::io::stdout(), "{line}");
+    written.map_err(crate::show::say::unwritable)?;
+    Ok(0)
+}
+
+/// Which parts belong into the command: for compiling, for linking, the words.
+fn parts(line: &Line) -> [bool; 3] {
+    match line.show {
+        // What a program would be compiled and linked with.
+        Some(Show::Command) if line.words.is_empty() => [true, true, false],
+        None | Some(Show::Command) => [line.step != Step::Ask, line.step == Step::Link, true],
+        Some(Show::Compiling | Show::CompileFlags) => [true, false, false],
+        Some(Show::Linking | Show::LinkFlags) => [false, true, false],
+    }
+}
+
+fn for_nodes(line: &Line) -> Result<Command, Stop> {
+    if line.is_cpp {
+        return Err(Stop::usage(format!(
+            "C++ is what the nodes do not have yet; with --on linux in front, or {ON}=linux, programs in C++ are compiled \
+             for processes of this machine"
+        )));
+    }
+    if line.words.iter().any(|word| word == "-shared") {
+        return Err(Stop::usage(
+            "-shared: nodes have no shared libraries; make a static one (ar)",
+        ));
+    }
+    let tools = setup::ensure()?;
+    let [compiles, links, words] = parts(line);
+    let mut command = tools.gcc.command();
+    if compiles {
+        program::begin_compile(&mut command);
+    }
+    if links {
+        program::begin_link(&mut command);
+    }
+    if words {
+        command.args(&line.words);
+    }
+    if compiles {
+        program::end_compile(&mut command);
+    }
+    if links {
+        end_languages(line, &mut command);
+        program::end_link(&mut command, &kernel_library(&tools, Choice::default())?);
+        command.arg("-lm");
+    }
+    Ok(command)
+}
+
+fn on_linux(line: &Line) -> Result<Command, Stop> {
+    let [compiles, links, words] = parts(line);
+    let is_shared = line.words.iter().any(|word| word == "-shared");
+    let mut command = Command::new(if line.is_cpp { "c++" } else { "cc" });
+    if compiles {
+        command.args(["-g", "-fno-pie"]);
+    }
+    if links && !is_shared {
+        command.args([linux::FIXED, linux::WRAP]);
+    }
+    if words {
+        command.args(&line.words);
+    }
+    if compiles {
+        command
+            .arg("-I")
+            .arg(folders::root().join("mpi-adi/include"));
+    }
+    if links && !is_shared {
+        end_languages(line, &mut command);
+        command
+            .arg(start_object()?)
+            .arg(linux::library(Choice::default())?)
+            .args(linux::LIBRARIES);
+    }
+    Ok(command)
+}
+
+/// What follows is told by its name again.
+fn end_languages(line: &Line, command: &mut Command) {
+    if line
+        .words
+        .iter()
+        .any(|word| word.as_bytes().starts_with(b"-x"))
+    {
+        command.args(["-x", "none"]);
+    }
+}
+
+/// What a process starts with, compiled when it is not there or older than its source.
+fn start_object() -> Result<PathBuf, Stop> {
+    let source = folders::root().join("kernel-rt/ld/linux.c");
+    let folder = folders::target().join("midplane/linux");
+    let object = folder.join("start.o");
+    let time = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
+    if time(&object) >= time(&source) && object.exists() {
+        return Ok(object);
+    }
+    fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+    // Others may be doing the same.
+    let new = folder.join(format!("start.{}.o", std::process::id()));
+    let mut compile = Command::new("cc");
+    compile
+        .args(["-O2", "-g", "-fno-pie", "-c"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&new);
+    run_compiler(compile, &source)?;
+    fs::rename(&new, &object).doing("put an object in its place")?;
+    Ok(object)
+}
+
+/// Runs a command that links. What it says is passed on as it comes; functions of MPI that are missing are named again at
+/// the end.
+fn link(command: &mut Command) -> Result<u8, Stop> {
+    sys::bind_to_us(command, Signal::TERM, Vec::new());
+    let program = command.get_program().to_os_string();
+    let mut child = command
+        .stderr(Stdio::piped())
+        .spawn()
+        .doing(format_args!("run {}", program.display()))?;
+    let mut words = Vec::new();
+    if let Some(stderr) = &mut child.stderr {
+        let mut piece = [0; 4096];
+        while let Ok(bytes @ 1..) = stderr.read(&mut piece) {
+            // Whether or not it is read, the status tells.
+            let _ = std::io::stderr().write_all(&piece[..bytes]);
+            words.extend_from_slice(&piece[..bytes]);
+        }
+    }
+    let status = child.wait().doing("wait for the compiler")?;
+    let said = Said::of(
+        status.success(),
+        String::from_utf8_lossy(&words).into_owned(),
+    );
+    if !said.success {
+        name_missing(&said);
+    }
+    let by_signal = || status.signal().map_or(1, |signal| 128 + signal);
+    Ok(status.code().unwrap_or_else(by_signal) as u8)
+}
+
+fn name_missing(said: &Said) {
+    let is_mpi = |name: &&str| name.starts_with("MPI_") || name.starts_with("PMPI_");
+    let missing: Vec<&str> = { said.undefined().into_iter() }
+        .map(|(name, _)| name)
+        .filter(is_mpi)
+        .collect();
+    if !missing.is_empty() {
+        complain(format_args!(
+            "midplane: the program calls {}, which Midplane does not have yet",
+            missing.join(", ")
+        ));
+    }
+}
+
+/// Writes `mpicc`, `mpicxx` and `mpiexec` for build systems that want files, in a folder of their own; the path of the
+/// first.
+fn write_wrappers() -> Result<PathBuf, Stop> {
+    let tool = std::env::current_exe().doing("find this command")?;
+    let folder = folders::target().join("midplane/bin");
+    fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+    let quote = |path: &Path| shell_words::quote(&path.to_string_lossy()).into_owned();
+    let root = quote(folders::root());
+    let start = format!(
+        "#!/bin/sh\n# Written by `cargo midplane cc --path`.\nexport {}={root}\n",
+        midplane_setup::ROOT
+    );
+    let tool = quote(&tool);
+    let scripts = [
+        ("mpicc", format!("{start}exec {tool} cc \"$@\"\n")),
+        ("mpicxx", format!("{start}exec {tool} cc --c++ \"$@\"\n")),
+        (
+            "mpiexec",
+            format!("{start}{}", MPIEXEC.replace("TOOL", &tool)),
+        ),
+    ];
+    for (name, text) in scripts {
+        let (file, new) = (
+            folder.join(name),
+            folder.join(format!("{name}.{}", std::process::id())),
+        );
+        let written = fs::write(&new, text)
+            .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(0o755)))
+            .and_then(|()| fs::rename(&new, &file));
+        written.doing(format_args!("write {}", file.display()))?;
+    }
+    Ok(folder.join("mpicc"))
+}
+
+/// `mpiexec -n 4 program arguments`, as other implementations have it.
+const MPIEXEC: &str = r#"set -f
+options= ranks=1
+add() { for word; do options="$options '$(printf %s "$word" | sed "s/'/'\\\\''/g")'"; done; }
+while [ $# -gt 0 ]; do
+    case $1 in
+    -n | -np | -c | --n | --np) ranks=$2 && shift 2 ;;
+    -x | --env) add "$1" "$2" && shift 2 ;;
+    -env | -genv) add --env "$2=$3" && shift 3 ;;
+    --timeout | --files | --torus | --node-memory | --mpi-memory | --on) add "$1" "$2" && shift 2 ;;
+    -*) echo "mpiexec: $1 is not known; \`cargo midplane help run\` explains what is" >&2 && exit 2 ;;
+    *) break ;;
+    esac
+done
+[ $# -gt 0 ] || { echo "mpiexec: give a program" >&2; exit 2; }
+[ -z "$MIDPLANE_ON" ] || add --on "$MIDPLANE_ON"
+case $options in *--torus*) ;; *) add -n "$ranks" ;; esac
+program=$1 && shift
+eval "exec TOOL run --quiet $options \"\$program\" -- \"\$@\""
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Line, Stop> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        Line::read(&words, None)
+    }
+
+    #[test]
+    fn what_is_wanted_is_read_from_the_words() {
+        for (line, step) in [
+            ("a.c b.c -o prog -lm", Step::Link),
+            ("-c a.c -o a.o", Step::Compile),
+            ("-E -", Step::Compile),
+            ("-MM a.c", Step::Compile),
+            ("-", Step::Link),
+            ("", Step::Ask),
+            ("-v", Step::Ask),
+            ("-o prog -I include -D X", Step::Ask),
+            ("--version", Step::Ask),
+            ("-print-prog-name=ld a.c", Step::Ask),
+            ("-Wl,--version a.o", Step::Link),
+        ] {
+            assert_eq!(read(line).unwrap().step, step, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_place_comes_first_or_from_the_environment() {
+        assert!(read("--on linux a.c").unwrap().on_linux);
+        assert!(!read("--on qemu a.c").unwrap().on_linux);
+        assert!(read("--on moon a.c").unwrap_err().message.contains("moon"));
+        let on = |on| Line::read(&["a.c".into()], Some(OsStr::new(on))).unwrap();
+        assert!(on("linux").on_linux && !on("").on_linux);
+        assert!(read("--on linux a.cpp").unwrap().is_cpp);
+        assert!(read("--c++ a.o").unwrap().is_cpp);
+    }
+
+    #[test]
+    fn what_needs_nothing_of_a_node_is_left_out() {
+        let line = read("-pthread a.c -lpthread -lm -rdynamic").unwrap();
+        assert_eq!(line.words, ["a.c", "-lm"]);
+        let line = read("--on linux -pthread a.c -pie").unwrap();
+        assert_eq!(line.words, ["-pthread", "a.c"]);
+    }
+
+    #[test]
+    fn what_is_to_be_shown_is_no_word_of_the_compilers() {
+        let line = read("-show a.c").unwrap();
+        assert_eq!((line.show, line.step), (Some(Show::Command), Step::Link));
+        assert_eq!(line.words, ["a.c"]);
+        assert_eq!(read("-showme:link").unwrap().show, Some(Show::LinkFlags));
+    }
+}

@@ -1,0 +1,77 @@
+//! Functions of MPI that a program calls and that only return an error: named when it is linked.
+
+use crate::build::said::Said;
+use crate::show::say::complain;
+use mpi_adi::c::{UNSUPPORTED, WARNING};
+use object::{Object, ObjectSymbol};
+use std::collections::HashSet;
+use std::path::Path;
+
+/// Tells which of them are in the image, each with the first line that calls it, as far as the linker has said.
+pub fn tell(said: &Said, linked: &Path) {
+    let (places, there) = (said.unsupported(), in_image(linked));
+    for name in named(&places, there.as_ref()) {
+        let place = places.iter().find(|(warned, _)| *warned == name);
+        match place.map_or("", |(_, place)| place) {
+            "" => complain(format_args!("note: {name}{WARNING}")),
+            place => complain(format_args!("note: {place}: {name}{WARNING}")),
+        }
+    }
+}
+
+/// The functions to be told of. The linker warns of calls in code that it then leaves out, too, and other linkers do not
+/// warn at all: so what counts is what is `there`, and the warnings only when that cannot be read.
+fn named<'a>(places: &[(&'a str, &str)], there: Option<&HashSet<String>>) -> Vec<&'a str> {
+    let warned = places.iter().map(|(name, _)| *name);
+    let Some(there) = there else {
+        return warned.collect();
+    };
+    let mut names: Vec<&str> = warned
+        .filter(|name| there.contains(name.trim_start_matches('P')))
+        .collect();
+    for signature in UNSUPPORTED {
+        let is_told = names
+            .iter()
+            .any(|name| name.trim_start_matches('P') == signature.name);
+        if !is_told && there.contains(signature.name) {
+            names.push(signature.name);
+        }
+    }
+    names
+}
+
+/// The functions that are not supported and in the image all the same; `None`: it does not tell, since it has no
+/// symbols, or was linked (as processes are) without leaving anything out.
+fn in_image(linked: &Path) -> Option<HashSet<String>> {
+    let bytes = std::fs::read(linked).ok()?;
+    let file = object::File::parse(&*bytes).ok()?;
+    let names = file.symbols().filter(|symbol| symbol.is_definition());
+    let mut names = names.filter_map(|symbol| symbol.name().ok()).peekable();
+    names.peek()?;
+    let known: HashSet<&str> = UNSUPPORTED.iter().map(|signature| signature.name).collect();
+    let plain = names.map(|name| name.strip_prefix('P').unwrap_or(name));
+    let there: HashSet<String> = plain
+        .filter(|name| known.contains(name))
+        .map(str::to_string)
+        .collect();
+    (there.len() < known.len()).then_some(there)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_image_is_told_and_nothing_else() {
+        let places = [("MPI_Win_create", "a.c:3"), ("PMPI_Put", "a.c:4")];
+        let there = |names: &[&str]| Some(names.iter().map(|name| name.to_string()).collect());
+        let told = |there: Option<HashSet<String>>| named(&places, there.as_ref());
+        assert_eq!(told(None), ["MPI_Win_create", "PMPI_Put"]);
+        assert_eq!(told(there(&["MPI_Put"])), ["PMPI_Put"]);
+        assert_eq!(
+            told(there(&["MPI_Win_create", "MPI_Get"])),
+            ["MPI_Win_create", "MPI_Get"]
+        );
+        assert_eq!(told(there(&[])), [""; 0]);
+    }
+}

@@ -1,0 +1,796 @@
+//! `--files`: the tool's end of the nodes' calls on files (`kernel_rt::host::files`). Threads of its own serve them, so
+//! that a slow disk holds up nothing else.
+//!
+//! # Nothing outside the folder
+//! To the nodes the folder is the root of all files, as to a process after `chroot`: every path is resolved by the
+//! kernel below it (`openat2` with `RESOLVE_IN_ROOT` and `RESOLVE_NO_MAGICLINKS`), dots, links and what others
+//! rename meanwhile included. Calls that have no such form (unlink, rename, mkdir, rmdir) resolve the folder that the name is in
+//! that way, and pass on the last part, which these calls follow in no case. Devices, sockets and pipes are not opened.
+//!
+//! Descriptors are the node's own, and open files end with the job.
+
+use crate::host::stop::{Doing, Stop};
+use kernel_rt::host::files::{
+    Asked, BYTES, Call, MAX_OPEN, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
+    OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE, Status,
+};
+use rustix::fs::{
+    Access, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, SeekFrom, Stat, fstat, ftruncate,
+    mkdirat, openat2, renameat, seek, unlinkat,
+};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// Threads that serve the nodes.
+const SERVERS: usize = 4;
+/// How often a path is resolved when others rename what it leads through.
+const TRIES: usize = 64;
+/// The nodes' descriptors below are the streams.
+const FIRST: u64 = 3;
+
+/// A folder in which nodes may work.
+#[derive(Debug)]
+pub struct Folder(OwnedFd);
+
+impl Folder {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// A usage error: it is no folder that can be opened, or the kernel cannot keep nodes in it.
+    pub fn open(path: &Path) -> Result<Self, Stop> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let refused = |error: &dyn std::fmt::Display| {
+            Stop::usage(format!("--files {}: {error}", path.display()))
+        };
+        let fd = rustix::fs::open(path, flags, Mode::empty())
+            .map_err(|error| refused(&std::io::Error::from(error)))?;
+        let folder = Self(fd);
+        match folder.find(b".", flags, Mode::empty()) {
+            Ok(_) => Ok(folder),
+            Err(Errno::NOSYS) => Err(refused(
+                &"this machine's kernel lacks openat2 (it is there from Linux 5.6 on), without which nodes cannot be \
+                 kept inside",
+            )),
+            Err(error) => Err(refused(&std::io::Error::from(error))),
+        }
+    }
+
+    /// Opens what a path leads to, inside.
+    fn find(&self, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        let path = OsStr::from_bytes(path);
+        let mut tries = 0..TRIES;
+        loop {
+            match openat2(&self.0, path, flags | OFlags::CLOEXEC, mode, resolve) {
+                // Something was renamed meanwhile, and where `..` leads could not be told.
+                Err(Errno::AGAIN | Errno::INTR) if tries.next().is_some() => {}
+                Err(Errno::XDEV) => return Err(Errno::ACCESS),
+                // Descriptors of ours, not of the node's.
+                Err(Errno::MFILE) => return Err(Errno::NFILE),
+                found => return found,
+            }
+        }
+    }
+
+    /// What a path names, for looking at.
+    fn look(&self, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
+        let link = if follow {
+            OFlags::empty()
+        } else {
+            OFlags::NOFOLLOW
+        };
+        self.find(path, OFlags::PATH | link, Mode::empty())
+    }
+
+    /// The folder that the last part of a path is in, and that part.
+    fn split<'p>(&self, path: &'p [u8]) -> Result<(OwnedFd, &'p OsStr), Errno> {
+        if path.is_empty() {
+            return Err(Errno::NOENT);
+        }
+        let end = path.len() - path.iter().rev().take_while(|b| **b == b'/').count();
+        let start = path[..end].iter().rposition(|b| *b == b'/');
+        let start = start.map_or(0, |slash| slash + 1);
+        // What is behind the last part, slashes, says that it must be a folder.
+        let (folder, last) = path.split_at(start);
+        let folder = if folder.is_empty() { b"." } else { folder };
+        // Of the root itself there is no part.
+        let last = if end == 0 { &b"."[..] } else { last };
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let folder = self.find(folder, flags, Mode::empty())?;
+        Ok((folder, OsStr::from_bytes(last)))
+    }
+
+    fn open_file(&self, path: &[u8], wanted: u64, mode: u64) -> Result<OwnedFd, Errno> {
+        let mut flags = match wanted & (OPEN_READ | OPEN_WRITE) {
+            OPEN_READ => OFlags::RDONLY,
+            OPEN_WRITE => OFlags::WRONLY,
+            _ => OFlags::RDWR,
+        };
+        for (asked, flag) in [
+            (OPEN_APPEND, OFlags::APPEND),
+            (OPEN_CREATE, OFlags::CREATE),
+            (OPEN_EXCLUSIVE, OFlags::EXCL),
+            (OPEN_TRUNCATE, OFlags::TRUNC),
+            (OPEN_FOLDER, OFlags::DIRECTORY),
+            (OPEN_NO_LINK, OFlags::NOFOLLOW),
+        ] {
+            if wanted & asked != 0 {
+                flags |= flag;
+            }
+        }
+        // What is not to be opened must not be: opening alone does something to some devices.
+        let before = self.look(path, wanted & (OPEN_NO_LINK | OPEN_EXCLUSIVE) == 0);
+        if let Ok(before) = before {
+            check_kind(&before, wanted & OPEN_NO_LINK != 0)?;
+        }
+        let mode = match flags.contains(OFlags::CREATE) {
+            true => Mode::from_raw_mode(mode as u32 & 0o777),
+            false => Mode::empty(),
+        };
+        // Should it have become a pipe in between, nothing waits for its other end.
+        let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = self.find(path, flags, mode)?;
+        check_kind(&file, false)?;
+        Ok(file)
+    }
+}
+
+/// Files and folders are opened, and nothing else; a link is an error of `open` itself.
+fn check_kind(fd: &OwnedFd, may_be_link: bool) -> Result<(), Errno> {
+    match FileType::from_raw_mode(fstat(fd)?.st_mode) {
+        FileType::RegularFile | FileType::Directory => Ok(()),
+        FileType::Symlink if may_be_link => Ok(()),
+        _ => Err(Errno::ACCESS),
+    }
+}
+
+/// What a descriptor of a node stands for.
+struct Open {
+    file: OwnedFd,
+    /// Its entries, once they were asked for.
+    entries: Option<Dir>,
+}
+
+/// The descriptors of one node.
+#[derive(Default)]
+struct Descriptors(Vec<Option<Open>>);
+
+impl Descriptors {
+    fn put(&mut self, file: OwnedFd) -> Result<u64, Errno> {
+        let open = Open {
+            file,
+            entries: None,
+        };
+        let free = self.0.iter().position(Option::is_none);
+        let at = match free {
+            Some(at) => at,
+            None if self.0.len() < MAX_OPEN => {
+                self.0.push(None);
+                self.0.len() - 1
+            }
+            None => return Err(Errno::MFILE),
+        };
+        self.0[at] = Some(open);
+        Ok(at as u64 + FIRST)
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.len() == MAX_OPEN && self.0.iter().all(Option::is_some)
+    }
+
+    fn slot(&mut self, descriptor: u64) -> Result<&mut Option<Open>, Errno> {
+        let at = descriptor.checked_sub(FIRST).ok_or(Errno::BADF)?;
+        let at = usize::try_from(at).map_err(|_| Errno::BADF)?;
+        self.0.get_mut(at).ok_or(Errno::BADF)
+    }
+
+    fn get(&mut self, descriptor: u64) -> Result<&mut Open, Errno> {
+        self.slot(descriptor)?.as_mut().ok_or(Errno::BADF)
+    }
+}
+
+/// What is answered, beside errors: numbers, and in the buffer so many bytes.
+type Done = Result<([u64; 2], usize), Errno>;
+
+/// Does one call of a node.
+fn serve(folder: &Folder, node: &mut Descriptors, asked: &Asked, bytes: &mut [u8; BYTES]) -> Done {
+    let [first, second, third] = asked.numbers;
+    let call = asked.call.ok_or(Errno::NOSYS)?;
+    let given = asked.length;
+    let nothing = Ok(([0; 2], 0));
+    match call {
+        Call::Open => {
+            let path = path(&bytes[..given])?;
+            if node.is_full() {
+                return Err(Errno::MFILE);
+            }
+            let file = folder.open_file(path, first, second)?;
+            Ok(([node.put(file)?, 0], 0))
+        }
+        Call::Close => {
+            node.get(first)?;
+            *node.slot(first)? = None;
+            nothing
+        }
+        Call::Read => {
+            let count = usize::try_from(second).unwrap_or(BYTES).min(BYTES);
+            let got = rustix::io::read(&node.get(first)?.file, &mut bytes[..count])?;
+            Ok(([got as u64, 0], got))
+        }
+        Call::Write => {
+            let written = rustix::io::write(&node.get(first)?.file, &bytes[..given])?;
+            Ok(([written as u64, 0], 0))
+        }
+        Call::Seek => {
+            let offset = second.cast_signed();
+            let to = match third {
+                0 => SeekFrom::Start(u64::try_from(offset).map_err(|_| Errno::INVAL)?),
+                1 => SeekFrom::Current(offset),
+                2 => SeekFrom::End(offset),
+                _ => return Err(Errno::INVAL),
+            };
+            Ok(([seek(&node.get(first)?.file, to)?, 0], 0))
+        }
+        Call::Sync => rustix::fs::fsync(&node.get(first)?.file).and(nothing),
+        Call::Resize => ftruncate(&node.get(first)?.file, second).and(nothing),
+        Call::Stat | Call::Lstat => {
+            let found = folder.look(path(&bytes[..given])?, call == Call::Stat)?;
+            tell(&found, bytes)
+        }
+        Call::Fstat => tell(&node.get(first)?.file, bytes),
+        Call::Access => {
+            let found = folder.look(path(&bytes[..given])?, true)?;
+            let mode = Access::from_bits(first as u32).ok_or(Errno::INVAL)?;
+            // Our own name for what was found; there is no other way to ask by a descriptor on every kernel.
+            let own = format!("/proc/self/fd/{}", found.as_raw_fd());
+            rustix::fs::access(own, mode).and(nothing)
+        }
+        Call::Unlink | Call::RemoveFolder => {
+            let (place, name) = folder.split(path(&bytes[..given])?)?;
+            let flags = match call {
+                Call::RemoveFolder => AtFlags::REMOVEDIR,
+                _ => AtFlags::empty(),
+            };
+            unlinkat(place, name, flags).and(nothing)
+        }
+        Call::MakeFolder => {
+            let (place, name) = folder.split(path(&bytes[..given])?)?;
+            let mode = Mode::from_raw_mode(first as u32 & 0o777);
+            mkdirat(place, name, mode).and(nothing)
+        }
+        Call::Rename => {
+            let both = &bytes[..given];
+            let first = usize::try_from(first).unwrap_or(usize::MAX);
+            let (from, to) = both.split_at_checked(first).ok_or(Errno::INVAL)?;
+            let (from, old) = folder.split(path(from)?)?;
+            let (to, new) = folder.split(path(to)?)?;
+            renameat(from, old, to, new).and(nothing)
+        }
+        Call::Next => next(node.get(first)?, bytes),
+        Call::Rewind => {
+            node.get(first)?.entries = None;
+            nothing
+        }
+    }
+}
+
+/// A path as a node gives it.
+fn path(bytes: &[u8]) -> Result<&[u8], Errno> {
+    match bytes {
+        [] => Err(Errno::NOENT),
+        bytes if bytes.len() > MAX_PATH => Err(Errno::NAMETOOLONG),
+        bytes if bytes.contains(&0) => Err(Errno::INVAL),
+        bytes => Ok(bytes),
+    }
+}
+
+fn tell(file: &impl AsFd, bytes: &mut [u8; BYTES]) -> Done {
+    let status = status(&fstat(file)?).emit();
+    bytes[..Status::BYTES].copy_from_slice(&status);
+    Ok(([0; 2], Status::BYTES))
+}
+
+#[allow(clippy::unnecessary_cast, reason = "not every machine has these types")]
+fn status(stat: &Stat) -> Status {
+    Status {
+        identity: [stat.st_dev, stat.st_ino],
+        mode: stat.st_mode.into(),
+        links: stat.st_nlink as u64,
+        owner: [stat.st_uid.into(), stat.st_gid.into()],
+        size: stat.st_size as u64,
+        blocks: [stat.st_blksize as u64, stat.st_blocks as u64],
+        times: [
+            stat.st_atime as u64,
+            stat.st_atime_nsec as u64,
+            stat.st_mtime as u64,
+            stat.st_mtime_nsec as u64,
+            stat.st_ctime as u64,
+            stat.st_ctime_nsec as u64,
+        ],
+    }
+}
+
+/// The next entry of a folder.
+fn next(open: &mut Open, bytes: &mut [u8; BYTES]) -> Done {
+    if open.entries.is_none() {
+        open.entries = Some(Dir::read_from(&open.file)?);
+    }
+    let Some(entry) = open.entries.as_mut().and_then(Dir::read) else {
+        return Ok(([0; 2], 0));
+    };
+    let entry = entry?;
+    let name = entry.file_name().to_bytes();
+    let kind = match entry.file_type() {
+        FileType::Directory => 4,
+        FileType::RegularFile => 8,
+        FileType::Symlink => 10,
+        _ => 0,
+    };
+    bytes[..name.len()].copy_from_slice(name);
+    Ok(([entry.ino(), kind], name.len()))
+}
+
+/// A call that is to be done, or its answer: of which node, and the bytes.
+struct Job {
+    rank: usize,
+    asked: Asked,
+    bytes: Box<[u8; BYTES]>,
+    done: Done,
+}
+
+/// What the threads share with the tool's own.
+struct Queue {
+    folder: Folder,
+    nodes: Vec<Mutex<Descriptors>>,
+    waiting: Mutex<VecDeque<Job>>,
+    has_more: Condvar,
+    done: Mutex<Vec<Job>>,
+    /// A byte for each answer.
+    bell: UnixStream,
+}
+
+/// What the nodes' calls on files come to.
+#[derive(Default)]
+pub struct Files {
+    /// The threads, when nodes may work in a folder.
+    served: Option<(Arc<Queue>, UnixStream)>,
+    /// By rank, the number of the last call that was seen.
+    seen: Vec<u32>,
+    /// By rank, a call is being done.
+    busy: Vec<bool>,
+    /// A node has opened a file though there is no folder.
+    was_refused: bool,
+}
+
+/// What a node is to be told.
+pub struct Answer<'a> {
+    /// Its rank.
+    pub rank: usize,
+    /// The call's number.
+    pub number: u32,
+    /// See [`kernel_rt::host::files::answer`].
+    pub answer: Result<([u64; 2], &'a [u8]), u32>,
+}
+
+impl Files {
+    /// Serves so many nodes, in `folder` or by refusing everything.
+    pub fn new(nodes: usize, folder: Option<Folder>) -> Result<Self, Stop> {
+        let served = folder.map(|folder| start(nodes, folder)).transpose()?;
+        Ok(Self {
+            served,
+            seen: vec![0; nodes],
+            busy: vec![false; nodes],
+            was_refused: false,
+        })
+    }
+
+    /// The number of the last call of a node that was taken; `None` while it is being done.
+    pub fn last(&self, rank: usize) -> Option<u32> {
+        (!self.busy[rank]).then_some(self.seen[rank])
+    }
+
+    /// Takes a call. What can be answered at once is: the second result says that this is the first file that is
+    /// refused for want of a folder.
+    pub fn take(
+        &mut self,
+        rank: usize,
+        asked: Asked,
+        bytes: &[u8; BYTES],
+    ) -> (Option<Answer<'static>>, bool) {
+        self.seen[rank] = asked.number;
+        let Some((queue, _)) = &self.served else {
+            let error = refusal(asked.call);
+            let is_first = error == Errno::ROFS && !self.was_refused;
+            self.was_refused |= is_first;
+            let answer = Answer {
+                rank,
+                number: asked.number,
+                answer: Err(error.raw_os_error().unsigned_abs()),
+            };
+            return (Some(answer), is_first);
+        };
+        self.busy[rank] = true;
+        let job = Job {
+            rank,
+            asked,
+            bytes: Box::new(*bytes),
+            done: Err(Errno::IO),
+        };
+        locked(&queue.waiting).push_back(job);
+        queue.has_more.notify_one();
+        (None, false)
+    }
+
+    /// What is readable when there are answers.
+    pub fn bell(&self) -> Option<&UnixStream> {
+        self.served.as_ref().map(|(_, bell)| bell)
+    }
+
+    /// Gives the answers that are there.
+    pub fn answers(&mut self, mut give: impl FnMut(Answer<'_>)) {
+        let Some((queue, bell)) = &mut self.served else {
+            return;
+        };
+        let mut bytes = [0; 256];
+        while matches!(bell.read(&mut bytes), Ok(1..)) {}
+        let done = std::mem::take(&mut *locked(&queue.done));
+        for job in done {
+            self.busy[job.rank] = false;
+            let answer = match &job.done {
+                Ok((numbers, length)) => Ok((*numbers, &job.bytes[..*length])),
+                Err(error) => Err(error.raw_os_error().unsigned_abs()),
+            };
+            give(Answer {
+                rank: job.rank,
+                number: job.asked.number,
+                answer,
+            });
+        }
+    }
+}
+
+/// What a call fails with where there is no folder: nothing is there, and nothing can be made.
+fn refusal(call: Option<Call>) -> Errno {
+    match call {
+        None => Errno::NOSYS,
+        Some(Call::Open | Call::MakeFolder) => Errno::ROFS,
+        Some(
+            Call::Stat
+            | Call::Lstat
+            | Call::Access
+            | Call::Rename
+            | Call::Unlink
+            | Call::RemoveFolder,
+        ) => Errno::NOENT,
+        Some(_) => Errno::BADF,
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the threads. They end with the process: one may be in a call that takes long.
+fn start(nodes: usize, folder: Folder) -> Result<(Arc<Queue>, UnixStream), Stop> {
+    let (ours, theirs) = UnixStream::pair().doing("create a socket for files")?;
+    for end in [&ours, &theirs] {
+        end.set_nonblocking(true)
+            .doing("set up a socket for files")?;
+    }
+    let queue = Arc::new(Queue {
+        folder,
+        nodes: (0..nodes).map(|_| Mutex::default()).collect(),
+        waiting: Mutex::default(),
+        has_more: Condvar::new(),
+        done: Mutex::default(),
+        bell: theirs,
+    });
+    for number in 0..SERVERS {
+        let queue = Arc::clone(&queue);
+        std::thread::Builder::new()
+            .name(format!("files-{number}"))
+            .spawn(move || queue.work())
+            .doing("start a thread for files")?;
+    }
+    Ok((queue, ours))
+}
+
+impl Queue {
+    fn work(&self) {
+        loop {
+            let waiting = locked(&self.waiting);
+            let waiting = self.has_more.wait_while(waiting, |jobs| jobs.is_empty());
+            let next = waiting.unwrap_or_else(PoisonError::into_inner).pop_front();
+            let Some(mut job) = next else { continue };
+            let mut node = locked(&self.nodes[job.rank]);
+            job.done = serve(&self.folder, &mut node, &job.asked, &mut job.bytes);
+            drop(node);
+            locked(&self.done).push(job);
+            // A full socket has rung already.
+            match (&self.bell).write(&[0]) {
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => return,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+    /// A folder with a secret beside it, which are removed at the end.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new() -> (Self, Folder) {
+            static NUMBER: AtomicU32 = AtomicU32::new(0);
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let name = format!("midplane-files-{}-{number}", std::process::id());
+            let place = Self(std::env::temp_dir().join(name));
+            fs::create_dir_all(place.inside("sub")).unwrap();
+            fs::write(place.0.join("secret"), "secret").unwrap();
+            fs::write(place.inside("open"), "public").unwrap();
+            let folder = Folder::open(&place.inside("")).unwrap();
+            (place, folder)
+        }
+
+        fn inside(&self, name: &str) -> PathBuf {
+            self.0.join("folder").join(name)
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// Does a call; the numbers and bytes of its answer.
+    fn call(
+        folder: &Folder,
+        node: &mut Descriptors,
+        call: Call,
+        numbers: [u64; 3],
+        given: &[u8],
+    ) -> Result<([u64; 2], Vec<u8>), Errno> {
+        let mut bytes = [0; BYTES];
+        bytes[..given.len()].copy_from_slice(given);
+        let asked = Asked {
+            number: 1,
+            call: Some(call),
+            numbers,
+            length: given.len(),
+        };
+        let (numbers, length) = serve(folder, node, &asked, &mut bytes)?;
+        Ok((numbers, bytes[..length].to_vec()))
+    }
+
+    /// What a file holds, as a node reads it.
+    fn content(folder: &Folder, path: &str) -> Result<Vec<u8>, Errno> {
+        let mut node = Descriptors::default();
+        let numbers = [OPEN_READ, 0, 0];
+        let (numbers, _) = call(folder, &mut node, Call::Open, numbers, path.as_bytes())?;
+        let read = call(folder, &mut node, Call::Read, [numbers[0], 100, 0], b"")?;
+        Ok(read.1)
+    }
+
+    #[test]
+    fn no_path_and_no_link_leads_out() {
+        let (place, folder) = Place::new();
+        let secret = place.0.join("secret");
+        symlink(&secret, place.inside("absolute")).unwrap();
+        symlink("../secret", place.inside("up")).unwrap();
+        symlink("../../secret", place.inside("sub/up")).unwrap();
+        symlink("..", place.inside("parent")).unwrap();
+        symlink("loop", place.inside("loop")).unwrap();
+        symlink("/open", place.inside("sub/rooted")).unwrap();
+        for path in [
+            "../secret",
+            "/../secret",
+            "sub/../../secret",
+            "sub/../../../../../../../etc/passwd",
+            "/etc/passwd",
+            "absolute",
+            "up",
+            "sub/up",
+            "parent/secret",
+            "/proc/self/root/etc/passwd",
+            secret.to_str().unwrap(),
+        ] {
+            assert_eq!(content(&folder, path), Err(Errno::NOENT), "{path}");
+            let mut node = Descriptors::default();
+            for what in [Call::Stat, Call::Access, Call::Unlink, Call::RemoveFolder] {
+                let done = call(&folder, &mut node, what, [0; 3], path.as_bytes());
+                // A link itself may be removed: it is inside.
+                let is_link = done.is_ok() && what == Call::Unlink;
+                assert!(done.is_err() || is_link, "{what:?} {path}: {done:?}");
+            }
+        }
+        assert_eq!(content(&folder, "loop"), Err(Errno::LOOP));
+        assert_eq!(content(&folder, "sub/rooted").unwrap(), b"public");
+        assert_eq!(content(&folder, "/sub/../open").unwrap(), b"public");
+        assert_eq!(content(&folder, "../../open").unwrap(), b"public");
+        assert_eq!(fs::read(&secret).unwrap(), b"secret");
+    }
+
+    #[test]
+    fn nothing_is_made_or_renamed_outside() {
+        let (place, folder) = Place::new();
+        symlink(&place.0, place.inside("out")).unwrap();
+        let mut node = Descriptors::default();
+        let mut does = |what, numbers, given: &[u8]| call(&folder, &mut node, what, numbers, given);
+        let create = OPEN_WRITE | OPEN_CREATE;
+        for path in ["out/new", "../new/new", "/tmp/midplane-new"] {
+            let made = does(Call::Open, [create, 0o644, 0], path.as_bytes());
+            assert_eq!(made, Err(Errno::NOENT), "{path}");
+            let made = does(Call::MakeFolder, [0o755, 0, 0], path.as_bytes());
+            assert_eq!(made, Err(Errno::NOENT), "{path}");
+        }
+        let renamed = does(Call::Rename, [4, 0, 0], b"openout/open");
+        assert_eq!(renamed, Err(Errno::NOENT));
+        let renamed = does(Call::Rename, [9, 0, 0], b"../secretstolen");
+        assert_eq!(renamed, Err(Errno::NOENT));
+        // The parent of the root is the root.
+        does(Call::Rename, [4, 0, 0], b"open../../moved").unwrap();
+        assert_eq!(fs::read(place.inside("moved")).unwrap(), b"public");
+        let names = fs::read_dir(&place.0).unwrap().count();
+        assert_eq!(names, 2, "the folder and the secret");
+        for (what, path, error) in [
+            (Call::RemoveFolder, "/", Errno::INVAL),
+            (Call::RemoveFolder, "..", Errno::NOTEMPTY),
+            (Call::MakeFolder, "..", Errno::EXIST),
+            (Call::Unlink, "sub", Errno::ISDIR),
+            (Call::Unlink, "moved/", Errno::NOTDIR),
+            (Call::RemoveFolder, "moved", Errno::NOTDIR),
+            (Call::Unlink, "", Errno::NOENT),
+        ] {
+            let done = does(what, [0o755, 0, 0], path.as_bytes());
+            assert_eq!(done, Err(error), "{what:?} {path}");
+        }
+    }
+
+    #[test]
+    fn no_race_leads_out() {
+        let (place, folder) = Place::new();
+        fs::create_dir(place.inside("real")).unwrap();
+        fs::write(place.inside("real/secret"), "public").unwrap();
+        symlink(&place.0, place.inside("fake")).unwrap();
+        symlink("real", place.inside("door")).unwrap();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for turn in 0.. {
+                    if over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let target = ["real", "..", "fake"][turn % 3];
+                    symlink(target, place.inside("next")).unwrap();
+                    fs::rename(place.inside("next"), place.inside("door")).unwrap();
+                    // A folder that goes in and out of another while a path leads back through it.
+                    let _ = fs::rename(place.inside("sub"), place.inside("real/sub"));
+                    let _ = fs::rename(place.inside("real/sub"), place.inside("sub"));
+                }
+            });
+            let mut seen = 0;
+            for _ in 0..20_000 {
+                for path in [
+                    "door/secret",
+                    "sub/../../secret",
+                    "real/sub/../../../secret",
+                ] {
+                    match content(&folder, path) {
+                        Ok(bytes) => {
+                            assert_eq!(bytes, b"public", "{path}");
+                            seen += 1;
+                        }
+                        Err(error) => assert!(
+                            [Errno::NOENT, Errno::AGAIN, Errno::ACCESS].contains(&error),
+                            "{path}: {error}"
+                        ),
+                    }
+                }
+            }
+            over.store(true, Ordering::Relaxed);
+            assert!(seen > 0);
+        });
+    }
+
+    #[test]
+    fn pipes_and_devices_are_not_opened() {
+        let (place, folder) = Place::new();
+        let fifo = place.inside("fifo");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &fifo,
+            FileType::Fifo,
+            Mode::from_raw_mode(0o644),
+            0,
+        )
+        .unwrap();
+        assert_eq!(content(&folder, "fifo"), Err(Errno::ACCESS));
+        let dev = Folder::open(Path::new("/dev")).unwrap();
+        assert_eq!(content(&dev, "zero"), Err(Errno::ACCESS));
+        assert!(Folder::open(&place.inside("open")).is_err());
+        assert!(Folder::open(&place.inside("none")).is_err());
+    }
+
+    #[test]
+    fn descriptors_are_a_nodes_own_and_few() {
+        let (_place, folder) = Place::new();
+        let (mut node, mut other) = (Descriptors::default(), Descriptors::default());
+        let numbers = [OPEN_READ, 0, 0];
+        let mut last = 0;
+        for _ in 0..MAX_OPEN {
+            last = call(&folder, &mut node, Call::Open, numbers, b"open")
+                .unwrap()
+                .0[0];
+        }
+        assert_eq!(last, FIRST + MAX_OPEN as u64 - 1);
+        let full = call(&folder, &mut node, Call::Open, numbers, b"open");
+        assert_eq!(full, Err(Errno::MFILE));
+        for descriptor in [0, 2, last + 1, u64::MAX] {
+            let read = call(&folder, &mut node, Call::Read, [descriptor, 1, 0], b"");
+            assert_eq!(read, Err(Errno::BADF), "{descriptor}");
+        }
+        let read = call(&folder, &mut other, Call::Read, [last, 1, 0], b"");
+        assert_eq!(read, Err(Errno::BADF));
+        call(&folder, &mut node, Call::Close, [5, 0, 0], b"").unwrap();
+        let again = call(&folder, &mut node, Call::Close, [5, 0, 0], b"");
+        assert_eq!(again, Err(Errno::BADF));
+        let (numbers, _) = call(&folder, &mut node, Call::Open, numbers, b"open").unwrap();
+        assert_eq!(numbers[0], 5);
+    }
+
+    #[test]
+    fn entries_come_one_by_one_and_again() {
+        let (_place, folder) = Place::new();
+        let mut node = Descriptors::default();
+        let numbers = [OPEN_READ | OPEN_FOLDER, 0, 0];
+        let (numbers, _) = call(&folder, &mut node, Call::Open, numbers, b"/").unwrap();
+        for _ in 0..2 {
+            let mut names = Vec::new();
+            loop {
+                let next = [numbers[0], 0, 0];
+                let (_, name) = call(&folder, &mut node, Call::Next, next, b"").unwrap();
+                if name.is_empty() {
+                    break;
+                }
+                names.push(String::from_utf8(name).unwrap());
+            }
+            names.sort();
+            assert_eq!(names, [".", "..", "open", "sub"]);
+            call(&folder, &mut node, Call::Rewind, [numbers[0], 0, 0], b"").unwrap();
+        }
+    }
+
+    #[test]
+    fn without_a_folder_the_first_refusal_is_told_and_no_other() {
+        let mut files = Files::new(2, None).unwrap();
+        let mut take = |rank, what| {
+            let asked = Asked {
+                number: 1,
+                call: Some(what),
+                numbers: [0; 3],
+                length: 0,
+            };
+            let (answer, is_first) = files.take(rank, asked, &[0; BYTES]);
+            (answer.unwrap().answer, is_first)
+        };
+        assert_eq!(take(0, Call::Stat), (Err(2), false));
+        assert_eq!(take(1, Call::Open), (Err(30), true));
+        assert_eq!(take(0, Call::Open), (Err(30), false));
+        assert_eq!(take(0, Call::Read), (Err(9), false));
+    }
+}

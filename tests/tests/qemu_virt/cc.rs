@@ -1,0 +1,176 @@
+//! `cargo midplane cc`: projects that build themselves, as with any mpicc.
+
+use crate::harness::*;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The file mpicc, as build systems want it.
+fn mpicc() -> String {
+    let ended = midplane(&["cc", "--path"]).expect(0);
+    ended.stdout.trim_end().to_string()
+}
+
+/// Runs a command in a folder; `on` is what programs are for.
+fn run_in(folder: &Path, on: &str, words: &[&str]) -> Output {
+    let _turn = Turn::take();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(folder);
+    command.env("MIDPLANE_ON", on).output().expect("it starts")
+}
+
+#[track_caller]
+fn text(output: &Output, status: i32) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Whether a program is on this machine; tests that need it say that they are skipped.
+fn has(program: &str) -> bool {
+    let has = Command::new(program).arg("--version").output().is_ok();
+    if !has {
+        eprintln!("skipped: {program} is not installed");
+    }
+    has
+}
+
+/// A folder with a small project: two sources, a header, what makes a library of one and a program of both.
+fn project(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    for file in ["main.c", "area.c", "include/area.h"] {
+        let to = folder.0.join(file);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(program(&format!("parts/{file}")), to).unwrap();
+    }
+    let makefile = "CC = cc\nCPPFLAGS = -Iinclude -DTIMES=3\nCFLAGS = -O2 -Wall\n\
+                    parts: main.o libarea.a\n\t$(CC) $(CFLAGS) -o $@ main.o -L. -larea -lm -lpthread\n\
+                    libarea.a: area.o\n\t$(AR) rc $@ area.o\n";
+    fs::write(folder.0.join("Makefile"), makefile).unwrap();
+    let cmake = "cmake_minimum_required(VERSION 3.13)\nproject(parts C)\nfind_package(MPI REQUIRED COMPONENTS C)\n\
+                 add_library(area STATIC area.c)\ntarget_include_directories(area PUBLIC include)\n\
+                 add_executable(parts main.c)\ntarget_compile_definitions(parts PRIVATE TIMES=3)\n\
+                 target_link_libraries(parts area MPI::MPI_C m)\n";
+    fs::write(folder.0.join("CMakeLists.txt"), cmake).unwrap();
+    folder
+}
+
+#[test]
+fn make_builds_a_project_for_nodes_and_for_linux() {
+    if !has("make") {
+        return;
+    }
+    let compiler = format!("CC={}", mpicc());
+    for on in ["qemu", "linux"] {
+        let folder = project("make");
+        text(&run_in(&folder.0, on, &["make", &compiler]), 0);
+        let built = folder.path("parts");
+        let ended = midplane(&["run", "--on", on, "-np", "3", "--timeout", LIMIT, &built]);
+        assert_eq!(ended.expect(0).stdout, "[0] parts: 131.946891\n");
+        let mpiexec = mpicc().replace("mpicc", "mpiexec");
+        let said = run_in(&folder.0, on, &[&mpiexec, "-n", "2", "./parts"]);
+        assert!(text(&said, 0).starts_with("[0] parts: "));
+    }
+}
+
+#[test]
+fn cmake_builds_a_project() {
+    if !has("cmake") {
+        return;
+    }
+    let compiler = format!("-DCMAKE_C_COMPILER={}", mpicc());
+    let folder = project("cmake");
+    for on in ["qemu", "linux"] {
+        let words = ["cmake", "-S", ".", "-B", on, compiler.as_str()];
+        text(&run_in(&folder.0, on, &words), 0);
+        text(&run_in(&folder.0, on, &["cmake", "--build", on]), 0);
+        let built = folder.path(&format!("{on}/parts"));
+        let ended = midplane(&["run", "--on", on, "-n", "3", "--timeout", LIMIT, &built]);
+        assert_eq!(ended.expect(0).stdout, "[0] parts: 131.946891\n");
+    }
+}
+
+/// What configure finds out by compiling and linking small programs.
+#[test]
+fn conftests_succeed_and_fail_as_they_must() {
+    let folder = Folder::new("conftest");
+    let mpicc = mpicc();
+    let tries = |on: &str, source: &str, words: &[&str]| {
+        fs::write(folder.0.join("conftest.c"), source).unwrap();
+        let all = [&[mpicc.as_str()], words, &["conftest.c"]].concat();
+        run_in(&folder.0, on, &all)
+    };
+    for on in ["qemu", "linux"] {
+        let links = |source: &str, status| {
+            text(&tries(on, source, &["-o", "conftest", "-g", "-O2"]), status);
+        };
+        links("int main(void) { return 0; }", 0);
+        links(
+            "#include <mpi.h>\nint main(void) { return MPI_Init(0, 0); }",
+            0,
+        );
+        links("char MPI_Init(); int main(void) { return MPI_Init(); }", 0);
+        links("char sqrt(); int main(void) { return sqrt(); }", 0);
+        links(
+            "char no_such_function(); int main(void) { return no_such_function(); }",
+            1,
+        );
+        links(
+            "#include <no_such_header.h>\nint main(void) { return 0; }",
+            1,
+        );
+        links("int main(void) { return 0 }", 1);
+        let size = |bytes| format!("int a[sizeof(long) == {bytes} ? 1 : -1];");
+        text(&tries(on, &size(8), &["-c"]), 0);
+        text(&tries(on, &size(4), &["-c"]), 1);
+        let expanded = tries(on, "#include <mpi.h>\nMPI_VERSION", &["-E"]);
+        assert_eq!(text(&expanded, 0).lines().last(), Some("3"));
+    }
+}
+
+#[test]
+fn questions_are_the_compilers_and_commands_are_shown() {
+    let ask = |words: &[&str]| midplane(&[&["cc"], words].concat()).expect(0).stdout;
+    assert!(ask(&["--version"]).starts_with("riscv64-unknown-elf-gcc"));
+    assert!(ask(&["-dumpmachine"]).starts_with("riscv64"));
+    assert!(!ask(&["--on", "linux", "-dumpmachine"]).starts_with("riscv64-unknown"));
+    let shown = ask(&["-show", "-O3", "a.c", "-o", "a"]);
+    for word in [
+        "-O3 a.c -o a",
+        "mpi-adi/include",
+        "libkernel_rt.a",
+        "virt.ld",
+    ] {
+        assert!(shown.contains(word), "{shown}");
+    }
+    assert!(!ask(&["-show", "-c", "a.c"]).contains("libkernel_rt.a"));
+    assert!(ask(&["-compile-info"]).contains("mpi-adi/include"));
+    assert!(ask(&["-link-info"]).contains("libkernel_rt.a"));
+    assert!(ask(&["-showme:compile"]).starts_with('-'));
+    let ended = midplane(&["cc"]);
+    ended.expect(1).says(&["no input files"]);
+    midplane(&["cc", "--on", "moon", "a.c"])
+        .expect(2)
+        .says(&["qemu or linux, not `moon`"]);
+    midplane(&["cc", "-shared", "a.o"])
+        .expect(2)
+        .says(&["no shared libraries"]);
+    midplane(&["cc", "a.cpp"])
+        .expect(2)
+        .says(&["C++", "--on linux"]);
+}
+
+#[test]
+fn functions_of_mpi_that_are_missing_are_named_again_at_the_end() {
+    let folder = Folder::new("missing");
+    let source = folder.path("a.c");
+    let text =
+        "int MPI_No_such_function(void);\nint main(void) { return MPI_No_such_function(); }\n";
+    fs::write(&source, text).unwrap();
+    let ended = midplane(&["cc", &source, "-o", &folder.path("a")]).expect(1);
+    let last = ended.stderr.lines().last().unwrap_or_default();
+    assert!(
+        last.contains("calls MPI_No_such_function, which"),
+        "{ended}"
+    );
+}

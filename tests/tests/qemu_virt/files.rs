@@ -1,0 +1,94 @@
+//! Files by `--files`: what works, and that nothing leads out of the folder. The confinement itself is tested at its
+//! place, with races (qemu/src/run/files.rs).
+
+use crate::harness::*;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+#[test]
+fn programs_work_with_files_as_on_linux() {
+    for options in [
+        &["--instances", "1"][..],
+        &["--instances", "8"],
+        &["--on", "linux"],
+    ] {
+        let folder = Folder::new("files");
+        let inside = folder.path("");
+        let is_linux = options[0] == "--on";
+        let root = if is_linux { inside.as_str() } else { "/" };
+        let mut all = options.to_vec();
+        if !is_linux {
+            all.extend(["--files", &inside]);
+        }
+        let ended = run(&all, "files.c", &[root]).expect(0);
+        let line = "[0] files: 8 processes, 832 checks, 0 failed";
+        assert_eq!(ended.stdout.trim_end(), line, "{ended}");
+        for rank in 0..8 {
+            let left = fs::read(folder.path(&format!("rank{rank}/left"))).unwrap();
+            assert_eq!(left, b"left open\n");
+        }
+    }
+}
+
+#[test]
+fn without_a_folder_nothing_can_be_opened_and_the_option_is_named_once() {
+    let ended = run(&[], "files.c", &[]).expect(0);
+    let told = ended.stderr.matches("--files FOLDER gives it a folder");
+    assert_eq!(told.count(), 1, "{ended}");
+    // Who opens nothing is told nothing.
+    let ended = run(&["-n", "1"], "pi.c", &["100"]).expect(0);
+    assert!(!ended.stderr.contains("--files"), "{ended}");
+}
+
+#[test]
+fn no_path_leads_out_of_the_folder() {
+    let folder = Folder::new("hostile");
+    let secret = folder.path("secret");
+    fs::write(&secret, "secret").unwrap();
+    let inside = folder.path("inside");
+    fs::create_dir_all(format!("{inside}/sub")).unwrap();
+    fs::write(format!("{inside}/open"), "public").unwrap();
+    symlink(&secret, format!("{inside}/absolute")).unwrap();
+    symlink("../secret", format!("{inside}/up")).unwrap();
+    symlink("..", format!("{inside}/parent")).unwrap();
+    let paths = [
+        "open",
+        "absolute",
+        "up",
+        "parent/secret",
+        "../secret",
+        "sub/../../secret",
+        secret.as_str(),
+        "/etc/passwd",
+        "/proc/self/root/etc/passwd",
+        "/proc/self/fd/3",
+    ];
+    let options = ["-n", "1", "--quiet", "--files", &inside];
+    let ended = run(&options, "hostile_files.c", &paths).expect(0);
+    let mut expected = String::from("[0] open: read public\n");
+    for path in &paths[1..] {
+        expected.push_str(&format!("[0] {path}: No such file or directory\n"));
+    }
+    expected.push_str("[0] done\n");
+    assert_eq!(ended.stdout, expected);
+    assert_eq!(fs::read(&secret).unwrap(), b"secret");
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 2);
+}
+
+#[test]
+fn what_is_no_folder_is_refused() {
+    let pi = program("pi.c");
+    for (arguments, words) in [
+        (
+            &["run", "--files", "no/such/folder", &pi][..],
+            "no/such/folder",
+        ),
+        (&["run", "--files", &pi, &pi], "Not a directory"),
+        (
+            &["run", "--on", "linux", "--files", ".", &pi],
+            "--files does nothing for processes",
+        ),
+    ] {
+        midplane(arguments).expect(2).says(&[words]);
+    }
+}
