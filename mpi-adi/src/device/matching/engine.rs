@@ -12,7 +12,7 @@ use crate::device::request::RequestPool;
 /// How full the queues are, and what searching them has cost.
 ///
 /// A hop is one thing looked at in a search, one after the other: an entry of a queue or a table, or a structure on
-/// the way to it. Whether a context is idle is no search, but its hops count.
+/// the way to it; the word of a hash table by which the first entry is found is none. Whether a context is idle is no search, but its hops count.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Measures {
     /// Posted receives.

@@ -206,12 +206,14 @@ impl UnexpectedQueue {
         pattern: &Pattern,
         recorded: u32,
     ) -> (Option<BlockIndex>, u32) {
-        let head = self.list.head();
+        let Some(head) = self.list.head() else {
+            return (None, 0);
+        };
         if self.misses == MISSES && self.indexed_to.is_some() && kind(pattern) == 0 {
             return self.find_in_index(region, pattern, 0);
         }
-        if head.is_none_or(|head| region.matches(head, pattern)) {
-            return (head, u32::from(head.is_some()));
+        if region.matches(head, pattern) {
+            return (Some(head), 1);
         }
         if self.buckets.is_empty() {
             return self.walk(region, |at| region.matches(at, pattern));
