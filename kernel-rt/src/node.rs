@@ -45,8 +45,9 @@ pub trait NodeLink: Link {
 
 /// What a board gives its node beside the links.
 pub trait Platform<L> {
-    /// [`Platform::wake_in`] does something.
-    const HAS_TIMER: bool = true;
+    /// Links and timer interrupt the program. Without, the node goes on in the program's next call only, and nothing
+    /// rings it before.
+    const INTERRUPTS: bool = true;
 
     /// The program's memory.
     type Memory: UserMemory;
@@ -166,6 +167,10 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     pub fn with(&mut self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
         f(&mut self.adi, &mut self.carrier);
         self.carrier.settle(&mut self.adi);
+        if !P::INTERRUPTS {
+            // Nothing watches while the program computes.
+            self.carrier.watch = Watch::Open;
+        }
     }
 
     /// Takes all pending interrupts.
@@ -283,7 +288,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// The device owes answers that have waited long enough for something to go with, or must not wait.
     fn owes_answers(&self, adi: &Adi, now: u64) -> bool {
         let waited = |since| now.saturating_sub(since) >= PUBLISH_NS;
-        adi.has_deferred() && (!P::HAS_TIMER || self.deferred_ns.is_some_and(waited))
+        adi.has_deferred() && (!P::INTERRUPTS || self.deferred_ns.is_some_and(waited))
     }
 
     /// Whether the links interrupt when there is something to do; it is seen to that they do. False when there is

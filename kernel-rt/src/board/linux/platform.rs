@@ -68,7 +68,7 @@ pub struct Linux {
 }
 
 impl Platform<Link> for Linux {
-    const HAS_TIMER: bool = false;
+    const INTERRUPTS: bool = false;
 
     type Memory = NodeMemory;
 
