@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! program.c -> program.rs -> image.rs -> instance.rs (topology.rs, wiring.rs) -> job.rs -> report.rs
-//!              compile, link  check, cut  one QEMU per node                      one loop
+//!              compile, link  check, cut  a box of nodes                         one loop
 //! ```
 //!
 //! | folder  | what is in it                                                                      |

@@ -1,4 +1,5 @@
 /* Prints the variables of its environment: on the last rank those that are named, and how many there are. */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -17,6 +17,7 @@ pub mod explore;
 pub mod matching;
 pub mod measure;
 mod panic;
+mod programs;
 pub mod random;
 pub mod sim;
 

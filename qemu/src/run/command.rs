@@ -124,7 +124,7 @@ pub struct Options {
     #[arg(short, long, visible_alias = "log")]
     verbose: bool,
 
-    /// Have each node's counter of instructions (`minstret`) count exactly, and its clock go by one nanosecond for each;
+    /// Have each node's counter of instructions (`instret`) count exactly, and its clock go by one nanosecond for each;
     /// the job takes longer
     #[arg(long)]
     count_instructions: bool,

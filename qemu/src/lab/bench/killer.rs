@@ -29,7 +29,7 @@ pub struct KillerArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "no_qemu", value_parser = limits::matching())]
     matching: Option<Choice>,
 
-    /// QEMU processes of each job [default: one for each node]
+    /// QEMU processes of each job [default: as few as can be]
     #[arg(long, value_name = "NUMBER", conflicts_with = "no_qemu", value_parser = ["1", "2", "4", "8"])]
     instances: Option<String>,
 

@@ -1,0 +1,55 @@
+//! The programs of `tests/programs` that check themselves.
+
+/// Hands the list to a macro: for each program the name of its test and its own, without the extension. They run in
+/// QEMU, as processes, and where it is installed under the reference implementation.
+#[macro_export]
+macro_rules! self_checking_programs {
+    ($with:ident) => {
+        $with! {
+            environment: "conf_env";
+            blocking_point_to_point: "conf_p2p";
+            requests: "conf_requests";
+            persistent_and_cancelled_requests: "conf_persistent";
+            buffered_sends: "conf_buffered";
+            probes: "conf_probe";
+            matched_probes: "conf_mprobe";
+            tools: "conf_tools";
+            attributes_of_datatypes: "conf_typeattr";
+            errors: "conf_errors";
+            communicators: "conf_comm";
+            intercommunicators: "conf_inter";
+            collectives_of_intercommunicators: "conf_inter_coll";
+            attributes: "conf_attr";
+            info_objects_and_memory: "conf_info";
+            error_codes_of_the_program: "conf_codes";
+            groups: "conf_group";
+            cartesian_topologies: "conf_cart";
+            graph_topologies: "conf_graph";
+            collectives: "conf_coll";
+            reductions: "conf_reduce";
+            collectives_without_blocking: "conf_nbc";
+            duplicating_without_blocking: "conf_idup";
+            neighbourhoods: "conf_neighbor";
+            generalized_requests: "conf_grequest";
+            datatypes: "conf_types";
+            messages_of_derived_datatypes: "conf_typed";
+            packing: "conf_pack";
+            names_of_the_standard: "conf_names";
+            profiling_interface: "conf_profile";
+            memory_used_up: "conf_exhaust";
+            c_library: "conf_libc";
+            random_traffic: "soak";
+            functions_that_are_not_supported: "unsupported";
+            latency_and_bandwidth_of_pairs: "app_pairs";
+            halo_exchange: "app_halo";
+            conjugate_gradient: "app_cg";
+            conjugate_gradient_pipelined: "app_pipeline";
+            integer_sort: "app_sort";
+            transform_by_transposition: "app_fft";
+            bodies_on_a_ring: "app_ring";
+            master_and_workers: "app_master";
+            cannon_on_a_grid: "app_cannon";
+            search_of_a_graph: "app_search";
+        }
+    };
+}
