@@ -67,6 +67,7 @@ int main(int argc, char **argv)
     half = check_size / 2;
     partner = check_rank < half ? check_rank + half : check_rank < 2 * half ? check_rank - half : -1;
     is_first = check_rank < half;
+    CHECK(partner != check_rank);
     out = check_room(LONGEST);
     for (i = 0; i < WINDOW; i++)
         in[i] = check_room(LONGEST);

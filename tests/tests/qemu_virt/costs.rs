@@ -32,7 +32,7 @@ fn messages_between_two_nodes_take_no_more_than_they_did() {
         ("half", 6_900),
         ("stream", 8_000),
         ("long", 660_000),
-        ("self", 2_850),
+        ("self", 3_450),
     ];
     at_most(&counted("2x1x1"), &limits);
 }
