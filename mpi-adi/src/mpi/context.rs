@@ -5,7 +5,7 @@
 //! communicator, the processes of its parent combine their masks of free contexts by a bitwise AND and take
 //! the lowest that is free at all of them, as MPICH does; all parts of a split share it, since no process is in
 //! two of them. The two groups of an intercommunicator share one, on which the processes of both agree: those of
-//! each group among themselves, and the groups by their leaders ([`crate::mpi::inter`]).
+//! each group among themselves, and the groups by their leaders (`mpi/inter.rs`).
 //!
 //! # Why a context can be used again
 //! A message of the old communicator must not match a receive of the new one. A process retires a context

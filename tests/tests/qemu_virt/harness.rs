@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Seconds after which a job that should end by itself is given up, for `--timeout`.
 pub const LIMIT: &str = "300";
@@ -47,15 +47,30 @@ pub fn command() -> &'static Path {
     })
 }
 
-/// Held while instances run: at most one job at a time on this machine, whatever runs the tests.
+/// Jobs at a time on this machine, whatever runs the tests: for as many the smallest machine that they are for has
+/// processors.
+const TURNS: usize = 2;
+
+/// Held while a job runs.
 pub struct Turn(#[expect(dead_code, reason = "the lock is released when the file is closed")] File);
 
 impl Turn {
     pub fn take() -> Self {
-        let lock = command().with_file_name("midplane-tests.lock");
-        let file = File::create(lock).expect("a lock file");
-        file.lock().expect("a lock");
-        Self(file)
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let lock = |number: usize| {
+            let name = format!("midplane-tests-{}.lock", number % TURNS);
+            File::create(command().with_file_name(name)).expect("a lock file")
+        };
+        let first = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let free = (first..first + TURNS).find_map(|number| {
+            let file = lock(number);
+            file.try_lock().is_ok().then_some(file)
+        });
+        Self(free.unwrap_or_else(|| {
+            let file = lock(first);
+            file.lock().expect("a lock");
+            file
+        }))
     }
 }
 
