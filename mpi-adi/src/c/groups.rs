@@ -15,7 +15,7 @@ use core::ffi::c_int;
 use spin::Mutex;
 
 use super::args;
-use super::comm_objects::{enter, own_number, prepare};
+use super::comm_objects::{apart, enter, own_number, prepare};
 use super::handles::{Kind, Table};
 use super::report::{on_any, on_comm, on_inter, on_process};
 use super::types::constants::*;
@@ -398,9 +398,9 @@ pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mu
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         let local = views.local;
-        let list = members_within(local, group)?;
-        prepare(env)?;
+        let list = members_within(local, group);
         if let Some(inter) = views.inter {
+            let list = list?;
             // Each group makes a part of its own members, in their order: a split by the place in the list.
             let place = list.iter().position(|member| *member == own_number());
             let key = place.unwrap_or(0) as i32;
@@ -408,7 +408,8 @@ pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mu
             *newcomm = (inter.calls.split)("MPI_Comm_create", comm, color, key)?;
             return Ok(());
         }
-        let made = Communicator::at(env, local).make_of("MPI_Comm_create", list)?;
+        let made =
+            Communicator::at(env, local).make_of("MPI_Comm_create", &mut prepare, apart(list)?)?;
         *newcomm = match made {
             Some(made) => enter(env, made, comm)?,
             None => MPI_COMM_NULL,
@@ -432,8 +433,8 @@ pub unsafe extern "C" fn MPI_Comm_create_group(
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         args::tag(tag)?;
         let list = members_within(comm.membership(), group)?;
-        prepare(comm.env)?;
-        *newcomm = match comm.make_group("MPI_Comm_create_group", list)? {
+        let made = comm.make_group("MPI_Comm_create_group", &mut prepare, list)?;
+        *newcomm = match made {
             Some(made) => enter(comm.env, made, parent)?,
             None => MPI_COMM_NULL,
         };

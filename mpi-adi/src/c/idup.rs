@@ -39,7 +39,7 @@ impl Duplicate {
     /// Makes it, as MPI_Comm_dup does when the processes have agreed on a context.
     fn make(&mut self, context: Context) -> Result<c_int, Error> {
         let env = Self::env();
-        prepare(env)?;
+        prepare(context)?;
         let topology = kept::prepare_copy(self.membership.context)?;
         let made = Communicator::at(env, self.membership).make_duplicate_in(context)?;
         kept::attach(context, topology);
