@@ -77,7 +77,7 @@ unsafe fn making(
 }
 
 /// A group of these processes; its handle.
-fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
+pub(super) fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
     let mut members = Members::with_room(of.size as usize)?;
     members.append((0..of.size).map(|rank| of.to_world(CommRank(rank))));
     enter_group(&mut TABLE.lock(), members.done())
@@ -379,7 +379,7 @@ pub unsafe extern "C" fn MPI_Group_free(group: *mut c_int) -> c_int {
 
 /// The group's members, all of which are processes of the communicator's local group. Fails with [`Error::Group`]
 /// and [`Error::NoRoom`].
-fn members_within(local: Membership<'_>, group: c_int) -> Result<Vec<Rank>, Error> {
+pub(super) fn members_within(local: Membership<'_>, group: c_int) -> Result<Vec<Rank>, Error> {
     let list = {
         let table = TABLE.lock();
         group::union(members(&table, group)?, &[])?
