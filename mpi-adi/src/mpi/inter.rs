@@ -224,13 +224,24 @@ impl<E: Matching> Intercommunicator<'_, E> {
     /// Another intercommunicator of the same groups (MPI_Comm_dup). Blocks until all processes of both have called
     /// it. Fails with [`Error::NoMemory`], [`Error::NoRoom`] and, at all processes alike, [`Error::Limit`].
     pub(crate) fn make_duplicate(self, function: &'static str) -> Result<MadeInter, Error> {
-        let Sides {
-            list, first, rank, ..
-        } = self.sides;
+        let copy = self.copied_list()?;
+        let context = self.everyone().agree_on_context(function)?;
+        let Sides { first, rank, .. } = self.sides;
+        Ok(take(self.env, copy, first, rank, context))
+    }
+
+    /// The duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
+    pub(crate) fn make_duplicate_in(self, context: Context) -> Result<MadeInter, Error> {
+        let copy = self.copied_list()?;
+        let Sides { first, rank, .. } = self.sides;
+        Ok(take(self.env, copy, first, rank, context))
+    }
+
+    fn copied_list(self) -> Result<Vec<Rank>, Error> {
+        let list = self.sides.list;
         let mut copy = room(list.len())?;
         copy.extend_from_slice(list);
-        let context = self.everyone().agree_on_context(function)?;
-        Ok(take(self.env, copy, first, rank, context))
+        Ok(copy)
     }
 
     /// Divides both groups by `color`, each part ordered by `key` and, where keys are equal, as it is here; `None`
