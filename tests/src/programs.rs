@@ -19,6 +19,7 @@ macro_rules! self_checking_programs {
             communicators: "conf_comm";
             intercommunicators: "conf_inter";
             collectives_of_intercommunicators: "conf_inter_coll";
+            collectives_of_intercommunicators_without_blocking: "conf_inter_nbc";
             attributes: "conf_attr";
             info_objects_and_memory: "conf_info";
             error_codes_of_the_program: "conf_codes";

@@ -20,7 +20,7 @@ use super::attributes::Communicators;
 use super::binding::env;
 use super::comm_objects::{communicator, enter, give_up, inter_calls, own, prepare, views, world};
 use super::infos::check_hints;
-use super::report::{on_any, on_comm, on_process};
+use super::report::{on_any, on_process};
 use super::requests::note_of;
 use super::types::constants::*;
 use super::{kept, keyvals};
@@ -128,14 +128,14 @@ pub unsafe extern "C" fn MPI_Comm_split_type(
     info: c_int,
     newcomm: *mut c_int,
 ) -> c_int {
-    let parent = comm;
-    on_comm("MPI_Comm_split_type", comm, |comm| {
+    on_any("MPI_Comm_split_type", comm, |_, views| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         check_hints(info)?;
         let color = match split_type {
-            // No process shares memory with another.
-            MPI_COMM_TYPE_SHARED => Some(comm.rank()),
+            // No process shares memory with another; so none of an intercommunicator does with one of the other group,
+            // and all parts are empty there.
+            MPI_COMM_TYPE_SHARED => Some(views.all().rank.0),
             MPI_UNDEFINED => None,
             _ => {
                 return Err(Error::Argument {
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn MPI_Comm_split_type(
                 });
             }
         };
-        *newcomm = split("MPI_Comm_split_type", parent, color, key)?;
+        *newcomm = split("MPI_Comm_split_type", comm, color, key)?;
         Ok(())
     })
 }

@@ -16,23 +16,28 @@ use super::comm_objects::{enter, enter_inter, intercommunicator, partners, prepa
 use super::inter_calls::Calls;
 use super::report::{on_any, on_comm, on_inter};
 use super::types::constants::*;
+use crate::device::envelope::Context;
 use crate::mpi::error::Error;
 use crate::mpi::inter::{Bridge, connect};
 use crate::mpi::process::Env;
+use crate::mpi::sides::{Intercommunicator, Sides};
 
 /// What other calls do on an intercommunicator.
 static CALLS: Calls = Calls {
     duplicate,
+    duplicate_in,
     split,
+    block: inter::block,
     bcast: inter::bcast,
-    gather: inter::gather_blocks,
+    gather: inter::gather,
     gatherv: inter::gatherv,
-    scatter: inter::scatter_blocks,
+    scatter: inter::scatter,
     scatterv: inter::scatterv,
     allgather: inter::allgather,
     allgatherv: inter::allgatherv,
     alltoall: inter::alltoall,
     alltoallv: inter::alltoallv,
+    alltoallw: inter::alltoallw,
     reduce: inter::reduce,
     allreduce: inter::allreduce,
     reduce_scatter: inter::reduce_scatter,
@@ -42,6 +47,16 @@ static CALLS: Calls = Calls {
 fn duplicate(function: &'static str, parent: c_int) -> Result<c_int, Error> {
     let env = env()?;
     let made = intercommunicator(env, parent)?.make_duplicate(function, &mut prepare)?;
+    enter_inter(env, made, &CALLS, parent)
+}
+
+fn duplicate_in(
+    env: &'static dyn Env,
+    sides: Sides<'static>,
+    context: Context,
+    parent: c_int,
+) -> Result<c_int, Error> {
+    let made = Intercommunicator { env, sides }.make_duplicate_in(context)?;
     enter_inter(env, made, &CALLS, parent)
 }
 

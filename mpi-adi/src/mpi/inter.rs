@@ -254,6 +254,14 @@ impl<E: Matching> Intercommunicator<'_, E> {
         Ok(take(self.env, copy, first, rank, context))
     }
 
+    /// The duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
+    pub(crate) fn make_duplicate_in(self, context: Context) -> Result<MadeInter, Error> {
+        let Sides {
+            list, first, rank, ..
+        } = self.sides;
+        Ok(take(self.env, exact(list)?, first, rank, context))
+    }
+
     /// Divides both groups by `color`, each part ordered by `key` and, where keys are equal, as it is here; `None`
     /// stays out of all, and so does a color that only one of the groups has (section 6.4.2, MPI_Comm_split).
     /// Blocks and fails as [`Intercommunicator::make_duplicate`], and with [`Error::Argument`].

@@ -234,8 +234,7 @@ unsafe fn make(
     mut part: Part,
 ) -> Result<(c_int, usize), Error> {
     let env = comm.env;
-    prepare(env)?;
-    let made = comm.make_duplicate(function)?;
+    let made = comm.make_duplicate(function, &mut prepare)?;
     let own = enter(env, made, parent)?;
     let views = views(own).ok_or(Error::Communicator { handle: own })?;
     let allocates = part.flavor == MPI_WIN_FLAVOR_ALLOCATE || part.flavor == MPI_WIN_FLAVOR_SHARED;
