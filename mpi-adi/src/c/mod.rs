@@ -67,6 +67,7 @@ mod unsupported;
 
 pub use attributes::*;
 pub use binding::{Phase, USER_OPS, install, phase};
+pub(crate) use binding::{installed, set_phase};
 pub use buffered::*;
 pub use collectives::*;
 pub use communicators::*;
