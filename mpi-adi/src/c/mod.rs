@@ -69,6 +69,7 @@ mod windows;
 
 pub use attributes::*;
 pub use binding::{Phase, USER_OPS, install, phase};
+pub(crate) use binding::{installed, set_phase};
 pub use buffered::*;
 pub use collectives::*;
 pub use communicators::*;

@@ -18,6 +18,7 @@ pub mod coll;
 pub mod comm;
 pub mod context;
 pub mod datatype;
+pub(crate) mod environment;
 pub mod error;
 #[cfg(test)]
 pub(crate) mod fake;

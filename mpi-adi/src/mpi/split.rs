@@ -48,7 +48,8 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    fn membership(&self) -> Membership<'_> {
+    /// The membership, for as long as it is owned.
+    pub(crate) fn membership(&self) -> Membership<'_> {
         match &self.list {
             Some(list) => Membership {
                 map: RankMap::List(list),
