@@ -81,7 +81,7 @@ impl Made {
 pub(crate) type Ready<'a> = &'a mut dyn FnMut(Context) -> Result<(), Error>;
 
 /// For a communicator that needs nothing besides its members.
-fn ready(_: Context) -> Result<(), Error> {
+pub(crate) fn ready(_: Context) -> Result<(), Error> {
     Ok(())
 }
 
