@@ -84,3 +84,50 @@ programs! {
     time: "../programs/rsmpi/time.rs",
     vector: "../programs/rsmpi/vector.rs",
 }
+
+/// Every name of the table in docs/rust.md is there, and none of those that are said not to be.
+#[test]
+fn the_table_of_names_is_true() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let text = std::fs::read_to_string(format!("{root}/docs/rust.md")).expect("the page");
+    let mut sources = String::new();
+    let mut folders = vec![format!("{root}/mpi-adi/src/rust")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => folders.push(path.display().to_string()),
+                false => sources += &std::fs::read_to_string(path).expect("a source"),
+            }
+        }
+    }
+    let defines = |name: &str| {
+        let kinds = ["fn", "struct", "trait", "enum", "type"];
+        let defined = kinds.iter().any(|kind| {
+            let line = format!("{kind} {name}");
+            let ends = |end: &str| !end.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            sources.split(&line).skip(1).any(ends)
+        });
+        // By a macro that names it.
+        defined || sources.contains(&format!("    {name} of ")) || sources.contains(&format!("    {name}("))
+    };
+    let (there, not) = text.split_once("## What there is not").expect("two tables");
+    let names = |row: &str| {
+        let first = row.split('|').nth(1).unwrap_or_default().to_owned();
+        let names = first.split('`').skip(1).step_by(2).map(str::to_owned);
+        names.collect::<Vec<_>>()
+    };
+    let mut count = 0;
+    for row in there.lines().filter(|row| row.contains("| same |")) {
+        for name in names(row) {
+            assert!(defines(&name), "{name} is not there");
+            count += 1;
+        }
+    }
+    assert!(count > 150, "{count}");
+    for row in not.lines().filter(|row| row.starts_with("| `")) {
+        for name in names(row).iter().filter(|name| !name.contains(':')) {
+            assert!(!defines(name), "{name} is there");
+        }
+    }
+}
