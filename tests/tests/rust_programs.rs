@@ -109,7 +109,9 @@ fn the_table_of_names_is_true() {
             sources.split(&line).skip(1).any(ends)
         });
         // By a macro that names it.
-        defined || sources.contains(&format!("    {name} of ")) || sources.contains(&format!("    {name}("))
+        defined
+            || sources.contains(&format!("    {name} of "))
+            || sources.contains(&format!("    {name}("))
     };
     let (there, not) = text.split_once("## What there is not").expect("two tables");
     let names = |row: &str| {
