@@ -39,9 +39,11 @@ fn make(
     (color, key): (Option<u32>, u32),
     grid: Grid,
 ) -> Result<c_int, Error> {
-    prepare(comm.env)?;
-    kept::reserve()?;
-    let Some(made) = comm.make_split(function, color, key as i32)? else {
+    let mut ready = |context| {
+        kept::reserve()?;
+        prepare(context)
+    };
+    let Some(made) = comm.make_split(function, &mut ready, color, key as i32)? else {
         return Ok(MPI_COMM_NULL);
     };
     kept::attach(made.context(), Some(Topology::Cartesian(grid)));

@@ -28,6 +28,7 @@ pub(crate) mod info;
 pub(crate) mod inter;
 #[allow(unsafe_code)]
 pub(crate) mod lend;
+pub(crate) mod one_sided;
 pub mod op;
 pub(crate) mod placement;
 pub mod process;

@@ -7,6 +7,7 @@ use super::{AsCommunicator, Communicator, Rank, SimpleCommunicator};
 use crate::mpi::cart::{self, Grid};
 use crate::mpi::comm;
 use crate::mpi::error::Error;
+use crate::mpi::split::ready;
 use crate::mpi::topology;
 use crate::rust::{Count, fatal};
 
@@ -101,7 +102,8 @@ fn make(
     key: u32,
     grid: Grid,
 ) -> Option<CartesianCommunicator> {
-    let split = |core: comm::Communicator<'_>| core.make_split(function, color, key as i32);
+    let split =
+        |core: comm::Communicator<'_>| core.make_split(function, &mut ready, color, key as i32);
     let made = comm.run(function, split)?;
     Some(CartesianCommunicator(comm.made(made, Some(grid))))
 }

@@ -15,7 +15,7 @@ use crate::mpi::comm::{self, CommRank, Membership};
 use crate::mpi::environment as job;
 use crate::mpi::error::Error;
 use crate::mpi::group;
-use crate::mpi::split::Made;
+use crate::mpi::split::{Made, ready};
 use crate::rust::datatype::lent::{lend, lend_mut};
 use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{Buffer, BufferMut, Datatype};
@@ -275,11 +275,14 @@ pub trait Communicator {
             .or_fatal("MPI_Comm_dup", self.try_duplicate())
     }
 
-    /// As [`duplicate`](Communicator::duplicate). Fails with [`Error::NoMemory`], [`Error::NoRoom`] and, at all
-    /// processes alike, [`Error::Limit`].
+    /// As [`duplicate`](Communicator::duplicate). Fails with [`Error::NoMemory`]; at all
+    /// processes alike with [`Error::Limit`] or, for lack of room, [`Error::NoRoom`] or [`Error::NoRoomElsewhere`].
     fn try_duplicate(&self) -> Result<UserCommunicator, Error> {
         let this = self.as_simple();
-        let made = this.record.core()?.make_duplicate("MPI_Comm_dup")?;
+        let made = this
+            .record
+            .core()?
+            .make_duplicate("MPI_Comm_dup", &mut ready)?;
         Ok(this.made(made, this.record.grid.clone()))
     }
 
@@ -294,7 +297,7 @@ pub trait Communicator {
     fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<UserCommunicator> {
         let this = self.as_simple();
         let made = this.run("MPI_Comm_split", |core| {
-            core.make_split("MPI_Comm_split", color.0, key)
+            core.make_split("MPI_Comm_split", &mut ready, color.0, key)
         })?;
         Some(this.made(made, None))
     }
@@ -318,7 +321,7 @@ pub trait Communicator {
         let this = self.as_simple();
         let members = this.members(group.members());
         let made = this.run("MPI_Comm_create", |core| {
-            core.make_of("MPI_Comm_create", members?)
+            core.make_of("MPI_Comm_create", &mut ready, members)
         })?;
         Some(this.made(made, None))
     }
@@ -344,7 +347,7 @@ pub trait Communicator {
         let this = self.as_simple();
         let members = this.members(group.members());
         let made = this.run("MPI_Comm_create_group", |core| {
-            core.make_group("MPI_Comm_create_group", members?)
+            core.make_group("MPI_Comm_create_group", &mut ready, members?)
         })?;
         Some(this.made(made, None))
     }
