@@ -5,7 +5,6 @@
 
 extern crate alloc;
 
-use alloc::vec;
 use alloc::vec::Vec;
 use mpi::point_to_point::Status;
 use mpi::request::{RequestCollection, multiple_scope, wait_any};
@@ -20,7 +19,7 @@ fn exchange(world: &impl Communicator, complete: impl Fn(&mut RequestCollection<
     let next = world.process_at_rank((rank + 1) % size);
     let previous = world.process_at_rank((rank + size - 1) % size);
     let given: Vec<i32> = (0..COUNT as i32).map(|i| rank * 1000 + i).collect();
-    let mut taken = vec![-1; COUNT];
+    let mut taken = [-1; COUNT];
     multiple_scope(2 * COUNT, |scope, requests| {
         for value in &given {
             requests.add(next.immediate_send(scope, value));
