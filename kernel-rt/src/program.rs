@@ -95,13 +95,12 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// The program's arguments, its name first; none before it runs.
 pub fn args() -> Args {
     let words = WORDS.load(Ordering::Acquire);
-    Args(match words.is_null() {
-        true => [].iter(),
-        // SAFETY: `run` has put as many there, for ever.
-        false => {
-            unsafe { core::slice::from_raw_parts(words, COUNT.load(Ordering::Relaxed)) }.iter()
-        }
-    })
+    if words.is_null() {
+        return Args([].iter());
+    }
+    // SAFETY: `run` has put as many there, for ever.
+    let words = unsafe { core::slice::from_raw_parts(words, COUNT.load(Ordering::Relaxed)) };
+    Args(words.iter())
 }
 
 /// Runs `main`: what [`program!`](crate::program) is made of.
