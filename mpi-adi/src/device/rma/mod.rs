@@ -27,7 +27,7 @@
 //! after at most one grant to each other process, and none is asked for twice.
 //!
 //! # How it is hooked in
-//! The device calls this module by [`Hooks`] alone, which come with the first window. A program that makes none has
+//! The device calls this module by `Hooks` alone, which come with the first window. A program that makes none has
 //! nothing of it.
 #![forbid(unsafe_code)]
 
