@@ -9,8 +9,10 @@ use crate::run::boxes::Boxes;
 use crate::run::doorbell::{self, Doorbells};
 use crate::run::linux;
 use crate::run::node::{self, Node};
+use crate::run::stm32f405;
 use crate::run::topology::{self, End};
 use crate::run::wiring::{Carries, Wiring};
+use kernel_rt::board::stm32f405::memory::WINDOW_BYTES;
 use kernel_rt::personality::{BootArgs, Boxed, Nodes, Output};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Direction, Shape};
@@ -67,6 +69,8 @@ pub struct Plan<'a> {
 pub enum Place<'a> {
     /// Machines that this emulator emulates.
     Qemu(&'a Tool),
+    /// Boards that this emulator emulates, each an STM32F405.
+    Boards(&'a Tool),
     /// Processes of this machine.
     Linux,
 }
@@ -75,7 +79,7 @@ impl Place<'_> {
     /// What a process that carries nodes is called.
     pub fn process(self) -> &'static str {
         match self {
-            Place::Qemu(_) => "QEMU process",
+            Place::Qemu(_) | Place::Boards(_) => "QEMU process",
             Place::Linux => "process",
         }
     }
@@ -154,7 +158,7 @@ impl Fleet {
         mut going_on: impl FnMut() -> Result<(), Stop>,
     ) -> Result<Self, Stop> {
         let qemu = match plan.place {
-            Place::Qemu(qemu) => qemu,
+            Place::Qemu(qemu) | Place::Boards(qemu) => qemu,
             Place::Linux => return linux::boot(plan, going_on),
         };
         let image = memory_file("midplane-image")?;
@@ -166,6 +170,10 @@ impl Fleet {
             nodes: Vec::with_capacity(plan.shape.nodes() as usize),
             doorbells: None,
         };
+        if let Place::Boards(_) = plan.place {
+            fleet.boot_boards(plan, qemu, &image, &mut going_on)?;
+            return Ok(fleet);
+        }
         match &plan.boxes {
             None => fleet.boot_singly(plan, qemu, &image, &mut going_on)?,
             Some(boxes) => fleet.boot_boxes(plan, qemu, (boxes, &image), &mut going_on)?,
@@ -208,6 +216,80 @@ impl Fleet {
             going_on()?;
         }
         Ok(())
+    }
+
+    fn boot_boards(
+        &mut self,
+        plan: &Plan<'_>,
+        qemu: &Tool,
+        image: &File,
+        going_on: &mut impl FnMut() -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let mut sockets = Sockets::new(&plan.shape);
+        for rank in 0..plan.shape.nodes() {
+            let coord = coord(&plan.shape, rank)?;
+            let window = Rc::new(Shared::new("midplane-window", WINDOW_BYTES)?);
+            let instance = self.start_board(
+                (plan, qemu),
+                (rank, coord),
+                (image, &window),
+                sockets.of(rank)?,
+            )?;
+            let who = (rank, coord);
+            let place = node::Place::Whole;
+            self.nodes
+                .push(Node::new(who, plan.image, instance, &window, place));
+            going_on()?;
+        }
+        Ok(())
+    }
+
+    /// Starts the board of a node; its number.
+    fn start_board(
+        &mut self,
+        (plan, qemu): (&Plan<'_>, &Tool),
+        (rank, coord): (u32, Coord),
+        (image, window): (&File, &Shared),
+        links: Vec<(Direction, UnixStream)>,
+    ) -> Result<usize, Stop> {
+        let personality = memory_file("midplane-personality")?;
+        // Ended by a zero, as strings are.
+        let text = boot_arguments(plan, Nodes::One(coord))? + "\0";
+        (&personality)
+            .write_all(text.as_bytes())
+            .doing("copy a personality into memory")?;
+        let (bell, node_bell) = stream()?;
+        let (complaints, node_complaints) = stream()?;
+        let image = image.try_clone().doing("share the image")?;
+        let window = window.file().try_clone().doing("share a node's window")?;
+        let numbers: Vec<(Direction, i32)> = links
+            .iter()
+            .map(|(direction, socket)| (*direction, socket.as_raw_fd()))
+            .collect();
+        let arguments = stm32f405::Wiring {
+            image: image.as_raw_fd(),
+            personality: personality.as_raw_fd(),
+            window: window.as_raw_fd(),
+            links: &numbers,
+            bell: node_bell.as_raw_fd(),
+            sandbox: plan.sandbox,
+        }
+        .arguments();
+        let mut inherited: Vec<OwnedFd> = vec![
+            image.into(),
+            personality.into(),
+            window.into(),
+            node_bell.into(),
+        ];
+        inherited.extend(links.into_iter().map(|(_, socket)| OwnedFd::from(socket)));
+        let child = spawn(qemu, arguments, inherited, node_complaints.into(), rank)?;
+        let ears = Ears {
+            bell: Some(bell),
+            complaints: Some(complaints),
+            ..Ears::default()
+        };
+        self.instances.push(Instance::new(vec![rank], ears, child)?);
+        Ok(self.instances.len() - 1)
     }
 
     fn boot_boxes(
@@ -338,7 +420,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         eager: plan.eager,
         matching: plan.matching.map(Choice::name),
         output: match plan.place {
-            Place::Qemu(_) => Output::Rings { log: plan.log },
+            Place::Qemu(_) | Place::Boards(_) => Output::Rings { log: plan.log },
             // The process has streams of its own.
             Place::Linux => Output::default(),
         },
@@ -348,7 +430,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
     };
     // A process has an environment of its own.
     let environment = match plan.place {
-        Place::Qemu(_) => plan.environment,
+        Place::Qemu(_) | Place::Boards(_) => plan.environment,
         Place::Linux => &[],
     };
     settings
