@@ -1,10 +1,8 @@
-//! SysTick: the clock, which goes on by the processor's cycles, and the timer.
+//! The clock, which is the board's count of microseconds made longer, and SysTick as the timer.
 //!
-//! SysTick counts 24 bits down and has no comparator. It is set anew for each deadline, and at least each time that it
-//! has counted to its end; what it has counted before is added up in [`Clock::base`]. Each setting loses the cycles
-//! between reading it and starting it again, of which [`SETTING_CYCLES`] are put back.
-//!
-//! The DWT's cycle counter needs none of this, but QEMU has none.
+//! SysTick alone would do, but it has no comparator: it would be set anew for each deadline, and each setting loses what
+//! goes by until it counts again. An emulator loses a hundred times as much there as the processor does. The cycle
+//! counter of the DWT would be the finer clock, but QEMU has none.
 
 use core::cell::Cell;
 
@@ -14,71 +12,52 @@ use cortex_m::peripheral::syst::SystClkSource;
 
 use super::cpu::call_node;
 
-/// Greatest count.
+// SAFETY: the board defines it, with this signature.
+unsafe extern "Rust" {
+    /// A counter of microseconds, which wraps around.
+    safe fn midplane_microseconds() -> u32;
+}
+
+/// Ticks of the clock in a second.
+pub const TICKS_PER_SECOND: u32 = 1_000_000;
+/// Greatest count of the timer, in cycles of the processor.
 const MOST: u32 = (1 << 24) - 1;
 /// Least count: fewer cycles than the handler takes.
 const LEAST: u32 = 200;
-/// Cycles from reading the counter to starting it again.
-const SETTING_CYCLES: u64 = 12;
 
 #[derive(Clone, Copy)]
 struct Clock {
-    /// Cycles up to the counter's last start.
-    base: u64,
-    /// When the node wants its interrupt, in cycles.
+    /// The clock when it was last looked at. The counter wraps around in more than an hour, and the timer ends ten times
+    /// a second.
+    last: u64,
+    /// When the node wants its interrupt.
     deadline: u64,
+    /// Cycles of the processor in a tick.
+    cycles: u32,
 }
 
 /// Kept by PRIMASK: the interrupt that uses it is never held off otherwise.
 static CLOCK: Mutex<Cell<Clock>> = Mutex::new(Cell::new(Clock {
-    base: 0,
+    last: 0,
     deadline: u64::MAX,
+    cycles: 1,
 }));
 
-fn counter() -> SYST {
-    // SAFETY: used in this file only, with interrupts off.
-    unsafe { cortex_m::Peripherals::steal() }.SYST
-}
-
-/// Starts the clock at 0.
-pub fn start_clock() {
-    interrupt::free(|_| {
-        let mut counter = counter();
-        counter.set_clock_source(SystClkSource::Core);
-        counter.set_reload(MOST);
-        counter.clear_current();
-        counter.enable_counter();
-        counter.enable_interrupt();
-    });
-}
-
 impl Clock {
-    /// What the counter shows. It begins again by itself at its end, which is noted in the base.
     fn now(&mut self) -> u64 {
-        let mut counter = counter();
-        let reload = u64::from(SYST::get_reload());
-        let mut current = u64::from(SYST::get_current());
-        // Reading the flag clears it. It may have been raised between the two.
-        if counter.has_wrapped() {
-            self.base += reload + 1;
-            current = u64::from(SYST::get_current());
-        }
-        // Just started it stands at 0 and takes the reload with the next cycle.
-        let counted = match current {
-            0 => 0,
-            current => reload.saturating_sub(current),
-        };
-        self.base + counted
+        let passed = midplane_microseconds().wrapping_sub(self.last as u32);
+        self.last += u64::from(passed);
+        self.last
     }
 
-    /// Has the counter end at the deadline, or as late as it can.
+    /// Has the timer end at the deadline, or as late as it can.
     fn set(&mut self) {
-        let mut counter = counter();
-        let now = self.now();
-        let left = self.deadline.saturating_sub(now);
-        counter.set_reload(left.clamp(LEAST.into(), MOST.into()) as u32);
-        counter.clear_current();
-        self.base = now + SETTING_CYCLES;
+        let left = self.deadline.saturating_sub(self.now());
+        let cycles = left.saturating_mul(self.cycles.into());
+        // SAFETY: used in this file only, with interrupts off.
+        let mut timer = unsafe { cortex_m::Peripherals::steal() }.SYST;
+        timer.set_reload(cycles.clamp(LEAST.into(), MOST.into()) as u32);
+        timer.clear_current();
     }
 }
 
@@ -92,7 +71,21 @@ fn with_clock<R>(f: impl FnOnce(&mut Clock) -> R) -> R {
     })
 }
 
-/// The clock, in cycles since the node started.
+/// Starts clock and timer; the processor has `core_hz` cycles in a second.
+pub fn start_clock(core_hz: u32) {
+    with_clock(|clock| {
+        clock.cycles = core_hz / TICKS_PER_SECOND;
+        clock.last = midplane_microseconds().into();
+        clock.set();
+        // SAFETY: used in this file only, with interrupts off.
+        let mut timer: SYST = unsafe { cortex_m::Peripherals::steal() }.SYST;
+        timer.set_clock_source(SystClkSource::Core);
+        timer.enable_counter();
+        timer.enable_interrupt();
+    });
+}
+
+/// The clock, in microseconds.
 pub fn ticks() -> u64 {
     with_clock(Clock::now)
 }
@@ -108,7 +101,7 @@ pub fn wake_by(deadline: u64) {
     });
 }
 
-/// The counter has ended.
+/// The timer has ended.
 #[unsafe(no_mangle)]
 extern "C" fn SysTick() {
     let is_due = with_clock(|clock| {

@@ -38,7 +38,7 @@ use crate::{arch, clock, console, heap, libc, log};
 #[unsafe(export_name = "__wrap_main")]
 extern "C" fn boot() -> ! {
     clocks::start();
-    arch::start_clock();
+    arch::start_clock(clocks::CORE_HZ);
     arch::arm_interrupts();
     arch::protect(FLASH, RAM);
     MIDPLANE_BLACKBOARD.begin();
@@ -54,7 +54,7 @@ extern "C" fn boot() -> ! {
         }
     }
     let calendar = tool::calendar_seconds() * 1_000_000_000;
-    clock::set(clocks::CORE_HZ.into(), calendar, arch::ticks());
+    clock::set(arch::TICKS_PER_SECOND.into(), calendar, arch::ticks());
     let who = identify(&args);
     set_personality(who);
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
@@ -123,7 +123,7 @@ fn identify(args: &BootArgs<'_>) -> Personality {
         shape: args.shape,
         coord,
         rank,
-        clock_hz: clocks::CORE_HZ.into(),
+        clock_hz: arch::TICKS_PER_SECOND.into(),
         memory: RAM.len(),
         mpi_memory: args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE),
         mpi_borrow: args.mpi_borrow,

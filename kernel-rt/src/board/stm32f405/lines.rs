@@ -92,18 +92,24 @@ fn registers(at: usize) -> &'static Registers {
 extern "C" fn serve<const AT: usize>() {
     let (usart, rings) = (registers(AT), &RINGS[AT]);
     let mut calls = false;
-    // A byte that was overrun is lost; reading takes the flag away.
-    while usart.sr().read().bits() & (RECEIVED | OVERRUN) != 0 {
-        let byte = usart.dr().read().bits() as u8;
-        // Without room the node has to make some.
-        calls |= !rings.received.put(byte) || byte == 0;
-    }
     let had_room = rings.to_send.room() >= LINE_BYTES;
-    while usart.sr().read().bits() & CAN_SEND != 0
-        && let Some(byte) = rings.to_send.take()
-    {
-        // SAFETY: any byte may be sent.
-        usart.dr().write(|w| unsafe { w.bits(byte.into()) });
+    loop {
+        // A byte that was overrun is lost; reading takes the flag away.
+        while usart.sr().read().bits() & (RECEIVED | OVERRUN) != 0 {
+            let byte = usart.dr().read().bits() as u8;
+            // Without room the node has to make some.
+            calls |= !rings.received.put(byte) || byte == 0;
+        }
+        while usart.sr().read().bits() & CAN_SEND != 0
+            && let Some(byte) = rings.to_send.take()
+        {
+            // SAFETY: any byte may be sent.
+            usart.dr().write(|w| unsafe { w.bits(byte.into()) });
+        }
+        // QEMU takes the interrupt of a byte that has come away when one is sent.
+        if usart.sr().read().bits() & RECEIVED == 0 {
+            break;
+        }
     }
     calls |= !had_room && rings.to_send.room() >= LINE_BYTES;
     let more = match rings.to_send.waiting() {
