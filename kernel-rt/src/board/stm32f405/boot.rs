@@ -34,6 +34,9 @@ use crate::mem::MPI_SHARE;
 use crate::running::{self, NodeEnv};
 use crate::{arch, clock, console, heap, libc, log};
 
+/// How much longer than on wires a frame's acknowledgement is waited for in an emulator.
+const EMULATED_PATIENCE: u64 = 25;
+
 /// From reset to the program.
 #[unsafe(export_name = "__wrap_main")]
 extern "C" fn boot() -> ! {
@@ -173,7 +176,13 @@ fn torus(who: &Personality) -> Box<Torus<'static, BoardLink>> {
     let lines = greeted(start_links(who));
     let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
     let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
-    let retry = serial::retry(memory::BAUD);
+    let mut retry = serial::retry(memory::BAUD);
+    if tool::is_there() {
+        // An emulator has each byte pass through four threads, which share processors with those of the other nodes.
+        // Sent again too early, frames only make the way longer.
+        retry.timeout_ns *= EMULATED_PATIENCE;
+        retry.retries /= EMULATED_PATIENCE as u32;
+    }
     let links = lines.map(|line| {
         let line = *line?;
         let window = leak(WINDOW_MEMORY, 0);
