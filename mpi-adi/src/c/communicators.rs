@@ -20,7 +20,7 @@ use super::attributes::Communicators;
 use super::binding::env;
 use super::comm_objects::{communicator, enter, give_up, inter_calls, own, prepare, views, world};
 use super::infos::check_hints;
-use super::report::{on_any, on_comm, on_process};
+use super::report::{on_any, on_process};
 use super::requests::note_of;
 use super::types::constants::*;
 use super::{kept, keyvals};
@@ -50,9 +50,11 @@ fn duplicate(function: &'static str, parent: c_int, newcomm: &mut c_int) -> Resu
 /// The duplicate of a communicator of one group.
 fn duplicate_one(function: &'static str, parent: c_int) -> Result<c_int, Error> {
     let comm = communicator(env()?, parent)?;
-    prepare(comm.env)?;
-    let topology = kept::prepare_copy(comm.membership().context)?;
-    let made = comm.make_duplicate(function)?;
+    let mut topology = None;
+    let made = comm.make_duplicate(function, &mut |context| {
+        topology = kept::prepare_copy(comm.membership().context)?;
+        prepare(context)
+    })?;
     kept::attach(made.context(), topology);
     enter(comm.env, made, parent)
 }
@@ -112,8 +114,7 @@ pub(super) fn split(
         return (calls.split)(function, parent, color, key);
     }
     let comm = communicator(env()?, parent)?;
-    prepare(comm.env)?;
-    match comm.make_split(function, color, key)? {
+    match comm.make_split(function, &mut prepare, color, key)? {
         Some(made) => enter(comm.env, made, parent),
         None => Ok(MPI_COMM_NULL),
     }
@@ -127,14 +128,14 @@ pub unsafe extern "C" fn MPI_Comm_split_type(
     info: c_int,
     newcomm: *mut c_int,
 ) -> c_int {
-    let parent = comm;
-    on_comm("MPI_Comm_split_type", comm, |comm| {
+    on_any("MPI_Comm_split_type", comm, |_, views| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         check_hints(info)?;
         let color = match split_type {
-            // No process shares memory with another.
-            MPI_COMM_TYPE_SHARED => Some(comm.rank()),
+            // No process shares memory with another; so none of an intercommunicator does with one of the other group,
+            // and all parts are empty there.
+            MPI_COMM_TYPE_SHARED => Some(views.all().rank.0),
             MPI_UNDEFINED => None,
             _ => {
                 return Err(Error::Argument {
@@ -142,7 +143,7 @@ pub unsafe extern "C" fn MPI_Comm_split_type(
                 });
             }
         };
-        *newcomm = split("MPI_Comm_split_type", parent, color, key)?;
+        *newcomm = split("MPI_Comm_split_type", comm, color, key)?;
         Ok(())
     })
 }

@@ -20,7 +20,7 @@ use super::codes;
 use super::comm_objects::{self, in_use, set_handler};
 use super::files;
 use super::report::{
-    ErrorFunction, FREED, FUNCTIONS, HANDLERS, LAST, USER_HANDLERS, blame, early, on_any,
+    ErrorFunction, FREED, FUNCTIONS, HANDLERS, IS_FREED, LAST, USER_HANDLERS, blame, early, on_any,
     on_process, raise, user_index,
 };
 use super::types::constants::*;
@@ -34,7 +34,7 @@ fn has(handler: c_int) -> bool {
 /// Gives the places of freed handlers back that nothing has any more.
 fn sweep() {
     for (index, freed) in FREED.iter().enumerate() {
-        if freed.load(Ordering::Relaxed) != 0 && !has(HANDLERS + index as c_int) {
+        if freed.load(Ordering::Relaxed) == IS_FREED && !has(HANDLERS + index as c_int) {
             freed.store(0, Ordering::Relaxed);
             FUNCTIONS[index].store(0, Ordering::Relaxed);
         }
@@ -75,7 +75,8 @@ pub(super) unsafe fn create(
 /// The handle names an error handler that has not been freed.
 pub(super) fn check(handle: c_int) -> Result<(), Error> {
     let is_user = user_index(handle).is_some_and(|index| {
-        FUNCTIONS[index].load(Ordering::Relaxed) != 0 && FREED[index].load(Ordering::Relaxed) == 0
+        FUNCTIONS[index].load(Ordering::Relaxed) != 0
+            && FREED[index].load(Ordering::Relaxed) & IS_FREED == 0
     });
     if is_user || matches!(handle, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN) {
         Ok(())
@@ -164,7 +165,7 @@ pub unsafe extern "C" fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
         check(*errhandler)?;
         // One that communicators have stays until they have another; the predefined ones always do.
         if let Some(index) = user_index(*errhandler) {
-            FREED[index].store(1, Ordering::Relaxed);
+            FREED[index].fetch_or(IS_FREED, Ordering::Relaxed);
             sweep();
         }
         *errhandler = MPI_ERRHANDLER_NULL;

@@ -8,8 +8,8 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use super::args;
 use super::attributes::Communicators;
 use super::binding::any_env;
-use super::collectives::start;
-use super::comm_objects::{enter, give_up, handler, prepare, set_handler};
+use super::collectives::start_among_all;
+use super::comm_objects::{Inter, enter, give_up, handler, prepare, set_handler, views};
 use super::kept;
 use super::keyvals::{self, Copies};
 use super::types::constants::MPI_COMM_NULL;
@@ -23,6 +23,8 @@ use crate::mpi::process::Env;
 struct Duplicate {
     parent: c_int,
     membership: Membership<'static>,
+    /// What it is besides, if it is an intercommunicator.
+    inter: Option<Inter>,
     handler: c_int,
     attributes: Copies,
     /// What a copy function has said: there will be no duplicate.
@@ -39,11 +41,16 @@ impl Duplicate {
     /// Makes it, as MPI_Comm_dup does when the processes have agreed on a context.
     fn make(&mut self, context: Context) -> Result<c_int, Error> {
         let env = Self::env();
-        prepare(env)?;
-        let topology = kept::prepare_copy(self.membership.context)?;
-        let made = Communicator::at(env, self.membership).make_duplicate_in(context)?;
-        kept::attach(context, topology);
-        let twin = enter(env, made, self.parent)?;
+        prepare(context)?;
+        let twin = match self.inter {
+            Some(Inter { sides, calls }) => (calls.duplicate_in)(env, sides, context, self.parent)?,
+            None => {
+                let topology = kept::prepare_copy(self.membership.context)?;
+                let made = Communicator::at(env, self.membership).make_duplicate_in(context)?;
+                kept::attach(context, topology);
+                enter(env, made, self.parent)?
+            }
+        };
         set_handler(twin, self.handler);
         let attached = self.attributes.attach::<Communicators>(twin);
         if let Err(error) = self.refused.and(attached) {
@@ -98,6 +105,7 @@ pub unsafe extern "C" fn MPI_Comm_idup(
         let duplicate = Duplicate {
             parent: comm,
             membership: given.membership(),
+            inter: views(comm).and_then(|views| views.inter),
             handler: handler(comm),
             attributes,
             refused,
@@ -106,5 +114,5 @@ pub unsafe extern "C" fn MPI_Comm_idup(
         coll::agree(given, duplicate)
     };
     // SAFETY: the standard's promise about `request`.
-    unsafe { start("MPI_Comm_idup", comm, request, plan) }
+    unsafe { start_among_all("MPI_Comm_idup", comm, request, plan) }
 }

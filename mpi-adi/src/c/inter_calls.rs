@@ -3,112 +3,55 @@
 //! A function that works on both kinds of communicators hands a call on an intercommunicator over to these. It finds
 //! them with the intercommunicator, and the first of those comes from MPI_Intercomm_create: in a program that does
 //! not call that, none of this is linked.
+//!
+//! A collective's entry makes its plan, from the arguments of the MPI function of its name up to the communicator.
+//! The function that blocks runs the plan ([`Calls::block`]), the one that does not starts it; so only programs that
+//! call such a one have what lets collectives go on.
 
 use core::ffi::{c_int, c_void};
 
+use crate::device::envelope::Context;
+use crate::mpi::coll::Plan;
 use crate::mpi::error::Error;
+use crate::mpi::process::Env;
+use crate::mpi::sides::Sides;
 
-/// `MPI_Gather` and its like.
-type Blocks = unsafe extern "C" fn(
-    *const c_void,
-    c_int,
-    c_int,
-    *mut c_void,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-) -> c_int;
+/// The groups of the intercommunicator.
+type Across = Sides<'static>;
+type Planned = Result<Plan, Error>;
 
-/// The calls, with the types of the functions that they stand in for; a function of the library's own has its name
+/// Elements in a buffer: address, count and datatype.
+pub(super) type Given = (*const c_void, c_int, c_int);
+/// Blocks in a buffer: address, counts, displacements and datatype.
+pub(super) type GivenV = (*const c_void, *const c_int, *const c_int, c_int);
+/// Blocks of datatypes of their own: address, counts, displacements in bytes and datatypes.
+pub(super) type GivenW = (*const c_void, *const c_int, *const c_int, *const c_int);
+/// A datatype and an operation.
+pub(super) type Operation = (c_int, c_int);
+
+/// The calls; what is given comes first, then what is taken, then a root. A function of the library's own has its name
 /// in errors first, and ends with the new handle.
 pub(super) struct Calls {
     pub duplicate: fn(&'static str, c_int) -> Result<c_int, Error>,
+    /// The duplicate, of a communicator with this handle, in a context that its processes have agreed on.
+    pub duplicate_in: fn(&'static dyn Env, Across, Context, c_int) -> Result<c_int, Error>,
     /// By color and key; MPI_COMM_NULL for a process that is in no part.
     pub split: fn(&'static str, c_int, Option<u32>, i32) -> Result<c_int, Error>,
-    pub bcast: unsafe extern "C" fn(*mut c_void, c_int, c_int, c_int, c_int) -> c_int,
-    pub gather: Blocks,
-    pub gatherv: unsafe extern "C" fn(
-        *const c_void,
-        c_int,
-        c_int,
-        *mut c_void,
-        *const c_int,
-        *const c_int,
-        c_int,
-        c_int,
-        c_int,
-    ) -> c_int,
-    pub scatter: Blocks,
-    pub scatterv: unsafe extern "C" fn(
-        *const c_void,
-        *const c_int,
-        *const c_int,
-        c_int,
-        *mut c_void,
-        c_int,
-        c_int,
-        c_int,
-        c_int,
-    ) -> c_int,
-    pub allgather: unsafe extern "C" fn(
-        *const c_void,
-        c_int,
-        c_int,
-        *mut c_void,
-        c_int,
-        c_int,
-        c_int,
-    ) -> c_int,
-    pub allgatherv: unsafe extern "C" fn(
-        *const c_void,
-        c_int,
-        c_int,
-        *mut c_void,
-        *const c_int,
-        *const c_int,
-        c_int,
-        c_int,
-    ) -> c_int,
-    pub alltoall: unsafe extern "C" fn(
-        *const c_void,
-        c_int,
-        c_int,
-        *mut c_void,
-        c_int,
-        c_int,
-        c_int,
-    ) -> c_int,
-    pub alltoallv: unsafe extern "C" fn(
-        *const c_void,
-        *const c_int,
-        *const c_int,
-        c_int,
-        *mut c_void,
-        *const c_int,
-        *const c_int,
-        c_int,
-        c_int,
-    ) -> c_int,
-    pub reduce: unsafe extern "C" fn(
-        *const c_void,
-        *mut c_void,
-        c_int,
-        c_int,
-        c_int,
-        c_int,
-        c_int,
-    ) -> c_int,
-    pub allreduce:
-        unsafe extern "C" fn(*const c_void, *mut c_void, c_int, c_int, c_int, c_int) -> c_int,
-    pub reduce_scatter: unsafe extern "C" fn(
-        *const c_void,
-        *mut c_void,
-        *const c_int,
-        c_int,
-        c_int,
-        c_int,
-    ) -> c_int,
-    pub reduce_scatter_block:
-        unsafe extern "C" fn(*const c_void, *mut c_void, c_int, c_int, c_int, c_int) -> c_int,
+    /// A call of this function on this communicator that runs the plan that is made.
+    pub block: fn(&'static str, c_int, &mut dyn FnMut(Across) -> Planned) -> c_int,
+    pub bcast: unsafe fn(Across, Given, c_int) -> Planned,
+    pub gather: unsafe fn(Across, Given, Given, c_int) -> Planned,
+    pub gatherv: unsafe fn(Across, Given, GivenV, c_int) -> Planned,
+    pub scatter: unsafe fn(Across, Given, Given, c_int) -> Planned,
+    pub scatterv: unsafe fn(Across, GivenV, Given, c_int) -> Planned,
+    pub allgather: unsafe fn(Across, Given, Given) -> Planned,
+    pub allgatherv: unsafe fn(Across, Given, GivenV) -> Planned,
+    pub alltoall: unsafe fn(Across, Given, Given) -> Planned,
+    pub alltoallv: unsafe fn(Across, GivenV, GivenV) -> Planned,
+    pub alltoallw: unsafe fn(Across, GivenW, GivenW) -> Planned,
+    /// Of so many elements from one buffer to the other.
+    pub reduce: unsafe fn(Across, [*const c_void; 2], c_int, Operation, c_int) -> Planned,
+    pub allreduce: unsafe fn(Across, [*const c_void; 2], c_int, Operation) -> Planned,
+    pub reduce_scatter: unsafe fn(Across, [*const c_void; 2], *const c_int, Operation) -> Planned,
+    pub reduce_scatter_block: unsafe fn(Across, [*const c_void; 2], c_int, Operation) -> Planned,
 }

@@ -16,23 +16,28 @@ use super::comm_objects::{enter, enter_inter, intercommunicator, partners, prepa
 use super::inter_calls::Calls;
 use super::report::{on_any, on_comm, on_inter};
 use super::types::constants::*;
+use crate::device::envelope::Context;
 use crate::mpi::error::Error;
 use crate::mpi::inter::{Bridge, connect};
 use crate::mpi::process::Env;
+use crate::mpi::sides::{Intercommunicator, Sides};
 
 /// What other calls do on an intercommunicator.
 static CALLS: Calls = Calls {
     duplicate,
+    duplicate_in,
     split,
+    block: inter::block,
     bcast: inter::bcast,
-    gather: inter::gather_blocks,
+    gather: inter::gather,
     gatherv: inter::gatherv,
-    scatter: inter::scatter_blocks,
+    scatter: inter::scatter,
     scatterv: inter::scatterv,
     allgather: inter::allgather,
     allgatherv: inter::allgatherv,
     alltoall: inter::alltoall,
     alltoallv: inter::alltoallv,
+    alltoallw: inter::alltoallw,
     reduce: inter::reduce,
     allreduce: inter::allreduce,
     reduce_scatter: inter::reduce_scatter,
@@ -41,8 +46,17 @@ static CALLS: Calls = Calls {
 
 fn duplicate(function: &'static str, parent: c_int) -> Result<c_int, Error> {
     let env = env()?;
-    prepare(env)?;
-    let made = intercommunicator(env, parent)?.make_duplicate(function)?;
+    let made = intercommunicator(env, parent)?.make_duplicate(function, &mut prepare)?;
+    enter_inter(env, made, &CALLS, parent)
+}
+
+fn duplicate_in(
+    env: &'static dyn Env,
+    sides: Sides<'static>,
+    context: Context,
+    parent: c_int,
+) -> Result<c_int, Error> {
+    let made = Intercommunicator { env, sides }.make_duplicate_in(context)?;
     enter_inter(env, made, &CALLS, parent)
 }
 
@@ -53,8 +67,7 @@ fn split(
     key: i32,
 ) -> Result<c_int, Error> {
     let env = env()?;
-    prepare(env)?;
-    match intercommunicator(env, parent)?.make_split(function, color, key)? {
+    match intercommunicator(env, parent)?.make_split(function, &mut prepare, color, key)? {
         Some(made) => enter_inter(env, made, &CALLS, parent),
         None => Ok(MPI_COMM_NULL),
     }
@@ -93,11 +106,10 @@ pub unsafe extern "C" fn MPI_Intercomm_create(
         let newintercomm = unsafe { args::out(newintercomm, "newintercomm") }?;
         *newintercomm = MPI_COMM_NULL;
         let leader = args::rank(&local.partners(), local_leader)?;
-        prepare(local.env)?;
         // The other arguments count at the leader alone.
         let is_leader = local.own_rank() == leader;
         let bridge = is_leader.then(|| bridge(local.env, peer_comm, remote_leader, tag));
-        let made = connect(NAME, local, leader, bridge)?;
+        let made = connect(NAME, local, leader, bridge, &mut prepare)?;
         *newintercomm = enter_inter(local.env, made, &CALLS, local_comm)?;
         Ok(())
     })
@@ -113,8 +125,7 @@ pub unsafe extern "C" fn MPI_Intercomm_merge(
         // SAFETY: the standard's promise about `newintracomm`.
         let newintracomm = unsafe { args::out(newintracomm, "newintracomm") }?;
         *newintracomm = MPI_COMM_NULL;
-        prepare(inter.env)?;
-        let made = inter.make_merged("MPI_Intercomm_merge", high != 0)?;
+        let made = inter.make_merged("MPI_Intercomm_merge", &mut prepare, high != 0)?;
         *newintracomm = enter(inter.env, made, intercomm)?;
         Ok(())
     })

@@ -21,6 +21,7 @@ use core::ops::Range;
 use crate::device::envelope::{Context, Rank};
 use crate::device::matching::{Engine, Matching};
 use crate::mpi::comm::{CommRank, Communicator, Group, Membership, RankMap};
+use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
 /// An intercommunicator without the carrier.
@@ -60,6 +61,31 @@ impl<'e> Sides<'e> {
 
     fn members(self, ranks: &Range<u32>) -> &'e [Rank] {
         &self.list[ranks.start as usize..ranks.end as usize]
+    }
+
+    /// The error with a process's rank in its group in place of that among all, which the program does not know.
+    pub(crate) fn explained(self, error: Error) -> Error {
+        let Error::CountsDiffer {
+            rank,
+            expected,
+            given,
+        } = error
+        else {
+            return error;
+        };
+        let (local, remote) = (self.local_ranks(), self.remote_ranks());
+        match remote.contains(&rank) {
+            true => Error::RemoteDiffers {
+                rank: rank - remote.start,
+                expected,
+                given,
+            },
+            false => Error::LocalDiffers {
+                rank: rank - local.start,
+                expected,
+                given,
+            },
+        }
     }
 
     /// The processes of both groups.

@@ -21,11 +21,14 @@ pub unsafe extern "C" fn MPI_Alltoall(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        return unsafe {
+        let mut plan = |sides| unsafe {
             (calls.alltoall)(
-                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                sides,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcount, recvtype),
             )
         };
+        return (calls.block)("MPI_Alltoall", comm, &mut plan);
     }
     on_comm("MPI_Alltoall", comm, |comm| {
         // SAFETY: the standard's promise about `recvbuf` (section 5.8).
@@ -55,12 +58,14 @@ pub unsafe extern "C" fn MPI_Alltoallv(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        return unsafe {
+        let mut plan = |sides| unsafe {
             (calls.alltoallv)(
-                sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
-                comm,
+                sides,
+                (sendbuf, sendcounts, sdispls, sendtype),
+                (recvbuf, recvcounts, rdispls, recvtype),
             )
         };
+        return (calls.block)("MPI_Alltoallv", comm, &mut plan);
     }
     on_comm("MPI_Alltoallv", comm, |comm| {
         // SAFETY: the standard's promise about `recvbuf` and its arrays (section 5.8).

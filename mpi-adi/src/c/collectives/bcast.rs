@@ -17,7 +17,8 @@ pub unsafe extern "C" fn MPI_Bcast(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        return unsafe { (calls.bcast)(buffer, count, datatype, root, comm) };
+        let mut plan = |sides| unsafe { (calls.bcast)(sides, (buffer, count, datatype), root) };
+        return (calls.block)("MPI_Bcast", comm, &mut plan);
     }
     on_comm("MPI_Bcast", comm, |comm| {
         // SAFETY: the standard's promise about `buffer` (section 5.4).

@@ -165,6 +165,25 @@ impl<'a> VBlocks<'a> {
 pub(super) struct WBlocks(Vec<Lent>);
 
 impl WBlocks {
+    /// So many blocks, each at an item of `displs`, in bytes from `base`.
+    ///
+    /// # Safety
+    /// As for [`WBlocks::new`], with `displs` as for [`args::array`], one item a block.
+    pub(super) unsafe fn in_bytes(
+        blocks: usize,
+        base: *const c_void,
+        counts: *const c_int,
+        displs: *const c_int,
+        types: *const c_int,
+    ) -> Result<WBlocks, Error> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let displs = args::array(displs, blocks, "displs")?;
+            let places = displs.iter().map(|displ| *displ as isize);
+            WBlocks::new(base, counts, places, types)
+        }
+    }
+
     /// As many blocks as `places` has, each so many bytes from `base`.
     ///
     /// # Safety
@@ -202,13 +221,13 @@ impl WBlocks {
 }
 
 /// Blocks of different lengths, one behind the other: what reduce_scatter divides.
-pub(super) struct Row<'a> {
+pub(super) struct Row<C> {
     all: Lent,
-    counts: &'a [c_int],
+    counts: C,
     size: usize,
 }
 
-impl<'a> Row<'a> {
+impl Row<&[c_int]> {
     /// # Safety
     /// `counts` is as for [`args::array`], one item a rank; `buffer` is as for [`args::buffer`], for as
     /// many elements as they add up to.
@@ -217,7 +236,7 @@ impl<'a> Row<'a> {
         buffer: *const c_void,
         counts: *const c_int,
         elements: &Elements,
-    ) -> Result<Row<'a>, Error> {
+    ) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
         let counts = unsafe { args::array(counts, comm.size() as usize, "recvcounts") }?;
         let mut total = 0usize;
@@ -226,17 +245,18 @@ impl<'a> Row<'a> {
         }
         // SAFETY: the caller's promise.
         let all = unsafe { elements.at(buffer, total) }?;
-        Ok(Row::over(all, counts, elements))
+        Ok(Row::over(all, counts, elements.size()))
     }
+}
 
-    /// Of data that has as many elements as these counts, none of which is negative, add up to.
-    pub(super) fn over(all: Lent, counts: &'a [c_int], elements: &Elements) -> Row<'a> {
-        let size = elements.size();
+impl<C: AsRef<[c_int]>> Row<C> {
+    /// Of data that has as many elements of this size as these counts, none of which is negative, add up to.
+    pub(super) fn over(all: Lent, counts: C, size: usize) -> Self {
         Row { all, counts, size }
     }
 
     pub(super) fn of(&self, rank: CommRank) -> Area {
-        let (before, from) = self.counts.split_at(rank.0 as usize);
+        let (before, from) = self.counts.as_ref().split_at(rank.0 as usize);
         let elements = |counts: &[c_int]| counts.iter().map(|count| *count as usize).sum::<usize>();
         let (offset, len) = (elements(before), elements(&from[..1]));
         match len {
@@ -247,6 +267,6 @@ impl<'a> Row<'a> {
 
     /// How many elements this rank gets.
     pub(super) fn count(&self, rank: CommRank) -> usize {
-        self.counts[rank.0 as usize] as usize
+        self.counts.as_ref()[rank.0 as usize] as usize
     }
 }

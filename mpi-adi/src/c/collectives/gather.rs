@@ -23,11 +23,15 @@ pub unsafe extern "C" fn MPI_Gather(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        return unsafe {
+        let mut plan = |sides| unsafe {
             (calls.gather)(
-                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                sides,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcount, recvtype),
+                root,
             )
         };
+        return (calls.block)("MPI_Gather", comm, &mut plan);
     }
     on_comm("MPI_Gather", comm, |comm| {
         let root = args::root(&comm, root)?;
@@ -72,11 +76,15 @@ pub unsafe extern "C" fn MPI_Gatherv(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        return unsafe {
+        let mut plan = |sides| unsafe {
             (calls.gatherv)(
-                sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
+                sides,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcounts, displs, recvtype),
+                root,
             )
         };
+        return (calls.block)("MPI_Gatherv", comm, &mut plan);
     }
     on_comm("MPI_Gatherv", comm, |comm| {
         let root = args::root(&comm, root)?;
@@ -120,11 +128,15 @@ pub unsafe extern "C" fn MPI_Scatter(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        return unsafe {
+        let mut plan = |sides| unsafe {
             (calls.scatter)(
-                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                sides,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcount, recvtype),
+                root,
             )
         };
+        return (calls.block)("MPI_Scatter", comm, &mut plan);
     }
     on_comm("MPI_Scatter", comm, |comm| {
         let root = args::root(&comm, root)?;
@@ -169,11 +181,15 @@ pub unsafe extern "C" fn MPI_Scatterv(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        return unsafe {
+        let mut plan = |sides| unsafe {
             (calls.scatterv)(
-                sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                sides,
+                (sendbuf, sendcounts, displs, sendtype),
+                (recvbuf, recvcount, recvtype),
+                root,
             )
         };
+        return (calls.block)("MPI_Scatterv", comm, &mut plan);
     }
     on_comm("MPI_Scatterv", comm, |comm| {
         let root = args::root(&comm, root)?;
@@ -216,11 +232,14 @@ pub unsafe extern "C" fn MPI_Allgather(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        return unsafe {
+        let mut plan = |sides| unsafe {
             (calls.allgather)(
-                sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                sides,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcount, recvtype),
             )
         };
+        return (calls.block)("MPI_Allgather", comm, &mut plan);
     }
     on_comm("MPI_Allgather", comm, |comm| {
         // SAFETY: the standard's promise about both buffers (section 5.7).
@@ -248,11 +267,14 @@ pub unsafe extern "C" fn MPI_Allgatherv(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        return unsafe {
+        let mut plan = |sides| unsafe {
             (calls.allgatherv)(
-                sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
+                sides,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcounts, displs, recvtype),
             )
         };
+        return (calls.block)("MPI_Allgatherv", comm, &mut plan);
     }
     on_comm("MPI_Allgatherv", comm, |comm| {
         // SAFETY: the standard's promise about the buffers and arrays (section 5.7).

@@ -1,27 +1,43 @@
-//! Collectives on intercommunicators (sections 5.2.2 and 5.2.3): to these the functions of the same names hand over.
+//! Collectives on intercommunicators (sections 5.2.2, 5.2.3 and 5.12): to these the functions of the same names hand
+//! over, those that block and those that do not.
 //!
 //! MPI_IN_PLACE is an error here: where a buffer counts, it stands for no buffer of this process.
 
+use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
-use alloc::vec::Vec;
-
 use crate::c::args;
-use crate::c::collectives::blocks::{Blocks, Row, VBlocks};
-use crate::c::collectives::op::with_operation;
+use crate::c::collectives::blocks::{Blocks, Row, VBlocks, WBlocks};
+use crate::c::collectives::op::operation;
 use crate::c::datatypes::Elements;
+use crate::c::inter_calls::{Given, GivenV, GivenW, Operation};
 use crate::c::report::on_inter;
 use crate::c::types::constants::{MPI_PROC_NULL, MPI_ROOT};
 use crate::device::memory::Span;
 use crate::device::memory::area::Area;
-use crate::mpi::coll::inter::{self as coll, Role};
+use crate::mpi::coll::inter::{self as coll, Counts, Role};
+use crate::mpi::coll::{Plan, room};
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::{Class, Error};
-use crate::mpi::sides::Intercommunicator;
+use crate::mpi::sides::Sides;
+
+/// The groups of the intercommunicator.
+type Across = Sides<'static>;
+
+/// Runs the plan that `plan` makes in a call of `function`.
+pub(in crate::c) fn block(
+    function: &'static str,
+    comm: c_int,
+    plan: &mut dyn FnMut(Across) -> Result<Plan, Error>,
+) -> c_int {
+    on_inter(function, comm, |inter| {
+        plan(inter.sides)?.run(inter.everyone(), function)
+    })
+}
 
 /// What the root that is given makes of this process. Fails with [`Error::RemoteRoot`].
-fn role(inter: Intercommunicator<'_>, root: c_int) -> Result<Role, Error> {
-    let size = inter.sides.remote().size;
+fn role(sides: Across, root: c_int) -> Result<Role, Error> {
+    let size = sides.remote().size;
     match root {
         MPI_ROOT => Ok(Role::Root),
         MPI_PROC_NULL => Ok(Role::Bystander),
@@ -35,343 +51,295 @@ fn role(inter: Intercommunicator<'_>, root: c_int) -> Result<Role, Error> {
     }
 }
 
-fn remote_size(inter: Intercommunicator<'_>) -> usize {
-    inter.sides.remote().size as usize
+fn remote_size(sides: Across) -> usize {
+    sides.remote().size as usize
 }
 
-pub(in crate::c) unsafe extern "C" fn bcast(
-    buffer: *mut c_void,
-    count: c_int,
-    datatype: c_int,
+/// Fails with [`Error::InPlace`] also where no element is looked at.
+fn not_in_place(buffers: [*const c_void; 2]) -> Result<(), Error> {
+    match buffers.into_iter().any(args::is_in_place) {
+        true => Err(Error::InPlace),
+        false => Ok(()),
+    }
+}
+
+/// # Safety
+/// As for [`args::buffer`], unless the process is a bystander.
+pub(in crate::c) unsafe fn bcast(
+    sides: Across,
+    (buffer, count, datatype): Given,
     root: c_int,
-    comm: c_int,
-) -> c_int {
-    on_inter("MPI_Bcast", comm, |inter| {
-        let role = role(inter, root)?;
-        if role == Role::Bystander {
-            return Ok(());
-        }
-        // SAFETY: the standard's promise about `buffer` (section 5.4).
-        let data = unsafe { args::buffer(buffer, count, datatype) }?;
-        coll::bcast(inter, "MPI_Bcast", data.span().into(), role)
-    })
+) -> Result<Plan, Error> {
+    let role = role(sides, root)?;
+    if role == Role::Bystander {
+        return coll::nothing(sides);
+    }
+    // SAFETY: the caller's promise.
+    let data = unsafe { args::buffer(buffer, count, datatype) }?;
+    coll::bcast(sides, data.span().into(), role, data)
 }
 
 /// A gather whose root has these places.
 ///
 /// # Safety
 /// As for [`args::buffer`], where the process gives something, and as `places` wants it at the root.
-unsafe fn gather<P>(
-    (function, comm, root): (&'static str, c_int, c_int),
-    (sendbuf, sendcount, sendtype): (*const c_void, c_int, c_int),
+unsafe fn gather_to<P: Send + 'static>(
+    sides: Across,
+    (sendbuf, sendcount, sendtype): Given,
     places: impl FnOnce(usize) -> Result<P, Error>,
-    of: impl Fn(&P, CommRank) -> Area,
-) -> c_int {
-    on_inter(function, comm, |inter| {
-        let role = role(inter, root)?;
-        match role {
-            Role::Bystander => Ok(()),
-            Role::Root => {
-                let places = places(remote_size(inter))?;
-                let place = |rank: CommRank| of(&places, rank);
-                coll::gather(inter, function, Area::EMPTY, &place, role)
-            }
-            Role::Member(_) => {
-                // SAFETY: the caller's promise.
-                let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
-                let data = data.span().into();
-                coll::gather(inter, function, data, &|_| Area::EMPTY, role)
-            }
+    of: fn(&P, CommRank) -> Area,
+    root: c_int,
+) -> Result<Plan, Error> {
+    let role = role(sides, root)?;
+    match role {
+        Role::Bystander => coll::nothing(sides),
+        Role::Root => {
+            let places = places(remote_size(sides))?;
+            let place = move |rank| of(&places, rank);
+            coll::gather(sides, Area::EMPTY, place, role, ())
         }
-    })
-}
-
-pub(in crate::c) unsafe extern "C" fn gather_blocks(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: c_int,
-    root: c_int,
-    comm: c_int,
-) -> c_int {
-    // SAFETY: the standard's promise about `sendbuf`, and about `recvbuf` at the root (section 5.5).
-    unsafe {
-        gather(
-            ("MPI_Gather", comm, root),
-            (sendbuf, sendcount, sendtype),
-            |size| Blocks::many(size, recvbuf, recvcount, &Elements::of(recvtype)?),
-            Blocks::of,
-        )
+        Role::Member(_) => {
+            // SAFETY: the caller's promise.
+            let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
+            let area = data.span().into();
+            coll::gather(sides, area, |_| Area::EMPTY, role, data)
+        }
     }
 }
 
-pub(in crate::c) unsafe extern "C" fn gatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: c_int,
+/// # Safety
+/// As for [`gather_to`], with places as for [`Blocks::many`].
+pub(in crate::c) unsafe fn gather(
+    sides: Across,
+    given: Given,
+    (recvbuf, recvcount, recvtype): Given,
     root: c_int,
-    comm: c_int,
-) -> c_int {
-    // SAFETY: the standard's promise about `sendbuf`, and about `recvbuf` and the arrays at the root (section 5.5).
-    unsafe {
-        gather(
-            ("MPI_Gatherv", comm, root),
-            (sendbuf, sendcount, sendtype),
-            |size| VBlocks::many(size, recvbuf, recvcounts, displs, Elements::of(recvtype)?),
-            VBlocks::of,
-        )
-    }
+) -> Result<Plan, Error> {
+    // SAFETY: the caller's promise.
+    let places = |size| unsafe { Blocks::many(size, recvbuf, recvcount, &Elements::of(recvtype)?) };
+    // SAFETY: the caller's promise.
+    unsafe { gather_to(sides, given, places, Blocks::of, root) }
+}
+
+/// # Safety
+/// As for [`gather_to`], with places as for [`VBlocks::many`].
+pub(in crate::c) unsafe fn gatherv(
+    sides: Across,
+    given: Given,
+    taken: GivenV,
+    root: c_int,
+) -> Result<Plan, Error> {
+    // SAFETY: the caller's promise.
+    let places = |size| unsafe { v_blocks(size, taken) };
+    // SAFETY: the caller's promise.
+    unsafe { gather_to(sides, given, places, VBlocks::of, root) }
+}
+
+/// # Safety
+/// As for [`VBlocks::many`].
+unsafe fn v_blocks(
+    size: usize,
+    (buffer, counts, displs, datatype): GivenV,
+) -> Result<VBlocks<'static>, Error> {
+    // SAFETY: the caller's promise.
+    unsafe { VBlocks::many(size, buffer, counts, displs, Elements::of(datatype)?) }
+}
+
+/// # Safety
+/// As for [`WBlocks::in_bytes`].
+unsafe fn w_blocks(size: usize, (buffer, counts, displs, types): GivenW) -> Result<WBlocks, Error> {
+    // SAFETY: the caller's promise.
+    unsafe { WBlocks::in_bytes(size, buffer, counts, displs, types) }
 }
 
 /// A scatter whose root has these parts.
 ///
 /// # Safety
 /// As for [`args::buffer`], where the process gets something, and as `parts` wants it at the root.
-unsafe fn scatter<P>(
-    (function, comm, root): (&'static str, c_int, c_int),
-    (recvbuf, recvcount, recvtype): (*mut c_void, c_int, c_int),
+unsafe fn scatter_from<P: Send + 'static>(
+    sides: Across,
     parts: impl FnOnce(usize) -> Result<P, Error>,
-    of: impl Fn(&P, CommRank) -> Area,
-) -> c_int {
-    on_inter(function, comm, |inter| {
-        let role = role(inter, root)?;
-        match role {
-            Role::Bystander => Ok(()),
-            Role::Root => {
-                let parts = parts(remote_size(inter))?;
-                let part = |rank: CommRank| of(&parts, rank);
-                coll::scatter(inter, function, &part, Area::EMPTY, role)
-            }
-            Role::Member(_) => {
-                // SAFETY: the caller's promise.
-                let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
-                let result = result.span().into();
-                coll::scatter(inter, function, &|_| Area::EMPTY, result, role)
-            }
-        }
-    })
-}
-
-pub(in crate::c) unsafe extern "C" fn scatter_blocks(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: c_int,
+    of: fn(&P, CommRank) -> Area,
+    (recvbuf, recvcount, recvtype): Given,
     root: c_int,
-    comm: c_int,
-) -> c_int {
-    // SAFETY: the standard's promise about `recvbuf`, and about `sendbuf` at the root (section 5.6).
-    unsafe {
-        scatter(
-            ("MPI_Scatter", comm, root),
-            (recvbuf, recvcount, recvtype),
-            |size| Blocks::many(size, sendbuf, sendcount, &Elements::of(sendtype)?),
-            Blocks::of,
-        )
+) -> Result<Plan, Error> {
+    let role = role(sides, root)?;
+    match role {
+        Role::Bystander => coll::nothing(sides),
+        Role::Root => {
+            let parts = parts(remote_size(sides))?;
+            let part = move |rank| of(&parts, rank);
+            coll::scatter(sides, part, Area::EMPTY, role, ())
+        }
+        Role::Member(_) => {
+            // SAFETY: the caller's promise.
+            let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
+            let area = result.span().into();
+            coll::scatter(sides, |_| Area::EMPTY, area, role, result)
+        }
     }
 }
 
-pub(in crate::c) unsafe extern "C" fn scatterv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    displs: *const c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: c_int,
+/// # Safety
+/// As for [`scatter_from`], with parts as for [`Blocks::many`].
+pub(in crate::c) unsafe fn scatter(
+    sides: Across,
+    (sendbuf, sendcount, sendtype): Given,
+    taken: Given,
     root: c_int,
-    comm: c_int,
-) -> c_int {
-    // SAFETY: the standard's promise about `recvbuf`, and about `sendbuf` and the arrays at the root (section 5.6).
-    unsafe {
-        scatter(
-            ("MPI_Scatterv", comm, root),
-            (recvbuf, recvcount, recvtype),
-            |size| VBlocks::many(size, sendbuf, sendcounts, displs, Elements::of(sendtype)?),
-            VBlocks::of,
-        )
-    }
+) -> Result<Plan, Error> {
+    // SAFETY: the caller's promise.
+    let parts = |size| unsafe { Blocks::many(size, sendbuf, sendcount, &Elements::of(sendtype)?) };
+    // SAFETY: the caller's promise.
+    unsafe { scatter_from(sides, parts, Blocks::of, taken, root) }
 }
 
-pub(in crate::c) unsafe extern "C" fn allgather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: c_int,
-    comm: c_int,
-) -> c_int {
-    on_inter("MPI_Allgather", comm, |inter| {
-        // SAFETY: the standard's promise about both buffers (section 5.7).
-        let (data, places) = unsafe {
-            let elements = Elements::of(recvtype)?;
-            (
-                args::buffer(sendbuf, sendcount, sendtype)?,
-                Blocks::many(remote_size(inter), recvbuf, recvcount, &elements)?,
-            )
-        };
-        let data = Area::from(data.span());
-        coll::alltoall(inter, "MPI_Allgather", &|_| data, &|rank| places.of(rank))
-    })
-}
-
-pub(in crate::c) unsafe extern "C" fn allgatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: c_int,
-    comm: c_int,
-) -> c_int {
-    on_inter("MPI_Allgatherv", comm, |inter| {
-        // SAFETY: the standard's promise about the buffers and arrays (section 5.7).
-        let (data, places) = unsafe {
-            let (size, elements) = (remote_size(inter), Elements::of(recvtype)?);
-            (
-                args::buffer(sendbuf, sendcount, sendtype)?,
-                VBlocks::many(size, recvbuf, recvcounts, displs, elements)?,
-            )
-        };
-        let data = Area::from(data.span());
-        coll::alltoall(inter, "MPI_Allgatherv", &|_| data, &|rank| places.of(rank))
-    })
-}
-
-pub(in crate::c) unsafe extern "C" fn alltoall(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: c_int,
-    comm: c_int,
-) -> c_int {
-    on_inter("MPI_Alltoall", comm, |inter| {
-        let size = remote_size(inter);
-        // SAFETY: the standard's promise about both buffers (section 5.8).
-        let (parts, places) = unsafe {
-            (
-                Blocks::many(size, sendbuf, sendcount, &Elements::of(sendtype)?)?,
-                Blocks::many(size, recvbuf, recvcount, &Elements::of(recvtype)?)?,
-            )
-        };
-        let (part, place) = (|rank| parts.of(rank), |rank| places.of(rank));
-        coll::alltoall(inter, "MPI_Alltoall", &part, &place)
-    })
-}
-
-pub(in crate::c) unsafe extern "C" fn alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: c_int,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: c_int,
-    comm: c_int,
-) -> c_int {
-    on_inter("MPI_Alltoallv", comm, |inter| {
-        let size = remote_size(inter);
-        if args::is_in_place(sendbuf) {
-            return Err(Error::InPlace);
-        }
-        // SAFETY: the standard's promise about the buffers and arrays (section 5.8).
-        let (parts, places) = unsafe {
-            let (send, receive) = (Elements::of(sendtype)?, Elements::of(recvtype)?);
-            (
-                VBlocks::many(size, sendbuf, sendcounts, sdispls, send)?,
-                VBlocks::many(size, recvbuf, recvcounts, rdispls, receive)?,
-            )
-        };
-        let (part, place) = (|rank| parts.of(rank), |rank| places.of(rank));
-        coll::alltoall(inter, "MPI_Alltoallv", &part, &place)
-    })
-}
-
-pub(in crate::c) unsafe extern "C" fn reduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: c_int,
-    op: c_int,
+/// # Safety
+/// As for [`scatter_from`], with parts as for [`VBlocks::many`].
+pub(in crate::c) unsafe fn scatterv(
+    sides: Across,
+    given: GivenV,
+    taken: Given,
     root: c_int,
-    comm: c_int,
-) -> c_int {
-    on_inter("MPI_Reduce", comm, |inter| {
-        let role = role(inter, root)?;
-        if role == Role::Bystander {
-            return Ok(());
-        }
-        let count = args::count(count)?;
-        with_operation(op, datatype, |elements, combine| {
-            let is_root = role == Role::Root;
-            let buffer = if is_root { recvbuf } else { sendbuf };
-            // SAFETY: the standard's promise about `recvbuf` at the root and `sendbuf` elsewhere (section 5.9.1).
-            let data = unsafe { elements.at(buffer, count) }?;
-            let area = Area::from(data.span());
-            let areas = if is_root {
-                (Area::EMPTY, area)
-            } else {
-                (area, Area::EMPTY)
-            };
-            coll::reduce(inter, "MPI_Reduce", areas, elements.size(), combine, role)
-        })
-    })
+) -> Result<Plan, Error> {
+    // SAFETY: the caller's promise.
+    let parts = |size| unsafe { v_blocks(size, given) };
+    // SAFETY: the caller's promise.
+    unsafe { scatter_from(sides, parts, VBlocks::of, taken, root) }
 }
 
-pub(in crate::c) unsafe extern "C" fn allreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: c_int,
-    op: c_int,
-    comm: c_int,
-) -> c_int {
-    on_inter("MPI_Allreduce", comm, |inter| {
-        let count = args::count(count)?;
-        with_operation(op, datatype, |elements, combine| {
-            // SAFETY: the standard's promise about the buffers (section 5.9.6).
-            let (data, result) =
-                unsafe { (elements.at(sendbuf, count)?, elements.at(recvbuf, count)?) };
-            let areas = (data.span().into(), result.span().into());
-            coll::allreduce(inter, "MPI_Allreduce", areas, elements.size(), combine)
-        })
-    })
-}
-
-/// What the other group's processes, which all have the same counts, divide this group's data by.
-fn counts_there(
-    inter: Intercommunicator<'_>,
-    function: &'static str,
-    counts: &[c_int],
-) -> Result<Vec<c_int>, Error> {
-    let mut theirs = Vec::new();
-    let (size, bytes) = (remote_size(inter), size_of::<c_int>());
-    theirs.try_reserve_exact(size).map_err(|_| Error::NoRoom {
-        bytes: size * bytes,
-    })?;
-    theirs.resize(size, 0);
-    // SAFETY: the call is over, with all of its requests, before the arrays are used again.
-    let (given, taken) = unsafe {
+/// # Safety
+/// As for [`args::buffer`], both, for as many times what is taken as the other group has processes.
+pub(in crate::c) unsafe fn allgather(
+    sides: Across,
+    (sendbuf, sendcount, sendtype): Given,
+    (recvbuf, recvcount, recvtype): Given,
+) -> Result<Plan, Error> {
+    not_in_place([sendbuf, recvbuf])?;
+    // SAFETY: the caller's promise.
+    let (data, places) = unsafe {
+        let elements = Elements::of(recvtype)?;
         (
-            Span::new(counts.as_ptr().cast(), counts.len() * bytes),
-            Span::new(theirs.as_mut_ptr().cast::<u8>().cast_const(), size * bytes),
+            args::buffer(sendbuf, sendcount, sendtype)?,
+            Blocks::many(remote_size(sides), recvbuf, recvcount, &elements)?,
         )
     };
-    coll::swap(inter, function, given.into(), taken.into())?;
-    Ok(theirs)
+    let area = Area::from(data.span());
+    coll::alltoall(sides, move |_| area, move |rank| places.of(rank), data)
+}
+
+/// # Safety
+/// As for [`args::buffer`] and [`VBlocks::many`], of as many blocks as the other group has processes.
+pub(in crate::c) unsafe fn allgatherv(
+    sides: Across,
+    (sendbuf, sendcount, sendtype): Given,
+    taken: GivenV,
+) -> Result<Plan, Error> {
+    not_in_place([sendbuf, taken.0])?;
+    // SAFETY: the caller's promise.
+    let (data, places) = unsafe {
+        (
+            args::buffer(sendbuf, sendcount, sendtype)?,
+            v_blocks(remote_size(sides), taken)?,
+        )
+    };
+    let area = Area::from(data.span());
+    coll::alltoall(sides, move |_| area, move |rank| places.of(rank), data)
+}
+
+/// # Safety
+/// As for [`Blocks::many`], both, of as many blocks as the other group has processes.
+pub(in crate::c) unsafe fn alltoall(
+    sides: Across,
+    (sendbuf, sendcount, sendtype): Given,
+    (recvbuf, recvcount, recvtype): Given,
+) -> Result<Plan, Error> {
+    not_in_place([sendbuf, recvbuf])?;
+    let size = remote_size(sides);
+    // SAFETY: the caller's promise.
+    let (parts, places) = unsafe {
+        (
+            Blocks::many(size, sendbuf, sendcount, &Elements::of(sendtype)?)?,
+            Blocks::many(size, recvbuf, recvcount, &Elements::of(recvtype)?)?,
+        )
+    };
+    let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
+    coll::alltoall(sides, part, place, ())
+}
+
+/// # Safety
+/// As for [`VBlocks::many`], both, of as many blocks as the other group has processes.
+pub(in crate::c) unsafe fn alltoallv(
+    sides: Across,
+    given: GivenV,
+    taken: GivenV,
+) -> Result<Plan, Error> {
+    not_in_place([given.0, taken.0])?;
+    let size = remote_size(sides);
+    // SAFETY: the caller's promise.
+    let (parts, places) = unsafe { (v_blocks(size, given)?, v_blocks(size, taken)?) };
+    let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
+    coll::alltoall(sides, part, place, ())
+}
+
+/// # Safety
+/// As for [`WBlocks::in_bytes`], both, of as many blocks as the other group has processes.
+pub(in crate::c) unsafe fn alltoallw(
+    sides: Across,
+    given: GivenW,
+    taken: GivenW,
+) -> Result<Plan, Error> {
+    not_in_place([given.0, taken.0])?;
+    let size = remote_size(sides);
+    // SAFETY: the caller's promise.
+    let (parts, places) = unsafe { (w_blocks(size, given)?, w_blocks(size, taken)?) };
+    let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
+    coll::alltoall(sides, part, place, ())
+}
+
+/// # Safety
+/// As for [`args::buffer`]: the second buffer at the root, the first one elsewhere, unless the process is a bystander.
+pub(in crate::c) unsafe fn reduce(
+    sides: Across,
+    [sendbuf, recvbuf]: [*const c_void; 2],
+    count: c_int,
+    (datatype, op): Operation,
+    root: c_int,
+) -> Result<Plan, Error> {
+    let role = role(sides, root)?;
+    if role == Role::Bystander {
+        return coll::nothing(sides);
+    }
+    let count = args::count(count)?;
+    let (elements, mut combiner) = operation(op, datatype)?;
+    let is_root = role == Role::Root;
+    // SAFETY: the caller's promise.
+    let data = unsafe { elements.at(if is_root { recvbuf } else { sendbuf }, count) }?;
+    let area = Area::from(data.span());
+    let areas = match is_root {
+        true => (Area::EMPTY, area),
+        false => (area, Area::EMPTY),
+    };
+    let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+    coll::reduce(sides, areas, elements.size(), combine, role, data)
+}
+
+/// # Safety
+/// As for [`args::buffer`], both.
+pub(in crate::c) unsafe fn allreduce(
+    sides: Across,
+    [sendbuf, recvbuf]: [*const c_void; 2],
+    count: c_int,
+    (datatype, op): Operation,
+) -> Result<Plan, Error> {
+    not_in_place([sendbuf, recvbuf])?;
+    let count = args::count(count)?;
+    let (elements, mut combiner) = operation(op, datatype)?;
+    // SAFETY: the caller's promise.
+    let (data, result) = unsafe { (elements.at(sendbuf, count)?, elements.at(recvbuf, count)?) };
+    let areas = (data.span().into(), result.span().into());
+    let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+    coll::allreduce(sides, areas, elements.size(), combine, (data, result))
 }
 
 const TOTALS_DIFFER: Error = Error::Wrong {
@@ -379,77 +347,86 @@ const TOTALS_DIFFER: Error = Error::Wrong {
     what: "the two groups do not divide the same number of elements (MPI-3.1 section 5.10)",
 };
 
-pub(in crate::c) unsafe extern "C" fn reduce_scatter(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    datatype: c_int,
-    op: c_int,
-    comm: c_int,
-) -> c_int {
-    on_inter("MPI_Reduce_scatter", comm, |inter| {
-        let local = inter.sides.local();
-        // SAFETY: the standard's promise about `recvcounts` (section 5.10.2).
-        let counts = unsafe { args::array(recvcounts, local.size as usize, "recvcounts") }?;
-        let mut total = 0usize;
-        for count in counts {
-            total = total.saturating_add(args::count(*count)?);
-        }
-        with_operation(op, datatype, |elements, combine| {
-            let own = counts[local.rank.0 as usize] as usize;
-            // SAFETY: the standard's promise about the buffers (section 5.10.2).
-            let (data, result) =
-                unsafe { (elements.at(sendbuf, total)?, elements.at(recvbuf, own)?) };
-            let theirs = counts_there(inter, "MPI_Reduce_scatter", counts)?;
-            let given = theirs.iter().map(|count| *count as usize).sum::<usize>();
-            if given != total {
-                return Err(TOTALS_DIFFER);
-            }
-            let row = Row::over(data, &theirs, elements);
-            coll::reduce_scatter(
-                inter,
-                "MPI_Reduce_scatter",
-                &|rank| row.of(rank),
-                result.span().into(),
-                elements.size(),
-                combine,
-            )
-        })
+/// This group's counts, and room for those of the other's processes, who all have the same ones.
+fn counts_of_both(sides: Across, counts: &[c_int]) -> Result<Counts, Error> {
+    let (size, bytes) = (remote_size(sides), size_of::<c_int>());
+    let mut theirs = room(size)?;
+    theirs.resize(size, 0);
+    // SAFETY: the program leaves its array alone, and the other one stays where it is, until the collective is over.
+    let (given, taken) = unsafe {
+        (
+            Span::new(counts.as_ptr().cast(), counts.len() * bytes),
+            Span::new(theirs.as_mut_ptr().cast::<u8>().cast_const(), size * bytes),
+        )
+    };
+    Ok(Counts {
+        given: given.into(),
+        taken: taken.into(),
+        theirs,
     })
 }
 
-pub(in crate::c) unsafe extern "C" fn reduce_scatter_block(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    datatype: c_int,
-    op: c_int,
-    comm: c_int,
-) -> c_int {
-    on_inter("MPI_Reduce_scatter_block", comm, |inter| {
-        let own = args::count(recvcount)?;
-        let total = own.saturating_mul(inter.sides.local().size as usize);
-        let each = total / remote_size(inter);
-        if each * remote_size(inter) != total {
+/// # Safety
+/// `recvcounts` is as for [`args::array`], one item a rank of the local group; the buffers are as for
+/// [`args::buffer`], for as many elements as the items add up to, and this process's.
+pub(in crate::c) unsafe fn reduce_scatter(
+    sides: Across,
+    [sendbuf, recvbuf]: [*const c_void; 2],
+    recvcounts: *const c_int,
+    (datatype, op): Operation,
+) -> Result<Plan, Error> {
+    not_in_place([sendbuf, recvbuf])?;
+    let local = sides.local();
+    // SAFETY: the caller's promise.
+    let counts = unsafe { args::array(recvcounts, local.size as usize, "recvcounts") }?;
+    let mut total = 0usize;
+    for count in counts {
+        total = total.saturating_add(args::count(*count)?);
+    }
+    let (elements, mut combiner) = operation(op, datatype)?;
+    let (own, size) = (counts[local.rank.0 as usize] as usize, elements.size());
+    // SAFETY: the caller's promise.
+    let (data, result) = unsafe { (elements.at(sendbuf, total)?, elements.at(recvbuf, own)?) };
+    let parts = move |theirs: Vec<c_int>| {
+        let given = theirs.iter().map(|count| *count as usize).sum::<usize>();
+        if given != total {
             return Err(TOTALS_DIFFER);
         }
-        with_operation(op, datatype, |elements, combine| {
-            let count = c_int::try_from(each).map_err(|_| Error::TooLong { bytes: each })?;
-            // SAFETY: the standard's promise about the buffers (section 5.10.1).
-            let (parts, result) = unsafe {
-                (
-                    Blocks::many(remote_size(inter), sendbuf, count, elements)?,
-                    elements.at(recvbuf, own)?,
-                )
-            };
-            coll::reduce_scatter(
-                inter,
-                "MPI_Reduce_scatter_block",
-                &|rank| parts.of(rank),
-                result.span().into(),
-                elements.size(),
-                combine,
-            )
-        })
-    })
+        let row = Row::over(data, theirs, size);
+        Ok(move |rank| row.of(rank))
+    };
+    let counts = counts_of_both(sides, counts)?;
+    let area = result.span().into();
+    let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+    coll::reduce_scatter_by_counts(sides, counts, parts, area, size, combine, result)
+}
+
+/// # Safety
+/// As for [`args::buffer`], for `recvcount` elements for each process of the local group, and `recvcount`.
+pub(in crate::c) unsafe fn reduce_scatter_block(
+    sides: Across,
+    [sendbuf, recvbuf]: [*const c_void; 2],
+    recvcount: c_int,
+    (datatype, op): Operation,
+) -> Result<Plan, Error> {
+    not_in_place([sendbuf, recvbuf])?;
+    let own = args::count(recvcount)?;
+    let total = own.saturating_mul(sides.local().size as usize);
+    let size = remote_size(sides);
+    let each = total / size;
+    if each * size != total {
+        return Err(TOTALS_DIFFER);
+    }
+    let (elements, mut combiner) = operation(op, datatype)?;
+    let count = c_int::try_from(each).map_err(|_| Error::TooLong { bytes: each })?;
+    // SAFETY: the caller's promise.
+    let (parts, result) = unsafe {
+        (
+            Blocks::many(size, sendbuf, count, &elements)?,
+            elements.at(recvbuf, own)?,
+        )
+    };
+    let (part, area) = (move |rank| parts.of(rank), result.span().into());
+    let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+    coll::reduce_scatter(sides, part, area, elements.size(), combine, result)
 }

@@ -30,4 +30,4 @@ pub use nonblocking::*;
 pub use op::*;
 pub use reduce::*;
 pub use scan::*;
-pub(super) use under_way::start;
+pub(super) use under_way::start_among_all;

@@ -9,6 +9,7 @@ use crate::c::args;
 use crate::c::collectives::blocks::{Blocks, VBlocks, WBlocks};
 use crate::c::collectives::under_way::{block, start};
 use crate::c::datatypes::Elements;
+use crate::c::inter_calls::{Given, GivenV};
 use crate::c::kept;
 use crate::device::memory::area::Area;
 use crate::mpi::cart::Grid;
@@ -107,10 +108,6 @@ impl Neighbours {
     }
 }
 
-/// Elements in a buffer: address, count and datatype.
-type Given = (*const c_void, c_int, c_int);
-/// Blocks in a buffer: address, counts, displacements and datatype.
-type GivenV = (*const c_void, *const c_int, *const c_int, c_int);
 /// Blocks of datatypes of their own: address, counts, displacements in bytes and datatypes.
 type GivenW = (*const c_void, *const c_int, *const isize, *const c_int);
 

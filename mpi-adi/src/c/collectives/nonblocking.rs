@@ -9,21 +9,20 @@ use crate::c::args;
 use crate::c::collectives::blocks::{Blocks, Own, Row, VBlocks, WBlocks};
 use crate::c::collectives::op::operation;
 use crate::c::collectives::reduce::DataAndResult;
-use crate::c::collectives::under_way::start;
+use crate::c::collectives::under_way::{start, start_across, start_among_all};
+use crate::c::comm_objects::inter_calls;
 use crate::c::datatypes::Elements;
+use crate::c::inter_calls::Given;
 use crate::c::report::on_comm;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::{self, Plan, plans};
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
-/// Elements in a buffer, or of it: address, count and datatype.
-type Given = (*const c_void, c_int, c_int);
-
 #[unsafe(export_name = "PMPI_Ibarrier")]
 pub unsafe extern "C" fn MPI_Ibarrier(comm: c_int, request: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `request`.
-    unsafe { start("MPI_Ibarrier", comm, request, plans::barrier) }
+    unsafe { start_among_all("MPI_Ibarrier", comm, request, plans::barrier) }
 }
 
 #[unsafe(export_name = "PMPI_Ibcast")]
@@ -35,6 +34,12 @@ pub unsafe extern "C" fn MPI_Ibcast(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |sides| unsafe { (calls.bcast)(sides, (buffer, count, datatype), root) };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ibcast", comm, request, plan) };
+    }
     let plan = |comm| {
         // SAFETY: the standard's promise about `buffer` (section 5.12.2).
         let data = unsafe { args::buffer(buffer, count, datatype) }?;
@@ -82,6 +87,19 @@ pub unsafe extern "C" fn MPI_Igather(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |sides| unsafe {
+            (calls.gather)(
+                sides,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcount, recvtype),
+                root,
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Igather", comm, request, plan) };
+    }
     // SAFETY: the standard's promise about the buffers (section 5.12.3) and `request`.
     unsafe {
         start("MPI_Igather", comm, request, |comm| {
@@ -110,6 +128,19 @@ pub unsafe extern "C" fn MPI_Igatherv(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |sides| unsafe {
+            (calls.gatherv)(
+                sides,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcounts, displs, recvtype),
+                root,
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Igatherv", comm, request, plan) };
+    }
     // SAFETY: the standard's promise about the buffers and arrays (section 5.12.3) and `request`.
     unsafe {
         start("MPI_Igatherv", comm, request, |comm| {
@@ -163,6 +194,19 @@ pub unsafe extern "C" fn MPI_Iscatter(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |sides| unsafe {
+            (calls.scatter)(
+                sides,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcount, recvtype),
+                root,
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Iscatter", comm, request, plan) };
+    }
     // SAFETY: the standard's promise about the buffers (section 5.12.4) and `request`.
     unsafe {
         start("MPI_Iscatter", comm, request, |comm| {
@@ -191,6 +235,19 @@ pub unsafe extern "C" fn MPI_Iscatterv(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |sides| unsafe {
+            (calls.scatterv)(
+                sides,
+                (sendbuf, sendcounts, displs, sendtype),
+                (recvbuf, recvcount, recvtype),
+                root,
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Iscatterv", comm, request, plan) };
+    }
     // SAFETY: the standard's promise about the buffers and arrays (section 5.12.4) and `request`.
     unsafe {
         start("MPI_Iscatterv", comm, request, |comm| {
@@ -234,6 +291,18 @@ pub unsafe extern "C" fn MPI_Iallgather(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |sides| unsafe {
+            (calls.allgather)(
+                sides,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcount, recvtype),
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Iallgather", comm, request, plan) };
+    }
     // SAFETY: the standard's promise about the buffers (section 5.12.5) and `request`.
     unsafe {
         start("MPI_Iallgather", comm, request, |comm| {
@@ -255,6 +324,18 @@ pub unsafe extern "C" fn MPI_Iallgatherv(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |sides| unsafe {
+            (calls.allgatherv)(
+                sides,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcounts, displs, recvtype),
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Iallgatherv", comm, request, plan) };
+    }
     // SAFETY: the standard's promise about the buffers and arrays (section 5.12.5) and `request`.
     unsafe {
         start("MPI_Iallgatherv", comm, request, |comm| {
@@ -301,6 +382,18 @@ pub unsafe extern "C" fn MPI_Ialltoall(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |sides| unsafe {
+            (calls.alltoall)(
+                sides,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcount, recvtype),
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ialltoall", comm, request, plan) };
+    }
     // SAFETY: the standard's promise about the buffers (section 5.12.6) and `request`.
     unsafe {
         start("MPI_Ialltoall", comm, request, |comm| {
@@ -326,6 +419,18 @@ pub unsafe extern "C" fn MPI_Ialltoallv(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |sides| unsafe {
+            (calls.alltoallv)(
+                sides,
+                (sendbuf, sendcounts, sdispls, sendtype),
+                (recvbuf, recvcounts, rdispls, recvtype),
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ialltoallv", comm, request, plan) };
+    }
     // SAFETY: the standard's promise about the buffers and arrays (section 5.12.6) and `request`.
     unsafe {
         start("MPI_Ialltoallv", comm, request, |comm| {
@@ -336,25 +441,6 @@ pub unsafe extern "C" fn MPI_Ialltoallv(
             })?;
             alltoall(comm, parts, places, VBlocks::of)
         })
-    }
-}
-
-/// One side of an exchange of all with all in which each block has a datatype of its own.
-///
-/// # Safety
-/// As for [`WBlocks::new`], with `displs` as for [`args::array`], one item a rank.
-unsafe fn w_blocks(
-    comm: &Communicator<'_>,
-    buffer: *const c_void,
-    counts: *const c_int,
-    displs: *const c_int,
-    types: *const c_int,
-) -> Result<WBlocks, Error> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let displs = args::array(displs, comm.size() as usize, "displs")?;
-        let places = displs.iter().map(|displ| *displ as isize);
-        WBlocks::new(buffer, counts, places, types)
     }
 }
 
@@ -371,12 +457,25 @@ pub unsafe extern "C" fn MPI_Ialltoallw(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |sides| unsafe {
+            (calls.alltoallw)(
+                sides,
+                (sendbuf, sendcounts, sdispls, sendtypes),
+                (recvbuf, recvcounts, rdispls, recvtypes),
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ialltoallw", comm, request, plan) };
+    }
     // SAFETY: the standard's promise about the buffers and arrays (section 5.12.6) and `request`.
     unsafe {
         start("MPI_Ialltoallw", comm, request, |comm| {
-            let places = w_blocks(&comm, recvbuf, recvcounts, rdispls, recvtypes)?;
+            let size = comm.size() as usize;
+            let places = WBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes)?;
             let parts = unless_in_place(sendbuf, || {
-                w_blocks(&comm, sendbuf, sendcounts, sdispls, sendtypes)
+                WBlocks::in_bytes(size, sendbuf, sendcounts, sdispls, sendtypes)
             })?;
             alltoall(comm, parts, places, WBlocks::of)
         })
@@ -395,14 +494,26 @@ pub unsafe extern "C" fn MPI_Alltoallw(
     recvtypes: *const c_int,
     comm: c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let mut plan = |sides| unsafe {
+            (calls.alltoallw)(
+                sides,
+                (sendbuf, sendcounts, sdispls, sendtypes),
+                (recvbuf, recvcounts, rdispls, recvtypes),
+            )
+        };
+        return (calls.block)("MPI_Alltoallw", comm, &mut plan);
+    }
     on_comm("MPI_Alltoallw", comm, |comm| {
+        let size = comm.size() as usize;
         // SAFETY: the standard's promise about `recvbuf` and its arrays (section 5.8).
-        let places = unsafe { w_blocks(&comm, recvbuf, recvcounts, rdispls, recvtypes) }?;
+        let places = unsafe { WBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes) }?;
         if args::is_in_place(sendbuf) {
             return coll::alltoall_in_place(comm, "MPI_Alltoallw", &|rank| places.of(rank));
         }
         // SAFETY: the standard's promise about `sendbuf` and its arrays (section 5.8).
-        let parts = unsafe { w_blocks(&comm, sendbuf, sendcounts, sdispls, sendtypes) }?;
+        let parts = unsafe { WBlocks::in_bytes(size, sendbuf, sendcounts, sdispls, sendtypes) }?;
         coll::alltoall(comm, "MPI_Alltoallw", &|rank| parts.of(rank), &|rank| {
             places.of(rank)
         })
@@ -420,6 +531,14 @@ pub unsafe extern "C" fn MPI_Ireduce(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |sides| unsafe {
+            (calls.reduce)(sides, [sendbuf, recvbuf], count, (datatype, op), root)
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ireduce", comm, request, plan) };
+    }
     let plan = |comm: Communicator<'static>| {
         args::count(count)?;
         let root = args::root(&comm, root)?;
@@ -452,6 +571,13 @@ pub unsafe extern "C" fn MPI_Iallreduce(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan =
+            |sides| unsafe { (calls.allreduce)(sides, [sendbuf, recvbuf], count, (datatype, op)) };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Iallreduce", comm, request, plan) };
+    }
     let plan = |comm| {
         args::count(count)?;
         let (elements, mut combiner) = operation(op, datatype)?;
@@ -502,6 +628,14 @@ pub unsafe extern "C" fn MPI_Ireduce_scatter(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |sides| unsafe {
+            (calls.reduce_scatter)(sides, [sendbuf, recvbuf], recvcounts, (datatype, op))
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ireduce_scatter", comm, request, plan) };
+    }
     // SAFETY: the standard's promise about the buffers and `recvcounts` (section 5.12.10) and `request`.
     unsafe {
         start("MPI_Ireduce_scatter", comm, request, |comm| {
@@ -525,6 +659,14 @@ pub unsafe extern "C" fn MPI_Ireduce_scatter_block(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |sides| unsafe {
+            (calls.reduce_scatter_block)(sides, [sendbuf, recvbuf], recvcount, (datatype, op))
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ireduce_scatter_block", comm, request, plan) };
+    }
     // SAFETY: the standard's promise about the buffers (section 5.12.9) and `request`.
     unsafe {
         start("MPI_Ireduce_scatter_block", comm, request, |comm| {

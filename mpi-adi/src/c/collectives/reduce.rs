@@ -68,7 +68,10 @@ pub unsafe extern "C" fn MPI_Reduce(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        return unsafe { (calls.reduce)(sendbuf, recvbuf, count, datatype, op, root, comm) };
+        let mut plan = |sides| unsafe {
+            (calls.reduce)(sides, [sendbuf, recvbuf], count, (datatype, op), root)
+        };
+        return (calls.block)("MPI_Reduce", comm, &mut plan);
     }
     on_comm("MPI_Reduce", comm, |comm| {
         args::count(count)?;
@@ -107,7 +110,9 @@ pub unsafe extern "C" fn MPI_Allreduce(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        return unsafe { (calls.allreduce)(sendbuf, recvbuf, count, datatype, op, comm) };
+        let mut plan =
+            |sides| unsafe { (calls.allreduce)(sides, [sendbuf, recvbuf], count, (datatype, op)) };
+        return (calls.block)("MPI_Allreduce", comm, &mut plan);
     }
     on_comm("MPI_Allreduce", comm, |comm| {
         args::count(count)?;
@@ -159,7 +164,10 @@ pub unsafe extern "C" fn MPI_Reduce_scatter(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        return unsafe { (calls.reduce_scatter)(sendbuf, recvbuf, recvcounts, datatype, op, comm) };
+        let mut plan = |sides| unsafe {
+            (calls.reduce_scatter)(sides, [sendbuf, recvbuf], recvcounts, (datatype, op))
+        };
+        return (calls.block)("MPI_Reduce_scatter", comm, &mut plan);
     }
     on_comm("MPI_Reduce_scatter", comm, |comm| {
         with_operation(op, datatype, |elements, combine| {
@@ -200,9 +208,10 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_block(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        return unsafe {
-            (calls.reduce_scatter_block)(sendbuf, recvbuf, recvcount, datatype, op, comm)
+        let mut plan = |sides| unsafe {
+            (calls.reduce_scatter_block)(sides, [sendbuf, recvbuf], recvcount, (datatype, op))
         };
+        return (calls.block)("MPI_Reduce_scatter_block", comm, &mut plan);
     }
     on_comm("MPI_Reduce_scatter_block", comm, |comm| {
         with_operation(op, datatype, |elements, combine| {

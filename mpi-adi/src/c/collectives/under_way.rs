@@ -11,13 +11,14 @@ use crate::c::binding::any_env;
 use crate::c::comm_objects;
 use crate::c::completion::wait_one;
 use crate::c::handles::{Kind, Table};
-use crate::c::report::on_comm;
+use crate::c::report::{on_comm, on_everyone, on_inter};
 use crate::c::requests::{COLLECTIVES, Completed, Family, Rest, enter_family, with_status};
 use crate::c::types::MPI_Status;
 use crate::device::Beside;
 use crate::mpi::coll::{Plan, Running};
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::{Class, Error};
+use crate::mpi::sides::Sides;
 
 const KIND: Kind = Kind {
     name: "collectives that have been started and not completed",
@@ -58,10 +59,54 @@ pub(in crate::c) unsafe fn start(
 ) -> c_int {
     on_comm(function, comm, |comm| {
         // SAFETY: the caller's promise.
-        let request = unsafe { args::out(request, "request") }?;
-        *request = enter(comm, function, plan(comm)?)?;
-        Ok(())
+        unsafe { begin(comm, function, request, plan(comm)) }
     })
+}
+
+/// As [`start`], on an intercommunicator a collective among the processes of both groups.
+///
+/// # Safety
+/// As for [`start`].
+pub(in crate::c) unsafe fn start_among_all(
+    function: &'static str,
+    comm: c_int,
+    request: *mut c_int,
+    plan: impl FnOnce(Communicator<'static>) -> Result<Plan, Error>,
+) -> c_int {
+    on_everyone(function, comm, |comm| {
+        // SAFETY: the caller's promise.
+        unsafe { begin(comm, function, request, plan(comm)) }
+    })
+}
+
+/// As [`start`], on an intercommunicator.
+///
+/// # Safety
+/// As for [`start`].
+pub(super) unsafe fn start_across(
+    function: &'static str,
+    comm: c_int,
+    request: *mut c_int,
+    plan: impl FnOnce(Sides<'static>) -> Result<Plan, Error>,
+) -> c_int {
+    on_inter(function, comm, |inter| {
+        // SAFETY: the caller's promise.
+        unsafe { begin(inter.everyone(), function, request, plan(inter.sides)) }
+    })
+}
+
+/// # Safety
+/// As for [`start`].
+unsafe fn begin(
+    comm: Communicator<'static>,
+    function: &'static str,
+    request: *mut c_int,
+    plan: Result<Plan, Error>,
+) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let request = unsafe { args::out(request, "request") }?;
+    *request = enter(comm, function, plan?)?;
+    Ok(())
 }
 
 /// Enters a collective and lets it begin; its handle. Fails with [`Error::Limit`] or, where not one message could be

@@ -77,7 +77,7 @@ pub const MISSING: &[(&str, &[(&str, &str)])] = &[
 ];
 
 /// Of collectives that do not block.
-const NOT_BLOCKING: &str = "not on intercommunicators; 4,096 started and not completed at one time; goes on within MPI calls";
+const NOT_BLOCKING: &str = "4,096 started and not completed at one time; goes on within MPI calls";
 
 /// Limits of functions that work.
 pub const LIMITS: &[(&str, &str)] = &[
@@ -100,7 +100,7 @@ pub const LIMITS: &[(&str, &str)] = &[
     ("MPI_Iexscan", NOT_BLOCKING),
     (
         "MPI_Comm_idup",
-        "not on intercommunicators; *newcomm is written when the duplicate is there",
+        "*newcomm is written when the duplicate is there",
     ),
     (
         "MPI_Rsend",
@@ -154,7 +154,7 @@ pub const LIMITS: &[(&str, &str)] = &[
     ("MPI_Comm_get_info", "always an empty info object"),
     (
         "MPI_Comm_split_type",
-        "every rank has memory of its own: MPI_COMM_TYPE_SHARED gives communicators of one rank",
+        "every rank has memory of its own: MPI_COMM_TYPE_SHARED gives communicators of one rank, of an intercommunicator MPI_COMM_NULL",
     ),
     ("MPI_Comm_create_keyval", "4,096 keys at one time"),
     ("MPI_Comm_set_name", "63 bytes; what is longer is cut"),

@@ -20,9 +20,10 @@
 //! collective that is `running` (section 5.12). A file per family:
 //!
 //! ```text
+//! inter/                                     those of intercommunicators
 //! plans                                      what does not block: a schedule, and what it needs until it is over
 //! agree                                      on the context of a communicator, without blocking
-//! slices   inter/                            collectives over slices; those of intercommunicators
+//! slices                                     collectives over slices
 //! reduce  scan  gather  alltoall  barrier    what a call checks, and its schedule
 //! bcast  neighbours                          bcast: also the second half of an allreduce
 //! running                                    keeps a schedule, and performs its steps when messages allow it

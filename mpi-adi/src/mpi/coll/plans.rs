@@ -30,10 +30,20 @@ pub(crate) trait Combining: FnMut(&[u8], &mut [u8]) + Send + 'static {}
 impl<C: FnMut(&[u8], &mut [u8]) + Send + 'static> Combining for C {}
 
 /// A schedule, with what it needs until it is over.
-struct Kept<S, C, H> {
+pub(super) struct Kept<S, C, H> {
     schedule: S,
     combine: C,
     _hold: H,
+}
+
+impl<S: Schedule + Send, C: Combining, H: Send> Kept<S, C, H> {
+    pub(super) fn new(schedule: S, combine: C, hold: H) -> Self {
+        Kept {
+            schedule,
+            combine,
+            _hold: hold,
+        }
+    }
 }
 
 impl<S: Schedule + Send, C: Combining, H: Send> Work for Kept<S, C, H> {
@@ -61,12 +71,7 @@ fn reduction<S: Schedule + Send + 'static, H: Send + 'static>(
     hold: H,
     element: Option<usize>,
 ) -> Result<Plan, Error> {
-    let kept = Kept {
-        schedule,
-        combine,
-        _hold: hold,
-    };
-    Plan::by_steps(kept, element)
+    Plan::by_steps(Kept::new(schedule, combine, hold), element)
 }
 
 pub(crate) fn barrier<E: Matching>(comm: Communicator<'_, E>) -> Result<Plan, Error> {
@@ -195,10 +200,7 @@ pub(crate) fn neighbours(
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     let messages = from.len() + to.len();
-    let kept = Kept {
-        schedule: Neighbours::new(from, to),
-        combine: |_: &[u8], _: &mut [u8]| (),
-        _hold: hold,
-    };
+    let schedule = Neighbours::new(from, to);
+    let kept = Kept::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
     Plan::at_once(kept, messages)
 }

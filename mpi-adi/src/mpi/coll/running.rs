@@ -1,6 +1,6 @@
 //! A collective under way: what it does next, and the messages that it waits for.
 //!
-//! It goes on in any call that makes progress ([`crate::mpi::call`]), until a step has to wait for messages; nothing of
+//! A plan is run at one go, or started. Then it goes on in any call that makes progress ([`crate::mpi::call`]), until a step has to wait for messages; nothing of
 //! it is on a stack. Its memory is from the program's heap, taken when it is started: the schedule and what belongs to
 //! it, the places of its messages, what the device needs for them, and, where it computes, two segments. So a program
 //! that uses its heap up meanwhile does not keep others waiting.
@@ -18,7 +18,7 @@ use crate::device::request::{KEPT_SLOTS, Mode, RequestId};
 use crate::mpi::call::immediate;
 use crate::mpi::coll::run::{Workspace, exactly};
 use crate::mpi::coll::schedule::{Buffer, Step, numbered};
-use crate::mpi::coll::segments::{LongSegments, SEGMENT_BYTES};
+use crate::mpi::coll::segments::{LongSegments, SEGMENT_BYTES, Segment};
 use crate::mpi::comm::{CommRank, Communicator, wait_cancelled};
 use crate::mpi::error::Error;
 
@@ -29,6 +29,11 @@ pub(super) trait Work: Send {
 
     /// Combines elements: `right[i] = left[i] op right[i]`.
     fn combine(&mut self, left: &[u8], right: &mut [u8]);
+
+    /// An error of a step in the program's terms, where its ranks are not those of the steps.
+    fn explained(&self, error: Error) -> Error {
+        error
+    }
 }
 
 /// A collective that is to be started.
@@ -65,6 +70,43 @@ impl Plan {
             at_once: true,
         })
     }
+
+    /// Runs it to its end in a blocking call, step by step.
+    pub(crate) fn run<E: Matching>(
+        mut self,
+        comm: Communicator<'_, E>,
+        function: &'static str,
+    ) -> Result<(), Error> {
+        let done = match self.element {
+            Some(element) if element > SEGMENT_BYTES => {
+                let mut segments = LongSegments::new(element)?;
+                self.drive(comm, function, segments.both())
+            }
+            Some(_) => {
+                let [first, second] = &mut [Segment::ZERO; 2];
+                self.drive(comm, function, [&mut first.0[..], &mut second.0[..]])
+            }
+            None => self.drive(comm, function, [&mut [], &mut []]),
+        };
+        done.map_err(|error| self.work.explained(error))
+    }
+
+    fn drive<E: Matching>(
+        &mut self,
+        comm: Communicator<'_, E>,
+        function: &'static str,
+        [first, second]: [&mut [u8]; 2],
+    ) -> Result<(), Error> {
+        let partners = comm.partners().for_collectives();
+        while let Some(step) = self.work.next()? {
+            let mut workspace = Workspace {
+                segments: [&mut *first, &mut *second],
+                combine: &mut |left: &[u8], right: &mut [u8]| self.work.combine(left, right),
+            };
+            workspace.perform(comm, partners, function, step)?;
+        }
+        Ok(())
+    }
 }
 
 impl<W: Work> Work for [W; 1] {
@@ -74,6 +116,10 @@ impl<W: Work> Work for [W; 1] {
 
     fn combine(&mut self, left: &[u8], right: &mut [u8]) {
         self[0].combine(left, right);
+    }
+
+    fn explained(&self, error: Error) -> Error {
+        self[0].explained(error)
     }
 }
 
@@ -191,7 +237,7 @@ impl Running {
         &mut self,
         comm: Communicator<'_, E>,
     ) -> Result<bool, Error> {
-        let result = self.go_on(comm);
+        let result = self.go_on(comm).map_err(|error| self.work.explained(error));
         if result.is_err() {
             let partners = comm.partners().for_collectives();
             let note = partners.note(self.function, None, None);

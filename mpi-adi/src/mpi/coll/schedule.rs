@@ -49,6 +49,13 @@ pub(super) trait Schedule {
     fn next(&mut self) -> Option<Step>;
 }
 
+/// No part at all.
+impl<S: Schedule> Schedule for Option<S> {
+    fn next(&mut self) -> Option<Step> {
+        self.as_mut()?.next()
+    }
+}
+
 /// What is done, and done with, before the next step begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {

@@ -15,22 +15,29 @@
 //! rank never meet. What is a tree or a star of one group and one process of the other is the schedule of an
 //! ordinary communicator whose last rank is that process, seated where its members are ([`seats`]).
 //!
+//! Each function makes a plan, for calls that block and those that do not ([`crate::mpi::coll::running`]). `hold` is
+//! what has to stay until the collective is over, beside what its closures hold. An error names a process by its rank
+//! in its group, not by that among all.
+//!
 //! There is no scan across groups (section 5.11), and MPI_IN_PLACE has no meaning here (section 5.2.3).
 #![forbid(unsafe_code)]
 
 pub(super) mod across;
 pub(super) mod seats;
 
-use crate::device::matching::Matching;
+use alloc::vec::Vec;
+use core::ffi::c_int;
+
 use crate::device::memory::area::Area;
 use crate::mpi::coll::bcast::Bcast;
 use crate::mpi::coll::gather::{Gather, Scatter};
+use crate::mpi::coll::plans::{Combining, Kept, Part};
 use crate::mpi::coll::reduce::Reduce;
-use crate::mpi::coll::run::{Combine, run, run_in_segments};
-use crate::mpi::coll::schedule::Schedule;
+use crate::mpi::coll::running::{Plan, Work};
+use crate::mpi::coll::schedule::{Schedule, Step};
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
-use crate::mpi::sides::Intercommunicator;
+use crate::mpi::sides::Sides;
 
 use across::{Allreduce, Pairs, ReduceScatter, Swap};
 use seats::{Collect, Seated, Seats};
@@ -46,182 +53,242 @@ pub(crate) enum Role {
     Member(CommRank),
 }
 
-impl<E: Matching> Intercommunicator<'_, E> {
-    /// Runs a schedule among all processes.
-    fn run(self, function: &'static str, schedule: &mut dyn Schedule) -> Result<(), Error> {
-        run(self.everyone(), function, schedule).map_err(|error| self.explained(error))
-    }
-
-    fn run_in_segments(
-        self,
-        function: &'static str,
-        schedule: &mut dyn Schedule,
-        element: usize,
-        combine: &mut Combine<'_>,
-    ) -> Result<(), Error> {
-        run_in_segments(self.everyone(), function, schedule, element, combine)
-            .map_err(|error| self.explained(error))
-    }
-
-    /// The error with a process's rank in its group in place of that among all, which the program does not know.
-    fn explained(self, error: Error) -> Error {
-        let Error::CountsDiffer {
-            rank,
-            expected,
-            given,
-        } = error
-        else {
-            return error;
-        };
-        let (local, remote) = (self.sides.local_ranks(), self.sides.remote_ranks());
-        match remote.contains(&rank) {
-            true => Error::RemoteDiffers {
-                rank: rank - remote.start,
-                expected,
-                given,
-            },
-            false => Error::LocalDiffers {
-                rank: rank - local.start,
-                expected,
-                given,
-            },
+/// Where the processes of a collective with a root sit, and this one among them; `None`: it is a bystander.
+fn seats(sides: Sides<'_>, role: Role) -> Option<Seats> {
+    match role {
+        Role::Bystander => None,
+        Role::Root => Some(Seats::guest(sides.remote_ranks(), sides.rank)),
+        Role::Member(root) => {
+            let guest = CommRank(sides.remote_ranks().start + root.0);
+            Some(Seats::member(sides.local_ranks(), guest, sides.rank))
         }
     }
+}
 
-    /// Where the processes of a collective with a root sit, and this one among them; `None`: it is a bystander.
-    fn seats(self, role: Role) -> Option<Seats> {
-        let sides = self.sides;
-        match role {
-            Role::Bystander => None,
-            Role::Root => Some(Seats::guest(sides.remote_ranks(), sides.rank)),
-            Role::Member(root) => {
-                let guest = CommRank(sides.remote_ranks().start + root.0);
-                Some(Seats::member(sides.local_ranks(), guest, sides.rank))
-            }
-        }
+/// Work among all processes.
+struct Across<W> {
+    work: W,
+    sides: Sides<'static>,
+}
+
+impl<W: Work> Work for Across<W> {
+    fn next(&mut self) -> Result<Option<Step>, Error> {
+        self.work.next()
     }
+
+    fn combine(&mut self, left: &[u8], right: &mut [u8]) {
+        self.work.combine(left, right);
+    }
+
+    fn explained(&self, error: Error) -> Error {
+        self.sides.explained(error)
+    }
+}
+
+/// The plan of a schedule that does not combine anything.
+fn plan(
+    sides: Sides<'static>,
+    schedule: impl Schedule + Send + 'static,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    let work = Kept::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
+    Plan::by_steps(Across { work, sides }, None)
+}
+
+fn reduction(
+    sides: Sides<'static>,
+    schedule: impl Schedule + Send + 'static,
+    element: usize,
+    combine: impl Combining,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    let work = Kept::new(schedule, combine, hold);
+    Plan::by_steps(Across { work, sides }, Some(element))
+}
+
+/// Nothing is to be done by this process.
+pub(crate) fn nothing(sides: Sides<'static>) -> Result<Plan, Error> {
+    plan(sides, None::<Swap>, ())
 }
 
 /// The root's span to those of all processes of the other group.
-pub(crate) fn bcast<E: Matching>(
-    inter: Intercommunicator<'_, E>,
-    function: &'static str,
+pub(crate) fn bcast(
+    sides: Sides<'static>,
     span: Area,
     role: Role,
-) -> Result<(), Error> {
-    let Some(seats) = inter.seats(role) else {
-        return Ok(());
-    };
-    let bcast = Bcast::new(seats.all(), span, seats.guest_rank());
-    inter.run(function, &mut Seated::new(bcast, seats))
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    let schedule = seats(sides, role).map(|seats| {
+        let bcast = Bcast::new(seats.all(), span, seats.guest_rank());
+        Seated::new(bcast, seats)
+    });
+    plan(sides, schedule, hold)
 }
 
 /// The `data` of every process of one group to the root in the other, where `place` says where each rank's goes.
-pub(crate) fn gather<E: Matching>(
-    inter: Intercommunicator<'_, E>,
-    function: &'static str,
+pub(crate) fn gather(
+    sides: Sides<'static>,
     data: Area,
-    place: &dyn Fn(CommRank) -> Area,
+    place: impl Part,
     role: Role,
-) -> Result<(), Error> {
-    let Some(seats) = inter.seats(role) else {
-        return Ok(());
-    };
-    // The root has nothing for itself.
-    let root = seats.guest_rank();
-    let place = |rank| match rank == root {
-        true => Area::EMPTY,
-        false => place(rank),
-    };
-    let gather = Gather::new(seats.all(), data, place, root);
-    inter.run(function, &mut Seated::new(gather, seats))
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    let schedule = seats(sides, role).map(|seats| {
+        // The root has nothing for itself.
+        let root = seats.guest_rank();
+        let place = move |rank| match rank == root {
+            true => Area::EMPTY,
+            false => place(rank),
+        };
+        Seated::new(Gather::new(seats.all(), data, place, root), seats)
+    });
+    plan(sides, schedule, hold)
 }
 
 /// The root's parts, where `part` says what each rank of the other group gets, to their `result`.
-pub(crate) fn scatter<E: Matching>(
-    inter: Intercommunicator<'_, E>,
-    function: &'static str,
-    part: &dyn Fn(CommRank) -> Area,
+pub(crate) fn scatter(
+    sides: Sides<'static>,
+    part: impl Part,
     result: Area,
     role: Role,
-) -> Result<(), Error> {
-    let Some(seats) = inter.seats(role) else {
-        return Ok(());
-    };
-    let root = seats.guest_rank();
-    let part = |rank| match rank == root {
-        true => Area::EMPTY,
-        false => part(rank),
-    };
-    let scatter = Scatter::new(seats.all(), part, result, root);
-    inter.run(function, &mut Seated::new(scatter, seats))
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    let schedule = seats(sides, role).map(|seats| {
+        let root = seats.guest_rank();
+        let part = move |rank| match rank == root {
+            true => Area::EMPTY,
+            false => part(rank),
+        };
+        Seated::new(Scatter::new(seats.all(), part, result, root), seats)
+    });
+    plan(sides, schedule, hold)
 }
 
 /// Combines the `data` of all processes of one group into the `result` of the root in the other.
-pub(crate) fn reduce<E: Matching>(
-    inter: Intercommunicator<'_, E>,
-    function: &'static str,
+pub(crate) fn reduce(
+    sides: Sides<'static>,
     (data, result): (Area, Area),
     element: usize,
-    combine: &mut Combine<'_>,
+    combine: impl Combining,
     role: Role,
-) -> Result<(), Error> {
-    let Some(seats) = inter.seats(role) else {
-        return Ok(());
-    };
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    let seats = seats(sides, role);
     if role == Role::Root {
-        let collect = Collect::new(result, element);
-        return inter.run(function, &mut Seated::new(collect, seats));
+        let schedule = seats.map(|seats| Seated::new(Collect::new(result, element), seats));
+        return plan(sides, schedule, hold);
     }
-    let areas = (data, Area::EMPTY);
-    let reduce = Reduce::new(seats.members(), areas, element, seats.guest_rank());
-    let mut schedule = Seated::new(reduce, seats);
-    inter.run_in_segments(function, &mut schedule, element, combine)
+    let schedule = seats.map(|seats| {
+        let areas = (data, Area::EMPTY);
+        let reduce = Reduce::new(seats.members(), areas, element, seats.guest_rank());
+        Seated::new(reduce, seats)
+    });
+    reduction(sides, schedule, element, combine, hold)
 }
 
 /// Combines the `data` of each group into the `result`, which is as long, of all processes of the other.
-pub(crate) fn allreduce<E: Matching>(
-    inter: Intercommunicator<'_, E>,
-    function: &'static str,
-    (data, result): (Area, Area),
+pub(crate) fn allreduce(
+    sides: Sides<'static>,
+    areas: (Area, Area),
     element: usize,
-    combine: &mut Combine<'_>,
-) -> Result<(), Error> {
-    let mut schedule = Allreduce::new(inter.sides, (data, result), element);
-    inter.run_in_segments(function, &mut schedule, element, combine)
+    combine: impl Combining,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    let schedule = Allreduce::new(sides, areas, element);
+    reduction(sides, schedule, element, combine, hold)
 }
 
 /// Every process's part for each of the other group: `part` says what goes to a rank there, `place` where what
 /// comes from it goes. An allgather is one with the same part for all.
-pub(crate) fn alltoall<E: Matching>(
-    inter: Intercommunicator<'_, E>,
-    function: &'static str,
-    part: &dyn Fn(CommRank) -> Area,
-    place: &dyn Fn(CommRank) -> Area,
-) -> Result<(), Error> {
-    inter.run(function, &mut Pairs::new(inter.sides, part, place))
+pub(crate) fn alltoall(
+    sides: Sides<'static>,
+    part: impl Part,
+    place: impl Part,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    plan(sides, Pairs::new(sides, part, place), hold)
 }
 
 /// Combines the data of each group; each rank of the other one gets the result of its own part, into `result`.
 /// `part` says which part of this process's data is for which rank there.
-pub(crate) fn reduce_scatter<E: Matching>(
-    inter: Intercommunicator<'_, E>,
-    function: &'static str,
-    part: &dyn Fn(CommRank) -> Area,
+pub(crate) fn reduce_scatter(
+    sides: Sides<'static>,
+    part: impl Part,
     result: Area,
     element: usize,
-    combine: &mut Combine<'_>,
-) -> Result<(), Error> {
-    let mut schedule = ReduceScatter::new(inter.sides, part, result, element);
-    inter.run_in_segments(function, &mut schedule, element, combine)
+    combine: impl Combining,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    let schedule = ReduceScatter::new(sides, part, result, element);
+    reduction(sides, schedule, element, combine, hold)
 }
 
-/// Gives every process what all processes of the other group have alike: `given` for `taken`.
-pub(crate) fn swap<E: Matching>(
-    inter: Intercommunicator<'_, E>,
-    function: &'static str,
-    given: Area,
-    taken: Area,
-) -> Result<(), Error> {
-    inter.run(function, &mut Swap::new(inter.sides, given, taken))
+/// Counts that all processes of a group have alike, for those of the other one.
+pub(crate) struct Counts {
+    /// Where this group's are.
+    pub(crate) given: Area,
+    /// Where the other's go: the memory of `theirs`.
+    pub(crate) taken: Area,
+    pub(crate) theirs: Vec<c_int>,
+}
+
+/// As [`reduce_scatter`], when each group has first told the other by which counts it divides: `parts` makes parts of
+/// these, or fails.
+pub(crate) fn reduce_scatter_by_counts<P: Part>(
+    sides: Sides<'static>,
+    counts: Counts,
+    parts: impl FnOnce(Vec<c_int>) -> Result<P, Error> + Send + 'static,
+    result: Area,
+    element: usize,
+    combine: impl Combining,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    let work = ByCounts {
+        sides,
+        swap: Swap::new(sides, counts.given, counts.taken),
+        made: Some((parts, counts.theirs)),
+        reduce: None,
+        result,
+        element,
+        combine,
+        _hold: hold,
+    };
+    Plan::by_steps(Across { work, sides }, Some(element))
+}
+
+/// A swap of counts, and the reductions that are made of what has come.
+struct ByCounts<F, P, C, H> {
+    sides: Sides<'static>,
+    swap: Swap,
+    /// Until the reductions begin: what makes the parts, of which counts.
+    made: Option<(F, Vec<c_int>)>,
+    reduce: Option<ReduceScatter<P>>,
+    result: Area,
+    element: usize,
+    combine: C,
+    _hold: H,
+}
+
+impl<F, P, C, H> Work for ByCounts<F, P, C, H>
+where
+    F: FnOnce(Vec<c_int>) -> Result<P, Error> + Send,
+    P: Part,
+    C: Combining,
+    H: Send,
+{
+    fn next(&mut self) -> Result<Option<Step>, Error> {
+        if let Some(step) = self.swap.next() {
+            return Ok(Some(step));
+        }
+        if let Some((parts, theirs)) = self.made.take() {
+            let part = parts(theirs)?;
+            let reduce = ReduceScatter::new(self.sides, part, self.result, self.element);
+            self.reduce = Some(reduce);
+        }
+        Ok(self.reduce.next())
+    }
+
+    fn combine(&mut self, left: &[u8], right: &mut [u8]) {
+        (self.combine)(left, right);
+    }
 }
