@@ -9,10 +9,10 @@ use object::elf::{EM_ARM, EM_RISCV, Machine};
 /// What a node is, where it is emulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Board {
-    /// QEMU's riscv64 machine `virt`, whose memory is as big as is wanted
+    /// QEMU's riscv64 machine, with as much memory as is wanted
     #[default]
     Virt,
-    /// A microcontroller with 1 MiB of flash, 128 KiB of RAM and six serial links
+    /// A microcontroller: 128 KiB of RAM, six serial links
     Stm32f405,
 }
 
