@@ -11,12 +11,12 @@ const BOARD: [&str; 2] = ["--board", "stm32f405"];
 
 /// `midplane run --board stm32f405`; the program's name is completed.
 fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
-    harness::run(&[&BOARD, &["--quiet"], options].concat(), name, arguments)
+    harness::run(&[&BOARD[..], &["--quiet"], options].concat(), name, arguments)
 }
 
 /// All others send to rank 0; nothing is lost, and no packet was defective.
 fn killer(options: &[&str], processes: u32) {
-    let options = [&BOARD, options].concat();
+    let options = [&BOARD[..], options].concat();
     let (ended, report) = run_with_report(&options, "killer.c", &["5", "64"]);
     let ended = ended.expect(0);
     check_killer(&ended, processes, "5", "64");
