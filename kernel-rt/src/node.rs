@@ -16,6 +16,7 @@
 use mpi_adi::Adi;
 use mpi_adi::kernel::{AbortReason, CallNote, Heap, Kernel};
 use mpi_adi::memory::UserMemory;
+use net_torus::Direction;
 use net_torus::link::Link;
 use net_torus::torus::Torus;
 
@@ -41,6 +42,11 @@ pub trait NodeLink: Link {
 
     /// What the device did that it must not do; such frames are lost.
     fn defects(&self) -> u64;
+
+    /// Frames that were sent again because the line had lost or spoiled them.
+    fn retries(&self) -> u64 {
+        0
+    }
 }
 
 /// What a board gives its node beside the links.
@@ -88,8 +94,18 @@ pub trait Platform<L> {
     /// Where the node says how it fares.
     fn blackboard(&self) -> &Blackboard;
 
+    /// The blackboard has changed. A board whose memory the tool does not see copies it to where the tool does.
+    fn show_blackboard(&self) {}
+
     /// Ends the node, and with it the job.
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> !;
+
+    /// Ends the node because the neighbour in this direction does not answer any more: a link has given up
+    /// ([`Link::is_dead`]). Boards whose links never do leave it out.
+    fn link_lost(&mut self, direction: Direction) -> ! {
+        let _ = direction;
+        self.abort(AbortReason::MpiError("a link is dead"), 1)
+    }
 }
 
 /// A node.
@@ -238,6 +254,9 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             self.deferred_ns = adi.has_deferred().then_some(now);
         }
         moved |= self.torus.give_frames(now);
+        if let Some(direction) = self.torus.dead_links().iter().next() {
+            self.platform.link_lost(direction);
+        }
         self.beats += 1;
         self.quiet = !moved;
         if moved && self.figures == Figures::Published {
@@ -309,10 +328,14 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         quiet
     }
 
-    /// Whatever comes next, a long sleep, a long computation or a hang, the timer has the figures written, and answers
-    /// sent that were deferred.
+    /// Whatever comes next, a long sleep, a long computation or a hang, the timer has the figures written, answers
+    /// sent that were deferred, and frames sent again that links have under way.
     /// `now` counts where the figures are old.
     fn set_timer(&mut self, now: u64) {
+        if let Some(due) = self.torus.poll_at() {
+            let now = self.now_ns();
+            self.platform.wake_in(due.saturating_sub(now));
+        }
         match self.figures {
             Figures::Published if self.deferred_ns.is_some() => self.platform.wake_in(PUBLISH_NS),
             Figures::Old => {
@@ -357,6 +380,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
                 peer: call.peer,
                 tag: call.tag,
             }));
+            self.platform.show_blackboard();
         }
     }
 
@@ -367,7 +391,8 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             idle_ticks: self.idle_ticks,
             run_ticks: self.platform.ticks() - self.started,
             heap_peak_bytes: self.platform.heap_peak_bytes(),
-            link_defects: links.map(L::defects).sum(),
+            link_defects: links.clone().map(L::defects).sum(),
+            link_retries: links.map(L::retries).sum(),
         };
         let board = self.platform.blackboard();
         let router = self.torus.router();
@@ -377,6 +402,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             own: &own,
         };
         board.publish(sources, router.links().iter());
+        self.platform.show_blackboard();
     }
 }
 
