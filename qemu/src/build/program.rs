@@ -1,14 +1,16 @@
 //! From a program's source to an image: the kernel as a static library, the program's object, the link.
 
+use crate::build::board::Board;
 use crate::build::image::Image;
 use crate::build::said::Said;
 use crate::build::unsupported;
-use crate::host::setup::{TARGET, Tools};
+use crate::host::setup::Tools;
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::show::say::complain;
 use midplane_setup::fresh::Artifact;
+use midplane_setup::kit::kit;
 use mpi_adi::matching::Choice;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
@@ -20,9 +22,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// What both compiling and linking need to know; the same as the linker script says.
-const MACHINE: [&str; 3] = ["-march=rv64imafdc", "-mabi=lp64d", "-mcmodel=medany"];
 
 /// What the user gave as a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -213,7 +212,7 @@ impl Program {
         if let Self::Image(path) = self {
             return Image::read(path);
         }
-        let folder = self.folder(flags, TARGET)?;
+        let folder = self.folder(flags, kit().target)?;
         let scratch = Scratch::new(&folder)?;
         let linked = scratch.0.join("image");
         let mut link = tools.gcc.command();
@@ -334,7 +333,7 @@ impl Program {
 /// What compiling C begins with, in front of the user's options.
 pub(super) fn begin_compile(compile: &mut Command) {
     compile
-        .args(MACHINE)
+        .args(Board::chosen().machine_flags())
         // What picolibc's time.h hides, because it has neither, the kernel supplies.
         .args([
             "-D_POSIX_TIMERS=200809L",
@@ -354,13 +353,11 @@ pub(super) fn end_compile(compile: &mut Command) {
 
 /// What linking begins with.
 pub(super) fn begin_link(link: &mut Command) {
-    link.args(MACHINE)
+    let board = Board::chosen();
+    link.args(board.machine_flags())
         .args(["-nostartfiles", "-static", "-T"])
-        .arg(crate::host::folders::root().join("kernel-rt/ld/virt.ld"))
-        .args([
-            "-Wl,--gc-sections,--no-warn-rwx-segments",
-            "-Wl,--wrap=vfprintf,--wrap=fdopen,--wrap=fclose",
-        ]);
+        .arg(crate::host::folders::root().join(board.script()))
+        .args(board.link_flags());
 }
 
 /// What is behind a C program's objects and libraries.
@@ -399,15 +396,15 @@ pub(super) fn refused(path: &Path, verb: &str) -> Stop {
 
 /// Checks a stack size given by the user.
 pub fn check_stack(bytes: u64) -> Result<(), Stop> {
-    const LEAST: u64 = 16 << 10;
-    const PAGE: u64 = 4096;
-    if bytes >= LEAST && bytes.is_multiple_of(PAGE) {
+    let (least, unit) = Board::chosen().least_stack();
+    if bytes >= least && bytes.is_multiple_of(unit) {
         return Ok(());
     }
     Err(Stop::usage(format!(
-        "--stack {} must be a multiple of 4K and at least {}",
+        "--stack {} must be a multiple of {} and at least {}",
         size::exact(bytes),
-        size::exact(LEAST)
+        size::exact(unit),
+        size::exact(least)
     )))
 }
 
@@ -447,7 +444,7 @@ fn default_kernel_library(tools: &Tools) -> Result<Option<PathBuf>, Stop> {
         .arg("--target-dir")
         .arg(&target);
     let library = Artifact {
-        file: target.join(TARGET).join("node/libkernel_rt.a"),
+        file: target.join(kit().target).join("node/libkernel_rt.a"),
         root: crate::host::folders::root().into(),
         beside: Vec::new(),
         with: tools.rust_version.clone(),
@@ -473,7 +470,7 @@ impl Compiler {
         Compiler {
             cargo: tools.rust.cargo("build"),
             target: target_folder(tools),
-            output: Path::new(TARGET).join("node"),
+            output: Path::new(kit().target).join("node"),
             version: tools.rust_version.clone(),
         }
     }
