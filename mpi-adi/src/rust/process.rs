@@ -4,7 +4,7 @@
 //! On a node, and in a process of this machine, there is one. Where processes are threads, their carrier says which is
 //! whose: it [carries](carry) each for as long as its program runs, and tells by [`find_by`] which one is asking.
 //!
-//! Objects of the program can outlive that. They have a hold on the [`Here`], not on the device, which is taken away
+//! Objects of the program can outlive that. They have a hold on the `Here`, not on the device, which is taken away
 //! from it at the end: what they are asked to do then is an error.
 
 use alloc::rc::Rc;

@@ -169,7 +169,7 @@ impl<'a> Scope<'a> for &LocalScope<'a> {
 /// Runs `f` with a scope, to which requests can belong whose buffers outlive it. Blocks at its end until all requests
 /// that have not been completed are; their errors end the job.
 ///
-/// See the [module](super::request) for examples.
+/// See the [module](crate::rust::request) for examples.
 pub fn scope<'a, F, R>(f: F) -> R
 where
     F: FnOnce(&LocalScope<'a>) -> R,
