@@ -29,8 +29,8 @@ pub type ErrorFunction = unsafe extern "C" fn(*mut c_int, *mut c_int, ...);
 /// The functions of the handlers that the program has created; 0: free.
 pub(super) static FUNCTIONS: [AtomicUsize; USER_HANDLERS] =
     [const { AtomicUsize::new(0) }; USER_HANDLERS];
-/// Handlers that were freed while communicators have them.
-pub(super) static FREED: [AtomicUsize; USER_HANDLERS] =
+/// How many handles of each the program has been given and has not freed.
+pub(super) static GIVEN: [AtomicUsize; USER_HANDLERS] =
     [const { AtomicUsize::new(0) }; USER_HANDLERS];
 
 /// The last error of each class. No call holds the lock while it waits, and interrupts do not come here.
