@@ -226,6 +226,11 @@ impl Running {
         self.has_begun
     }
 
+    /// Messages under way.
+    pub(crate) fn messages(&self) -> u32 {
+        self.messages.len() as u32
+    }
+
     /// The messages that it waits for are there.
     pub(crate) fn is_ready<E: Matching>(&self, adi: &Adi<Sound, E>) -> bool {
         self.messages.iter().all(|message| adi.is_done(message.id))
