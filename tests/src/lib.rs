@@ -12,6 +12,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod alone;
 mod cluster;
 pub mod explore;
 pub mod matching;
