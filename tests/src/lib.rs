@@ -23,4 +23,4 @@ pub mod random;
 pub mod sim;
 
 pub use cluster::{Cluster, Failure, Node, NodeReport, Statuses};
-pub use measure::{exchange, flood, oneself, timed};
+pub use measure::{collectives, exchange, flood, oneself, timed};
