@@ -45,6 +45,10 @@ impl UserMemory for NodeMemory {
         RawMemory.copy(from, to, len);
     }
 
+    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+        Some(self)
+    }
+
     fn spare_blocks(&self) -> u32 {
         // A bit map's words are few enough to be paid by rounding down to whole words of it.
         let spare = self.spare_bytes();

@@ -36,6 +36,7 @@ pub mod c;
 pub mod device;
 pub mod mpi;
 pub mod rust;
+pub mod slices;
 
 pub use device::bare;
 pub use device::config::{
@@ -59,6 +60,6 @@ pub use mpi::op::Op;
 pub use mpi::process::{Env, Process, Work};
 pub use mpi::split::OwnedCommunicator;
 pub use mpi::{buffered, call, coll, comm, context, datatype, error, op, split};
-pub use rust::api::{Mpi, Source, TagSelector};
-pub use rust::lend::{RecvRequest, Scope, SendRequest};
-pub use rust::{api, lend};
+pub use slices::api::{Mpi, Source, TagSelector};
+pub use slices::lend::{RecvRequest, Scope, SendRequest};
+pub use slices::{api, lend};

@@ -226,6 +226,58 @@ static void nothing_left(void)
     OK(MPI_Buffer_detach(&back, &size));
 }
 
+#ifdef MIDPLANE_MPI
+/* The same error, or none, at all processes. */
+static void alike(int code, int is_certain)
+{
+    int class, highest;
+
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_NO_MEM || (class == MPI_SUCCESS && !is_certain));
+    if (class == MPI_ERR_NO_MEM)
+        check_error(code);
+    OK(MPI_Allreduce(&class, &highest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+    CHECK(class == highest);
+}
+#endif
+
+/* What one process has no memory for, none has, and none waits for it. */
+static void one_has_none(void)
+{
+#ifdef MIDPLANE_MPI
+    enum { EDGES = 5000 };
+    static int edges[EDGES];
+    int dims[1] = {check_size}, periods[1] = {1}, index[64], i, code;
+    void **blocks;
+    MPI_Comm comm;
+    MPI_Group group;
+
+    for (i = 0; i < check_size; i++)
+        index[i] = i == 0 ? EDGES : index[i - 1];
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &group));
+    blocks = check_rank == check_size / 2 ? hoard() : NULL;
+    code = MPI_Graph_create(MPI_COMM_WORLD, check_size, index, edges, 0, &comm);
+    alike(code, 1);
+    code = MPI_Comm_split(MPI_COMM_WORLD, check_rank % 2, 0, &comm);
+    alike(code, 0);
+    if (code == MPI_SUCCESS)
+        OK(MPI_Comm_free(&comm));
+    code = MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &comm);
+    alike(code, 0);
+    if (code == MPI_SUCCESS)
+        OK(MPI_Comm_free(&comm));
+    code = MPI_Comm_create(MPI_COMM_WORLD, group, &comm);
+    alike(code, 0);
+    if (code == MPI_SUCCESS)
+        OK(MPI_Comm_free(&comm));
+    OK(MPI_Group_free(&group));
+    set_free(blocks);
+    OK(MPI_Graph_create(MPI_COMM_WORLD, check_size, index, edges, 0, &comm));
+    OK(MPI_Barrier(comm));
+    OK(MPI_Comm_free(&comm));
+#endif
+}
+
 /* Communicators used up: an error at all processes alike, and room again after a free. */
 static void communicators(void)
 {
@@ -269,6 +321,8 @@ int main(int argc, char **argv)
         receives();
         OK(MPI_Barrier(MPI_COMM_WORLD));
         nothing_left();
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        one_has_none();
         OK(MPI_Barrier(MPI_COMM_WORLD));
         communicators();
     }

@@ -23,6 +23,14 @@ macro_rules! self_checking_programs {
             attributes: "conf_attr";
             info_objects_and_memory: "conf_info";
             error_codes_of_the_program: "conf_codes";
+            windows_and_fences: "conf_rma_fence";
+            windows_by_post_and_start: "conf_rma_pscw";
+            windows_by_locks: "conf_rma_passive";
+            accumulates: "conf_rma_acc";
+            one_sided_datatypes: "conf_rma_types";
+            dynamic_and_shared_windows: "conf_rma_dynamic";
+            what_windows_carry: "conf_rma_attr";
+            errors_of_windows: "conf_rma_errors";
             groups: "conf_group";
             cartesian_topologies: "conf_cart";
             graph_topologies: "conf_graph";
@@ -51,6 +59,7 @@ macro_rules! self_checking_programs {
             master_and_workers: "app_master";
             cannon_on_a_grid: "app_cannon";
             search_of_a_graph: "app_search";
+            table_shared_by_all: "app_table";
         }
     };
 }

@@ -58,8 +58,13 @@ pub fn phase() -> Phase {
     }
 }
 
-pub(super) fn set_phase(phase: Phase) {
+pub(crate) fn set_phase(phase: Phase) {
     BINDING.phase.store(phase as u8, Ordering::Relaxed);
+}
+
+/// The device, if there is one.
+pub(crate) fn installed() -> Option<&'static (dyn Env + Sync)> {
+    BINDING.env.get().copied()
 }
 
 /// The device, whatever the phase.

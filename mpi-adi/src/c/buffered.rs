@@ -20,7 +20,7 @@ use crate::device::envelope::Tag;
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
-use crate::mpi::buffered::Room;
+use crate::mpi::buffered::{Gap, Room};
 use crate::mpi::call;
 use crate::mpi::comm::{CommRank, Partners};
 use crate::mpi::error::Error;
@@ -56,14 +56,10 @@ pub(super) fn send(
     };
     room.prepare()?;
     let len = data.len();
-    let mut place = room.at_the_end(len);
-    if place.is_none() {
+    let place = room.at_the_end(len).or_else(|| {
         let note = comm.note(function, Some(dest), Some(tag));
-        // What has been delivered makes room, news of which may be on its way.
-        call::look(comm.env, note, |adi, kernel| while kernel.poll(adi) {});
-        room.reclaim(comm.env, note);
-        place = room.anywhere(len);
-    }
+        place_after_news(room, comm.env, note, len)
+    });
     let Some(place) = place else {
         return Err(Error::BufferFull {
             bytes: len,
@@ -87,6 +83,29 @@ pub(super) fn send(
     let id = comm.start_send(function, span, dest, tag, Mode::Standard)?;
     room.take(place, id);
     Ok(())
+}
+
+/// Nanoseconds for which a send into a full buffer waits for news.
+const NEWS_NS: u64 = 1_000_000_000;
+
+/// A place for `len` bytes, when what has been delivered is reclaimed. News of that may be on its way, or a receiver
+/// may not have come to telling it: a program that knows from messages of its own that its messages have been received
+/// may take it that their room is free.
+fn place_after_news(room: &mut Room, env: &dyn Env, note: CallNote, len: usize) -> Option<Gap> {
+    let mut start = None;
+    loop {
+        let mut is_over = len > room.bytes();
+        call::look(env, note, |adi, kernel| {
+            while kernel.poll(adi) {}
+            let now = kernel.now();
+            is_over |= now - *start.get_or_insert(now) > NEWS_NS;
+        });
+        room.reclaim(env, note);
+        let place = room.anywhere(len);
+        if place.is_some() || is_over {
+            return place;
+        }
+    }
 }
 
 #[unsafe(export_name = "PMPI_Bsend")]

@@ -382,17 +382,22 @@ pub(super) fn request_completed(context: Context) {
     });
 }
 
-/// Makes room for a communicator, before the other processes take part in its making. Fails with
-/// [`Error::NoRoom`]. When they agree on a higher context than this process has free, [`enter`] may still
-/// need more.
-pub(super) fn prepare(env: &dyn Env) -> Result<(), Error> {
-    match context::lowest(&env.process().free_contexts(env)) {
-        Some(context) => TABLE.lock().prepare(context::index(context)),
-        None => Ok(()),
+/// Makes room for a communicator with this context. Fails with [`Error::NoRoom`].
+pub(super) fn prepare(context: Context) -> Result<(), Error> {
+    TABLE.lock().prepare(context::index(context))
+}
+
+/// Tells errors of memory, which all processes of a communicator learn of when they make another one, from those of
+/// arguments, with which a call ends at once.
+pub(super) fn apart<T>(made: Result<T, Error>) -> Result<Result<T, Error>, Error> {
+    match made {
+        Err(error) if !matches!(error, Error::NoRoom { .. }) => Err(error),
+        other => Ok(other),
     }
 }
 
-/// Enters a new communicator, with its parent's error handler; its handle. Fails with [`Error::NoRoom`].
+/// Enters a new communicator, for which there is room, with its parent's error handler; its handle. Fails with
+/// [`Error::NoRoom`] if there is none.
 pub(super) fn enter(env: &dyn Env, made: Made, parent: c_int) -> Result<c_int, Error> {
     enter_views(env, Views::of_one(made.leak()), parent)
 }

@@ -50,9 +50,11 @@ fn duplicate(function: &'static str, parent: c_int, newcomm: &mut c_int) -> Resu
 /// The duplicate of a communicator of one group.
 fn duplicate_one(function: &'static str, parent: c_int) -> Result<c_int, Error> {
     let comm = communicator(env()?, parent)?;
-    prepare(comm.env)?;
-    let topology = kept::prepare_copy(comm.membership().context)?;
-    let made = comm.make_duplicate(function)?;
+    let mut topology = None;
+    let made = comm.make_duplicate(function, &mut |context| {
+        topology = kept::prepare_copy(comm.membership().context)?;
+        prepare(context)
+    })?;
     kept::attach(made.context(), topology);
     enter(comm.env, made, parent)
 }
@@ -112,8 +114,7 @@ pub(super) fn split(
         return (calls.split)(function, parent, color, key);
     }
     let comm = communicator(env()?, parent)?;
-    prepare(comm.env)?;
-    match comm.make_split(function, color, key)? {
+    match comm.make_split(function, &mut prepare, color, key)? {
         Some(made) => enter(comm.env, made, parent),
         None => Ok(MPI_COMM_NULL),
     }

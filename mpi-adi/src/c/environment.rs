@@ -18,16 +18,8 @@ use super::keyvals;
 use super::report::{early, on_process};
 use super::types::constants::*;
 use crate::device::kernel::AbortReason;
+use crate::mpi::environment::{self as job, LIBRARY, VERSION};
 use crate::mpi::error::Error;
-use crate::rust::api::Mpi;
-
-const VERSION: c_int = 3;
-const SUBVERSION: c_int = 1;
-const LIBRARY: &str = concat!(
-    "Midplane ",
-    env!("CARGO_PKG_VERSION"),
-    ", a part of MPI 3.1"
-);
 
 #[unsafe(export_name = "PMPI_Init")]
 pub unsafe extern "C" fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
@@ -115,7 +107,7 @@ pub unsafe extern "C" fn MPI_Finalize() -> c_int {
         keyvals::delete_all::<Communicators>(MPI_COMM_SELF)?;
         keyvals::delete_all::<Communicators>(MPI_COMM_WORLD)?;
         super::buffered::finish(env);
-        Mpi::new(env).finalize()?;
+        job::finalize(env)?;
         env.with(&mut |adi, _| super::datatypes::sweep(adi));
         set_phase(Phase::After);
         Ok(())
@@ -149,8 +141,7 @@ pub unsafe extern "C" fn MPI_Get_version(version: *mut c_int, subversion: *mut c
             )
         };
         places.0.and_then(|version| {
-            *version = VERSION;
-            *places.1? = SUBVERSION;
+            (*version, *places.1?) = VERSION;
             Ok(())
         })
     })
@@ -170,7 +161,7 @@ pub unsafe extern "C" fn MPI_Get_library_version(
 #[unsafe(export_name = "PMPI_Get_processor_name")]
 pub unsafe extern "C" fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_int {
     on_process("MPI_Get_processor_name", |env| {
-        let here = Mpi::new(env).coordinates();
+        let here = job::here(env);
         let mut text = heapless::String::<MPI_MAX_PROCESSOR_NAME>::new();
         let _ = write!(text, "midplane-{}-{}-{}", here.x, here.y, here.z); // at most 20 bytes
         // SAFETY: the standard's promise about both.
@@ -180,14 +171,10 @@ pub unsafe extern "C" fn MPI_Get_processor_name(name: *mut c_char, resultlen: *m
 
 #[unsafe(export_name = "PMPI_Wtime")]
 pub extern "C" fn MPI_Wtime() -> c_double {
-    any_env().map_or(0.0, |env| Mpi::new(env).now() as c_double / 1e9)
+    any_env().map_or(0.0, |env| job::now(env) as c_double / 1e9)
 }
 
 #[unsafe(export_name = "PMPI_Wtick")]
 pub extern "C" fn MPI_Wtick() -> c_double {
-    let mut tick = 1;
-    if let Ok(env) = any_env() {
-        env.with(&mut |_, kernel| tick = kernel.tick());
-    }
-    tick as c_double / 1e9
+    any_env().map_or(1, |env| job::tick(env)) as c_double / 1e9
 }

@@ -20,7 +20,7 @@ use super::codes;
 use super::comm_objects::{self, in_use, set_handler};
 use super::files;
 use super::report::{
-    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, LAST, USER_HANDLERS, blame, early, on_any,
+    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, blame, early, on_any,
     on_process, raise, user_index,
 };
 use super::types::constants::*;
@@ -81,7 +81,7 @@ pub(super) unsafe fn create(
 
 /// The handle names an error handler, and the program has not freed it.
 pub(super) fn check(handle: c_int) -> Result<(), Error> {
-    let is_given = |index: usize| GIVEN[index].load(Ordering::Relaxed) > 0;
+    let is_given = |index: usize| GIVEN[index].load(Ordering::Relaxed) % HOLD > 0;
     if user_index(handle).is_some_and(is_given)
         || matches!(handle, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN)
     {

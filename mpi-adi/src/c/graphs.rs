@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::ffi::c_int;
 
 use super::args::{self, array, array_mut, out};
-use super::comm_objects::{enter, prepare};
+use super::comm_objects::{apart, enter, prepare};
 use super::infos::check_hints;
 use super::kept;
 use super::report::on_comm;
@@ -108,22 +108,25 @@ pub unsafe extern "C" fn MPI_Graph_create(
         // SAFETY: the standard's promise about the arrays and `comm_graph`.
         let (graph, comm_graph) = unsafe {
             (
-                graph(&comm, nnodes, index, edges)?,
+                apart(graph(&comm, nnodes, index, edges))?,
                 out(comm_graph, "comm_graph")?,
             )
         };
-        prepare(comm.env)?;
-        kept::reserve()?;
+        *comm_graph = MPI_COMM_NULL;
+        let mut given = Some(graph);
+        let mut graph = None;
+        let mut ready = |context| {
+            graph = given.take().transpose()?.or(graph.take());
+            kept::reserve()?;
+            prepare(context)
+        };
         // Ranks stay as they are, which `reorder` leaves open.
         let color = (comm.rank() < nnodes as u32).then_some(0);
-        let made = comm.make_split("MPI_Graph_create", color, comm.rank() as i32)?;
-        *comm_graph = match made {
-            Some(made) => {
-                kept::attach(made.context(), Some(Topology::Graph(graph)));
-                enter(comm.env, made, comm_old)?
-            }
-            None => MPI_COMM_NULL,
-        };
+        let made = comm.make_split("MPI_Graph_create", &mut ready, color, comm.rank() as i32)?;
+        if let Some(made) = made {
+            kept::attach(made.context(), graph.map(Topology::Graph));
+            *comm_graph = enter(comm.env, made, comm_old)?;
+        }
         Ok(())
     })
 }
@@ -302,9 +305,10 @@ fn make(
     parent: c_int,
     own: Neighbourhood,
 ) -> Result<c_int, Error> {
-    prepare(comm.env)?;
-    kept::reserve()?;
-    let made = comm.make_duplicate(function)?;
+    let made = comm.make_duplicate(function, &mut |context| {
+        kept::reserve()?;
+        prepare(context)
+    })?;
     kept::attach(made.context(), Some(Topology::Distributed(own)));
     enter(comm.env, made, parent)
 }

@@ -15,7 +15,7 @@ use core::ffi::c_int;
 use spin::Mutex;
 
 use super::args;
-use super::comm_objects::{enter, own_number, prepare};
+use super::comm_objects::{apart, enter, own_number, prepare};
 use super::handles::{Kind, Table};
 use super::report::{on_any, on_comm, on_inter, on_process};
 use super::types::constants::*;
@@ -77,7 +77,7 @@ unsafe fn making(
 }
 
 /// A group of these processes; its handle.
-fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
+pub(super) fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
     let mut members = Members::with_room(of.size as usize)?;
     members.append((0..of.size).map(|rank| of.to_world(CommRank(rank))));
     enter_group(&mut TABLE.lock(), members.done())
@@ -379,7 +379,7 @@ pub unsafe extern "C" fn MPI_Group_free(group: *mut c_int) -> c_int {
 
 /// The group's members, all of which are processes of the communicator's local group. Fails with [`Error::Group`]
 /// and [`Error::NoRoom`].
-fn members_within(local: Membership<'_>, group: c_int) -> Result<Vec<Rank>, Error> {
+pub(super) fn members_within(local: Membership<'_>, group: c_int) -> Result<Vec<Rank>, Error> {
     let list = {
         let table = TABLE.lock();
         group::union(members(&table, group)?, &[])?
@@ -398,9 +398,9 @@ pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mu
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         let local = views.local;
-        let list = members_within(local, group)?;
-        prepare(env)?;
+        let list = members_within(local, group);
         if let Some(inter) = views.inter {
+            let list = list?;
             // Each group makes a part of its own members, in their order: a split by the place in the list.
             let place = list.iter().position(|member| *member == own_number());
             let key = place.unwrap_or(0) as i32;
@@ -408,7 +408,8 @@ pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mu
             *newcomm = (inter.calls.split)("MPI_Comm_create", comm, color, key)?;
             return Ok(());
         }
-        let made = Communicator::at(env, local).make_of("MPI_Comm_create", list)?;
+        let made =
+            Communicator::at(env, local).make_of("MPI_Comm_create", &mut prepare, apart(list)?)?;
         *newcomm = match made {
             Some(made) => enter(env, made, comm)?,
             None => MPI_COMM_NULL,
@@ -432,8 +433,8 @@ pub unsafe extern "C" fn MPI_Comm_create_group(
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         args::tag(tag)?;
         let list = members_within(comm.membership(), group)?;
-        prepare(comm.env)?;
-        *newcomm = match comm.make_group("MPI_Comm_create_group", list)? {
+        let made = comm.make_group("MPI_Comm_create_group", &mut prepare, list)?;
+        *newcomm = match made {
             Some(made) => enter(comm.env, made, parent)?,
             None => MPI_COMM_NULL,
         };

@@ -41,7 +41,7 @@ impl Duplicate {
     /// Makes it, as MPI_Comm_dup does when the processes have agreed on a context.
     fn make(&mut self, context: Context) -> Result<c_int, Error> {
         let env = Self::env();
-        prepare(env)?;
+        prepare(context)?;
         let twin = match self.inter {
             Some(Inter { sides, calls }) => (calls.duplicate_in)(env, sides, context, self.parent)?,
             None => {

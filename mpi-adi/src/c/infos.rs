@@ -87,6 +87,15 @@ fn with_info_mut<R>(
     f(TABLE.lock().get_mut(handle).ok_or(NO_INFO)?)
 }
 
+/// Enters an info object with these keys; its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+pub(super) fn enter(pairs: &[(&[u8], &[u8])]) -> Result<c_int, Error> {
+    let mut info = Info::new();
+    for (key, value) in pairs {
+        info.set(key, value)?;
+    }
+    TABLE.lock().add(info)
+}
+
 /// Fails with [`Error::Wrong`] unless `handle` is MPI_INFO_NULL or names an info object.
 pub(super) fn check_hints(handle: c_int) -> Result<(), Error> {
     match handle {
@@ -278,6 +287,22 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(ALIGNMENT)?, ALIGNMENT).ok()
 }
 
+/// Memory from the program's heap, to be freed by MPI_Free_mem. Fails with [`Error::NoRoom`].
+pub(super) fn allocate(bytes: usize) -> Result<*mut u8, Error> {
+    let none = Error::NoRoom { bytes };
+    let layout = layout(bytes).ok_or(none)?;
+    // SAFETY: the layout is not empty.
+    let start = unsafe { alloc::alloc::alloc(layout) };
+    if start.is_null() {
+        return Err(none);
+    }
+    // SAFETY: the head is at the start of what has just been allocated, and aligned as that is.
+    unsafe {
+        start.cast::<Head>().write([bytes, !bytes]);
+        Ok(start.add(ALIGNMENT))
+    }
+}
+
 #[unsafe(export_name = "PMPI_Alloc_mem")]
 pub unsafe extern "C" fn MPI_Alloc_mem(size: isize, info: c_int, baseptr: *mut c_void) -> c_int {
     on_process("MPI_Alloc_mem", |_| {
@@ -287,18 +312,7 @@ pub unsafe extern "C" fn MPI_Alloc_mem(size: isize, info: c_int, baseptr: *mut c
         })?;
         // SAFETY: the standard's promise about `baseptr`: where a pointer goes.
         let base = unsafe { args::out(baseptr.cast::<*mut u8>(), "baseptr") }?;
-        let none = Error::NoRoom { bytes };
-        let layout = layout(bytes).ok_or(none)?;
-        // SAFETY: the layout is not empty.
-        let start = unsafe { alloc::alloc::alloc(layout) };
-        if start.is_null() {
-            return Err(none);
-        }
-        // SAFETY: the head is at the start of what has just been allocated, and aligned as that is.
-        unsafe {
-            start.cast::<Head>().write([bytes, !bytes]);
-            *base = start.add(ALIGNMENT);
-        }
+        *base = allocate(bytes)?;
         Ok(())
     })
 }

@@ -46,8 +46,7 @@ static CALLS: Calls = Calls {
 
 fn duplicate(function: &'static str, parent: c_int) -> Result<c_int, Error> {
     let env = env()?;
-    prepare(env)?;
-    let made = intercommunicator(env, parent)?.make_duplicate(function)?;
+    let made = intercommunicator(env, parent)?.make_duplicate(function, &mut prepare)?;
     enter_inter(env, made, &CALLS, parent)
 }
 
@@ -68,8 +67,7 @@ fn split(
     key: i32,
 ) -> Result<c_int, Error> {
     let env = env()?;
-    prepare(env)?;
-    match intercommunicator(env, parent)?.make_split(function, color, key)? {
+    match intercommunicator(env, parent)?.make_split(function, &mut prepare, color, key)? {
         Some(made) => enter_inter(env, made, &CALLS, parent),
         None => Ok(MPI_COMM_NULL),
     }
@@ -108,11 +106,10 @@ pub unsafe extern "C" fn MPI_Intercomm_create(
         let newintercomm = unsafe { args::out(newintercomm, "newintercomm") }?;
         *newintercomm = MPI_COMM_NULL;
         let leader = args::rank(&local.partners(), local_leader)?;
-        prepare(local.env)?;
         // The other arguments count at the leader alone.
         let is_leader = local.own_rank() == leader;
         let bridge = is_leader.then(|| bridge(local.env, peer_comm, remote_leader, tag));
-        let made = connect(NAME, local, leader, bridge)?;
+        let made = connect(NAME, local, leader, bridge, &mut prepare)?;
         *newintercomm = enter_inter(local.env, made, &CALLS, local_comm)?;
         Ok(())
     })
@@ -128,8 +125,7 @@ pub unsafe extern "C" fn MPI_Intercomm_merge(
         // SAFETY: the standard's promise about `newintracomm`.
         let newintracomm = unsafe { args::out(newintracomm, "newintracomm") }?;
         *newintracomm = MPI_COMM_NULL;
-        prepare(inter.env)?;
-        let made = inter.make_merged("MPI_Intercomm_merge", high != 0)?;
+        let made = inter.make_merged("MPI_Intercomm_merge", &mut prepare, high != 0)?;
         *newintracomm = enter(inter.env, made, intercomm)?;
         Ok(())
     })

@@ -24,6 +24,7 @@ pub type DeleteFunction = unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c
 pub(super) enum Of {
     Communicators,
     Datatypes,
+    Windows,
 }
 
 /// Objects that carry attributes.

@@ -10,6 +10,7 @@
 //! environment  communicators  groups  topologies  graphs  point_to_point  matched  buffered  completion  several
 //!      persistent  idup  intercommunicators  generalized  collectives/  errors attributes infos conversions files
 //!      unsupported  tools                              a file per chapter or section: the functions
+//! windows/       chapter 11, with what belongs to windows elsewhere
 //! requests       what a request's handle names, persistent ones among them
 //! report         how a call ends: by an error handler, if need be
 //! keyvals        keys of attributes, what setting, copying and deleting them calls      codes  the program's own
@@ -64,9 +65,11 @@ mod tools;
 mod topologies;
 mod types;
 mod unsupported;
+mod windows;
 
 pub use attributes::*;
 pub use binding::{Phase, USER_OPS, install, phase};
+pub(crate) use binding::{installed, set_phase};
 pub use buffered::*;
 pub use collectives::*;
 pub use communicators::*;
@@ -90,3 +93,4 @@ pub use tools::*;
 pub use topologies::*;
 pub use types::{MPI_Status, constants};
 pub use unsupported::*;
+pub use windows::*;

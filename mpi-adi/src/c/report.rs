@@ -29,9 +29,25 @@ pub type ErrorFunction = unsafe extern "C" fn(*mut c_int, *mut c_int, ...);
 /// The functions of the handlers that the program has created; 0: free.
 pub(super) static FUNCTIONS: [AtomicUsize; USER_HANDLERS] =
     [const { AtomicUsize::new(0) }; USER_HANDLERS];
-/// How many handles of each the program has been given and has not freed.
+/// How many handles of each the program has been given and has not freed, and [`HOLD`] for each window that has it.
 pub(super) static GIVEN: [AtomicUsize; USER_HANDLERS] =
     [const { AtomicUsize::new(0) }; USER_HANDLERS];
+/// More than the handles of one.
+pub(super) const HOLD: usize = 1 << 20;
+
+/// A window has this error handler from now on.
+pub(super) fn hold_handler(handler: c_int) {
+    if let Some(index) = user_index(handler) {
+        GIVEN[index].fetch_add(HOLD, Ordering::Relaxed);
+    }
+}
+
+/// A window does not have this error handler any more.
+pub(super) fn release_handler(handler: c_int) {
+    if let Some(index) = user_index(handler) {
+        GIVEN[index].fetch_sub(HOLD, Ordering::Relaxed);
+    }
+}
 
 /// The last error of each class. No call holds the lock while it waits, and interrupts do not come here.
 pub(super) static LAST: Mutex<[Option<Described>; CLASSES]> = Mutex::new([None; CLASSES]);

@@ -571,6 +571,77 @@ signatures! {
     "8.3.3" Int MPI_File_set_errhandler(file: File, errhandler: Errhandler);
     "8.3.3" Int MPI_File_get_errhandler(file: File, errhandler: ErrhandlerOut);
     "8.5" Int MPI_File_call_errhandler(fh: File, errorcode: Int);
+
+    "11.2.1" Int MPI_Win_create(base: Buffer, size: Aint, disp_unit: Int, info: Info, comm: Comm,
+        win: WinOut);
+    "11.2.2" Int MPI_Win_allocate(size: Aint, disp_unit: Int, info: Info, comm: Comm, baseptr: Buffer,
+        win: WinOut);
+    "11.2.3" Int MPI_Win_allocate_shared(size: Aint, disp_unit: Int, info: Info, comm: Comm,
+        baseptr: Buffer, win: WinOut);
+    "11.2.3" Int MPI_Win_shared_query(win: Win, rank: Int, size: AintOut, disp_unit: IntOut,
+        baseptr: Buffer);
+    "11.2.4" Int MPI_Win_create_dynamic(info: Info, comm: Comm, win: WinOut);
+    "11.2.4" Int MPI_Win_attach(win: Win, base: Buffer, size: Aint);
+    "11.2.4" Int MPI_Win_detach(win: Win, base: ConstBuffer);
+    "11.2.5" Int MPI_Win_free(win: WinOut);
+    "11.2.6" Int MPI_Win_get_group(win: Win, group: GroupOut);
+    "11.2.7" Int MPI_Win_set_info(win: Win, info: Info);
+    "11.2.7" Int MPI_Win_get_info(win: Win, info_used: InfoOut);
+    "11.3.1" Int MPI_Put(origin_addr: ConstBuffer, origin_count: Int, origin_datatype: Datatype,
+        target_rank: Int, target_disp: Aint, target_count: Int, target_datatype: Datatype, win: Win);
+    "11.3.2" Int MPI_Get(origin_addr: Buffer, origin_count: Int, origin_datatype: Datatype,
+        target_rank: Int, target_disp: Aint, target_count: Int, target_datatype: Datatype, win: Win);
+    "11.3.4" Int MPI_Accumulate(origin_addr: ConstBuffer, origin_count: Int,
+        origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Int,
+        target_datatype: Datatype, op: Op, win: Win);
+    "11.3.4" Int MPI_Get_accumulate(origin_addr: ConstBuffer, origin_count: Int,
+        origin_datatype: Datatype, result_addr: Buffer, result_count: Int, result_datatype: Datatype,
+        target_rank: Int, target_disp: Aint, target_count: Int, target_datatype: Datatype, op: Op, win: Win);
+    "11.3.4" Int MPI_Fetch_and_op(origin_addr: ConstBuffer, result_addr: Buffer,
+        datatype: Datatype, target_rank: Int, target_disp: Aint, op: Op, win: Win);
+    "11.3.4" Int MPI_Compare_and_swap(origin_addr: ConstBuffer, compare_addr: ConstBuffer,
+        result_addr: Buffer, datatype: Datatype, target_rank: Int, target_disp: Aint, win: Win);
+    "11.3.5" Int MPI_Rput(origin_addr: ConstBuffer, origin_count: Int,
+        origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Int,
+        target_datatype: Datatype, win: Win, request: RequestOut);
+    "11.3.5" Int MPI_Rget(origin_addr: Buffer, origin_count: Int, origin_datatype: Datatype,
+        target_rank: Int, target_disp: Aint, target_count: Int, target_datatype: Datatype, win: Win,
+        request: RequestOut);
+    "11.3.5" Int MPI_Raccumulate(origin_addr: ConstBuffer, origin_count: Int,
+        origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Int,
+        target_datatype: Datatype, op: Op, win: Win, request: RequestOut);
+    "11.3.5" Int MPI_Rget_accumulate(origin_addr: ConstBuffer, origin_count: Int,
+        origin_datatype: Datatype, result_addr: Buffer, result_count: Int, result_datatype: Datatype,
+        target_rank: Int, target_disp: Aint, target_count: Int, target_datatype: Datatype, op: Op, win: Win,
+        request: RequestOut);
+    "11.5.1" Int MPI_Win_fence(assert: Int, win: Win);
+    "11.5.2" Int MPI_Win_start(group: Group, assert: Int, win: Win);
+    "11.5.2" Int MPI_Win_complete(win: Win);
+    "11.5.2" Int MPI_Win_post(group: Group, assert: Int, win: Win);
+    "11.5.2" Int MPI_Win_wait(win: Win);
+    "11.5.2" Int MPI_Win_test(win: Win, flag: IntOut);
+    "11.5.3" Int MPI_Win_lock(lock_type: Int, rank: Int, assert: Int, win: Win);
+    "11.5.3" Int MPI_Win_lock_all(assert: Int, win: Win);
+    "11.5.3" Int MPI_Win_unlock(rank: Int, win: Win);
+    "11.5.3" Int MPI_Win_unlock_all(win: Win);
+    "11.5.4" Int MPI_Win_flush(rank: Int, win: Win);
+    "11.5.4" Int MPI_Win_flush_all(win: Win);
+    "11.5.4" Int MPI_Win_flush_local(rank: Int, win: Win);
+    "11.5.4" Int MPI_Win_flush_local_all(win: Win);
+    "11.5.4" Int MPI_Win_sync(win: Win);
+    "6.7.3" Int MPI_Win_create_keyval(win_copy_attr_fn: WinCopyFn, win_delete_attr_fn: WinDeleteFn,
+        win_keyval: IntOut, extra_state: Buffer);
+    "6.7.3" Int MPI_Win_free_keyval(win_keyval: IntOut);
+    "6.7.3" Int MPI_Win_set_attr(win: Win, win_keyval: Int, attribute_val: Buffer);
+    "6.7.3" Int MPI_Win_get_attr(win: Win, win_keyval: Int, attribute_val: Buffer, flag: IntOut);
+    "6.7.3" Int MPI_Win_delete_attr(win: Win, win_keyval: Int);
+    "6.8" Int MPI_Win_set_name(win: Win, win_name: ConstText);
+    "6.8" Int MPI_Win_get_name(win: Win, win_name: Text, resultlen: IntOut);
+    "8.3.2" Int MPI_Win_create_errhandler(win_errhandler_fn: WinErrorFn,
+        errhandler: ErrhandlerOut);
+    "8.3.2" Int MPI_Win_set_errhandler(win: Win, errhandler: Errhandler);
+    "8.3.2" Int MPI_Win_get_errhandler(win: Win, errhandler: ErrhandlerOut);
+    "8.5" Int MPI_Win_call_errhandler(win: Win, errorcode: Int);
 }
 
 impl core::fmt::Display for Signature {

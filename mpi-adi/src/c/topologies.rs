@@ -12,15 +12,14 @@
 use core::ffi::c_int;
 
 use super::args;
-use super::comm_objects::{enter, prepare, world};
+use super::comm_objects::{enter, prepare};
 use super::kept;
 use super::report::{on_any, on_comm, on_process};
 use super::types::constants::*;
 use crate::mpi::cart::{self, DIMENSIONS, Grid};
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::{Class, Error};
-use crate::mpi::placement;
-use crate::mpi::topology::Topology;
+use crate::mpi::topology::{self, Topology};
 
 const NOT_CARTESIAN: Error = Error::Wrong {
     class: Class::Topology,
@@ -40,9 +39,11 @@ fn make(
     (color, key): (Option<u32>, u32),
     grid: Grid,
 ) -> Result<c_int, Error> {
-    prepare(comm.env)?;
-    kept::reserve()?;
-    let Some(made) = comm.make_split(function, color, key as i32)? else {
+    let mut ready = |context| {
+        kept::reserve()?;
+        prepare(context)
+    };
+    let Some(made) = comm.make_split(function, &mut ready, color, key as i32)? else {
         return Ok(MPI_COMM_NULL);
     };
     kept::attach(made.context(), Some(Topology::Cartesian(grid)));
@@ -78,21 +79,6 @@ pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut
         // SAFETY: the standard's promise about `dims`.
         cart::balance(nnodes, unsafe { args::array_mut(dims, count, "dims") }?)
     })
-}
-
-/// This process's rank in a grid of the communicator's processes, in which it need not be. With `reorder`, the grid of
-/// all processes is laid on the torus, if it fits; else ranks stay as they are.
-fn rank_in(comm: &Communicator<'_>, grid: &Grid, reorder: bool) -> Option<u32> {
-    let (rank, places) = (comm.rank(), grid.places());
-    if reorder && places == comm.size() && places == world().size {
-        let mut placed = None;
-        comm.env.with(&mut |adi, _| {
-            placed = placement::rank_at(grid, adi.shape(), adi.here());
-        });
-        // All processes see the same.
-        return placed.or(Some(rank));
-    }
-    (rank < places).then_some(rank)
 }
 
 /// The grid that these arrays describe, of no more places than there are processes.
@@ -139,7 +125,7 @@ pub unsafe extern "C" fn MPI_Cart_create(
                 args::out(comm_cart, "comm_cart")?,
             )
         };
-        let rank = rank_in(&comm, &grid, reorder != 0);
+        let rank = topology::rank_in(comm, &grid, reorder != 0);
         let choice = (rank.map(|_| 0), rank.unwrap_or(0));
         *comm_cart = make("MPI_Cart_create", comm, comm_old, choice, grid)?;
         Ok(())
@@ -162,7 +148,7 @@ pub unsafe extern "C" fn MPI_Cart_map(
                 args::out(newrank, "newrank")?,
             )
         };
-        *newrank = rank_in(&comm, &grid, true).map_or(MPI_UNDEFINED, |rank| rank as c_int);
+        *newrank = topology::rank_in(comm, &grid, true).map_or(MPI_UNDEFINED, |rank| rank as c_int);
         Ok(())
     })
 }

@@ -1,6 +1,7 @@
 //! The device of one process: its parts, and what the program may ask of it beside sending and receiving.
 #![forbid(unsafe_code)]
 
+use alloc::boxed::Box;
 use core::hash::{Hash, Hasher};
 
 use net_torus::coord::{Coord, Shape};
@@ -21,6 +22,7 @@ use crate::device::recv::deferred::DeferredAck;
 use crate::device::recv::eager::Eager;
 use crate::device::recv::probe::Probes;
 use crate::device::request::{KEPT_SLOTS, Outcome, RequestPool};
+use crate::device::rma::OneSided;
 use crate::device::send::bcopy::Bcopies;
 use crate::device::send::pending::Pending;
 use crate::device::send::stream::Stream;
@@ -79,6 +81,8 @@ pub struct Adi<R = Sound, E = Engine> {
     pub(super) has_lines: bool,
     /// `None` until something goes on beside calls, so that programs without have neither its code nor its cost.
     beside: Option<Beside<R, E>>,
+    /// `None` until the first window, for the same reason.
+    pub(super) one_sided: Option<Box<OneSided>>,
     pub(super) stats: Stats,
     pub(super) rules: R,
 }
@@ -151,6 +155,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             barrier: Barrier::default(),
             has_lines: false,
             beside: None,
+            one_sided: None,
             stats: Stats::default(),
             rules,
         };
@@ -205,6 +210,17 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub fn ready_beside(&self) -> Option<fn()> {
         let beside = self.beside.as_ref()?;
         (beside.is_ready)(self).then_some(beside.go_on)
+    }
+
+    /// One-sided communication, if this process has or had windows.
+    #[inline]
+    pub fn one_sided(&mut self) -> Option<&mut OneSided> {
+        self.one_sided.as_deref_mut()
+    }
+
+    /// From now on there can be windows.
+    pub fn set_one_sided(&mut self, one_sided: Box<OneSided>) {
+        self.one_sided = Some(one_sided);
     }
 
     #[inline]
@@ -295,6 +311,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             && self.bcopies.is_empty()
             && self.deferred.is_empty()
             && self.peers.owed() == 0
+            && !self.has_one_sided_to_send()
     }
 
     /// If the request has finished, frees it and says how it ended. `None`: not finished.

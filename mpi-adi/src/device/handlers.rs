@@ -8,6 +8,7 @@ use crate::device::envelope::Rank;
 use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::protocol::{Reply, Rules};
+use crate::device::rma::Request;
 use crate::device::wire::{self, Done, MERGED_BYTES, Restart, Rts};
 
 /// What a handler works on: the device and the program's memory.
@@ -138,6 +139,33 @@ pub(super) fn on_restart<R: Rules, E: Matching, M: ?Sized>(
         adi.peers.queue_done(source);
     }
     Ok(())
+}
+
+pub(super) fn on_one_sided<R: Rules, E: Matching, M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
+    arrival: &Arrival<'_>,
+) -> Result<Option<Answer>, Malformed> {
+    let one_sided = on.adi.one_sided.as_deref_mut().ok_or(Malformed)?;
+    let memory = on.memory.whole().ok_or(Malformed)?;
+    (one_sided.hooks.take_request)(one_sided, memory, request(arrival))
+}
+
+pub(super) fn on_one_sided_answer<R: Rules, E: Matching, M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
+    arrival: &Arrival<'_>,
+) -> Result<(), Malformed> {
+    let one_sided = on.adi.one_sided.as_deref_mut().ok_or(Malformed)?;
+    let memory = on.memory.whole().ok_or(Malformed)?;
+    (one_sided.hooks.take_answer)(one_sided, memory, request(arrival))
+}
+
+fn request<'a>(arrival: &Arrival<'a>) -> Request<'a> {
+    Request {
+        source: Rank::new(arrival.rank),
+        argument: arrival.argument,
+        place: arrival.place,
+        bytes: arrival.bytes,
+    }
 }
 
 pub(super) fn on_arrive<R: Rules, E: Matching, M: ?Sized>(

@@ -5,6 +5,7 @@
 //!   progress   one bounded step: packets -> handlers -> send/, recv/ -> packets
 //!   protocol   the decisions, pure, with the table; read it first
 //!   send/      the program's sends, offers, answers to them      recv/   receives, probes, offers that come
+//!   rma/       one-sided communication: linked where a window is made
 //!   matching/  the two queues      request/   requests      memory/   MPI memory, and the program's buffers
 //! ```
 
@@ -25,6 +26,7 @@ mod progress;
 pub mod protocol;
 pub mod recv;
 pub mod request;
+pub mod rma;
 pub mod send;
 pub mod stats;
 #[cfg(test)]

@@ -307,6 +307,8 @@ pub enum Error {
         /// Bytes of the copy.
         bytes: usize,
     },
+    /// The heap of another process has no room for what all of them were about to make.
+    NoRoomElsewhere,
     /// The attached buffer has no room for a buffered send.
     BufferFull {
         /// Bytes of the message.
@@ -444,7 +446,7 @@ impl Error {
             | Error::CountsDiffer { .. }
             | Error::LocalDiffers { .. }
             | Error::RemoteDiffers { .. } => Class::Truncate,
-            Error::NoMemory(_) | Error::NoRoom { .. } => Class::NoMem,
+            Error::NoMemory(_) | Error::NoRoom { .. } | Error::NoRoomElsewhere => Class::NoMem,
             Error::Limit { .. } => Class::Other,
             Error::Keyval { .. } => Class::Keyval,
             Error::Undefined | Error::Operation { .. } => Class::Op,
@@ -546,6 +548,10 @@ impl fmt::Display for Error {
                 f,
                 "the program's heap has no room for a copy of {bytes} bytes; free memory, or give the node more \
                  with --node-memory"
+            ),
+            Error::NoRoomElsewhere => f.write_str(
+                "the heap of another process of the communicator has no room for its part of the new one; free \
+                 memory there, or give the nodes more with --node-memory",
             ),
             Error::BufferFull { bytes, size, used } => write!(
                 f,

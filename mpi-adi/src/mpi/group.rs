@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 
 use crate::device::envelope::Rank;
+use crate::mpi::coll::room;
 use crate::mpi::error::Error;
 
 /// A group under construction.
@@ -12,13 +13,7 @@ pub(crate) struct Members<T>(Vec<T>);
 impl<T: Copy + PartialEq> Members<T> {
     /// No members yet, with room for `most`. Fails with [`Error::NoRoom`].
     pub fn with_room(most: usize) -> Result<Members<T>, Error> {
-        let mut list = Vec::new();
-        match list.try_reserve_exact(most) {
-            Ok(()) => Ok(Members(list)),
-            Err(_) => Err(Error::NoRoom {
-                bytes: most * size_of::<T>(),
-            }),
-        }
+        room(most).map(Members)
     }
 
     /// Adds processes that are not in the group.
@@ -35,11 +30,17 @@ impl<T: Copy + PartialEq> Members<T> {
         is_new
     }
 
-    /// The finished group.
-    pub fn done(mut self) -> Vec<T> {
-        self.0.shrink_to_fit();
-        self.0
+    /// The finished group, in no more memory than it needs if there is room for a copy.
+    pub fn done(self) -> Vec<T> {
+        exact(&self.0).unwrap_or(self.0)
     }
+}
+
+/// A copy in no more memory than it needs. Fails with [`Error::NoRoom`], where `shrink_to_fit` ends the process.
+pub(crate) fn exact<T: Copy>(list: &[T]) -> Result<Vec<T>, Error> {
+    let mut copy = room(list.len())?;
+    copy.extend_from_slice(list);
+    Ok(copy)
 }
 
 /// The processes of `first` and, behind them, those of `second` that are not in `first`.

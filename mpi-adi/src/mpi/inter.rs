@@ -13,12 +13,13 @@ use alloc::vec::Vec;
 use crate::device::envelope::{Context, Rank, Tag};
 use crate::device::matching::Matching;
 use crate::mpi::coll::room;
-use crate::mpi::comm::{CommRank, Communicator, Partners};
+use crate::mpi::comm::{CommRank, Communicator, Membership, Partners};
 use crate::mpi::context::CONTEXT_WORDS;
 use crate::mpi::error::{Class, Error};
+use crate::mpi::group::exact;
 use crate::mpi::process::Env;
 use crate::mpi::sides::{Intercommunicator, Sides};
-use crate::mpi::split::{Choices, Made, agree};
+use crate::mpi::split::{Choices, Made, Ready, agree};
 
 /// The tag of what leaders send each other, in the bridge's context for collectives, where no collective has it. Two
 /// leaders are in the same call at a time, so that the tag of the program's has nothing to tell apart.
@@ -136,14 +137,15 @@ const LEADER_FAILED: Error = Error::Wrong {
 
 /// The intercommunicator of the processes of `local`, whose leader is `leader`, and of another group. The leader gives
 /// the bridge, or why it has none. Blocks until all processes of both groups have called it. Fails with
-/// [`Error::NoMemory`], [`Error::NoRoom`], at all processes alike with [`Error::Limit`] and, when the groups have
-/// a process in common, [`Error::Wrong`]; at the leader with the error given, and then in its group with
-/// [`Error::Wrong`].
+/// [`Error::NoMemory`]; at all processes alike with [`Error::Limit`], when the groups have a process in common, with
+/// [`Error::Wrong`], and where one has no room, as [`Communicator::duplicate`]; at the leader with the error given, and
+/// then in its group with [`Error::Wrong`].
 pub(crate) fn connect<E: Matching>(
     function: &'static str,
     local: Communicator<'_, E>,
     leader: CommRank,
     bridge: Option<Result<Bridge<'_, E>, Error>>,
+    ready: Ready<'_>,
 ) -> Result<MadeInter, Error> {
     let env = local.env();
     let membership = local.membership();
@@ -170,14 +172,14 @@ pub(crate) fn connect<E: Matching>(
     }
     meeting.swap(&[local.size()], &mut size)?;
     let [size] = size;
-    let mut own = room(local.size() as usize)?;
-    own.extend(
-        membership
-            .ranks()
-            .map(|rank| membership.to_world(rank).index()),
-    );
-    let mut others = room(size as usize)?;
-    others.resize(size as usize, 0u32);
+    let rooms = lists(membership, size as usize);
+    // Who has no room cannot take part in what follows: either all do, or none does.
+    let mut have_room = [u64::from(rooms.is_ok())];
+    meeting.and_masks(&mut have_room)?;
+    let (own, mut others, mut list) = rooms?;
+    if have_room == [0] {
+        return Err(Error::NoRoomElsewhere);
+    }
     meeting.swap(&own, &mut others)?;
     if own.iter().any(|process| others.contains(process)) {
         return Err(Error::Wrong {
@@ -191,9 +193,8 @@ pub(crate) fn connect<E: Matching>(
         true => (&own, &others),
         false => (&others, &own),
     };
-    let mut list = room(own.len() + others.len())?;
     list.extend(before.iter().chain(behind).map(|index| Rank::new(*index)));
-    let context = agree(env, &mut |masks| meeting.and_masks(masks))?;
+    let (context, list) = agree(env, ready, Ok(list), &mut |masks| meeting.and_masks(masks))?;
     let rank = local.rank() + if is_first { 0 } else { size };
     Ok(take(
         env,
@@ -202,6 +203,23 @@ pub(crate) fn connect<E: Matching>(
         CommRank(rank),
         context,
     ))
+}
+
+/// The processes of one group by their numbers in the job, and room for so many others and for all.
+#[allow(clippy::type_complexity, reason = "three lists")]
+fn lists(
+    membership: Membership<'_>,
+    others: usize,
+) -> Result<(Vec<u32>, Vec<u32>, Vec<Rank>), Error> {
+    let size = membership.size as usize;
+    let (mut own, mut theirs) = (room(size)?, room(others)?);
+    own.extend(
+        membership
+            .ranks()
+            .map(|rank| membership.to_world(rank).index()),
+    );
+    theirs.resize(others, 0);
+    Ok((own, theirs, room(size + others)?))
 }
 
 fn take<E: Matching>(
@@ -222,26 +240,26 @@ fn take<E: Matching>(
 
 impl<E: Matching> Intercommunicator<'_, E> {
     /// Another intercommunicator of the same groups (MPI_Comm_dup). Blocks until all processes of both have called
-    /// it. Fails with [`Error::NoMemory`], [`Error::NoRoom`] and, at all processes alike, [`Error::Limit`].
-    pub(crate) fn make_duplicate(self, function: &'static str) -> Result<MadeInter, Error> {
-        let copy = self.copied_list()?;
-        let context = self.everyone().agree_on_context(function)?;
-        let Sides { first, rank, .. } = self.sides;
+    /// it. Fails as [`Communicator::duplicate`].
+    pub(crate) fn make_duplicate(
+        self,
+        function: &'static str,
+        ready: Ready<'_>,
+    ) -> Result<MadeInter, Error> {
+        let Sides {
+            list, first, rank, ..
+        } = self.sides;
+        let everyone = self.everyone();
+        let (context, copy) = everyone.agree_on_context(function, ready, exact(list))?;
         Ok(take(self.env, copy, first, rank, context))
     }
 
     /// The duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
     pub(crate) fn make_duplicate_in(self, context: Context) -> Result<MadeInter, Error> {
-        let copy = self.copied_list()?;
-        let Sides { first, rank, .. } = self.sides;
-        Ok(take(self.env, copy, first, rank, context))
-    }
-
-    fn copied_list(self) -> Result<Vec<Rank>, Error> {
-        let list = self.sides.list;
-        let mut copy = room(list.len())?;
-        copy.extend_from_slice(list);
-        Ok(copy)
+        let Sides {
+            list, first, rank, ..
+        } = self.sides;
+        Ok(take(self.env, exact(list)?, first, rank, context))
     }
 
     /// Divides both groups by `color`, each part ordered by `key` and, where keys are equal, as it is here; `None`
@@ -250,13 +268,23 @@ impl<E: Matching> Intercommunicator<'_, E> {
     pub(crate) fn make_split(
         self,
         function: &'static str,
+        ready: Ready<'_>,
         color: Option<u32>,
         key: i32,
     ) -> Result<Option<MadeInter>, Error> {
         let (everyone, sides) = (self.everyone(), self.sides);
-        let mut members = room(sides.list.len())?;
-        let choices = Choices::exchange(everyone, function, color, key)?;
-        let context = everyone.agree_on_context(function)?;
+        let choices = Choices::new(everyone, color, key)?;
+        let size = sides.list.len();
+        let rooms = choices.and_then(|choices| Ok((choices, room(size)?, room::<Rank>(size)?)));
+        let (context, (mut choices, mut members, spare)) =
+            everyone.agree_on_context(function, ready, rooms)?;
+        // Before the choices are told: what is agreed on is held no longer.
+        let process = self.env.process();
+        process.take_context(self.env, context);
+        if let Err(error) = choices.exchange(everyone, function) {
+            process.retire_context(context);
+            return Err(error);
+        }
         let (local, remote) = (sides.local_ranks(), sides.remote_ranks());
         let (before, behind) = match sides.is_first() {
             true => (local, remote),
@@ -268,18 +296,30 @@ impl<E: Matching> Intercommunicator<'_, E> {
         let rank = members.iter().position(|rank| *rank == sides.rank);
         let is_whole = first > 0 && first < members.len();
         let Some(rank) = rank.filter(|_| is_whole) else {
+            process.retire_context(context);
             return Ok(None);
         };
-        let mut list = room(members.len())?;
+        // The list is no longer than what is given back here.
+        drop(spare);
+        let mut list = room(members.len()).inspect_err(|_| process.retire_context(context))?;
         list.extend(members.iter().map(|rank| sides.all().to_world(*rank)));
-        let rank = CommRank(rank as u32);
-        Ok(Some(take(self.env, list, first as u32, rank, context)))
+        Ok(Some(MadeInter {
+            list: list.into_boxed_slice(),
+            first: first as u32,
+            rank: CommRank(rank as u32),
+            context,
+        }))
     }
 
     /// The communicator of all processes of both groups (MPI_Intercomm_merge): those that give `high` behind those
     /// that do not, in an order that all agree on where both groups give the same. Blocks and fails as
     /// [`Intercommunicator::make_duplicate`].
-    pub(crate) fn make_merged(self, function: &'static str, high: bool) -> Result<Made, Error> {
+    pub(crate) fn make_merged(
+        self,
+        function: &'static str,
+        ready: Ready<'_>,
+        high: bool,
+    ) -> Result<Made, Error> {
         let (everyone, sides) = (self.everyone(), self.sides);
         let bit = |is_first: bool| if is_first { 1 } else { 2 };
         // A bit for each group, which a process clears for its own alone.
@@ -291,9 +331,11 @@ impl<E: Matching> Intercommunicator<'_, E> {
             true => (behind, before),
             false => (before, behind),
         };
-        let mut list = room(sides.list.len())?;
-        list.extend(before.iter().chain(behind));
-        let made = everyone.make_of(function, list)?;
+        let list = room(sides.list.len()).map(|mut list: Vec<_>| {
+            list.extend(before.iter().chain(behind));
+            list
+        });
+        let made = everyone.make_of(function, ready, list)?;
         // This process is among all processes.
         made.ok_or(Error::Wrong {
             class: Class::Intern,

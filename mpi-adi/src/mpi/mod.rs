@@ -18,6 +18,7 @@ pub mod coll;
 pub mod comm;
 pub mod context;
 pub mod datatype;
+pub(crate) mod environment;
 pub mod error;
 #[cfg(test)]
 pub(crate) mod fake;
@@ -27,6 +28,7 @@ pub(crate) mod info;
 pub(crate) mod inter;
 #[allow(unsafe_code)]
 pub(crate) mod lend;
+pub(crate) mod one_sided;
 pub mod op;
 pub(crate) mod placement;
 pub mod process;

@@ -1,7 +1,8 @@
 //! Communicators that a program makes (MPI-3.1 section 6.4.2).
 //!
-//! All processes of the parent agree on the context ([`crate::mpi::context`]). Freeing a communicator is a
-//! local affair: no process waits for another.
+//! All processes of the parent agree on the context ([`crate::mpi::context`]), and on whether each of them has the
+//! memory that it needs: none has the communicator where one has no room. Freeing a communicator is a local affair:
+//! no process waits for another.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -14,6 +15,7 @@ use crate::mpi::coll::room;
 use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap};
 use crate::mpi::context::{self, CONTEXTS};
 use crate::mpi::error::Error;
+use crate::mpi::group::exact;
 use crate::mpi::process::Env;
 
 /// A communicator made from another one. Its messages stay apart from every other communicator's. Dropping it
@@ -46,7 +48,8 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    fn membership(&self) -> Membership<'_> {
+    /// The membership, for as long as it is owned.
+    pub(crate) fn membership(&self) -> Membership<'_> {
         match &self.list {
             Some(list) => Membership {
                 map: RankMap::List(list),
@@ -73,14 +76,24 @@ impl Made {
     }
 }
 
+/// Gets ready what a process needs besides the members for a communicator with this context. Fails with
+/// [`Error::NoRoom`]; then no process has the communicator.
+pub(crate) type Ready<'a> = &'a mut dyn FnMut(Context) -> Result<(), Error>;
+
+/// For a communicator that needs nothing besides its members.
+pub(crate) fn ready(_: Context) -> Result<(), Error> {
+    Ok(())
+}
+
 /// A process's color when it wants to be in no part.
 const NO_COLOR: i32 = -1;
 
 impl<'e, E: Matching> Communicator<'e, E> {
     /// Another communicator of the same processes (MPI_Comm_dup). Blocks until all of them have called it.
-    /// Fails with [`Error::NoMemory`], [`Error::NoRoom`] and, at all processes alike, [`Error::Limit`].
+    /// Fails with [`Error::NoMemory`] and, at all processes alike, [`Error::Limit`] or, where one of them has no
+    /// room, [`Error::NoRoom`] there and [`Error::NoRoomElsewhere`] at the others.
     pub fn duplicate(&self) -> Result<OwnedCommunicator<'e, E>, Error> {
-        let made = self.make_duplicate("MPI_Comm_dup")?;
+        let made = self.make_duplicate("MPI_Comm_dup", &mut ready)?;
         Ok(OwnedCommunicator {
             env: self.env,
             made,
@@ -96,16 +109,20 @@ impl<'e, E: Matching> Communicator<'e, E> {
         color: Option<u32>,
         key: i32,
     ) -> Result<Option<OwnedCommunicator<'e, E>>, Error> {
-        let made = self.make_split("MPI_Comm_split", color, key)?;
+        let made = self.make_split("MPI_Comm_split", &mut ready, color, key)?;
         Ok(made.map(|made| OwnedCommunicator {
             env: self.env,
             made,
         }))
     }
 
-    pub(crate) fn make_duplicate(self, function: &'static str) -> Result<Made, Error> {
-        let list = self.copied_list()?;
-        let context = self.agree_on_context(function)?;
+    pub(crate) fn make_duplicate(
+        self,
+        function: &'static str,
+        ready: Ready<'_>,
+    ) -> Result<Made, Error> {
+        let list = self.copied_list();
+        let (context, list) = self.agree_on_context(function, ready, list)?;
         Ok(self.made_duplicate(context, list))
     }
 
@@ -136,31 +153,38 @@ impl<'e, E: Matching> Communicator<'e, E> {
         let RankMap::List(list) = self.membership().map else {
             return Ok(None);
         };
-        let mut copy = room(list.len())?;
-        copy.extend_from_slice(list);
-        Ok(Some(copy.into_boxed_slice()))
+        Ok(Some(exact(list)?.into_boxed_slice()))
     }
 
     pub(crate) fn make_split(
         self,
         function: &'static str,
+        ready: Ready<'_>,
         color: Option<u32>,
         key: i32,
     ) -> Result<Option<Made>, Error> {
+        let choices = Choices::new(self, color, key)?;
         let size = self.size() as usize;
-        let mut ranks = room(size)?;
-        let mut members = room(size)?;
-        let choices = Choices::exchange(self, function, color, key)?;
-        let context = self.agree_on_context(function)?;
+        let rooms = choices.and_then(|choices| Ok((choices, room(size)?, room::<Rank>(size)?)));
+        let (context, (mut choices, mut ranks, spare)) =
+            self.agree_on_context(function, ready, rooms)?;
+        // Before the choices are told: what is agreed on is held no longer.
+        let process = self.env.process();
+        process.take_context(self.env, context);
+        if let Err(error) = choices.exchange(self, function) {
+            process.retire_context(context);
+            return Err(error);
+        }
         choices.append(0..self.size(), &mut ranks);
-        let own = ranks.iter().position(|rank| *rank == self.own_rank());
-        let Some(rank) = own else {
+        let Some(rank) = ranks.iter().position(|rank| *rank == self.own_rank()) else {
+            process.retire_context(context);
             return Ok(None);
         };
-        self.env.process().take_context(self.env, context);
+        // The list is no longer than what is given back here.
+        drop(spare);
+        let mut members = room(ranks.len()).inspect_err(|_| process.retire_context(context))?;
         let membership = self.membership();
         members.extend(ranks.iter().map(|rank| membership.to_world(*rank)));
-        members.shrink_to_fit();
         let membership = Membership {
             map: RankMap::All,
             context,
@@ -175,14 +199,17 @@ impl<'e, E: Matching> Communicator<'e, E> {
 
     /// A communicator of these processes of this one, by their numbers in the job and in their order; `None`
     /// where this process is not among them. Other processes may give other lists that have none of these
-    /// in them. Blocks until all processes have called it. Fails as [`Communicator::duplicate`].
+    /// in them, or have no room for it. Blocks until all processes have called it. Fails as
+    /// [`Communicator::duplicate`].
     pub(crate) fn make_of(
         self,
         function: &'static str,
-        members: Vec<Rank>,
+        ready: Ready<'_>,
+        members: Result<Vec<Rank>, Error>,
     ) -> Result<Option<Made>, Error> {
         let own = self.membership().to_world(self.own_rank());
-        let context = self.agree_on_context(function)?;
+        let members = members.and_then(|members| exact(&members));
+        let (context, members) = self.agree_on_context(function, ready, members)?;
         let Some(rank) = members.iter().position(|member| *member == own) else {
             return Ok(None);
         };
@@ -205,6 +232,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
     pub(crate) fn make_group(
         self,
         function: &'static str,
+        ready: Ready<'_>,
         members: Vec<Rank>,
     ) -> Result<Option<Made>, Error> {
         let membership = self.membership();
@@ -218,7 +246,8 @@ impl<'e, E: Matching> Communicator<'e, E> {
             rank: CommRank(rank as u32),
             size: members.len() as u32,
         };
-        let context = Communicator::at(self.env, among).agree_on_context(function)?;
+        let among_them = Communicator::at(self.env, among);
+        let (context, list) = among_them.agree_on_context(function, ready, exact(&members))?;
         self.env.process().take_context(self.env, context);
         let membership = Membership {
             map: RankMap::All,
@@ -227,23 +256,49 @@ impl<'e, E: Matching> Communicator<'e, E> {
         };
         Ok(Some(Made {
             membership,
-            list: Some(members.into_boxed_slice()),
+            list: Some(list.into_boxed_slice()),
         }))
     }
 
-    /// The lowest context that all the processes have free, not taken yet. Fails at all processes alike with
-    /// [`Error::Limit`].
-    pub(super) fn agree_on_context(self, function: &'static str) -> Result<Context, Error> {
-        agree(self.env, &mut |masks| self.and_masks(function, masks))
+    /// The lowest context that all the processes have free, not taken yet, and what this process has got ready for
+    /// it. Fails at all processes alike with [`Error::Limit`] and where one of them is not ready: see [`agree`].
+    pub(super) fn agree_on_context<T>(
+        self,
+        function: &'static str,
+        ready: Ready<'_>,
+        got: Result<T, Error>,
+    ) -> Result<(Context, T), Error> {
+        agree(self.env, ready, got, &mut |masks| {
+            self.and_masks(function, masks)
+        })
     }
 }
 
-/// The lowest context that all processes have free whose masks `and` combines by bitwise AND, not taken yet. Fails
-/// as `and` does and, at all processes alike, with [`Error::Limit`].
-pub(super) fn agree<E: Matching>(
+/// The lowest context that all processes have free whose masks `and` combines by bitwise AND, not taken yet, and what
+/// this process has got ready for it. Fails as `and` does; at all processes alike with [`Error::Limit`]; and where one
+/// of them is not `ready`, or has `got` an error, with that error there and [`Error::NoRoomElsewhere`] at the others.
+pub(super) fn agree<E: Matching, T>(
     env: &dyn Env<E>,
+    ready: Ready<'_>,
+    got: Result<T, Error>,
+    and: &mut dyn FnMut(&mut [u64]) -> Result<(), Error>,
+) -> Result<(Context, T), Error> {
+    let mut failure = got.as_ref().err().copied();
+    let mut ready = |context| match &failure {
+        Some(error) => Err(*error),
+        None => ready(context).inspect_err(|error| failure = Some(*error)),
+    };
+    let context = agree_where_ready(env, &mut ready, and)?;
+    Ok((context, got?))
+}
+
+fn agree_where_ready<E: Matching>(
+    env: &dyn Env<E>,
+    ready: Ready<'_>,
     and: &mut dyn FnMut(&mut [u64]) -> Result<(), Error>,
 ) -> Result<Context, Error> {
+    const IDLE: u64 = 1;
+    const READY: u64 = 2;
     let process = env.process();
     loop {
         let mut common = process.free_contexts(env);
@@ -256,15 +311,20 @@ pub(super) fn agree<E: Matching>(
         let unit = context::unit(context);
         let is_held = process.hold_contexts(env, unit).is_some();
         let is_idle = is_held && process.confirm_context(env, context);
-        let mut is_idle_everywhere = [u64::from(is_idle)];
-        let agreed = and(&mut is_idle_everywhere);
+        let is_ready = ready(context);
+        let mut everywhere =
+            [if is_idle { IDLE } else { 0 } | if is_ready.is_ok() { READY } else { 0 }];
+        let agreed = and(&mut everywhere);
         if is_held {
             // What uses the context takes it before anything else goes on.
             process.release_contexts(unit);
         }
         agreed?;
-        if is_idle_everywhere == [1] {
-            return Ok(context);
+        is_ready?;
+        match everywhere[0] {
+            both if both == IDLE | READY => return Ok(context),
+            READY => (),
+            _ => return Err(Error::NoRoomElsewhere),
         }
     }
 }
@@ -276,14 +336,13 @@ pub(super) struct Choices {
 }
 
 impl Choices {
-    /// Tells all processes of `comm` this one's, and hears theirs. Fails with [`Error::Argument`] for a color above
-    /// `i32::MAX`, with [`Error::NoRoom`] and [`Error::NoMemory`].
-    pub(super) fn exchange<E: Matching>(
+    /// With room for those of all processes of `comm`. Fails with [`Error::Argument`] for a color above `i32::MAX`
+    /// and, inside, with [`Error::NoRoom`].
+    pub(super) fn new<E: Matching>(
         comm: Communicator<'_, E>,
-        function: &'static str,
         color: Option<u32>,
         key: i32,
-    ) -> Result<Choices, Error> {
+    ) -> Result<Result<Choices, Error>, Error> {
         let color = match color.map(i32::try_from) {
             None => NO_COLOR,
             Some(Ok(color)) => color,
@@ -294,14 +353,24 @@ impl Choices {
             }
         };
         let size = comm.size() as usize;
-        let mut all = room(size)?;
-        all.resize(size, [color, key]);
+        Ok(room(size).map(|mut all: Vec<_>| {
+            all.resize(size, [color, key]);
+            Choices { all, color }
+        }))
+    }
+
+    /// Tells all processes of `comm` this one's, and hears theirs. Fails with [`Error::NoMemory`].
+    pub(super) fn exchange<E: Matching>(
+        &mut self,
+        comm: Communicator<'_, E>,
+        function: &'static str,
+    ) -> Result<(), Error> {
+        let own = self.all[comm.rank() as usize];
         comm.allgather_bytes(
             function,
-            bytemuck::bytes_of(&[color, key]),
-            bytemuck::cast_slice_mut(&mut all),
-        )?;
-        Ok(Choices { all, color })
+            bytemuck::bytes_of(&own),
+            bytemuck::cast_slice_mut(&mut self.all),
+        )
     }
 
     /// Adds the processes with these ranks that have chosen this one's color to `list`, which has room for them: by

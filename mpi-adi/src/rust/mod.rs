@@ -1,5 +1,88 @@
-//! The Rust binding.
+//! The Rust binding: MPI for programs in Rust, typed, without unsafe code for its users.
+//!
+//! Its names and traits are those of [rsmpi](https://docs.rs/mpi/0.8), the crate `mpi`: a program that was written for
+//! it needs the head that a program on nodes has, and its imports of the standard library changed. Programs use it as
+//! the crate `mpi`, which has `#[derive(Equivalence)]`, too; `docs/rust.md` has the table of names.
+//!
+//! ```
+//! # use mpi_adi::rust as mpi;
+//! use mpi::traits::*;
+//! use mpi::collective::SystemOperation;
+//!
+//! /// Adds up every process's number, the long way round: rank 0 receives in the order of arrival.
+//! fn total(world: &impl Communicator, mine: f64) -> f64 {
+//!     let mut sum = mine;
+//!     if world.rank() == 0 {
+//!         for _ in 1..world.size() {
+//!             let (one, _status) = world.any_process().receive::<f64>();
+//!             sum += one;
+//!         }
+//!     } else {
+//!         world.process_at_rank(0).send(&mine);
+//!     }
+//!     let mut checked = 0.0;
+//!     world.all_reduce_into(&mine, &mut checked, SystemOperation::sum());
+//!     world.process_at_rank(0).broadcast_into(&mut sum);
+//!     assert_eq!(sum, checked);
+//!     sum
+//! }
+//! ```
+//!
+//! ```text
+//! collective     point_to_point     what communicators, processes and roots do
+//! topology                          communicators, groups, grids
+//! request                           scopes, requests, what is under way
+//! datatype                          buffers, datatypes, views
+//! environment    process            start and end; the process that asks
+//! ```
+//!
+//! # Errors
+//! A call under a name of rsmpi gives its result, and an error ends the job with a message that names the rank, the call
+//! and what to do, as under MPI_ERRORS_ARE_FATAL (MPI-3.1 section 8.3). Calls that can fail for a reason outside of the
+//! program have a form with `try_` in front, whose result has the [error](crate::Error), as under MPI_ERRORS_RETURN.
+//! Mistakes that are known before anything happens, such as a rank that a communicator does not have, panic where rsmpi
+//! panics, too.
+//!
+//! # Memory
+//! A call that blocks takes nothing of the program's heap but where it says so. A request takes a place in its scope.
 
-pub mod api;
+pub mod collective;
+pub mod datatype;
+pub mod environment;
+pub mod point_to_point;
 #[allow(unsafe_code)]
-pub mod lend;
+pub mod process;
+#[allow(unsafe_code)]
+pub mod request;
+pub mod topology;
+
+/// All traits: `use mpi::traits::*`.
+pub mod traits {
+    pub use super::collective::traits::*;
+    pub use super::datatype::traits::*;
+    pub use super::point_to_point::traits::*;
+    pub use super::request::traits::*;
+    pub use super::topology::traits::*;
+}
+
+pub use environment::{Threading, initialize, initialize_with_threading, time, time_resolution};
+pub use topology::Rank;
+
+use crate::mpi::error::Error;
+
+/// A number of elements.
+pub type Count = i32;
+/// A message's tag: 0 to 2147483647.
+pub type Tag = i32;
+/// A distance in memory, or an address, in bytes.
+pub type Address = isize;
+
+/// The result of a call of `function` that belongs to no object; an error ends the job.
+#[track_caller]
+pub(crate) fn fatal<T>(function: &'static str, result: Result<T, Error>) -> T {
+    match (result, process::current()) {
+        (Ok(value), _) => value,
+        (Err(error), Some(here)) => here.fatal(function, error),
+        (Err(error), None) => panic!("{function}: {error}"),
+    }
+}

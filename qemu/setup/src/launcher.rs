@@ -83,7 +83,7 @@ fn doctor(places: &Places) -> Result<u8, Refusal> {
 enum Profile {
     /// What runs jobs, simulations and benchmarks.
     Release,
-    /// What only starts the tests, which need this one anyway.
+    /// What runs the tests, and is tested.
     Dev,
 }
 
@@ -92,6 +92,14 @@ impl Profile {
         match arguments.first() {
             Some(command) if command == "test" => Profile::Dev,
             _ => Profile::Release,
+        }
+    }
+
+    /// What cargo is asked for: with the tool that runs the tests, the tests, so that both are built at one time.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Profile::Release => &["--release", "--package", "midplane"],
+            Profile::Dev => &["--workspace", "--bins", "--tests"],
         }
     }
 
@@ -120,12 +128,10 @@ fn build(profile: Profile, tool: &Artifact, root: &Path) -> Result<(), Refusal> 
     }
     let begun = tool.begin();
     let mut cargo = Command::new(rust::own_cargo());
-    cargo.arg("build");
-    if profile == Profile::Release {
-        cargo.arg("--release");
-    }
     cargo
-        .args(["--package", "midplane", "--manifest-path"])
+        .arg("build")
+        .args(profile.words())
+        .arg("--manifest-path")
         .arg(root.join("Cargo.toml"))
         .stdin(std::process::Stdio::null())
         .stdout(io::stderr());

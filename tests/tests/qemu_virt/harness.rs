@@ -26,12 +26,13 @@ pub fn program(name: &str) -> String {
         .to_string()
 }
 
-/// The command, built as `cargo midplane` builds it.
+/// The command, built as `cargo midplane test` builds it.
 pub fn command() -> &'static Path {
     static COMMAND: OnceLock<PathBuf> = OnceLock::new();
     COMMAND.get_or_init(|| {
+        // With the same words, nothing is built a second time.
         let output = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--release", "--package", "midplane"])
+            .args(["build", "--quiet", "--workspace", "--bins", "--tests"])
             .arg("--message-format=json-render-diagnostics")
             .current_dir(root())
             .stderr(Stdio::inherit())
@@ -42,6 +43,8 @@ pub fn command() -> &'static Path {
         lines
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter(|message| message["target"]["name"] == "midplane")
+            .filter(|message| message["profile"]["test"] == false)
             .find_map(|message| message["executable"].as_str().map(PathBuf::from))
             .expect("cargo names the executable")
     })

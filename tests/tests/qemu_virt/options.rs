@@ -105,8 +105,8 @@ fn a_function_of_mpi_that_is_not_there_is_named() {
 #[test]
 fn functions_that_are_not_supported_are_named_with_the_lines_of_their_calls() {
     let ended = run(&[], "not_yet.c", &[]).expect(0).says(&[
-        "note: not_yet.c:21: MPI_Win_create is not supported yet: it returns MPI_ERR_UNSUPPORTED_OPERATION",
-        "note: not_yet.c:26: PMPI_Win_free is not supported yet",
+        "note: not_yet.c:21: MPI_Open_port is not supported yet: it returns MPI_ERR_UNSUPPORTED_OPERATION",
+        "note: not_yet.c:26: PMPI_Unpublish_name is not supported yet",
     ]);
     assert_eq!(
         ended.stderr.matches("not supported yet").count(),

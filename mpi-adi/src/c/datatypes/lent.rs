@@ -242,6 +242,26 @@ impl Elements {
         bytes.ok_or(Error::TooLong { bytes: usize::MAX })
     }
 
+    /// From the least displacement of a byte of `count` elements, 0 that of the first element, to behind the greatest.
+    pub fn range(&self, count: usize) -> (i128, i128) {
+        if self.size == 0 || count == 0 {
+            return (0, 0);
+        }
+        let last = (count as i128 - 1) * self.extent as i128;
+        let (low, reach) = (self.reach.0 as i128, self.reach.1 as i128);
+        (last.min(0) + low, last.max(0) + low + reach)
+    }
+
+    /// The runs of the first `bytes` packed bytes of elements, as many as [`Elements::length`] finds possible: `run`
+    /// gets, in order, the displacement of some bytes, how many packed ones come before, and how many they are.
+    pub fn runs(&self, bytes: usize, mut run: impl FnMut(isize, usize, usize)) {
+        match &self.walked {
+            _ if bytes == 0 => {}
+            None => run(self.first, 0, bytes),
+            Some(object) => object.datatype.layout().walk(self.extent, 0, bytes, run),
+        }
+    }
+
     /// `count` elements from number `first` of a buffer on are where a program can have some. Fails with
     /// [`Error::InPlace`] or [`Error::NullBuffer`].
     pub fn check(&self, buffer: *const c_void, first: isize, count: usize) -> Result<(), Error> {

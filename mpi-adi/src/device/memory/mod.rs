@@ -222,6 +222,12 @@ pub trait UserMemory {
         None
     }
 
+    /// The same memory, for calls that are chosen while the program runs: what one-sided communication works on.
+    /// `None`: there is none here.
+    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+        None
+    }
+
     /// Takes a loan back.
     fn take_back(&mut self, loan: Blocks) {
         drop(loan);
@@ -307,6 +313,10 @@ unsafe fn copy_run(from: *const u8, to: *mut u8, bytes: usize) {
 }
 
 impl UserMemory for RawMemory {
+    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+        Some(self)
+    }
+
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
         if span.is_typed() {
             return walk(span, offset, out.len(), |address, done, bytes| {

@@ -56,10 +56,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.requests
             .set_send_state(slot, SendState::Held(Withdrawal::Asked));
         let [a, b, c, d] = self.requests.id(slot).0.to_le_bytes();
-        let (bytes, header) = (wire::CANCEL_BYTES, self.header(wire::CANCEL));
-        self.send_now(port, Class::Normal, dest, header, bytes, |out| {
-            out.copy_from_slice(&[a, b, c, d, refused.into()])
-        });
+        let cancel: [u8; wire::CANCEL_BYTES] = [a, b, c, d, refused.into()];
+        let header = self.header(wire::CANCEL);
+        self.send_bytes(port, Class::Normal, dest, header, &cancel);
         true
     }
 

@@ -9,6 +9,8 @@ use crate::device::memory::UserMemory;
 use crate::device::names::Slot;
 use crate::device::protocol::Rules;
 use crate::device::request::{Asked, Data, Mode, Send, SendState};
+use crate::device::rma::OneSided;
+use crate::device::rma::wire::ONE_SIDED;
 use crate::device::send::bcopy::BcopyState;
 use crate::device::send::pending::{Next, OfferFlags};
 use crate::device::send::stream::Stream;
@@ -105,6 +107,23 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         assert!(sent, "room was there before it was chosen");
     }
 
+    /// As [`Self::send_now`], of bytes that are there: one copy for what is rare.
+    #[inline(never)]
+    pub(in crate::device) fn send_bytes<P: Port>(
+        &self,
+        port: &mut P,
+        class: Class,
+        dest: Rank,
+        header: Header,
+        bytes: &[u8],
+    ) {
+        let len = header.bytes() + bytes.len();
+        let sent = port.inject(class, self.coord(dest), len, |body| {
+            header.emit(body, bytes.len()).copy_from_slice(bytes)
+        });
+        assert!(sent, "room was there before it was chosen");
+    }
+
     pub(in crate::device) fn coord(&self, rank: Rank) -> Coord {
         self.shape.coord(rank.index()).expect("a rank of this job")
     }
@@ -117,6 +136,57 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             || self.peers.owes_restarts()
             || !self.cts_due.is_empty()
             || self.barrier_can_go_on()
+            || self.has_one_sided_to_send()
+    }
+
+    #[inline]
+    pub(in crate::device) fn has_one_sided_to_send(&self) -> bool {
+        let one_sided = self.one_sided.as_deref();
+        one_sided.is_some_and(OneSided::has_to_send)
+    }
+
+    /// What windows have to send, while the injection FIFO has room. Returns the packets sent.
+    #[inline]
+    pub(in crate::device) fn send_one_sided<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> usize {
+        match self.has_one_sided_to_send() {
+            true => self.send_one_sided_now(port, memory),
+            false => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn send_one_sided_now<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> usize {
+        let mut out = [0; SHORT_BYTES];
+        let mut sent = 0;
+        while sent < STEP_PACKETS
+            && port.can_inject(Class::Normal)
+            && let Some(memory) = memory.whole()
+            && let Some(one_sided) = self.one_sided.as_deref_mut()
+            && let Some(leaving) = (one_sided.hooks.next)(one_sided, memory, &mut out)
+        {
+            let header = Header {
+                argument: leaving.argument,
+                place: leaving.place,
+                ..self.header(ONE_SIDED)
+            };
+            self.send_bytes(
+                port,
+                Class::Normal,
+                leaving.dest,
+                header,
+                &out[..leaving.len],
+            );
+            sent += 1;
+        }
+        sent
     }
 
     /// The device owes answers that can go with what the program sends next, if that comes soon. A step of progress
@@ -368,9 +438,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     pub(in crate::device) fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
         let header = self.header(wire::DONE);
-        self.send_now(port, Class::Normal, dest, header, Done::BYTES, |out| {
-            out.copy_from_slice(&done.emit());
-        });
+        self.send_bytes(port, Class::Normal, dest, header, &done.emit());
         self.stats.done_sent += 1;
     }
 

@@ -415,6 +415,14 @@ impl Layout {
         self.nodes.last().is_none_or(|root| root.dense)
     }
 
+    /// What its leaves are, as their makers have said, each of them at least once.
+    pub fn tags(&self) -> impl Iterator<Item = u8> {
+        self.nodes.iter().filter_map(|node| match node.kind {
+            Kind::Leaf { tag } => Some(tag),
+            Kind::Loop { .. } | Kind::Pieces { .. } => None,
+        })
+    }
+
     /// Bytes that it takes of the heap.
     pub fn heap_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>() + self.pieces.capacity() * size_of::<Piece>()

@@ -178,8 +178,8 @@ impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
     pub fn irecv<T: Datatype>(
         &'scope self,
         buffer: &'scope mut [T],
-        source: impl Into<crate::rust::api::Source>,
-        tag: impl Into<crate::rust::api::TagSelector>,
+        source: impl Into<crate::slices::api::Source>,
+        tag: impl Into<crate::slices::api::TagSelector>,
     ) -> Result<RecvRequest<'scope, 'env, T, E>, Error> {
         let mut open = self.open.borrow_mut();
         open.prepare()?;

@@ -1,0 +1,238 @@
+//! Packets to a target, and waiting for its answers: what the calls of this chapter are made of.
+
+use msg_layer::header::SHORT_BYTES;
+
+use super::objects::{Extent, Window, wrong};
+use crate::device::envelope::Rank;
+use crate::device::kernel::CallNote;
+use crate::device::memory::Span;
+use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
+use crate::device::rma::{self, Awaited, Flags};
+use crate::mpi::call;
+use crate::mpi::error::{Class, Error};
+
+impl Window {
+    pub fn note(&self, target: Option<Rank>) -> CallNote {
+        CallNote {
+            function: self.function,
+            peer: target.map(|target| target.index() as i32),
+            tag: None,
+        }
+    }
+
+    /// Waits until `is_so` of the window as the device has it.
+    pub fn wait_until(&self, target: Option<Rank>, is_so: impl Fn(&rma::Window) -> bool) {
+        let context = self.context();
+        call::block_on(self.env, self.note(target), |adi, _| {
+            let window = adi.one_sided()?.window(context)?;
+            is_so(window).then_some(())
+        });
+    }
+
+    /// Runs `f` on the window as the device has it.
+    pub fn change<R>(&self, f: impl FnOnce(&mut rma::Window) -> R) -> Option<R> {
+        let (mut f, mut result) = (Some(f), None);
+        let context = self.context();
+        self.env.with(&mut |adi, _| {
+            let window = adi.one_sided().and_then(|all| all.window(context));
+            if let (Some(window), Some(f)) = (window, f.take()) {
+                result = Some(f(window));
+            }
+        });
+        result
+    }
+
+    /// Sends a packet that is not answered; waits while there is no room for it.
+    pub fn tell(&self, target: Rank, packet: &[u8]) {
+        let (context, here) = (self.context(), self.here());
+        call::block_on(self.env, self.note(Some(target)), |adi, kernel| {
+            let one_sided = adi.one_sided()?;
+            if target == here {
+                // What it says of itself it has checked.
+                let _ = one_sided.act_here(kernel.memory(), 0, packet);
+                return Some(());
+            }
+            one_sided.push((context, target), 0, packet).then_some(())
+        });
+    }
+
+    /// Sends a packet that is answered, with the result to `offset` of the span; waits while there is no room for it.
+    pub fn ask(&self, target: Rank, awaited: Awaited, into: (Span, usize), packet: &[u8]) {
+        let (context, here) = (self.context(), self.here());
+        call::block_on(self.env, self.note(Some(target)), |adi, kernel| {
+            let one_sided = adi.one_sided()?;
+            let is_data = matches!(awaited, Awaited::Data { .. });
+            if target != here && !is_data && !one_sided.has_room() {
+                return None;
+            }
+            let name = one_sided.await_answer((context, target), awaited, into)?;
+            if target == here {
+                // As above.
+                let _ = one_sided.act_here(kernel.memory(), name, packet);
+            } else if !is_data {
+                one_sided.push((context, target), name, packet);
+            }
+            Some(())
+        });
+    }
+
+    /// What has been made ready leaves, as far as the network has room now.
+    pub fn set_off(&self) {
+        self.env.with(&mut |adi, kernel| {
+            if adi.has_to_send() {
+                kernel.poll(adi);
+            }
+        });
+    }
+
+    /// Waits until all answers have come, or those of `target`.
+    pub fn drain(&self, target: Option<Rank>) {
+        let context = self.context();
+        call::block_on(self.env, self.note(target), |adi, _| {
+            (!adi.one_sided()?.awaits(context, target)).then_some(())
+        });
+    }
+
+    /// The packet of this kind that is nothing but its head.
+    pub fn head(&self, kind: Kind, operation: u8) -> [u8; HEAD_BYTES] {
+        let mut packet = [0; HEAD_BYTES];
+        let head = Head {
+            operation,
+            ..Head::new(kind, self.context())
+        };
+        head.emit(&mut packet);
+        packet
+    }
+
+    /// Waits until all operations from here are done, at `target` or everywhere. Fails with the errors that targets have
+    /// found since the last time.
+    pub fn flush(&self, target: Option<Rank>) -> Result<(), Error> {
+        self.drain(target);
+        let packet = self.head(Kind::Flush, 0);
+        let mut from = target.map_or(0, Rank::index);
+        let touched = |from| {
+            self.change(|window| {
+                let next = window.next_with(Flags::TOUCHED, from)?;
+                let wanted = target.is_none_or(|target| target == next);
+                wanted.then(|| window.clear(next, Flags::TOUCHED))?;
+                Some(next)
+            })
+        };
+        while let Some(next) = touched(from).flatten() {
+            self.ask(next, Awaited::Done, (Span::EMPTY, 0), &packet);
+            from = next.index() + 1;
+        }
+        self.drain(target);
+        self.faults()
+    }
+
+    /// Fails if targets have found operations from here to be wrong.
+    pub fn faults(&self) -> Result<(), Error> {
+        match self.change(rma::Window::take_fault) {
+            Some(true) => Err(wrong(
+                Class::RmaRange,
+                "an operation since the last synchronization was beyond what its target exposes, and not done",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The target's part of the window.
+    pub fn extent(&self, target: Rank) -> Result<Extent, Error> {
+        let find = |(rank, _): &(Rank, Extent)| rank.index();
+        let known = self.with(|object| {
+            let place = object.extents.binary_search_by_key(&target.index(), find);
+            Ok(object.uniform.or(place.ok().map(|at| object.extents[at].1)))
+        })?;
+        if let Some(extent) = known {
+            return Ok(extent);
+        }
+        let mut bytes = [0u8; 16];
+        // SAFETY: the answer is waited for here, and nothing else has the bytes until then.
+        let span = unsafe { Span::new(bytes.as_mut_ptr(), bytes.len()) };
+        let packet = self.head(Kind::Size, 0);
+        self.ask(target, Awaited::Result(16), (span, 0), &packet);
+        self.drain(Some(target));
+        let bytes = core::hint::black_box(bytes);
+        let word = |at: usize| bytes[at..].first_chunk().copied().unwrap_or_default();
+        let extent = Extent {
+            size: u64::from_le_bytes(bytes[..8].try_into().unwrap_or_default()),
+            disp_unit: u32::from_le_bytes(word(8)),
+        };
+        self.with(|object| {
+            let none = |_| Error::NoRoom {
+                bytes: size_of::<(Rank, Extent)>(),
+            };
+            object.extents.try_reserve(1).map_err(none)?;
+            if let Err(at) = object.extents.binary_search_by_key(&target.index(), find) {
+                object.extents.insert(at, (target, extent));
+            }
+            Ok(extent)
+        })
+    }
+}
+
+/// Pieces on their way to a target, as many in a packet as it holds.
+pub(super) struct Pieces<'a> {
+    window: &'a Window,
+    target: Rank,
+    /// Where the bytes come from.
+    from: Span,
+    /// Bytes that stay together.
+    unit: usize,
+    packet: [u8; SHORT_BYTES],
+    len: usize,
+}
+
+impl<'a> Pieces<'a> {
+    pub fn new(
+        window: &'a Window,
+        target: Rank,
+        head: Head,
+        (from, unit): (Span, usize),
+    ) -> Pieces<'a> {
+        let mut packet = [0; SHORT_BYTES];
+        head.emit(&mut packet);
+        Pieces {
+            window,
+            target,
+            from,
+            unit,
+            packet,
+            len: HEAD_BYTES,
+        }
+    }
+
+    /// Sends `len` bytes from `offset` of the span to `place`.
+    pub fn add(&mut self, mut place: u64, mut offset: usize, mut len: usize) {
+        while len > 0 {
+            let room = (SHORT_BYTES - self.len).saturating_sub(PIECE_BYTES);
+            let most = len.min(room).min(MOST_BYTES);
+            let bytes = most - most % self.unit;
+            if bytes == 0 {
+                self.leave();
+                continue;
+            }
+            let from = self.from;
+            let out = emit_piece(&mut self.packet[self.len..], place, bytes);
+            self.window
+                .env
+                .with(&mut |_, kernel| kernel.memory().read(from, offset, out));
+            self.len += PIECE_BYTES + bytes;
+            (place, offset, len) = (place + bytes as u64, offset + bytes, len - bytes);
+        }
+    }
+
+    fn leave(&mut self) {
+        self.window.tell(self.target, &self.packet[..self.len]);
+        self.len = HEAD_BYTES;
+    }
+
+    /// Sends what is left.
+    pub fn end(mut self) {
+        if self.len > HEAD_BYTES {
+            self.leave();
+        }
+        self.window.set_off();
+    }
+}

@@ -1,0 +1,328 @@
+//! What an origin has under way: packets that are to leave, and answers that are to come.
+#![forbid(unsafe_code)]
+
+use msg_layer::handler::{ANSWER_BYTES, Malformed};
+use msg_layer::header::{Place, SHORT_BYTES};
+
+use crate::device::envelope::{Context, Rank};
+use crate::device::memory::{Span, UserMemory};
+use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, Said};
+use crate::device::rma::{Flags, Leaving, OneSided, Request, SLOTS, Window};
+
+/// A packet that is ready to leave.
+#[derive(Clone, Debug)]
+pub(super) struct Packet {
+    dest: Rank,
+    argument: u16,
+    len: u8,
+    bytes: [u8; SHORT_BYTES],
+}
+
+/// What an answer is awaited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Awaited {
+    /// A result that fits an answer: so many bytes.
+    Result(u32),
+    /// Bytes from this place of the target's window on, which the slot asks for itself.
+    Data {
+        /// Where they are.
+        place: u64,
+        /// How many.
+        len: u32,
+    },
+    /// That it is done.
+    Done,
+    /// A lock, or that it will be granted.
+    Lock,
+}
+
+/// A place for an answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    awaited: Option<Awaited>,
+    generation: u8,
+    is_to_ask: bool,
+    window: Context,
+    target: Rank,
+    /// Where the result goes: the origin's buffer, and where in it.
+    span: Span,
+    offset: usize,
+    /// Bytes of it that have come.
+    come: u32,
+}
+
+/// Bits of a name that are the slot's number.
+const INDEX_BITS: u32 = SLOTS.trailing_zeros();
+const _: () = assert!(SLOTS.is_power_of_two());
+
+impl Slot {
+    pub(super) const FREE: Slot = Slot {
+        awaited: None,
+        generation: 0,
+        is_to_ask: false,
+        window: 0,
+        target: Rank::new(0),
+        span: Span::EMPTY,
+        offset: 0,
+        come: 0,
+    };
+}
+
+impl Window {
+    fn touch(&mut self, target: Rank) {
+        if let Some(flags) = self.flags(target) {
+            flags.set(Flags::TOUCHED, true);
+        }
+    }
+}
+
+impl OneSided {
+    /// Awaits an answer of `target`, with its result to `offset` of `span`; its name. `None`: all slots are in use.
+    ///
+    /// # Panics
+    /// When the window is not there.
+    pub fn await_answer(
+        &mut self,
+        (window, target): (Context, Rank),
+        awaited: Awaited,
+        (span, offset): (Span, usize),
+    ) -> Option<u16> {
+        let index = self.slots.iter().position(|slot| slot.awaited.is_none())?;
+        let is_to_ask = matches!(awaited, Awaited::Data { .. }) && target != self.here;
+        // Whether it was within a window of which nothing is known here, only a flush tells.
+        let has_place = matches!(awaited, Awaited::Data { .. } | Awaited::Result(_));
+        if has_place
+            && target != self.here
+            && let Some(window) = self.window(window)
+            && window.is_dynamic
+        {
+            window.touch(target);
+        }
+        let slot = &mut self.slots[index];
+        *slot = Slot {
+            awaited: Some(awaited),
+            generation: slot.generation.wrapping_add(1),
+            is_to_ask,
+            window,
+            target,
+            span,
+            offset,
+            come: 0,
+        };
+        self.to_ask += u32::from(is_to_ask);
+        Some(self.name(index))
+    }
+
+    fn name(&self, index: usize) -> u16 {
+        u16::from(self.slots[index].generation) << INDEX_BITS | index as u16
+    }
+
+    /// The slot of this name, which awaits an answer of `target`.
+    fn slot(&self, name: u16, target: Rank) -> Result<(usize, Awaited), Malformed> {
+        let index = (name & ((1 << INDEX_BITS) - 1)) as usize;
+        let slot = &self.slots[index];
+        match slot.awaited {
+            Some(awaited) if self.name(index) == name && slot.target == target => {
+                Ok((index, awaited))
+            }
+            _ => Err(Malformed),
+        }
+    }
+
+    /// Answers of this window, of `target` if that is given, are still to come.
+    pub fn awaits(&self, window: Context, target: Option<Rank>) -> bool {
+        self.slots.iter().any(|slot| {
+            slot.awaited.is_some()
+                && slot.window == window
+                && target.is_none_or(|target| slot.target == target)
+        })
+    }
+
+    /// Another packet can be pushed.
+    pub fn has_room(&self) -> bool {
+        !self.ring.is_full()
+    }
+
+    /// Sends a packet for `window` to `target`, which is another process; its answer is the one of that name. False:
+    /// there is no room, try again later.
+    ///
+    /// # Panics
+    /// When it is longer than a packet.
+    pub fn push(&mut self, (window, target): (Context, Rank), name: u16, bytes: &[u8]) -> bool {
+        let mut packet = Packet {
+            dest: target,
+            argument: name,
+            len: bytes.len() as u8,
+            bytes: [0; SHORT_BYTES],
+        };
+        packet.bytes[..bytes.len()].copy_from_slice(bytes);
+        if self.ring.push_back(packet).is_err() {
+            return false;
+        }
+        // What is answered need not be flushed.
+        let is_silent = bytes.first().is_some_and(|kind| {
+            [Kind::Put, Kind::Accumulate]
+                .map(|kind| kind as u8)
+                .contains(kind)
+        });
+        if is_silent && let Some(window) = self.window(window) {
+            window.touch(target);
+        }
+        true
+    }
+
+    /// Carries a request of this process to itself out.
+    ///
+    /// # Errors
+    /// [`Malformed`]: as from another process.
+    pub fn act_here(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        name: u16,
+        bytes: &[u8],
+    ) -> Result<(), Malformed> {
+        let request = |argument, bytes| Request {
+            source: self.here,
+            argument,
+            place: None,
+            bytes,
+        };
+        let (asked, here) = (request(name, bytes), self.here);
+        if let Some(answer) = self.take_request(memory, asked)? {
+            let answer = Request {
+                source: here,
+                argument: answer.argument,
+                place: None,
+                bytes: &answer.bytes,
+            };
+            self.take_answer(memory, answer)?;
+        }
+        // No flush comes here.
+        let window = Head::parse(bytes).and_then(|(head, _)| self.window(head.window));
+        if let Some(window) = window
+            && window.has(here, Flags::FAULT)
+        {
+            window.clear(here, Flags::FAULT);
+            window.is_faulty = true;
+        }
+        Ok(())
+    }
+
+    /// The last fetch of an element that is longer than an answer was refused: it is to be made again.
+    pub fn take_refused(&mut self) -> bool {
+        core::mem::take(&mut self.is_refused)
+    }
+
+    pub(super) fn next_of_ring(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+        let packet = self.ring.pop_front()?;
+        let len = packet.len as usize;
+        out[..len].copy_from_slice(&packet.bytes[..len]);
+        Some(Leaving {
+            dest: packet.dest,
+            argument: packet.argument,
+            place: None,
+            len,
+        })
+    }
+
+    /// A get that has not been asked for, or was refused.
+    pub(super) fn next_asked(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+        if self.to_ask == 0 {
+            return None;
+        }
+        let index = self.slots.iter().position(|slot| slot.is_to_ask)?;
+        self.to_ask -= 1;
+        let name = self.name(index);
+        let slot = &mut self.slots[index];
+        slot.is_to_ask = false;
+        let Some(Awaited::Data { place, len }) = slot.awaited else {
+            return None;
+        };
+        let (dest, window) = (slot.target, slot.window);
+        Some(Leaving {
+            dest,
+            argument: name,
+            place: None,
+            len: get_request(out, window, place, len),
+        })
+    }
+
+    /// An answer has come.
+    pub(super) fn take_answer(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        answer: Request<'_>,
+    ) -> Result<(), Malformed> {
+        let (said, name) = Said::of(answer.argument);
+        let (index, awaited) = self.slot(name, answer.source)?;
+        let bytes = answer
+            .bytes
+            .first_chunk::<ANSWER_BYTES>()
+            .ok_or(Malformed)?;
+        let slot = &mut self.slots[index];
+        match (said, awaited) {
+            (Said::Refused, Awaited::Data { .. }) if slot.come == 0 && !slot.is_to_ask => {
+                slot.is_to_ask = true;
+                self.to_ask += 1;
+                return Ok(());
+            }
+            (Said::Refused, Awaited::Result(_)) => self.is_refused = true,
+            (Said::Result, Awaited::Result(len) | Awaited::Data { len, .. }) => {
+                // Of a get that was beyond the window nothing comes but this.
+                let len = (len as usize).min(ANSWER_BYTES);
+                memory.write(slot.span, slot.offset, &bytes[..len]);
+            }
+            (Said::Result, Awaited::Done) => {
+                let (window, fault) = (slot.window, bytes[0] != 0);
+                if let Some(window) = self.window(window) {
+                    window.is_faulty |= fault;
+                }
+            }
+            (Said::Granted, Awaited::Lock) => {
+                let (window, target) = (slot.window, slot.target);
+                if let Some(flags) = self.window(window).and_then(|window| window.flags(target)) {
+                    flags.set(Flags::HELD, true);
+                }
+            }
+            (Said::Waits, Awaited::Lock) => {}
+            _ => return Err(Malformed),
+        }
+        self.slots[index].awaited = None;
+        Ok(())
+    }
+
+    /// Data of a get has come.
+    pub(super) fn take_data(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        source: Rank,
+        place: Place,
+        bytes: &[u8],
+    ) -> Result<(), Malformed> {
+        let name = u16::try_from(place.target).map_err(|_| Malformed)?;
+        let (index, awaited) = self.slot(name, source)?;
+        let Awaited::Data { len, .. } = awaited else {
+            return Err(Malformed);
+        };
+        let slot = &mut self.slots[index];
+        // The channel keeps the order.
+        let more = u32::try_from(bytes.len()).map_err(|_| Malformed)?;
+        if place.offset != slot.come || more > len - slot.come {
+            return Err(Malformed);
+        }
+        memory.write(slot.span, slot.offset + slot.come as usize, bytes);
+        slot.come += more;
+        if slot.come == len {
+            slot.awaited = None;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the request of a get; its length.
+pub fn get_request(out: &mut [u8], window: Context, place: u64, len: u32) -> usize {
+    Head::new(Kind::Get, window).emit(out);
+    out[HEAD_BYTES..][..8].copy_from_slice(&place.to_le_bytes());
+    out[HEAD_BYTES + 8..][..4].copy_from_slice(&len.to_le_bytes());
+    HEAD_BYTES + 12
+}

@@ -1,0 +1,444 @@
+//! What a target does with the packets of origins. Nothing here waits or takes memory.
+#![forbid(unsafe_code)]
+
+use msg_layer::handler::{ANSWER_BYTES, Answer, Malformed};
+use msg_layer::header::{LONG_BYTES, Place, SHORT_BYTES};
+
+use crate::device::envelope::{Context, Rank};
+use crate::device::memory::{Span, UserMemory};
+use crate::device::rma::wire::{self, HEAD_BYTES, Head, Kind, MOST_BYTES, Said};
+use crate::device::rma::{Flags, Leaving, OneSided, Request, Window};
+
+/// A get that is being answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor {
+    origin: Rank,
+    /// The origin's name for it.
+    name: u16,
+    span: Span,
+    offset: u32,
+}
+
+/// The second half of the result of a fetch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Half {
+    origin: Rank,
+    bytes: [u8; ANSWER_BYTES],
+}
+
+/// The longest element.
+const ELEMENT_BYTES: usize = 2 * ANSWER_BYTES;
+/// Bytes of a get's data in one packet: whole elements of any size, so that each is read at one go.
+const DATA_BYTES: usize = LONG_BYTES / ELEMENT_BYTES * ELEMENT_BYTES;
+
+/// A window's lock.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Lock {
+    is_exclusive: bool,
+    /// How many hold it.
+    holders: u32,
+    waiting: u32,
+    /// Where the next look for one that waits begins.
+    turn: u32,
+}
+
+impl Lock {
+    fn is_free_for(&self, exclusive: bool) -> bool {
+        self.holders == 0 || !exclusive && !self.is_exclusive
+    }
+
+    fn take(&mut self, exclusive: bool) {
+        self.holders += 1;
+        self.is_exclusive = exclusive;
+    }
+}
+
+impl Window {
+    /// The `len` bytes at `place`; `None`: they are not in the window.
+    fn at(&self, place: u64, len: usize) -> Option<Span> {
+        if !self.is_dynamic {
+            let [span] = self.regions[..] else {
+                return None;
+            };
+            return part(span, usize::try_from(place).ok()?, len);
+        }
+        self.regions.iter().find_map(|span| {
+            let offset = usize::try_from(place).ok()?.checked_sub(span.address())?;
+            part(*span, offset, len)
+        })
+    }
+
+    /// An operation of `origin` is beyond the window: it will be told.
+    fn fault(&mut self, origin: Rank) {
+        if let Some(flags) = self.flags(origin) {
+            flags.set(Flags::FAULT, true);
+        }
+    }
+
+    /// `origin` asks for the lock; true: it has it now.
+    fn ask_lock(&mut self, origin: Rank, exclusive: bool) -> Result<bool, Malformed> {
+        let is_free = self.lock.waiting == 0 && self.lock.is_free_for(exclusive);
+        let wish = match exclusive {
+            true => Flags::WAITS_EXCLUSIVE,
+            false => Flags::WAITS_SHARED,
+        };
+        let flags = self.flags(origin).ok_or(Malformed)?;
+        let taken = [Flags::HOLDS, Flags::WAITS_EXCLUSIVE, Flags::WAITS_SHARED];
+        if taken.into_iter().any(|flag| flags.has(flag)) {
+            return Err(Malformed);
+        }
+        flags.set(if is_free { Flags::HOLDS } else { wish }, true);
+        match is_free {
+            true => self.lock.take(exclusive),
+            false => self.lock.waiting += 1,
+        }
+        Ok(is_free)
+    }
+
+    /// `origin` gives the lock back.
+    fn give_back(&mut self, origin: Rank) -> Result<(), Malformed> {
+        let flags = self.flags(origin).ok_or(Malformed)?;
+        if !flags.has(Flags::HOLDS) {
+            return Err(Malformed);
+        }
+        flags.set(Flags::HOLDS, false);
+        self.lock.holders -= 1;
+        Ok(())
+    }
+
+    /// The process whose turn it is, if the lock is free for it: it has it now.
+    fn grant(&mut self) -> Option<Rank> {
+        if self.lock.waiting == 0 {
+            return None;
+        }
+        let waits =
+            |flags: &Flags| flags.0 & (Flags::WAITS_SHARED.0 | Flags::WAITS_EXCLUSIVE.0) != 0;
+        let turn = self.lock.turn as usize;
+        let (before, behind) = self.peers.split_at_mut_checked(turn)?;
+        let next = behind.iter().position(waits).map(|at| turn + at);
+        let at = next.or_else(|| before.iter().position(waits))?;
+        let flags = &mut self.peers[at];
+        let exclusive = flags.has(Flags::WAITS_EXCLUSIVE);
+        if !self.lock.is_free_for(exclusive) {
+            return None;
+        }
+        flags.set(Flags::WAITS_EXCLUSIVE, false);
+        flags.set(Flags::WAITS_SHARED, false);
+        flags.set(Flags::HOLDS, true);
+        self.lock.take(exclusive);
+        self.lock.waiting -= 1;
+        self.lock.turn = (at as u32 + 1) % self.peers.len() as u32;
+        Some(Rank::new(at as u32))
+    }
+}
+
+fn part(span: Span, offset: usize, len: usize) -> Option<Span> {
+    let room = span.len().checked_sub(offset)?;
+    (len <= room).then(|| span.part(offset, len))
+}
+
+fn answer(said: Said, name: u16, bytes: [u8; ANSWER_BYTES]) -> Answer {
+    Answer {
+        handler: wire::ONE_SIDED_ANSWER,
+        argument: said.about(name),
+        bytes,
+    }
+}
+
+impl OneSided {
+    /// Takes a request, from another process or from this one.
+    pub(super) fn take_request(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        request: Request<'_>,
+    ) -> Result<Option<Answer>, Malformed> {
+        if let Some(place) = request.place {
+            self.take_data(memory, request.source, place, request.bytes)?;
+            return Ok(None);
+        }
+        let (source, name) = (request.source, request.argument);
+        let (head, body) = Head::parse(request.bytes).ok_or(Malformed)?;
+        let at = self.place(head.window).ok_or(Malformed)?;
+        if !self.windows[at].has(source, Flags::MEMBER) {
+            return Err(Malformed);
+        }
+        match head.kind {
+            Kind::Put | Kind::Accumulate => {
+                self.take_pieces(memory, at, source, head, body)?;
+                Ok(None)
+            }
+            Kind::Fetch => self.fetch(memory, at, (source, name), head, body),
+            Kind::Rest => {
+                let half = self.halves.iter().position(|half| half.origin == source);
+                let half = self.halves.swap_remove(half.ok_or(Malformed)?);
+                Ok(Some(answer(Said::Result, name, half.bytes)))
+            }
+            Kind::Compare => self.compare(memory, at, (source, name), body),
+            Kind::Get => self.get(memory, at, (source, name), body),
+            Kind::Size => Ok(Some(answer(Said::Result, name, self.size(at)))),
+            _ => self.synchronize(at, (source, name), head),
+        }
+    }
+
+    /// Epochs: what opens, closes and flushes them.
+    fn synchronize(
+        &mut self,
+        at: usize,
+        (source, name): (Rank, u16),
+        head: Head,
+    ) -> Result<Option<Answer>, Malformed> {
+        let window = &mut self.windows[at];
+        let mut bytes = [0; ANSWER_BYTES];
+        match head.kind {
+            Kind::Lock => {
+                let said = match window.ask_lock(source, head.operation != 0)? {
+                    true => Said::Granted,
+                    false => Said::Waits,
+                };
+                return Ok(Some(answer(said, name, bytes)));
+            }
+            Kind::Flush | Kind::Unlock => {
+                if head.kind == Kind::Unlock {
+                    window.give_back(source)?;
+                    self.grants_due |= window.lock.waiting > 0;
+                }
+                let flags = window.flags(source).ok_or(Malformed)?;
+                bytes[0] = flags.has(Flags::FAULT).into();
+                flags.set(Flags::FAULT, false);
+                return Ok(Some(answer(Said::Result, name, bytes)));
+            }
+            Kind::Grant => window
+                .flags(source)
+                .ok_or(Malformed)?
+                .set(Flags::HELD, true),
+            Kind::Post => window
+                .flags(source)
+                .ok_or(Malformed)?
+                .set(Flags::POSTED, true),
+            Kind::Complete => {
+                window.exposed_to = window.exposed_to.checked_sub(1).ok_or(Malformed)?;
+            }
+            _ => return Err(Malformed),
+        }
+        Ok(None)
+    }
+
+    fn take_pieces(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        at: usize,
+        source: Rank,
+        head: Head,
+        mut body: &[u8],
+    ) -> Result<(), Malformed> {
+        while !body.is_empty() {
+            let (place, len, rest) = wire::parse_piece(body).ok_or(Malformed)?;
+            let (bytes, rest) = rest.split_at_checked(len).ok_or(Malformed)?;
+            body = rest;
+            let window = &mut self.windows[at];
+            let Some(span) = window.at(place, len) else {
+                window.fault(source);
+                continue;
+            };
+            if head.kind == Kind::Put {
+                memory.write(span, 0, bytes);
+                continue;
+            }
+            let mut elements = [0; MOST_BYTES];
+            let elements = elements.get_mut(..len).ok_or(Malformed)?;
+            memory.read(span, 0, elements);
+            if !(self.combine)(head.operation, head.datatype, bytes, elements) {
+                return Err(Malformed);
+            }
+            memory.write(span, 0, elements);
+        }
+        Ok(())
+    }
+
+    fn fetch(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        at: usize,
+        (source, name): (Rank, u16),
+        head: Head,
+        body: &[u8],
+    ) -> Result<Option<Answer>, Malformed> {
+        let (place, len, operands) = wire::parse_piece(body).ok_or(Malformed)?;
+        if len > ELEMENT_BYTES || !(operands.is_empty() || operands.len() == len) {
+            return Err(Malformed);
+        }
+        let mut bytes = [0; ELEMENT_BYTES];
+        let window = &mut self.windows[at];
+        let Some(span) = window.at(place, len) else {
+            window.fault(source);
+            return Ok(Some(answer(Said::Result, name, [0; ANSWER_BYTES])));
+        };
+        if len > ANSWER_BYTES && self.halves.is_full() {
+            return Ok(Some(answer(Said::Refused, name, [0; ANSWER_BYTES])));
+        }
+        memory.read(span, 0, &mut bytes[..len]);
+        let mut elements = bytes;
+        if !operands.is_empty() {
+            let elements = &mut elements[..len];
+            if !(self.combine)(head.operation, head.datatype, operands, elements) {
+                return Err(Malformed);
+            }
+            memory.write(span, 0, elements);
+        }
+        let (first, second) = bytes.split_at(ANSWER_BYTES);
+        if len > ANSWER_BYTES {
+            let half = Half {
+                origin: source,
+                bytes: second.try_into().map_err(|_| Malformed)?,
+            };
+            self.halves.push(half).map_err(|_| Malformed)?;
+        }
+        let first = first.try_into().map_err(|_| Malformed)?;
+        Ok(Some(answer(Said::Result, name, first)))
+    }
+
+    fn compare(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        at: usize,
+        (source, name): (Rank, u16),
+        body: &[u8],
+    ) -> Result<Option<Answer>, Malformed> {
+        let (place, len, both) = wire::parse_piece(body).ok_or(Malformed)?;
+        if len > ANSWER_BYTES || both.len() != 2 * len {
+            return Err(Malformed);
+        }
+        let (compare, new) = both.split_at(len);
+        let mut bytes = [0; ANSWER_BYTES];
+        let window = &mut self.windows[at];
+        match window.at(place, len) {
+            None => window.fault(source),
+            Some(span) => {
+                memory.read(span, 0, &mut bytes[..len]);
+                if bytes[..len] == *compare {
+                    memory.write(span, 0, new);
+                }
+            }
+        }
+        Ok(Some(answer(Said::Result, name, bytes)))
+    }
+
+    fn get(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        at: usize,
+        (source, name): (Rank, u16),
+        body: &[u8],
+    ) -> Result<Option<Answer>, Malformed> {
+        let (place, len) = body.split_first_chunk::<8>().ok_or(Malformed)?;
+        let len = u32::from_le_bytes(len.try_into().map_err(|_| Malformed)?);
+        let mut bytes = [0; ANSWER_BYTES];
+        let window = &mut self.windows[at];
+        let Some(span) = window.at(u64::from_le_bytes(*place), len as usize) else {
+            window.fault(source);
+            // All of its data has come, as far as there is any.
+            return Ok(Some(answer(Said::Result, name, bytes)));
+        };
+        if len as usize <= ANSWER_BYTES {
+            memory.read(span, 0, &mut bytes[..len as usize]);
+            return Ok(Some(answer(Said::Result, name, bytes)));
+        }
+        if source == self.here {
+            self.get_here(memory, name, span)?;
+            return Ok(None);
+        }
+        let cursor = Cursor {
+            origin: source,
+            name,
+            span,
+            offset: 0,
+        };
+        match self.cursors.push_back(cursor) {
+            Ok(()) => Ok(None),
+            Err(_) => Ok(Some(answer(Said::Refused, name, bytes))),
+        }
+    }
+
+    /// A get of this process from itself.
+    fn get_here(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        name: u16,
+        span: Span,
+    ) -> Result<(), Malformed> {
+        let mut chunk = [0; DATA_BYTES];
+        for offset in (0..span.len()).step_by(DATA_BYTES) {
+            let bytes = &mut chunk[..(span.len() - offset).min(DATA_BYTES)];
+            memory.read(span, offset, bytes);
+            let place = Place {
+                target: name.into(),
+                offset: offset as u32,
+            };
+            self.take_data(memory, self.here, place, bytes)?;
+        }
+        Ok(())
+    }
+
+    fn size(&self, at: usize) -> [u8; ANSWER_BYTES] {
+        let window = &self.windows[at];
+        let size: usize = window.regions.iter().map(Span::len).sum();
+        let mut bytes = [0; ANSWER_BYTES];
+        bytes[..8].copy_from_slice(&(size as u64).to_le_bytes());
+        bytes[8..12].copy_from_slice(&window.disp_unit.to_le_bytes());
+        bytes
+    }
+
+    /// A packet of the get whose turn it is.
+    pub(super) fn next_of_cursors(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        out: &mut [u8; SHORT_BYTES],
+    ) -> Option<Leaving> {
+        let mut cursor = self.cursors.pop_front()?;
+        let offset = cursor.offset as usize;
+        let len = (cursor.span.len() - offset).min(DATA_BYTES);
+        memory.read(cursor.span, offset, &mut out[..len]);
+        let place = Place {
+            target: cursor.name.into(),
+            offset: cursor.offset,
+        };
+        cursor.offset += len as u32;
+        if (cursor.offset as usize) < cursor.span.len() {
+            // It has just been taken out.
+            let _ = self.cursors.push_back(cursor);
+        }
+        Some(Leaving {
+            dest: cursor.origin,
+            argument: 0,
+            place: Some(place),
+            len,
+        })
+    }
+
+    /// A lock that has become free for one that waits.
+    pub(super) fn next_grant(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+        while self.grants_due {
+            let granted: Option<(Context, Rank)> = self.windows.iter_mut().find_map(|window| {
+                let rank = window.grant()?;
+                Some((window.context, rank))
+            });
+            let Some((context, dest)) = granted else {
+                self.grants_due = false;
+                break;
+            };
+            if dest == self.here {
+                let flags = self.window(context).and_then(|window| window.flags(dest));
+                flags?.set(Flags::HELD, true);
+                continue;
+            }
+            Head::new(Kind::Grant, context).emit(out);
+            return Some(Leaving {
+                dest,
+                argument: 0,
+                place: None,
+                len: HEAD_BYTES,
+            });
+        }
+        None
+    }
+}

@@ -1,0 +1,537 @@
+//! Processes with a window each, and packets that move when the script says so.
+
+use std::collections::VecDeque;
+
+use msg_layer::handler::Malformed;
+use msg_layer::header::{Place, SHORT_BYTES};
+
+use super::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, Said, emit_piece};
+use super::*;
+
+const WINDOW: Context = 6;
+
+/// Where the origins' buffers begin.
+const ORIGIN: usize = 1024;
+
+/// The window's memory, and an origin's buffer.
+struct Buffers([Vec<u8>; 2]);
+
+impl Buffers {
+    fn at(span: Span) -> (usize, usize) {
+        match span.address().checked_sub(ORIGIN) {
+            Some(at) => (1, at),
+            None => (0, span.address()),
+        }
+    }
+}
+
+impl UserMemory for Buffers {
+    fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
+        let (buffer, at) = Buffers::at(span);
+        out.copy_from_slice(&self.0[buffer][at + offset..][..out.len()]);
+    }
+    fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
+        let (buffer, at) = Buffers::at(span);
+        self.0[buffer][at + offset..][..bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+/// Adds bytes; operation 0 is unknown.
+fn add(operation: u8, _: u8, origin: &[u8], target: &mut [u8]) -> bool {
+    for (a, b) in origin.iter().zip(target) {
+        *b = b.wrapping_add(*a);
+    }
+    operation != 0
+}
+
+type Moving = (Rank, u16, Option<Place>, Vec<u8>);
+
+struct Rig {
+    all: Vec<OneSided>,
+    buffers: Vec<Buffers>,
+    /// Requests to each process, and answers.
+    requests: Vec<VecDeque<Moving>>,
+    answers: Vec<VecDeque<Moving>>,
+}
+
+fn rank(number: usize) -> Rank {
+    Rank::new(number as u32)
+}
+
+impl Rig {
+    /// So many processes, with a window of `bytes` bytes each.
+    fn new(processes: usize, bytes: usize) -> Rig {
+        let one = |number| {
+            let mut one = OneSided::new(rank(number), add);
+            assert!(one.prepare());
+            let peers = vec![Flags::default(); processes + 1].into_boxed_slice();
+            let span = Span::model(0, bytes);
+            let members = (0..processes).map(rank);
+            one.add(Window::new(WINDOW, vec![span], (false, 1), peers, members));
+            one
+        };
+        let queues = || (0..processes).map(|_| VecDeque::new()).collect();
+        Rig {
+            all: (0..processes).map(one).collect(),
+            buffers: (0..processes)
+                .map(|_| Buffers([vec![0; bytes], vec![0; 2048]]))
+                .collect(),
+            requests: queues(),
+            answers: queues(),
+        }
+    }
+
+    fn window(&mut self, at: usize) -> &mut Window {
+        self.all[at].window(WINDOW).expect("it is there")
+    }
+
+    /// What process `at` has to send leaves.
+    fn leave(&mut self, at: usize) -> usize {
+        let mut out = [0; SHORT_BYTES];
+        let mut count = 0;
+        while let Some(leaving) = self.all[at].next(&mut self.buffers[at], &mut out) {
+            assert_ne!(leaving.dest, rank(at), "no packets to oneself");
+            let bytes = out[..leaving.len].to_vec();
+            let packet = (rank(at), leaving.argument, leaving.place, bytes);
+            self.requests[leaving.dest.index() as usize].push_back(packet);
+            count += 1;
+        }
+        count
+    }
+
+    /// Process `at` takes one request; false: there is none.
+    fn take(&mut self, at: usize) -> Result<bool, Malformed> {
+        let Some((source, argument, place, bytes)) = self.requests[at].pop_front() else {
+            return Ok(false);
+        };
+        let request = Request {
+            source,
+            argument,
+            place,
+            bytes: &bytes,
+        };
+        let answer = self.all[at].take_request(&mut self.buffers[at], request)?;
+        if let Some(answer) = answer {
+            let packet = (rank(at), answer.argument, None, answer.bytes.to_vec());
+            self.answers[source.index() as usize].push_back(packet);
+        }
+        Ok(true)
+    }
+
+    fn hear(&mut self, at: usize) -> Result<bool, Malformed> {
+        let Some((source, argument, place, bytes)) = self.answers[at].pop_front() else {
+            return Ok(false);
+        };
+        let answer = Request {
+            source,
+            argument,
+            place,
+            bytes: &bytes,
+        };
+        self.all[at].take_answer(&mut self.buffers[at], answer)?;
+        Ok(true)
+    }
+
+    /// Everything moves until nothing does.
+    fn settle(&mut self) {
+        loop {
+            let mut moved = false;
+            for at in 0..self.all.len() {
+                moved |= self.leave(at) > 0;
+                while self.take(at).expect("sound") {
+                    moved = true;
+                }
+                while self.hear(at).expect("sound") {
+                    moved = true;
+                }
+            }
+            if !moved {
+                break;
+            }
+        }
+    }
+
+    fn ask(
+        &mut self,
+        from: usize,
+        to: usize,
+        awaited: Awaited,
+        offset: usize,
+        packet: &[u8],
+    ) -> u16 {
+        let into = (Span::model(ORIGIN, 2048), offset);
+        let one = &mut self.all[from];
+        let name = one
+            .await_answer((WINDOW, rank(to)), awaited, into)
+            .expect("a slot");
+        if from == to {
+            one.act_here(&mut self.buffers[from], name, packet)
+                .expect("sound");
+        } else if !matches!(awaited, Awaited::Data { .. }) {
+            assert!(one.push((WINDOW, rank(to)), name, packet));
+        }
+        name
+    }
+
+    fn synchronize(&mut self, from: usize, to: usize, kind: Kind, operation: u8) {
+        let mut packet = [0; HEAD_BYTES];
+        let head = Head {
+            operation,
+            ..Head::new(kind, WINDOW)
+        };
+        head.emit(&mut packet);
+        let awaited = match kind {
+            Kind::Lock => Awaited::Lock,
+            _ => Awaited::Done,
+        };
+        self.ask(from, to, awaited, 0, &packet);
+    }
+
+    fn get(&mut self, from: usize, to: usize, (place, len): (u64, u32), offset: usize) {
+        let mut packet = [0; 32];
+        let bytes = get_request(&mut packet, WINDOW, place, len);
+        let awaited = Awaited::Data { place, len };
+        self.ask(from, to, awaited, offset, &packet[..bytes]);
+    }
+}
+
+fn packet(kind: Kind, operation: u8, place: u64, bytes: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0; HEAD_BYTES + PIECE_BYTES + bytes.len()];
+    let head = Head {
+        operation,
+        ..Head::new(kind, WINDOW)
+    };
+    head.emit(&mut packet);
+    emit_piece(&mut packet[HEAD_BYTES..], place, bytes.len()).copy_from_slice(bytes);
+    packet
+}
+
+#[test]
+fn a_put_is_in_place_when_its_packet_has_been_taken_and_has_no_answer() {
+    let mut rig = Rig::new(2, 100);
+    assert!(rig.all[0].push((WINDOW, rank(1)), 0, &packet(Kind::Put, 0, 40, &[1, 2, 3])));
+    assert!(rig.all[0].push((WINDOW, rank(1)), 0, &packet(Kind::Accumulate, 1, 41, &[5])));
+    assert_eq!(rig.leave(0), 2);
+    rig.take(1).expect("sound");
+    assert_eq!(rig.buffers[1].0[0][39..44], [0, 1, 2, 3, 0]);
+    rig.take(1).expect("sound");
+    assert_eq!(rig.buffers[1].0[0][39..44], [0, 1, 7, 3, 0]);
+    assert!(rig.answers[0].is_empty());
+    assert!(rig.window(0).has(rank(1), Flags::TOUCHED));
+    assert_eq!(
+        rig.all[1]
+            .window(WINDOW)
+            .unwrap()
+            .next_with(Flags::TOUCHED, 0),
+        None
+    );
+}
+
+#[test]
+fn what_is_beyond_the_window_changes_nothing_and_a_flush_tells() {
+    let mut rig = Rig::new(2, 100);
+    for place in [98, 100, u64::MAX, u64::MAX - 1] {
+        assert!(rig.all[0].push((WINDOW, rank(1)), 0, &packet(Kind::Put, 0, place, &[9; 3])));
+        rig.synchronize(0, 1, Kind::Flush, 0);
+        rig.settle();
+        assert_eq!(rig.buffers[1].0[0], [0; 100]);
+        assert!(rig.window(0).take_fault(), "at {place}");
+        rig.synchronize(0, 1, Kind::Flush, 0);
+        rig.settle();
+        assert!(!rig.window(0).take_fault(), "told once");
+    }
+    rig.all[0]
+        .act_here(&mut rig.buffers[0], 0, &packet(Kind::Put, 0, 99, &[9; 2]))
+        .expect("a fault is no contradiction");
+    assert!(rig.window(0).take_fault(), "by oneself");
+}
+
+#[test]
+fn gets_come_in_pieces_and_more_than_there_are_cursors_are_asked_for_again() {
+    const BYTES: usize = 500;
+    let origins = CURSORS + 3;
+    let mut rig = Rig::new(origins + 1, BYTES);
+    rig.buffers[0].0[0] = (0..BYTES).map(|at| at as u8).collect();
+    for origin in 1..=origins {
+        rig.get(origin, 0, (3, 400), 10);
+        rig.get(origin, 0, (7, 16), 1000);
+        rig.leave(origin);
+    }
+    while rig.take(0).expect("sound") {}
+    assert_eq!(rig.all[0].cursors.len(), CURSORS);
+    let refused = |answers: &VecDeque<Moving>| {
+        answers
+            .iter()
+            .any(|(_, argument, ..)| Said::of(*argument).0 == Said::Refused)
+    };
+    let count = rig
+        .answers
+        .iter()
+        .filter(|answers| refused(answers))
+        .count();
+    assert_eq!(count, 3);
+    rig.settle();
+    for origin in 1..=origins {
+        let buffer = &rig.buffers[origin].0[1];
+        assert_eq!(buffer[10..410], rig.buffers[0].0[0][3..403], "{origin}");
+        assert_eq!(buffer[1000..1016], rig.buffers[0].0[0][7..23], "{origin}");
+        assert!(!rig.all[origin].awaits(WINDOW, None));
+    }
+    assert!(!rig.all[0].has_to_send());
+}
+
+#[test]
+fn operations_on_oneself_make_no_packets() {
+    let mut rig = Rig::new(1, 600);
+    rig.buffers[0].0[0] = (0..600).map(|at| at as u8).collect();
+    rig.get(0, 0, (1, 599), 0);
+    rig.get(0, 0, (1, 5), 700);
+    rig.synchronize(0, 0, Kind::Lock, 1);
+    assert!(rig.window(0).has(rank(0), Flags::HELD));
+    assert!(!rig.all[0].awaits(WINDOW, None) && !rig.all[0].has_to_send());
+    let expected = rig.buffers[0].0[0].clone();
+    assert_eq!(rig.buffers[0].0[1][..599], expected[1..]);
+    assert_eq!(rig.buffers[0].0[1][700..705], expected[1..6]);
+    rig.synchronize(0, 0, Kind::Unlock, 0);
+    assert!(!rig.all[0].has_to_send());
+}
+
+#[test]
+fn a_fetch_gives_what_was_there_and_a_comparison_replaces_what_is_equal() {
+    let mut rig = Rig::new(2, 64);
+    rig.buffers[1].0[0][8..12].copy_from_slice(&[1, 2, 3, 4]);
+    let fetch = packet(Kind::Fetch, 1, 8, &[10; 4]);
+    rig.ask(0, 1, Awaited::Result(4), 100, &fetch);
+    rig.settle();
+    assert_eq!(rig.buffers[0].0[1][100..105], [1, 2, 3, 4, 0]);
+    assert_eq!(rig.buffers[1].0[0][8..12], [11, 12, 13, 14]);
+    // Nothing to combine with: only what is there.
+    let mut read = packet(Kind::Fetch, 1, 8, &[0; 4]);
+    read.truncate(HEAD_BYTES + PIECE_BYTES);
+    rig.ask(0, 1, Awaited::Result(4), 100, &read);
+    rig.settle();
+    assert_eq!(rig.buffers[0].0[1][100..104], [11, 12, 13, 14]);
+    for (compare, after) in [([1, 2], [11, 12]), ([11, 12], [7, 7])] {
+        let mut swap = packet(Kind::Compare, 0, 8, &[compare, [7, 7]].concat());
+        swap[HEAD_BYTES + 8] = 2;
+        rig.ask(0, 1, Awaited::Result(2), 200, &swap);
+        rig.settle();
+        assert_eq!(rig.buffers[0].0[1][200..202], [11, 12]);
+        assert_eq!(rig.buffers[1].0[0][8..10], after);
+    }
+}
+
+#[test]
+fn elements_of_two_answers_are_refused_unchanged_when_there_is_no_place_for_the_second() {
+    let mut rig = Rig::new(HALVES + 2, 64);
+    let fetch = packet(Kind::Fetch, 1, 0, &[1; 32]);
+    for origin in 1..=HALVES + 1 {
+        rig.ask(origin, 0, Awaited::Result(16), 0, &fetch);
+        rig.settle();
+        assert_eq!(rig.all[origin].take_refused(), origin > HALVES);
+    }
+    assert_eq!(
+        rig.buffers[0].0[0][..33],
+        [[HALVES as u8; 32].as_slice(), &[0]].concat()
+    );
+    let mut rest = [0; HEAD_BYTES];
+    Head::new(Kind::Rest, WINDOW).emit(&mut rest);
+    rig.ask(2, 0, Awaited::Result(16), 16, &rest);
+    rig.settle();
+    assert_eq!(
+        rig.buffers[2].0[1][..33],
+        [[1; 32].as_slice(), &[0]].concat()
+    );
+    rig.ask(HALVES + 1, 0, Awaited::Result(16), 0, &fetch);
+    rig.settle();
+    assert!(!rig.all[HALVES + 1].take_refused());
+}
+
+fn holders(rig: &mut Rig) -> Vec<usize> {
+    (0..rig.all.len())
+        .filter(|at| rig.window(*at).has(rank(0), Flags::HELD))
+        .collect()
+}
+
+fn unlock(rig: &mut Rig, at: usize) {
+    rig.window(at).clear(rank(0), Flags::HELD);
+    rig.synchronize(at, 0, Kind::Unlock, 0);
+    rig.settle();
+}
+
+#[test]
+fn locks_are_shared_or_exclusive_and_go_round_by_rank() {
+    let mut rig = Rig::new(6, 8);
+    let (shared, exclusive) = (0, 1);
+    rig.synchronize(3, 0, Kind::Lock, shared);
+    rig.settle();
+    rig.synchronize(1, 0, Kind::Lock, shared);
+    rig.settle();
+    assert_eq!(holders(&mut rig), [1, 3]);
+    for (at, kind) in [(5, exclusive), (4, exclusive), (0, exclusive), (2, shared)] {
+        rig.synchronize(at, 0, Kind::Lock, kind);
+        rig.settle();
+    }
+    assert_eq!(holders(&mut rig), [1, 3], "the others wait");
+    unlock(&mut rig, 1);
+    assert_eq!(holders(&mut rig), [3]);
+    let mut order = Vec::new();
+    unlock(&mut rig, 3);
+    while let [holder] = holders(&mut rig)[..] {
+        order.push(holder);
+        unlock(&mut rig, holder);
+    }
+    assert_eq!(order, [0, 2, 4, 5]);
+}
+
+#[test]
+fn shared_locks_that_wait_are_granted_together_and_none_passes_one_that_waits() {
+    let mut rig = Rig::new(5, 8);
+    rig.synchronize(1, 0, Kind::Lock, 1);
+    rig.settle();
+    for at in [2, 3] {
+        rig.synchronize(at, 0, Kind::Lock, 0);
+    }
+    rig.settle();
+    unlock(&mut rig, 1);
+    assert_eq!(holders(&mut rig), [2, 3]);
+    rig.synchronize(1, 0, Kind::Lock, 1);
+    rig.settle();
+    rig.synchronize(4, 0, Kind::Lock, 0);
+    rig.settle();
+    assert_eq!(holders(&mut rig), [2, 3], "no starving");
+}
+
+#[test]
+fn exposure_ends_when_all_origins_have_completed() {
+    let mut rig = Rig::new(3, 8);
+    rig.window(0).expose(2);
+    let head = |kind| {
+        let mut packet = [0; HEAD_BYTES];
+        Head::new(kind, WINDOW).emit(&mut packet);
+        packet
+    };
+    for origin in [1, 2] {
+        assert!(rig.all[0].push((WINDOW, rank(origin)), 0, &head(Kind::Post)));
+    }
+    rig.settle();
+    for origin in [1, 2] {
+        assert!(rig.window(origin).has(rank(0), Flags::POSTED));
+        assert_eq!(rig.window(0).exposed_to(), 3 - origin as u32);
+        assert!(rig.all[origin].push((WINDOW, rank(0)), 0, &packet(Kind::Put, 0, 0, &[1])));
+        assert!(rig.all[origin].push((WINDOW, rank(0)), 0, &head(Kind::Complete)));
+        rig.settle();
+    }
+    assert_eq!(rig.window(0).exposed_to(), 0);
+    assert_eq!(
+        rig.window(0).next_with(Flags::TOUCHED, 0),
+        None,
+        "a post is no operation"
+    );
+}
+
+#[test]
+fn the_ring_and_the_slots_say_when_they_are_full() {
+    let mut rig = Rig::new(2, 8);
+    let put = packet(Kind::Put, 0, 0, &[1]);
+    for _ in 0..RING_PACKETS {
+        assert!(rig.all[0].has_room() && rig.all[0].push((WINDOW, rank(1)), 0, &put));
+    }
+    assert!(!rig.all[0].has_room() && !rig.all[0].push((WINDOW, rank(1)), 0, &put));
+    let awaited = Awaited::Data { place: 0, len: 4 };
+    let into = (Span::model(ORIGIN, 8), 0);
+    for _ in 0..SLOTS {
+        assert!(
+            rig.all[0]
+                .await_answer((WINDOW, rank(1)), awaited, into)
+                .is_some()
+        );
+    }
+    assert_eq!(
+        rig.all[0].await_answer((WINDOW, rank(1)), awaited, into),
+        None
+    );
+    rig.settle();
+    assert!(
+        rig.all[0]
+            .await_answer((WINDOW, rank(1)), awaited, into)
+            .is_some()
+    );
+    assert!(rig.all[0].awaits(WINDOW, Some(rank(1))) && !rig.all[0].awaits(WINDOW, Some(rank(0))));
+}
+
+/// None of these panics, and none changes memory or lets anything move.
+#[test]
+fn packets_that_contradict_themselves_or_the_window_are_refused() {
+    let mut rig = Rig::new(3, 64);
+    let mut long = packet(Kind::Put, 0, 0, &[1; 8]);
+    long[HEAD_BYTES + 8] = 9;
+    let mut other = packet(Kind::Put, 0, 0, &[1; 8]);
+    other[2] = 77;
+    let mut unlocked = [0; HEAD_BYTES];
+    Head::new(Kind::Unlock, WINDOW).emit(&mut unlocked);
+    let mut complete = [0; HEAD_BYTES];
+    Head::new(Kind::Complete, WINDOW).emit(&mut complete);
+    let mut rest = [0; HEAD_BYTES];
+    Head::new(Kind::Rest, WINDOW).emit(&mut rest);
+    let too_long = packet(Kind::Accumulate, 1, 0, &[1; MOST_BYTES]);
+    let mut cut = too_long.clone();
+    cut.truncate(HEAD_BYTES + 4);
+    let fetch = packet(Kind::Fetch, 1, 0, &[1; 40]);
+    let compare = packet(Kind::Compare, 1, 0, &[1; 7]);
+    let unknown = packet(Kind::Accumulate, 0, 0, &[1; 8]);
+    let empty: Vec<u8> = Vec::new();
+    let hostile = [
+        &long[..],
+        &other,
+        &unlocked,
+        &complete,
+        &rest,
+        &cut,
+        &fetch,
+        &compare,
+        &unknown,
+        &empty,
+        &[99; 20],
+    ];
+    for bytes in hostile {
+        rig.requests[1].push_back((rank(0), 0, None, bytes.to_vec()));
+        assert_eq!(rig.take(1), Err(Malformed), "{bytes:?}");
+    }
+    // A process that is not in the window's group, and one that is not in the job.
+    for source in [3, 4000] {
+        let put = packet(Kind::Put, 0, 0, &[1]);
+        rig.requests[1].push_back((rank(source), 0, None, put));
+        assert_eq!(rig.take(1), Err(Malformed));
+    }
+    assert_eq!(rig.buffers[1].0[0], [0; 64]);
+    assert!(!rig.all[1].has_to_send() && rig.answers.iter().all(VecDeque::is_empty));
+}
+
+#[test]
+fn answers_and_data_that_are_not_awaited_are_refused() {
+    let mut rig = Rig::new(3, 64);
+    rig.answers[0].push_back((rank(1), 5, None, vec![0; 16]));
+    assert_eq!(rig.hear(0), Err(Malformed), "no slot");
+    rig.get(0, 1, (0, 40), 0);
+    rig.leave(0);
+    let name = rig.requests[1][0].1;
+    for (source, argument) in [
+        (2, Said::Result.about(name)),
+        (1, Said::Granted.about(name)),
+        (1, Said::Result.about(name ^ 64)),
+    ] {
+        rig.answers[0].push_back((rank(source), argument, None, vec![0; 16]));
+        assert_eq!(rig.hear(0), Err(Malformed));
+    }
+    for (offset, len) in [(1, 8), (0, 41)] {
+        let place = Place {
+            target: name.into(),
+            offset,
+        };
+        rig.requests[0].push_back((rank(1), 0, Some(place), vec![1; len]));
+        assert_eq!(rig.take(0), Err(Malformed));
+    }
+    rig.settle();
+    assert!(!rig.all[0].awaits(WINDOW, None));
+}

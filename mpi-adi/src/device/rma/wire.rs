@@ -1,0 +1,224 @@
+//! One-sided packets on the wire, little-endian.
+//!
+//! ```text
+//!   requests   0 kind   1 operation, lock type   2..4 window   4 datatype   5 not used   then
+//!     PUT, ACCUMULATE    pieces: 0..8 place   8 bytes   9.. the bytes
+//!     FETCH              0..8 place   8 bytes   9.. the elements, or nothing: the operation needs none
+//!     REST               nothing: the second half of this source's last result
+//!     COMPARE            0..8 place   8 bytes   9.. to compare, then the new ones
+//!     GET                0..8 place   8..12 bytes
+//!     all others         nothing
+//!   data of a get      no such head: the header's place is the origin's name for the get, and an offset
+//!   answers    16 bytes: the first of the result, or a flush's fault flag, or size and unit of a window
+//! ```
+//! A place is a displacement in bytes from the beginning of the window, in a dynamic window an address. The argument of
+//! a request that is answered is the origin's name for the answer, which the answer repeats with what it is on top.
+#![forbid(unsafe_code)]
+
+use msg_layer::header::SHORT_BYTES;
+
+use crate::device::envelope::Context;
+
+/// Handler number of one-sided packets (request).
+pub const ONE_SIDED: u8 = 6;
+/// Handler number of their answers.
+pub const ONE_SIDED_ANSWER: u8 = 8;
+
+/// Bytes of the head.
+pub const HEAD_BYTES: usize = 6;
+/// Bytes before a piece's own.
+pub const PIECE_BYTES: usize = 9;
+/// The most bytes of one piece: whole elements of any size, and a packet with one such is not longer than there are.
+pub const MOST_BYTES: usize = 224;
+const _: () = assert!(HEAD_BYTES + PIECE_BYTES + MOST_BYTES <= SHORT_BYTES);
+
+/// What a packet asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// Bytes go into memory.
+    Put,
+    /// Elements are combined with those in memory.
+    Accumulate,
+    /// The same, and those that were there come back: at most an answer's bytes, or one element.
+    Fetch,
+    /// The rest of an element that is longer than an answer.
+    Rest,
+    /// An element is replaced if it equals another, and comes back.
+    Compare,
+    /// Bytes come back.
+    Get,
+    /// All before this is done.
+    Flush,
+    /// A lock.
+    Lock,
+    /// The end of a lock, and all before this is done.
+    Unlock,
+    /// A lock that was asked for is granted.
+    Grant,
+    /// An exposure epoch is open for the receiver.
+    Post,
+    /// The receiver's exposure epoch is complete as far as the sender goes.
+    Complete,
+    /// How large the window is.
+    Size,
+}
+
+impl Kind {
+    const ALL: [Kind; 13] = {
+        use Kind::*;
+        [
+            Put, Accumulate, Fetch, Rest, Compare, Get, Flush, Lock, Unlock, Grant, Post, Complete,
+            Size,
+        ]
+    };
+}
+
+/// What every request begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Head {
+    /// What it asks for.
+    pub kind: Kind,
+    /// The operation; of a lock, not 0: exclusive.
+    pub operation: u8,
+    /// The window.
+    pub window: Context,
+    /// The elements' datatype.
+    pub datatype: u8,
+}
+
+impl Head {
+    /// A head of this kind for this window.
+    pub fn new(kind: Kind, window: Context) -> Head {
+        Head {
+            kind,
+            operation: 0,
+            window,
+            datatype: 0,
+        }
+    }
+
+    /// Writes the head; what follows goes behind it.
+    ///
+    /// # Panics
+    /// When `out` is shorter than [`HEAD_BYTES`].
+    pub fn emit(&self, out: &mut [u8]) {
+        let window = self.window.to_le_bytes();
+        let head = [
+            self.kind as u8,
+            self.operation,
+            window[0],
+            window[1],
+            self.datatype,
+            0,
+        ];
+        out[..HEAD_BYTES].copy_from_slice(&head);
+    }
+
+    /// Reads a head, and gives what follows; `None` when it is none.
+    pub fn parse(bytes: &[u8]) -> Option<(Head, &[u8])> {
+        let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
+        let head = Head {
+            kind: *Kind::ALL.get(head[0] as usize)?,
+            operation: head[1],
+            window: Context::from_le_bytes([head[2], head[3]]),
+            datatype: head[4],
+        };
+        Some((head, rest))
+    }
+}
+
+/// Writes where a piece's bytes go and how many they are, into the first [`PIECE_BYTES`] of `out`; and gives where they
+/// stand in the packet.
+///
+/// # Panics
+/// When `out` is too short, or `len` above [`MOST_BYTES`].
+pub fn emit_piece(out: &mut [u8], place: u64, len: usize) -> &mut [u8] {
+    assert!(len <= MOST_BYTES);
+    out[..8].copy_from_slice(&place.to_le_bytes());
+    out[8] = len as u8;
+    &mut out[PIECE_BYTES..][..len]
+}
+
+/// A piece: its place, how many bytes it says, and what follows. `None` when it is cut short.
+pub fn parse_piece(bytes: &[u8]) -> Option<(u64, usize, &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<PIECE_BYTES>()?;
+    let (place, len) = head.split_first_chunk::<8>()?;
+    Some((u64::from_le_bytes(*place), len[0] as usize, rest))
+}
+
+/// What an answer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u16)]
+pub enum Said {
+    /// What was asked for.
+    Result = 0,
+    /// There is no place for it now: ask again.
+    Refused = 1,
+    /// The lock.
+    Granted = 2,
+    /// The lock will be granted.
+    Waits = 3,
+}
+
+/// Bits of an origin's name for an answer.
+pub const NAME_BITS: u32 = 14;
+
+impl Said {
+    /// The argument of an answer.
+    pub fn about(self, name: u16) -> u16 {
+        (self as u16) << NAME_BITS | (name & ((1 << NAME_BITS) - 1))
+    }
+
+    /// What an answer with this argument is, and about which name.
+    pub fn of(argument: u16) -> (Said, u16) {
+        let said = match argument >> NAME_BITS {
+            0 => Said::Result,
+            1 => Said::Refused,
+            2 => Said::Granted,
+            _ => Said::Waits,
+        };
+        (said, argument & ((1 << NAME_BITS) - 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_reads_back_as_it_was_written() {
+        for (number, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, number);
+            let head = Head {
+                kind,
+                operation: 7,
+                window: 0x1234,
+                datatype: 3,
+            };
+            let mut bytes = [0; HEAD_BYTES + 1];
+            head.emit(&mut bytes);
+            assert_eq!(Head::parse(&bytes), Some((head, &[0][..])));
+            assert_eq!(Head::parse(&bytes[..HEAD_BYTES - 1]), None);
+        }
+        let unknown = [Kind::ALL.len() as u8, 0, 0, 0, 0, 0];
+        assert_eq!(Head::parse(&unknown), None);
+    }
+
+    #[test]
+    fn a_piece_reads_back_as_it_was_written() {
+        let mut bytes = [0; PIECE_BYTES + 3];
+        emit_piece(&mut bytes, u64::MAX - 1, 2).copy_from_slice(&[5, 6]);
+        assert_eq!(parse_piece(&bytes), Some((u64::MAX - 1, 2, &[5, 6, 0][..])));
+        assert_eq!(parse_piece(&bytes[..PIECE_BYTES - 1]), None);
+    }
+
+    #[test]
+    fn an_answer_says_what_it_is_and_about_what() {
+        for said in [Said::Result, Said::Refused, Said::Granted, Said::Waits] {
+            for name in [0, 5, (1 << NAME_BITS) - 1] {
+                assert_eq!(Said::of(said.about(name)), (said, name));
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What a process knows of itself and its job, and the end of its part in it (MPI-3.1 chapter 8).
+#![forbid(unsafe_code)]
+
+use net_torus::coord::Coord;
+
+use crate::device::kernel::{AbortReason, CallNote};
+use crate::device::matching::Matching;
+use crate::mpi::call::block_on;
+use crate::mpi::coll;
+use crate::mpi::comm::Communicator;
+use crate::mpi::error::Error;
+use crate::mpi::process::Env;
+
+/// The version of the standard.
+pub(crate) const VERSION: (i32, i32) = (3, 1);
+/// The name and version of this library.
+pub(crate) const LIBRARY: &str = concat!(
+    "Midplane ",
+    env!("CARGO_PKG_VERSION"),
+    ", a part of MPI 3.1"
+);
+
+/// Nanoseconds since this node started; clocks of different nodes are not synchronised.
+pub(crate) fn now<E: Matching>(env: &dyn Env<E>) -> u64 {
+    let mut now = 0;
+    env.with(&mut |_, kernel| now = kernel.now());
+    now
+}
+
+/// Nanoseconds between two times that differ as little as possible.
+pub(crate) fn tick<E: Matching>(env: &dyn Env<E>) -> u64 {
+    let mut tick = 1;
+    env.with(&mut |_, kernel| tick = kernel.tick());
+    tick
+}
+
+/// This node's coordinates on the torus.
+pub(crate) fn here<E: Matching>(env: &dyn Env<E>) -> Coord {
+    let mut here = Coord::default();
+    env.with(&mut |adi, _| here = adi.here());
+    here
+}
+
+/// Ends the whole job at once with `status`.
+pub(crate) fn abort<E: Matching>(env: &dyn Env<E>, status: i32) -> ! {
+    loop {
+        env.with(&mut |_, kernel| kernel.abort(AbortReason::MpiAbort, status));
+    }
+}
+
+/// Blocks until everything that this process has sent is out of its hands and every other process has come here too.
+/// Fails with [`Error::NoMemory`].
+pub(crate) fn finalize<E: Matching>(env: &dyn Env<E>) -> Result<(), Error> {
+    const NAME: &str = "MPI_Finalize";
+    coll::barrier(Communicator::world(env), NAME)?;
+    let note = CallNote {
+        function: NAME,
+        peer: None,
+        tag: None,
+    };
+    block_on(env, note, |adi, _| adi.is_quiet().then_some(()));
+    Ok(())
+}

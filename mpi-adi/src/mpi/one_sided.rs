@@ -1,0 +1,181 @@
+//! What one-sided operations do to elements (MPI-3.1 section 11.3.4).
+#![forbid(unsafe_code)]
+
+use crate::mpi::datatype::{Basic, Kind, Number};
+use crate::mpi::error::Error;
+use crate::mpi::op::Op;
+
+/// An operation on elements in a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Operation {
+    /// One of those of reductions.
+    Combine(Op),
+    /// MPI_REPLACE.
+    Replace,
+    /// MPI_NO_OP.
+    Nothing,
+}
+
+/// As on the wire: behind the operations of reductions, which count from 1.
+const REPLACE: u8 = Op::ALL.len() as u8 + 1;
+const NOTHING: u8 = REPLACE + 1;
+
+impl Operation {
+    /// Its number on the wire.
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Operation::Combine(op) => op as u8,
+            Operation::Replace => REPLACE,
+            Operation::Nothing => NOTHING,
+        }
+    }
+
+    /// The operation with this number.
+    pub(crate) fn of(number: u8) -> Option<Operation> {
+        match number {
+            REPLACE => Some(Operation::Replace),
+            NOTHING => Some(Operation::Nothing),
+            _ => {
+                let place = usize::from(number).checked_sub(1)?;
+                Op::ALL.get(place).copied().map(Operation::Combine)
+            }
+        }
+    }
+
+    /// It is defined for elements of this datatype. Fails with [`Error::Undefined`].
+    pub(crate) fn check(self, basic: Basic) -> Result<(), Error> {
+        match self {
+            Operation::Combine(op) if !op.is_defined(basic) => Err(Error::Undefined),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The number of a datatype on the wire.
+pub(crate) const fn number_of(basic: Basic) -> u8 {
+    basic as u8
+}
+
+/// The datatype with this number.
+pub(crate) fn basic_of(number: u8) -> Option<Basic> {
+    Basic::ALL.get(usize::from(number).checked_sub(1)?).copied()
+}
+
+/// What a window's memory is given for an operation: `target[i] = target[i] op origin[i]`. False when there is no such
+/// operation, or the bytes are not whole elements.
+pub(crate) fn combine(operation: u8, datatype: u8, origin: &[u8], target: &mut [u8]) -> bool {
+    let (Some(operation), Some(basic)) = (Operation::of(operation), basic_of(datatype)) else {
+        return false;
+    };
+    if origin.len() != target.len() || !target.len().is_multiple_of(basic.extent()) {
+        return false;
+    }
+    match operation {
+        Operation::Combine(op) => op.combine(basic, origin, target).is_ok(),
+        Operation::Replace => {
+            target.copy_from_slice(origin);
+            true
+        }
+        Operation::Nothing => true,
+    }
+}
+
+/// Elements of this datatype can be compared and swapped (section 11.3.4): whole numbers, truths and bytes.
+pub(crate) fn is_comparable(basic: Basic) -> bool {
+    match basic.kind() {
+        Kind::Number(Number::Signed(_) | Number::Unsigned(_)) | Kind::Logical | Kind::Bits => true,
+        Kind::Number(_) | Kind::Complex(_) | Kind::Located(_) | Kind::Opaque => false,
+    }
+}
+
+/// The predefined datatype that a derived one is made of, whose leaves have these tags; of pairs of a value and its
+/// index those without holes, for operations on pairs. `None`: there is not one.
+pub(crate) fn only_basic(operation: Operation, tags: impl Iterator<Item = u8>) -> Option<Basic> {
+    let is_on_pairs = matches!(operation, Operation::Combine(Op::MinLoc | Op::MaxLoc));
+    let (mut first, mut others) = (None, None);
+    for tag in tags {
+        match first {
+            None => first = Some(tag),
+            Some(first) if first == tag => {}
+            _ if others.is_none_or(|other| other == tag) => others = Some(tag),
+            _ => return None,
+        }
+    }
+    let int = number_of(Basic::Int);
+    let float = number_of(Basic::Float);
+    match (first?, others) {
+        (tag, None) if is_on_pairs && tag == int => Some(Basic::TwoInt),
+        (tag, None) => basic_of(tag),
+        (tag, Some(other)) if (tag, other) == (float, int) || (tag, other) == (int, float) => {
+            Some(Basic::FloatInt)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_and_datatype_has_its_number() {
+        for number in 0..=u8::MAX {
+            if let Some(operation) = Operation::of(number) {
+                assert_eq!(operation.number(), number);
+            }
+            if let Some(basic) = basic_of(number) {
+                assert_eq!(number_of(basic), number);
+            }
+        }
+        assert_eq!(Operation::of(0), None);
+        assert_eq!(Operation::of(NOTHING + 1), None);
+        assert_eq!((1..=38).filter_map(basic_of).count(), Basic::ALL.len());
+    }
+
+    #[test]
+    fn elements_are_combined_replaced_or_left() {
+        let int = number_of(Basic::Int);
+        let (three, four) = (3i32.to_ne_bytes(), 4i32.to_ne_bytes());
+        for (operation, result) in [
+            (Operation::Combine(Op::Sum), 7i32),
+            (Operation::Combine(Op::Max), 4),
+            (Operation::Replace, 3),
+            (Operation::Nothing, 4),
+        ] {
+            let mut target = four;
+            assert!(combine(operation.number(), int, &three, &mut target));
+            assert_eq!(i32::from_ne_bytes(target), result);
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_changes_nothing() {
+        let (int, sum) = (number_of(Basic::Int), Operation::Combine(Op::Sum).number());
+        let mut target = [1u8; 6];
+        assert!(!combine(sum, int, &[1; 6], &mut target), "no whole element");
+        assert!(
+            !combine(sum, int, &[1; 2], &mut target[..4]),
+            "other length"
+        );
+        assert!(!combine(0, int, &[1; 4], &mut target[..4]));
+        assert!(!combine(sum, 0, &[1; 4], &mut target[..4]));
+        let char = number_of(Basic::Char);
+        assert!(!combine(sum, char, &[1; 4], &mut target[..4]), "undefined");
+        assert_eq!(target, [1; 6]);
+    }
+
+    #[test]
+    fn derived_datatypes_are_of_one_predefined_one() {
+        let tags = |basics: &[Basic]| basics.iter().map(|b| number_of(*b)).collect::<Vec<_>>();
+        let sum = Operation::Combine(Op::Sum);
+        let minloc = Operation::Combine(Op::MinLoc);
+        let found = |operation, basics: &[Basic]| only_basic(operation, tags(basics).into_iter());
+        assert_eq!(found(sum, &[Basic::Int, Basic::Int]), Some(Basic::Int));
+        assert_eq!(found(minloc, &[Basic::Int]), Some(Basic::TwoInt));
+        let pair = [Basic::Float, Basic::Int];
+        assert_eq!(found(minloc, &pair), Some(Basic::FloatInt));
+        assert_eq!(found(sum, &[Basic::Double, Basic::Int]), None);
+        assert_eq!(found(sum, &[Basic::Double, Basic::Int, Basic::Float]), None);
+        assert_eq!(found(sum, &[]), None);
+    }
+}

@@ -1,0 +1,400 @@
+//! Collectives without a root.
+#![forbid(unsafe_code)]
+
+use super::operation::{Operation, combiner};
+use super::started::{self, Reduction};
+use super::{each, part, same_length};
+use crate::device::memory::area::Area;
+use crate::mpi::coll;
+use crate::mpi::comm;
+use crate::mpi::error::Error;
+use crate::rust::datatype::lent::{element, lend, lend_mut, lend_parts, lend_parts_mut};
+use crate::rust::datatype::user::kind_of;
+use crate::rust::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
+use crate::rust::request::{Request, Scope};
+use crate::rust::topology::{Communicator, SimpleCommunicator};
+
+#[track_caller]
+fn or_fatal<C: Communicator + ?Sized, R>(
+    of: &C,
+    function: &'static str,
+    result: Result<R, Error>,
+) -> R {
+    of.as_simple().record.here.or_fatal(function, result)
+}
+
+fn core_of<C: Communicator + ?Sized>(of: &C) -> Result<comm::Communicator<'_>, Error> {
+    of.as_simple().record.core()
+}
+
+/// Runs a reduction with the areas of its two buffers.
+fn reduce<S, R, O>(
+    (sendbuf, recvbuf): (&S, &mut R),
+    op: &O,
+    run: impl FnOnce((Area, Area), usize, &mut coll::Combine<'_>) -> Result<(), Error>,
+) -> Result<(), Error>
+where
+    S: Buffer + ?Sized,
+    R: BufferMut + ?Sized,
+    O: Operation,
+{
+    let mut combine = combiner(op, sendbuf)?;
+    let size = element(sendbuf);
+    lend(sendbuf, |data| {
+        lend_mut(recvbuf, |result| {
+            run((data.into(), result.into()), size, &mut |left, right| {
+                combine.combine(left, right)
+            })
+        })
+    })
+}
+
+/// Collectives of all processes of a communicator alike; see the [module](super) for when they block and what they fail
+/// with.
+pub trait CommunicatorCollectives: Communicator {
+    /// Blocks until every process has called it (MPI_Barrier, MPI-3.1 section 5.3).
+    fn barrier(&self) {
+        or_fatal(self, "MPI_Barrier", self.try_barrier());
+    }
+
+    /// As [`barrier`](Self::barrier), with the error as its result.
+    fn try_barrier(&self) -> Result<(), Error> {
+        coll::barrier(core_of(self)?, "MPI_Barrier")
+    }
+
+    /// Collects all processes' `sendbuf`, in the order of the ranks, in every `recvbuf` (MPI_Allgather, MPI-3.1 section
+    /// 5.7).
+    fn all_gather_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        or_fatal(
+            self,
+            "MPI_Allgather",
+            self.try_all_gather_into(sendbuf, recvbuf),
+        );
+    }
+
+    /// As [`all_gather_into`](Self::all_gather_into), with the error as its result.
+    fn try_all_gather_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        let core = core_of(self)?;
+        let size = kind_of(&recvbuf.as_datatype()).size();
+        lend(sendbuf, |data| {
+            lend_mut(recvbuf, |all| {
+                let bytes = each(all.len(), size, core.size() as usize)?;
+                let place = |rank: comm::CommRank| part(all.into(), rank.0, bytes);
+                coll::allgather(core, "MPI_Allgather", data.into(), &place)
+            })
+        })
+    }
+
+    /// As [`all_gather_into`](Self::all_gather_into), of as many elements of each process as its part has
+    /// (MPI_Allgatherv). Takes the list of the parts in the program's heap.
+    fn all_gather_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
+    where
+        S: Buffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let gathered = core_of(self).and_then(|core| {
+            lend(sendbuf, |data| {
+                lend_parts_mut(recvbuf, core.size() as usize, |places| {
+                    let place = |rank: comm::CommRank| places[rank.0 as usize];
+                    coll::allgather(core, "MPI_Allgatherv", data.into(), &place)
+                })
+            })
+        });
+        or_fatal(self, "MPI_Allgatherv", gathered);
+    }
+
+    /// Gives each process its part of every `sendbuf` (MPI_Alltoall, MPI-3.1 section 5.8).
+    fn all_to_all_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        or_fatal(
+            self,
+            "MPI_Alltoall",
+            self.try_all_to_all_into(sendbuf, recvbuf),
+        );
+    }
+
+    /// As [`all_to_all_into`](Self::all_to_all_into), with the error as its result.
+    fn try_all_to_all_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        let core = core_of(self)?;
+        let ranks = core.size() as usize;
+        let sizes = [element(sendbuf), kind_of(&recvbuf.as_datatype()).size()];
+        lend(sendbuf, |data| {
+            lend_mut(recvbuf, |all| {
+                let given = each(data.len(), sizes[0], ranks)?;
+                let taken = each(all.len(), sizes[1], ranks)?;
+                let from = |rank: comm::CommRank| part(data.into(), rank.0, given);
+                let to = |rank: comm::CommRank| part(all.into(), rank.0, taken);
+                coll::alltoall(core, "MPI_Alltoall", &from, &to)
+            })
+        })
+    }
+
+    /// As [`all_to_all_into`](Self::all_to_all_into), of as many elements as the parts have (MPI_Alltoallv). Takes the
+    /// lists of the parts in the program's heap.
+    fn all_to_all_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let exchanged = core_of(self).and_then(|core| {
+            let ranks = core.size() as usize;
+            lend_parts(sendbuf, ranks, |parts| {
+                lend_parts_mut(recvbuf, ranks, |places| {
+                    let from = |rank: comm::CommRank| parts[rank.0 as usize];
+                    let to = |rank: comm::CommRank| places[rank.0 as usize];
+                    coll::alltoall(core, "MPI_Alltoallv", &from, &to)
+                })
+            })
+        });
+        or_fatal(self, "MPI_Alltoallv", exchanged);
+    }
+
+    /// Combines all processes' `sendbuf`, place by place, into every `recvbuf` (MPI_Allreduce, MPI-3.1 section 5.9.6).
+    fn all_reduce_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        or_fatal(
+            self,
+            "MPI_Allreduce",
+            self.try_all_reduce_into(sendbuf, recvbuf, op),
+        );
+    }
+
+    /// As [`all_reduce_into`](Self::all_reduce_into), with the error as its result.
+    fn try_all_reduce_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let core = core_of(self)?;
+        reduce((sendbuf, recvbuf), &op, |areas, size, combine| {
+            coll::allreduce(core, "MPI_Allreduce", areas, size, combine)
+        })
+    }
+
+    /// Combines as [`all_reduce_into`](Self::all_reduce_into), and gives each process its part of the result
+    /// (MPI_Reduce_scatter_block, MPI-3.1 section 5.10.1).
+    fn reduce_scatter_block_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let function = "MPI_Reduce_scatter_block";
+        let scattered = core_of(self).and_then(|core| {
+            reduce((sendbuf, recvbuf), &op, |(data, result), size, combine| {
+                same_length(result.len() * core.size() as usize, data.len())?;
+                let of = |rank: comm::CommRank| part(data, rank.0, result.len());
+                coll::reduce_scatter(core, function, &of, (result, result), size, combine)
+            })
+        });
+        or_fatal(self, function, scattered);
+    }
+
+    /// Combines `sendbuf` of the ranks up to this one into `recvbuf` (MPI_Scan, MPI-3.1 section 5.11.1).
+    fn scan_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let scanned = scan(self, "MPI_Scan", (sendbuf, recvbuf), &op, true);
+        or_fatal(self, "MPI_Scan", scanned);
+    }
+
+    /// Combines `sendbuf` of the ranks before this one into `recvbuf`, which rank 0 leaves as it is (MPI_Exscan, MPI-3.1
+    /// section 5.11.2).
+    fn exclusive_scan_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let scanned = scan(self, "MPI_Exscan", (sendbuf, recvbuf), &op, false);
+        or_fatal(self, "MPI_Exscan", scanned);
+    }
+
+    /// Starts a barrier; the request is complete when every process has started it (MPI_Ibarrier, MPI-3.1 section 5.12.1).
+    /// Does not block.
+    fn immediate_barrier(&self) -> Request<'static, ()> {
+        started::barrier(record(self))
+    }
+
+    /// As [`all_gather_into`](Self::all_gather_into), without blocking (MPI_Iallgather, MPI-3.1 section 5.12.5).
+    fn immediate_all_gather_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        started::all_gather(record(self), scope, sendbuf, recvbuf)
+    }
+
+    /// As [`all_gather_varcount_into`](Self::all_gather_varcount_into), without blocking (MPI_Iallgatherv).
+    fn immediate_all_gather_varcount_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        started::all_gather_varcount(record(self), scope, sendbuf, recvbuf)
+    }
+
+    /// As [`all_to_all_into`](Self::all_to_all_into), without blocking (MPI_Ialltoall, MPI-3.1 section 5.12.6).
+    fn immediate_all_to_all_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        started::all_to_all(record(self), scope, sendbuf, recvbuf)
+    }
+
+    /// As [`all_to_all_varcount_into`](Self::all_to_all_varcount_into), without blocking (MPI_Ialltoallv).
+    fn immediate_all_to_all_varcount_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        started::all_to_all_varcount(record(self), scope, sendbuf, recvbuf)
+    }
+
+    /// As [`all_reduce_into`](Self::all_reduce_into), without blocking (MPI_Iallreduce, MPI-3.1 section 5.12.8).
+    fn immediate_all_reduce_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let what = ("MPI_Iallreduce", Reduction::ToAll);
+        started::reduction(record(self), what, scope, (sendbuf, recvbuf), &op)
+    }
+
+    /// As [`reduce_scatter_block_into`](Self::reduce_scatter_block_into), without blocking (MPI_Ireduce_scatter_block,
+    /// MPI-3.1 section 5.12.9).
+    fn immediate_reduce_scatter_block_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let what = ("MPI_Ireduce_scatter_block", Reduction::Scatter);
+        started::reduction(record(self), what, scope, (sendbuf, recvbuf), &op)
+    }
+
+    /// As [`scan_into`](Self::scan_into), without blocking (MPI_Iscan, MPI-3.1 section 5.12.11).
+    fn immediate_scan_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let what = ("MPI_Iscan", Reduction::Scan { inclusive: true });
+        started::reduction(record(self), what, scope, (sendbuf, recvbuf), &op)
+    }
+
+    /// As [`exclusive_scan_into`](Self::exclusive_scan_into), without blocking (MPI_Iexscan, MPI-3.1 section 5.12.12).
+    fn immediate_exclusive_scan_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let what = ("MPI_Iexscan", Reduction::Scan { inclusive: false });
+        started::reduction(record(self), what, scope, (sendbuf, recvbuf), &op)
+    }
+}
+
+fn record<C: Communicator + ?Sized>(of: &C) -> &alloc::rc::Rc<crate::rust::topology::Record> {
+    let SimpleCommunicator { record } = of.as_simple();
+    record
+}
+
+fn scan<C, S, R, O>(
+    of: &C,
+    function: &'static str,
+    buffers: (&S, &mut R),
+    op: &O,
+    inclusive: bool,
+) -> Result<(), Error>
+where
+    C: Communicator + ?Sized,
+    S: Buffer + ?Sized,
+    R: BufferMut + ?Sized,
+    O: Operation,
+{
+    let core = core_of(of)?;
+    reduce(buffers, op, |areas, size, combine| {
+        coll::scan(core, function, areas, size, combine, inclusive)
+    })
+}
+
+impl<C: Communicator + ?Sized> CommunicatorCollectives for C {}

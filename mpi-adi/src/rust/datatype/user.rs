@@ -1,0 +1,445 @@
+//! Datatypes of the system and of the program's own.
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+use super::super::fatal;
+use super::super::{Address, Count};
+use crate::mpi::coll::room;
+use crate::mpi::datatype::Basic;
+use crate::mpi::datatype::derived::{Block, Type};
+use crate::mpi::error::Error;
+
+/// A datatype, as calls need it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind<'a> {
+    Basic(Basic),
+    Made(&'a Type),
+}
+
+impl Kind<'_> {
+    /// Packed bytes of an element.
+    pub(crate) fn size(self) -> usize {
+        match self {
+            Kind::Basic(basic) => basic.size(),
+            Kind::Made(made) => made.size(),
+        }
+    }
+
+    /// Runs `f` with it as a layout and its bounds. Fails as `f` does and with [`Error::NoRoom`].
+    pub(crate) fn with_type<R>(
+        self,
+        f: impl FnOnce(&Type) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        match self {
+            Kind::Basic(basic) => f(&Type::basic(basic)?),
+            Kind::Made(made) => f(made),
+        }
+    }
+}
+
+pub(crate) mod sealed {
+    /// What a datatype is.
+    pub trait Described {
+        #[doc(hidden)]
+        fn described(&self) -> super::Description<'_>;
+    }
+}
+use sealed::Described;
+
+/// What a datatype is, for this library.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Description<'a>(pub(crate) Kind<'a>);
+
+pub(crate) fn kind_of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Kind<'_> {
+    datatype.described().0
+}
+
+/// A datatype that others can be made of, committed or not. Sealed: a buffer's bounds are checked by it.
+pub trait UncommittedDatatype: Described {
+    /// What a duplicate of it is.
+    type DuplicatedDatatype;
+
+    /// A duplicate (MPI_Type_dup, MPI-3.1 section 4.1.10), in heap of its own. Does not block; ends the job when the
+    /// heap has no room.
+    fn dup(&self) -> Self::DuplicatedDatatype;
+}
+
+/// A datatype that messages can have: a committed one (MPI-3.1 section 4.1.9). Sealed.
+pub trait Datatype: UncommittedDatatype {}
+
+impl<D: Described + ?Sized> Described for &D {
+    fn described(&self) -> Description<'_> {
+        (**self).described()
+    }
+}
+
+impl<D: UncommittedDatatype + ?Sized> UncommittedDatatype for &D {
+    type DuplicatedDatatype = D::DuplicatedDatatype;
+    fn dup(&self) -> Self::DuplicatedDatatype {
+        (**self).dup()
+    }
+}
+
+impl<D: Datatype + ?Sized> Datatype for &D {}
+
+fn copy_of(kind: Kind<'_>) -> Type {
+    fatal("MPI_Type_dup", kind.with_type(Type::try_clone))
+}
+
+macro_rules! references {
+    ($($(#[$doc:meta])* $name:ident of $owned:ident),*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        pub struct $name<'a>(pub(crate) Kind<'a>);
+
+        impl Described for $name<'_> {
+            fn described(&self) -> Description<'_> {
+                Description(self.0)
+            }
+        }
+
+        impl UncommittedDatatype for $name<'_> {
+            type DuplicatedDatatype = $owned;
+            fn dup(&self) -> $owned {
+                $owned(copy_of(self.0))
+            }
+        }
+
+        impl<'a> From<&'a UserDatatype> for $name<'a> {
+            fn from(datatype: &'a UserDatatype) -> Self {
+                $name(Kind::Made(&datatype.0))
+            }
+        }
+
+        impl fmt::Debug for $name<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self.0 {
+                    Kind::Basic(basic) => write!(f, "{}({basic:?})", stringify!($name)),
+                    Kind::Made(made) => write!(f, "{}({} bytes)", stringify!($name), made.size()),
+                }
+            }
+        }
+    )*};
+}
+
+references! {
+    /// A committed datatype, borrowed; every datatype of the system is a `DatatypeRef<'static>`.
+    DatatypeRef of UserDatatype,
+    /// A datatype, borrowed, of which others can be made.
+    UncommittedDatatypeRef of UncommittedUserDatatype
+}
+
+impl Datatype for DatatypeRef<'_> {}
+
+impl<'a> From<DatatypeRef<'a>> for UncommittedDatatypeRef<'a> {
+    fn from(datatype: DatatypeRef<'a>) -> Self {
+        UncommittedDatatypeRef(datatype.0)
+    }
+}
+
+impl<'a> From<&'a UncommittedUserDatatype> for UncommittedDatatypeRef<'a> {
+    fn from(datatype: &'a UncommittedUserDatatype) -> Self {
+        UncommittedDatatypeRef(Kind::Made(&datatype.0))
+    }
+}
+
+/// A datatype that every program has, such as that of `f64` (MPI-3.1 section 3.2.2).
+pub type SystemDatatype = DatatypeRef<'static>;
+
+/// A committed datatype of the program's own (MPI-3.1 section 4.1), in the program's heap; dropping it frees it.
+pub struct UserDatatype(pub(crate) Type);
+
+/// As [`UserDatatype`], not committed yet: others can be made of it, messages cannot have it.
+pub struct UncommittedUserDatatype(pub(crate) Type);
+
+fn number(count: Count) -> Result<usize, Error> {
+    usize::try_from(count).map_err(|_| Error::Count {
+        count: count.into(),
+    })
+}
+
+/// Blocks of copies of one datatype, each with its length and its displacement in bytes.
+fn blocks<D: UncommittedDatatype>(
+    function: &'static str,
+    oldtype: &D,
+    each: impl Fn(&Type) -> Result<alloc::vec::Vec<(usize, isize)>, Error>,
+) -> Type {
+    fatal(
+        function,
+        kind_of(oldtype).with_type(|old| {
+            let blocks = each(old)?;
+            Type::blocks(blocks.iter().map(|&(count, at)| Block {
+                at,
+                count,
+                datatype: old,
+            }))
+        }),
+    )
+}
+
+fn same_number(a: usize, b: usize) -> Result<(), Error> {
+    match a == b {
+        true => Ok(()),
+        false => Err(Error::Argument {
+            what: "as many displacements, and datatypes, as block lengths are needed",
+        }),
+    }
+}
+
+/// Pairs of a length and a displacement, which `unit` bytes apart are counted in.
+fn listed(
+    lengths: impl ExactSizeIterator<Item = Count>,
+    displacements: impl ExactSizeIterator<Item = isize>,
+    unit: isize,
+) -> Result<alloc::vec::Vec<(usize, isize)>, Error> {
+    same_number(lengths.len(), displacements.len())?;
+    let mut list = room(displacements.len())?;
+    for (length, displacement) in lengths.zip(displacements) {
+        let at = displacement.checked_mul(unit).ok_or(Error::Argument {
+            what: "a displacement greater than an address can say",
+        })?;
+        list.push((number(length)?, at));
+    }
+    Ok(list)
+}
+
+/// Displacements in elements.
+fn elements(displacements: &[Count]) -> impl ExactSizeIterator<Item = isize> {
+    displacements
+        .iter()
+        .map(|displacement| *displacement as isize)
+}
+
+impl UncommittedUserDatatype {
+    /// `count` copies, one behind the other (MPI_Type_contiguous, MPI-3.1 section 4.1.2).
+    pub fn contiguous<D: UncommittedDatatype>(count: Count, oldtype: &D) -> Self {
+        let old = kind_of(oldtype);
+        UncommittedUserDatatype(fatal(
+            "MPI_Type_contiguous",
+            number(count).and_then(|count| old.with_type(|old| old.contiguous(count))),
+        ))
+    }
+
+    /// `count` blocks of `blocklength` copies, `stride` copies apart (MPI_Type_vector, MPI-3.1 section 4.1.2).
+    pub fn vector<D: UncommittedDatatype>(
+        count: Count,
+        blocklength: Count,
+        stride: Count,
+        oldtype: &D,
+    ) -> Self {
+        Self::strided("MPI_Type_vector", [count, blocklength], oldtype, |old| {
+            old.extent().checked_mul(stride as isize)
+        })
+    }
+
+    /// As [`vector`](Self::vector), with the stride in bytes (MPI_Type_create_hvector).
+    pub fn heterogeneous_vector<D: UncommittedDatatype>(
+        count: Count,
+        blocklength: Count,
+        stride: Address,
+        oldtype: &D,
+    ) -> Self {
+        let function = "MPI_Type_create_hvector";
+        Self::strided(function, [count, blocklength], oldtype, |_| Some(stride))
+    }
+
+    fn strided<D: UncommittedDatatype>(
+        function: &'static str,
+        [count, length]: [Count; 2],
+        oldtype: &D,
+        stride: impl Fn(&Type) -> Option<isize>,
+    ) -> Self {
+        UncommittedUserDatatype(fatal(
+            function,
+            kind_of(oldtype).with_type(|old| {
+                let stride = stride(old).ok_or(Error::Argument {
+                    what: "a stride greater than an address can say",
+                })?;
+                old.vector(number(count)?, number(length)?, stride)
+            }),
+        ))
+    }
+
+    /// Blocks of `blocklengths[i]` copies, `displacements[i]` copies from the beginning (MPI_Type_indexed, MPI-3.1
+    /// section 4.1.2).
+    pub fn indexed<D: UncommittedDatatype>(
+        blocklengths: &[Count],
+        displacements: &[Count],
+        oldtype: &D,
+    ) -> Self {
+        UncommittedUserDatatype(blocks("MPI_Type_indexed", oldtype, |old| {
+            listed(
+                blocklengths.iter().copied(),
+                elements(displacements),
+                old.extent(),
+            )
+        }))
+    }
+
+    /// As [`indexed`](Self::indexed), with displacements in bytes (MPI_Type_create_hindexed).
+    pub fn heterogeneous_indexed<D: UncommittedDatatype>(
+        blocklengths: &[Count],
+        displacements: &[Address],
+        oldtype: &D,
+    ) -> Self {
+        UncommittedUserDatatype(blocks("MPI_Type_create_hindexed", oldtype, |_| {
+            listed(
+                blocklengths.iter().copied(),
+                displacements.iter().copied(),
+                1,
+            )
+        }))
+    }
+
+    /// As [`indexed`](Self::indexed), with blocks of one length (MPI_Type_create_indexed_block).
+    pub fn indexed_block<D: UncommittedDatatype>(
+        blocklength: Count,
+        displacements: &[Count],
+        oldtype: &D,
+    ) -> Self {
+        UncommittedUserDatatype(blocks("MPI_Type_create_indexed_block", oldtype, |old| {
+            let lengths = displacements.iter().map(|_| blocklength);
+            listed(lengths, elements(displacements), old.extent())
+        }))
+    }
+
+    /// As [`indexed_block`](Self::indexed_block), with displacements in bytes (MPI_Type_create_hindexed_block).
+    pub fn heterogeneous_indexed_block<D: UncommittedDatatype>(
+        blocklength: Count,
+        displacements: &[Address],
+        oldtype: &D,
+    ) -> Self {
+        UncommittedUserDatatype(blocks("MPI_Type_create_hindexed_block", oldtype, |_| {
+            let lengths = displacements.iter().map(|_| blocklength);
+            listed(lengths, displacements.iter().copied(), 1)
+        }))
+    }
+
+    /// Blocks of `blocklengths[i]` copies of `types[i]`, `displacements[i]` bytes from the beginning
+    /// (MPI_Type_create_struct, MPI-3.1 section 4.1.2).
+    pub fn structured<D: UncommittedDatatype>(
+        blocklengths: &[Count],
+        displacements: &[Address],
+        types: &[D],
+    ) -> Self {
+        let made = listed(
+            blocklengths.iter().copied(),
+            displacements.iter().copied(),
+            1,
+        )
+        .and_then(|list| {
+            same_number(list.len(), types.len())?;
+            let mut parts = room(types.len())?;
+            for datatype in types {
+                parts.push(kind_of(datatype).with_type(Type::try_clone)?);
+            }
+            Type::blocks(
+                list.iter()
+                    .zip(&parts)
+                    .map(|(&(count, at), datatype)| Block {
+                        at,
+                        count,
+                        datatype,
+                    }),
+            )
+        });
+        UncommittedUserDatatype(fatal("MPI_Type_create_struct", made))
+    }
+
+    /// The same data between other bounds, in bytes (MPI_Type_create_resized, MPI-3.1 section 4.1.7).
+    pub fn resized<D: UncommittedDatatype>(lb: Address, extent: Address, oldtype: &D) -> Self {
+        let resized = kind_of(oldtype).with_type(|old| old.resized(lb, extent));
+        UncommittedUserDatatype(fatal("MPI_Type_create_resized", resized))
+    }
+
+    /// Commits it (MPI_Type_commit, MPI-3.1 section 4.1.9). Nothing is left to be done: every datatype is ready.
+    pub fn commit(self) -> UserDatatype {
+        UserDatatype(self.0)
+    }
+
+    /// It, borrowed.
+    #[allow(clippy::should_implement_trait)] // The name is rsmpi's.
+    pub fn as_ref(&self) -> UncommittedDatatypeRef<'_> {
+        self.into()
+    }
+}
+
+macro_rules! committed {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $of:ty),*)),* $(,)?) => {
+        impl UserDatatype {
+            $(
+                #[doc = concat!(
+                    "As [`UncommittedUserDatatype::", stringify!($name), "`], committed."
+                )]
+                pub fn $name<D: UncommittedDatatype>($($argument: $of),*) -> UserDatatype {
+                    UncommittedUserDatatype::$name($($argument),*).commit()
+                }
+            )*
+        }
+    };
+}
+
+committed! {
+    contiguous(count: Count, oldtype: &D),
+    vector(count: Count, blocklength: Count, stride: Count, oldtype: &D),
+    heterogeneous_vector(count: Count, blocklength: Count, stride: Address, oldtype: &D),
+    indexed(blocklengths: &[Count], displacements: &[Count], oldtype: &D),
+    heterogeneous_indexed(blocklengths: &[Count], displacements: &[Address], oldtype: &D),
+    indexed_block(blocklength: Count, displacements: &[Count], oldtype: &D),
+    heterogeneous_indexed_block(blocklength: Count, displacements: &[Address], oldtype: &D),
+    structured(blocklengths: &[Count], displacements: &[Address], types: &[D]),
+    resized(lb: Address, extent: Address, oldtype: &D),
+}
+
+impl UserDatatype {
+    /// It, borrowed.
+    #[allow(clippy::should_implement_trait)] // The name is rsmpi's.
+    pub fn as_ref(&self) -> DatatypeRef<'_> {
+        self.into()
+    }
+
+    /// Bytes of data in an element (MPI_Type_size, MPI-3.1 section 4.1.5).
+    pub fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    /// Bytes from one element to the next (MPI_Type_get_extent, MPI-3.1 section 4.1.7).
+    pub fn extent(&self) -> isize {
+        self.0.extent()
+    }
+}
+
+macro_rules! owned {
+    ($($name:ident),*) => {$(
+        impl Described for $name {
+            fn described(&self) -> Description<'_> {
+                Description(Kind::Made(&self.0))
+            }
+        }
+
+        impl UncommittedDatatype for $name {
+            type DuplicatedDatatype = $name;
+            fn dup(&self) -> $name {
+                $name(copy_of(Kind::Made(&self.0)))
+            }
+        }
+
+        impl Clone for $name {
+            fn clone(&self) -> Self {
+                self.dup()
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({} bytes)", stringify!($name), self.0.size())
+            }
+        }
+    )*};
+}
+
+owned!(UserDatatype, UncommittedUserDatatype);
+
+impl Datatype for UserDatatype {}

@@ -1,0 +1,94 @@
+//! Buffered sends (MPI-3.1 sections 3.4 and 3.6).
+
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+
+use crate::device::envelope::Tag;
+use crate::device::memory::Span;
+use crate::device::request::Mode;
+use crate::mpi::buffered::Room;
+use crate::mpi::call;
+use crate::mpi::comm::CommRank;
+use crate::mpi::error::Error;
+use crate::mpi::process::Env;
+use crate::rust::process::note_of;
+use crate::rust::topology::Record;
+
+/// The buffer for buffered sends.
+pub(crate) struct Attached {
+    /// Written and read by its address alone.
+    memory: Vec<u8>,
+    room: Room,
+}
+
+impl Attached {
+    /// Of so many bytes. Fails with [`Error::NoRoom`].
+    pub(crate) fn new(bytes: usize) -> Result<Attached, Error> {
+        let mut memory = crate::mpi::coll::room(bytes)?;
+        memory.resize(bytes, 0);
+        Ok(Attached {
+            memory,
+            room: Room::new(bytes),
+        })
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.room.bytes()
+    }
+
+    /// Blocks until all messages have left it.
+    pub(crate) fn wait_until_empty(mut self, env: &dyn Env) {
+        self.room
+            .wait_until_empty(env, note_of("MPI_Buffer_detach"));
+    }
+}
+
+/// Copies the message into the attached buffer and sends it from there. Does not block. Fails with
+/// [`Error::BufferFull`], [`Error::Buffer`], and as a send does.
+pub(crate) fn send(
+    record: &Rc<Record>,
+    function: &'static str,
+    data: Span,
+    dest: CommRank,
+    tag: Tag,
+) -> Result<(), Error> {
+    let mut attached = record.here.attached.borrow_mut();
+    let Some(Attached { memory, room }) = attached.as_mut() else {
+        return Err(Error::Buffer {
+            what: "no buffer is attached; give one with Universe::set_buffer_size",
+        });
+    };
+    let partners = record.core()?.partners();
+    room.prepare()?;
+    let len = data.len();
+    let mut place = room.at_the_end(len);
+    if place.is_none() {
+        let note = partners.note(function, Some(dest), Some(tag));
+        // What has been delivered makes room, news of which may be on its way.
+        call::look(partners.env, note, |adi, kernel| while kernel.poll(adi) {});
+        room.reclaim(partners.env, note);
+        place = room.anywhere(len);
+    }
+    let Some(place) = place else {
+        return Err(Error::BufferFull {
+            bytes: len,
+            size: room.bytes(),
+            used: room.used(),
+        });
+    };
+    let span = match len {
+        0 => Span::EMPTY,
+        len => {
+            let to = memory.as_mut_ptr().wrapping_add(place.offset);
+            // SAFETY: the place is within the memory and free, and the memory stays until all messages have left it
+            // (`wait_until_empty`).
+            unsafe {
+                call::read(partners.env, data, core::slice::from_raw_parts_mut(to, len));
+                Span::new(to, len)
+            }
+        }
+    };
+    let id = partners.start_send(function, span, dest, tag, Mode::Standard)?;
+    room.take(place, id);
+    Ok(())
+}

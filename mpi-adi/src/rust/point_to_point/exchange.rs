@@ -1,0 +1,206 @@
+//! Sending and receiving at once (MPI-3.1 section 3.10).
+
+use super::{Destination, Peer, Source, Status, peer, simple};
+use crate::device::memory::Span;
+use crate::device::request::Mode;
+use crate::mpi::call;
+use crate::mpi::coll::room;
+use crate::mpi::error::{Class, Error};
+use crate::rust::Tag;
+use crate::rust::datatype::lent::{lend, lend_mut};
+use crate::rust::datatype::{Buffer, BufferMut, Equivalence};
+use crate::rust::request::zeroed;
+
+const FUNCTION: &str = "MPI_Sendrecv";
+
+fn exchange<D: Destination + ?Sized, S: Source + ?Sized>(
+    function: &'static str,
+    (send, destination, send_tag): (Span, &D, Tag),
+    (receive, source, receive_tag): (Span, &S, Option<Tag>),
+) -> Result<Status, Error> {
+    let (to, from) = (&simple(destination).record, &simple(source).record);
+    if to.membership().context != from.membership().context {
+        return Err(Error::Wrong {
+            class: Class::Comm,
+            what: "source and destination are of two communicators",
+        });
+    }
+    let partners = from.core()?.partners();
+    let dest = peer(partners, destination.destination_rank())?;
+    let source = peer(partners, source.source_rank())?.source();
+    let status = match (dest, source) {
+        (Peer::Rank(dest), Some(source)) => partners.sendrecv_span(
+            function,
+            (send, dest, send_tag),
+            (receive, source, receive_tag),
+        )?,
+        (Peer::Rank(dest), None) => {
+            partners.send_span(function, send, dest, send_tag, Mode::Standard)?;
+            return Ok(Status::OF_NULL);
+        }
+        (_, Some(source)) => partners.recv_span(function, receive, source, receive_tag)?,
+        (_, None) => return Ok(Status::OF_NULL),
+    };
+    Ok(status.into())
+}
+
+fn into<M, D, B, S>(
+    (msg, destination, send_tag): (&M, &D, Tag),
+    (buf, source, receive_tag): (&mut B, &S, Option<Tag>),
+) -> Status
+where
+    M: Buffer + ?Sized,
+    D: Destination + ?Sized,
+    B: BufferMut + ?Sized,
+    S: Source + ?Sized,
+{
+    let status = lend(msg, |send| {
+        lend_mut(buf, |receive| {
+            exchange(
+                FUNCTION,
+                (send, destination, send_tag),
+                (receive, source, receive_tag),
+            )
+        })
+    });
+    simple(source).record.here.or_fatal(FUNCTION, status)
+}
+
+/// Sends `msg` to `destination` and receives a value from `source` at once, so that a ring of such calls does not block
+/// itself; blocks until both are done (MPI_Sendrecv, MPI-3.1 section 3.10). Ends the job as sends and receives do, and
+/// when the two are of different communicators.
+///
+/// # Panics
+/// When the message received is empty, and does not come from the null process.
+pub fn send_receive_with_tags<M, D, R, S>(
+    msg: &M,
+    destination: &D,
+    sendtag: Tag,
+    source: &S,
+    receivetag: Tag,
+) -> (R, Status)
+where
+    M: Equivalence,
+    D: Destination,
+    R: Equivalence,
+    S: Source,
+{
+    one((msg, destination, sendtag), (source, Some(receivetag)))
+}
+
+fn one<M, D, R, S>(send: (&M, &D, Tag), (source, receive_tag): (&S, Option<Tag>)) -> (R, Status)
+where
+    M: Equivalence,
+    D: Destination,
+    R: Equivalence,
+    S: Source,
+{
+    let mut value = zeroed::<R>();
+    let status = into(send, (&mut value, source, receive_tag));
+    if status.source_rank() != super::PROC_NULL {
+        super::not_empty(&status);
+    }
+    (value, status)
+}
+
+/// As [`send_receive_with_tags`], with the tag 0, and receiving any.
+///
+/// # Panics
+/// As there.
+pub fn send_receive<R, M, D, S>(msg: &M, destination: &D, source: &S) -> (R, Status)
+where
+    M: Equivalence,
+    D: Destination,
+    R: Equivalence,
+    S: Source,
+{
+    one((msg, destination, Tag::default()), (source, None))
+}
+
+/// As [`send_receive_with_tags`], of buffers.
+pub fn send_receive_into_with_tags<M, D, B, S>(
+    msg: &M,
+    destination: &D,
+    sendtag: Tag,
+    buf: &mut B,
+    source: &S,
+    receivetag: Tag,
+) -> Status
+where
+    M: Buffer + ?Sized,
+    D: Destination,
+    B: BufferMut + ?Sized,
+    S: Source,
+{
+    into((msg, destination, sendtag), (buf, source, Some(receivetag)))
+}
+
+/// As [`send_receive_into_with_tags`], with the tag 0, and receiving any.
+pub fn send_receive_into<M, D, B, S>(msg: &M, destination: &D, buf: &mut B, source: &S) -> Status
+where
+    M: Buffer + ?Sized,
+    D: Destination,
+    B: BufferMut + ?Sized,
+    S: Source,
+{
+    into((msg, destination, Tag::default()), (buf, source, None))
+}
+
+fn replace<B, D, S>(
+    buf: &mut B,
+    (destination, send_tag): (&D, Tag),
+    (source, receive_tag): (&S, Option<Tag>),
+) -> Status
+where
+    B: BufferMut + ?Sized,
+    D: Destination,
+    S: Source,
+{
+    let function = "MPI_Sendrecv_replace";
+    let here = &simple(source).record.here;
+    let status = lend_mut(buf, |span| {
+        // What is sent leaves from a copy: what comes may be here before it has gone.
+        let mut copy = room(span.len())?;
+        copy.resize(span.len(), 0u8);
+        call::read(here.env()?, span, &mut copy);
+        // SAFETY: the copy lives until the exchange has finished with it, and nothing writes it.
+        let sent = match copy.len() {
+            0 => Span::EMPTY,
+            bytes => unsafe { Span::new(copy.as_ptr(), bytes) },
+        };
+        exchange(
+            function,
+            (sent, destination, send_tag),
+            (span, source, receive_tag),
+        )
+    });
+    here.or_fatal(function, status)
+}
+
+/// Sends what is in `buf` and receives in its place; blocks until both are done (MPI_Sendrecv_replace, MPI-3.1 section
+/// 3.10). What is sent is copied to the program's heap. Ends the job as [`send_receive_with_tags`], and when the heap
+/// has no room.
+pub fn send_receive_replace_into_with_tags<B, D, S>(
+    buf: &mut B,
+    destination: &D,
+    sendtag: Tag,
+    source: &S,
+    receivetag: Tag,
+) -> Status
+where
+    B: BufferMut + ?Sized,
+    D: Destination,
+    S: Source,
+{
+    replace(buf, (destination, sendtag), (source, Some(receivetag)))
+}
+
+/// As [`send_receive_replace_into_with_tags`], with the tag 0, and receiving any.
+pub fn send_receive_replace_into<B, D, S>(buf: &mut B, destination: &D, source: &S) -> Status
+where
+    B: BufferMut + ?Sized,
+    D: Destination,
+    S: Source,
+{
+    replace(buf, (destination, Tag::default()), (source, None))
+}

@@ -1,0 +1,163 @@
+//! Messages that a matched probe has taken (MPI-3.1 section 3.8.2).
+
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+
+use super::{Status, not_empty};
+use crate::device::memory::Span;
+use crate::device::request::RequestId;
+use crate::mpi::call;
+use crate::mpi::comm::wait;
+use crate::mpi::error::Error;
+use crate::rust::datatype::lent::{Loan, lend_mut};
+use crate::rust::datatype::{BufferMut, Equivalence};
+use crate::rust::process::note_of;
+use crate::rust::request::{Request, Scope, Ticket, What, zeroed};
+use crate::rust::topology::Record;
+
+const FUNCTION: &str = "MPI_Mrecv";
+
+/// A message that a matched probe has taken, to be received. Dropping it ends the program.
+#[must_use = "a message that was taken is to be received"]
+pub struct Message {
+    record: Rc<Record>,
+    /// `None`: it is from MPI_PROC_NULL.
+    id: Option<RequestId>,
+    is_received: bool,
+}
+
+impl Message {
+    pub(super) fn new(record: &Rc<Record>, id: RequestId) -> Message {
+        Message {
+            record: record.clone(),
+            id: Some(id),
+            is_received: false,
+        }
+    }
+
+    pub(super) fn no_proc(record: &Rc<Record>) -> Message {
+        Message {
+            record: record.clone(),
+            id: None,
+            is_received: false,
+        }
+    }
+
+    /// Whether it is from the null process (MPI_MESSAGE_NO_PROC).
+    pub fn is_no_proc(&self) -> bool {
+        self.id.is_none()
+    }
+
+    /// Starts the receive; the name of its request.
+    fn start(&mut self, span: Span) -> Result<Option<RequestId>, Error> {
+        let bytes = span.len();
+        if u32::try_from(bytes).is_err() {
+            return Err(Error::TooLong { bytes });
+        }
+        let env = self.record.here.env()?;
+        if let Some(id) = self.id {
+            call::immediate(env, note_of(FUNCTION), |adi, kernel| {
+                adi.mrecv(kernel.memory(), id, span)
+            });
+        }
+        self.is_received = true;
+        Ok(self.id)
+    }
+
+    fn receive(&mut self, span: Span) -> Result<Status, Error> {
+        let Some(id) = self.start(span)? else {
+            return Ok(Status::OF_NULL);
+        };
+        let core = self.record.core()?;
+        let outcome = wait(core.env(), note_of(FUNCTION), id);
+        core.partners().received(outcome).map(Status::from)
+    }
+
+    /// Receives it as one value; blocks until it is there (MPI_Mrecv, MPI-3.1 section 3.8.3). Ends the job when it is
+    /// longer.
+    ///
+    /// # Panics
+    /// When it is empty.
+    pub fn matched_receive<Msg: Equivalence>(self) -> (Msg, Status) {
+        let mut value = zeroed::<Msg>();
+        let status = self.matched_receive_into(&mut value);
+        not_empty(&status);
+        (value, status)
+    }
+
+    /// Receives it into `buf`; blocks until it is there (MPI_Mrecv). Ends the job when it is longer.
+    pub fn matched_receive_into<Buf: BufferMut + ?Sized>(mut self, buf: &mut Buf) -> Status {
+        let result = lend_mut(buf, |span| self.receive(span));
+        self.record.here.or_fatal(FUNCTION, result)
+    }
+
+    /// As [`matched_receive_into`](Self::matched_receive_into), with the error as its result: [`Error::Truncated`].
+    pub fn try_matched_receive_into<Buf: BufferMut + ?Sized>(
+        mut self,
+        buf: &mut Buf,
+    ) -> Result<Status, Error> {
+        lend_mut(buf, |span| self.receive(span))
+    }
+
+    /// Starts its receive into `buf` (MPI_Imrecv, MPI-3.1 section 3.8.3). Does not block.
+    pub fn immediate_matched_receive_into<'a, Sc, Buf>(
+        mut self,
+        scope: Sc,
+        buf: &'a mut Buf,
+    ) -> Request<'a, Buf, Sc>
+    where
+        Buf: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let record = self.record.clone();
+        // SAFETY: the request, and so the loan, borrows the buffer for `'a`, exclusively.
+        let request = unsafe {
+            let data = core::ptr::from_mut(buf);
+            Request::start(scope, data, || {
+                let loan = Loan::writing(&mut *data)?;
+                let what = match self.start(loan.span())? {
+                    Some(id) => What::Receive(self.record.clone(), id),
+                    None => What::Over(Status::OF_NULL),
+                };
+                Ok(Ticket::new(what, loan))
+            })
+        };
+        record.here.or_fatal("MPI_Imrecv", request)
+    }
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        // The device holds it; while a panic ends the program, that does not matter any more.
+        if !self.is_received && self.id.is_some() && self.record.here.env().is_ok() {
+            panic!("a message that a matched probe has taken was dropped, not received");
+        }
+    }
+}
+
+/// What a matched probe gives, received as a whole.
+pub trait MatchedReceiveVec {
+    /// Receives the message's values into the program's heap; blocks until they are there (MPI_Mrecv, MPI-3.1 section
+    /// 3.8.3). Ends the job when the heap has no room, and when the message is not a whole number of values.
+    fn matched_receive_vec<Msg: Equivalence>(self) -> (Vec<Msg>, Status);
+}
+
+impl MatchedReceiveVec for (Message, Status) {
+    fn matched_receive_vec<Msg: Equivalence>(self) -> (Vec<Msg>, Status) {
+        let (message, status) = self;
+        let here = message.record.here.clone();
+        let count = status.count(Msg::equivalent_datatype());
+        let values = usize::try_from(count)
+            .map_err(|_| Error::Argument {
+                what: "a message that is not a whole number of the values that it is received as",
+            })
+            .and_then(|count| {
+                let mut values = crate::mpi::coll::room(count)?;
+                values.resize_with(count, zeroed::<Msg>);
+                Ok(values)
+            });
+        let mut values: Vec<Msg> = here.or_fatal(FUNCTION, values);
+        let status = message.matched_receive_into(&mut values[..]);
+        (values, status)
+    }
+}

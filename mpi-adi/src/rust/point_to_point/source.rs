@@ -1,0 +1,293 @@
+//! Where messages come from.
+
+use alloc::vec::Vec;
+
+use super::message::{MatchedReceiveVec, Message};
+use super::{Status, not_empty, peer, simple};
+use crate::mpi::error::Error;
+use crate::rust::Tag;
+use crate::rust::datatype::lent::{Loan, lend_mut};
+use crate::rust::datatype::{BufferMut, Equivalence};
+use crate::rust::request::{ReceiveFuture, Request, Scope, Ticket, What};
+use crate::rust::topology::{AnyProcess, AsCommunicator, Process, Rank};
+
+#[track_caller]
+fn or_fatal<S: Source + ?Sized, R>(
+    from: &S,
+    function: &'static str,
+    result: Result<R, Error>,
+) -> R {
+    simple(from).record.here.or_fatal(function, result)
+}
+
+/// Receives; blocks until the message is there.
+fn receive<S, B>(from: &S, buffer: &mut B, tag: Option<Tag>) -> Result<Status, Error>
+where
+    S: Source + ?Sized,
+    B: BufferMut + ?Sized,
+{
+    let partners = simple(from).record.core()?.partners();
+    match peer(partners, from.source_rank())?.source() {
+        None => Ok(Status::OF_NULL),
+        Some(source) => lend_mut(buffer, |span| {
+            partners
+                .recv_span("MPI_Recv", span, source, tag)
+                .map(Status::from)
+        }),
+    }
+}
+
+/// Starts a receive into a span.
+fn begin<S: Source + ?Sized>(
+    from: &S,
+    span: crate::device::memory::Span,
+    tag: Option<Tag>,
+) -> Result<What, Error> {
+    let record = &simple(from).record;
+    let partners = record.core()?.partners();
+    match peer(partners, from.source_rank())?.source() {
+        None => Ok(What::Over(Status::OF_NULL)),
+        Some(source) => {
+            let id = partners.start_recv("MPI_Irecv", span, source, tag)?;
+            Ok(What::Receive(record.clone(), id))
+        }
+    }
+}
+
+fn start<'a, S, Sc, B>(
+    from: &S,
+    scope: Sc,
+    buffer: &'a mut B,
+    tag: Option<Tag>,
+) -> Request<'a, B, Sc>
+where
+    S: Source + ?Sized,
+    B: BufferMut + ?Sized,
+    Sc: Scope<'a>,
+{
+    // SAFETY: the request, and so the loan, borrows the buffer for `'a`, exclusively.
+    let request = unsafe {
+        let data = core::ptr::from_mut(buffer);
+        Request::start(scope, data, || {
+            let loan = Loan::writing(&mut *data)?;
+            Ok(Ticket::new(begin(from, loan.span(), tag)?, loan))
+        })
+    };
+    or_fatal(from, "MPI_Irecv", request)
+}
+
+fn receive_one<S: Source + ?Sized, Msg: Equivalence>(from: &S, tag: Option<Tag>) -> (Msg, Status) {
+    let mut value = crate::rust::request::zeroed::<Msg>();
+    let status = or_fatal(from, "MPI_Recv", receive(from, &mut value, tag));
+    not_empty(&status);
+    (value, status)
+}
+
+fn probe<S: Source + ?Sized>(from: &S, tag: Option<Tag>) -> Result<Status, Error> {
+    let partners = simple(from).record.core()?.partners();
+    match peer(partners, from.source_rank())?.source() {
+        None => Ok(Status::OF_NULL),
+        Some(source) => partners
+            .probe_span("MPI_Probe", source, tag)
+            .map(Status::from),
+    }
+}
+
+fn immediate_probe<S: Source + ?Sized>(
+    from: &S,
+    tag: Option<Tag>,
+) -> Result<Option<Status>, Error> {
+    let partners = simple(from).record.core()?.partners();
+    match peer(partners, from.source_rank())?.source() {
+        None => Ok(Some(Status::OF_NULL)),
+        Some(source) => {
+            let found = partners.iprobe_span("MPI_Iprobe", source, tag)?;
+            Ok(found.map(Status::from))
+        }
+    }
+}
+
+fn matched_probe<S: Source + ?Sized>(
+    from: &S,
+    tag: Option<Tag>,
+    blocks: bool,
+) -> Result<Option<(Message, Status)>, Error> {
+    let record = &simple(from).record;
+    let partners = record.core()?.partners();
+    let Some(source) = peer(partners, from.source_rank())?.source() else {
+        return Ok(Some((Message::no_proc(record), Status::OF_NULL)));
+    };
+    let function = if blocks { "MPI_Mprobe" } else { "MPI_Improbe" };
+    let found = partners.mprobe_span(function, source, tag, blocks)?;
+    Ok(found.map(|(id, status)| (Message::new(record, id), status.into())))
+}
+
+/// What messages come from: a [`Process`], or [any](AnyProcess) of a communicator.
+///
+/// A call without `_with_tag` takes any tag. Receives and probes end the job for a tag below 0 and when the program's heap
+/// has no room for a request, receives also when the message is longer than the buffer, whose beginning it then has;
+/// the forms with `try_` fail with [`Error::Tag`], [`Error::NoMemory`] and [`Error::Truncated`].
+pub trait Source: AsCommunicator {
+    /// The rank that messages come from; -1 (MPI_PROC_NULL): none, -2 (MPI_ANY_SOURCE): any.
+    fn source_rank(&self) -> Rank;
+
+    /// Blocks until a message that fits can be received, and says which (MPI_Probe, MPI-3.1 section 3.8.1).
+    fn probe_with_tag(&self, tag: Tag) -> Status {
+        or_fatal(self, "MPI_Probe", self.try_probe_with_tag(tag))
+    }
+
+    /// As [`probe_with_tag`](Source::probe_with_tag), with the error as its result.
+    fn try_probe_with_tag(&self, tag: Tag) -> Result<Status, Error> {
+        probe(self, Some(tag))
+    }
+
+    /// As [`probe_with_tag`](Source::probe_with_tag), for any tag.
+    fn probe(&self) -> Status {
+        or_fatal(self, "MPI_Probe", probe(self, None))
+    }
+
+    /// Blocks until there is a message that fits, and takes it: none but [`Message`]'s receives get it (MPI_Mprobe,
+    /// MPI-3.1 section 3.8.2).
+    fn matched_probe_with_tag(&self, tag: Tag) -> (Message, Status) {
+        let found = or_fatal(self, "MPI_Mprobe", matched_probe(self, Some(tag), true));
+        found.expect("it blocks until there is one")
+    }
+
+    /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), for any tag.
+    fn matched_probe(&self) -> (Message, Status) {
+        let found = or_fatal(self, "MPI_Mprobe", matched_probe(self, None, true));
+        found.expect("it blocks until there is one")
+    }
+
+    /// Receives one value; blocks until it is there (MPI_Recv, MPI-3.1 section 3.2.4).
+    ///
+    /// # Panics
+    /// When the message is empty.
+    fn receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> (Msg, Status) {
+        receive_one(self, Some(tag))
+    }
+
+    /// As [`receive_with_tag`](Source::receive_with_tag), for any tag.
+    ///
+    /// # Panics
+    /// As there.
+    fn receive<Msg: Equivalence>(&self) -> (Msg, Status) {
+        receive_one(self, None)
+    }
+
+    /// Receives into `buf`; blocks until the message is there (MPI_Recv, MPI-3.1 section 3.2.4). A shorter message
+    /// leaves the rest of the buffer as it was.
+    fn receive_into_with_tag<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf, tag: Tag) -> Status {
+        or_fatal(self, "MPI_Recv", self.try_receive_into_with_tag(buf, tag))
+    }
+
+    /// As [`receive_into_with_tag`](Source::receive_into_with_tag), with the error as its result.
+    fn try_receive_into_with_tag<Buf: BufferMut + ?Sized>(
+        &self,
+        buf: &mut Buf,
+        tag: Tag,
+    ) -> Result<Status, Error> {
+        receive(self, buf, Some(tag))
+    }
+
+    /// As [`receive_into_with_tag`](Source::receive_into_with_tag), for any tag.
+    fn receive_into<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf) -> Status {
+        or_fatal(self, "MPI_Recv", self.try_receive_into(buf))
+    }
+
+    /// As [`receive_into`](Source::receive_into), with the error as its result.
+    fn try_receive_into<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf) -> Result<Status, Error> {
+        receive(self, buf, None)
+    }
+
+    /// Receives as many values as the message has, into the program's heap; blocks until it is there (MPI_Mprobe and
+    /// MPI_Mrecv). Ends the job when the heap has no room, which the sender decides: where memory is short, use
+    /// [`receive_into_with_tag`](Source::receive_into_with_tag) with a buffer of the longest length that is agreed on.
+    fn receive_vec_with_tag<Msg: Equivalence>(&self, tag: Tag) -> (Vec<Msg>, Status) {
+        self.matched_probe_with_tag(tag).matched_receive_vec()
+    }
+
+    /// As [`receive_vec_with_tag`](Source::receive_vec_with_tag), for any tag.
+    fn receive_vec<Msg: Equivalence>(&self) -> (Vec<Msg>, Status) {
+        self.matched_probe().matched_receive_vec()
+    }
+
+    /// Starts a receive into `buf`; the request is complete when the message is there (MPI_Irecv, MPI-3.1 section
+    /// 3.7.2). Does not block.
+    fn immediate_receive_into_with_tag<'a, Sc, Buf>(
+        &self,
+        scope: Sc,
+        buf: &'a mut Buf,
+        tag: Tag,
+    ) -> Request<'a, Buf, Sc>
+    where
+        Buf: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        start(self, scope, buf, Some(tag))
+    }
+
+    /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), for any tag.
+    fn immediate_receive_into<'a, Sc, Buf>(
+        &self,
+        scope: Sc,
+        buf: &'a mut Buf,
+    ) -> Request<'a, Buf, Sc>
+    where
+        Buf: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        start(self, scope, buf, None)
+    }
+
+    /// Starts a receive of one value, which takes its place in the program's heap (MPI_Irecv). Does not block.
+    fn immediate_receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> ReceiveFuture<Msg> {
+        let started = ReceiveFuture::new(|span| begin(self, span, Some(tag)));
+        or_fatal(self, "MPI_Irecv", started)
+    }
+
+    /// As [`immediate_receive_with_tag`](Source::immediate_receive_with_tag), for any tag.
+    fn immediate_receive<Msg: Equivalence>(&self) -> ReceiveFuture<Msg> {
+        let started = ReceiveFuture::new(|span| begin(self, span, None));
+        or_fatal(self, "MPI_Irecv", started)
+    }
+
+    /// As [`probe_with_tag`](Source::probe_with_tag) without blocking: `None` when there is no such message yet
+    /// (MPI_Iprobe).
+    fn immediate_probe_with_tag(&self, tag: Tag) -> Option<Status> {
+        or_fatal(self, "MPI_Iprobe", self.try_immediate_probe_with_tag(tag))
+    }
+
+    /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), with the error as its result.
+    fn try_immediate_probe_with_tag(&self, tag: Tag) -> Result<Option<Status>, Error> {
+        immediate_probe(self, Some(tag))
+    }
+
+    /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), for any tag.
+    fn immediate_probe(&self) -> Option<Status> {
+        or_fatal(self, "MPI_Iprobe", immediate_probe(self, None))
+    }
+
+    /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag) without blocking: `None` when there is no such
+    /// message yet (MPI_Improbe).
+    fn immediate_matched_probe_with_tag(&self, tag: Tag) -> Option<(Message, Status)> {
+        or_fatal(self, "MPI_Improbe", matched_probe(self, Some(tag), false))
+    }
+
+    /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), for any tag.
+    fn immediate_matched_probe(&self) -> Option<(Message, Status)> {
+        or_fatal(self, "MPI_Improbe", matched_probe(self, None, false))
+    }
+}
+
+impl Source for Process<'_> {
+    fn source_rank(&self) -> Rank {
+        self.rank()
+    }
+}
+
+impl Source for AnyProcess<'_> {
+    fn source_rank(&self) -> Rank {
+        super::ANY_SOURCE
+    }
+}

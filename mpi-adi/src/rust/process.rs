@@ -1,0 +1,205 @@
+//! The process that a Rust program is: its device, and what the binding keeps for it.
+//!
+//! A program finds its process by itself ([`initialize`](super::environment::initialize)), as a program of rsmpi does.
+//! On a node, and in a process of this machine, there is one. Where processes are threads, their carrier says which is
+//! whose: it [carries](carry) each for as long as its program runs, and tells by [`find_by`] which one is asking.
+//!
+//! Objects of the program can outlive that. They have a hold on the [`Here`], not on the device, which is taken away
+//! from it at the end: what they are asked to do then is an error.
+
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::fmt::Write;
+
+use crate::c;
+use crate::device::kernel::{AbortReason, CallNote};
+use crate::mpi::error::Error;
+use crate::mpi::process::Env;
+use crate::rust::point_to_point::buffered::Attached;
+use crate::rust::request::under_way::UnderWay;
+use crate::rust::topology::Record;
+
+/// Greatest length in bytes of the message of a fatal error; longer ones are cut.
+const MESSAGE_BYTES: usize = 640;
+
+/// Where a process stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    Before,
+    Running,
+    After,
+}
+
+/// What the binding keeps for a process.
+pub(crate) struct Here {
+    // The lifetime is not this one: see `carry`.
+    env: Cell<Option<&'static dyn Env>>,
+    is_installed: bool,
+    phase: Cell<Phase>,
+    /// The program's stack is being left by a panic: no call may drive the device any more.
+    is_unwinding: fn() -> bool,
+    /// Nonblocking collectives.
+    pub(crate) under_way: RefCell<Vec<Option<UnderWay>>>,
+    /// The buffer for buffered sends.
+    pub(crate) attached: RefCell<Option<Attached>>,
+    /// The communicator of all processes and that of this one alone, from the start on.
+    pub(crate) own: RefCell<Option<[Rc<Record>; 2]>>,
+}
+
+impl Here {
+    fn new(env: &'static dyn Env, is_installed: bool, is_unwinding: fn() -> bool) -> Rc<Here> {
+        Rc::new(Here {
+            env: Cell::new(Some(env)),
+            is_installed,
+            phase: Cell::new(Phase::Before),
+            is_unwinding,
+            under_way: RefCell::new(Vec::new()),
+            attached: RefCell::new(None),
+            own: RefCell::new(None),
+        })
+    }
+
+    /// The device. Fails with [`Error::Order`] once the program has ended, and while a panic ends it.
+    pub(crate) fn env(&self) -> Result<&dyn Env, Error> {
+        match self.env.get() {
+            Some(env) if !(self.is_unwinding)() => Ok(env),
+            _ => Err(Error::Order {
+                what: "called after the end of the process that this object belongs to",
+            }),
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase.get()
+    }
+
+    pub(crate) fn set_phase(&self, phase: Phase) {
+        self.phase.set(phase);
+        if self.is_installed {
+            c::set_phase(match phase {
+                Phase::Before => c::Phase::Before,
+                Phase::Running => c::Phase::Running,
+                Phase::After => c::Phase::After,
+            });
+        }
+    }
+
+    /// The result of a call of `function`, whose error ends the job, as MPI_ERRORS_ARE_FATAL has it (MPI-3.1 section
+    /// 8.3).
+    #[track_caller]
+    pub(crate) fn or_fatal<T>(&self, function: &'static str, result: Result<T, Error>) -> T {
+        match result {
+            Ok(value) => value,
+            Err(error) => self.fatal(function, error),
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    pub(crate) fn fatal(&self, function: &'static str, error: Error) -> ! {
+        let Ok(env) = self.env() else {
+            panic!("{function}: {error}");
+        };
+        env.with(&mut |adi, kernel| {
+            let mut text = heapless::String::<MESSAGE_BYTES>::new();
+            let (rank, here, class) = (adi.rank(), adi.here(), error.class().words());
+            // What does not fit is cut off; the beginning says the most.
+            let _ = write!(
+                text,
+                "rank {rank} at ({},{},{}): {function} failed with {class}: {error}",
+                here.x, here.y, here.z
+            );
+            kernel.abort(AbortReason::MpiError(&text), 1)
+        });
+        unreachable!("the job has ended")
+    }
+}
+
+/// The note of a call that is about no other process in particular.
+pub(crate) fn note_of(function: &'static str) -> CallNote {
+    CallNote {
+        function,
+        peer: None,
+        tag: None,
+    }
+}
+
+/// A process that is carried; see [`carry`].
+#[derive(Clone)]
+pub struct Carried(Rc<Here>);
+
+/// Runs a program, `run`, as the process whose device `env` gives access to. `is_unwinding` tells whether a panic is
+/// ending the program that asks: `std::thread::panicking`, on a host.
+///
+/// Which program is asking is told by [`find_by`].
+pub fn carry<R>(env: &dyn Env, is_unwinding: fn() -> bool, run: impl FnOnce(Carried) -> R) -> R {
+    struct End(Rc<Here>);
+    impl Drop for End {
+        fn drop(&mut self) {
+            self.0.env.set(None);
+        }
+    }
+    let env: *const (dyn Env + '_) = env;
+    // SAFETY: only the lifetime changes. The reference is in the `Here` alone, which gives it for no longer than a
+    // borrow of itself, within one call of the binding's; `End` takes it away before `env` is gone, and no call is
+    // under way then, for a `Here` does not leave its thread.
+    let env =
+        unsafe { &*core::mem::transmute::<*const (dyn Env + '_), *const (dyn Env + 'static)>(env) };
+    let end = End(Here::new(env, false, is_unwinding));
+    run(Carried(end.0.clone()))
+}
+
+static FINDER: spin::Once<fn() -> Option<Carried>> = spin::Once::new();
+
+/// Tells how the process is found whose program is asking, where processes are [carried](carry); later calls change
+/// nothing.
+pub fn find_by(find: fn() -> Option<Carried>) {
+    FINDER.call_once(|| find);
+}
+
+/// The process that was installed, as its one thread that talks MPI keeps it.
+struct Installed(Cell<Option<Rc<Here>>>);
+
+// SAFETY: `start` lets one thread come here: the first, and none other ever. `current` is called by calls on objects
+// of the process, none of which can leave the thread where `start` has made the first of them.
+unsafe impl Sync for Installed {}
+
+static INSTALLED: Installed = Installed(Cell::new(None));
+static IS_STARTED: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
+
+/// Starts the process whose program is asking; `None`: it has been started before, or there is none.
+pub(crate) fn start() -> Option<Rc<Here>> {
+    if let Some(found) = FINDER.get().and_then(|find| find()) {
+        return (found.0.phase() == Phase::Before).then_some(found.0);
+    }
+    if c::phase() != c::Phase::Before {
+        return None;
+    }
+    let env = c::installed()?;
+    if IS_STARTED.swap(true, core::sync::atomic::Ordering::Relaxed) {
+        return None;
+    }
+    let here = Here::new(env, true, || false);
+    INSTALLED.0.set(Some(here.clone()));
+    Some(here)
+}
+
+/// The process whose program is asking, once it has been started.
+pub(crate) fn current() -> Option<Rc<Here>> {
+    if let Some(found) = FINDER.get().and_then(|find| find()) {
+        return Some(found.0);
+    }
+    let installed = INSTALLED.0.take();
+    let here = installed.clone();
+    INSTALLED.0.set(installed);
+    here
+}
+
+/// Access to the device of the process whose program is asking, started or not, for questions that need no start.
+pub(crate) fn ask<R>(question: impl FnOnce(&dyn Env) -> R) -> Option<R> {
+    if let Some(found) = FINDER.get().and_then(|find| find()) {
+        return found.0.env().ok().map(question);
+    }
+    c::installed().map(|env| question(env))
+}

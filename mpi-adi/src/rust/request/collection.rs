@@ -1,0 +1,177 @@
+//! Several requests at a time (MPI-3.1 section 3.7.5).
+
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+use super::{LocalScope, Request, Scope, Ticket};
+use crate::mpi::call::look;
+use crate::mpi::coll::room;
+use crate::rust::fatal;
+use crate::rust::point_to_point::Status;
+use crate::rust::process::{current, note_of};
+
+/// Blocks until one of the requests is complete, and takes it out of the list: its place, and its status (MPI_Waitany,
+/// MPI-3.1 section 3.7.5). `None`: there are none. Its error ends the job.
+pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
+    requests: &mut Vec<Request<'a, D, S>>,
+) -> Option<(usize, Status)> {
+    // One at a time is looked at where it is kept: by its scope.
+    let first = requests.first()?;
+    if !first.is_complete() {
+        let current = current()?;
+        let env = fatal("MPI_Waitany", current.env());
+        let is_done = |request: &Request<'a, D, S>, adi: &crate::Adi| {
+            request.look(|ticket| ticket.is_done(adi))
+        };
+        crate::mpi::call::block_on(env, note_of("MPI_Waitany"), |adi, _| {
+            requests
+                .iter()
+                .any(|request| is_done(request, adi))
+                .then_some(())
+        });
+    }
+    let place = requests.iter().position(Request::is_complete)?;
+    Some((place, requests.remove(place).wait()))
+}
+
+/// Requests that are completed together. The result of each names its place: the order in which it was added.
+pub struct RequestCollection<'a, D: ?Sized> {
+    /// `None`: it has been completed.
+    requests: Vec<Option<(Ticket, *const D)>>,
+    borrowed: PhantomData<(core::cell::Cell<&'a ()>, &'a D)>,
+}
+
+/// What completed requests have left: the place of each, its status and its buffer.
+type Results<'a, D> = Vec<(usize, Status, &'a D)>;
+
+impl<'a, D: ?Sized> RequestCollection<'a, D> {
+    fn new(reserve: usize) -> Self {
+        RequestCollection {
+            requests: fatal("RequestCollection", room(reserve)),
+            borrowed: PhantomData,
+        }
+    }
+
+    /// How many have not been completed.
+    pub fn incomplete(&self) -> usize {
+        self.requests.iter().flatten().count()
+    }
+
+    /// Adds a request; its place. Ends the job when the heap has no room for it.
+    pub fn add<S: Scope<'a>>(&mut self, request: Request<'a, D, S>) -> usize {
+        let result = self.requests.try_reserve(1);
+        let bytes = size_of::<Ticket>();
+        fatal(
+            "RequestCollection::add",
+            result.map_err(|_| crate::Error::NoRoom { bytes }),
+        );
+        let (ticket, data, _) = request.into_parts();
+        self.requests.push(Some((ticket, data)));
+        self.requests.len() - 1
+    }
+
+    fn open(&self) -> impl Iterator<Item = (usize, &Ticket)> + Clone {
+        let requests = self.requests.iter().enumerate();
+        requests.filter_map(|(place, request)| request.as_ref().map(|(ticket, _)| (place, ticket)))
+    }
+
+    /// Completes the request at this place.
+    fn complete(&mut self, function: &'static str, place: usize) -> Option<(usize, Status, &'a D)> {
+        let (ticket, data) = self.requests[place].take()?;
+        let status = ticket.wait_or_end(function);
+        // SAFETY: borrowed for `'a`, and the operation is over.
+        Some((place, status, unsafe { &*data }))
+    }
+
+    /// Makes progress; the places of those that are complete.
+    fn done(&self, function: &'static str) -> Vec<usize> {
+        let mut done = fatal(function, room(self.requests.len()));
+        if let Some(current) = current() {
+            let env = fatal(function, current.env());
+            // Collectives go on behind the first look.
+            look(env, note_of(function), |_, _| ());
+            look(env, note_of(function), |adi, _| {
+                let is_done = self.open().filter(|(_, ticket)| ticket.is_done(adi));
+                done.extend(is_done.map(|(place, _)| place));
+            });
+        }
+        done
+    }
+
+    fn complete_all(
+        &mut self,
+        function: &'static str,
+        places: impl Iterator<Item = usize>,
+        result: &mut Results<'a, D>,
+    ) {
+        result.clear();
+        for place in places {
+            result.extend(self.complete(function, place));
+        }
+    }
+
+    /// Blocks until one is complete, and completes it (MPI_Waitany). `None`: there is none left.
+    pub fn wait_any(&mut self) -> Option<(usize, Status, &'a D)> {
+        let place = Ticket::wait_any("MPI_Waitany", self.open())?;
+        self.complete("MPI_Waitany", place)
+    }
+
+    /// Blocks until at least one is complete, and completes all that are (MPI_Waitsome). `result` has what they have
+    /// left, and nothing else.
+    pub fn wait_some(&mut self, result: &mut Results<'a, D>) {
+        Ticket::wait_any("MPI_Waitsome", self.open());
+        self.test_some(result);
+    }
+
+    /// Blocks until all are complete, and completes them (MPI_Waitall). `result` has what they have left, and nothing
+    /// else.
+    pub fn wait_all(&mut self, result: &mut Results<'a, D>) {
+        let places = 0..self.requests.len();
+        self.complete_all("MPI_Waitall", places, result);
+    }
+
+    /// Completes one that is complete (MPI_Testany). Does not block. `None`: none is.
+    pub fn test_any(&mut self) -> Option<(usize, Status, &'a D)> {
+        let place = *self.done("MPI_Testany").first()?;
+        self.complete("MPI_Testany", place)
+    }
+
+    /// Completes all that are complete (MPI_Testsome). Does not block. `result` as for
+    /// [`wait_some`](Self::wait_some).
+    pub fn test_some(&mut self, result: &mut Results<'a, D>) {
+        let done = self.done("MPI_Testsome");
+        self.complete_all("MPI_Testsome", done.into_iter(), result);
+    }
+
+    /// Completes all if all are complete, and says so (MPI_Testall). Does not block.
+    pub fn test_all(&mut self, result: &mut Results<'a, D>) -> bool {
+        let done = self.done("MPI_Testall");
+        let is_all = done.len() == self.incomplete();
+        result.clear();
+        if is_all {
+            self.complete_all("MPI_Testall", done.into_iter(), result);
+        }
+        is_all
+    }
+
+    fn finish(&mut self) {
+        for (ticket, _) in self.requests.drain(..).flatten() {
+            ticket.wait_or_end("MPI_Waitall");
+        }
+    }
+}
+
+/// As [`scope`](super::scope()), with a collection of requests that has room for `reserve`. What is left in it at the end is
+/// waited for, too.
+pub fn multiple_scope<'a, F, R, D>(reserve: usize, f: F) -> R
+where
+    D: 'a + ?Sized,
+    F: FnOnce(&LocalScope<'a>, &mut RequestCollection<'a, D>) -> R,
+{
+    let scope = LocalScope::new();
+    let mut collection = RequestCollection::new(reserve);
+    let result = f(&scope, &mut collection);
+    collection.finish();
+    scope.finish();
+    result
+}

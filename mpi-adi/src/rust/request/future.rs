@@ -1,0 +1,96 @@
+//! A value that will have been received.
+
+use alloc::boxed::Box;
+use core::mem::{ManuallyDrop, MaybeUninit};
+
+use super::{Ticket, What};
+use crate::mpi::error::Error;
+use crate::rust::datatype::Equivalence;
+use crate::rust::datatype::lent::Loan;
+use crate::rust::point_to_point::Status;
+
+/// A receive under way into a value of its own, in the program's heap. When it is dropped, the receive is taken back.
+#[must_use = "get what it receives, or drop it to take the receive back"]
+pub struct ReceiveFuture<T> {
+    /// `None`: it has been completed.
+    ticket: Option<Ticket>,
+    /// From a box; written until the ticket has been waited for.
+    value: *mut T,
+}
+
+/// A value of zeros.
+pub(crate) fn zeroed<T: Equivalence>() -> T {
+    // SAFETY: `Equivalence` says that zeros are a value.
+    unsafe { MaybeUninit::zeroed().assume_init() }
+}
+
+impl<T: Equivalence> ReceiveFuture<T> {
+    /// Starts the receive by `start`. Fails as that does.
+    pub(crate) fn new(
+        start: impl FnOnce(crate::device::memory::Span) -> Result<What, Error>,
+    ) -> Result<Self, Error> {
+        let value = Box::into_raw(Box::new(zeroed::<T>()));
+        // SAFETY: from a box, which is here until the ticket has been waited for; nothing else leads to it.
+        let loan = unsafe { Loan::writing(&mut *value) };
+        let started = loan.and_then(|loan| Ok(Ticket::new(start(loan.span())?, loan)));
+        match started {
+            Ok(ticket) => Ok(ReceiveFuture {
+                ticket: Some(ticket),
+                value,
+            }),
+            Err(error) => {
+                // SAFETY: from a box, and nothing has been started.
+                drop(unsafe { Box::from_raw(value) });
+                Err(error)
+            }
+        }
+    }
+
+    /// Blocks until the message is there, and gives the value (MPI_Wait). Ends the job when the message is longer than
+    /// the value.
+    ///
+    /// # Panics
+    /// When the message is empty.
+    pub fn get(self) -> (T, Status) {
+        let mut this = ManuallyDrop::new(self);
+        let ticket = this.ticket.take().expect("taken only at the end");
+        let status = ticket.wait_or_end("MPI_Wait");
+        // SAFETY: from a box, whose receive is over.
+        let value = unsafe { Box::from_raw(this.value) };
+        super::super::point_to_point::not_empty(&status);
+        (*value, status)
+    }
+
+    /// The value if the message is there, else the receive (MPI_Test). Does not block, and is otherwise as
+    /// [`get`](Self::get).
+    ///
+    /// # Panics
+    /// As there.
+    pub fn r#try(self) -> Result<(T, Status), Self> {
+        match self
+            .ticket
+            .as_ref()
+            .is_some_and(|ticket| ticket.is_complete("MPI_Test"))
+        {
+            true => Ok(self.get()),
+            false => Err(self),
+        }
+    }
+}
+
+impl<T> Drop for ReceiveFuture<T> {
+    fn drop(&mut self) {
+        let Some(ticket) = self.ticket.take() else {
+            return;
+        };
+        if !ticket.can_wait() {
+            // The value stays where it is: so does what the device knows of it.
+            return;
+        }
+        ticket.cancel();
+        // A message that came all the same may have been too long.
+        let _ = ticket.wait("MPI_Wait");
+        // SAFETY: from a box, whose receive is over.
+        drop(unsafe { Box::from_raw(self.value) });
+    }
+}

@@ -1,0 +1,148 @@
+//! An operation under way, without the types of its buffers.
+
+use alloc::rc::Rc;
+
+use crate::Adi;
+use crate::device::request::RequestId;
+use crate::mpi::call::{block_on, look};
+use crate::mpi::comm::wait;
+use crate::mpi::error::{Class, Error};
+use crate::rust::datatype::lent::Loan;
+use crate::rust::point_to_point::Status;
+use crate::rust::process::{Here, note_of};
+use crate::rust::topology::Record;
+
+/// What is under way.
+pub(crate) enum What {
+    /// A message that is sent.
+    Send(Rc<Record>, RequestId),
+    /// A message that is received.
+    Receive(Rc<Record>, RequestId),
+    /// The collective at this place of the process's list.
+    Collective(Rc<Record>, usize),
+    /// Nothing: it is complete.
+    Over(Status),
+}
+
+/// An operation under way, and what is lent to it.
+#[doc(hidden)]
+pub struct Ticket {
+    pub(crate) what: What,
+    pub(crate) loans: [Loan; 2],
+}
+
+const NOT_ALLOWED: Error = Error::Wrong {
+    class: Class::Request,
+    what: "a collective cannot be cancelled (MPI-3.1 section 5.12); complete it",
+};
+
+impl Ticket {
+    pub(crate) fn new(what: What, loan: Loan) -> Ticket {
+        Ticket {
+            what,
+            loans: [loan, Loan::EMPTY],
+        }
+    }
+
+    fn here(&self) -> Option<&Rc<Here>> {
+        match &self.what {
+            What::Send(record, _) | What::Receive(record, _) | What::Collective(record, _) => {
+                Some(&record.here)
+            }
+            What::Over(_) => None,
+        }
+    }
+
+    /// Whether it is complete, for a call that is with the device.
+    pub(super) fn is_done(&self, adi: &Adi) -> bool {
+        match &self.what {
+            What::Send(_, id) | What::Receive(_, id) => adi.is_done(*id),
+            What::Collective(record, place) => super::under_way::is_over(&record.here, *place),
+            What::Over(_) => true,
+        }
+    }
+
+    /// Makes progress, and says whether it is complete. Does not block.
+    pub(super) fn is_complete(&self, function: &'static str) -> bool {
+        let Some(here) = self.here() else {
+            return true;
+        };
+        let env = here.or_fatal(function, here.env());
+        look(env, note_of(function), |adi, _| self.is_done(adi))
+            // What has just become ready may have gone on since.
+            || matches!(&self.what, What::Collective(..))
+                && look(env, note_of(function), |adi, _| self.is_done(adi))
+    }
+
+    pub(super) fn cancel(&self) {
+        let Some(here) = self.here() else { return };
+        match &self.what {
+            What::Send(_, id) | What::Receive(_, id) => {
+                let env = here.or_fatal("MPI_Cancel", here.env());
+                look(env, note_of("MPI_Cancel"), |adi, _| adi.cancel(*id));
+            }
+            What::Collective(..) => here.fatal("MPI_Cancel", NOT_ALLOWED),
+            What::Over(_) => {}
+        }
+    }
+
+    /// Blocks until it is complete. Fails with [`Error::Truncated`], or as its collective does; it is complete then,
+    /// too.
+    pub(super) fn wait(self, function: &'static str) -> Result<Status, Error> {
+        let result = match &self.what {
+            What::Send(record, id) => record.here.env().map(|env| {
+                let outcome = wait(env, note_of(function), *id);
+                Status::of_send(outcome.cancelled)
+            }),
+            What::Receive(record, id) => record.core().and_then(|core| {
+                let outcome = wait(core.env(), note_of(function), *id);
+                match outcome.cancelled {
+                    true => Ok(Status::of_send(true)),
+                    false => core.partners().received(outcome).map(Status::from),
+                }
+            }),
+            What::Collective(record, place) => {
+                super::under_way::wait(&record.here, function, *place).map(|()| Status::EMPTY)
+            }
+            What::Over(status) => Ok(*status),
+        };
+        for loan in self.loans {
+            // SAFETY: the operation is over, and its requests are; tickets are waited for before borrows end.
+            unsafe { loan.give_back() };
+        }
+        result
+    }
+
+    /// As [`Ticket::wait`]; an error ends the job.
+    #[track_caller]
+    pub(super) fn wait_or_end(self, function: &'static str) -> Status {
+        let here = self.here().cloned();
+        let result = self.wait(function);
+        match (here, result) {
+            (_, Ok(status)) => status,
+            (Some(here), Err(error)) => here.fatal(function, error),
+            (None, Err(error)) => crate::rust::fatal(function, Err(error)),
+        }
+    }
+
+    /// Blocks until one of these is complete; its place. `None`: there are none.
+    pub(super) fn wait_any<'t>(
+        function: &'static str,
+        tickets: impl Iterator<Item = (usize, &'t Ticket)> + Clone,
+    ) -> Option<usize> {
+        let (first, ticket) = tickets.clone().next()?;
+        let Some(here) = ticket.here() else {
+            return Some(first);
+        };
+        let env = here.or_fatal(function, here.env());
+        Some(block_on(env, note_of(function), |adi, _| {
+            let mut done = tickets.clone().filter(|(_, ticket)| ticket.is_done(adi));
+            done.next().map(|(place, _)| place)
+        }))
+    }
+
+    /// Its process has gone on, or has ended: it can be waited for.
+    pub(super) fn can_wait(&self) -> bool {
+        self.here().is_none_or(|here| here.env().is_ok())
+    }
+}

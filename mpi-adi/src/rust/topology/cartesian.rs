@@ -1,0 +1,237 @@
+//! Cartesian grids (MPI-3.1 section 7.5).
+#![forbid(unsafe_code)]
+
+use alloc::vec::Vec;
+
+use super::{AsCommunicator, Communicator, Rank, SimpleCommunicator};
+use crate::mpi::cart::{self, Grid};
+use crate::mpi::comm;
+use crate::mpi::error::Error;
+use crate::mpi::split::ready;
+use crate::mpi::topology;
+use crate::rust::{Count, fatal};
+
+/// A communicator whose processes are at places of a grid.
+pub struct CartesianCommunicator(SimpleCommunicator);
+
+/// Extents and periods of a grid, and where this process is in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CartesianLayout {
+    /// Places along each dimension.
+    pub dims: Vec<Count>,
+    /// Which dimensions wrap around.
+    pub periods: Vec<bool>,
+    /// This process's place.
+    pub coords: Vec<Count>,
+}
+
+/// Which topology a communicator has (MPI_Topo_test, MPI-3.1 section 7.5.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Topology {
+    /// A grid.
+    Cartesian,
+    /// None.
+    Undefined,
+}
+
+/// A communicator by its topology.
+pub enum IntoTopology {
+    /// With a grid.
+    Cartesian(CartesianCommunicator),
+    /// Without.
+    Undefined(SimpleCommunicator),
+}
+
+impl SimpleCommunicator {
+    /// Its topology (MPI_Topo_test, MPI-3.1 section 7.5.5).
+    pub fn topology(&self) -> Topology {
+        match self.record.grid {
+            Some(_) => Topology::Cartesian,
+            None => Topology::Undefined,
+        }
+    }
+
+    /// It with its topology.
+    pub fn into_topology(self) -> IntoTopology {
+        match self.topology() {
+            Topology::Cartesian => IntoTopology::Cartesian(CartesianCommunicator(self)),
+            Topology::Undefined => IntoTopology::Undefined(self),
+        }
+    }
+}
+
+/// Fills the zeros in `dims` so that their product is `nodes`, as balanced as the divisors allow (MPI_Dims_create,
+/// MPI-3.1 section 7.5.2). Fails with [`Error::Dims`] when that cannot be, and with [`Error::Limit`].
+pub fn dims_create(nodes: Count, dims: &mut [Count]) -> Result<(), Error> {
+    cart::balance(nodes, dims)
+}
+
+/// A grid of no more places than there are processes.
+fn grid(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Result<Grid, Error> {
+    assert_eq!(
+        dims.len(),
+        periods.len(),
+        "an extent and a period for each dimension"
+    );
+    let each = dims.iter().copied().zip(periods.iter().copied());
+    let grid = Grid::new(each)?;
+    if grid.places() > comm.size() as u32 {
+        return Err(Error::Dims {
+            what: "a grid of more places than the communicator has ranks",
+        });
+    }
+    Ok(grid)
+}
+
+pub(super) fn create(
+    comm: &SimpleCommunicator,
+    dims: &[Count],
+    periods: &[bool],
+    reorder: bool,
+) -> Option<CartesianCommunicator> {
+    let function = "MPI_Cart_create";
+    let grid = fatal(function, grid(comm, dims, periods));
+    let rank = comm.run(function, |core| Ok(topology::rank_in(core, &grid, reorder)));
+    make(function, comm, rank.map(|_| 0), rank.unwrap_or(0), grid)
+}
+
+fn make(
+    function: &'static str,
+    comm: &SimpleCommunicator,
+    color: Option<u32>,
+    key: u32,
+    grid: Grid,
+) -> Option<CartesianCommunicator> {
+    let split =
+        |core: comm::Communicator<'_>| core.make_split(function, &mut ready, color, key as i32);
+    let made = comm.run(function, split)?;
+    Some(CartesianCommunicator(comm.made(made, Some(grid))))
+}
+
+pub(super) fn map(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Option<Rank> {
+    let function = "MPI_Cart_map";
+    let grid = fatal(function, grid(comm, dims, periods));
+    let rank = comm.run(function, |core| Ok(topology::rank_in(core, &grid, true)));
+    rank.map(|rank| rank as Rank)
+}
+
+impl CartesianCommunicator {
+    fn grid(&self) -> &Grid {
+        self.0.record.grid.as_ref().expect("made with a grid")
+    }
+
+    /// How many dimensions the grid has (MPI_Cartdim_get, MPI-3.1 section 7.5.5).
+    pub fn num_dimensions(&self) -> Count {
+        self.grid().dimensions().len() as Count
+    }
+
+    /// Extents, periods and this process's place (MPI_Cart_get, MPI-3.1 section 7.5.5).
+    ///
+    /// # Panics
+    /// When one of the slices is not as long as there are dimensions.
+    pub fn get_layout_into(&self, dims: &mut [Count], periods: &mut [bool], coords: &mut [Count]) {
+        let layout = self.get_layout();
+        dims.copy_from_slice(&layout.dims);
+        periods.copy_from_slice(&layout.periods);
+        coords.copy_from_slice(&layout.coords);
+    }
+
+    /// As [`get_layout_into`](Self::get_layout_into), in the program's heap.
+    pub fn get_layout(&self) -> CartesianLayout {
+        let dimensions = self.grid().dimensions();
+        CartesianLayout {
+            dims: dimensions.iter().map(|d| d.extent as Count).collect(),
+            periods: dimensions.iter().map(|d| d.periodic).collect(),
+            coords: self.rank_to_coordinates(self.rank()),
+        }
+    }
+
+    /// The rank at a place (MPI_Cart_rank, MPI-3.1 section 7.5.5); along a dimension that wraps around, places outside
+    /// are those inside that they come to.
+    ///
+    /// # Panics
+    /// When there is not a coordinate for each dimension, or the place lies outside of a dimension that does not wrap
+    /// around.
+    pub fn coordinates_to_rank(&self, coords: &[Count]) -> Rank {
+        assert_eq!(
+            coords.len(),
+            self.grid().dimensions().len(),
+            "a coordinate for each dimension"
+        );
+        let rank = self.grid().rank(coords);
+        rank.unwrap_or_else(|| panic!("{coords:?} lies outside of the grid")) as Rank
+    }
+
+    /// The place of a rank (MPI_Cart_coords, MPI-3.1 section 7.5.5).
+    ///
+    /// # Panics
+    /// When there is no such rank, or `coords` is not as long as there are dimensions.
+    pub fn rank_to_coordinates_into(&self, rank: Rank, coords: &mut [Count]) {
+        coords.copy_from_slice(&self.rank_to_coordinates(rank));
+    }
+
+    /// As [`rank_to_coordinates_into`](Self::rank_to_coordinates_into), in the program's heap.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    pub fn rank_to_coordinates(&self, rank: Rank) -> Vec<Count> {
+        assert!((0..self.size()).contains(&rank), "there is no rank {rank}");
+        self.grid().coords(rank as u32).to_vec()
+    }
+
+    /// The ranks that are `displacement` places before and behind this process along a dimension; `None`: outside of the
+    /// grid (MPI_Cart_shift, MPI-3.1 section 7.5.6).
+    ///
+    /// # Panics
+    /// When there is no such dimension.
+    pub fn shift(&self, dimension: Count, displacement: Count) -> (Option<Rank>, Option<Rank>) {
+        assert!(
+            (0..self.num_dimensions()).contains(&dimension),
+            "there is no dimension {dimension}"
+        );
+        let away = |steps: i64| {
+            let rank = self
+                .grid()
+                .neighbour(self.rank() as u32, dimension as usize, steps);
+            rank.map(|rank| rank as Rank)
+        };
+        let steps = i64::from(displacement);
+        (away(-steps), away(steps))
+    }
+
+    /// The grid of the dimensions to be retained in which this process is (MPI_Cart_sub, MPI-3.1 section 7.5.7). Blocks
+    /// and ends the job as the calls of [`Communicator`] that make one.
+    ///
+    /// # Panics
+    /// When `retain` is not as long as there are dimensions.
+    pub fn subgroup(&self, retain: &[bool]) -> CartesianCommunicator {
+        assert_eq!(
+            retain.len(),
+            self.grid().dimensions().len(),
+            "a choice for each dimension"
+        );
+        let rank = self.rank() as u32;
+        let (part, number) = self.grid().part(rank, retain);
+        let made = make("MPI_Cart_sub", &self.0, Some(number), rank, part);
+        made.expect("a color has a communicator")
+    }
+}
+
+impl Communicator for CartesianCommunicator {
+    fn as_simple(&self) -> &SimpleCommunicator {
+        &self.0
+    }
+}
+
+impl AsCommunicator for CartesianCommunicator {
+    type Out = CartesianCommunicator;
+    fn as_communicator(&self) -> &CartesianCommunicator {
+        self
+    }
+}
+
+impl From<CartesianCommunicator> for SimpleCommunicator {
+    fn from(comm: CartesianCommunicator) -> Self {
+        comm.0
+    }
+}

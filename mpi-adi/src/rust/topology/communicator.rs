@@ -1,0 +1,511 @@
+//! Communicators.
+#![forbid(unsafe_code)]
+
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+
+use super::cartesian::{self, CartesianCommunicator};
+use super::{AnyProcess, Group, Process, Rank, UserGroup};
+use crate::device::envelope;
+use crate::mpi::call;
+use crate::mpi::cart::Grid;
+use crate::mpi::comm::{self, CommRank, Membership};
+use crate::mpi::environment as job;
+use crate::mpi::error::Error;
+use crate::mpi::group;
+use crate::mpi::split::{Made, ready};
+use crate::rust::datatype::lent::{lend, lend_mut};
+use crate::rust::datatype::user::kind_of;
+use crate::rust::datatype::{Buffer, BufferMut, Datatype};
+use crate::rust::process::Here;
+use crate::rust::{Count, Tag};
+
+/// What a communicator is, for its handles, processes and requests.
+pub(crate) struct Record {
+    pub(crate) here: Rc<Here>,
+    members: Members,
+    /// Nonblocking collectives that have been started.
+    pub(crate) started: Cell<u32>,
+    name: RefCell<String>,
+    pub(super) grid: Option<Grid>,
+}
+
+enum Members {
+    System(Membership<'static>),
+    Made(Made),
+}
+
+impl Record {
+    fn new(here: &Rc<Here>, members: Members, grid: Option<Grid>) -> Rc<Record> {
+        Rc::new(Record {
+            here: here.clone(),
+            members,
+            started: Cell::new(0),
+            name: RefCell::new(String::new()),
+            grid,
+        })
+    }
+
+    pub(crate) fn membership(&self) -> Membership<'_> {
+        match &self.members {
+            Members::System(membership) => *membership,
+            Members::Made(made) => made.membership(),
+        }
+    }
+
+    /// It with its device. Fails with [`Error::Order`] after the end of its process.
+    pub(crate) fn core(&self) -> Result<comm::Communicator<'_>, Error> {
+        Ok(comm::Communicator::at(self.here.env()?, self.membership()))
+    }
+}
+
+impl Drop for Record {
+    /// MPI_Comm_free (MPI-3.1 section 6.4.3): every request on it has a hold on it, and so is complete.
+    fn drop(&mut self) {
+        if let (Members::Made(made), Ok(env)) = (&self.members, self.here.env()) {
+            env.process().retire_context(made.context());
+        }
+    }
+}
+
+/// A communicator (MPI-3.1 section 6.4): that of all processes, or one that the program has made. Dropping it frees
+/// one that the program has made, once its requests are complete.
+pub struct SimpleCommunicator {
+    pub(crate) record: Rc<Record>,
+}
+
+/// The communicator of all processes.
+pub type SystemCommunicator = SimpleCommunicator;
+/// A communicator that the program has made.
+pub type UserCommunicator = SimpleCommunicator;
+
+impl SimpleCommunicator {
+    /// Enters the communicators that are there from the start on. Fails with [`Error::Order`].
+    pub(crate) fn enter_system(here: &Rc<Here>) -> Result<(), Error> {
+        let env = here.env()?;
+        let world = comm::Communicator::world(env);
+        let own = Membership::own(envelope::Rank::new(world.rank()));
+        let world = Membership::world(envelope::Rank::new(world.rank()), world.size());
+        let records = [("MPI_COMM_WORLD", world), ("MPI_COMM_SELF", own)].map(|(name, members)| {
+            let record = Record::new(here, Members::System(members), None);
+            *record.name.borrow_mut() = String::from(name);
+            record
+        });
+        *here.own.borrow_mut() = Some(records);
+        Ok(())
+    }
+
+    /// One of the two that are there from the start on.
+    pub(crate) fn system(here: &Rc<Here>, which: usize) -> SimpleCommunicator {
+        let own = here.own.borrow();
+        let record = &own.as_ref().expect("entered at the start")[which];
+        SimpleCommunicator {
+            record: record.clone(),
+        }
+    }
+
+    /// All processes of the job (MPI_COMM_WORLD).
+    ///
+    /// # Panics
+    /// Before [`initialize`](crate::rust::initialize).
+    pub fn world() -> SimpleCommunicator {
+        let here = crate::rust::process::current().expect("MPI has been started");
+        Self::system(&here, 0)
+    }
+
+    /// This process alone (MPI_COMM_SELF).
+    ///
+    /// # Panics
+    /// As [`SimpleCommunicator::world`].
+    pub fn self_comm() -> SimpleCommunicator {
+        let here = crate::rust::process::current().expect("MPI has been started");
+        Self::system(&here, 1)
+    }
+
+    pub(super) fn made(&self, made: Made, grid: Option<Grid>) -> SimpleCommunicator {
+        SimpleCommunicator {
+            record: Record::new(&self.record.here, Members::Made(made), grid),
+        }
+    }
+
+    /// Runs `call` on it; an error ends the job.
+    #[track_caller]
+    pub(crate) fn run<R>(
+        &self,
+        function: &'static str,
+        call: impl FnOnce(comm::Communicator<'_>) -> Result<R, Error>,
+    ) -> R {
+        self.record
+            .here
+            .or_fatal(function, self.record.core().and_then(call))
+    }
+}
+
+/// Something of a communicator.
+pub trait AsCommunicator {
+    /// The communicator's type.
+    type Out: Communicator;
+    /// The communicator.
+    fn as_communicator(&self) -> &Self::Out;
+}
+
+impl AsCommunicator for SimpleCommunicator {
+    type Out = SimpleCommunicator;
+    fn as_communicator(&self) -> &SimpleCommunicator {
+        self
+    }
+}
+
+/// What a process chooses in [`Communicator::split_by_color`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Color(Option<u32>);
+
+impl Color {
+    /// That of processes that are to be in no part (MPI_UNDEFINED).
+    pub fn undefined() -> Color {
+        Color(None)
+    }
+
+    /// That with this value.
+    ///
+    /// # Panics
+    /// When the value is negative.
+    pub fn with_value(value: i32) -> Color {
+        let value = u32::try_from(value);
+        Color(Some(value.expect("the value of a color is not negative")))
+    }
+}
+
+/// What processes of one color are ordered by.
+pub type Key = i32;
+
+/// How two communicators compare (MPI-3.1 section 6.4.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommunicatorRelation {
+    /// They are the same.
+    Identical,
+    /// The same processes in the same order, but other messages.
+    Congruent,
+    /// The same processes in another order.
+    Similar,
+    /// Other processes.
+    Unequal,
+}
+
+/// A context for messages, and the processes that it is of (MPI-3.1 chapter 6).
+///
+/// A call that makes a communicator blocks until all processes of this one have called it, and takes of the program's
+/// heap what the list of its processes needs. It ends the job when there is no room for that, and when there are more
+/// communicators than there can be at one time.
+pub trait Communicator {
+    /// It, without a topology.
+    #[doc(hidden)]
+    fn as_simple(&self) -> &SimpleCommunicator;
+
+    /// How many processes there are (MPI_Comm_size). Does not block.
+    fn size(&self) -> Rank {
+        self.as_simple().record.membership().size as Rank
+    }
+
+    /// The rank of the process that asks (MPI_Comm_rank). Does not block.
+    fn rank(&self) -> Rank {
+        self.as_simple().record.membership().rank.0 as Rank
+    }
+
+    /// How many processes messages go to: as many as there are.
+    fn target_size(&self) -> Rank {
+        self.size()
+    }
+
+    /// The process with this rank.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[track_caller]
+    fn process_at_rank(&self, r: Rank) -> Process<'_> {
+        let size = self.size();
+        assert!(
+            (0..size).contains(&r),
+            "there is no rank {r}: the communicator has ranks 0 to {}",
+            size - 1
+        );
+        Process::new(self.as_simple(), r)
+    }
+
+    /// Whichever process a message comes from (MPI_ANY_SOURCE).
+    fn any_process(&self) -> AnyProcess<'_> {
+        AnyProcess(self.as_simple())
+    }
+
+    /// The process that asks.
+    fn this_process(&self) -> Process<'_> {
+        Process::new(self.as_simple(), self.rank())
+    }
+
+    /// No process: a message to it is sent at once, and one from it is there at once and empty (MPI_PROC_NULL, MPI-3.1
+    /// section 3.11).
+    fn null_process(&self) -> Process<'_> {
+        Process::new(self.as_simple(), super::super::point_to_point::PROC_NULL)
+    }
+
+    /// How it compares with another (MPI_Comm_compare). Does not block.
+    fn compare<C>(&self, other: &C) -> CommunicatorRelation
+    where
+        C: Communicator + ?Sized,
+        Self: Sized,
+    {
+        let (a, b) = (self.as_simple(), other.as_simple());
+        if a.record.membership().context == b.record.membership().context {
+            return CommunicatorRelation::Identical;
+        }
+        match group::compare(&a.group().0, &b.group().0) {
+            group::Comparison::Identical => CommunicatorRelation::Congruent,
+            group::Comparison::Similar => CommunicatorRelation::Similar,
+            group::Comparison::Unequal => CommunicatorRelation::Unequal,
+        }
+    }
+
+    /// Another communicator of the same processes (MPI_Comm_dup, MPI-3.1 section 6.4.2).
+    fn duplicate(&self) -> UserCommunicator {
+        let this = self.as_simple();
+        this.record
+            .here
+            .or_fatal("MPI_Comm_dup", self.try_duplicate())
+    }
+
+    /// As [`duplicate`](Communicator::duplicate). Fails with [`Error::NoMemory`]; at all
+    /// processes alike with [`Error::Limit`] or, for lack of room, [`Error::NoRoom`] or [`Error::NoRoomElsewhere`].
+    fn try_duplicate(&self) -> Result<UserCommunicator, Error> {
+        let this = self.as_simple();
+        let made = this
+            .record
+            .core()?
+            .make_duplicate("MPI_Comm_dup", &mut ready)?;
+        Ok(this.made(made, this.record.grid.clone()))
+    }
+
+    /// Divides the processes by color into communicators of their own, in the order that they have here (MPI_Comm_split,
+    /// MPI-3.1 section 6.4.2). `None`: this process is in none.
+    fn split_by_color(&self, color: Color) -> Option<UserCommunicator> {
+        self.split_by_color_with_key(color, 0)
+    }
+
+    /// As [`split_by_color`](Communicator::split_by_color), in the order of the keys and, where these are equal, in the
+    /// order that the processes have here.
+    fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<UserCommunicator> {
+        let this = self.as_simple();
+        let made = this.run("MPI_Comm_split", |core| {
+            core.make_split("MPI_Comm_split", &mut ready, color.0, key)
+        })?;
+        Some(this.made(made, None))
+    }
+
+    /// The processes that share memory with this one (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED): it alone, on
+    /// nodes that share none.
+    fn split_shared(&self, key: Key) -> UserCommunicator {
+        let color = Color::with_value(self.rank());
+        let own = self.split_by_color_with_key(color, key);
+        own.expect("a color has a communicator")
+    }
+
+    /// A communicator of the processes of a group; processes can give different groups that have no process in common
+    /// (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in the group that it gave. Ends the job
+    /// when the group has a process that this communicator does not have.
+    fn split_by_subgroup_collective<G>(&self, group: &G) -> Option<UserCommunicator>
+    where
+        G: Group + ?Sized,
+        Self: Sized,
+    {
+        let this = self.as_simple();
+        let members = this.members(group.members());
+        let made = this.run("MPI_Comm_create", |core| {
+            core.make_of("MPI_Comm_create", &mut ready, members)
+        })?;
+        Some(this.made(made, None))
+    }
+
+    /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective), called by the processes of the
+    /// group alone (MPI_Comm_create_group).
+    fn split_by_subgroup<G>(&self, group: &G) -> Option<UserCommunicator>
+    where
+        G: Group + ?Sized,
+        Self: Sized,
+    {
+        self.split_by_subgroup_with_tag(group, 0)
+    }
+
+    /// As [`split_by_subgroup`](Communicator::split_by_subgroup); the tag makes no difference, since calls do not
+    /// overlap.
+    fn split_by_subgroup_with_tag<G>(&self, group: &G, tag: Tag) -> Option<UserCommunicator>
+    where
+        G: Group + ?Sized,
+        Self: Sized,
+    {
+        let _ = tag;
+        let this = self.as_simple();
+        let members = this.members(group.members());
+        let made = this.run("MPI_Comm_create_group", |core| {
+            core.make_group("MPI_Comm_create_group", &mut ready, members?)
+        })?;
+        Some(this.made(made, None))
+    }
+
+    /// Its processes (MPI_Comm_group, MPI-3.1 section 6.3.2), in the program's heap. Does not block.
+    fn group(&self) -> UserGroup {
+        let this = self.as_simple();
+        let membership = this.record.membership();
+        let mut members = group::Members::with_room(membership.size as usize);
+        if let Ok(members) = &mut members {
+            members.append((0..membership.size).map(|rank| membership.to_world(CommRank(rank))));
+        }
+        let members = this.record.here.or_fatal("MPI_Comm_group", members);
+        UserGroup(members.done(), this.own_number())
+    }
+
+    /// Ends the whole job at once with this status (MPI_Abort, MPI-3.1 section 8.7).
+    fn abort(&self, errorcode: i32) -> ! {
+        let here = &self.as_simple().record.here;
+        job::abort(here.or_fatal("MPI_Abort", here.env()), errorcode)
+    }
+
+    /// Names it (MPI_Comm_set_name, MPI-3.1 section 6.8).
+    fn set_name(&self, name: &str) {
+        *self.as_simple().record.name.borrow_mut() = String::from(name);
+    }
+
+    /// Its name; empty, unless it has been given one (MPI_Comm_get_name).
+    fn get_name(&self) -> String {
+        self.as_simple().record.name.borrow().clone()
+    }
+
+    /// A communicator whose processes are at places of a grid (MPI_Cart_create, MPI-3.1 section 7.5.1): as many as the
+    /// grid has places, `None` at the others. Ranks count up along the last dimension first; with `reorder`, a grid of
+    /// all processes is laid on the torus, if it fits, so that neighbours in the grid are neighbours in the machine.
+    /// Ends the job when the grid has more places than there are processes.
+    ///
+    /// # Panics
+    /// When `dims` and `periods` differ in length.
+    fn create_cartesian_communicator(
+        &self,
+        dims: &[Count],
+        periods: &[bool],
+        reorder: bool,
+    ) -> Option<CartesianCommunicator> {
+        cartesian::create(self.as_simple(), dims, periods, reorder)
+    }
+
+    /// The rank that this process would have in such a grid, reordered; `None`: it would be in none (MPI_Cart_map,
+    /// MPI-3.1 section 7.5.8). Does not block. Ends the job as
+    /// [`create_cartesian_communicator`](Communicator::create_cartesian_communicator).
+    ///
+    /// # Panics
+    /// As there.
+    fn cartesian_map(&self, dims: &[Count], periods: &[bool]) -> Option<Rank> {
+        cartesian::map(self.as_simple(), dims, periods)
+    }
+
+    /// Bytes that so many elements take packed (MPI_Pack_size, MPI-3.1 section 4.2).
+    ///
+    /// # Panics
+    /// When they are more than a [`Count`] can say, or `incount` is negative.
+    fn pack_size<D: Datatype>(&self, incount: Count, datatype: &D) -> Count
+    where
+        Self: Sized,
+    {
+        let count = usize::try_from(incount).expect("a count is not negative");
+        let bytes = kind_of(datatype).size().checked_mul(count);
+        let bytes = bytes.and_then(|bytes| Count::try_from(bytes).ok());
+        bytes.expect("at most 2147483647 bytes")
+    }
+
+    /// The elements of a buffer, packed, in the program's heap (MPI_Pack, MPI-3.1 section 4.2). Does not block. Ends the
+    /// job when the heap has no room.
+    fn pack<B: Buffer + ?Sized>(&self, inbuf: &B) -> Vec<u8>
+    where
+        Self: Sized,
+    {
+        let this = self.as_simple();
+        this.run("MPI_Pack", |core| {
+            lend(inbuf, |span| {
+                let mut packed = crate::mpi::coll::room(span.len())?;
+                packed.resize(span.len(), 0);
+                call::read(core.env(), span, &mut packed);
+                Ok(packed)
+            })
+        })
+    }
+
+    /// Packs the elements of a buffer to `position` of `outbuf`; where the next ones go (MPI_Pack). Does not block.
+    ///
+    /// # Panics
+    /// When they do not fit there.
+    fn pack_into<B: Buffer + ?Sized>(&self, inbuf: &B, outbuf: &mut [u8], position: Count) -> Count
+    where
+        Self: Sized,
+    {
+        let from = usize::try_from(position).expect("a position is not negative");
+        self.as_simple().run("MPI_Pack", |core| {
+            lend(inbuf, |span| {
+                call::read(core.env(), span, &mut outbuf[from..][..span.len()]);
+                Ok((from + span.len()) as Count)
+            })
+        })
+    }
+
+    /// Unpacks elements from `position` of `inbuf` into a buffer; where the next ones begin (MPI_Unpack, MPI-3.1 section
+    /// 4.2). Does not block. Needs no unsafe code: what is unpacked is checked as what is received.
+    ///
+    /// # Panics
+    /// When `inbuf` ends before the elements do.
+    fn unpack_into<B: BufferMut + ?Sized>(
+        &self,
+        inbuf: &[u8],
+        outbuf: &mut B,
+        position: Count,
+    ) -> Count
+    where
+        Self: Sized,
+    {
+        let from = usize::try_from(position).expect("a position is not negative");
+        self.as_simple().run("MPI_Unpack", |core| {
+            lend_mut(outbuf, |span| {
+                call::write(core.env(), span, &inbuf[from..][..span.len()]);
+                Ok((from + span.len()) as Count)
+            })
+        })
+    }
+}
+
+impl Communicator for SimpleCommunicator {
+    fn as_simple(&self) -> &SimpleCommunicator {
+        self
+    }
+}
+
+impl SimpleCommunicator {
+    /// This process's number in the job.
+    fn own_number(&self) -> envelope::Rank {
+        let membership = self.record.membership();
+        membership.to_world(membership.rank)
+    }
+
+    /// A copy of a list of processes, all of which this communicator must have. Fails with [`Error::Wrong`] or
+    /// [`Error::NoRoom`].
+    fn members(&self, given: &[envelope::Rank]) -> Result<Vec<envelope::Rank>, Error> {
+        let membership = self.record.membership();
+        let has = |process: &envelope::Rank| {
+            (0..membership.size).any(|rank| membership.to_world(CommRank(rank)) == *process)
+        };
+        if !given.iter().all(has) {
+            return Err(Error::Wrong {
+                class: crate::Class::Group,
+                what: "the group has a process that the communicator does not have",
+            });
+        }
+        let mut members = crate::mpi::coll::room(given.len())?;
+        members.extend_from_slice(given);
+        Ok(members)
+    }
+}

@@ -1,0 +1,24 @@
+//! Communicators, groups and topologies (MPI-3.1 chapters 6 and 7).
+#![forbid(unsafe_code)]
+
+mod cartesian;
+mod communicator;
+mod group;
+mod process;
+
+pub use cartesian::{CartesianCommunicator, CartesianLayout, IntoTopology, Topology, dims_create};
+pub(crate) use communicator::Record;
+pub use communicator::{
+    AsCommunicator, Color, Communicator, CommunicatorRelation, Key, SimpleCommunicator,
+    SystemCommunicator, UserCommunicator,
+};
+pub use group::{Group, GroupRelation, SystemGroup, UserGroup};
+pub use process::{AnyProcess, Process};
+
+/// The traits of this module.
+pub mod traits {
+    pub use super::{AsCommunicator, Communicator, Group};
+}
+
+/// A process's number in a communicator or a group.
+pub type Rank = i32;

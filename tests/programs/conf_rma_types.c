@@ -1,0 +1,150 @@
+/* Derived datatypes at both ends of one-sided operations (MPI-3.1 section 11.3). */
+#include "check.h"
+
+enum { ROWS = 12, COLUMNS = 17 };
+
+static double (*base)[COLUMNS];
+static MPI_Win win;
+
+static void reset(void)
+{
+    int i, j;
+
+    OK(MPI_Win_fence(0, win));
+    for (i = 0; i < ROWS; i++)
+        for (j = 0; j < COLUMNS; j++)
+            base[i][j] = 100 * i + j;
+    OK(MPI_Win_fence(0, win));
+}
+
+/* A column there from a row here, and back. */
+static void columns(void)
+{
+    double row[ROWS], back[ROWS], spread[3 * ROWS];
+    int i, j, right = (check_rank + 1) % check_size, left = (check_rank + check_size - 1) % check_size;
+    MPI_Datatype column, every_third;
+
+    OK(MPI_Type_vector(ROWS, 1, COLUMNS, MPI_DOUBLE, &column));
+    OK(MPI_Type_commit(&column));
+    OK(MPI_Type_vector(ROWS, 1, 3, MPI_DOUBLE, &every_third));
+    OK(MPI_Type_commit(&every_third));
+    reset();
+    for (i = 0; i < ROWS; i++)
+        row[i] = 1000.0 * (check_rank + 1) + i;
+    OK(MPI_Put(row, ROWS, MPI_DOUBLE, right, 5, 1, column, win));
+    OK(MPI_Win_fence(0, win));
+    for (i = 0; i < ROWS; i++)
+        for (j = 0; j < COLUMNS; j++)
+            CHECK(base[i][j] == (j == 5 ? 1000.0 * (left + 1) + i : 100 * i + j));
+    for (i = 0; i < 3 * ROWS; i++)
+        spread[i] = -1;
+    OK(MPI_Get(back, ROWS, MPI_DOUBLE, right, 5, 1, column, win));
+    OK(MPI_Get(spread, 1, every_third, right, 5, 1, column, win));
+    OK(MPI_Win_fence(0, win));
+    for (i = 0; i < ROWS; i++)
+        CHECK(back[i] == row[i] && spread[3 * i] == row[i] && (i == ROWS - 1 || spread[3 * i + 1] == -1));
+    OK(MPI_Put(spread, 1, every_third, right, 7, 1, column, win));
+    OK(MPI_Accumulate(spread, 1, every_third, right, 8, 1, column, MPI_SUM, win));
+    OK(MPI_Win_fence(0, win));
+    for (i = 0; i < ROWS; i++) {
+        double mine = 1000.0 * (left + 1) + i;
+
+        CHECK(base[i][7] == mine && base[i][8] == mine + 100 * i + 8 && base[i][9] == 100 * i + 9);
+    }
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Get_accumulate(row, ROWS, MPI_DOUBLE, spread, 1, every_third, right, 8, 1, column, MPI_REPLACE, win));
+    OK(MPI_Win_fence(0, win));
+    for (i = 0; i < ROWS; i++)
+        CHECK(spread[3 * i] == row[i] + 100 * i + 8 && base[i][8] == 1000.0 * (left + 1) + i);
+    OK(MPI_Type_free(&column));
+    OK(MPI_Type_free(&every_third));
+}
+
+/* A datatype that is freed while its operations are under way, blocks of many lengths, negative displacements. */
+static void blocks(void)
+{
+    static const int lengths[] = {3, 0, 1, 20, 2}, displacements[] = {40, 0, 3, 60, 10};
+    double values[26], got[2 * 26];
+    int i, j, at, right = (check_rank + 1) % check_size;
+    MPI_Datatype blocks, twice;
+
+    OK(MPI_Type_indexed(5, lengths, displacements, MPI_DOUBLE, &blocks));
+    OK(MPI_Type_create_resized(blocks, 0, 90 * sizeof(double), &twice));
+    OK(MPI_Type_commit(&twice));
+    OK(MPI_Type_free(&blocks));
+    reset();
+    OK(MPI_Get(got, 52, MPI_DOUBLE, right, 0, 2, twice, win));
+    OK(MPI_Type_free(&twice));
+    OK(MPI_Win_fence(0, win));
+    for (j = 0, at = 0; j < 2; j++)
+        for (i = 0; i < 5; i++) {
+            int k;
+
+            for (k = 0; k < lengths[i]; k++, at++) {
+                int place = 90 * j + displacements[i] + k;
+
+                CHECK(got[at] == 100 * (place / COLUMNS) + place % COLUMNS);
+            }
+        }
+    CHECK(at == 52);
+    for (i = 0; i < 26; i++)
+        values[i] = i;
+    OK(MPI_Type_create_hvector(26, 1, -(MPI_Aint)sizeof(double), MPI_DOUBLE, &blocks));
+    OK(MPI_Type_commit(&blocks));
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Put(values, 26, MPI_DOUBLE, right, 30, 1, blocks, win));
+    OK(MPI_Win_fence(0, win));
+    for (i = 0; i < 26; i++)
+        CHECK((&base[0][0])[30 - i] == i);
+    OK(MPI_Type_free(&blocks));
+}
+
+/* A struct with holes, which stay as they are. */
+static void structs(void)
+{
+    struct item { char c; double d; short s; } mine[5], *theirs;
+    static const int lengths[] = {1, 1, 1};
+    MPI_Aint places[3], lb;
+    MPI_Datatype types[3] = {MPI_CHAR, MPI_DOUBLE, MPI_SHORT}, packed, item;
+    MPI_Win other;
+    int i, right = (check_rank + 1) % check_size, left = (check_rank + check_size - 1) % check_size;
+
+    OK(MPI_Get_address(&mine[0], &lb));
+    OK(MPI_Get_address(&mine[0].c, &places[0]));
+    OK(MPI_Get_address(&mine[0].d, &places[1]));
+    OK(MPI_Get_address(&mine[0].s, &places[2]));
+    for (i = 0; i < 3; i++)
+        places[i] -= lb;
+    OK(MPI_Type_create_struct(3, lengths, places, types, &packed));
+    OK(MPI_Type_create_resized(packed, 0, sizeof(struct item), &item));
+    OK(MPI_Type_commit(&item));
+    OK(MPI_Win_allocate(5 * sizeof(struct item), sizeof(struct item), MPI_INFO_NULL, MPI_COMM_WORLD, &theirs, &other));
+    memset(theirs, 0x55, 5 * sizeof(struct item));
+    memset(mine, 0x33, sizeof mine);
+    for (i = 0; i < 5; i++) {
+        mine[i].c = (char)(check_rank + i);
+        mine[i].d = check_rank + i / 8.0;
+        mine[i].s = (short)(-check_rank - i);
+    }
+    OK(MPI_Win_fence(0, other));
+    OK(MPI_Put(mine, 4, item, right, 1, 4, item, other));
+    OK(MPI_Win_fence(0, other));
+    for (i = 1; i < 5; i++)
+        CHECK(theirs[i].c == (char)(left + i - 1) && theirs[i].d == left + (i - 1) / 8.0 &&
+              theirs[i].s == -left - i + 1 && ((char *)&theirs[i])[1] == 0x55);
+    CHECK(theirs[0].c == 0x55);
+    OK(MPI_Win_free(&other));
+    OK(MPI_Type_free(&packed));
+    OK(MPI_Type_free(&item));
+}
+
+int main(int argc, char **argv)
+{
+    check_start(&argc, &argv);
+    OK(MPI_Win_allocate(ROWS * COLUMNS * sizeof(double), sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    columns();
+    blocks();
+    structs();
+    OK(MPI_Win_free(&win));
+    return check_end("conf_rma_types");
+}
