@@ -81,7 +81,7 @@ pub(super) unsafe fn create(
 
 /// The handle names an error handler, and the program has not freed it.
 pub(super) fn check(handle: c_int) -> Result<(), Error> {
-    let is_given = |index: usize| GIVEN[index].load(Ordering::Relaxed) % HOLD > 0;
+    let is_given = |index: usize| !GIVEN[index].load(Ordering::Relaxed).is_multiple_of(HOLD);
     if user_index(handle).is_some_and(is_given)
         || matches!(handle, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN)
     {

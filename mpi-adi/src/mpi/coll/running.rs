@@ -83,7 +83,7 @@ impl Plan {
                 self.drive(comm, function, segments.both())
             }
             Some(_) => {
-                let [first, second] = &mut [Segment::ZERO; 2];
+                let [first, second] = &mut [Segment::<SEGMENT_BYTES>::ZERO; 2];
                 self.drive(comm, function, [&mut first.0[..], &mut second.0[..]])
             }
             None => self.drive(comm, function, [&mut [], &mut []]),
