@@ -216,6 +216,7 @@ unsafe extern "C" fn handle(_: *mut c_int, _: *mut c_int) {}
 
 fn error_handlers() {
     type Function = unsafe extern "C" fn(*mut c_int, *mut c_int);
+    type Called = unsafe extern "C" fn(*mut c_int, *mut c_int, ...);
     let mut comm = 0;
     // SAFETY: the handle's place is one.
     unsafe {
@@ -226,7 +227,7 @@ fn error_handlers() {
         // SAFETY: handles' places are places; the function is called in the same way with more arguments, which it
         // does not look at.
         unsafe {
-            let function = std::mem::transmute(handle as Function);
+            let function = std::mem::transmute::<Function, Called>(handle);
             ok! {
                 MPI_Comm_create_errhandler(Some(function), &mut handler);
                 MPI_Comm_set_errhandler(comm, handler);

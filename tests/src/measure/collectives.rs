@@ -263,7 +263,7 @@ impl Collective {
 enum State {
     Before,
     InBarrier,
-    Under(Driven),
+    Under(Box<Driven>),
     Over,
 }
 
@@ -295,7 +295,7 @@ impl Run {
         let turn = Turn(RefCell::new((&mut node.adi, &mut node.memory)));
         let driven = Driven::start(&turn, among, 0, collective.what(), buffers, operation);
         driven
-            .map(State::Under)
+            .map(|driven| State::Under(Box::new(driven)))
             .map_err(|error| CollectiveError::Failed {
                 rank,
                 what: error.to_string(),
