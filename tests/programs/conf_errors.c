@@ -178,8 +178,14 @@ static void own_handlers(void)
     /* Freed, it stays for as long as the communicator has it. */
     OK(MPI_Errhandler_free(&got));
     CHECK(got == MPI_ERRHANDLER_NULL);
+    /* What was asked for is a handle of its own: the other one is still good. */
+    OK(MPI_Comm_set_errhandler(comm, handler));
+    OK(MPI_Errhandler_free(&handler));
+    CHECK(handler == MPI_ERRHANDLER_NULL);
     FAILS(MPI_ERR_TAG, MPI_Send(&value, 1, MPI_INT, 0, -5, comm));
     CHECK(handled == 4);
+    OK(MPI_Comm_get_errhandler(comm, &got));
+    OK(MPI_Errhandler_free(&got));
     OK(MPI_Comm_free(&comm));
     FAILS(MPI_ERR_TAG, MPI_Send(&value, 1, MPI_INT, 0, -5, MPI_COMM_WORLD));
     CHECK(handled == 4);

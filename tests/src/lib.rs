@@ -12,6 +12,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod alone;
 mod cluster;
 pub mod explore;
 pub mod matching;
@@ -23,4 +24,4 @@ pub mod rust;
 pub mod sim;
 
 pub use cluster::{Cluster, Failure, Node, NodeReport, Statuses};
-pub use measure::{exchange, flood, oneself, timed};
+pub use measure::{collectives, exchange, flood, oneself, timed};

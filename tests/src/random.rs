@@ -26,6 +26,8 @@ pub enum Stream {
     Matching = 6,
     /// The traffic that matching engines are measured with.
     Traffic = 7,
+    /// The collectives of a simulated job's program.
+    Collectives = 8,
 }
 
 /// Random numbers from a seed.

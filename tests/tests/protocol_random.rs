@@ -20,6 +20,23 @@ fn random_jobs_complete_as_mpi_says() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// Collectives of one communicator that overlap get each other's messages when they have no numbers: jobs find it.
+#[test]
+fn collectives_that_are_not_told_apart_are_found() {
+    let (mut found, mut across) = (0, 0);
+    for seed in 0..JOBS / 4 {
+        let mut job = Seeded::draw(seed);
+        job.setup.numbers_alike = true;
+        found += usize::from(job.run().is_err());
+        let groups = job.program.collectives.iter().map(|c| &c.group);
+        across += groups.filter(|group| group.first.is_some()).count();
+    }
+    assert!(
+        found > 10 && across > 100,
+        "{found} jobs failed, {across} collectives of two groups"
+    );
+}
+
 #[test]
 fn a_job_is_the_same_each_time_it_is_drawn_from_its_seed() {
     for seed in 0..50 {

@@ -4,16 +4,12 @@
 use std::alloc::System;
 use std::ffi::c_int;
 use std::ptr::null_mut;
-use std::sync::Mutex;
 
 use cap::Cap;
+use midplane_tests::alone;
+use mpi_adi::Class;
 use mpi_adi::c::constants::{MPI_COMM_WORLD, MPI_DATATYPE_NULL, MPI_ERRORS_RETURN, MPI_SUCCESS};
 use mpi_adi::c::*;
-use mpi_adi::envelope::Rank;
-use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
-use mpi_adi::memory::{RawMemory, UserMemory};
-use mpi_adi::{Adi, Class, Config, Env, Memory, Process, Work};
-use net_torus::Shape;
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
@@ -23,59 +19,8 @@ const DOUBLE: c_int = 0x4c00_0010;
 /// MPI_STATUS_IGNORE.
 const IGNORE: *mut MPI_Status = std::ptr::without_provenance_mut(1);
 
-/// A process without a network.
-struct Alone {
-    adi: Mutex<Option<Adi>>,
-    process: Process,
-}
-
-struct Still(RawMemory);
-
-impl Kernel for Still {
-    fn poll(&mut self, _: &mut Adi) -> bool {
-        false
-    }
-    fn idle(&mut self) {
-        panic!("a call waits");
-    }
-    fn memory(&mut self) -> &mut dyn UserMemory {
-        &mut self.0
-    }
-    fn now(&self) -> u64 {
-        0
-    }
-    fn note(&mut self, _: Option<CallNote>) {}
-    fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
-        panic!("the job ends with {status}: {why:?}")
-    }
-}
-
-impl Env for Alone {
-    fn with<'f>(&self, f: &'f mut Work<'f>) {
-        let mut adi = self.adi.lock().expect("no call has failed");
-        f(adi.as_mut().expect("started"), &mut Still(RawMemory));
-    }
-
-    fn process(&self) -> &Process {
-        &self.process
-    }
-}
-
-static ALONE: Alone = Alone {
-    adi: Mutex::new(None),
-    process: Process::new(),
-};
-
 fn start() {
-    let config = Config {
-        shape: Shape::new([1; 3], [true; 3]).expect("a machine"),
-        rank: Rank::new(0),
-        request_slots: usize::MAX,
-    };
-    let memory = Memory::allocate(1024, 1).expect("memory");
-    let adi = Adi::new(config, memory).expect("a rank of the machine");
-    *ALONE.adi.lock().expect("fresh") = Some(adi);
-    install(&ALONE);
+    alone::install();
     // SAFETY: MPI_Init takes null pointers.
     let codes = unsafe {
         [

@@ -20,7 +20,7 @@ use super::codes;
 use super::comm_objects::{self, in_use, set_handler};
 use super::files;
 use super::report::{
-    ErrorFunction, FREED, FUNCTIONS, HANDLERS, IS_FREED, LAST, USER_HANDLERS, blame, early, on_any,
+    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, blame, early, on_any,
     on_process, raise, user_index,
 };
 use super::types::constants::*;
@@ -31,14 +31,21 @@ fn has(handler: c_int) -> bool {
     in_use(handler) || files::have(handler)
 }
 
-/// Gives the places of freed handlers back that nothing has any more.
+/// Gives the places of handlers back that neither the program has a handle of nor anything else has.
 fn sweep() {
-    for (index, freed) in FREED.iter().enumerate() {
-        if freed.load(Ordering::Relaxed) == IS_FREED && !has(HANDLERS + index as c_int) {
-            freed.store(0, Ordering::Relaxed);
+    for (index, given) in GIVEN.iter().enumerate() {
+        if given.load(Ordering::Relaxed) == 0 && !has(HANDLERS + index as c_int) {
             FUNCTIONS[index].store(0, Ordering::Relaxed);
         }
     }
+}
+
+/// The program is given a handle, which it is to free: as if of a new error handler (section 8.3.4).
+pub(super) fn give(handler: c_int) -> c_int {
+    if let Some(index) = user_index(handler) {
+        GIVEN[index].fetch_add(1, Ordering::Relaxed);
+    }
+    handler
 }
 
 /// # Safety
@@ -61,7 +68,7 @@ pub(super) unsafe fn create(
                 .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
             {
-                *errhandler = HANDLERS + index as c_int;
+                *errhandler = give(HANDLERS + index as c_int);
                 return Ok(());
             }
         }
@@ -72,13 +79,12 @@ pub(super) unsafe fn create(
     })
 }
 
-/// The handle names an error handler that has not been freed.
+/// The handle names an error handler, and the program has not freed it.
 pub(super) fn check(handle: c_int) -> Result<(), Error> {
-    let is_user = user_index(handle).is_some_and(|index| {
-        FUNCTIONS[index].load(Ordering::Relaxed) != 0
-            && FREED[index].load(Ordering::Relaxed) & IS_FREED == 0
-    });
-    if is_user || matches!(handle, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN) {
+    let is_given = |index: usize| !GIVEN[index].load(Ordering::Relaxed).is_multiple_of(HOLD);
+    if user_index(handle).is_some_and(is_given)
+        || matches!(handle, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN)
+    {
         Ok(())
     } else {
         Err(Error::Argument {
@@ -100,7 +106,7 @@ fn set(name: &'static str, comm: c_int, errhandler: c_int) -> c_int {
 unsafe fn get(name: &'static str, comm: c_int, errhandler: *mut c_int) -> c_int {
     on_any(name, comm, |_, _| {
         // SAFETY: the caller's promise.
-        *unsafe { args::out(errhandler, "errhandler") }? = comm_objects::handler(comm);
+        *unsafe { args::out(errhandler, "errhandler") }? = give(comm_objects::handler(comm));
         Ok(())
     })
 }
@@ -165,7 +171,7 @@ pub unsafe extern "C" fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
         check(*errhandler)?;
         // One that communicators have stays until they have another; the predefined ones always do.
         if let Some(index) = user_index(*errhandler) {
-            FREED[index].fetch_or(IS_FREED, Ordering::Relaxed);
+            GIVEN[index].fetch_sub(1, Ordering::Relaxed);
             sweep();
         }
         *errhandler = MPI_ERRHANDLER_NULL;

@@ -68,7 +68,7 @@ pub unsafe extern "C" fn MPI_File_get_errhandler(file: c_int, errhandler: *mut c
     end_under(
         "MPI_File_get_errhandler",
         blame(),
-        place.map(|place| *place = HANDLER.load(Ordering::Relaxed)),
+        place.map(|place| *place = errors::give(HANDLER.load(Ordering::Relaxed))),
     )
 }
 

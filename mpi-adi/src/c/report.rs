@@ -29,24 +29,23 @@ pub type ErrorFunction = unsafe extern "C" fn(*mut c_int, *mut c_int, ...);
 /// The functions of the handlers that the program has created; 0: free.
 pub(super) static FUNCTIONS: [AtomicUsize; USER_HANDLERS] =
     [const { AtomicUsize::new(0) }; USER_HANDLERS];
-/// Handlers that were freed while communicators or windows have them: [`IS_FREED`], and [`HOLD`] for each window.
-pub(super) static FREED: [AtomicUsize; USER_HANDLERS] =
+/// How many handles of each the program has been given and has not freed, and [`HOLD`] for each window that has it.
+pub(super) static GIVEN: [AtomicUsize; USER_HANDLERS] =
     [const { AtomicUsize::new(0) }; USER_HANDLERS];
-/// The program has freed the handler.
-pub(super) const IS_FREED: usize = 1;
-const HOLD: usize = 2;
+/// More than the handles of one.
+pub(super) const HOLD: usize = 1 << 20;
 
 /// A window has this error handler from now on.
 pub(super) fn hold_handler(handler: c_int) {
     if let Some(index) = user_index(handler) {
-        FREED[index].fetch_add(HOLD, Ordering::Relaxed);
+        GIVEN[index].fetch_add(HOLD, Ordering::Relaxed);
     }
 }
 
 /// A window does not have this error handler any more.
 pub(super) fn release_handler(handler: c_int) {
     if let Some(index) = user_index(handler) {
-        FREED[index].fetch_sub(HOLD, Ordering::Relaxed);
+        GIVEN[index].fetch_sub(HOLD, Ordering::Relaxed);
     }
 }
 

@@ -1,8 +1,10 @@
 //! What the device costs: instructions, steps, and time in a machine with a stated cost model.
 #![forbid(unsafe_code)]
 
+pub mod collectives;
 pub mod exchange;
 pub mod flood;
+mod machine;
 pub mod matching;
 pub mod oneself;
 pub mod timed;

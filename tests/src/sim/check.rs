@@ -95,6 +95,15 @@ pub enum Violation {
         /// What they got.
         messages: [u32; 2],
     },
+    /// A collective has failed, or has not come to what it must come to.
+    Collective {
+        /// Whose.
+        rank: Rank,
+        /// Which.
+        at: u32,
+        /// What is wrong.
+        what: String,
+    },
     /// Something is left in a device after the job.
     Left {
         /// Whose.
@@ -160,6 +169,9 @@ impl fmt::Display for Violation {
                     f,
                     "overtaken: receive {r} got message {m}, receive {s} (posted later) got message {n}"
                 )
+            }
+            Violation::Collective { rank, at, what } => {
+                write!(f, "collective {at} of rank {rank}: {what}")
             }
             Violation::Left { rank, what } => write!(f, "rank {rank} has {what} left"),
             Violation::Budget { rank, bytes } => {

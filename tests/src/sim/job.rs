@@ -5,10 +5,11 @@ use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::protocol::Sound;
 use mpi_adi::recv::Probed;
-use mpi_adi::{Adi, Config, Memory, NoMemory, Outcome, Stats};
+use mpi_adi::{Adi, Config, Error, Memory, Outcome, Stats};
 use net_torus::{Shape, Sizes};
 
 use super::check::{self, Violation};
+use super::collectives::Collective;
 use super::net::{Capacity, Net, Order};
 use super::process::{Process, Records};
 use super::program::Program;
@@ -32,6 +33,8 @@ pub struct Setup {
     pub capacity: Capacity,
     /// The network's order.
     pub order: Order,
+    /// A defect, for a test of the tests: collectives of one communicator have tags alike.
+    pub numbers_alike: bool,
     /// The seed of every choice.
     pub seed: u64,
 }
@@ -58,8 +61,8 @@ pub struct Short {
     pub rank: Rank,
     /// The operation's number.
     pub at: usize,
-    /// What ran out, as the device said.
-    pub what: NoMemory,
+    /// What ran out, as the call said.
+    pub what: Error,
 }
 
 /// The heaps of the programs, from which devices allocate during calls.
@@ -152,13 +155,16 @@ impl Job<'_> {
                 let adi = Adi::with_rules(config, memory, Sound);
                 let mut adi = adi.expect("a rank of the machine");
                 adi.set_eager_limit(setup.eager);
-                Process::new(Rank::new(rank), program, adi, heap)
+                Process::new(Rank::new(rank), program, adi, heap, setup.numbers_alike)
             })
             .collect();
-        let bytes: usize = program.messages.iter().map(|m| m.len).sum();
-        let limit = LEAST_LIMIT
-            + LIMIT_PER_MESSAGE * program.messages.len() as u64
-            + bytes as u64 / BYTES_PER_STEP;
+        let mut bytes: usize = program.messages.iter().map(|m| m.len).sum();
+        let mut messages = program.messages.len() as u64;
+        for (more_bytes, more) in program.collectives.iter().map(Collective::traffic) {
+            bytes += more_bytes;
+            messages += more;
+        }
+        let limit = LEAST_LIMIT + LIMIT_PER_MESSAGE * messages + bytes as u64 / BYTES_PER_STEP;
         let (steps, short) = if setup.bad_links {
             let mut memory = RouterMemory::new(ranks.into(), Sizes::BLUE_GENE);
             let mut routers = Routers::new(shape, &mut memory, setup.seed);

@@ -1,7 +1,7 @@
 //! The programs' buffers of a simulated job, stricter than real memory.
 
 use mpi_adi::boxed;
-use mpi_adi::memory::{Span, UserMemory};
+use mpi_adi::memory::{MODEL_KEYS, RawMemory, Span, UserMemory};
 use mpi_adi::region::{BLOCK_BYTES, Blocks};
 
 /// What a buffer is for.
@@ -112,8 +112,16 @@ impl Buffers {
     }
 }
 
+/// Collectives have memory of their own, and messages without bytes from nowhere.
+fn is_of_a_collective(span: Span) -> bool {
+    span.address() >= MODEL_KEYS || span == Span::EMPTY
+}
+
 impl UserMemory for Buffers {
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
+        if is_of_a_collective(span) {
+            return RawMemory.read(span, offset, out);
+        }
         match self.buffers.get(span.address()) {
             Some(&Some(Buffer::Send { message, len })) if offset + out.len() <= len => {
                 out.iter_mut()
@@ -127,6 +135,9 @@ impl UserMemory for Buffers {
     }
 
     fn write(&mut self, span: Span, offset: usize, new: &[u8]) {
+        if is_of_a_collective(span) {
+            return RawMemory.write(span, offset, new);
+        }
         match self.buffers.get_mut(span.address()) {
             Some(Some(Buffer::Receive { bytes })) if offset + new.len() <= bytes.len() => {
                 bytes[offset..offset + new.len()].copy_from_slice(new);

@@ -4,10 +4,11 @@
 //!   seed.rs      draws a job from one seed
 //!        |
 //!   program.rs   a random but legal MPI program: operations by rank, and what they must receive
+//!        |       (collectives.rs: its collectives, and what they must come to)
 //!        |
 //!   job.rs       runs it      schedule.rs   draws from the seed which node computes, which one is polled,
 //!      |                                    which packet arrives
-//!   process.rs   one rank: its device and how far its program is
+//!   process.rs   one rank: its device and how far its program is (collective.rs: its collectives under way)
 //!      |    \
 //!   net.rs   memory.rs   the network between the devices (or torus.rs: routers and bad links), the programs'
 //!      |                  buffers
@@ -19,6 +20,8 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub(crate) mod collective;
+pub mod collectives;
 pub mod job;
 pub mod memory;
 pub mod net;

@@ -8,9 +8,10 @@ use mpi_adi::protocol::Sound;
 use mpi_adi::recv::Probed;
 use mpi_adi::request::RequestId;
 use mpi_adi::send::SendTo;
-use mpi_adi::{Adi, NoMemory};
+use mpi_adi::{Adi, Error, NoMemory};
 
 use super::check::Violation;
+use super::collective::UnderWay;
 use super::job::{Got, Heap};
 use super::memory::Buffers;
 use super::program::{Op, Program};
@@ -34,12 +35,15 @@ pub(super) struct Process<'a, E> {
     /// Sends and receives under way.
     sends: Vec<(u32, Live)>,
     receives: Vec<(u32, Live)>,
+    pub(super) collectives: UnderWay,
     /// What a matched probe has taken and is still to be received.
     held: Option<(RequestId, Probed)>,
     calls: u64,
+    /// A defect: its collectives have no numbers to tell them apart.
+    numbers_alike: bool,
     pub(super) heap: &'a dyn Heap,
     /// Why the operation at `at` could not be started when it was last tried.
-    pub(super) short: Option<NoMemory>,
+    pub(super) short: Option<Error>,
 }
 
 /// What all ranks share: the records for the checker.
@@ -76,6 +80,7 @@ impl<'a, E: Matching> Process<'a, E> {
         program: &'a Program,
         adi: Adi<Sound, E>,
         heap: &'a dyn Heap,
+        numbers_alike: bool,
     ) -> Process<'a, E> {
         Process {
             rank,
@@ -87,8 +92,10 @@ impl<'a, E: Matching> Process<'a, E> {
             computing: 0,
             sends: Vec::new(),
             receives: Vec::new(),
+            collectives: UnderWay::default(),
             held: None,
             calls: 0,
+            numbers_alike,
             heap,
             short: None,
         }
@@ -108,12 +115,15 @@ impl<'a, E: Matching> Process<'a, E> {
             return Ok(false);
         };
         self.short = None;
+        // Any call lets collectives go on.
+        let device = (&mut self.adi, &mut self.buffers);
+        let moved = self.collectives.go_on(device, self.program)?;
         let turn = self.perform(op, records)?;
         if turn == Turn::Done {
             self.at += 1;
             self.begun = false;
         }
-        Ok(turn != Turn::InVain)
+        Ok(moved || turn != Turn::InVain)
     }
 
     fn perform(&mut self, op: &Op, records: &mut Records) -> Result<Turn, Violation> {
@@ -137,6 +147,8 @@ impl<'a, E: Matching> Process<'a, E> {
                 self.test_receives(records, |r| r == receive);
                 self.receives.iter().all(|&(r, _)| r != receive)
             }
+            Op::Collective(at) => self.start_collective(at)?,
+            Op::WaitCollective(at) => !self.collectives.has(at),
             Op::WaitAll => return Ok(self.wait_all(records)),
             Op::TestAll => {
                 self.test_sends(|_| true);
@@ -177,12 +189,37 @@ impl<'a, E: Matching> Process<'a, E> {
     }
 
     fn wait_all(&mut self, records: &mut Records) -> Turn {
-        let before = self.sends.len() + self.receives.len();
+        let left = |process: &Self| process.sends.len() + process.receives.len();
+        let before = left(self);
         self.test_sends(|_| true);
         self.test_receives(records, |_| true);
-        match self.sends.len() + self.receives.len() {
+        match left(self) + self.collectives.len() {
             0 => Turn::Done,
-            after => Turn::begun(after < before),
+            _ => Turn::begun(left(self) < before),
+        }
+    }
+
+    fn start_collective(&mut self, at: u32) -> Result<bool, Violation> {
+        let number = match self.numbers_alike {
+            true => 0,
+            false => self.program.collectives[at as usize].number,
+        };
+        let device = (&mut self.adi, &mut self.buffers);
+        let started = self
+            .collectives
+            .start(device, self.program, at, number, self.heap);
+        match started {
+            Ok(()) => Ok(true),
+            Err(Error::NoMemory(what)) => self.called::<()>(Err(what)).map(|_| false),
+            Err(error @ Error::NoRoom { .. }) => {
+                self.short = Some(error);
+                Ok(false)
+            }
+            Err(error) => Err(Violation::Collective {
+                rank: self.rank,
+                at,
+                what: error.to_string(),
+            }),
         }
     }
 
@@ -206,13 +243,13 @@ impl<'a, E: Matching> Process<'a, E> {
             Ok(value) => return Ok(Some(value)),
             Err(what) => what,
         };
-        let live = (self.sends.len() + self.receives.len()) as u32;
+        let live = (self.sends.len() + self.receives.len()) as u32 + self.collectives.messages();
         let is_right = match what {
             NoMemory::Requests { live: said } => said == live,
             NoMemory::ProbeRecord => true,
             NoMemory::Start { .. } => false,
         };
-        self.short = Some(what);
+        self.short = Some(what.into());
         if is_right {
             Ok(None)
         } else {

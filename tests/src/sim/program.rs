@@ -15,6 +15,7 @@
 use mpi_adi::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use mpi_adi::request::Mode;
 
+use super::collectives::{self, Collective};
 use crate::random::{Random, Stream};
 
 /// A message, named by its place in [`Program::messages`].
@@ -62,6 +63,10 @@ pub enum Op {
     WaitSend(u32),
     /// MPI_Wait for a receive.
     WaitReceive(u32),
+    /// Starts a collective.
+    Collective(u32),
+    /// MPI_Wait for a collective.
+    WaitCollective(u32),
     /// MPI_Waitall for everything of this rank that is under way, in an order drawn at run time.
     WaitAll,
     /// MPI_Test of everything of this rank that is under way, once.
@@ -173,6 +178,8 @@ pub struct Program {
     pub messages: Vec<Message>,
     /// All receives; as many as messages.
     pub receives: Vec<Receive>,
+    /// All collectives, in the order of their numbers where they are of one communicator.
+    pub collectives: Vec<Collective>,
     /// Operations, by rank.
     pub ops: Vec<Vec<Op>>,
 }
@@ -203,10 +210,10 @@ impl Plan {
 }
 
 /// A start or a wait, at its place in the global order.
-struct Event {
-    time: f64,
-    rank: Rank,
-    op: Op,
+pub(super) struct Event {
+    pub(super) time: f64,
+    pub(super) rank: Rank,
+    pub(super) op: Op,
 }
 
 impl Program {
@@ -220,6 +227,7 @@ const STEP: f64 = 1e-9;
 
 struct Draw<'a> {
     plan: &'a Plan,
+    seed: u64,
     random: Random,
     messages: Vec<Message>,
     sent: Vec<f64>,
@@ -232,6 +240,7 @@ impl<'a> Draw<'a> {
     fn new(plan: &'a Plan, seed: u64) -> Self {
         Draw {
             plan,
+            seed,
             random: Random::new(seed, Stream::Program),
             messages: Vec::new(),
             sent: Vec::new(),
@@ -500,6 +509,10 @@ impl<'a> Draw<'a> {
         // Sorting is stable; events of one time are shuffled first, so that no order is favoured.
         self.random.shuffle(&mut self.events);
         self.events.sort_by(|a, b| a.time.total_cmp(&b.time));
+        // Collectives are among them, and change nothing in their order.
+        let (collectives, more) = collectives::draw(self.plan.ranks, self.seed);
+        self.events.extend(more);
+        self.events.sort_by(|a, b| a.time.total_cmp(&b.time));
         let mut ops = vec![Vec::new(); self.plan.ranks as usize];
         for event in self.events {
             ops[event.rank.index() as usize].push(event.op);
@@ -508,6 +521,7 @@ impl<'a> Draw<'a> {
         Program {
             messages: self.messages,
             receives: self.receives,
+            collectives,
             ops,
         }
     }

@@ -68,6 +68,7 @@ impl Seeded {
             order: Order {
                 data: r.chance(0.3),
             },
+            numbers_alike: false,
             seed,
         };
         Seeded { program, setup }
@@ -98,6 +99,7 @@ impl Seeded {
 
 #[cfg(test)]
 mod tests {
+    use mpi_adi::coll::driven::What;
     use mpi_adi::envelope::{Envelope, Rank};
     use mpi_adi::request::Mode;
 
@@ -119,6 +121,7 @@ mod tests {
                 reception: 30,
             },
             order: Order { data: false },
+            numbers_alike: false,
             seed: 2,
         };
         assert_eq!(setup, expected);
@@ -142,6 +145,12 @@ mod tests {
             Op::WaitReceive(2),
         ];
         assert_eq!(program.ops[0][..begins.len()], begins);
-        assert_eq!(program.ops[0].len(), 25);
+        assert_eq!(program.ops[0].len(), 27);
+        let first = &program.collectives[0];
+        assert_eq!((program.collectives.len(), first.elements), (4, 1));
+        assert_eq!(
+            (first.what, first.group.first),
+            (What::ReduceScatter, Some(1))
+        );
     }
 }

@@ -8,7 +8,7 @@ use msg_layer::fake::Strict;
 use msg_layer::{Class, Port};
 use net_torus::reliable::{self, Reliable};
 use net_torus::sim::{Faults, Faulty, SimLink, wire_torus};
-use net_torus::{Chunk, Coord, Router, Shape, Sizes, Torus};
+use net_torus::{Chunk, Coord, Direction, Router, Shape, Sizes, Torus};
 
 use super::memory::Buffers;
 use super::net::Carrier;
@@ -131,6 +131,21 @@ pub(crate) struct Hands<'a, 'm> {
 }
 
 impl Port for Hands<'_, '_> {
+    const LINES: bool = true;
+
+    fn inject_line(
+        &mut self,
+        direction: Direction,
+        hops: u16,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let sent = self.inject > 0 && Port::inject_line(self.router, direction, hops, len, fill);
+        self.inject -= usize::from(sent);
+        self.packets += u64::from(sent);
+        sent
+    }
+
     fn can_inject(&self, class: Class) -> bool {
         self.inject > 0 && Port::can_inject(self.router, class)
     }

@@ -208,7 +208,7 @@ pub unsafe extern "C" fn MPI_Win_get_errhandler(win: c_int, errhandler: *mut c_i
     on_win("MPI_Win_get_errhandler", win, |window| {
         // SAFETY: the standard's promise about `errhandler`.
         let place = unsafe { args::out(errhandler, "errhandler") }?;
-        *place = window.with(|object| Ok(object.handler))?;
+        *place = errors::give(window.with(|object| Ok(object.handler))?);
         Ok(())
     })
 }

@@ -5,7 +5,7 @@ use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::run::{run, run_in_segments};
 use crate::mpi::coll::schedule::{ALLTOALL, Buffer, Half, Ranks, Schedule, Step};
-use crate::mpi::coll::segments::Walk;
+use crate::mpi::coll::segments::{SEGMENT_BYTES, Walk};
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
@@ -28,7 +28,8 @@ pub(crate) fn alltoall_in_place<E: Matching>(
     place: &dyn Fn(CommRank) -> Area,
 ) -> Result<(), Error> {
     let mut schedule = InPlace::new(Ranks::of(comm), place);
-    run_in_segments(comm, function, &mut schedule, 1, &mut |_, _| ())
+    let sizes = (1, SEGMENT_BYTES);
+    run_in_segments(comm, function, &mut schedule, sizes, &mut |_, _| ())
 }
 
 /// The own part, then in round d to the rank d places on and from the one d places back.

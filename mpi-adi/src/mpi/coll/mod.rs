@@ -20,6 +20,7 @@
 //! collective that is `running` (section 5.12). A file per family:
 //!
 //! ```text
+//! driven                                     by a model of a machine
 //! inter/                                     those of intercommunicators
 //! plans                                      what does not block: a schedule, and what it needs until it is over
 //! agree                                      on the context of a communicator, without blocking
@@ -50,6 +51,8 @@ mod agree;
 mod alltoall;
 mod barrier;
 mod bcast;
+#[allow(unsafe_code)]
+pub mod driven;
 mod gather;
 pub(crate) mod inter;
 mod neighbours;

@@ -39,7 +39,7 @@ pub(crate) fn combine_local<E: Matching>(
         combine_through(comm, (left, right), element, combine, segments.both());
         return Ok(());
     }
-    let [a, b] = &mut [Segment::ZERO; 2];
+    let [a, b] = &mut [Segment::<SEGMENT_BYTES>::ZERO; 2];
     let segments = [&mut a.0[..], &mut b.0[..]];
     combine_through(comm, (left, right), element, combine, segments);
     Ok(())
@@ -78,7 +78,8 @@ pub(crate) fn reduce<E: Matching>(
         same_length(data.len(), result.len())?;
     }
     let mut schedule = Reduce::new(Ranks::of(comm), (data, result), element, root);
-    run_in_segments(comm, function, &mut schedule, element, combine)
+    let sizes = (element, data.len());
+    run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
 /// Combines all processes' `data` into every process's `result`, which is as long and may be `data`.
@@ -91,7 +92,8 @@ pub(crate) fn allreduce<E: Matching>(
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
     let mut schedule = Allreduce::new(Ranks::of(comm), (data, result), element);
-    run_in_segments(comm, function, &mut schedule, element, combine)
+    let sizes = (element, data.len());
+    run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
 /// Combines all processes' data; each rank gets the result of its own `part`, into `result`. Where `result` is
@@ -107,7 +109,8 @@ pub(crate) fn reduce_scatter<E: Matching>(
 ) -> Result<(), Error> {
     same_length(part(comm.own_rank()).len(), result.len())?;
     let mut schedule = ReduceScatter::new(Ranks::of(comm), part, (place, result), element);
-    run_in_segments(comm, function, &mut schedule, element, combine)
+    let sizes = (element, SEGMENT_BYTES);
+    run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
 /// Up the tree to rank 0 and from there to the root, segment by segment.

@@ -5,7 +5,9 @@ use crate::device::memory::Span;
 use crate::device::memory::area::Place;
 use crate::device::request::Mode;
 use crate::mpi::coll::schedule::{Buffer, Half, Schedule, Step};
-use crate::mpi::coll::segments::{LongSegments, SEGMENT_BYTES, Segment, copy, read, write};
+use crate::mpi::coll::segments::{
+    LongSegments, SEGMENT_BYTES, SHORT_BYTES, Segment, copy, read, write,
+};
 use crate::mpi::comm::{Communicator, Partners, Status};
 use crate::mpi::error::Error;
 use crate::mpi::lend::writing;
@@ -33,21 +35,36 @@ pub(super) fn run_alone<S: Schedule, E: Matching>(
     drive(comm, function, schedule, Workspace::none(&mut |_, _| ()))
 }
 
-/// As [`run`], with two segments for elements of so many bytes, which are combined by `combine`. Fails with
-/// [`Error::NoRoom`], too, when an element does not fit in a segment on the stack.
+/// As [`run`], with two segments for elements of so many bytes, which are combined by `combine`; no step has more in
+/// a segment than so many bytes, whatever else it has room for. Fails with [`Error::NoRoom`], too, when an element
+/// does not fit in a segment on the stack.
 pub(super) fn run_in_segments<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
     schedule: &mut dyn Schedule,
-    element: usize,
+    (element, most): (usize, usize),
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
-    if element > SEGMENT_BYTES {
-        let mut segments = LongSegments::new(element)?;
-        let segments = segments.both();
-        return drive(comm, function, schedule, Workspace { segments, combine });
+    if most <= SHORT_BYTES {
+        return run_on_stack::<SHORT_BYTES, E>(comm, function, schedule, combine);
     }
-    let [first, second] = &mut [Segment::ZERO; 2];
+    if element <= SEGMENT_BYTES {
+        return run_on_stack::<SEGMENT_BYTES, E>(comm, function, schedule, combine);
+    }
+    let mut segments = LongSegments::new(element)?;
+    let segments = segments.both();
+    drive(comm, function, schedule, Workspace { segments, combine })
+}
+
+// Each on a stack frame of its own, of what it needs.
+#[inline(never)]
+fn run_on_stack<const BYTES: usize, E: Matching>(
+    comm: Communicator<'_, E>,
+    function: &'static str,
+    schedule: &mut dyn Schedule,
+    combine: &mut Combine<'_>,
+) -> Result<(), Error> {
+    let [first, second] = &mut [Segment::<BYTES>::ZERO; 2];
     let segments = [&mut first.0[..], &mut second.0[..]];
     drive(comm, function, schedule, Workspace { segments, combine })
 }

@@ -83,7 +83,7 @@ impl Plan {
                 self.drive(comm, function, segments.both())
             }
             Some(_) => {
-                let [first, second] = &mut [Segment::ZERO; 2];
+                let [first, second] = &mut [Segment::<SEGMENT_BYTES>::ZERO; 2];
                 self.drive(comm, function, [&mut first.0[..], &mut second.0[..]])
             }
             None => self.drive(comm, function, [&mut [], &mut []]),
@@ -224,6 +224,11 @@ impl Running {
     /// A message of it has been started.
     pub(crate) fn has_begun(&self) -> bool {
         self.has_begun
+    }
+
+    /// Messages under way.
+    pub(crate) fn messages(&self) -> u32 {
+        self.messages.len() as u32
     }
 
     /// The messages that it waits for are there.

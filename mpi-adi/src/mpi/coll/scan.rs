@@ -21,7 +21,8 @@ pub(crate) fn scan<E: Matching>(
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
     let mut schedule = Scan::new(Ranks::of(comm), (data, result), element, inclusive);
-    run_in_segments(comm, function, &mut schedule, element, combine)
+    let sizes = (element, data.len());
+    run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
 /// The segment of what comes from the ranks before this one.

@@ -12,12 +12,16 @@ use crate::mpi::error::Error;
 /// Bytes that a reduction combines at a time, and that a local copy moves at a time.
 pub const SEGMENT_BYTES: usize = 1024;
 
+/// What is no longer is computed with in segments of so many bytes: clearing two long ones takes longer than many an
+/// operation.
+pub(super) const SHORT_BYTES: usize = 64;
+
 /// A segment, aligned for whatever a combining function of the program's own takes it for.
 #[repr(align(16))]
-pub(super) struct Segment(pub(super) [u8; SEGMENT_BYTES]);
+pub(super) struct Segment<const BYTES: usize>(pub(super) [u8; BYTES]);
 
-impl Segment {
-    pub(super) const ZERO: Segment = Segment([0; SEGMENT_BYTES]);
+impl<const BYTES: usize> Segment<BYTES> {
+    pub(super) const ZERO: Self = Segment([0; BYTES]);
 }
 
 /// Two segments of the program's heap, for elements that are longer than those on the stack.
@@ -123,7 +127,7 @@ pub(super) fn copy<E: Matching>(
     if from == to {
         return Ok(());
     }
-    let mut segment = Segment::ZERO;
+    let mut segment = Segment::<SEGMENT_BYTES>::ZERO;
     let mut walk = Walk::new(from.len(), 1);
     while let (Some(from), Some(to)) = (walk.part(from), walk.part(to)) {
         let bytes = &mut segment.0[..from.len()];

@@ -2,6 +2,7 @@
 
 mod boot;
 mod callgrind;
+mod collectives;
 mod costs;
 mod drawing;
 mod emulated;
@@ -27,6 +28,11 @@ pub enum Bench {
     /// Every rank but 0 sends many short messages, rank 0 receives them in the reverse order of their tags:
     /// what the device does for each, counted
     Flood(flood::FloodArgs),
+    /// Collectives of all nodes of a simulated machine, beside what its wires allow
+    ///
+    /// In virtual time, on processors that take no time, so that only the wires count, and on Blue Gene/L's.
+    /// docs/collectives.md says what the numbers mean.
+    Collectives(collectives::CollectivesArgs),
     /// Instructions that a message of 8 bytes takes whose receive is posted, with the protocol and with it
     /// left out
     ///
@@ -55,6 +61,7 @@ pub fn run(bench: &Bench) -> Result<u8, Stop> {
     match bench {
         Bench::Killer(options) => killer::run(options),
         Bench::Flood(options) => flood::run(options),
+        Bench::Collectives(options) => collectives::run(options),
         Bench::Message => message::run(),
         Bench::MessageLoop(options) => message::run_loop(options),
         Bench::Matching(options) => matching::run(options),

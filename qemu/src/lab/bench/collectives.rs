@@ -1,0 +1,196 @@
+//! Collectives on the simulated machine, beside what its wires allow.
+
+use crate::host::signals::Signals;
+use crate::host::stop::Stop;
+use crate::run::topology::parse_extents;
+use crate::show::file::ResultFile;
+use crate::show::say::say;
+use crate::show::table::{self, Column, Table, six_places};
+use clap::Args;
+use midplane_tests::collectives::{Collective, Kind};
+use midplane_tests::timed::Costs;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Options of `midplane bench collectives`.
+#[derive(Args, Debug)]
+pub struct CollectivesArgs {
+    /// The machine, a torus
+    #[arg(long, value_name = "XxYxZ", default_value = "8x8x8", value_parser = parse_extents)]
+    torus: [u16; 3],
+
+    /// Bytes of the messages; of an alltoall, those that a process gives to all others together. Given more than once,
+    /// each in turn [default: 8, 1024, 16384, 131072]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(8..=1 << 24))]
+    bytes: Vec<u32>,
+
+    /// Write a line per measurement to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+const BYTES: [u32; 4] = [8, 1 << 10, 16 << 10, 128 << 10];
+
+/// One measurement.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    collective: &'static str,
+    nodes: u32,
+    bytes: usize,
+    #[serde(serialize_with = "six_places")]
+    wires_us: f64,
+    #[serde(serialize_with = "six_places")]
+    allowed_us: f64,
+    #[serde(serialize_with = "six_places")]
+    over: f64,
+    #[serde(serialize_with = "six_places")]
+    blue_gene_us: f64,
+}
+
+const TABLE: Table<Row> = Table {
+    columns: &[
+        Column::left("collective", 10, |r| r.collective.into()),
+        Column::right("nodes", 5, |r| r.nodes.to_string()),
+        Column::right("bytes", 8, |r| r.bytes.to_string()),
+        Column::right("wires\n(us)", 10, |r| format!("{:.2}", r.wires_us)),
+        Column::right("allowed\n(us)", 10, |r| format!("{:.2}", r.allowed_us)),
+        Column::right("over\nallowed", 8, |r| format!("{:.2}", r.over)),
+        Column::right("Blue Gene/L\n(us)", 11, |r| {
+            format!("{:.1}", r.blue_gene_us)
+        }),
+    ],
+    keys: 3,
+    gap: 2,
+};
+
+/// Measures; the exit status.
+pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
+    let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
+    let signals = Signals::catch()?;
+    let wires = Costs::WIRES;
+    say(format_args!(
+        "links of {:.0} MB/s, {} ns a hop; wires: processors take 1 ns a packet and a call;\n\
+         allowed: what no algorithm can be faster than, on the same wires; without bytes\n\
+         worth mention, the way to the farthest node, in hops; Blue Gene/L: processors\n\
+         take {} ns a packet and {} ns a call",
+        1e3 / wires.link_ns_per_byte,
+        wires.hop_ns,
+        Costs::BLUE_GENE.packet_ns,
+        Costs::BLUE_GENE.call_ns,
+    ))?;
+    say(TABLE.heading().join("\n"))?;
+    let sizes = match options.bytes.is_empty() {
+        true => &BYTES[..],
+        false => &options.bytes,
+    };
+    let mut rows = Vec::new();
+    for kind in Kind::ALL {
+        for &bytes in sizes {
+            let Some(bytes) = message(kind, bytes as usize, options.torus) else {
+                continue;
+            };
+            let row = measure(kind, bytes, options.torus)?;
+            say(TABLE.row(&row))?;
+            rows.push(row);
+            if let Some(stop) = signals.pending() {
+                return Err(stop);
+            }
+            if kind == Kind::Barrier {
+                break;
+            }
+        }
+    }
+    if let Some(file) = csv_file {
+        file.write(&table::csv(&rows)?)?;
+    }
+    Ok(0)
+}
+
+/// Bytes of a message of this kind; `None` when there would be none.
+fn message(kind: Kind, bytes: usize, extents: [u16; 3]) -> Option<usize> {
+    let nodes = extents
+        .iter()
+        .map(|&extent| usize::from(extent))
+        .product::<usize>();
+    let each = match kind {
+        Kind::Barrier => return Some(0),
+        Kind::Alltoall => bytes / nodes,
+        Kind::Bcast | Kind::Allreduce => bytes,
+    };
+    let whole = each / 8 * 8;
+    (whole > 0).then_some(whole)
+}
+
+fn measure(kind: Kind, bytes: usize, extents: [u16; 3]) -> Result<Row, Stop> {
+    let us = |costs: Costs| -> Result<f64, Stop> {
+        let collective = Collective {
+            extents,
+            kind,
+            bytes,
+            costs,
+        };
+        let measured = collective.run();
+        let measured = measured
+            .map_err(|error| Stop::failure(format!("{} of {bytes} bytes: {error}", kind.name())))?;
+        Ok(measured.ns as f64 / 1e3)
+    };
+    let collective = Collective {
+        extents,
+        kind,
+        bytes,
+        costs: Costs::WIRES,
+    };
+    let hops = collective.depth() * Costs::WIRES.hop_ns;
+    let allowed_us = collective.bound().unwrap_or(hops).max(hops) as f64 / 1e3;
+    let wires_us = us(Costs::WIRES)?;
+    Ok(Row {
+        collective: kind.name(),
+        nodes: extents.iter().map(|&extent| u32::from(extent)).product(),
+        bytes,
+        wires_us,
+        allowed_us,
+        over: wires_us / allowed_us,
+        blue_gene_us: us(Costs::BLUE_GENE)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::table::WIDTH;
+
+    #[test]
+    fn the_widest_row_fits_a_terminal() {
+        let row = Row {
+            collective: Kind::Allreduce.name(),
+            nodes: 4096,
+            bytes: 16_777_216,
+            wires_us: 1_234_567.89,
+            allowed_us: 1_234_567.89,
+            over: 12_345.67,
+            blue_gene_us: 123_456_789.0,
+        };
+        let lines = [TABLE.heading(), vec![TABLE.row(&row)]].concat();
+        let fits = |line: &String| line.len() <= usize::from(WIDTH);
+        assert!(lines.iter().all(fits), "{lines:#?}");
+    }
+
+    #[test]
+    fn an_exchange_divides_the_bytes_among_all() {
+        assert_eq!(message(Kind::Alltoall, 128 << 10, [8, 8, 8]), Some(256));
+        assert_eq!(message(Kind::Alltoall, 8, [8, 8, 8]), None);
+        assert_eq!(message(Kind::Bcast, 8, [8, 8, 8]), Some(8));
+    }
+
+    #[test]
+    fn each_collective_is_measured() {
+        for kind in Kind::ALL {
+            let bytes = message(kind, 256, [2, 2, 2]).expect("some bytes");
+            let row = measure(kind, bytes, [2, 2, 2]).expect("a result");
+            assert!(
+                row.over >= 1.0 && row.blue_gene_us > row.wires_us,
+                "{row:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! A process without a network, alone in its job: for tests of what calls of the C binding take of the heap.
+
+use std::sync::Mutex;
+
+use mpi_adi::c;
+use mpi_adi::envelope::Rank;
+use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
+use mpi_adi::memory::{RawMemory, UserMemory};
+use mpi_adi::{Adi, Config, Env, Memory, Process, Work};
+use net_torus::Shape;
+
+/// The process.
+struct Alone {
+    adi: Mutex<Option<Adi>>,
+    process: Process,
+}
+
+struct Still(RawMemory);
+
+impl Kernel for Still {
+    fn poll(&mut self, _: &mut Adi) -> bool {
+        false
+    }
+    fn idle(&mut self) {
+        panic!("a call waits");
+    }
+    fn memory(&mut self) -> &mut dyn UserMemory {
+        &mut self.0
+    }
+    fn now(&self) -> u64 {
+        0
+    }
+    fn note(&mut self, _: Option<CallNote>) {}
+    fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
+        panic!("the job ends with {status}: {why:?}")
+    }
+}
+
+impl Env for Alone {
+    fn with<'f>(&self, f: &'f mut Work<'f>) {
+        let mut adi = self.adi.lock().expect("no call has failed");
+        f(adi.as_mut().expect("started"), &mut Still(RawMemory));
+    }
+
+    fn process(&self) -> &Process {
+        &self.process
+    }
+}
+
+static ALONE: Alone = Alone {
+    adi: Mutex::new(None),
+    process: Process::new(),
+};
+
+/// Makes this process one that is alone; its first call is then MPI_Init. To be called once.
+///
+/// # Panics
+/// Without memory.
+pub fn install() {
+    let config = Config {
+        shape: Shape::new([1; 3], [true; 3]).expect("a machine"),
+        rank: Rank::new(0),
+        request_slots: usize::MAX,
+    };
+    let memory = Memory::allocate(1024, 1).expect("memory");
+    let adi = Adi::new(config, memory).expect("a rank of the machine");
+    *ALONE.adi.lock().expect("fresh") = Some(adi);
+    c::install(&ALONE);
+}

@@ -1,0 +1,412 @@
+//! Collectives of all nodes on a whole machine in virtual time ([`super::machine`]), and what its wires allow.
+//!
+//! All processes begin at time 0; a collective is over when the last of them has done its part. The barrier is the one
+//! of all processes along the torus's lines, the others are what programs run, by
+//! [`mpi_adi::coll::driven`].
+//!
+//! # What the wires allow
+//! A link carries payload in packets of at most 232 bytes of it, each of which takes 272 bytes of the link. With L links
+//! out of a node (two for each dimension of more than one node), N nodes, and m bytes:
+//!
+//! | collective | why | time of so many bytes on a link |
+//! |---|---|---|
+//! | bcast | every node must get all of it | m / L |
+//! | allreduce | every node must give all but its own share of the work away, and get the rest of the result | 2 m (N - 1) / N / L |
+//! | alltoall, m to each | on average half of the packets along a dimension of k nodes go each way, over the mean distance d(k) | m N d(k) / 2, for the longest dimension |
+//!
+//! Without bytes worth mention, nothing is faster than the way to the farthest node: the sum of half the extents, in
+//! hops.
+#![forbid(unsafe_code)]
+
+use std::cell::RefCell;
+use std::fmt;
+
+use mpi_adi::coll::driven::{Among, Buffers, Driven, Operation, What};
+use mpi_adi::envelope::Rank;
+use net_torus::Shape;
+
+use super::machine::{Costs, Machine, Node, Programs, router_memory};
+use crate::sim::collective::Turn;
+use crate::sim::collectives::interned;
+
+/// Which.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Of all processes, along the torus's lines.
+    Barrier,
+    /// From rank 0.
+    Bcast,
+    /// Of 8-byte integers, summed.
+    Allreduce,
+    /// So many bytes from each to each.
+    Alltoall,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 4] = [Kind::Barrier, Kind::Bcast, Kind::Allreduce, Kind::Alltoall];
+
+    /// As in MPI, without the prefix.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Barrier => "barrier",
+            Kind::Bcast => "bcast",
+            Kind::Allreduce => "allreduce",
+            Kind::Alltoall => "alltoall",
+        }
+    }
+}
+
+/// A collective that is measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Collective {
+    /// The machine, a torus.
+    pub extents: [u16; 3],
+    /// What is done.
+    pub kind: Kind,
+    /// Bytes of the message; of an exchange of all with all, from each to each. A multiple of 8 for an allreduce.
+    pub bytes: usize,
+    /// What things cost.
+    pub costs: Costs,
+}
+
+/// What it took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Measured {
+    /// Until the last process had done its part, in nanoseconds of virtual time.
+    pub ns: u64,
+    /// Packets that processors took and injected.
+    pub packets: u64,
+}
+
+/// Why a measurement has no result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CollectiveError {
+    /// The extents are not a machine.
+    Shape,
+    /// Nothing moves and so many processes wait.
+    Stuck {
+        /// How many.
+        waiting: usize,
+    },
+    /// A process has not got what it must get.
+    Wrong {
+        /// Which.
+        rank: usize,
+    },
+    /// A collective has failed.
+    Failed {
+        /// Where.
+        rank: usize,
+        /// In its words.
+        what: String,
+    },
+}
+
+impl fmt::Display for CollectiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CollectiveError::Shape => f.write_str("the extents are not those of a machine"),
+            CollectiveError::Stuck { waiting } => {
+                write!(f, "nothing moves any more, and {waiting} processes wait")
+            }
+            CollectiveError::Wrong { rank } => write!(f, "rank {rank} has got wrong bytes"),
+            CollectiveError::Failed { rank, what } => write!(f, "rank {rank}: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for CollectiveError {}
+
+/// The context of the communicator.
+const CONTEXT: u16 = 10;
+/// Bytes of payload in a packet, and of the packet on a link.
+const PAYLOAD: usize = 232;
+const ON_LINK: usize = 272;
+/// Bytes of MPI memory of a node.
+const MPI_MEMORY: usize = 64 << 10;
+
+fn sum(left: &[u8], right: &mut [u8]) {
+    for (left, right) in left.chunks(8).zip(right.chunks_mut(8)) {
+        let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+        let both = word(left).wrapping_add(word(right));
+        right.copy_from_slice(&both.to_le_bytes());
+    }
+}
+
+impl Collective {
+    /// What the wires allow, in nanoseconds; `None` for what has no bytes worth mention.
+    pub fn bound(&self) -> Option<u64> {
+        let nodes: f64 = self
+            .extents
+            .iter()
+            .map(|&extent| f64::from(extent))
+            .product();
+        let long = self.extents.iter().filter(|&&extent| extent > 1);
+        let links = 2.0 * long.clone().count() as f64;
+        let bytes = match self.kind {
+            Kind::Alltoall => self.bytes,
+            _ if self.bytes <= PAYLOAD => return None,
+            _ => self.bytes,
+        };
+        let m = bytes as f64 / PAYLOAD as f64 * ON_LINK as f64;
+        let on_a_link = match self.kind {
+            Kind::Barrier => return None,
+            Kind::Bcast => m / links,
+            Kind::Allreduce => 2.0 * m * (nodes - 1.0) / nodes / links,
+            Kind::Alltoall => {
+                let mean = |&extent: &u16| {
+                    let distances = (0..extent).map(|at| at.min(extent - at));
+                    f64::from(distances.sum::<u16>()) / f64::from(extent)
+                };
+                let farthest = long.map(mean).fold(0.0, f64::max);
+                m * nodes * farthest / 2.0
+            }
+        };
+        Some((on_a_link * self.costs.link_ns_per_byte) as u64)
+    }
+
+    /// The way to the farthest node, in hops.
+    pub fn depth(&self) -> u64 {
+        self.extents
+            .iter()
+            .map(|&extent| u64::from(extent / 2))
+            .sum()
+    }
+
+    /// Runs it.
+    pub fn run(&self) -> Result<Measured, CollectiveError> {
+        let shape = Shape::new(self.extents, [true; 3]).ok_or(CollectiveError::Shape)?;
+        let mut chunks = router_memory(shape);
+        let mut machine = Machine::new(shape, self.costs, &mut chunks, |_| MPI_MEMORY);
+        let size = shape.nodes();
+        let mut run = Run {
+            collective: *self,
+            list: interned((0..size).map(Rank::new).collect()),
+            nodes: (0..size).map(|_| State::Before).collect(),
+            waiting: size as usize,
+        };
+        match machine.run(&mut run)? {
+            Some(ns) => Ok(Measured {
+                ns,
+                packets: machine.nodes.iter().map(|node| node.packets).sum(),
+            }),
+            None => Err(CollectiveError::Stuck {
+                waiting: run.waiting,
+            }),
+        }
+    }
+
+    fn what(&self) -> What {
+        match self.kind {
+            Kind::Barrier => What::Barrier,
+            Kind::Bcast => What::Bcast { root: 0 },
+            Kind::Allreduce => What::Allreduce,
+            Kind::Alltoall => What::Alltoall,
+        }
+    }
+
+    /// Byte `at` of what `from` gives `to`.
+    fn byte(&self, from: usize, to: usize, at: usize) -> u8 {
+        (from.wrapping_mul(31) ^ to.wrapping_mul(57) ^ at.wrapping_mul(7)) as u8
+    }
+
+    fn row(&self, from: usize, to: usize) -> impl Iterator<Item = u8> {
+        (0..self.bytes).map(move |at| self.byte(from, to, at))
+    }
+
+    fn buffers(&self, rank: usize, size: usize) -> Buffers {
+        let empty = |many: usize| Some(vec![0; many * self.bytes]);
+        let (given, taken) = match self.kind {
+            Kind::Barrier => (Vec::new(), empty(0)),
+            Kind::Bcast if rank == 0 => (self.row(0, 0).collect(), None),
+            Kind::Bcast => (vec![0; self.bytes], None),
+            Kind::Allreduce => (self.row(rank, 0).collect(), empty(1)),
+            Kind::Alltoall => {
+                let given = (0..size).flat_map(|to| self.row(rank, to)).collect();
+                (given, empty(size))
+            }
+        };
+        Buffers {
+            part: self.bytes,
+            given,
+            taken,
+        }
+    }
+
+    fn is_right(&self, rank: usize, size: usize, buffers: &Buffers) -> bool {
+        let taken = buffers.taken.as_ref().unwrap_or(&buffers.given);
+        match self.kind {
+            Kind::Barrier => true,
+            Kind::Bcast => self.row(0, 0).eq(taken.iter().copied()),
+            Kind::Alltoall => {
+                let all = (0..size).flat_map(|from| self.row(from, rank));
+                all.eq(taken.iter().copied())
+            }
+            Kind::Allreduce => {
+                // A sample of the elements: their sums take as long as the run.
+                let element = |from: usize, at: usize| {
+                    let bytes: Vec<u8> = (at..at + 8).map(|at| self.byte(from, 0, at)).collect();
+                    u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+                };
+                let step = (self.bytes / 64).next_multiple_of(8).max(8);
+                (0..self.bytes).step_by(step).all(|at| {
+                    let all = (0..size).fold(0u64, |sum, from| sum.wrapping_add(element(from, at)));
+                    taken[at..at + 8] == all.to_le_bytes()
+                })
+            }
+        }
+    }
+}
+
+/// How far a process is.
+enum State {
+    Before,
+    InBarrier,
+    Under(Box<Driven>),
+    Over,
+}
+
+struct Run {
+    collective: Collective,
+    list: &'static [Rank],
+    nodes: Vec<State>,
+    waiting: usize,
+}
+
+impl Run {
+    fn start(&self, node: &mut Node<'_>, rank: usize) -> Result<State, CollectiveError> {
+        let collective = self.collective;
+        if collective.kind == Kind::Barrier {
+            node.adi.enter_barrier();
+            return Ok(State::InBarrier);
+        }
+        let among = Among {
+            list: self.list,
+            first: None,
+            place: rank as u32,
+            context: CONTEXT,
+        };
+        let buffers = collective.buffers(rank, self.list.len());
+        let operation = Operation {
+            element: 8,
+            combine: sum,
+        };
+        let turn = Turn(RefCell::new((&mut node.adi, &mut node.memory)));
+        let driven = Driven::start(&turn, among, 0, collective.what(), buffers, operation);
+        driven
+            .map(|driven| State::Under(Box::new(driven)))
+            .map_err(|error| CollectiveError::Failed {
+                rank,
+                what: error.to_string(),
+            })
+    }
+
+    /// Lets one go on whose messages have come: whether it was one, and whether it is over.
+    fn go_on(
+        &self,
+        node: &mut Node<'_>,
+        rank: usize,
+        driven: &mut Driven,
+    ) -> Result<(bool, bool), CollectiveError> {
+        if !driven.is_ready(&node.adi) {
+            return Ok((false, false));
+        }
+        let turn = Turn(RefCell::new((&mut node.adi, &mut node.memory)));
+        match driven.advance(&turn) {
+            Ok(None) => Ok((true, false)),
+            Ok(Some(buffers)) if self.collective.is_right(rank, self.list.len(), &buffers) => {
+                Ok((true, true))
+            }
+            Ok(Some(_)) => Err(CollectiveError::Wrong { rank }),
+            Err(error) => Err(CollectiveError::Failed {
+                rank,
+                what: error.to_string(),
+            }),
+        }
+    }
+}
+
+impl Programs for Run {
+    type Error = CollectiveError;
+
+    fn turn(&mut self, node: &mut Node<'_>, rank: usize, _: u64) -> Result<u64, CollectiveError> {
+        let call_ns = self.collective.costs.call_ns;
+        let mut state = std::mem::replace(&mut self.nodes[rank], State::Over);
+        let (moved, is_over) = match &mut state {
+            State::Before => {
+                state = self.start(node, rank)?;
+                (true, false)
+            }
+            State::InBarrier => {
+                let is_over = node.adi.leave_barrier();
+                (is_over, is_over)
+            }
+            State::Under(driven) => self.go_on(node, rank, driven)?,
+            State::Over => (false, false),
+        };
+        match is_over {
+            true => self.waiting -= 1,
+            false => self.nodes[rank] = state,
+        }
+        Ok(if moved { call_ns } else { 0 })
+    }
+
+    fn is_over(&self, _: &Node<'_>, _: usize, _: u64) -> bool {
+        self.waiting == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(extents: [u16; 3], kind: Kind, bytes: usize) -> u64 {
+        let costs = Costs::WIRES;
+        let collective = Collective {
+            extents,
+            kind,
+            bytes,
+            costs,
+        };
+        collective.run().expect("a result").ns
+    }
+
+    #[test]
+    fn nothing_is_faster_than_the_wires() {
+        for extents in [[4, 4, 4], [8, 2, 1], [3, 5, 2]] {
+            for kind in [Kind::Bcast, Kind::Allreduce, Kind::Alltoall] {
+                let collective = Collective {
+                    extents,
+                    kind,
+                    bytes: 4096,
+                    costs: Costs::WIRES,
+                };
+                let bound = collective.bound().expect("bytes worth mention");
+                assert!(
+                    measured(extents, kind, 4096) >= bound,
+                    "{extents:?} {kind:?}"
+                );
+            }
+            let depth = Collective {
+                extents,
+                kind: Kind::Barrier,
+                bytes: 0,
+                costs: Costs::WIRES,
+            }
+            .depth();
+            for kind in [Kind::Barrier, Kind::Bcast, Kind::Allreduce] {
+                assert!(
+                    measured(extents, kind, 8) >= depth * 100,
+                    "{extents:?} {kind:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_measurement_is_a_function_of_its_arguments() {
+        let [one, other] = [0; 2].map(|_| measured([4, 2, 2], Kind::Allreduce, 3000));
+        assert_eq!(one, other);
+    }
+}

@@ -1,0 +1,320 @@
+//! A whole machine in virtual time: real devices and real routers, over links and processors that cost
+//! what [`Costs`] says. What it measures is a function of its arguments alone.
+//!
+//! # The cost model
+//! * A link carries one packet at a time, `link_ns_per_byte` for each of its bytes (with the frame's 16 of
+//!   header); its head is at the next router `hop_ns` after it left (virtual cut-through). Routers forward
+//!   without the processor, with Blue Gene/L's buffers and its bubble rule: back-pressure is real.
+//! * A processor does one thing at a time. Each packet that it takes out of the network or puts into it
+//!   costs `packet_ns`, with the copying of its bytes; each MPI call `call_ns`, and once more when a
+//!   blocking call ends; each entry of a queue that is looked at `search_ns`; each byte that is copied from
+//!   MPI memory to the program `copy_ns_per_byte`.
+//! * The program's computing costs nothing, so all that is seen is MPI.
+#![forbid(unsafe_code)]
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::rc::Rc;
+
+use mpi_adi::envelope::Rank;
+use mpi_adi::matching::Lists;
+use mpi_adi::memory::{Span, UserMemory};
+use mpi_adi::protocol::Sound;
+use mpi_adi::{Adi, Config, Memory};
+use net_torus::chunk::Chunk;
+use net_torus::link::Link;
+use net_torus::router::Sizes;
+use net_torus::wire::MIN_MTU;
+use net_torus::{BODY_BYTES, Direction, Router, Shape, Torus};
+
+use crate::sim::memory::Buffers;
+use crate::sim::torus::Hands;
+
+/// What things cost, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Costs {
+    /// A byte on a link.
+    pub link_ns_per_byte: f64,
+    /// From one router to the next.
+    pub hop_ns: u64,
+    /// A packet taken or injected by a processor.
+    pub packet_ns: u64,
+    /// An MPI call begun, or a blocking one ended.
+    pub call_ns: u64,
+    /// An entry of a queue looked at.
+    pub search_ns: u64,
+    /// A byte copied from MPI memory to the program.
+    pub copy_ns_per_byte: f64,
+}
+
+impl Costs {
+    /// Blue Gene/L: links of 175 MB/s, 100 ns a hop, and software costs which add up to its half round trip
+    /// of 3.3 us for a message without bytes to a neighbour (two calls and two packets; the processor
+    /// copies 1.4 GB/s and follows a link of a list in 40 ns, a miss of its first cache).
+    pub const BLUE_GENE: Costs = Costs {
+        link_ns_per_byte: 1e3 / 175.0,
+        hop_ns: 100,
+        packet_ns: 800,
+        call_ns: 700,
+        search_ns: 40,
+        copy_ns_per_byte: 0.7,
+    };
+
+    /// Blue Gene/L's links, and processors that take next to no time: what is seen is the wires.
+    pub const WIRES: Costs = Costs {
+        packet_ns: 1,
+        call_ns: 1,
+        search_ns: 0,
+        copy_ns_per_byte: 0.0,
+        ..Costs::BLUE_GENE
+    };
+}
+
+/// The nodes to look at, and when.
+type Wakes = Rc<RefCell<Vec<(u64, usize)>>>;
+
+#[derive(Default)]
+struct Wire {
+    frames: VecDeque<(u64, Vec<u8>)>,
+    spare: Vec<Vec<u8>>,
+    busy_until: u64,
+}
+
+/// One end of a link that takes time.
+struct TimedLink {
+    incoming: Rc<RefCell<Wire>>,
+    outgoing: Rc<RefCell<Wire>>,
+    from: usize,
+    to: usize,
+    costs: Costs,
+    now: u64,
+    wakes: Wakes,
+}
+
+impl Link for TimedLink {
+    fn mtu(&self) -> usize {
+        MIN_MTU
+    }
+
+    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+        let frame = {
+            let mut wire = self.incoming.borrow_mut();
+            match wire.frames.front() {
+                Some(&(arrival, _)) if arrival <= self.now => wire.frames.pop_front(),
+                _ => None,
+            }
+        };
+        let Some((_, frame)) = frame else {
+            return false;
+        };
+        f(&frame);
+        self.incoming.borrow_mut().spare.push(frame);
+        true
+    }
+
+    fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        let mut wire = self.outgoing.borrow_mut();
+        if wire.busy_until > self.now {
+            return false;
+        }
+        let mut frame = wire.spare.pop().unwrap_or_default();
+        frame.resize(MIN_MTU, 0);
+        let len = f(&mut frame);
+        frame.truncate(len);
+        if len == 0 {
+            wire.spare.push(frame);
+            return false;
+        }
+        let takes = (len as f64 * self.costs.link_ns_per_byte) as u64;
+        wire.busy_until = self.now + takes.max(1);
+        let arrival = self.now + self.costs.hop_ns;
+        wire.frames.push_back((arrival, frame));
+        let mut wakes = self.wakes.borrow_mut();
+        wakes.push((arrival, self.to));
+        wakes.push((wire.busy_until, self.from));
+        true
+    }
+
+    fn poll(&mut self, now_ns: u64) {
+        self.now = now_ns;
+    }
+}
+
+/// The program's memory; counts what is copied out of MPI memory, which comes in more than a packet's
+/// bytes at once.
+pub(super) struct Counted {
+    pub(super) buffers: Buffers,
+    copied: u64,
+}
+
+impl UserMemory for Counted {
+    fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
+        self.buffers.read(span, offset, out);
+    }
+
+    fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
+        if bytes.len() > BODY_BYTES {
+            self.copied += bytes.len() as u64;
+        }
+        self.buffers.write(span, offset, bytes);
+    }
+}
+
+/// A node of the machine.
+pub(super) struct Node<'m> {
+    /// With the matching of the paper's device: what it searches is part of the time.
+    pub(super) adi: Adi<Sound, Lists>,
+    torus: Torus<'m, TimedLink>,
+    pub(super) memory: Counted,
+    pub(super) busy_until: u64,
+    pub(super) busy_ns: u64,
+    pub(super) packets: u64,
+    /// When it was last looked at.
+    looked: Option<u64>,
+}
+
+/// The program of all nodes.
+pub(super) trait Programs {
+    /// Why it can end early.
+    type Error;
+
+    /// The next step of the program of the node with this rank at `now`, if it can make one: what it takes, in
+    /// nanoseconds.
+    fn turn(&mut self, node: &mut Node<'_>, rank: usize, now: u64) -> Result<u64, Self::Error>;
+
+    /// All that is to be measured is over, after a turn of this node at `now`.
+    fn is_over(&self, node: &Node<'_>, rank: usize, now: u64) -> bool;
+}
+
+/// Packets that the processor injects in one go at most: an answer and something of its own.
+const INJECT: usize = 2;
+
+/// The routers' buffers.
+const SIZES: Sizes = Sizes::BLUE_GENE;
+
+/// Memory for the routers of a machine.
+pub(super) fn router_memory(shape: Shape) -> Vec<Chunk> {
+    vec![[0; 32]; SIZES.chunks() * shape.nodes() as usize]
+}
+
+/// The machine.
+pub(super) struct Machine<'m> {
+    pub(super) nodes: Vec<Node<'m>>,
+    costs: Costs,
+    wakes: Wakes,
+}
+
+impl<'m> Machine<'m> {
+    /// A machine of this shape, with MPI memory by rank.
+    pub(super) fn new(
+        shape: Shape,
+        costs: Costs,
+        chunks: &'m mut [Chunk],
+        mpi_memory: impl Fn(u32) -> usize,
+    ) -> Machine<'m> {
+        let nodes = shape.nodes() as usize;
+        let wakes = Wakes::default();
+        let wires: Vec<[Rc<RefCell<Wire>>; 6]> = (0..nodes).map(|_| Default::default()).collect();
+        let node = |(chunks, rank): (&'m mut [Chunk], u32)| {
+            let here = shape.coord(rank).expect("a rank of the machine");
+            let router = Router::new(shape, here, SIZES, chunks).expect("Blue Gene/L's buffers");
+            let links = Direction::ALL.map(|d| {
+                let there = shape.neighbour(here, d)?;
+                let there = shape.rank(there)? as usize;
+                Some(TimedLink {
+                    incoming: wires[there][d.opposite() as usize].clone(),
+                    outgoing: wires[rank as usize][d as usize].clone(),
+                    from: rank as usize,
+                    to: there,
+                    costs,
+                    now: 0,
+                    wakes: wakes.clone(),
+                })
+            });
+            let config = Config {
+                shape,
+                rank: Rank::new(rank),
+                request_slots: usize::MAX,
+            };
+            let memory = Memory::with_engine(mpi_memory(rank), nodes).expect("the host's memory");
+            Node {
+                adi: Adi::with_rules(config, memory, Sound).expect("a rank of the machine"),
+                torus: Torus::new(router, links).expect("links as the machine is wired"),
+                memory: Counted {
+                    buffers: Buffers::default(),
+                    copied: 0,
+                },
+                busy_until: 0,
+                busy_ns: 0,
+                packets: 0,
+                looked: None,
+            }
+        };
+        let chunks = chunks.chunks_exact_mut(SIZES.chunks());
+        let nodes = chunks.zip(0..).map(node).collect();
+        Machine {
+            nodes,
+            costs,
+            wakes,
+        }
+    }
+
+    /// Runs until all is over: when; `None`: nothing moves any more.
+    pub(super) fn run<P: Programs>(&mut self, programs: &mut P) -> Result<Option<u64>, P::Error> {
+        let mut queue: BinaryHeap<Reverse<(u64, usize)>> = (0..self.nodes.len())
+            .map(|node| Reverse((0, node)))
+            .collect();
+        while let Some(Reverse((now, at))) = queue.pop() {
+            let node = &mut self.nodes[at];
+            if node.looked == Some(now) {
+                continue;
+            }
+            node.looked = Some(now);
+            let again = look(node, &self.costs, programs, now, at)?;
+            if programs.is_over(node, at, now) {
+                return Ok(Some(now));
+            }
+            queue.extend(again.map(|time| Reverse((time, at))));
+            queue.extend(self.wakes.borrow_mut().drain(..).map(Reverse));
+        }
+        Ok(None)
+    }
+}
+
+/// Lets `node` do what it can at `now`; when it is to be looked at again, if it knows by itself.
+fn look<P: Programs>(
+    node: &mut Node<'_>,
+    costs: &Costs,
+    programs: &mut P,
+    now: u64,
+    rank: usize,
+) -> Result<Option<u64>, P::Error> {
+    node.torus.step(now);
+    if now < node.busy_until {
+        return Ok(Some(node.busy_until));
+    }
+    let before = (node.adi.searched(), node.memory.copied);
+    let mut ns = programs.turn(node, rank, now)?;
+    ns += ((node.memory.copied - before.1) as f64 * costs.copy_ns_per_byte) as u64;
+    if ns == 0 {
+        let mut hands = Hands {
+            router: node.torus.router_mut(),
+            take: 1,
+            inject: INJECT,
+            packets: 0,
+        };
+        let moved = node.adi.progress(&mut hands, &mut node.memory);
+        let packets = hands.packets;
+        node.packets += packets;
+        ns = packets * costs.packet_ns + u64::from(moved && packets == 0);
+    }
+    ns += (node.adi.searched() - before.0) * costs.search_ns;
+    node.torus.step(now);
+    if ns == 0 {
+        return Ok(None);
+    }
+    node.busy_until = now + ns;
+    node.busy_ns += ns;
+    Ok(Some(node.busy_until))
+}

@@ -1,0 +1,158 @@
+//! The collectives of one rank of a job that are under way.
+#![forbid(unsafe_code)]
+
+use std::cell::RefCell;
+
+use mpi_adi::coll::driven::{Buffers, Driven, Operation};
+use mpi_adi::envelope::Rank;
+use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
+use mpi_adi::matching::Matching;
+use mpi_adi::memory::UserMemory;
+use mpi_adi::protocol::Sound;
+use mpi_adi::{Adi, Env, Error, Work};
+
+use super::check::Violation;
+use super::collectives::{Collective, ELEMENT, combine};
+use super::job::Heap;
+use super::memory;
+use super::program::Program;
+
+/// A rank's device and memory, for the calls of one of its turns.
+pub(crate) struct Turn<'a, E, M>(pub(crate) RefCell<(&'a mut Adi<Sound, E>, &'a mut M)>);
+
+/// What MPI keeps beside the device is for communicators that a program makes.
+static PROCESS: mpi_adi::Process = mpi_adi::Process::new();
+
+impl<E: Matching, M: UserMemory> Env<E> for Turn<'_, E, M> {
+    fn with<'f>(&self, f: &'f mut Work<'f, E>) {
+        let (adi, memory) = &mut *self.0.borrow_mut();
+        f(adi, &mut Still(*memory));
+    }
+
+    fn process(&self) -> &mpi_adi::Process {
+        &PROCESS
+    }
+}
+
+/// The carrier polls, in turns of its own.
+struct Still<'a, M>(&'a mut M);
+
+impl<E: Matching, M: UserMemory> Kernel<E> for Still<'_, M> {
+    fn poll(&mut self, _: &mut Adi<Sound, E>) -> bool {
+        false
+    }
+
+    fn idle(&mut self) {
+        panic!("a collective blocks: it has failed, and its messages are under way");
+    }
+
+    fn memory(&mut self) -> &mut dyn UserMemory {
+        self.0
+    }
+
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn note(&mut self, _: Option<CallNote>) {}
+
+    fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
+        panic!("the job ends with {status}: {why:?}")
+    }
+}
+
+/// Those of one rank.
+#[derive(Default)]
+pub(super) struct UnderWay {
+    all: Vec<(u32, Driven)>,
+}
+
+impl UnderWay {
+    /// Whether this one is.
+    pub(super) fn has(&self, number: u32) -> bool {
+        self.all.iter().any(|(other, _)| *other == number)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Their messages.
+    pub(super) fn messages(&self) -> u32 {
+        self.all.iter().map(|(_, driven)| driven.messages()).sum()
+    }
+
+    /// Starts a collective of `program`, under this number among those of its communicator, with memory of `heap`. Fails for want of memory,
+    /// and then has done nothing.
+    pub(super) fn start<E: Matching>(
+        &mut self,
+        (adi, memory): (&mut Adi<Sound, E>, &mut memory::Buffers),
+        program: &Program,
+        at: u32,
+        number: u32,
+        heap: &dyn Heap,
+    ) -> Result<(), Error> {
+        let collective = &program.collectives[at as usize];
+        let among = collective.group.among(adi.rank());
+        let part = collective.part(among.place);
+        let untouched = |bytes: Vec<u8>| vec![memory::UNTOUCHED; bytes.len()];
+        let buffers = Buffers {
+            part: part.each,
+            given: part.given,
+            taken: part.taken.map(untouched),
+        };
+        let operation = Operation {
+            element: ELEMENT,
+            combine,
+        };
+        let (rank, what) = (adi.rank(), collective.what);
+        let turn = Turn(RefCell::new((adi, memory)));
+        heap.enter(rank);
+        let driven = Driven::start(&turn, among, number, what, buffers, operation);
+        heap.leave(rank);
+        self.all.push((at, driven?));
+        Ok(())
+    }
+
+    /// Lets all go on for which messages have come; true when one has. Fails when one has failed, or has not come to what
+    /// it must come to.
+    pub(super) fn go_on<E: Matching>(
+        &mut self,
+        (adi, memory): (&mut Adi<Sound, E>, &mut memory::Buffers),
+        program: &Program,
+    ) -> Result<bool, Violation> {
+        let rank = adi.rank();
+        let turn = Turn(RefCell::new((adi, memory)));
+        let (mut moved, mut place) = (false, 0);
+        while let Some((at, driven)) = self.all.get_mut(place) {
+            let at = *at;
+            let wrong = |what| Violation::Collective { rank, at, what };
+            let mut is_ready = false;
+            turn.with(&mut |adi, _| is_ready = driven.is_ready(adi));
+            if !is_ready {
+                place += 1;
+                continue;
+            }
+            moved = true;
+            match driven.advance(&turn) {
+                Ok(None) => place += 1,
+                Ok(Some(buffers)) => {
+                    self.all.remove(place);
+                    check(&program.collectives[at as usize], rank, &buffers).map_err(wrong)?;
+                }
+                Err(error) => return Err(wrong(error.to_string())),
+            }
+        }
+        Ok(moved)
+    }
+}
+
+/// Whether what is in the buffers is what must be there.
+fn check(collective: &Collective, rank: Rank, buffers: &Buffers) -> Result<(), String> {
+    let part = collective.part(collective.group.among(rank).place);
+    match (buffers.given == part.left, buffers.taken == part.taken) {
+        (true, true) => Ok(()),
+        (false, _) => Err("what it gave is not as it must be".into()),
+        (_, false) => Err("what it got is not what it must get".into()),
+    }
+}

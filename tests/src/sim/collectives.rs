@@ -1,0 +1,315 @@
+//! Collectives of a random program: what each process gives, and what it must have at the end.
+//!
+//! They are drawn by a stream of their own, so that a seed's messages are what they are without them. All processes of
+//! a communicator start its collectives in one order, as MPI wants; a wait comes after the starts of all of them.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Mutex, OnceLock};
+
+use mpi_adi::coll::driven::{Among, What};
+use mpi_adi::envelope::{Context, Rank};
+
+use super::program::{Event, Op};
+use crate::random::{Random, Stream};
+
+/// A communicator.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Group {
+    /// Its processes; of an intercommunicator those of the first group before those of the second.
+    pub list: &'static [Rank],
+    /// Of an intercommunicator, how many are in the first group.
+    pub first: Option<u32>,
+    /// Of its messages; the next one is of its collectives.
+    pub context: Context,
+}
+
+/// A collective, named by its place in [`super::Program::collectives`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Collective {
+    /// Among whom.
+    pub group: Group,
+    /// Its number among those of the communicator.
+    pub number: u32,
+    /// What is done.
+    pub what: What,
+    /// Elements of a part.
+    pub elements: usize,
+    /// What comes goes to where what was given is, where that is allowed.
+    pub in_place: bool,
+}
+
+/// The first context of a communicator that collectives are drawn for; the others follow.
+const FIRST_CONTEXT: Context = 10;
+/// Numbers of elements of a part: none, one, few, a long message in all, more than a segment of a reduction.
+const ELEMENTS: [usize; 6] = [0, 1, 1, 3, 40, 200];
+
+/// An element is a function x -> ax + b, in 32 bits: what is combined is applied one after the other, which is
+/// associative and does not commute.
+pub const ELEMENT: usize = 8;
+
+fn words(element: &[u8]) -> [u32; 2] {
+    let word = |at: usize| u32::from_le_bytes(element[at..at + 4].try_into().expect("four bytes"));
+    [word(0), word(4)]
+}
+
+/// `right[i] = left[i] op right[i]`: first the left one, then the right one.
+pub fn combine(left: &[u8], right: &mut [u8]) {
+    for (left, right) in left.chunks(ELEMENT).zip(right.chunks_mut(ELEMENT)) {
+        let ([a, b], [c, d]) = (words(left), words(right));
+        let both = [c.wrapping_mul(a), c.wrapping_mul(b).wrapping_add(d)];
+        right[..4].copy_from_slice(&both[0].to_le_bytes());
+        right[4..].copy_from_slice(&both[1].to_le_bytes());
+    }
+}
+
+/// A list that stays for ever; equal ones are one.
+pub(crate) fn interned(list: Vec<Rank>) -> &'static [Rank] {
+    static LISTS: OnceLock<Mutex<HashMap<Vec<Rank>, &'static [Rank]>>> = OnceLock::new();
+    let lists = LISTS.get_or_init(Mutex::default);
+    let mut lists = lists.lock().expect("no holder panics");
+    lists
+        .entry(list)
+        .or_insert_with_key(|list| Box::leak(list.clone().into_boxed_slice()))
+}
+
+/// Draws the collectives of a program of so many ranks, and their starts and waits.
+pub(super) fn draw(ranks: u32, seed: u64) -> (Vec<Collective>, Vec<Event>) {
+    let mut random = Random::new(seed, Stream::Collectives);
+    let r = &mut random;
+    let (mut collectives, mut events) = (Vec::new(), Vec::new());
+    for nth in 0..r.pick(&[0, 0, 1, 1, 2]) {
+        let group = Group::draw(ranks, FIRST_CONTEXT + 2 * nth, r);
+        let count = 1 + r.index(3);
+        let mut times: Vec<f64> = (0..=count).map(|_| 2.0 * r.part()).collect();
+        times.sort_by(f64::total_cmp);
+        for number in 0..count {
+            let at = collectives.len() as u32;
+            let (from, until) = (times[number], times[number + 1]);
+            collectives.push(Collective::draw(&group, number as u32, r));
+            for &rank in group.list {
+                let event = |time, op| Event { time, rank, op };
+                let start = from + (until - from) * r.part();
+                events.push(event(start, Op::Collective(at)));
+                // Others are left to the final MPI_Waitall.
+                if r.chance(0.6) {
+                    let end = until + r.pick(&[0.0, 0.1, 1.0]) * r.part();
+                    events.push(event(end, Op::WaitCollective(at)));
+                }
+            }
+        }
+    }
+    (collectives, events)
+}
+
+impl Group {
+    fn draw(ranks: u32, context: Context, r: &mut Random) -> Group {
+        let mut list: Vec<Rank> = (0..ranks).map(Rank::new).collect();
+        if r.chance(0.5) {
+            r.shuffle(&mut list);
+            list.truncate(1 + r.index(ranks as usize));
+        }
+        let size = list.len() as u32;
+        let first = (size > 1 && r.chance(0.5)).then(|| 1 + r.below(size - 1));
+        let list = interned(list);
+        Group {
+            list,
+            first,
+            context,
+        }
+    }
+
+    /// How the process with this number sees it.
+    pub fn among(&self, rank: Rank) -> Among {
+        let place = self.list.iter().position(|member| *member == rank);
+        Among {
+            list: self.list,
+            first: self.first,
+            place: place.expect("a member") as u32,
+            context: self.context,
+        }
+    }
+
+    /// The group that has a place, and the one that it exchanges with: in a communicator of one group the same.
+    fn sides(&self, place: u32) -> [Range<u32>; 2] {
+        let size = self.list.len() as u32;
+        match self.first {
+            None => [0..size, 0..size],
+            Some(first) if place < first => [0..first, first..size],
+            Some(first) => [first..size, 0..first],
+        }
+    }
+}
+
+/// What the buffers of a process are for.
+pub struct Part {
+    /// What is in the buffer of what it gives.
+    pub given: Vec<u8>,
+    /// What must be in that buffer afterwards.
+    pub left: Vec<u8>,
+    /// What must be in the buffer of what it gets; `None`: it is the same buffer.
+    pub taken: Option<Vec<u8>>,
+    /// Bytes of a part.
+    pub each: usize,
+}
+
+/// What a buffer is filled with in which something is to come.
+const UNTOUCHED: u8 = super::memory::UNTOUCHED;
+
+impl Collective {
+    fn draw(group: &Group, number: u32, r: &mut Random) -> Collective {
+        let root = r.index(group.list.len()) as u32;
+        let what = match r.below(10) {
+            0 => What::Barrier,
+            1 => What::Bcast { root },
+            2 => What::Gather { root },
+            3 => What::Scatter { root },
+            4 => What::Allgather,
+            5 => What::Alltoall,
+            6 => What::Reduce { root },
+            7 => What::ReduceScatter,
+            8 if group.first.is_none() => What::Scan,
+            _ => What::Allreduce,
+        };
+        let may_be_in_place = match what {
+            What::Alltoall | What::Allreduce | What::Scan => group.first.is_none(),
+            _ => false,
+        };
+        Collective {
+            group: group.clone(),
+            number,
+            what,
+            elements: r.pick(&ELEMENTS),
+            in_place: r.chance(0.3) && may_be_in_place,
+        }
+    }
+
+    /// Element `at` of what the process at `place` gives.
+    fn element(&self, place: u32, at: usize) -> [u8; ELEMENT] {
+        let salt = u32::from(self.group.context) * 64 + self.number;
+        let word = |salt: u32| {
+            let mut word = (at as u32).wrapping_mul(0x9E37_79B9) ^ salt.wrapping_mul(0x85EB_CA6B);
+            word = (word ^ (place + 1).wrapping_mul(0xC2B2_AE35)).wrapping_mul(0x27D4_EB2F);
+            word ^ word >> 15
+        };
+        let mut element = [0; ELEMENT];
+        element[..4].copy_from_slice(&(word(salt) | 1).to_le_bytes());
+        element[4..].copy_from_slice(&word(!salt).to_le_bytes());
+        element
+    }
+
+    /// So many elements, from `from` on, of what the process at `place` gives.
+    fn row(&self, place: u32, from: usize, count: usize) -> Vec<u8> {
+        let elements = from..from + count;
+        elements.flat_map(|at| self.element(place, at)).collect()
+    }
+
+    /// What these elements of all these processes come to.
+    fn combined(&self, places: Range<u32>, from: usize, count: usize) -> Vec<u8> {
+        let mut rows = places.map(|place| self.row(place, from, count));
+        let mut all = rows.next().expect("a process");
+        for mut row in rows {
+            combine(&all, &mut row);
+            all = row;
+        }
+        all
+    }
+
+    /// The buffers of the process at `place`.
+    pub fn part(&self, place: u32) -> Part {
+        let e = self.elements;
+        let [own, others] = self.group.sides(place);
+        let (seat, count) = ((place - own.start) as usize, others.len());
+        // Whether this process is across from the root, or, in one group, whether or not it is the root.
+        let faces = |root: u32| others.contains(&root);
+        let rows = |places: Range<u32>, from: usize| {
+            let row = |place| self.row(place, from, e);
+            places.flat_map(row).collect::<Vec<u8>>()
+        };
+        let (give, take) = match self.what {
+            What::Barrier => (0, Vec::new()),
+            What::Bcast { root } => return self.part_of_bcast(place, root, faces(root)),
+            What::Gather { root } if place == root => {
+                let own = if faces(root) { e } else { 0 };
+                (own, rows(others, 0))
+            }
+            What::Scatter { root } if place == root => {
+                let own = if faces(root) { e } else { 0 };
+                (e * count, self.row(root, seat * e, own))
+            }
+            What::Gather { root } => (if faces(root) { e } else { 0 }, Vec::new()),
+            What::Scatter { root } => {
+                let own = if faces(root) { e } else { 0 };
+                (0, self.row(root, seat * e, own))
+            }
+            What::Allgather => (e, rows(others, 0)),
+            What::Alltoall => (e * count, rows(others, seat * e)),
+            What::Reduce { root } if place == root => {
+                let own = if faces(root) { e } else { 0 };
+                (own, self.combined(others, 0, e))
+            }
+            What::Reduce { root } => (if faces(root) { e } else { 0 }, Vec::new()),
+            What::Allreduce => (e, self.combined(others, 0, e)),
+            What::Scan => (e, self.combined(0..place + 1, 0, e)),
+            What::ReduceScatter => {
+                // As many elements as both groups can divide.
+                let each = self.part_elements(place);
+                let share = if self.group.first.is_some() {
+                    e * count
+                } else {
+                    e
+                };
+                (each * count, self.combined(others, seat * share, share))
+            }
+        };
+        let given = self.row(place, 0, give);
+        let each = self.part_elements(place) * ELEMENT;
+        match self.in_place {
+            true => Part {
+                given,
+                left: take,
+                taken: None,
+                each,
+            },
+            false => Part {
+                left: given.clone(),
+                given,
+                taken: Some(take),
+                each,
+            },
+        }
+    }
+
+    /// Elements of what goes to each process, or comes from each.
+    fn part_elements(&self, place: u32) -> usize {
+        let [own, _] = self.group.sides(place);
+        match self.what {
+            What::ReduceScatter if self.group.first.is_some() => self.elements * own.len(),
+            _ => self.elements,
+        }
+    }
+
+    fn part_of_bcast(&self, place: u32, root: u32, faces: bool) -> Part {
+        let each = self.elements * ELEMENT;
+        let own = self.row(root, 0, self.elements);
+        let untouched = vec![UNTOUCHED; each];
+        let is_root = place == root;
+        Part {
+            given: if is_root {
+                own.clone()
+            } else {
+                untouched.clone()
+            },
+            left: if is_root || faces { own } else { untouched },
+            taken: None,
+            each,
+        }
+    }
+
+    /// Bytes that its messages may have, about; and how many there may be.
+    pub fn traffic(&self) -> (usize, u64) {
+        let size = self.group.list.len();
+        let rounds = (size * size) as u64 * (2 + (self.elements * ELEMENT / 1024) as u64);
+        (self.elements * ELEMENT * size * size, rounds)
+    }
+}

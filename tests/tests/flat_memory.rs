@@ -1,0 +1,337 @@
+//! What a program makes and frees leaves memory where it was, to the byte, by an allocator that counts: ten to the fifth
+//! of each kind of object, by way of the C binding, alone in a job; and communicators and collectives of several
+//! processes, in a cluster.
+
+use std::alloc::System;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+
+use cap::Cap;
+use midplane_tests::{Cluster, Node, alone};
+use mpi_adi::c::constants::*;
+use mpi_adi::c::*;
+use mpi_adi::coll::driven::{Among, Buffers, Driven, Operation, What};
+use mpi_adi::envelope::Rank;
+use mpi_adi::{Env, Mpi};
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+const INT: c_int = 0x4c00_0009;
+const SUM: c_int = 0x5800_0003;
+/// MPI_STATUS_IGNORE.
+const IGNORE: *mut MPI_Status = std::ptr::without_provenance_mut(1);
+
+/// Objects of each kind.
+const OBJECTS: usize = 100_000;
+/// Rounds before the count: what a table or a pool grows to by them, it keeps.
+const FIRST: usize = 200;
+
+/// Calls that must succeed.
+macro_rules! ok {
+    ($($call:expr;)*) => {
+        $(assert_eq!($call, MPI_SUCCESS, stringify!($call));)*
+    };
+}
+
+/// As many rounds as make ten to the fifth objects, so many each.
+fn leaves_nothing(what: &str, objects: usize, mut round: impl FnMut(usize)) {
+    (0..FIRST).for_each(&mut round);
+    let before = ALLOCATOR.allocated();
+    (0..OBJECTS.div_ceil(objects)).for_each(&mut round);
+    assert_eq!(ALLOCATOR.allocated(), before, "{what}");
+}
+
+fn communicators() {
+    leaves_nothing("duplicates", 2, |_| {
+        let (mut twin, mut other, mut request) = (0, 0, 0);
+        // SAFETY: handles' places are places.
+        unsafe {
+            ok! {
+                MPI_Comm_dup(MPI_COMM_WORLD, &mut twin);
+                MPI_Comm_set_name(twin, c"a twin".as_ptr());
+                MPI_Comm_idup(twin, &mut other, &mut request);
+                MPI_Wait(&mut request, IGNORE);
+                MPI_Comm_free(&mut twin);
+                MPI_Comm_free(&mut other);
+            }
+        }
+    });
+    leaves_nothing("parts", 4, |round| {
+        let (mut part, mut typed, mut made, mut grid, mut group) = (0, 0, 0, 0, 0);
+        let (extent, period) = (1, 1);
+        // SAFETY: handles' places are places, and the grid has one dimension.
+        unsafe {
+            ok! {
+                MPI_Comm_split(MPI_COMM_WORLD, round as c_int % 3, 0, &mut part);
+                MPI_Comm_split_type(part, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &mut typed);
+                MPI_Comm_group(typed, &mut group);
+                MPI_Comm_create(part, group, &mut made);
+                MPI_Group_free(&mut group);
+                MPI_Cart_create(made, 1, &extent, &period, 0, &mut grid);
+                MPI_Comm_free(&mut made);
+                MPI_Comm_free(&mut typed);
+                MPI_Comm_free(&mut part);
+                MPI_Comm_free(&mut grid);
+            }
+        }
+    });
+}
+
+fn datatypes() {
+    leaves_nothing("datatypes", 3, |round| {
+        let (mut row, mut column, mut twin) = (0, 0, 0);
+        // SAFETY: handles' places are places.
+        unsafe {
+            ok! {
+                MPI_Type_contiguous(1 + round as c_int % 7, INT, &mut row);
+                MPI_Type_vector(3, 1, 4, row, &mut column);
+                MPI_Type_commit(&mut column);
+                MPI_Type_dup(column, &mut twin);
+                MPI_Type_set_name(twin, c"a column".as_ptr());
+                MPI_Type_free(&mut row);
+                MPI_Type_free(&mut twin);
+                MPI_Type_free(&mut column);
+            }
+        }
+    });
+}
+
+fn attributes() {
+    let (mut comm, mut kept) = (0, 0);
+    // SAFETY: handles' places are places.
+    unsafe {
+        ok! {
+            MPI_Comm_dup(MPI_COMM_WORLD, &mut comm);
+            MPI_Comm_create_keyval(None, None, &mut kept, null_mut());
+        }
+    }
+    leaves_nothing("keyvals and attributes", 2, |round| {
+        let (mut of_comm, mut of_type, mut row) = (0, 0, 0);
+        let value = std::ptr::without_provenance_mut::<c_void>(round);
+        // SAFETY: handles' places are places; the values are never followed.
+        unsafe {
+            ok! {
+                MPI_Comm_create_keyval(None, None, &mut of_comm, null_mut());
+                MPI_Comm_set_attr(comm, of_comm, value);
+                MPI_Comm_set_attr(comm, kept, value);
+                MPI_Comm_set_attr(MPI_COMM_SELF, of_comm, value);
+                MPI_Comm_delete_attr(comm, kept);
+                MPI_Comm_delete_attr(comm, of_comm);
+                MPI_Comm_delete_attr(MPI_COMM_SELF, of_comm);
+                MPI_Comm_free_keyval(&mut of_comm);
+                MPI_Type_contiguous(2, INT, &mut row);
+                MPI_Type_create_keyval(None, None, &mut of_type, null_mut());
+                MPI_Type_set_attr(row, of_type, value);
+                MPI_Type_free_keyval(&mut of_type);
+                MPI_Type_free(&mut row);
+            }
+        }
+    });
+    // SAFETY: handles' places are places.
+    unsafe {
+        ok! {
+            MPI_Comm_free_keyval(&mut kept);
+            MPI_Comm_free(&mut comm);
+        }
+    }
+}
+
+fn groups() {
+    leaves_nothing("groups", 3, |_| {
+        let (mut world, mut first, mut both, rank) = (0, 0, 0, 0);
+        // SAFETY: handles' places are places, and there is one rank.
+        unsafe {
+            ok! {
+                MPI_Comm_group(MPI_COMM_WORLD, &mut world);
+                MPI_Group_incl(world, 1, &rank, &mut first);
+                MPI_Group_union(world, first, &mut both);
+                MPI_Group_free(&mut world);
+                MPI_Group_free(&mut first);
+                MPI_Group_free(&mut both);
+            }
+        }
+    });
+}
+
+fn requests_of_collectives() {
+    let (mut comm, mut column) = (0, 0);
+    // SAFETY: handles' places are places.
+    unsafe {
+        ok! {
+            MPI_Comm_dup(MPI_COMM_WORLD, &mut comm);
+            MPI_Type_vector(3, 1, 2, INT, &mut column);
+            MPI_Type_commit(&mut column);
+        }
+    }
+    leaves_nothing("requests of collectives", 5, |round| {
+        let (given, mut taken, mut typed, mut moved) =
+            ([round as c_int; 600], [0; 600], [0; 6], [0; 6]);
+        let (count, at) = (1, 0);
+        let (from, to) = (given.as_ptr().cast(), taken.as_mut_ptr().cast());
+        let mut requests = [0; 5];
+        // SAFETY: the arrays are as long as the counts say and stay until all is complete.
+        unsafe {
+            let [a, b, c, d, e] = &mut requests;
+            let (w_from, w_to) = (given.as_ptr().cast(), moved.as_mut_ptr().cast());
+            ok! {
+                MPI_Ibarrier(comm, a);
+                MPI_Iallreduce(from, to, 600, INT, SUM, comm, b);
+                MPI_Ibcast(typed.as_mut_ptr().cast(), 1, column, 0, comm, c);
+                MPI_Ialltoallw(w_from, &count, &at, &column, w_to, &count, &at, &column, comm, d);
+                MPI_Iscan(from, to, 2, INT, SUM, MPI_COMM_SELF, e);
+                MPI_Waitall(5, requests.as_mut_ptr(), IGNORE);
+            }
+        }
+        assert_eq!(taken[599], round as c_int);
+    });
+    // SAFETY: handles' places are places.
+    unsafe {
+        ok! {
+            MPI_Type_free(&mut column);
+            MPI_Comm_free(&mut comm);
+        }
+    }
+}
+
+fn infos() {
+    leaves_nothing("infos", 2, |_| {
+        let (mut info, mut twin) = (0, 0);
+        // SAFETY: handles' places are places.
+        unsafe {
+            ok! {
+                MPI_Info_create(&mut info);
+                MPI_Info_set(info, c"host".as_ptr(), c"any".as_ptr());
+                MPI_Info_set(info, c"path".as_ptr(), c"/a/rather/long/way".as_ptr());
+                MPI_Info_dup(info, &mut twin);
+                MPI_Info_delete(twin, c"host".as_ptr());
+                MPI_Info_free(&mut info);
+                MPI_Info_free(&mut twin);
+            }
+        }
+    });
+}
+
+unsafe extern "C" fn handle(_: *mut c_int, _: *mut c_int) {}
+
+fn error_handlers() {
+    type Function = unsafe extern "C" fn(*mut c_int, *mut c_int);
+    type Called = unsafe extern "C" fn(*mut c_int, *mut c_int, ...);
+    let mut comm = 0;
+    // SAFETY: the handle's place is one.
+    unsafe {
+        ok! { MPI_Comm_dup(MPI_COMM_WORLD, &mut comm); }
+    }
+    leaves_nothing("error handlers", 1, |_| {
+        let (mut handler, mut set) = (0, 0);
+        // SAFETY: handles' places are places; the function is called in the same way with more arguments, which it
+        // does not look at.
+        unsafe {
+            let function = std::mem::transmute::<Function, Called>(handle);
+            ok! {
+                MPI_Comm_create_errhandler(Some(function), &mut handler);
+                MPI_Comm_set_errhandler(comm, handler);
+                MPI_Errhandler_free(&mut handler);
+                MPI_Comm_get_errhandler(comm, &mut set);
+                MPI_Errhandler_free(&mut set);
+                MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+            }
+        }
+    });
+    // SAFETY: the handle's place is one.
+    unsafe {
+        ok! { MPI_Comm_free(&mut comm); }
+    }
+}
+
+/// An operation.
+fn first_of_two(left: &[u8], right: &mut [u8]) {
+    right.copy_from_slice(left);
+}
+
+/// A collective from its start to its end, as a nonblocking one and its wait.
+fn collective(node: &Node<'_, '_>, among: Among, number: u32, what: What) {
+    let buffers = Buffers {
+        part: 40,
+        given: vec![number as u8; 80],
+        taken: Some(vec![0; if what == What::Alltoall { 80 } else { 40 }]),
+    };
+    let operation = Operation {
+        element: 1,
+        combine: first_of_two,
+    };
+    let driven = Driven::start(node, among, number, what, buffers, operation);
+    let mut driven = driven.expect("memory");
+    while driven.advance(node).expect("it goes on").is_none() {
+        node.with(&mut |adi, kernel| {
+            while !driven.is_ready(adi) {
+                if !kernel.poll(adi) {
+                    kernel.idle();
+                }
+            }
+        });
+    }
+}
+
+/// Of two processes. Both are at a barrier when the bytes are counted, with nothing of their own between.
+fn several_processes() {
+    const LIST: &[Rank] = &[Rank::new(0), Rank::new(1)];
+    let counts = std::sync::Mutex::new(Vec::new());
+    let run = |node: &Node<'_, '_>| {
+        let world = Mpi::new(node).world();
+        let among = Among {
+            list: LIST,
+            first: None,
+            place: world.rank(),
+            context: 4000,
+        };
+        let groups = Among {
+            first: Some(1),
+            context: 4002,
+            ..among
+        };
+        let mut number = 0;
+        for rounds in [2_000, OBJECTS / 5] {
+            for round in 0..rounds {
+                let twin = world.duplicate().expect("a duplicate");
+                let color = round as u32 % 2 * world.rank();
+                drop(twin.get().split(Some(color), 0).expect("a part"));
+                collective(node, among, number, What::Alltoall);
+                collective(node, groups, number, What::Alltoall);
+                collective(node, groups, number, What::Barrier);
+                number += 1;
+            }
+            world.barrier().expect("a barrier");
+            if world.rank() == 0 {
+                counts
+                    .lock()
+                    .expect("one holder")
+                    .push(ALLOCATOR.allocated());
+            }
+            world.barrier().expect("a barrier");
+        }
+        0
+    };
+    counts.lock().expect("no holder").reserve(2);
+    assert_eq!(Cluster::new([2, 1, 1]).seed(3).run(run), Ok(vec![0, 0]));
+    let counts = counts.into_inner().expect("no holder");
+    assert_eq!(counts[0], counts[1]);
+}
+
+/// One test, since the count is of all threads.
+#[test]
+fn ten_to_the_fifth_objects_of_each_kind_leave_memory_where_it_was() {
+    alone::install();
+    // SAFETY: MPI_Init takes null pointers.
+    unsafe {
+        ok! { MPI_Init(null_mut(), null_mut()); }
+    }
+    communicators();
+    datatypes();
+    attributes();
+    groups();
+    requests_of_collectives();
+    infos();
+    error_handlers();
+    several_processes();
+}
