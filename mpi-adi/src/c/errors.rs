@@ -20,8 +20,8 @@ use super::codes;
 use super::comm_objects::{self, in_use, set_handler};
 use super::files;
 use super::report::{
-    ErrorFunction, FREED, FUNCTIONS, HANDLERS, IS_FREED, LAST, USER_HANDLERS, blame, early, on_any,
-    on_process, raise, user_index,
+    BY_PROGRAM, ErrorFunction, FUNCTIONS, HANDLERS, LAST, REFERENCES, USER_HANDLERS, blame, early,
+    on_any, on_process, raise, refer_to_handler, user_index,
 };
 use super::types::constants::*;
 use crate::mpi::error::{Class, Error};
@@ -33,10 +33,10 @@ fn has(handler: c_int) -> bool {
 
 /// Gives the places of freed handlers back that nothing has any more.
 fn sweep() {
-    for (index, freed) in FREED.iter().enumerate() {
-        if freed.load(Ordering::Relaxed) == IS_FREED && !has(HANDLERS + index as c_int) {
-            freed.store(0, Ordering::Relaxed);
-            FUNCTIONS[index].store(0, Ordering::Relaxed);
+    for (index, function) in FUNCTIONS.iter().enumerate() {
+        let referred = REFERENCES[index].load(Ordering::Relaxed) != 0;
+        if function.load(Ordering::Relaxed) != 0 && !referred && !has(HANDLERS + index as c_int) {
+            function.store(0, Ordering::Relaxed);
         }
     }
 }
@@ -61,7 +61,7 @@ pub(super) unsafe fn create(
                 .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
             {
-                *errhandler = HANDLERS + index as c_int;
+                *errhandler = refer_to_handler(HANDLERS + index as c_int);
                 return Ok(());
             }
         }
@@ -72,12 +72,10 @@ pub(super) unsafe fn create(
     })
 }
 
-/// The handle names an error handler that has not been freed.
+/// The handle names an error handler to which the program has a reference.
 pub(super) fn check(handle: c_int) -> Result<(), Error> {
-    let is_user = user_index(handle).is_some_and(|index| {
-        FUNCTIONS[index].load(Ordering::Relaxed) != 0
-            && FREED[index].load(Ordering::Relaxed) & IS_FREED == 0
-    });
+    let is_user = user_index(handle)
+        .is_some_and(|index| REFERENCES[index].load(Ordering::Relaxed) & BY_PROGRAM != 0);
     if is_user || matches!(handle, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN) {
         Ok(())
     } else {
@@ -100,7 +98,8 @@ fn set(name: &'static str, comm: c_int, errhandler: c_int) -> c_int {
 unsafe fn get(name: &'static str, comm: c_int, errhandler: *mut c_int) -> c_int {
     on_any(name, comm, |_, _| {
         // SAFETY: the caller's promise.
-        *unsafe { args::out(errhandler, "errhandler") }? = comm_objects::handler(comm);
+        let place = unsafe { args::out(errhandler, "errhandler") }?;
+        *place = refer_to_handler(comm_objects::handler(comm));
         Ok(())
     })
 }
@@ -163,9 +162,9 @@ pub unsafe extern "C" fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
         // SAFETY: the standard's promise about `errhandler`.
         let errhandler = unsafe { args::out(errhandler, "errhandler") }?;
         check(*errhandler)?;
-        // One that communicators have stays until they have another; the predefined ones always do.
+        // One that is got again or that communicators have stays until none has it; the predefined ones always do.
         if let Some(index) = user_index(*errhandler) {
-            FREED[index].fetch_or(IS_FREED, Ordering::Relaxed);
+            REFERENCES[index].fetch_sub(1, Ordering::Relaxed);
             sweep();
         }
         *errhandler = MPI_ERRHANDLER_NULL;

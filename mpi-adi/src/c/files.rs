@@ -10,7 +10,7 @@ use super::args;
 use super::codes;
 use super::comm_objects::Blame;
 use super::errors;
-use super::report::{ErrorFunction, end_under, on_process, raise};
+use super::report::{ErrorFunction, end_under, on_process, raise, refer_to_handler};
 use super::types::constants::{MPI_ERRORS_RETURN, MPI_FILE_NULL};
 use crate::mpi::error::{Class, Error};
 
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn MPI_File_get_errhandler(file: c_int, errhandler: *mut c
     end_under(
         "MPI_File_get_errhandler",
         blame(),
-        place.map(|place| *place = HANDLER.load(Ordering::Relaxed)),
+        place.map(|place| *place = refer_to_handler(HANDLER.load(Ordering::Relaxed))),
     )
 }
 

@@ -29,24 +29,34 @@ pub type ErrorFunction = unsafe extern "C" fn(*mut c_int, *mut c_int, ...);
 /// The functions of the handlers that the program has created; 0: free.
 pub(super) static FUNCTIONS: [AtomicUsize; USER_HANDLERS] =
     [const { AtomicUsize::new(0) }; USER_HANDLERS];
-/// Handlers that were freed while communicators or windows have them: [`IS_FREED`], and [`HOLD`] for each window.
-pub(super) static FREED: [AtomicUsize; USER_HANDLERS] =
+/// What keeps these handlers besides the communicators and files that have them: the references of the program in
+/// the lower 48 bits ([`BY_PROGRAM`]), and [`HOLD`] for each window.
+pub(super) static REFERENCES: [AtomicUsize; USER_HANDLERS] =
     [const { AtomicUsize::new(0) }; USER_HANDLERS];
-/// The program has freed the handler.
-pub(super) const IS_FREED: usize = 1;
-const HOLD: usize = 2;
+/// The program has a reference by creating a handler and by each call that gives it one, until it frees it: as if each
+/// made a handler of its own (section 8.3).
+pub(super) const BY_PROGRAM: usize = HOLD - 1;
+const HOLD: usize = 1 << 48;
+
+/// The program is given a reference to this handler.
+pub(super) fn refer_to_handler(handler: c_int) -> c_int {
+    if let Some(index) = user_index(handler) {
+        REFERENCES[index].fetch_add(1, Ordering::Relaxed);
+    }
+    handler
+}
 
 /// A window has this error handler from now on.
 pub(super) fn hold_handler(handler: c_int) {
     if let Some(index) = user_index(handler) {
-        FREED[index].fetch_add(HOLD, Ordering::Relaxed);
+        REFERENCES[index].fetch_add(HOLD, Ordering::Relaxed);
     }
 }
 
 /// A window does not have this error handler any more.
 pub(super) fn release_handler(handler: c_int) {
     if let Some(index) = user_index(handler) {
-        FREED[index].fetch_sub(HOLD, Ordering::Relaxed);
+        REFERENCES[index].fetch_sub(HOLD, Ordering::Relaxed);
     }
 }
 

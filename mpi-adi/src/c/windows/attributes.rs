@@ -11,7 +11,9 @@ use crate::c::errors;
 use crate::c::groups::enter_members;
 use crate::c::infos::{self, check_hints};
 use crate::c::keyvals::{self, Carrier, CopyFunction, DeleteFunction, Keyval, Of};
-use crate::c::report::{ErrorFunction, hold_handler, on_process, raise, release_handler};
+use crate::c::report::{
+    ErrorFunction, hold_handler, on_process, raise, refer_to_handler, release_handler,
+};
 use crate::c::types::constants::*;
 use crate::c::windows::objects::blame_of;
 use crate::mpi::attributes::Attributes;
@@ -208,7 +210,7 @@ pub unsafe extern "C" fn MPI_Win_get_errhandler(win: c_int, errhandler: *mut c_i
     on_win("MPI_Win_get_errhandler", win, |window| {
         // SAFETY: the standard's promise about `errhandler`.
         let place = unsafe { args::out(errhandler, "errhandler") }?;
-        *place = window.with(|object| Ok(object.handler))?;
+        *place = refer_to_handler(window.with(|object| Ok(object.handler))?);
         Ok(())
     })
 }
