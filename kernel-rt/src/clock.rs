@@ -1,6 +1,8 @@
 //! The clock: ticks of the processor's counter as nanoseconds, and the time of day.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
+
+use portable_atomic::AtomicU64;
 
 use crate::arch;
 

@@ -46,6 +46,7 @@ pub fn is_attached() -> bool {
 
 /// Tells the tool, if it sleeps, that there is something to see.
 pub fn ring() {
+    uart::show();
     if is_attached() && MIDPLANE_OUTBOX.must_ring() {
         uart::ring(BELL.load(Ordering::Relaxed) as u8);
     }

@@ -127,8 +127,8 @@ unsafe impl GlobalAlloc for NodeHeap {
     }
 }
 
-/// Least alignment of C's memory in bytes (`max_align_t`).
-pub const C_ALIGN: usize = 16;
+/// Least alignment of C's memory in bytes (`max_align_t`): two words on every machine that a node is made of.
+pub const C_ALIGN: usize = 2 * size_of::<usize>();
 
 /// What stands in front of a block that C was given.
 #[repr(C)]
@@ -142,7 +142,7 @@ struct CHeader {
 
 const C_HEADER: usize = size_of::<CHeader>();
 const _: () = assert!(C_HEADER == C_ALIGN);
-const MARK: usize = 0x6d69_6470_6c61_6e65;
+const MARK: usize = 0x6d69_6470_6c61_6e65u64 as usize;
 
 /// The pointer does not name a block of this heap: never allocated, freed already, or overwritten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,7 +7,7 @@ use critical_section::Mutex;
 use mpi_adi::kernel::Kernel;
 use mpi_adi::{Adi, Env, Process};
 
-use crate::board::platform::BoardNode;
+use crate::board::platform::{BoardNode, Held};
 use crate::board::{system, timer};
 use crate::end::{Message, end};
 use crate::host::blackboard::End;
@@ -26,7 +26,7 @@ static NODE: Mutex<RefCell<Slot>> = Mutex::new(RefCell::new(Slot::Empty));
 )]
 enum Slot {
     Empty = 0,
-    Node(BoardNode) = 1,
+    Node(Held) = 1,
 }
 
 impl Slot {
@@ -46,11 +46,11 @@ impl Slot {
 }
 
 /// From now on the node is there, for the program and for interrupts.
-pub fn set(node: BoardNode) {
-    let node = Slot::Node(node);
-    let before = critical_section::with(|cs| NODE.replace(cs, node));
-    // There is none; code that takes a node apart would be some kilobytes for nothing.
-    core::mem::forget(before);
+pub fn set(node: Held) {
+    let mut node = Slot::Node(node);
+    critical_section::with(|cs| core::mem::swap(&mut *NODE.borrow_ref_mut(cs), &mut node));
+    // There was none; code that takes a node apart would be some kilobytes for nothing.
+    core::mem::forget(node);
 }
 
 /// This node's device, for the bindings.

@@ -120,16 +120,16 @@ impl Running {
     }
 }
 
-/// A reliable link over the link `L`. See the [module](self).
-pub struct Reliable<'m, L> {
+/// A reliable link over the link `L`, of at most `FRAMES` frames under way. See the [module](self).
+pub struct Reliable<'m, L, const FRAMES: usize = MAX_WINDOW> {
     link: L,
     retry: Retry,
     /// Slots of the size of the lower link's greatest frame; frame `s` is in slot `s % window`.
     memory: &'m mut [u8],
     window: u16,
-    sizes: [u16; MAX_WINDOW],
+    sizes: [u16; FRAMES],
     /// By slot: the running CRC after the frame.
-    crcs: [u32; MAX_WINDOW],
+    crcs: [u32; FRAMES],
     /// The running CRC before the oldest frame not acknowledged.
     base_crc: u32,
     now: u64,
@@ -214,12 +214,29 @@ fn emit(flags: u8, sequence: u16, ack: Ack, frame: &mut [u8], size: usize) {
 impl<'m, L: Link> Reliable<'m, L> {
     /// A reliable link over `link`. The window is as many frames of `link.mtu()` bytes as `memory` holds,
     /// at most [`MAX_WINDOW`].
+    ///
+    /// # Errors
+    /// As [`Reliable::with_frames`].
     pub fn new(link: L, retry: Retry, memory: &'m mut [u8]) -> Result<Self, ReliableError> {
+        Self::with_frames(link, retry, memory)
+    }
+}
+
+impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
+    const IS_SOUND: () = assert!(FRAMES <= MAX_WINDOW);
+
+    /// A reliable link over `link` that keeps account of `FRAMES` frames: small where the node is. The window is as
+    /// many frames of `link.mtu()` bytes as `memory` holds, at most `FRAMES`.
+    ///
+    /// # Errors
+    /// The memory or the frames of the link are too small.
+    pub fn with_frames(link: L, retry: Retry, memory: &'m mut [u8]) -> Result<Self, ReliableError> {
+        let () = Self::IS_SOUND;
         let mtu = link.mtu();
         if mtu <= OVERHEAD {
             return Err(ReliableError::Mtu);
         }
-        let window = (memory.len() / mtu).min(MAX_WINDOW) as u16;
+        let window = (memory.len() / mtu).min(FRAMES) as u16;
         if window == 0 {
             return Err(ReliableError::Memory);
         }
@@ -228,8 +245,8 @@ impl<'m, L: Link> Reliable<'m, L> {
             retry,
             memory,
             window,
-            sizes: [0; MAX_WINDOW],
-            crcs: [0; MAX_WINDOW],
+            sizes: [0; FRAMES],
+            crcs: [0; FRAMES],
             base_crc: 0,
             now: 0,
             base: 0,
@@ -374,7 +391,7 @@ impl<'m, L: Link> Reliable<'m, L> {
     }
 }
 
-impl<L: Link> Link for Reliable<'_, L> {
+impl<L: Link, const FRAMES: usize> Link for Reliable<'_, L, FRAMES> {
     fn mtu(&self) -> usize {
         (self.link.mtu() - OVERHEAD).min(u16::MAX as usize)
     }

@@ -9,3 +9,9 @@ pub mod linux;
 mod virt;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 pub use virt::{platform, system, timer, uart};
+
+#[cfg(target_os = "none")]
+mod start;
+pub mod stm32f405;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub use stm32f405::{platform, system, timer, uart};

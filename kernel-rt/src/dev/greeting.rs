@@ -52,6 +52,9 @@ pub struct Greeting {
 }
 
 impl Greeting {
+    /// What each greeting begins with.
+    pub const FIRST_BYTE: u8 = HELLO;
+
     /// An end that has neither heard nor said anything.
     pub fn new() -> Self {
         Self::default()

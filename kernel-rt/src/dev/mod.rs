@@ -5,11 +5,13 @@
 //! virtio_net        a link
 //! greeting          how two ends of a link find out that both are there (portable)
 //! ring              a link in shared memory (portable)
+//! serial            a link over a serial line (portable)
 //! ```
 
 pub mod greeting;
 pub mod ring;
-#[cfg(target_os = "none")]
+pub mod serial;
+#[cfg(all(target_arch = "riscv64", target_os = "none"))]
 pub mod virtio;
-#[cfg(target_os = "none")]
+#[cfg(all(target_arch = "riscv64", target_os = "none"))]
 pub mod virtio_net;

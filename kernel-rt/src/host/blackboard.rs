@@ -229,7 +229,7 @@ impl Blackboard {
 
     /// The program has ended with `status`. Does nothing on a node that failed.
     pub fn done(&self, status: i32) {
-        if self.get(AT_STATE) != State::Failed as u32 {
+        if !self.has_failed() {
             self.set(AT_STATUS, status as u32);
             self.set_state(State::Done);
         }
@@ -245,7 +245,7 @@ impl Blackboard {
     /// The node has failed. The first failure stands: a second one, met while the node reports the
     /// first, is ignored.
     pub fn failed(&self, end: End, status: i32, message: &str) {
-        if self.get(AT_STATE) == State::Failed as u32 {
+        if self.has_failed() {
             return;
         }
         let message = cut(message, MESSAGE_BYTES);
@@ -254,6 +254,11 @@ impl Blackboard {
         self.set(AT_STATUS, status as u32);
         self.set(AT_END, end as u32);
         self.set_state(State::Failed);
+    }
+
+    /// Whether [`Blackboard::failed`] has been called.
+    pub fn has_failed(&self) -> bool {
+        self.get(AT_STATE) == State::Failed as u32
     }
 
     /// Notes the call that the program has entered, or that it is back in its own code.

@@ -1,12 +1,16 @@
 //! The registers of a node that ends its job by a call: from them the tool finds out where in the program the
 //! call was made, with the image's call frame information and the node's memory.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
+
+use portable_atomic::AtomicU64;
 
 /// The image's symbol for its [`Callers`].
 pub const SYMBOL: &str = "MIDPLANE_CALLERS";
 /// The registers that a called function keeps, and those of its frame: ra, sp, s0 to s11, by their numbers.
 pub const SAVED: [u8; 14] = [1, 2, 8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27];
+/// The same of the board's processor that has fewer: lr, sp, r4 to r11. They are the first of the places.
+pub const SAVED_ARM: [u8; 10] = [14, 13, 4, 5, 6, 7, 8, 9, 10, 11];
 /// Bytes of [`Callers`].
 pub const BYTES: usize = 8 * (1 + SAVED.len());
 

@@ -109,6 +109,8 @@ pub struct NodeFigures {
     pub heap_peak_bytes: u64,
     /// What the links' devices did that they must not do.
     pub link_defects: u64,
+    /// Frames that the links have sent again.
+    pub link_retries: u64,
 }
 
 /// Where a node's counters come from.
@@ -220,6 +222,8 @@ counters! {
     PacketsForwarded "packets_forwarded" Packets Sum, from.torus.forwarded().packets;
     /// Defective frames and packets, and what the links' devices did that they must not do.
     LinkDefects "link_defects" Frames Sum, from.torus.all_defects() + from.own.link_defects;
+    /// Frames sent again over links that lose some.
+    LinkRetries "link_retries" Frames Sum, from.own.link_retries;
     /// Ticks that the node slept.
     IdleTicks "idle_ticks" Ticks Sum, from.own.idle_ticks;
     /// Ticks since the node's start.

@@ -1,6 +1,8 @@
 //! The last allocation of the program that failed: programs that do not check it fault later, and are told why.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
+
+use portable_atomic::AtomicU64;
 
 /// The image's symbol for its [`FailedMalloc`].
 pub const SYMBOL: &str = "MIDPLANE_FAILED_MALLOC";

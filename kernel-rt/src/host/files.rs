@@ -29,7 +29,9 @@
 //!
 //! A call that fails has Linux's error number in `error`, and else 0 there.
 
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+use portable_atomic::AtomicU64;
 
 use super::window::Window;
 
@@ -63,14 +65,14 @@ pub const OPEN_FOLDER: u64 = 64;
 pub const OPEN_NO_LINK: u64 = 128;
 
 // Where the words stand, in bytes from the start.
-const AT_MAGIC: u64 = 0;
-const AT_ASKED: u64 = 4;
-const AT_ANSWERED: u64 = 8;
-const AT_CALL: u64 = 12;
-const AT_NUMBERS: u64 = 16;
-const AT_ERROR: u64 = 40;
-const AT_LENGTH: u64 = 44;
-const AT_BYTES: u64 = 48;
+pub(super) const AT_MAGIC: u64 = 0;
+pub(super) const AT_ASKED: u64 = 4;
+pub(super) const AT_ANSWERED: u64 = 8;
+pub(super) const AT_CALL: u64 = 12;
+pub(super) const AT_NUMBERS: u64 = 16;
+pub(super) const AT_ERROR: u64 = 40;
+pub(super) const AT_LENGTH: u64 = 44;
+pub(super) const AT_BYTES: u64 = 48;
 
 macro_rules! calls {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {

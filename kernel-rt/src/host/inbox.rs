@@ -20,12 +20,12 @@ pub const MAGIC: u32 = u32::from_le_bytes(*b"MPI1");
 /// Bytes that the ring holds; a power of two.
 pub const CAPACITY: u32 = 4096;
 // Where the words stand, in bytes from the start of the inbox.
-const AT_MAGIC: u64 = 0;
-const AT_WANTED: u64 = 4;
-const AT_READ: u64 = 8;
-const AT_WRITTEN: u64 = 12;
-const AT_CLOSED: u64 = 16;
-const AT_RING: u64 = 20;
+pub(super) const AT_MAGIC: u64 = 0;
+pub(super) const AT_WANTED: u64 = 4;
+pub(super) const AT_READ: u64 = 8;
+pub(super) const AT_WRITTEN: u64 = 12;
+pub(super) const AT_CLOSED: u64 = 16;
+pub(super) const AT_RING: u64 = 20;
 
 const _: () = assert!(CAPACITY.is_power_of_two());
 

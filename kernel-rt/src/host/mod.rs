@@ -9,6 +9,7 @@
 //! files         calls on files: the node asks, the tool does them
 //! inbox         standard input: the tool writes, the node takes
 //! outbox        what the program prints and the kernel logs: the node writes, the tool takes
+//! remote        outbox, inbox and files of a node whose memory the tool does not see
 //! personality   the boot arguments, and who the node is by them
 //! status        a program's status as a process's
 //! variables     what programs may ask of the counters
@@ -27,6 +28,7 @@ pub mod outbox;
 pub mod personality;
 #[cfg(target_os = "none")]
 pub mod records;
+pub mod remote;
 pub mod status;
 pub mod variables;
 pub mod window;

@@ -34,13 +34,13 @@ pub const BYTES: usize = size_of::<Outbox>();
 const _: () = assert!(CAPACITY.is_power_of_two());
 
 // Where the words stand, in bytes from the start of the outbox, and of a ring.
-const AT_MAGIC: u64 = 0;
-const AT_RUNG: u64 = 4;
-const AT_RINGS: u64 = 8;
-const AT_WRITTEN: u64 = 0;
-const AT_READ: u64 = 4;
-const AT_BYTES: u64 = 8;
-const RING_BYTES: u64 = size_of::<Ring>() as u64;
+pub(super) const AT_MAGIC: u64 = 0;
+pub(super) const AT_RUNG: u64 = 4;
+pub(super) const AT_RINGS: u64 = 8;
+pub(super) const AT_WRITTEN: u64 = 0;
+pub(super) const AT_READ: u64 = 4;
+pub(super) const AT_BYTES: u64 = 8;
+pub(super) const RING_BYTES: u64 = size_of::<Ring>() as u64;
 
 /// What a node writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,6 +103,16 @@ impl Pen {
     /// At the start of a ring.
     pub const fn new() -> Self {
         Self(0)
+    }
+
+    /// Bytes from the ring's start on; wraps around.
+    pub(super) fn position(&self) -> u32 {
+        self.0
+    }
+
+    /// Goes on by `bytes`.
+    pub(super) fn advance(&mut self, bytes: u32) {
+        self.0 = self.0.wrapping_add(bytes);
     }
 }
 

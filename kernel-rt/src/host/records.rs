@@ -7,9 +7,6 @@ use critical_section::Mutex;
 use super::blackboard::Blackboard;
 use super::callers::Callers;
 use super::failed_malloc::FailedMalloc;
-use super::files::Desk;
-use super::inbox::Inbox;
-use super::outbox::Outbox;
 use super::personality::Personality;
 use crate::fault::NodeName;
 
@@ -22,15 +19,29 @@ pub static MIDPLANE_CALLERS: Callers = Callers::new();
 /// Found by its symbol, as the blackboard is.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_FAILED_MALLOC: FailedMalloc = FailedMalloc::new();
-/// Found by its symbol, as the blackboard is.
-#[unsafe(no_mangle)]
-pub static MIDPLANE_FILES: Desk = Desk::new();
-/// Found by its symbol, as the blackboard is.
-#[unsafe(no_mangle)]
-pub static MIDPLANE_INBOX: Inbox = Inbox::new();
-/// Found by its symbol, as the blackboard is.
-#[unsafe(no_mangle)]
-pub static MIDPLANE_OUTBOX: Outbox = Outbox::new();
+#[cfg(target_arch = "riscv64")]
+pub use shared::*;
+
+/// On boards whose memory the tool sees.
+#[cfg(target_arch = "riscv64")]
+mod shared {
+    use crate::host::files::Desk;
+    use crate::host::inbox::Inbox;
+    use crate::host::outbox::Outbox;
+
+    /// Found by its symbol, as the blackboard is.
+    #[unsafe(no_mangle)]
+    pub static MIDPLANE_FILES: Desk = Desk::new();
+    /// Found by its symbol, as the blackboard is.
+    #[unsafe(no_mangle)]
+    pub static MIDPLANE_INBOX: Inbox = Inbox::new();
+    /// Found by its symbol, as the blackboard is.
+    #[unsafe(no_mangle)]
+    pub static MIDPLANE_OUTBOX: Outbox = Outbox::new();
+}
+
+#[cfg(target_arch = "arm")]
+pub use crate::board::stm32f405::records::*;
 
 static PERSONALITY: Mutex<Cell<Option<Personality>>> = Mutex::new(Cell::new(None));
 

@@ -13,29 +13,43 @@ use crate::host::records::MIDPLANE_FAILED_MALLOC;
 
 define!(free, malloc_usable_size);
 
+#[cfg(target_arch = "riscv64")]
+macro_rules! return_address_as {
+    ($argument:literal) => {
+        concat!("mv a", $argument, ", ra")
+    };
+}
+
+#[cfg(target_arch = "arm")]
+macro_rules! return_address_as {
+    ($argument:literal) => {
+        concat!("mov r", $argument, ", lr")
+    };
+}
+
 /// Defines C's names, as `define` does, of functions that are told the address that they return to in one argument
-/// more, which is in the register named.
+/// more, whose number from 0 on is given.
 macro_rules! define_with_caller {
-    ($($function:ident: $register:literal),* $(,)?) => {
+    ($($function:ident: $argument:literal),* $(,)?) => {
         $(core::arch::global_asm!(
             concat!(".section .text.libc.", stringify!($function), ", \"ax\""),
             concat!(".weak ", stringify!($function)),
-            concat!(".type ", stringify!($function), ", @function"),
+            concat!(".type ", stringify!($function), ", ", function_type!()),
             concat!(stringify!($function), ":"),
-            concat!("mv ", $register, ", ra"),
-            "tail {function}",
+            return_address_as!($argument),
+            jump!(),
             function = sym $function,
         );)*
     };
 }
 
 define_with_caller!(
-    malloc: "a1",
-    calloc: "a2",
-    realloc: "a2",
-    aligned_alloc: "a2",
-    memalign: "a2",
-    posix_memalign: "a3",
+    malloc: 1,
+    calloc: 2,
+    realloc: 2,
+    aligned_alloc: 2,
+    memalign: 2,
+    posix_memalign: 3,
 );
 
 /// An allocation of so many bytes has failed; the call returns to `from`.

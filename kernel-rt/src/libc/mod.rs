@@ -12,6 +12,35 @@
 //! errno     error numbers
 //! ```
 
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+macro_rules! function_type {
+    () => {
+        "@function"
+    };
+}
+
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+macro_rules! jump {
+    () => {
+        "tail {function}"
+    };
+}
+
+// An assembler whose comments begin with `@`; the directive makes the name one of Thumb code.
+#[cfg(all(target_os = "none", target_arch = "arm"))]
+macro_rules! function_type {
+    () => {
+        "%function\n.thumb_func"
+    };
+}
+
+#[cfg(all(target_os = "none", target_arch = "arm"))]
+macro_rules! jump {
+    () => {
+        "b {function}"
+    };
+}
+
 #[cfg(target_os = "none")]
 /// Defines C's names. Weak, as in every C library: a program that has a function of its own with one of
 /// these names means its own.
@@ -20,9 +49,9 @@ macro_rules! define {
         $(core::arch::global_asm!(
             concat!(".section .text.libc.", stringify!($function), ", \"ax\""),
             concat!(".weak ", stringify!($function)),
-            concat!(".type ", stringify!($function), ", @function"),
+            concat!(".type ", stringify!($function), ", ", function_type!()),
             concat!(stringify!($function), ":"),
-            "tail {function}",
+            jump!(),
             function = sym $function,
         );)*
     };

@@ -2,7 +2,8 @@
 //!
 //! Debian's picolibc is built without it: `%Lf` takes the wrong argument and prints a wrong number. So the
 //! image is linked with `--wrap=vfprintf`, which all of the family ends in, and a format with such a
-//! conversion is printed here piece by piece, the value rounded to a double (which gives 15 right digits).
+//! conversion is printed here piece by piece, the value rounded to a double (which gives 15 right digits). On
+//! processors whose `long double` is a double nothing of this is needed.
 
 /// A conversion specification (C17 section 7.21.6.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,7 +67,7 @@ pub fn has_long_double(format: &[u8]) -> bool {
     false
 }
 
-#[cfg(target_os = "none")]
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
 mod wrap {
     use core::ffi::{CStr, c_char, c_int, c_void};
 

@@ -150,7 +150,7 @@ unsafe extern "C" fn uname(out: *mut [[u8; UTSNAME_BYTES]; 6]) -> c_int {
         &host,
         env!("CARGO_PKG_VERSION"),
         "bare metal",
-        "riscv64",
+        arch::NAME,
         "",
     ];
     // SAFETY: C's promise.
@@ -241,6 +241,8 @@ extern "C" fn getlogin() -> *mut c_char {
 }
 
 unsafe extern "C" {
+    // Where `main` is the kernel's entry (see ld/stm32f405.ld), the linker calls the program's so.
+    #[cfg_attr(target_arch = "arm", link_name = "__real_main")]
     fn main(argc: c_int, argv: *mut *mut c_char, environment: *mut *mut c_char) -> c_int;
     pub fn exit(status: c_int) -> !;
     static mut environ: *mut *mut c_char;

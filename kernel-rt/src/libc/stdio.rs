@@ -59,10 +59,16 @@ pub fn input(out: &mut [u8]) -> usize {
     }
 }
 
-/// `struct __file` of picolibc's tinystdio (stdio.h), with the four-byte `unget` that its riscv build has.
+/// `unget` of picolibc's streams: four bytes in its riscv build, two in others.
+#[cfg(target_arch = "riscv64")]
+type Unget = u32;
+#[cfg(not(target_arch = "riscv64"))]
+type Unget = u16;
+
+/// `struct __file` of picolibc's tinystdio (stdio.h).
 #[repr(C)]
 struct File {
-    unget: u32,
+    unget: Unget,
     flags: u8,
     put: Option<unsafe extern "C" fn(c_char, *mut File) -> c_int>,
     get: Option<unsafe extern "C" fn(*mut File) -> c_int>,

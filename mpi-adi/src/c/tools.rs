@@ -22,7 +22,9 @@
 )]
 
 use core::ffi::{CStr, c_char, c_int, c_ulong, c_ulonglong, c_void};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use portable_atomic::AtomicU64;
 
 use super::binding::any_env;
 use super::types::constants::*;

@@ -2,11 +2,12 @@
 
 use crate::apt::Lists;
 use crate::found::Found;
+use crate::kit::kit;
 use crate::look::Look;
 use crate::machine::{Machine, touched};
 use crate::plan::{self, ThisMachine, Tried};
 use crate::rust::{Choice, Rust};
-use crate::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Places, Refusal, TARGET};
+use crate::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Places, Refusal};
 use std::fmt::Write;
 
 /// What was found, and what would be done.
@@ -51,10 +52,11 @@ fn table(found: &Found) -> String {
         }
     }
     let mut text = String::new();
+    let target = kit().target;
     let rust = state(&found.rust, |(rust, version)| match rust {
-        Rust::Installed => format!("{version}, target {TARGET} installed"),
+        Rust::Installed => format!("{version}, target {target} installed"),
         Rust::BuildStd(debian) => format!(
-            "{version}, {}, core library built for {TARGET} from source",
+            "{version}, {}, core library built for {target} from source",
             debian.rustc.path.display()
         ),
     });

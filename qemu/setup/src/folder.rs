@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! $XDG_CACHE_HOME/midplane, else ~/.cache/midplane, else target/midplane/packages
-//!     qemu/  gcc/  picolibc/  rust/    one per need, each with the file `packages`, written last
+//!     qemu/  gcc/  picolibc/  rust/    one per need, those of other boards with their processor's name, each with the file `packages`, written last
 //!     apt/                             package lists, where the system's cannot be brought up to date
 //! ```
 //!
@@ -90,7 +90,7 @@ pub fn is_wanted(path: &str) -> bool {
         .iter()
         .any(|folder| starts(&["usr", "share", folder]));
     let other_emulator =
-        starts(&["usr", "bin"]) && name.starts_with("qemu-") && name != "qemu-system-riscv64";
+        starts(&["usr", "bin"]) && name.starts_with("qemu-") && name != crate::kit::kit().qemu;
     // Folders `rv64imafdc/lp64d`: processor and ABI. In between may stand `release`, a second C library.
     let other_machine = parts.iter().enumerate().any(|(at, part)| {
         (part.starts_with("rv32") || part.starts_with("rv64"))

@@ -1,15 +1,13 @@
 //! What is on the machine.
 
 use crate::ask::{Tool, in_path, output, version_in, works};
-use crate::look::{GCC, Look, QEMU, QEMU_LEAST};
+use crate::kit::kit;
+use crate::look::{Look, QEMU_LEAST};
 use crate::need::{Missing, Need};
 use crate::rust::{self, Choice, Rust};
 use crate::{Places, Refusal, folder};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// Where Debian's picolibc is, below `usr`.
-const PICOLIBC_SPECS: &str = "lib/picolibc/riscv64-unknown-elf/picolibc.specs";
 
 /// All tools, found.
 #[derive(Debug)]
@@ -108,10 +106,10 @@ impl Found {
 
 /// The emulator: the system's, or ours where the system has none that is recent enough.
 pub fn qemu(places: &Places) -> Look<Versioned> {
-    let system = in_path(QEMU).map(Tool::of_the_system);
+    let system = in_path(kit().qemu).map(Tool::of_the_system);
     let own = || {
         let root = folder::of(places, Need::Qemu)?;
-        let mut tool = own_tool(&root, QEMU)?;
+        let mut tool = own_tool(&root, kit().qemu)?;
         // Its firmware is looked for where the system's would be.
         tool.arguments = vec!["-L".into(), root.join("usr/share/qemu").into()];
         Some(tool)
@@ -128,8 +126,8 @@ pub fn qemu(places: &Places) -> Look<Versioned> {
 }
 
 fn gcc(places: &Places) -> Look<Versioned> {
-    let system = in_path(GCC).map(Tool::of_the_system);
-    let own = || own_tool(&folder::of(places, Need::Gcc)?, GCC);
+    let system = in_path(kit().gcc).map(Tool::of_the_system);
+    let own = || own_tool(&folder::of(places, Need::Gcc)?, kit().gcc);
     first_usable(system, own, "-dumpfullversion", |said| Some(said.into()))
 }
 
@@ -171,7 +169,7 @@ fn first_usable(
 /// picolibc: the compiler's own, one of the system's that a compiler in our folder does not know, or ours.
 fn picolibc(gcc: &Tool, places: &Places) -> Look<(Vec<OsString>, PathBuf, String)> {
     let beside = |usr: PathBuf| {
-        let specs = usr.join(PICOLIBC_SPECS);
+        let specs = usr.join(kit().picolibc_specs);
         let arguments =
             [("--specs=", &specs), ("--picolibc-prefix=", &usr)].map(|(option, path)| {
                 let mut argument = OsString::from(option);

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! launcher ---- doctor --+-- found (rust, folder)   what is there
-//!     |                  +-- need                   what is missing, in which packages
+//!     |                  +-- need (kit)             what is missing, in which packages
 //!     |                  +-- plan (apt)             who would install which of them where
 //!     +-------- fresh                               has the tool been built from these sources?
 //! ```
@@ -18,6 +18,7 @@ pub mod doctor;
 pub mod folder;
 pub mod found;
 pub mod fresh;
+pub mod kit;
 pub mod look;
 pub mod machine;
 pub mod need;
@@ -27,8 +28,6 @@ pub mod rust;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The Rust target of the nodes.
-pub const TARGET: &str = "riscv64gc-unknown-none-elf";
 /// The least version of Rust that builds Midplane, the workspace's `rust-version`.
 pub const RUST_LEAST: (u32, u32) = (1, 95);
 /// Variable by which the launcher tells the tool where the workspace is. What stands in a binary is where it

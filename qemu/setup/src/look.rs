@@ -1,11 +1,7 @@
 //! What is looked for, and what can come of it.
 
-/// The emulator.
-pub const QEMU: &str = "qemu-system-riscv64";
 /// The least version of the emulator that this is tested with.
 pub const QEMU_LEAST: (u32, u32) = (7, 2);
-/// The C compiler of the nodes.
-pub const GCC: &str = "riscv64-unknown-elf-gcc";
 
 /// What came of looking for something.
 #[derive(Clone, PartialEq, Eq, Debug)]

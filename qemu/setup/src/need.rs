@@ -1,14 +1,11 @@
 //! What can be missing, and in which of Debian's packages it comes.
 
+use crate::RUST_LEAST;
 use crate::ask::version_in;
-use crate::look::{GCC, QEMU, QEMU_LEAST};
-use crate::{RUST_LEAST, TARGET};
+use crate::kit::kit;
+use crate::look::QEMU_LEAST;
 use std::fmt;
 
-const GCC_PACKAGE: &str = "gcc-riscv64-unknown-elf";
-const PICOLIBC_PACKAGE: &str = "picolibc-riscv64-unknown-elf";
-/// Debian's packages of QEMU for this target: its own since Debian 13, one of several before.
-const QEMU_PACKAGES: [&str; 2] = ["qemu-system-riscv", "qemu-system-misc"];
 /// Debian's packages of Rust with the sources of the core library, in the order in which they are tried:
 /// first those that Debian keeps recent for the sake of browsers. The first of each tells the version.
 const RUST_PACKAGES: [[&str; 4]; 2] = [
@@ -41,9 +38,9 @@ impl Need {
     pub fn folder(self) -> &'static str {
         match self {
             Self::Target | Self::Rust => "rust",
-            Self::Qemu => "qemu",
-            Self::Gcc => "gcc",
-            Self::Picolibc => "picolibc",
+            Self::Qemu => kit().qemu_folder,
+            Self::Gcc => kit().gcc_folder,
+            Self::Picolibc => kit().picolibc_folder,
         }
     }
 
@@ -63,9 +60,9 @@ impl Need {
         let alternatives = match self {
             Self::Target => Vec::new(),
             Self::Rust => rust_packages(candidate)?,
-            Self::Qemu => known(&QEMU_PACKAGES),
-            Self::Gcc => known(&[GCC_PACKAGE]),
-            Self::Picolibc => known(&[PICOLIBC_PACKAGE]),
+            Self::Qemu => known(kit().qemu_packages),
+            Self::Gcc => known(&[kit().gcc_package]),
+            Self::Picolibc => known(&[kit().picolibc_package]),
         };
         match alternatives.is_empty() {
             true => Err(NoPackage::Unknown),
@@ -81,7 +78,7 @@ impl Need {
                 .iter()
                 .any(|begin| package.starts_with(begin)),
             Self::Qemu => package.starts_with("qemu"),
-            Self::Gcc | Self::Picolibc => package.contains("riscv64-unknown-elf"),
+            Self::Gcc | Self::Picolibc => package.contains(kit().triple),
         }
     }
 }
@@ -111,11 +108,11 @@ fn rust_packages(
 
 /// All packages that may be asked for.
 pub fn all_packages() -> impl Iterator<Item = &'static str> {
-    let others = [GCC_PACKAGE, PICOLIBC_PACKAGE];
+    let others = [kit().gcc_package, kit().picolibc_package];
     RUST_PACKAGES
         .into_iter()
         .flatten()
-        .chain(QEMU_PACKAGES)
+        .chain(kit().qemu_packages.iter().copied())
         .chain(others)
 }
 
@@ -152,10 +149,13 @@ impl fmt::Display for Missing {
                 f.write_str(", ")?;
             }
             match need {
-                Need::Target | Need::Rust => write!(f, "a Rust compiler for {TARGET}")?,
-                Need::Qemu => write!(f, "{QEMU} {}.{} or later", QEMU_LEAST.0, QEMU_LEAST.1)?,
-                Need::Gcc => f.write_str(GCC)?,
-                Need::Picolibc => f.write_str("picolibc for riscv64")?,
+                Need::Target | Need::Rust => write!(f, "a Rust compiler for {}", kit().target)?,
+                Need::Qemu => {
+                    let (major, minor) = QEMU_LEAST;
+                    write!(f, "{} {major}.{minor} or later", kit().qemu)?
+                }
+                Need::Gcc => f.write_str(kit().gcc)?,
+                Need::Picolibc => write!(f, "picolibc for {}", kit().processor)?,
             }
         }
         Ok(())
@@ -165,21 +165,27 @@ impl fmt::Display for Missing {
 impl Missing {
     /// What to look for on a system whose package manager is not known here.
     pub fn by_hand(&self) -> String {
+        let kit = kit();
         let mut lines = vec![
             "this system's package manager is not known here (apt-get is); install with yours:"
                 .to_string(),
         ];
         lines.extend(self.0.iter().map(|need| match need {
             Need::Target | Need::Rust => {
-                format!("  the Rust target: rustup target add {TARGET}")
+                format!("  the Rust target: rustup target add {}", kit.target)
             }
-            Need::Qemu => format!("  QEMU for riscv64 ({QEMU}), often called qemu-system-riscv"),
-            Need::Gcc => {
-                format!("  GCC for bare-metal riscv64 ({GCC}), often called riscv64-elf-gcc")
-            }
-            Need::Picolibc => {
-                "  picolibc for riscv64 (picolibc.specs in that GCC's folders)".into()
-            }
+            Need::Qemu => format!(
+                "  QEMU for {} ({}), often called {}",
+                kit.processor, kit.qemu, kit.qemu_elsewhere
+            ),
+            Need::Gcc => format!(
+                "  GCC for bare-metal {} ({}), often called {}",
+                kit.processor, kit.gcc, kit.gcc_elsewhere
+            ),
+            Need::Picolibc => format!(
+                "  picolibc for {} (picolibc.specs in that GCC's folders)",
+                kit.processor
+            ),
         }));
         lines.join("\n")
     }

@@ -5,9 +5,10 @@
 
 use crate::apt::{self, Installer, Lists, Simulation};
 use crate::ask::{in_path, line};
+use crate::kit::kit;
 use crate::need::{Missing, Need, NoPackage};
 use crate::rust::Choice;
-use crate::{Places, Refusal, TARGET, folder};
+use crate::{Places, Refusal, folder};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -111,7 +112,10 @@ pub fn plan(
         return Ok(done(steps));
     }
     if needs.contains(&Need::Target) {
-        let what = format!("install the target with: rustup target add {TARGET}");
+        let what = format!(
+            "install the target with: rustup target add {}",
+            kit().target
+        );
         return match machine.has_apt() || needs == [Need::Target] {
             true => refuse(&what),
             false => refuse(&Missing(needs).by_hand()),
@@ -154,7 +158,8 @@ fn is_rust(need: &Need) -> bool {
 fn without_package(need: Need, why: &NoPackage) -> String {
     match need {
         Need::Rust => format!(
-            "{why}; with rustup (https://rustup.rs) install the target with: rustup target add {TARGET}"
+            "{why}; with rustup (https://rustup.rs) install the target with: rustup target add {}",
+            kit().target
         ),
         need => format!("{}: {why}", Missing(vec![need])),
     }
@@ -288,7 +293,7 @@ impl Plan {
 impl Step {
     fn describe(&self, folder: &std::path::Path) -> String {
         match self {
-            Self::Rustup => format!("rustup target add {TARGET}"),
+            Self::Rustup => format!("rustup target add {}", kit().target),
             Self::Update(by) => line(&by.apt_get(&["update".into()])),
             Self::UpdateOwn => format!("fetch package lists into {}", folder.join("apt").display()),
             Self::Install { by, packages, .. } => line(&by.apt_get(&apt::install(packages))),

@@ -1,9 +1,10 @@
 //! Which Rust compiler is used for the nodes.
 
 use crate::ask::{Tool, in_path, output, version_in, works};
+use crate::kit::kit;
 use crate::look::Look;
 use crate::need::Need;
-use crate::{Places, RUST_LEAST, Refusal, TARGET, folder};
+use crate::{Places, RUST_LEAST, Refusal, folder};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -39,7 +40,7 @@ impl Rust {
             Self::Installed => Command::new(own_cargo()),
             Self::BuildStd(debian) => debian.cargo.command(),
         };
-        command.arg(subcommand).args(["--target", TARGET]);
+        command.arg(subcommand).args(["--target", kit().target]);
         if let Self::BuildStd(debian) = self {
             command
                 .arg("-Zbuild-std=core,alloc")
@@ -177,7 +178,7 @@ fn installed(root: &Path) -> Look<String> {
         Ok(version) => version,
         Err(error) => return Look::Broken(format!("`rustc --version` says: {error}")),
     };
-    let arguments = ["--print", "target-libdir", "--target", TARGET];
+    let arguments = ["--print", "target-libdir", "--target", kit().target];
     let has_core = output(own_rustc(root).args(arguments)).is_some_and(|folder| {
         std::fs::read_dir(folder).is_ok_and(|mut entries| {
             entries.any(|entry| {

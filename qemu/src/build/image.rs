@@ -1,21 +1,21 @@
 //! A linked image: is it one of ours, where does its blackboard stand, does it fit a node, and which
 //! line of the program stands at an address.
 
+use crate::build::board::Board;
 use crate::build::unwind;
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
+use kernel_rt::board::stm32f405::memory as stm32f405;
 use kernel_rt::callers::Registers;
 use kernel_rt::failed_malloc::{self, Failed};
 use kernel_rt::host::{files, outbox};
 use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
 use kernel_rt::{blackboard, callers, inbox};
-use object::elf::{EM_RISCV, PT_LOAD};
-use object::read::elf::{ElfFile64, ProgramHeader};
-use object::{Endianness, Object, ObjectSymbol};
+use object::elf::{FileHeader32, FileHeader64, PT_LOAD};
+use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
+use object::{Endianness, FileKind, Object, ObjectSymbol};
 use std::path::{Path, PathBuf};
 
-/// Where RAM starts on QEMU's riscv64 `virt` machine.
-pub const RAM_BASE: u64 = 0x8000_0000;
 /// The image's symbols for the start and the end of its code and constants.
 const CODE_START: &str = "__text_start";
 const CODE_END: &str = "__rodata_end";
@@ -32,6 +32,8 @@ pub type Read<'a> = &'a dyn Fn(u64, &mut [u8]) -> Option<()>;
 /// An image that nodes can boot.
 #[derive(Debug)]
 pub struct Image {
+    /// What it is for.
+    pub board: Board,
     /// The file it was read from.
     pub path: PathBuf,
     /// The whole file. Nodes boot from this copy, so that a later build cannot change it under them.
@@ -69,6 +71,7 @@ impl Image {
     pub fn of_process(path: &Path) -> Result<Self, Stop> {
         let bytes = std::fs::read(path).doing(format_args!("read {}", path.display()))?;
         Ok(Self {
+            board: Board::default(),
             path: path.into(),
             bytes,
             blackboard: 0,
@@ -85,20 +88,33 @@ impl Image {
     }
 
     fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self, String> {
-        let elf = ElfFile64::<Endianness>::parse(&*bytes)
-            .map_err(|_| "not a 64-bit ELF file, which an image for nodes is".to_string())?;
+        match FileKind::parse(&*bytes) {
+            Ok(FileKind::Elf32) => Self::parse_elf::<FileHeader32<Endianness>>(path, bytes),
+            Ok(FileKind::Elf64) => Self::parse_elf::<FileHeader64<Endianness>>(path, bytes),
+            _ => Err("not an ELF file, which an image for nodes is".into()),
+        }
+    }
+
+    fn parse_elf<Elf: FileHeader<Endian = Endianness>>(
+        path: &Path,
+        bytes: Vec<u8>,
+    ) -> Result<Self, String> {
+        let elf = ElfFile::<Elf>::parse(&*bytes).map_err(|_| "a broken ELF file".to_string())?;
         let endian = elf.endian();
-        let machine = elf.elf_header().e_machine.get(endian);
-        if machine != EM_RISCV {
+        let machine = elf.elf_header().e_machine(endian);
+        let board = Board::chosen();
+        if machine != board.machine() {
             return Err(format!(
-                "built for another machine (ELF machine {}, nodes are riscv64)",
-                machine.0
+                "built for another machine (ELF machine {}, nodes are {})",
+                machine.0,
+                board.machine_name()
             ));
         }
+        let base = board.ram();
         let symbol = |name: &str| {
             elf.symbols()
                 .find(|s| s.name() == Ok(name))
-                .and_then(|s| s.address().checked_sub(RAM_BASE))
+                .and_then(|s| s.address().checked_sub(base))
                 .ok_or_else(|| {
                     format!(
                         "no symbol {name} in RAM; was it linked with this runtime by `midplane`?"
@@ -111,22 +127,37 @@ impl Image {
         let files = symbol(files::SYMBOL).ok();
         let callers = symbol(callers::SYMBOL).ok();
         let end = symbol(IMAGE_END)?;
+        let address = |name: &str| {
+            let symbol = elf.symbols().find(|s| s.name() == Ok(name));
+            symbol.map(|symbol| symbol.address()).ok_or("no code in it")
+        };
         let code = Bytes {
-            start: RAM_BASE + symbol(CODE_START)?,
-            end: RAM_BASE + symbol(CODE_END)?,
+            start: address(CODE_START)?,
+            end: address(CODE_END)?,
         };
         let mut loaded = 0;
         for segment in elf.elf_program_headers() {
-            if segment.p_type(endian) == PT_LOAD && segment.p_memsz(endian) > 0 {
-                let end = segment
-                    .p_paddr(endian)
-                    .checked_sub(RAM_BASE)
-                    .and_then(|start| start.checked_add(segment.p_memsz(endian)))
+            let bytes: u64 = segment.p_memsz(endian).into();
+            if board == Board::Virt && segment.p_type(endian) == PT_LOAD && bytes > 0 {
+                let start: u64 = segment.p_paddr(endian).into();
+                let end = start
+                    .checked_sub(base)
+                    .and_then(|start| start.checked_add(bytes))
                     .ok_or("a part of it lies outside the RAM of a node")?;
                 loaded = loaded.max(end);
             }
         }
+        let records = [
+            blackboard + kernel_rt::blackboard::BYTES as u64,
+            outbox + outbox::BYTES as u64,
+        ];
+        let footprint = match board {
+            Board::Virt => records.into_iter().fold(end.max(loaded), u64::max),
+            // There the outbox is not in the node's memory.
+            Board::Stm32f405 => end,
+        };
         Ok(Self {
+            board,
             path: path.into(),
             blackboard,
             outbox,
@@ -136,10 +167,7 @@ impl Image {
             failed_malloc: symbol(failed_malloc::SYMBOL).ok(),
             code,
             end,
-            footprint: end
-                .max(loaded)
-                .max(blackboard + kernel_rt::blackboard::BYTES as u64)
-                .max(outbox + outbox::BYTES as u64),
+            footprint,
             loaded,
             bytes,
         })
@@ -171,13 +199,23 @@ impl Image {
         )))
     }
 
+    /// Checks that the image runs on an STM32F405 with so many links and bytes of MPI memory, in a job of so many nodes.
+    pub fn check_fits_board(&self, links: usize, mpi: u64, nodes: u32) -> Result<(), Stop> {
+        let needs = stm32f405::Needs::of(links, mpi, nodes);
+        match stm32f405::heap(self.board.ram() + self.footprint, needs) {
+            Ok(_) => Ok(()),
+            Err(why) => Err(Stop::usage(why.to_string())),
+        }
+    }
+
     /// The least RAM in bytes in which the image starts with these needs.
     fn least_memory(&self, memory: u64, needs: Needs) -> u64 {
+        let base = self.board.ram();
         let ram = Bytes {
-            start: RAM_BASE,
-            end: RAM_BASE.saturating_add(memory),
+            start: base,
+            end: base.saturating_add(memory),
         };
-        let least = match Plan::new(ram, RAM_BASE + self.footprint, needs) {
+        let least = match Plan::new(ram, base + self.footprint, needs) {
             Ok(_) => 0,
             Err(TooSmall { least, .. }) => least,
         };
@@ -194,7 +232,7 @@ impl Image {
     /// program from which it was called. `read` reads the node's RAM from an offset on.
     pub fn describe_fault(&self, pc: u64, read: Read<'_>) -> Vec<String> {
         // What the linker left out is described at address 0 and the following.
-        let is_code = pc >= RAM_BASE;
+        let is_code = pc >= self.board.code();
         let is_program = is_code
             && addr2line::Loader::new(&self.path).is_ok_and(|loader| is_program(&loader, pc));
         let here = match is_code {
@@ -223,6 +261,7 @@ impl Image {
         let mut note = [0; failed_malloc::BYTES];
         read(self.failed_malloc?, &mut note)?;
         let Failed { bytes, from } = Failed::read(note)?;
+        let from = self.board.return_address(from);
         let place = self.describe(from.checked_sub(1)?);
         let place = place.first().map(|line| format!(" in {line}"));
         Some(format!(
@@ -239,13 +278,14 @@ impl Image {
             read(self.callers?, &mut noted)?;
             let word = |address: u64| {
                 let mut word = [0; 8];
-                read(address.checked_sub(RAM_BASE)?, &mut word)?;
+                let bytes = &mut word[..self.board.word()];
+                read(address.checked_sub(self.board.ram())?, bytes)?;
                 Some(u64::from_le_bytes(word))
             };
             let loader = addr2line::Loader::new(&self.path).ok()?;
             let is_program = |address| is_program(&loader, address);
             let registers = Registers::read(&noted)?;
-            unwind::call_of_program(&self.bytes, &registers, &word, &is_program)
+            unwind::call_of_program(self.board, &self.bytes, &registers, &word, &is_program)
         };
         call().map_or(Vec::new(), |address| self.describe(address))
     }
@@ -323,6 +363,7 @@ mod tests {
 
     fn image(footprint: u64, loaded: u64) -> Image {
         Image {
+            board: Board::Virt,
             inbox: None,
             files: None,
             callers: None,

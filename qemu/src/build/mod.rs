@@ -1,5 +1,6 @@
 //! From a program's source to an image that nodes boot, or to a program for this machine.
 
+pub mod board;
 pub mod cc;
 pub mod image;
 pub mod linux;

@@ -1,14 +1,16 @@
 //! From a program's source to an image: the kernel as a static library, the program's object, the link.
 
+use crate::build::board::Board;
 use crate::build::image::Image;
 use crate::build::said::Said;
 use crate::build::unsupported;
-use crate::host::setup::{TARGET, Tools};
+use crate::host::setup::Tools;
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::show::say::complain;
 use midplane_setup::fresh::Artifact;
+use midplane_setup::kit::kit;
 use mpi_adi::matching::Choice;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
@@ -20,9 +22,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// What both compiling and linking need to know; the same as the linker script says.
-const MACHINE: [&str; 3] = ["-march=rv64imafdc", "-mabi=lp64d", "-mcmodel=medany"];
 
 /// What the user gave as a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -213,7 +212,7 @@ impl Program {
         if let Self::Image(path) = self {
             return Image::read(path);
         }
-        let folder = self.folder(flags, TARGET)?;
+        let folder = self.folder(flags, kit().target)?;
         let scratch = Scratch::new(&folder)?;
         let linked = scratch.0.join("image");
         let mut link = tools.gcc.command();
@@ -224,7 +223,8 @@ impl Program {
         match self {
             Self::Rust(path) => {
                 let source = absolute(path)?;
-                let library = package_library(tools, flags.matching, &source, &folder)?;
+                let compiler = Compiler::for_nodes(tools);
+                let library = package_library(compiler, flags.matching, &source, &folder)?;
                 link.arg(library.ok_or_else(|| refused(&source, "compile"))?);
             }
             Self::C(paths) => {
@@ -333,7 +333,7 @@ impl Program {
 /// What compiling C begins with, in front of the user's options.
 pub(super) fn begin_compile(compile: &mut Command) {
     compile
-        .args(MACHINE)
+        .args(Board::chosen().machine_flags())
         // What picolibc's time.h hides, because it has neither, the kernel supplies.
         .args([
             "-D_POSIX_TIMERS=200809L",
@@ -353,13 +353,11 @@ pub(super) fn end_compile(compile: &mut Command) {
 
 /// What linking begins with.
 pub(super) fn begin_link(link: &mut Command) {
-    link.args(MACHINE)
+    let board = Board::chosen();
+    link.args(board.machine_flags())
         .args(["-nostartfiles", "-static", "-T"])
-        .arg(crate::host::folders::root().join("kernel-rt/ld/virt.ld"))
-        .args([
-            "-Wl,--gc-sections,--no-warn-rwx-segments",
-            "-Wl,--wrap=vfprintf,--wrap=fdopen,--wrap=fclose",
-        ]);
+        .arg(crate::host::folders::root().join(board.script()))
+        .args(board.link_flags());
 }
 
 /// What is behind a C program's objects and libraries.
@@ -384,12 +382,12 @@ pub(super) fn run_compiler(mut compile: Command, source: &Path) -> Result<(), St
     }
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, Stop> {
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, Stop> {
     path.canonicalize()
         .doing(format_args!("find {}", path.display()))
 }
 
-fn refused(path: &Path, verb: &str) -> Stop {
+pub(super) fn refused(path: &Path, verb: &str) -> Stop {
     Stop::usage(format!(
         "{} does not {verb}; what the compiler says is above",
         path.display()
@@ -398,15 +396,15 @@ fn refused(path: &Path, verb: &str) -> Stop {
 
 /// Checks a stack size given by the user.
 pub fn check_stack(bytes: u64) -> Result<(), Stop> {
-    const LEAST: u64 = 16 << 10;
-    const PAGE: u64 = 4096;
-    if bytes >= LEAST && bytes.is_multiple_of(PAGE) {
+    let (least, unit) = Board::chosen().least_stack();
+    if bytes >= least && bytes.is_multiple_of(unit) {
         return Ok(());
     }
     Err(Stop::usage(format!(
-        "--stack {} must be a multiple of 4K and at least {}",
+        "--stack {} must be a multiple of {} and at least {}",
         size::exact(bytes),
-        size::exact(LEAST)
+        size::exact(unit),
+        size::exact(least)
     )))
 }
 
@@ -421,7 +419,7 @@ pub(super) fn kernel_library(tools: &Tools, matching: Choice) -> Result<PathBuf,
             fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
             let source = folder.join("lib.rs");
             write_if_changed(&source, "#![no_std]\nextern crate kernel_rt;\n")?;
-            package_library(tools, matching, &source, &folder)?
+            package_library(Compiler::for_nodes(tools), matching, &source, &folder)?
         }
     };
     built.ok_or_else(|| {
@@ -446,7 +444,7 @@ fn default_kernel_library(tools: &Tools) -> Result<Option<PathBuf>, Stop> {
         .arg("--target-dir")
         .arg(&target);
     let library = Artifact {
-        file: target.join(TARGET).join("node/libkernel_rt.a"),
+        file: target.join(kit().target).join("node/libkernel_rt.a"),
         root: crate::host::folders::root().into(),
         beside: Vec::new(),
         with: tools.rust_version.clone(),
@@ -455,15 +453,44 @@ fn default_kernel_library(tools: &Tools) -> Result<Option<PathBuf>, Stop> {
     Ok(built.then_some(library.file))
 }
 
+/// Where a Rust program's library is compiled, and by what.
+pub(super) struct Compiler {
+    /// `cargo build`, for the target.
+    pub(super) cargo: Command,
+    /// The folder that cargo has for all.
+    pub(super) target: PathBuf,
+    /// The folder in it of what the profile for nodes makes.
+    pub(super) output: PathBuf,
+    /// The compiler's version.
+    pub(super) version: String,
+}
+
+impl Compiler {
+    fn for_nodes(tools: &Tools) -> Self {
+        Compiler {
+            cargo: tools.rust.cargo("build"),
+            target: target_folder(tools),
+            output: Path::new(kit().target).join("node"),
+            version: tools.rust_version.clone(),
+        }
+    }
+}
+
 /// A package in `folder` around a Rust file, compiled to a static library that holds the kernel too: `None` when it
 /// does not compile. Each has a name of its own, and so its own file in the folder that cargo has for all: what does
 /// not depend on the matching engine is compiled once, and nothing is compiled again for another engine.
-fn package_library(
-    tools: &Tools,
+pub(super) fn package_library(
+    compiler: Compiler,
     matching: Choice,
     source: &Path,
     folder: &Path,
 ) -> Result<Option<PathBuf>, Stop> {
+    let Compiler {
+        mut cargo,
+        target,
+        output,
+        version,
+    } = compiler;
     let name = crate_name(folder);
     let package = folder.join("package");
     fs::create_dir_all(&package).doing(format_args!("create {}", package.display()))?;
@@ -477,18 +504,16 @@ fn package_library(
         fs::copy(crate::host::folders::root().join("Cargo.lock"), &lock)
             .doing("copy Cargo.lock")?;
     }
-    let mut cargo = tools.rust.cargo("build");
-    let target = target_folder(tools);
     cargo
         .args(["--profile", "node", "--manifest-path"])
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target);
     let library = Artifact {
-        file: target.join(TARGET).join(format!("node/lib{name}.a")),
+        file: target.join(output).join(format!("lib{name}.a")),
         root: crate::host::folders::root().into(),
         beside: vec![package.join("Cargo.toml"), lock],
-        with: tools.rust_version.clone(),
+        with: version,
     };
     let built = library.is_fresh() || run_cargo(cargo, &library)?;
     Ok(built.then_some(library.file))
@@ -565,11 +590,11 @@ fn manifest(name: &str, source: &Path, matching: Choice) -> String {
          crate-type = [\"staticlib\"]\n\n\
          [dependencies]\n\
          kernel-rt = {{ path = {}{features} }}\n\
-         mpi-adi = {{ path = {} }}\n\n\
+         mpi = {{ path = {} }}\n\n\
          [workspace]\n",
         quoted(source),
         quoted(&root.join("kernel-rt")),
-        quoted(&root.join("mpi-adi")),
+        quoted(&root.join("mpi-adi/mpi")),
     )
 }
 

@@ -4,36 +4,39 @@
 //! Nothing on the node costs anything for this but the registers that it notes when it ends the job: a program's
 //! calls keep no record of their callers, and neither side is built with frame pointers.
 
-use crate::build::image::RAM_BASE;
+use crate::build::board::Board;
 use gimli::{
     BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule,
     UnwindContext, UnwindSection, UnwindTableRow,
 };
-use kernel_rt::callers::{Registers, SAVED};
-use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSection};
+use kernel_rt::callers::Registers;
+use object::{Object, ObjectSection};
 
 /// Frames that are looked at; what goes deeper is not in a call of the runtime.
 const FRAMES: usize = 64;
-/// The return address and the stack pointer, in DWARF's numbers, which are riscv64's own.
-const RA: Register = Register(1);
-const SP: Register = Register(2);
 
 /// The values of the registers that a called function keeps; those that it may change are not known.
 #[derive(Clone, Debug)]
 struct Frame {
+    /// The return address and the stack pointer, in DWARF's numbers, which are the machines' own.
+    ra: Register,
+    sp: Register,
     pc: u64,
     /// By their numbers; `None`: not known.
     registers: [Option<u64>; 32],
 }
 
 impl Frame {
-    fn new(noted: &Registers) -> Frame {
+    fn new(board: Board, noted: &Registers) -> Frame {
         let mut registers = [None; 32];
-        for (number, value) in SAVED.iter().zip(noted.saved) {
+        let saved = board.saved();
+        for (number, value) in saved.iter().zip(noted.saved) {
             registers[usize::from(*number)] = Some(value);
         }
+        let [ra, sp] = [saved[0], saved[1]].map(|number| Register(number.into()));
         Frame {
+            ra,
+            sp,
             pc: noted.pc,
             registers,
         }
@@ -64,9 +67,13 @@ impl Frame {
             };
             *registers.get_mut(usize::from(register.0))? = value;
         }
-        let pc = registers[usize::from(RA.0)]?;
-        registers[usize::from(SP.0)] = Some(cfa);
-        Some(Frame { pc, registers })
+        let pc = registers[usize::from(self.ra.0)]?;
+        registers[usize::from(self.sp.0)] = Some(cfa);
+        Some(Frame {
+            pc,
+            registers,
+            ..*self
+        })
     }
 }
 
@@ -78,13 +85,17 @@ struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    fn of(elf: &ElfFile64<'a, Endianness>) -> Tables<'a> {
+    fn of(elf: &object::File<'a>, word: usize) -> Tables<'a> {
         let section = |name| elf.section_by_name(name);
         let data = |name| section(name).and_then(|section| section.data().ok());
         let eh_address = section(".eh_frame").map_or(0, |section| section.address());
         Tables {
             eh: data(".eh_frame").map(|bytes| EhFrame::new(bytes, LittleEndian)),
-            debug: data(".debug_frame").map(|bytes| DebugFrame::new(bytes, LittleEndian)),
+            debug: data(".debug_frame").map(|bytes| {
+                let mut table = DebugFrame::new(bytes, LittleEndian);
+                table.set_address_size(word as u8);
+                table
+            }),
             bases: BaseAddresses::default().set_eh_frame(eh_address),
         }
     }
@@ -123,30 +134,32 @@ impl<'a> Tables<'a> {
 /// caller `is_program`. `read` gives 8 bytes of the node's memory. `None`: there is none, or the image does not
 /// tell.
 pub fn call_of_program(
+    board: Board,
     image: &[u8],
     noted: &Registers,
     read: &dyn Fn(u64) -> Option<u64>,
     is_program: &dyn Fn(u64) -> bool,
 ) -> Option<u64> {
-    let elf = ElfFile64::<Endianness>::parse(image).ok()?;
-    let tables = Tables::of(&elf);
-    let mut frame = Frame::new(noted);
+    let elf = object::File::parse(image).ok()?;
+    let tables = Tables::of(&elf, board.word());
+    let mut frame = Frame::new(board, noted);
     // The instruction that was being executed; of a caller, the call, which the return address is behind.
     let mut at = frame.pc;
     for depth in 0..FRAMES {
         // What the linker left out is described at address 0 and the following.
-        let caller = (at >= RAM_BASE)
+        let caller = (at >= board.code())
             .then(|| tables.caller(&frame, at, read))
             .flatten();
         frame = match (caller, depth) {
             (Some(caller), _) => caller,
             // A function in assembler, or a jump to nowhere: without a frame the call is in its register.
             (None, 0) => Frame {
-                pc: frame.get(RA)?,
+                pc: frame.get(frame.ra)?,
                 ..frame
             },
             (None, _) => return None,
         };
+        frame.pc = board.return_address(frame.pc);
         at = frame.pc.checked_sub(1)?;
         if is_program(at) {
             return Some(at);
@@ -163,13 +176,13 @@ mod tests {
     fn what_is_no_image_and_memory_that_is_not_there_give_nothing() {
         let noted = Registers {
             pc: 0x8000_0000,
-            saved: [0; SAVED.len()],
+            saved: [0; kernel_rt::callers::SAVED.len()],
         };
         for image in [
             b"\x7fELF".to_vec(),
             std::fs::read("/proc/self/exe").unwrap(),
         ] {
-            let call = call_of_program(&image, &noted, &|_| None, &|_| true);
+            let call = call_of_program(Board::Virt, &image, &noted, &|_| None, &|_| true);
             assert_eq!(call, None);
         }
     }
@@ -204,6 +217,8 @@ mod tests {
         registers[8] = Some(5);
         registers[9] = Some(6);
         let frame = Frame {
+            ra: Register(1),
+            sp: Register(2),
             pc: 0x10c,
             registers,
         };

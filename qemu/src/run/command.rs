@@ -1,5 +1,6 @@
 //! `midplane run`: from the command line to the exit status.
 
+use crate::build::board::Board;
 use crate::build::linux;
 use crate::build::program::{self, Flags, Heeded, Program};
 use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Machine, Memory};
@@ -19,6 +20,7 @@ use crate::show::file::ResultFile;
 use crate::show::say;
 use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
+use midplane_setup::kit;
 use mpi_adi::LEAST_MPI_MEMORY;
 use mpi_adi::matching::Choice;
 use net_torus::coord::Shape;
@@ -44,6 +46,10 @@ pub struct Options {
     /// valgrind and sanitizers know
     #[arg(long, value_name = "WHERE", value_enum, default_value_t = On::Qemu)]
     on: On,
+
+    /// What the emulated machines are
+    #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Virt)]
+    board: Board,
 
     /// With --on linux, start each rank's process by this command, for example --under="valgrind -q"
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, value_parser = parse_flags)]
@@ -248,6 +254,9 @@ impl Options {
 
     /// RAM of a node in bytes.
     fn node_memory(&self) -> u64 {
+        if let Some(bytes) = self.board.fixed_memory() {
+            return bytes;
+        }
         let beside = self
             .mpi_memory
             .filter(|bytes| *bytes > DEFAULT_MPI_MEMORY)
@@ -292,6 +301,8 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let extents = options.nodes.unwrap_or(options.torus);
     let shape = Shape::new(extents, options.mesh.map(|mesh| !mesh))
         .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
+    kit::choose(options.board.kit());
+    check_board(options)?;
     let node_memory = options.node_memory();
     let mpi_memory = options.mpi_memory_of(node_memory);
     check_memory(node_memory, mpi_memory)?;
@@ -318,7 +329,10 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     program.check_flags(&options.given())?;
     let folder = { options.files.as_deref() }.map(Folder::open).transpose()?;
     let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
-    let division = boxes::divide(shape, options.instances)?;
+    let division = match options.board {
+        Board::Virt => boxes::divide(shape, options.instances)?,
+        Board::Stm32f405 => None,
+    };
     let flags = options.flags();
     let (tools, image) = match options.on {
         On::Qemu => {
@@ -330,11 +344,15 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
             Machine::look().check(shape.nodes().into(), memory, instances)?;
             let tools = setup::ensure()?;
             let image = program.build(&tools, &flags)?;
-            image.check_fits(node_memory, |memory| Needs {
-                links: busiest_node_links(&shape),
-                mpi: options.mpi_memory_of(memory),
-                tables: 0,
-            })?;
+            let links = busiest_node_links(&shape);
+            match options.board {
+                Board::Virt => image.check_fits(node_memory, |memory| Needs {
+                    links,
+                    mpi: options.mpi_memory_of(memory),
+                    tables: 0,
+                })?,
+                Board::Stm32f405 => image.check_fits_board(links, mpi_memory, shape.nodes())?,
+            }
             (Some(tools), image)
         }
         On::Linux => (None, linux::build(&program, &flags)?),
@@ -343,9 +361,11 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let mut argv = vec![program.name().into_bytes()];
     argv.extend(options.arguments.iter().cloned().map(OsString::into_vec));
     let plan = Plan {
-        place: tools
-            .as_ref()
-            .map_or(Place::Linux, |tools| Place::Qemu(&tools.qemu)),
+        place: match (&tools, options.board) {
+            (None, _) => Place::Linux,
+            (Some(tools), Board::Virt) => Place::Qemu(&tools.qemu),
+            (Some(tools), Board::Stm32f405) => Place::Boards(&tools.qemu),
+        },
         limits_memory: options.node_memory.is_some(),
         stack: options.stack,
         under: &options.under.concat(),
@@ -370,6 +390,41 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let status = tell(options, &program, &plan, &end, report_file.take(), &mut err);
     job::flush(&signals, &mut out, &mut err);
     Ok(written(status, end.outcome, &mut out, &mut err, &signals))
+}
+
+/// Refuses what a board does not have.
+fn check_board(options: &Options) -> Result<(), Stop> {
+    if options.board == Board::Virt {
+        return Ok(());
+    }
+    if options.on == On::Linux {
+        return Err(Stop::usage(
+            "--board does nothing for processes; leave it out, or give --on qemu",
+        ));
+    }
+    let only_virt = [
+        (
+            options.instances.is_some(),
+            "--instances",
+            "each node is a board of its own",
+        ),
+        (
+            options.node_memory.is_some(),
+            "--node-memory",
+            "it has 128K",
+        ),
+        (
+            options.count_instructions,
+            "--count-instructions",
+            "its processor has no such counter",
+        ),
+    ];
+    match only_virt.iter().find(|(given, ..)| *given) {
+        Some((_, option, why)) => Err(Stop::usage(format!(
+            "{option} does nothing for the board stm32f405, {why}; leave it out"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Whether this QEMU has its sandbox built in.

@@ -9,8 +9,10 @@ use crate::run::boxes::Boxes;
 use crate::run::doorbell::{self, Doorbells};
 use crate::run::linux;
 use crate::run::node::{self, Node};
+use crate::run::stm32f405;
 use crate::run::topology::{self, End};
 use crate::run::wiring::{Carries, Wiring};
+use kernel_rt::board::stm32f405::memory::WINDOW_BYTES;
 use kernel_rt::personality::{BootArgs, Boxed, Nodes, Output};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Direction, Shape};
@@ -18,6 +20,7 @@ use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -67,6 +70,8 @@ pub struct Plan<'a> {
 pub enum Place<'a> {
     /// Machines that this emulator emulates.
     Qemu(&'a Tool),
+    /// Boards that this emulator emulates, each an STM32F405.
+    Boards(&'a Tool),
     /// Processes of this machine.
     Linux,
 }
@@ -75,7 +80,7 @@ impl Place<'_> {
     /// What a process that carries nodes is called.
     pub fn process(self) -> &'static str {
         match self {
-            Place::Qemu(_) => "QEMU process",
+            Place::Qemu(_) | Place::Boards(_) => "QEMU process",
             Place::Linux => "process",
         }
     }
@@ -154,7 +159,7 @@ impl Fleet {
         mut going_on: impl FnMut() -> Result<(), Stop>,
     ) -> Result<Self, Stop> {
         let qemu = match plan.place {
-            Place::Qemu(qemu) => qemu,
+            Place::Qemu(qemu) | Place::Boards(qemu) => qemu,
             Place::Linux => return linux::boot(plan, going_on),
         };
         let image = memory_file("midplane-image")?;
@@ -166,6 +171,10 @@ impl Fleet {
             nodes: Vec::with_capacity(plan.shape.nodes() as usize),
             doorbells: None,
         };
+        if let Place::Boards(_) = plan.place {
+            fleet.boot_boards(plan, qemu, &image, &mut going_on)?;
+            return Ok(fleet);
+        }
         match &plan.boxes {
             None => fleet.boot_singly(plan, qemu, &image, &mut going_on)?,
             Some(boxes) => fleet.boot_boxes(plan, qemu, (boxes, &image), &mut going_on)?,
@@ -180,7 +189,7 @@ impl Fleet {
         image: &File,
         going_on: &mut impl FnMut() -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        let mut sockets = Sockets::new(&plan.shape);
+        let mut sockets = Sockets::new(&plan.shape, frame_link);
         for rank in 0..plan.shape.nodes() {
             let coord = coord(&plan.shape, rank)?;
             let ram = Rc::new(Shared::new("midplane-ram", plan.node_memory)?);
@@ -194,7 +203,7 @@ impl Fleet {
                 Nodes::One(coord),
                 (image, &ram),
                 Carries::One(&numbers),
-                links.into_iter().map(|(_, socket)| socket.into()).collect(),
+                links.into_iter().map(|(_, socket)| socket).collect(),
                 vec![rank],
             )?;
             let who = (rank, coord);
@@ -208,6 +217,80 @@ impl Fleet {
             going_on()?;
         }
         Ok(())
+    }
+
+    fn boot_boards(
+        &mut self,
+        plan: &Plan<'_>,
+        qemu: &Tool,
+        image: &File,
+        going_on: &mut impl FnMut() -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let mut sockets = Sockets::new(&plan.shape, serial_line);
+        for rank in 0..plan.shape.nodes() {
+            let coord = coord(&plan.shape, rank)?;
+            let window = Rc::new(Shared::new("midplane-window", WINDOW_BYTES)?);
+            let instance = self.start_board(
+                (plan, qemu),
+                (rank, coord),
+                (image, &window),
+                sockets.of(rank)?,
+            )?;
+            let who = (rank, coord);
+            let place = node::Place::Whole;
+            self.nodes
+                .push(Node::new(who, plan.image, instance, &window, place));
+            going_on()?;
+        }
+        Ok(())
+    }
+
+    /// Starts the board of a node; its number.
+    fn start_board(
+        &mut self,
+        (plan, qemu): (&Plan<'_>, &Tool),
+        (rank, coord): (u32, Coord),
+        (image, window): (&File, &Shared),
+        links: Vec<(Direction, OwnedFd)>,
+    ) -> Result<usize, Stop> {
+        let personality = memory_file("midplane-personality")?;
+        // Ended by a zero, as strings are.
+        let text = boot_arguments(plan, Nodes::One(coord))? + "\0";
+        (&personality)
+            .write_all(text.as_bytes())
+            .doing("copy a personality into memory")?;
+        let (bell, node_bell) = stream()?;
+        let (complaints, node_complaints) = stream()?;
+        let image = image.try_clone().doing("share the image")?;
+        let window = window.file().try_clone().doing("share a node's window")?;
+        let numbers: Vec<(Direction, i32)> = links
+            .iter()
+            .map(|(direction, socket)| (*direction, socket.as_raw_fd()))
+            .collect();
+        let arguments = stm32f405::Wiring {
+            image: image.as_raw_fd(),
+            personality: personality.as_raw_fd(),
+            window: window.as_raw_fd(),
+            links: &numbers,
+            bell: node_bell.as_raw_fd(),
+            sandbox: plan.sandbox,
+        }
+        .arguments();
+        let mut inherited: Vec<OwnedFd> = vec![
+            image.into(),
+            personality.into(),
+            window.into(),
+            node_bell.into(),
+        ];
+        inherited.extend(links.into_iter().map(|(_, socket)| socket));
+        let child = spawn(qemu, arguments, inherited, node_complaints.into(), rank)?;
+        let ears = Ears {
+            bell: Some(bell),
+            complaints: Some(complaints),
+            ..Ears::default()
+        };
+        self.instances.push(Instance::new(vec![rank], ears, child)?);
+        Ok(self.instances.len() - 1)
     }
 
     fn boot_boxes(
@@ -338,7 +421,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         eager: plan.eager,
         matching: plan.matching.map(Choice::name),
         output: match plan.place {
-            Place::Qemu(_) => Output::Rings { log: plan.log },
+            Place::Qemu(_) | Place::Boards(_) => Output::Rings { log: plan.log },
             // The process has streams of its own.
             Place::Linux => Output::default(),
         },
@@ -348,7 +431,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
     };
     // A process has an environment of its own.
     let environment = match plan.place {
-        Place::Qemu(_) => plan.environment,
+        Place::Qemu(_) | Place::Boards(_) => plan.environment,
         Place::Linux => &[],
     };
     settings
@@ -411,23 +494,55 @@ impl Drop for Unclaimed {
     }
 }
 
+/// The two ends of a link.
+type Ends = (OwnedFd, OwnedFd);
+
+/// The ends of a link that carries frames.
+fn frame_link() -> Result<Ends, Stop> {
+    let (one, other) = UnixStream::pair().doing("create the sockets of a link")?;
+    Ok((one.into(), other.into()))
+}
+
+/// The ends of a serial line. QEMU writes to it byte by byte, and its processor stands still while there is no room. A
+/// Unix socket has room for no more than 300 such writes, so that nodes that send to each other in a ring would stand
+/// still for ever. TCP puts bytes together.
+fn serial_line() -> Result<Ends, Stop> {
+    let make = || {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let one = TcpStream::connect(listener.local_addr()?)?;
+        // Others on this machine may connect, too.
+        let other = loop {
+            match listener.accept()? {
+                (other, from) if from == one.local_addr()? => break other,
+                _ => {}
+            }
+        };
+        one.set_nodelay(true)?;
+        other.set_nodelay(true)?;
+        std::io::Result::Ok((one.into(), other.into()))
+    };
+    make().doing("create the sockets of a serial line (TCP on 127.0.0.1)")
+}
+
 /// The sockets of links, made when their first end is wanted.
 struct Sockets {
     links: Vec<[End; 2]>,
+    pair: fn() -> Result<Ends, Stop>,
     /// Ends whose other end has been handed out.
-    waiting: HashMap<End, UnixStream>,
+    waiting: HashMap<End, OwnedFd>,
 }
 
 impl Sockets {
-    fn new(shape: &Shape) -> Self {
+    fn new(shape: &Shape, pair: fn() -> Result<Ends, Stop>) -> Self {
         Self {
             links: topology::links(shape),
+            pair,
             waiting: HashMap::new(),
         }
     }
 
     /// The ends at `rank`, in the order of the directions.
-    fn of(&mut self, rank: u32) -> Result<Vec<(Direction, UnixStream)>, Stop> {
+    fn of(&mut self, rank: u32) -> Result<Vec<(Direction, OwnedFd)>, Stop> {
         let mut ends = Vec::new();
         for link in &self.links {
             for (end, other) in [(link[0], link[1]), (link[1], link[0])] {
@@ -437,8 +552,7 @@ impl Sockets {
                 let socket = match self.waiting.remove(&end) {
                     Some(socket) => socket,
                     None => {
-                        let (ours, theirs) =
-                            UnixStream::pair().doing("create the sockets of a link")?;
+                        let (ours, theirs) = (self.pair)()?;
                         self.waiting.insert(other, theirs);
                         ours
                     }
@@ -467,21 +581,35 @@ mod tests {
     #[test]
     fn both_ends_of_a_link_are_one_socket_pair() {
         let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
-        let mut sockets = Sockets::new(&shape);
-        let a = sockets.of(0).unwrap();
-        let b = sockets.of(1).unwrap();
-        assert!(sockets.waiting.is_empty());
-        assert_eq!(a[0].0, Direction::XPlus);
-        assert_eq!(b[1].0, Direction::XMinus);
-        (&a[0].1).write_all(b"x").unwrap();
-        let mut byte = [0];
-        (&b[1].1).read_exact(&mut byte).unwrap();
-        assert_eq!(&byte, b"x");
+        for pair in [frame_link as fn() -> _, serial_line] {
+            let mut sockets = Sockets::new(&shape, pair);
+            let a = sockets.of(0).unwrap();
+            let b = sockets.of(1).unwrap();
+            assert!(sockets.waiting.is_empty());
+            assert_eq!(a[0].0, Direction::XPlus);
+            assert_eq!(b[1].0, Direction::XMinus);
+            let end = |end: &OwnedFd| File::from(end.try_clone().unwrap());
+            end(&a[0].1).write_all(b"x").unwrap();
+            let mut byte = [0];
+            end(&b[1].1).read_exact(&mut byte).unwrap();
+            assert_eq!(&byte, b"x");
+        }
+    }
+
+    /// What two nodes may have under way at once, and much more, byte by byte.
+    #[test]
+    fn a_line_has_room_for_many_bytes_that_are_written_one_by_one() {
+        let (one, _other) = serial_line().unwrap();
+        let mut one = TcpStream::from(one);
+        one.set_nonblocking(true).unwrap();
+        for _ in 0..8 * 1024 {
+            one.write_all(b"x").unwrap();
+        }
     }
 
     #[test]
     fn a_node_of_a_single_node_machine_has_no_links() {
         let shape = Shape::new([1, 1, 1], [true; 3]).unwrap();
-        assert!(Sockets::new(&shape).of(0).unwrap().is_empty());
+        assert!(Sockets::new(&shape, frame_link).of(0).unwrap().is_empty());
     }
 }

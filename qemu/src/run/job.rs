@@ -167,7 +167,7 @@ impl Job<'_, '_, '_> {
         let boot_deadline = self.begun + Duration::from_secs(boot);
         let mut next_look = Instant::now();
         let tick = match plan.place {
-            Place::Qemu(_) => TICK,
+            Place::Qemu(_) | Place::Boards(_) => TICK,
             Place::Linux => PROCESS_TICK,
         };
         loop {
@@ -485,8 +485,8 @@ impl Job<'_, '_, '_> {
                 let read = |offset, out: &mut [u8]| node.read_ram(offset, out);
                 let places = |stands| match (plan.place, stands) {
                     (Place::Linux, stands) => linux::describe(plan, node, stands),
-                    (Place::Qemu(_), Stands::At(pc)) => plan.image.describe_fault(pc, &read),
-                    (Place::Qemu(_), Stands::InCall) => plan.image.describe_call(&read),
+                    (_, Stands::At(pc)) => plan.image.describe_fault(pc, &read),
+                    (_, Stands::InCall) => plan.image.describe_call(&read),
                 };
                 let failed_malloc = || plan.image.describe_failed_malloc(&read);
                 let (message, status) = verdict::failure(&nodes[at], places, failed_malloc);

@@ -13,6 +13,8 @@ mod linux;
 mod node;
 mod output;
 mod report;
+
+mod stm32f405;
 pub mod topology;
 mod verdict;
 mod wiring;

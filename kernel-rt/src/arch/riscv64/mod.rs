@@ -35,5 +35,9 @@ mod trap;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod va_list;
 
+/// What `uname` calls the machine.
+#[cfg(all(target_arch = "riscv64", target_os = "none"))]
+pub const NAME: &str = "riscv64";
+
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 pub use self::{callers::*, cpu::*, entry::*, errno::*, layout::*, va_list::*};

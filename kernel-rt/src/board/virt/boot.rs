@@ -3,10 +3,8 @@
 //! Boot order: boot arguments, output, memory plan, heap, links, router, device, interrupts,
 //! program. Whatever fails on the way is left on the blackboard as [`End::Boot`].
 
-use core::ffi::c_char;
-use core::{fmt, ptr};
+use core::ptr;
 
-use alloc::vec::Vec;
 use mpi_adi::matching::{Engine, Matching};
 use net_torus::router::Router;
 use net_torus::torus::Torus;
@@ -19,28 +17,17 @@ use super::platform::{BoardLink, BoardNode, Links, Virt, acknowledge};
 use super::{plic, timer, traps};
 use crate::board::device::device;
 use crate::board::device_tree::{Hardware, Slot};
+use crate::board::start::{boot_failed, leak, or_fail, strings};
 use crate::console;
 use crate::dev::virtio::{self, DeviceError};
 use crate::dev::virtio_net::{Frame, NetLink};
-use crate::end::{self, Message};
-use crate::host::blackboard::End;
+use crate::end;
 use crate::host::personality::{self, BootArgs, Nodes, Output, ParseError, Personality};
-use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, set_personality};
+use crate::host::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::lend::NodeMemory;
 use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT_FRAMES};
 use crate::running::{self, NodeEnv};
 use crate::{arch, clock, heap, libc, log};
-
-/// A link's device could not be brought up, or is missing or superfluous.
-fn boot_failed(why: fmt::Arguments<'_>) -> ! {
-    let message = Message::new(format_args!("{}: cannot start: {why}", node_name()));
-    end::end(End::Boot, 1, &message)
-}
-
-/// The value, or the end of the boot with the error's words.
-fn or_fail<T, E: fmt::Display>(result: Result<T, E>) -> T {
-    result.unwrap_or_else(|why| boot_failed(format_args!("{why}")))
-}
 
 /// From a node's first instruction to the program. `hart`: the one it runs on, from 0 on.
 #[unsafe(no_mangle)]
@@ -257,41 +244,4 @@ fn greeted(links: [Option<NetLink>; 6]) -> (Links, u32) {
         arch::wait_for_interrupt();
         acknowledge(&mut links);
     }
-}
-
-/// Memory for ever, from the heap; the plan leaves enough for it.
-fn leak<T: Clone>(count: usize, value: T) -> &'static mut [T] {
-    let mut items = Vec::new();
-    if items.try_reserve_exact(count).is_err() {
-        boot_failed(format_args!("out of memory"));
-    }
-    items.resize(count, value);
-    items.leak()
-}
-
-/// Strings as C has them: one block of them, one of pointers with a null at the end. There are `least` at least:
-/// a node booted by hand has no arguments, but C wants argv[0] all the same.
-fn strings(
-    words: impl Iterator<Item = impl Iterator<Item = Option<u8>>> + Clone,
-    least: usize,
-) -> &'static mut [*mut c_char] {
-    let unnamed = least.saturating_sub(words.clone().count());
-    let bytes = words.clone().map(|word| word.count() + 1).sum::<usize>() + unnamed;
-    let pointers = leak(words.clone().count() + unnamed + 1, ptr::null_mut());
-    let mut rest: &'static mut [u8] = leak(bytes, 0);
-    for (pointer, word) in pointers.iter_mut().zip(words) {
-        let mut at = 0;
-        // The zero behind each string is there already.
-        for (place, byte) in rest.iter_mut().zip(word.flatten()) {
-            *place = byte;
-            at += 1;
-        }
-        let (string, after) = rest.split_at_mut(at + 1);
-        *pointer = string.as_mut_ptr().cast();
-        rest = after;
-    }
-    if unnamed == 1 {
-        pointers[0] = rest.as_mut_ptr().cast();
-    }
-    pointers
 }

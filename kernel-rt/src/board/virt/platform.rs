@@ -6,17 +6,19 @@ use net_torus::link::Link;
 
 use super::neighbours::Register;
 use super::{plic, timer};
+use crate::board::start::aborted;
 use crate::dev::ring::RingLink;
 use crate::dev::virtio_net::NetLink;
-use crate::end::{Message, end};
-use crate::host::blackboard::{Blackboard, End};
-use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, node_name};
+use crate::host::blackboard::Blackboard;
+use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 use crate::lend::NodeMemory;
 use crate::node::{Node, NodeLink, Platform};
 use crate::{arch, clock, heap};
 
 /// This board's node.
 pub type BoardNode = Node<BoardLink, Virt>;
+/// How the node is kept: in the image's own memory.
+pub type Held = BoardNode;
 /// Its links, by direction.
 pub type Links = [Option<BoardLink>; 6];
 
@@ -63,6 +65,10 @@ impl Link for BoardLink {
 
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
         either!(self, link => link.transmit(f))
+    }
+
+    fn is_behind(&mut self) -> bool {
+        either!(self, link => link.is_behind())
     }
 
     fn is_exact(&self) -> bool {
@@ -172,17 +178,6 @@ impl Platform<BoardLink> for Virt {
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         MIDPLANE_CALLERS.note(&arch::registers());
-        match why {
-            AbortReason::MpiAbort => {
-                let name = node_name();
-                let message = Message::new(format_args!(
-                    "{name}: MPI_Abort was called with status {status}"
-                ));
-                end(End::MpiAbort, status, &message)
-            }
-            AbortReason::MpiError(text) => {
-                end(End::MpiError, status, &Message::new(format_args!("{text}")))
-            }
-        }
+        aborted(why, status)
     }
 }

@@ -25,8 +25,7 @@ use crate::mpi::error::Error;
 
 /// Bytes of a loan on a machine of 64 bits.
 pub const LOAN_BYTES: usize = 56;
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Loan>() == LOAN_BYTES);
+const _: () = assert!(usize::BITS != 64 || size_of::<Loan>() == LOAN_BYTES);
 
 /// What a typed span leads to.
 #[repr(C)]

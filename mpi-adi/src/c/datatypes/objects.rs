@@ -28,8 +28,8 @@ const KIND: Kind = Kind {
 
 /// Bytes of an object on a machine of 64 bits, without what it was made of.
 pub const OBJECT_BYTES: usize = 280;
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Object>() + size_of::<usize>() <= OBJECT_BYTES);
+const _: () =
+    assert!(usize::BITS != 64 || size_of::<Object>() + size_of::<usize>() <= OBJECT_BYTES);
 
 /// What a datatype was made by and of (section 4.1.13).
 pub struct Recipe {

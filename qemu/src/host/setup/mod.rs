@@ -8,11 +8,11 @@ mod shown;
 mod unpack;
 
 use crate::host::stop::Stop;
-pub use midplane_setup::TARGET;
 use midplane_setup::apt::{self, Lists};
 pub use midplane_setup::ask::{Tool, in_path};
 pub use midplane_setup::found::Tools;
 use midplane_setup::found::{Found, qemu};
+use midplane_setup::kit::kit;
 use midplane_setup::look::Look;
 use midplane_setup::need::Need;
 use midplane_setup::plan::{Step, ThisMachine, Tried, plan};
@@ -99,7 +99,7 @@ impl Fetching {
             Step::Rustup => {
                 self.tried.rustup = true;
                 let mut rustup = Command::new("rustup");
-                rustup.args(["target", "add", TARGET]);
+                rustup.args(["target", "add", kit().target]);
                 match run_shown(rustup) {
                     Err(stop) if !stop.message.is_empty() => {
                         say("rustup cannot add the target; trying the system's packages");

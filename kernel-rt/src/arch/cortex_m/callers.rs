@@ -1,0 +1,42 @@
+//! The registers from which the calls that led here can be found.
+
+use core::arch::asm;
+
+use crate::host::callers::{Registers, SAVED};
+
+/// Puts the registers in the places that the tool reads: the return address and the stack pointer first, then r4 to
+/// r11; the places behind them stay 0.
+pub(super) fn noted(pc: u32, lr: u32, sp: u32, kept: [u32; 8]) -> Registers {
+    let mut saved = [0; SAVED.len()];
+    let values = [lr, sp].into_iter().chain(kept);
+    for (place, value) in saved.iter_mut().zip(values) {
+        *place = value.into();
+    }
+    Registers {
+        // 0 would say that nothing is noted.
+        pc: pc.max(1).into(),
+        saved,
+    }
+}
+
+/// The registers at this place of the function that it is inlined into.
+#[inline(always)]
+pub fn registers() -> Registers {
+    let mut words = [0u32; 11];
+    // SAFETY: writes `words`, which are as many as are stored, and r0.
+    unsafe {
+        asm!(
+            "mov r0, pc",
+            "str r0, [{at}]",
+            "str lr, [{at}, #4]",
+            "str sp, [{at}, #8]",
+            "add r0, {at}, #12",
+            "stm r0, {{r4-r11}}",
+            at = in(reg) words.as_mut_ptr(),
+            out("r0") _,
+            options(nostack),
+        );
+    }
+    let [pc, lr, sp, kept @ ..] = words;
+    noted(pc, lr, sp, kept)
+}

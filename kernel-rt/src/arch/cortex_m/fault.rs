@@ -1,0 +1,115 @@
+//! Faults: all come as HardFault, because the finer ones are not switched on; the status registers tell which it was.
+
+use core::arch::global_asm;
+
+use cortex_m::peripheral::SCB;
+
+use super::callers::noted;
+use super::cause;
+use crate::fault::Fault;
+use crate::host::callers::Registers;
+
+// SAFETY: the board defines it, with this signature.
+unsafe extern "Rust" {
+    safe fn midplane_fault(fault: Fault, registers: &Registers) -> !;
+}
+
+// The frame is where the stack pointer in use was: bit 2 of EXC_RETURN says which (B1.5.8). It may lie outside
+// memory, and is looked at only where it does not. r4 to r11 are as they were. The fault starts on the main stack's
+// top: it does not come back, so what was there is not needed.
+global_asm!(
+    ".section .text.midplane_hard_fault, \"ax\"",
+    ".global HardFault",
+    ".type HardFault, %function",
+    ".thumb_func",
+    "HardFault:",
+    "tst lr, #4",
+    "ite eq",
+    "mrseq r0, MSP",
+    "mrsne r0, PSP",
+    "mov r1, lr",
+    "movw r2, #:lower16:__trap_guard",
+    "movt r2, #:upper16:__trap_guard",
+    "mov sp, r2",
+    "push {{r4-r11}}",
+    "mov r2, sp",
+    "b {fault}",
+    fault = sym hard_fault,
+);
+
+/// What the processor has put on the stack (B1.5.6).
+#[repr(C)]
+struct Frame {
+    r0_to_r3: [u32; 4],
+    r12: u32,
+    lr: u32,
+    pc: u32,
+    xpsr: u32,
+}
+
+/// Bytes of the frame, and of one with floating-point registers.
+const FRAME: u32 = 32;
+const LONG_FRAME: u32 = 104;
+/// Bit of EXC_RETURN: the frame is the short one.
+const IS_SHORT: u32 = 1 << 4;
+/// Bit of xPSR: the stack was moved by four bytes more, to a multiple of eight.
+const WAS_ALIGNED: u32 = 1 << 9;
+
+/// `kept`: r4 to r11.
+extern "C" fn hard_fault(frame: u32, exc_return: u32, kept: *const [u32; 8]) -> ! {
+    // SAFETY: reads of status registers; nothing else runs any more.
+    let scb = unsafe { &*SCB::PTR };
+    let (cfsr, hfsr) = (scb.cfsr.read(), scb.hfsr.read());
+    let (mmfar, bfar) = (scb.mmfar.read(), scb.bfar.read());
+    // SAFETY: the entry has stored them.
+    let kept = unsafe { *kept };
+    let ram = super::layout::ram();
+    let is_there = frame.is_multiple_of(4)
+        && ram.contains(frame.into())
+        && ram.contains(u64::from(frame) + u64::from(LONG_FRAME))
+        && !super::layout::guard().contains(frame.into())
+        && !cause::decode(cfsr, hfsr, mmfar, bfar, false).no_stack;
+    let (pc, lr, sp) = match is_there {
+        true => {
+            // SAFETY: within RAM, aligned, and outside the guards.
+            let stacked = unsafe { &*core::ptr::with_exposed_provenance::<Frame>(frame as usize) };
+            let size = if exc_return & IS_SHORT != 0 {
+                FRAME
+            } else {
+                LONG_FRAME
+            };
+            let moved = if stacked.xpsr & WAS_ALIGNED != 0 {
+                4
+            } else {
+                0
+            };
+            (stacked.pc, stacked.lr, frame + size + moved)
+        }
+        false => (0, 0, frame),
+    };
+    let decoded = cause::decode(cfsr, hfsr, mmfar, bfar, is_store_at(pc));
+    let address = match (decoded.address, decoded.no_stack) {
+        (Some(address), _) => address,
+        (None, true) => frame,
+        (None, false) => 0,
+    };
+    let fault = Fault {
+        code: cfsr.into(),
+        cause: decoded.cause,
+        pc: pc.into(),
+        address: address.into(),
+        sp: sp.into(),
+        ra: lr.into(),
+    };
+    midplane_fault(fault, &noted(pc, lr, sp, kept))
+}
+
+fn is_store_at(pc: u32) -> bool {
+    if !super::layout::constants().contains(pc.into()) {
+        return false;
+    }
+    let at = core::ptr::with_exposed_provenance::<u16>(pc as usize & !1);
+    // SAFETY: within the code, behind which there is more of the image's.
+    let [first, second] = unsafe { [at.read(), at.add(1).read()] };
+    cause::is_store(first, second)
+}

@@ -1,0 +1,55 @@
+//! Where the image's parts stand: the linker script's symbols.
+
+use crate::mem::Bytes;
+
+unsafe extern "C" {
+    static __ram_start: u8;
+    static __ram_end: u8;
+    static __trap_stack: u8;
+    static __trap_guard: u8;
+    static __stack_bottom: u8;
+    static __stack_top: u8;
+    static __text_start: u8;
+    static __rodata_end: u8;
+    static MIDPLANE_IMAGE_END: u8;
+}
+
+/// Address of a linker symbol.
+macro_rules! address_of {
+    ($symbol:ident) => {
+        (&raw const $symbol).addr()
+    };
+}
+
+/// First byte of RAM that the image does not use.
+pub fn image_end() -> usize {
+    address_of!(MIDPLANE_IMAGE_END)
+}
+
+/// A function for each part, from one symbol up to another.
+macro_rules! parts {
+    ($($(#[$doc:meta])* $name:ident: $start:ident..$end:ident;)*) => {
+        $(
+            $(#[$doc])*
+            pub fn $name() -> Bytes {
+                Bytes {
+                    start: address_of!($start) as u64,
+                    end: address_of!($end) as u64,
+                }
+            }
+        )*
+    };
+}
+
+parts! {
+    /// All memory.
+    ram: __ram_start..__ram_end;
+    /// The stack of interrupts and faults, which ends where memory begins.
+    trap_stack: __trap_stack..__trap_guard;
+    /// The guard of the program's stack.
+    guard: __trap_guard..__stack_bottom;
+    /// The program's stack.
+    stack: __stack_bottom..__stack_top;
+    /// Code and constants.
+    constants: __text_start..__rodata_end;
+}

@@ -1,0 +1,27 @@
+//! From the boot's stack to the program's.
+
+use core::arch::asm;
+
+/// Goes on with `next`, on the program's stack from its top, as the process stack; interrupts have their own from now
+/// on. The boot has run on the same stack as the main one, and nothing of it is needed any more.
+///
+/// # Safety
+/// Called once, outside interrupts; what `next` uses does not lie on the stack.
+pub unsafe fn run_on_program_stack(next: extern "C" fn() -> !) -> ! {
+    // SAFETY: the caller's promise. CONTROL.SPSEL makes the process stack thread mode's.
+    unsafe {
+        asm!(
+            "msr PSP, r0",
+            "mrs r3, CONTROL",
+            "orr r3, r3, #2",
+            "msr CONTROL, r3",
+            "isb",
+            "msr MSP, r1",
+            "bx r2",
+            in("r0") super::layout::stack().end as u32,
+            in("r1") super::layout::trap_stack().end as u32,
+            in("r2") next,
+            options(noreturn)
+        );
+    }
+}

@@ -1,0 +1,241 @@
+//! From reset to the program.
+//!
+//! cortex-m-rt's reset handler sets up data and floating point and calls `main`. That name is the program's; the image
+//! is linked with `--wrap=main`, so the handler comes here, and [`libc::run`] calls the program's.
+//!
+//! Boot order: clocks, personality, output, guards, memory plan, heap, links, router, device, interrupts, program.
+//! Whatever fails on the way is left on the blackboard as [`End::Boot`](crate::host::blackboard::End::Boot).
+
+use core::cell::Cell;
+use core::ffi::c_char;
+
+use alloc::boxed::Box;
+// Reset and the vector table.
+use cortex_m_rt as _;
+use critical_section::Mutex;
+use mpi_adi::Adi;
+use mpi_adi::matching::{Engine, Matching};
+use net_torus::Direction;
+use net_torus::reliable::Reliable;
+use net_torus::router::Router;
+use net_torus::torus::Torus;
+
+use super::memory::{self, FLASH, Needs, PERSONALITY, RAM, ROUTER, WINDOW_MEMORY};
+use super::platform::{BoardLink, BoardNode, Stm32};
+use super::{clocks, lines, tool};
+use crate::board::device::device;
+use crate::board::start::{boot_failed, leak, or_fail, strings};
+use crate::dev::serial::{self, SerialLink};
+use crate::end;
+use crate::host::personality::{self, BootArgs, MAX_BYTES, Nodes, Output, ParseError, Personality};
+use crate::host::records::{MIDPLANE_BLACKBOARD, set_personality};
+use crate::lend::NodeMemory;
+use crate::mem::MPI_SHARE;
+use crate::running::{self, NodeEnv};
+use crate::{arch, clock, console, heap, libc, log};
+
+/// How much longer than on wires a frame's acknowledgement is waited for in an emulator.
+const EMULATED_PATIENCE: u64 = 25;
+
+/// From reset to the program.
+#[unsafe(export_name = "__wrap_main")]
+extern "C" fn boot() -> ! {
+    clocks::start();
+    arch::start_clock(clocks::CORE_HZ);
+    arch::arm_interrupts();
+    arch::protect(FLASH, RAM);
+    MIDPLANE_BLACKBOARD.begin();
+    let args = match arguments() {
+        Ok(args) => args,
+        Err(why) => boot_failed(format_args!("{why}")),
+    };
+    let log = matches!(args.output, Output::Rings { log: true });
+    if args.output != Output::Uart && tool::open() {
+        console::attach(0);
+        if log {
+            log::enable();
+        }
+    }
+    let calendar = tool::calendar_seconds() * 1_000_000_000;
+    clock::set(arch::TICKS_PER_SECOND.into(), calendar, arch::ticks());
+    let who = identify(&args);
+    set_personality(who);
+    MIDPLANE_BLACKBOARD.set_rank(who.rank);
+    MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
+    or_fail(args.check_matching(Engine::NAME));
+    start_heap(&who);
+    start_node(&who);
+    let argv = strings(args.args.iter().map(personality::decode), 1);
+    let environment = strings(args.environment.iter().map(personality::decode), 0);
+    arch::enable_interrupts();
+    mpi_adi::c::install(&NodeEnv);
+    MIDPLANE_BLACKBOARD.running();
+    console::ring();
+    let words = Words { argv, environment };
+    critical_section::with(|cs| WORDS.borrow(cs).set(Some(words)));
+    arch::protect_below_stack(arch::guard());
+    // SAFETY: the only call, outside interrupts; what goes on lies in the heap and in statics.
+    unsafe { arch::run_on_program_stack(run) }
+}
+
+struct Words {
+    argv: &'static mut [*mut c_char],
+    environment: &'static mut [*mut c_char],
+}
+
+// SAFETY: the pointers are to memory that is the program's from its start on.
+unsafe impl Send for Words {}
+
+/// The program's words, on the way from one stack to the other.
+static WORDS: Mutex<Cell<Option<Words>>> = Mutex::new(Cell::new(None));
+
+extern "C" fn run() -> ! {
+    let words = critical_section::with(|cs| WORDS.borrow(cs).take());
+    let Some(Words { argv, environment }) = words else {
+        arch::park()
+    };
+    // SAFETY: the only call, with everything set up; the arguments live for ever.
+    unsafe { libc::run(argv, environment) }
+}
+
+/// What the personality sector says; erased, it is empty.
+fn arguments() -> Result<BootArgs<'static>, ParseError<'static>> {
+    let start = core::ptr::with_exposed_provenance::<u8>(PERSONALITY.start as usize);
+    // SAFETY: flash, which nothing writes while this runs.
+    let sector = unsafe { core::slice::from_raw_parts(start, PERSONALITY.len() as usize) };
+    let end = sector.iter().position(|byte| matches!(byte, 0 | 0xFF));
+    let text = &sector[..end.unwrap_or(sector.len())];
+    if text.len() > MAX_BYTES {
+        return Err(ParseError::TooLong(text.len()));
+    }
+    match core::str::from_utf8(text) {
+        Ok(text) => BootArgs::parse(text),
+        Err(_) => Err(ParseError::Unknown("what is no text")),
+    }
+}
+
+fn identify(args: &BootArgs<'_>) -> Personality {
+    let Nodes::One(coord) = args.nodes else {
+        boot_failed(format_args!("this board carries one node, no box of them"));
+    };
+    let Some(rank) = args.shape.rank(coord) else {
+        // `BootArgs::parse` has refused coordinates outside the shape.
+        boot_failed(format_args!("coordinates outside the torus"));
+    };
+    Personality {
+        shape: args.shape,
+        coord,
+        rank,
+        clock_hz: arch::TICKS_PER_SECOND.into(),
+        memory: RAM.len(),
+        mpi_memory: args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE),
+        mpi_borrow: args.mpi_borrow,
+        eager: args.eager,
+        exit: args.exit,
+    }
+}
+
+fn links_of(who: &Personality) -> impl Iterator<Item = Direction> {
+    let neighbour = |d: &Direction| who.shape.neighbour(who.coord, *d).is_some();
+    Direction::ALL.into_iter().filter(neighbour)
+}
+
+fn start_heap(who: &Personality) {
+    let needs = Needs::of(links_of(who).count(), who.mpi_memory, who.shape.nodes());
+    let bytes = or_fail(memory::heap(arch::image_end() as u64, needs));
+    let start = core::ptr::with_exposed_provenance_mut::<u8>(bytes.start as usize);
+    // SAFETY: RAM behind the image, without another user; zero from here on, which it need not be after a reset.
+    unsafe {
+        start.write_bytes(0, bytes.len() as usize);
+        heap::init(bytes);
+    }
+}
+
+/// The parts of the node come together in the heap, one after the other: the stack has no room for more. The boot runs
+/// from the top of the program's stack and, before there is a guard, on through that of the interrupts.
+fn start_node(who: &Personality) {
+    let torus = torus(who);
+    let adi = mpi_device(who);
+    defmt::info!(
+        "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, heap {=usize} KiB, MPI memory {=u64} bytes",
+        who.rank,
+        who.coord.x,
+        who.coord.y,
+        who.coord.z,
+        links_of(who).count(),
+        heap::size() / 1024,
+        who.mpi_memory
+    );
+    install(adi, torus, who);
+    heap::call_when_freed(running::heap_freed);
+    end::publish_with(running::publish);
+}
+
+#[inline(never)]
+fn torus(who: &Personality) -> Box<Torus<'static, BoardLink>> {
+    let lines = greeted(start_links(who));
+    let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
+    let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
+    let mut retry = serial::retry(memory::BAUD);
+    if tool::is_there() {
+        // An emulator has each byte pass through four threads, which share processors with those of the other nodes.
+        // Sent again too early, frames only make the way longer.
+        retry.timeout_ns *= EMULATED_PATIENCE;
+        retry.retries /= EMULATED_PATIENCE as u32;
+    }
+    let links = lines.map(|line| {
+        let line = *line?;
+        let window = leak(WINDOW_MEMORY, 0);
+        Some(or_fail(Reliable::with_frames(line, retry, window)))
+    });
+    Box::new(or_fail(Torus::new(router, links)))
+}
+
+#[inline(never)]
+fn mpi_device(who: &Personality) -> Box<Adi> {
+    // The chip's random numbers are not there in an emulator; the time until all neighbours were up is nothing that
+    // the author of a program knows.
+    let seed = arch::ticks() ^ clock::wall_clock_ns();
+    Box::new(or_fail(device(who, seed)))
+}
+
+#[inline(never)]
+fn install(adi: Box<Adi>, torus: Box<Torus<'static, BoardLink>>, who: &Personality) {
+    let memory = NodeMemory {
+        lends: who.mpi_borrow,
+    };
+    running::set(Box::new(BoardNode::new(*adi, *torus, Stm32 { memory })));
+}
+
+type SerialLinks = [Option<Box<SerialLink<lines::UsartLine>>>; 6];
+
+fn start_links(who: &Personality) -> SerialLinks {
+    let mut links = [const { None }; 6];
+    for direction in links_of(who) {
+        let link = SerialLink::new(lines::start(direction));
+        links[direction as usize] = Some(Box::new(link));
+    }
+    links
+}
+
+/// Waits until all neighbours are there; then the links. The host sees a node that waits here as booting.
+fn greeted(mut links: SerialLinks) -> SerialLinks {
+    loop {
+        let now = clock::now_ns();
+        let mut next = None;
+        for link in links.iter_mut().flatten() {
+            if let Some(at) = link.greet(now) {
+                next = Some(next.map_or(at, |next: u64| next.min(at)));
+            } else {
+                // Its neighbour may not have heard that it is up.
+                link.answer_late();
+            }
+        }
+        let Some(next) = next else {
+            return links;
+        };
+        arch::wake_by(clock::ticks_of(next));
+        arch::wait_for_interrupt();
+        arch::acknowledge_call();
+    }
+}

@@ -1,0 +1,212 @@
+//! The six USARTs by interrupt: which is which direction, and their bytes' way.
+//!
+//! | direction | USART | sends | receives | serial port of QEMU |
+//! |---|---|---|---|---|
+//! | x+ | USART1 | PA9 | PA10 | 0 |
+//! | x- | USART2 | PA2 | PA3 | 1 |
+//! | y+ | USART3 | PB10 | PB11 | 2 |
+//! | y- | UART4 | PA0 | PA1 | 3 |
+//! | z+ | UART5 | PC12 | PD2 | 4 |
+//! | z- | USART6 | PC6 | PC7 | 5 |
+//!
+//! An interrupt takes what has come into a ring and sends what the other ring holds. It asks for the node's interrupt
+//! when a frame has come to its end, and when there is room for one again. The node starts the sending by asking for the
+//! USART's interrupt itself: QEMU 7.2 has none for an empty transmitter, but its transmitter is always empty, so that
+//! one interrupt sends all.
+
+use cortex_m::peripheral::{NVIC, Peripherals};
+use net_torus::Direction;
+use stm32f4::stm32f405::{self as pac, Interrupt};
+
+use super::clocks::{FAST_BUS_HZ, SLOW_BUS_HZ};
+use super::memory::{BAUD, RECEIVE_RING, SEND_RING};
+use crate::arch;
+use crate::dev::serial::{ByteRing, LINE_BYTES, Line};
+
+type Registers = pac::usart1::RegisterBlock;
+
+// Bits of the status register (RM0090, 30.6.1).
+const RECEIVED: u16 = 1 << 5;
+const OVERRUN: u16 = 1 << 3;
+const CAN_SEND: u16 = 1 << 7;
+// Bits of control register 1 (30.6.4): on, transmitter, receiver, their interrupts.
+const ON: u16 = 1 << 13 | 1 << 3 | 1 << 2;
+const RECEIVE_INTERRUPT: u16 = 1 << 5;
+const SEND_INTERRUPT: u16 = 1 << 7;
+
+/// Both directions of one line.
+struct Rings {
+    received: ByteRing<RECEIVE_RING>,
+    to_send: ByteRing<SEND_RING>,
+}
+
+static RINGS: [Rings; 6] = [const {
+    Rings {
+        received: ByteRing::new(),
+        to_send: ByteRing::new(),
+    }
+}; 6];
+
+const INTERRUPTS: [Interrupt; 6] = [
+    Interrupt::USART1,
+    Interrupt::USART2,
+    Interrupt::USART3,
+    Interrupt::UART4,
+    Interrupt::UART5,
+    Interrupt::USART6,
+];
+
+/// Interrupts of the chip.
+const COUNT: usize = 82;
+
+/// The part of the vector table behind the processor's own; the other interrupts are never switched on.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = ".vector_table.interrupts")]
+#[used]
+static __INTERRUPTS: [Option<extern "C" fn()>; COUNT] = {
+    let mut table: [Option<extern "C" fn()>; COUNT] = [None; COUNT];
+    table[INTERRUPTS[0] as usize] = Some(serve::<0>);
+    table[INTERRUPTS[1] as usize] = Some(serve::<1>);
+    table[INTERRUPTS[2] as usize] = Some(serve::<2>);
+    table[INTERRUPTS[3] as usize] = Some(serve::<3>);
+    table[INTERRUPTS[4] as usize] = Some(serve::<4>);
+    table[INTERRUPTS[5] as usize] = Some(serve::<5>);
+    table
+};
+
+/// The registers of direction `at`. What is used of them is the same in all six.
+fn registers(at: usize) -> &'static Registers {
+    let registers: *const Registers = match at {
+        0 => pac::USART1::ptr(),
+        1 => pac::USART2::ptr(),
+        2 => pac::USART3::ptr(),
+        3 => pac::UART4::ptr().cast(),
+        4 => pac::UART5::ptr().cast(),
+        _ => pac::USART6::ptr(),
+    };
+    // SAFETY: registers of this chip, which are there for ever; each access is to one word, and volatile.
+    unsafe { &*registers }
+}
+
+/// The interrupt of direction `AT`.
+extern "C" fn serve<const AT: usize>() {
+    let (usart, rings) = (registers(AT), &RINGS[AT]);
+    let mut calls = false;
+    let had_room = rings.to_send.room() >= LINE_BYTES;
+    loop {
+        // A byte that was overrun is lost; reading takes the flag away.
+        while usart.sr().read().bits() & (RECEIVED | OVERRUN) != 0 {
+            let byte = usart.dr().read().bits() as u8;
+            // Without room the node has to make some.
+            calls |= !rings.received.put(byte) || byte == 0;
+        }
+        while usart.sr().read().bits() & CAN_SEND != 0
+            && let Some(byte) = rings.to_send.take()
+        {
+            // SAFETY: any byte may be sent.
+            usart.dr().write(|w| unsafe { w.bits(byte.into()) });
+        }
+        // QEMU takes the interrupt of a byte that has come away when one is sent.
+        if usart.sr().read().bits() & RECEIVED == 0 {
+            break;
+        }
+    }
+    calls |= !had_room && rings.to_send.room() >= LINE_BYTES;
+    let more = match rings.to_send.waiting() {
+        0 => 0,
+        _ => SEND_INTERRUPT,
+    };
+    // SAFETY: bits of this register.
+    unsafe { usart.cr1().write(|w| w.bits(ON | RECEIVE_INTERRUPT | more)) };
+    if calls {
+        arch::call_node();
+    }
+}
+
+/// The line in one direction.
+pub struct UsartLine {
+    at: usize,
+}
+
+impl Line for UsartLine {
+    fn take(&mut self) -> Option<u8> {
+        RINGS[self.at].received.take()
+    }
+
+    fn room(&self) -> usize {
+        RINGS[self.at].to_send.room()
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            RINGS[self.at].to_send.put(*byte);
+        }
+        NVIC::pend(INTERRUPTS[self.at]);
+    }
+}
+
+/// Starts the line in this direction. Called once for each.
+pub fn start(direction: Direction) -> UsartLine {
+    let at = direction as usize;
+    pins(at);
+    let usart = registers(at);
+    let clock = match direction {
+        Direction::XPlus | Direction::ZMinus => FAST_BUS_HZ,
+        _ => SLOW_BUS_HZ,
+    };
+    let interrupt = INTERRUPTS[at];
+    // SAFETY: bits of these registers; the rings are there, and share only atomics with the interrupt.
+    unsafe {
+        usart.brr().write(|w| w.bits((clock / BAUD) as u16));
+        usart.cr1().write(|w| w.bits(ON | RECEIVE_INTERRUPT));
+        Peripherals::steal()
+            .NVIC
+            .set_priority(interrupt, arch::URGENT);
+        NVIC::unmask(interrupt);
+    }
+    UsartLine { at }
+}
+
+/// Gives the line its pins, the receiver's pulled up so that a line without a neighbour is idle.
+fn pins(at: usize) {
+    // Port (A to D), pin, alternate function: of the sender, of the receiver (DS8626, table 9).
+    let [send, receive] = match at {
+        0 => [(0, 9, 7), (0, 10, 7)],
+        1 => [(0, 2, 7), (0, 3, 7)],
+        2 => [(1, 10, 7), (1, 11, 7)],
+        3 => [(0, 0, 8), (0, 1, 8)],
+        4 => [(2, 12, 8), (3, 2, 8)],
+        _ => [(2, 6, 8), (2, 7, 8)],
+    };
+    for ((port, pin, function), pull_up) in [(send, 0), (receive, 1)] {
+        let port: *const pac::gpioa::RegisterBlock = match port {
+            0 => pac::GPIOA::ptr(),
+            1 => pac::GPIOB::ptr().cast(),
+            2 => pac::GPIOC::ptr().cast(),
+            _ => pac::GPIOD::ptr().cast(),
+        };
+        const ALTERNATE: u32 = 0b10;
+        const FAST: u32 = 0b10;
+        let set = |word: u32, bits: u32, width: u32, at: u32| {
+            word & !(((1 << width) - 1) << (at * width)) | bits << (at * width)
+        };
+        // SAFETY: registers of a port, of which the parts that this board uses are alike; bits of one pin are changed.
+        unsafe {
+            let port = &*port;
+            port.moder()
+                .modify(|r, w| w.bits(set(r.bits(), ALTERNATE, 2, pin)));
+            port.ospeedr()
+                .modify(|r, w| w.bits(set(r.bits(), FAST, 2, pin)));
+            port.pupdr()
+                .modify(|r, w| w.bits(set(r.bits(), pull_up, 2, pin)));
+            match pin {
+                0..8 => port
+                    .afrl()
+                    .modify(|r, w| w.bits(set(r.bits(), function, 4, pin))),
+                _ => port
+                    .afrh()
+                    .modify(|r, w| w.bits(set(r.bits(), function, 4, pin - 8))),
+            };
+        }
+    }
+}

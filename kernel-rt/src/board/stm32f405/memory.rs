@@ -1,0 +1,225 @@
+//! What stands where on this board, and the sum of it. The tool goes by it, too.
+//!
+//! ```text
+//! 0x0800_0000   flash: vectors, code, constants, the data's first contents
+//! 0x080e_0000   the last sector: the personality, text in the grammar of `host::personality`, ended by a 0 or 0xff
+//! 0x2000_0000   trap stack, growing down out of RAM when it is full
+//!               guard
+//!               the program's stack
+//!               data, zeroed data with the lines' rings
+//!               MIDPLANE_IMAGE_END
+//!               heap: windows of the links, router, MPI memory, then the program's own
+//! 0x2002_0000   end of RAM. Behind it, for a tool that emulates the board, what only its memory has
+//! ```
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+use net_torus::router::Sizes;
+
+use crate::dev::serial::{self, LINE_BYTES, MTU};
+use crate::host::{files, inbox, outbox};
+use crate::mem::Bytes;
+
+/// Flash.
+pub const FLASH: Bytes = Bytes {
+    start: 0x0800_0000,
+    end: 0x0810_0000,
+};
+/// The sector of flash with the personality.
+pub const PERSONALITY: Bytes = Bytes {
+    start: 0x080e_0000,
+    end: FLASH.end,
+};
+/// RAM. The 64 KiB that only the processor reaches (CCM) are left alone.
+pub const RAM: Bytes = Bytes {
+    start: 0x2000_0000,
+    end: 0x2002_0000,
+};
+
+// Where, in the memory of a tool that emulates the board, the records lie that the board's own has no room for; by
+// addresses behind the end of RAM.
+/// The outbox.
+pub const OUTBOX: u64 = RAM.end;
+/// The inbox.
+pub const INBOX: u64 = OUTBOX + (outbox::BYTES as u64).next_multiple_of(64);
+/// The desk of calls on files.
+pub const FILES: u64 = INBOX + (size_of::<inbox::Inbox>() as u64).next_multiple_of(64);
+/// Their end.
+pub const WINDOW_END: u64 =
+    (FILES + size_of::<files::Desk>() as u64).next_multiple_of(crate::mem::PAGE);
+/// Bytes of the file through which the tool sees a node: its RAM, and those records.
+pub const WINDOW_BYTES: u64 = WINDOW_END - RAM.start;
+
+/// Bits per second of each line. Nine in ten boards reach it over 30 cm of wire, and every clock here divides to it
+/// without an error.
+pub const BAUD: u32 = 1_000_000;
+/// Frames that each link has under way at most.
+pub const WINDOW: usize = serial::window(BAUD);
+/// Bytes of the ring of what a line has received: the neighbour's whole window, and as much again for its
+/// acknowledgements.
+pub const RECEIVE_RING: usize = (2 * WINDOW * LINE_BYTES).next_power_of_two() / 2;
+/// Bytes of the ring of what a line is to send: a frame, and acknowledgements besides.
+pub const SEND_RING: usize = (LINE_BYTES + 1).next_power_of_two();
+
+/// Packets that fit the router's buffers: the smallest that are legal. All goes by the bubble channels.
+pub const ROUTER: Sizes = Sizes {
+    dynamic: 0,
+    receive_normal: 2,
+    receive_priority: 2,
+    ..Sizes::SMALLEST
+};
+
+/// Greatest size of the node itself, which lies in the heap.
+pub const NODE_BYTES: usize = 11 * 1024;
+/// Least heap that is left to the program, in bytes. The boot has the parts of the node there for a while.
+pub const MIN_HEAP: u64 = 12 * 1024;
+/// The stack of interrupts and faults: one bounded poll of the node, the urgent interrupts on top of it, and what a
+/// failing node says.
+pub const TRAP_STACK_BYTES: u64 = 6144;
+/// The program's stack, if it is not said otherwise. The kernel boots on it.
+pub const STACK_BYTES: u64 = 16384;
+
+/// Memory of a link's window in bytes.
+pub const WINDOW_MEMORY: usize = WINDOW * MTU;
+
+// The sum, term by term, as far as the build knows it: the six lines' rings, the router, six windows, the stacks.
+const LINES: u64 = 6 * (RECEIVE_RING + SEND_RING) as u64;
+const LINKS: u64 = 6 * WINDOW_MEMORY as u64;
+const STACKS: u64 = TRAP_STACK_BYTES + STACK_BYTES;
+const _: () = assert!(LINES == 9 * 1024, "the lines' rings");
+const _: () = assert!(LINKS < 4 * 1024, "the links' windows");
+const CHUNKS: u64 = (ROUTER.chunks() * net_torus::chunk::CHUNK_BYTES) as u64;
+const _: () = assert!(CHUNKS < 16 * 1024, "the router's packets");
+const _: () = assert!(
+    LINES + LINKS + CHUNKS + NODE_BYTES as u64 + STACKS < RAM.len() / 2,
+    "half of the RAM is to be the program's and the MPI memory's"
+);
+// What the neighbour may send before this node looks fits its ring.
+const _: () = assert!(WINDOW * LINE_BYTES < RECEIVE_RING);
+
+/// What a node needs of the heap besides the program's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Needs {
+    /// Number of links.
+    pub links: usize,
+    /// Bytes for incoming MPI traffic.
+    pub mpi: u64,
+    /// Bytes of the tables that grow with the number of nodes.
+    pub tables: u64,
+}
+
+impl Needs {
+    /// Of a node with so many links in a job of so many nodes.
+    pub fn of(links: usize, mpi: u64, nodes: u32) -> Self {
+        let mpi_bytes = usize::try_from(mpi).unwrap_or(usize::MAX);
+        let budget = mpi_adi::Budget::of(mpi_bytes, nodes as usize);
+        Self {
+            links,
+            mpi,
+            tables: (budget.total() - budget.region) as u64,
+        }
+    }
+
+    fn kernel(&self) -> u64 {
+        let chunks = ROUTER.chunks() * net_torus::chunk::CHUNK_BYTES;
+        (self.links * WINDOW_MEMORY + chunks + NODE_BYTES) as u64
+    }
+}
+
+/// The RAM is too small; all sizes in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoRoom {
+    image: u64,
+    needs: Needs,
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Needs { mpi, tables, .. } = self.needs;
+        let kernel = self.needs.kernel();
+        let Self { image, .. } = self;
+        let sum = image
+            .saturating_add(kernel)
+            .saturating_add(MIN_HEAP)
+            .saturating_add(mpi)
+            .saturating_add(tables);
+        write!(
+            f,
+            "{sum} bytes of RAM are needed, the board has {}: {image} of stacks and static data, {kernel} of node, \
+             router and links, {mpi} of MPI memory, {tables} of tables by number of nodes, {MIN_HEAP} of heap at least; lower \
+             --mpi-memory or --stack, make the program's data smaller, or use fewer nodes",
+            RAM.len(),
+        )
+    }
+}
+
+impl core::error::Error for NoRoom {}
+
+/// The heap behind an image that ends at `image_end`.
+///
+/// # Errors
+/// What is taken from it before the program starts does not fit, with [`MIN_HEAP`] besides.
+pub fn heap(image_end: u64, needs: Needs) -> Result<Bytes, NoRoom> {
+    let start = image_end.next_multiple_of(16);
+    let taken = needs
+        .kernel()
+        .saturating_add(needs.mpi)
+        .saturating_add(needs.tables)
+        .saturating_add(MIN_HEAP);
+    match RAM.end.checked_sub(start) {
+        Some(room) if taken <= room => Ok(Bytes {
+            start,
+            end: RAM.end,
+        }),
+        _ => Err(NoRoom {
+            image: start.saturating_sub(RAM.start),
+            needs,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_that_fit_and_jobs_that_do_not() {
+        let image_end = RAM.start + 48 * 1024;
+        let room = |nodes| heap(image_end, Needs::of(6, 8192, nodes));
+        assert_eq!(room(512).map(|heap| heap.end), Ok(RAM.end));
+        let error = room(65_536).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("the board has 131072"), "{text}");
+        assert!(text.contains("8192 of MPI memory"), "{text}");
+    }
+
+    #[test]
+    fn the_least_is_exact() {
+        let needs = Needs {
+            links: 6,
+            mpi: 8192,
+            tables: 100,
+        };
+        let taken = needs.kernel() + 8192 + 100 + MIN_HEAP;
+        let last = (RAM.end - taken) & !15;
+        assert!(heap(last, needs).is_ok());
+        assert!(heap(last + 1, needs).is_err());
+        let endless = Needs {
+            mpi: u64::MAX,
+            ..needs
+        };
+        assert!(heap(RAM.start, endless).is_err());
+        assert!(heap(RAM.end + 1, needs).is_err());
+    }
+
+    #[test]
+    fn parts_do_not_overlap() {
+        assert!(PERSONALITY.start >= FLASH.start && PERSONALITY.end <= FLASH.end);
+        assert!(OUTBOX < INBOX && INBOX < FILES && FILES < WINDOW_END);
+        assert!(OUTBOX + outbox::BYTES as u64 <= INBOX);
+        for at in [OUTBOX, INBOX, FILES] {
+            assert!(at.is_multiple_of(8));
+        }
+    }
+}

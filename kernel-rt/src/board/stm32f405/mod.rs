@@ -1,0 +1,39 @@
+//! STM32F405 (Cortex-M4F, 1 MiB of flash, 128 KiB of RAM): a node on a chip, its links six serial lines. QEMU has it as
+//! machine `netduinoplus2`. Wiring, pins and baud rate: docs/stm32f405.md.
+//!
+//! ```text
+//! boot        from reset to the program
+//! platform    the node's types: links, clock, sleep, heap
+//! lines       the six USARTs by interrupt
+//! clocks      oscillator and buses
+//! traps       interrupts and faults, as the processor's code hands them over
+//! memory      what stands where, and the sum of it (portable)
+//! tool        the tool, through semihosting
+//! records     what of it the tool's memory has
+//! system      the end of the emulator
+//! timer       the timer, as the console asks for it
+//! uart        the bell, and output without a tool
+//! ```
+
+pub mod memory;
+
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+mod boot;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+mod clocks;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+mod lines;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub mod platform;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub mod records;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub mod system;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub mod timer;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+mod tool;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+mod traps;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub mod uart;

@@ -1,0 +1,105 @@
+//! Clock, timer, sleep and heap, as a node asks for them.
+#![forbid(unsafe_code)]
+
+use alloc::boxed::Box;
+
+use mpi_adi::kernel::{AbortReason, Heap};
+use net_torus::Direction;
+use net_torus::reliable::Reliable;
+
+use super::lines::UsartLine;
+use super::memory::{NODE_BYTES, WINDOW};
+use super::uart;
+use crate::board::start::aborted;
+use crate::dev::serial::SerialLink;
+use crate::end::{Message, end};
+use crate::host::blackboard::{Blackboard, End};
+use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, node_name};
+use crate::lend::NodeMemory;
+use crate::node::{Node, Platform};
+use crate::{arch, clock, heap};
+
+/// This board's node.
+pub type BoardNode = Node<BoardLink, Stm32>;
+/// How the node is kept: in the heap, into which its parts come one by one.
+pub type Held = Box<BoardNode>;
+const _: () = assert!(size_of::<BoardNode>() <= NODE_BYTES);
+/// A link of it.
+pub type BoardLink = Reliable<'static, SerialLink<UsartLine>, WINDOW>;
+
+/// The machine below the node.
+pub struct Stm32 {
+    /// The program's memory.
+    pub memory: NodeMemory,
+}
+
+impl Platform<BoardLink> for Stm32 {
+    type Memory = NodeMemory;
+
+    fn ticks(&self) -> u64 {
+        arch::ticks()
+    }
+
+    fn ns(&self, ticks: u64) -> u64 {
+        clock::ns(ticks)
+    }
+
+    fn wake_in(&mut self, ns: u64) {
+        arch::wake_by(arch::ticks() + clock::ticks_of(ns));
+    }
+
+    fn wait(&mut self) {
+        arch::wait_for_interrupt();
+    }
+
+    fn is_interrupted(&self) -> bool {
+        arch::is_interrupt_pending()
+    }
+
+    fn acknowledge(&mut self, _: &mut [Option<BoardLink>; 6]) {
+        arch::acknowledge_call();
+    }
+
+    fn memory(&mut self) -> &mut NodeMemory {
+        &mut self.memory
+    }
+
+    fn lends(&self) -> bool {
+        self.memory.lends
+    }
+
+    fn report_frees(&mut self, wanted: bool) {
+        heap::report_frees(wanted);
+    }
+
+    fn heap(&self) -> Heap {
+        heap::fill()
+    }
+
+    fn heap_peak_bytes(&self) -> u64 {
+        heap::peak() as u64
+    }
+
+    fn blackboard(&self) -> &Blackboard {
+        &MIDPLANE_BLACKBOARD
+    }
+
+    fn show_blackboard(&self) {
+        uart::show();
+    }
+
+    fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
+        MIDPLANE_CALLERS.note(&arch::registers());
+        aborted(why, status)
+    }
+
+    fn link_lost(&mut self, direction: Direction) -> ! {
+        let axis = ['x', 'y', 'z'][direction as usize / 2];
+        let sign = ['+', '-'][direction as usize % 2];
+        let message = Message::new(format_args!(
+            "{}: the neighbour in direction {axis}{sign} does not answer; look at that line's wires and at the neighbour",
+            node_name()
+        ));
+        end(End::MpiError, 1, &message)
+    }
+}

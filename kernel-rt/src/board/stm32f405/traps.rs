@@ -1,0 +1,44 @@
+//! Interrupts and faults, as the processor's code hands them over.
+
+use super::memory::RAM;
+use crate::end::{Message, end};
+use crate::fault::{Fault, Map, Report};
+use crate::host::callers::Registers;
+use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, personality};
+use crate::mem::Bytes;
+use crate::{arch, running};
+
+/// Where null pointers and their neighbourhood point.
+const NULL: Bytes = Bytes {
+    start: 0,
+    end: 1 << 20,
+};
+/// What the trap stack grows into.
+const BELOW: Bytes = Bytes {
+    start: RAM.start - (1 << 20),
+    end: RAM.start,
+};
+
+/// An interrupt while the program computes.
+#[unsafe(no_mangle)]
+fn midplane_interrupt() {
+    running::interrupt();
+}
+
+/// A trap that is no interrupt.
+#[unsafe(no_mangle)]
+fn midplane_fault(fault: Fault, registers: &Registers) -> ! {
+    MIDPLANE_CALLERS.note(registers);
+    MIDPLANE_BLACKBOARD.set_fault(fault.code, fault.pc, fault.address);
+    let map = &Map {
+        null: NULL,
+        guard: arch::guard(),
+        stack: arch::stack(),
+        trap_guard: BELOW,
+        constants: arch::constants(),
+        ram: RAM,
+    };
+    let place = personality().map(|p| (p.rank, p.coord));
+    let message = Message::new(format_args!("{}", Report { fault, map, place }));
+    end(fault.end(map), 1, &message)
+}

@@ -1,0 +1,358 @@
+//! A link over a serial line: frames in a stream of bytes that may lose, change and invent some.
+//!
+//! A frame on the line is its bytes and their CRC-16, stuffed by COBS (Cheshire and Baker, "Consistent Overhead Byte
+//! Stuffing", 1999), which leaves no zero in them, and a zero behind:
+//!
+//! ```text
+//!   COBS( up to MTU bytes | CRC-16/IBM-SDLC of them, little-endian ) | 0
+//! ```
+//! So whatever came before, a frame begins behind each zero. Of what the line spoils, only the frames that it lies in
+//! are lost: they are dropped here and counted ([`SerialStats::damaged`]). [`Reliable`], which goes above, sends them
+//! again; its own CRC-32 finds what the 16 bits miss.
+//!
+//! The neighbour may start later, or be reset: a link is used once both ends have greeted ([`Greeting`]). On this line
+//! the last greeting may be lost, too, for which its sender would never know. So an end that is up answers a greeting,
+//! with a third one ([`UP`]) that asks for no answer.
+#![forbid(unsafe_code)]
+
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+
+use crc::{CRC_16_IBM_SDLC, Crc, Table};
+use net_torus::link::Link;
+use net_torus::reliable::{OVERHEAD, Reliable, Retry};
+use net_torus::wire::MIN_MTU;
+
+use super::greeting::{Greeting, is_greeting};
+use crate::node::NodeLink;
+
+/// Greatest frame in bytes: one that carries the greatest packet, and the header of [`Reliable`].
+pub const MTU: usize = OVERHEAD + MIN_MTU;
+/// Bytes that a frame of [`MTU`] bytes takes on the line at most.
+pub const LINE_BYTES: usize = cobs::max_encoding_length(MTU + CRC_BYTES) + 1;
+
+const CRC_BYTES: usize = 2;
+const DELIMITER: u8 = 0;
+/// Second byte of a greeting from an end that is up: it was heard, and wants no answer.
+const UP: u8 = 2;
+
+static CRC: Crc<u16, Table<1>> = Crc::<u16, Table<1>>::new(&CRC_16_IBM_SDLC);
+
+/// The bytes of a serial line, in both directions. No call blocks.
+pub trait Line {
+    /// Takes the oldest byte that has come; `None` when there is none.
+    fn take(&mut self) -> Option<u8>;
+
+    /// How many bytes [`Line::put`] takes now.
+    fn room(&self) -> usize;
+
+    /// Sends `bytes`, of which there are at most [`Line::room`]; others are lost.
+    fn put(&mut self, bytes: &[u8]);
+}
+
+/// Bits that a byte takes on the line: start, eight of data, stop.
+const BITS_PER_BYTE: u64 = 10;
+/// How long a neighbour takes at most to answer a frame that has come, when it is not busy: see
+/// [`crate::node::PROGRAM_SLICE_NS`], and a step.
+const ANSWER_NS: u64 = 200_000;
+/// The least time-out: a neighbour may be in a long step, and one that is emulated may not run for a while.
+const LEAST_TIMEOUT_NS: u64 = 20_000_000;
+/// How often in a row frames are repeated before the neighbour counts as gone: a minute, since the time-out doubles
+/// four times.
+const RETRIES: u32 = 200;
+
+/// Nanoseconds that `bytes` take on the line.
+pub const fn line_ns(bytes: usize, baud: u32) -> u64 {
+    bytes as u64 * BITS_PER_BYTE * 1_000_000_000 / baud as u64
+}
+
+/// Frames that are to be under way, so that a line of this rate never waits for an acknowledgement: the one that is
+/// being sent, and those that could be sent until the answer is there. A power of two, as [`Reliable`] uses them.
+pub const fn window(baud: u32) -> usize {
+    let answer = ANSWER_NS + line_ns(LINE_BYTES, baud) / 4;
+    let meanwhile = answer.div_ceil(line_ns(LINE_BYTES, baud)) as usize;
+    (1 + meanwhile).next_power_of_two()
+}
+
+/// When frames are sent again on a line of this rate: after four times what a full window takes.
+pub const fn retry(baud: u32) -> Retry {
+    let full = 4 * window(baud) as u64 * line_ns(LINE_BYTES, baud);
+    Retry {
+        timeout_ns: if full > LEAST_TIMEOUT_NS {
+            full
+        } else {
+            LEAST_TIMEOUT_NS
+        },
+        retries: RETRIES,
+    }
+}
+
+/// Bytes on their way between an interrupt and the node: one side puts, the other takes. `N` is a power of two.
+pub struct ByteRing<const N: usize> {
+    put: AtomicUsize,
+    taken: AtomicUsize,
+    lost: AtomicU32,
+    bytes: [AtomicU8; N],
+}
+
+impl<const N: usize> ByteRing<N> {
+    const IS_SOUND: () = assert!(N.is_power_of_two());
+
+    /// An empty ring.
+    pub const fn new() -> Self {
+        let () = Self::IS_SOUND;
+        Self {
+            put: AtomicUsize::new(0),
+            taken: AtomicUsize::new(0),
+            lost: AtomicU32::new(0),
+            bytes: [const { AtomicU8::new(0) }; N],
+        }
+    }
+
+    /// How many bytes there is room for.
+    pub fn room(&self) -> usize {
+        N - self.waiting()
+    }
+
+    /// How many bytes there are to take.
+    pub fn waiting(&self) -> usize {
+        let put = self.put.load(Ordering::Acquire);
+        put.wrapping_sub(self.taken.load(Ordering::Acquire)).min(N)
+    }
+
+    /// Puts a byte; false when the ring is full: it is lost, and counted. For one side only.
+    pub fn put(&self, byte: u8) -> bool {
+        let put = self.put.load(Ordering::Relaxed);
+        if self.room() == 0 {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        self.bytes[put % N].store(byte, Ordering::Relaxed);
+        self.put.store(put.wrapping_add(1), Ordering::Release);
+        true
+    }
+
+    /// Takes the oldest byte. For the other side only.
+    pub fn take(&self) -> Option<u8> {
+        if self.waiting() == 0 {
+            return None;
+        }
+        let taken = self.taken.load(Ordering::Relaxed);
+        let byte = self.bytes[taken % N].load(Ordering::Relaxed);
+        self.taken.store(taken.wrapping_add(1), Ordering::Release);
+        Some(byte)
+    }
+
+    /// Bytes that found no room.
+    pub fn lost(&self) -> u32 {
+        self.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl<const N: usize> Default for ByteRing<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Counters of a serial link.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct SerialStats {
+    /// What stood between two zeros and was no frame.
+    pub damaged: u64,
+}
+
+/// What stands behind the last zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Collected {
+    /// So many bytes, all in the buffer.
+    Bytes(usize),
+    /// More than any frame has; they are dropped.
+    TooMany,
+}
+
+/// A link that may lose frames, over a line.
+pub struct SerialLink<L> {
+    line: L,
+    collected: Collected,
+    buffer: [u8; LINE_BYTES],
+    greeting: Greeting,
+    /// An end that is not up has greeted this one, which is.
+    owes_greeting: bool,
+    stats: SerialStats,
+}
+
+impl<L: Line> SerialLink<L> {
+    /// A link over `line`, which has not greeted yet.
+    pub fn new(line: L) -> Self {
+        Self {
+            line,
+            collected: Collected::Bytes(0),
+            buffer: [0; LINE_BYTES],
+            greeting: Greeting::new(),
+            owes_greeting: false,
+            stats: SerialStats::default(),
+        }
+    }
+
+    /// The counters.
+    pub fn stats(&self) -> &SerialStats {
+        &self.stats
+    }
+
+    /// The line.
+    pub fn line(&self) -> &L {
+        &self.line
+    }
+
+    /// One step of greeting the neighbour: hears what has come and says what is to be said. `None`: the link is
+    /// up and may be used. Otherwise to be called again when something has come, or at the time returned
+    /// (nanoseconds, by the clock that `now_ns` is of).
+    pub fn greet(&mut self, now_ns: u64) -> Option<u64> {
+        while self.greeting.is_listening()
+            && let Some(size) = self.next_frame()
+        {
+            self.greeting.hear(&self.buffer[..size]);
+        }
+        if let Some(hello) = self.greeting.due(now_ns) {
+            let said = self.say(&hello);
+            self.greeting.tried(now_ns, said);
+        }
+        self.greeting.next_ns()
+    }
+
+    /// On a link that is up while others of the node are not: answers greetings; all else that comes is lost.
+    pub fn answer_late(&mut self) {
+        while let Some(size) = self.next_frame() {
+            // A frame of a neighbour that is further is sent again.
+            if is_greeting(&self.buffer[..size]) {
+                self.hear_late(size);
+            }
+        }
+        self.answer();
+    }
+
+    fn answer(&mut self) {
+        if self.owes_greeting {
+            let hello = [Greeting::FIRST_BYTE, UP];
+            self.owes_greeting = !self.say(&hello);
+        }
+    }
+
+    /// Greetings that were sent before the link was up.
+    pub fn greetings(&self) -> u32 {
+        self.greeting.count()
+    }
+
+    /// Sends a frame; false when the line has no room for one.
+    fn say(&mut self, frame: &[u8]) -> bool {
+        self.transmit(|buffer| {
+            buffer[..frame.len()].copy_from_slice(frame);
+            frame.len()
+        })
+    }
+
+    /// Goes on with what has come until a frame is whole, which then is at the buffer's start; its size.
+    fn next_frame(&mut self) -> Option<usize> {
+        while let Some(byte) = self.line.take() {
+            if byte != DELIMITER {
+                self.collected = match self.collected {
+                    Collected::Bytes(count) if count < LINE_BYTES => {
+                        self.buffer[count] = byte;
+                        Collected::Bytes(count + 1)
+                    }
+                    Collected::Bytes(_) | Collected::TooMany => Collected::TooMany,
+                };
+                continue;
+            }
+            let count = match core::mem::replace(&mut self.collected, Collected::Bytes(0)) {
+                Collected::Bytes(0) => continue,
+                Collected::Bytes(count) => count,
+                Collected::TooMany => {
+                    self.stats.damaged += 1;
+                    continue;
+                }
+            };
+            match unstuffed(&mut self.buffer[..count]) {
+                Some(size) => return Some(size),
+                None => self.stats.damaged += 1,
+            }
+        }
+        None
+    }
+
+    /// Hears a greeting while the link is up.
+    fn hear_late(&mut self, size: usize) {
+        self.owes_greeting |= self.buffer[..size].last() != Some(&UP);
+    }
+}
+
+/// Takes COBS and CRC off a frame; the size of what is left at the start, or `None` when it is damaged.
+fn unstuffed(bytes: &mut [u8]) -> Option<usize> {
+    let len = cobs::decode_in_place(bytes).ok()?;
+    let (frame, crc) = bytes.get(..len)?.split_last_chunk::<CRC_BYTES>()?;
+    let good = !frame.is_empty() && CRC.checksum(frame) == u16::from_le_bytes(*crc);
+    (good && frame.len() <= MTU).then_some(frame.len())
+}
+
+impl<L: Line> Link for SerialLink<L> {
+    fn mtu(&self) -> usize {
+        MTU
+    }
+
+    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+        while let Some(size) = self.next_frame() {
+            if is_greeting(&self.buffer[..size]) {
+                self.hear_late(size);
+                continue;
+            }
+            f(&self.buffer[..size]);
+            return true;
+        }
+        false
+    }
+
+    fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        if self.line.room() < LINE_BYTES {
+            return false;
+        }
+        let mut frame = [0; MTU + CRC_BYTES];
+        let size = f(&mut frame[..MTU]).min(MTU);
+        if size == 0 {
+            return true;
+        }
+        let crc = CRC.checksum(&frame[..size]);
+        frame[size..size + CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
+        let mut stuffed = [DELIMITER; LINE_BYTES];
+        let len = cobs::encode(&frame[..size + CRC_BYTES], &mut stuffed);
+        // Behind a last block of 254 the encoder has begun another, which does not count.
+        stuffed[len] = DELIMITER;
+        self.line.put(&stuffed[..len + 1]);
+        true
+    }
+
+    fn poll(&mut self, _: u64) {
+        self.answer();
+    }
+}
+
+/// The interrupt of a line is always on: it moves bytes, and asks for the node's attention when a frame's end has come
+/// or there is room for a frame again. Nothing can be missed.
+impl<L: Line, const FRAMES: usize> NodeLink for Reliable<'_, SerialLink<L>, FRAMES> {
+    fn hold_interrupts(&mut self) {}
+
+    fn prepare_sleep(&mut self) -> bool {
+        true
+    }
+
+    /// Loss and damage are a line's way, no defects.
+    fn defects(&self) -> u64 {
+        0
+    }
+
+    fn retries(&self) -> u64 {
+        self.stats().resent
+    }
+}
+
+#[cfg(test)]
+mod tests;

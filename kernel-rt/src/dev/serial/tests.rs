@@ -1,0 +1,333 @@
+//! Lines that lose, change and invent bytes.
+
+use super::*;
+use oorandom::Rand32;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::vec::Vec;
+
+/// What a line does to each byte, in thousandths.
+#[derive(Clone, Copy)]
+struct Noise {
+    lost: u32,
+    changed: u32,
+    invented: u32,
+}
+
+const CLEAN: Noise = Noise {
+    lost: 0,
+    changed: 0,
+    invented: 0,
+};
+
+type Bytes = Rc<RefCell<VecDeque<u8>>>;
+
+/// One end of a line in memory. It takes what UARTs hold at once, and spoils what it sends.
+struct TestLine {
+    comes: Bytes,
+    goes: Bytes,
+    random: Rand32,
+    noise: Noise,
+    room: usize,
+}
+
+impl TestLine {
+    fn happens(&mut self, thousandths: u32) -> bool {
+        self.random.rand_range(0..1000) < thousandths
+    }
+}
+
+impl Line for TestLine {
+    fn take(&mut self) -> Option<u8> {
+        self.comes.borrow_mut().pop_front()
+    }
+
+    fn room(&self) -> usize {
+        self.room - self.goes.borrow().len().min(self.room)
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        assert!(bytes.len() <= self.room(), "more than there is room for");
+        for &byte in bytes {
+            while self.happens(self.noise.invented) {
+                let invented = self.random.rand_u32() as u8;
+                self.goes.borrow_mut().push_back(invented);
+            }
+            if self.happens(self.noise.lost) {
+                continue;
+            }
+            let turned = match self.happens(self.noise.changed) {
+                true => 1 << self.random.rand_range(0..8),
+                false => 0,
+            };
+            self.goes.borrow_mut().push_back(byte ^ turned);
+        }
+    }
+}
+
+type TestLink = SerialLink<TestLine>;
+
+fn pair(noise: Noise, seed: u64) -> [TestLink; 2] {
+    let bytes: [Bytes; 2] = Default::default();
+    [0, 1].map(|end| {
+        SerialLink::new(TestLine {
+            comes: bytes[end].clone(),
+            goes: bytes[1 - end].clone(),
+            random: Rand32::new(2 * seed + end as u64),
+            noise,
+            room: 2 * LINE_BYTES,
+        })
+    })
+}
+
+/// A frame of any size, often full of the bytes that are stuffed.
+fn frame(random: &mut Rand32) -> Vec<u8> {
+    let size = random.rand_range(1..MTU as u32 + 1);
+    let zeros = random.rand_range(0..4);
+    let byte = |random: &mut Rand32| match random.rand_range(0..4) < zeros {
+        true => 0,
+        false => random.rand_u32() as u8,
+    };
+    let mut frame: Vec<u8> = (0..size).map(|_| byte(random)).collect();
+    // No greeting.
+    frame[0] |= 0x80;
+    frame
+}
+
+fn send(link: &mut TestLink, frame: &[u8]) -> bool {
+    link.say(frame)
+}
+
+fn received(link: &mut TestLink) -> Option<Vec<u8>> {
+    let mut got = None;
+    link.receive(|frame| got = Some(frame.to_vec()));
+    got
+}
+
+#[test]
+fn every_frame_comes_out_as_it_went_in() {
+    let [mut a, mut b] = pair(CLEAN, 1);
+    let mut random = Rand32::new(5);
+    for size in (1..=MTU).chain([1, MTU]) {
+        for fill in [0, 1, 0xFF] {
+            let mut frame = std::vec![fill; size];
+            frame[0] = 0x52;
+            assert!(send(&mut a, &frame));
+            assert_eq!(received(&mut b), Some(frame));
+        }
+    }
+    for _ in 0..3000 {
+        let frame = frame(&mut random);
+        assert!(send(&mut a, &frame));
+        assert_eq!(received(&mut b), Some(frame));
+    }
+    assert_eq!(b.stats().damaged, 0);
+}
+
+#[test]
+fn a_full_line_takes_no_frame_and_asks_for_none() {
+    let [mut a, mut b] = pair(CLEAN, 1);
+    assert!(send(&mut a, &[1; MTU]));
+    assert!(send(&mut a, &[2; 20]));
+    assert!(!a.transmit(|_| unreachable!("there is no room")));
+    assert_eq!(received(&mut b), Some([1; MTU].to_vec()));
+    assert!(send(&mut a, &[3; MTU]));
+}
+
+/// Whatever comes before: behind one zero, or one frame that is lost with it, all is well again.
+#[test]
+fn any_garbage_costs_the_frame_that_it_touches() {
+    for seed in 0..2000 {
+        let [mut a, mut b] = pair(CLEAN, seed);
+        let mut random = Rand32::new(seed);
+        for _ in 0..random.rand_range(0..700) {
+            a.line.goes.borrow_mut().push_back(random.rand_u32() as u8);
+        }
+        let mut waiting = a.line.goes.borrow().len();
+        // Nothing of it is taken for a frame, as far as 16 bits can tell.
+        while received(&mut b).is_some() {}
+        assert!(b.stats().damaged <= waiting as u64);
+        waiting = 0;
+        let first = frame(&mut random);
+        send(&mut a, &first);
+        if let Some(got) = received(&mut b) {
+            assert_eq!(got, first, "seed {seed}");
+        }
+        for _ in 0..3 {
+            let next = frame(&mut random);
+            send(&mut a, &next);
+            assert_eq!(received(&mut b), Some(next), "seed {seed}, {waiting}");
+        }
+    }
+}
+
+/// A line that is all noise neither ends the node nor fills its memory.
+#[test]
+fn noise_is_no_frame() {
+    let [a, mut b] = pair(CLEAN, 1);
+    let mut random = Rand32::new(9);
+    let mut taken = 0;
+    for _ in 0..200_000 {
+        a.line.goes.borrow_mut().push_back(random.rand_u32() as u8);
+        taken += u32::from(received(&mut b).is_some());
+    }
+    // About 780 pieces, each of which passes with a chance of 1 in 65,536.
+    assert!(taken <= 1, "{taken}");
+    assert!(b.stats().damaged > 500);
+}
+
+const NOISES: [Noise; 4] = [
+    CLEAN,
+    Noise { lost: 2, ..CLEAN },
+    Noise {
+        changed: 2,
+        ..CLEAN
+    },
+    Noise {
+        lost: 1,
+        changed: 1,
+        invented: 1,
+    },
+];
+
+type Good = Reliable<'static, TestLink, 2>;
+
+fn reliable(link: TestLink) -> Good {
+    let retry = Retry {
+        timeout_ns: 50,
+        retries: 100,
+    };
+    Reliable::with_frames(link, retry, std::vec![0; 2 * MTU].leak()).unwrap()
+}
+
+/// Two ends greet over a bad line; the links are then up at both.
+fn greeted(noise: Noise, seed: u64) -> [TestLink; 2] {
+    let mut ends = pair(noise, seed);
+    let mut now = 0;
+    loop {
+        let mut up = 0;
+        for end in &mut ends {
+            match end.greeting.next_ns() {
+                Some(_) => up += usize::from(end.greet(now).is_none()),
+                // As a node does whose other links are up, too.
+                None => {
+                    up += 1;
+                    end.receive(|_| ());
+                    end.poll(now);
+                }
+            }
+        }
+        if up == 2 {
+            return ends;
+        }
+        now += 1_000_000;
+        assert!(now < 1 << 42, "seed {seed}");
+    }
+}
+
+#[test]
+fn both_ends_come_up_whatever_is_lost() {
+    for seed in 0..500 {
+        for noise in NOISES {
+            greeted(noise, seed);
+        }
+        let bad = Noise {
+            lost: 20,
+            changed: 20,
+            invented: 20,
+        };
+        greeted(bad, seed);
+    }
+}
+
+/// Ends that are up say no more.
+#[test]
+fn greetings_come_to_an_end() {
+    let [mut a, mut b] = greeted(CLEAN, 3);
+    for _ in 0..10 {
+        for end in [&mut a, &mut b] {
+            assert!(!end.receive(|_| unreachable!("no frame was sent")));
+            end.poll(0);
+        }
+    }
+    assert!(a.line.goes.borrow().is_empty() && b.line.goes.borrow().is_empty());
+}
+
+/// Under the reliable layer every frame arrives, once, in order and undamaged.
+#[test]
+fn nothing_is_lost_over_bad_lines() {
+    for (seed, noise) in (0..40).flat_map(|seed| NOISES.map(|noise| (seed, noise))) {
+        let mut ends = greeted(noise, seed).map(reliable);
+        let mut random = [0, 1].map(|end| Rand32::new(100 + 2 * seed + end));
+        let mut expected = [1, 0].map(|end| Rand32::new(100 + 2 * seed + end));
+        let fits = ends[0].mtu();
+        let (mut sent, mut got) = ([0; 2], [0; 2]);
+        let mut now = 0;
+        while got != [60; 2] {
+            now += 1;
+            assert!(now < 2_000_000, "seed {seed}: {got:?}");
+            for at in [0, 1] {
+                let end = &mut ends[at];
+                end.poll(now);
+                while end.receive(|bytes| {
+                    let mut frame = frame(&mut expected[at]);
+                    frame.truncate(fits);
+                    assert_eq!(bytes, frame, "seed {seed}");
+                    got[at] += 1;
+                }) {}
+                if sent[at] < 60 {
+                    let next = &mut random[at];
+                    let taken = end.transmit(|buffer| {
+                        let mut frame = frame(next);
+                        frame.truncate(fits);
+                        buffer[..frame.len()].copy_from_slice(&frame);
+                        frame.len()
+                    });
+                    sent[at] += i32::from(taken);
+                }
+                end.poll(now);
+                assert!(!end.is_dead(), "seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_window_covers_the_answer() {
+    for (baud, frames) in [
+        (115_200, 2),
+        (1_000_000, 2),
+        (2_625_000, 2),
+        (10_500_000, 2),
+    ] {
+        assert_eq!(window(baud), frames, "{baud}");
+        let retry = retry(baud);
+        assert!(retry.timeout_ns >= 2 * window(baud) as u64 * line_ns(LINE_BYTES, baud));
+        // Three minutes at least, and not for ever.
+        let doubled: u64 = (0..=u64::from(retry.retries))
+            .map(|n| retry.timeout_ns << n.min(4))
+            .sum();
+        assert!(
+            (60_000_000_000..1_200_000_000_000).contains(&doubled),
+            "{doubled}"
+        );
+    }
+}
+
+#[test]
+fn a_ring_keeps_bytes_in_order_and_counts_those_it_has_no_room_for() {
+    let ring = ByteRing::<8>::new();
+    for round in 0..50u8 {
+        for byte in 0..8 {
+            assert!(ring.put(byte ^ round));
+        }
+        assert!(!ring.put(9));
+        assert_eq!((ring.room(), ring.waiting()), (0, 8));
+        for byte in 0..8 {
+            assert_eq!(ring.take(), Some(byte ^ round));
+        }
+        assert_eq!(ring.take(), None);
+    }
+    assert_eq!(ring.lost(), 50);
+}

@@ -1,0 +1,173 @@
+//! The boards that nodes can be: what a program is built with for each.
+
+use clap::ValueEnum;
+use kernel_rt::board::stm32f405::memory as stm32f405;
+use kernel_rt::callers::{SAVED, SAVED_ARM};
+use midplane_setup::kit::{self, Kit};
+use object::elf::{EM_ARM, EM_RISCV, Machine};
+
+/// What a node is, where it is emulated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Board {
+    /// QEMU's riscv64 machine, with as much memory as is wanted
+    #[default]
+    Virt,
+    /// A microcontroller: 128 KiB of RAM, six serial links
+    Stm32f405,
+}
+
+impl Board {
+    /// The tools that it is built and run with.
+    pub fn kit(self) -> &'static Kit {
+        match self {
+            Self::Virt => &kit::VIRT,
+            Self::Stm32f405 => &kit::STM32F405,
+        }
+    }
+
+    /// The board that this command is for.
+    pub fn chosen() -> Self {
+        match kit::kit() == &kit::STM32F405 {
+            true => Self::Stm32f405,
+            false => Self::Virt,
+        }
+    }
+
+    /// Where RAM starts.
+    pub fn ram(self) -> u64 {
+        match self {
+            Self::Virt => 0x8000_0000,
+            Self::Stm32f405 => stm32f405::RAM.start,
+        }
+    }
+
+    /// Where code starts: in RAM, or in flash.
+    pub fn code(self) -> u64 {
+        match self {
+            Self::Virt => self.ram(),
+            Self::Stm32f405 => stm32f405::FLASH.start,
+        }
+    }
+
+    /// The machine that its images are for.
+    pub fn machine(self) -> Machine {
+        match self {
+            Self::Virt => EM_RISCV,
+            Self::Stm32f405 => EM_ARM,
+        }
+    }
+
+    /// What people call that.
+    pub fn machine_name(self) -> &'static str {
+        match self {
+            Self::Virt => "riscv64",
+            Self::Stm32f405 => "Arm, with --board stm32f405",
+        }
+    }
+
+    /// Bytes of an address in memory.
+    pub fn word(self) -> usize {
+        match self {
+            Self::Virt => 8,
+            Self::Stm32f405 => 4,
+        }
+    }
+
+    /// The registers that a node notes when it ends its job by a call, by DWARF's numbers: the return address and the
+    /// stack pointer first.
+    pub fn saved(self) -> &'static [u8] {
+        match self {
+            Self::Virt => &SAVED,
+            Self::Stm32f405 => &SAVED_ARM,
+        }
+    }
+
+    /// Where a call returns to; Arm has in the lowest bit what kind of code is there.
+    pub fn return_address(self, address: u64) -> u64 {
+        match self {
+            Self::Virt => address,
+            Self::Stm32f405 => address & !1,
+        }
+    }
+
+    /// What both compiling and linking need to know; the same as the linker script says.
+    pub fn machine_flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Virt => &["-march=rv64imafdc", "-mabi=lp64d", "-mcmodel=medany"],
+            Self::Stm32f405 => &[
+                "-mcpu=cortex-m4",
+                "-mthumb",
+                "-mfloat-abi=hard",
+                "-mfpu=fpv4-sp-d16",
+            ],
+        }
+    }
+
+    /// The linker script, from the workspace on.
+    pub fn script(self) -> &'static str {
+        match self {
+            Self::Virt => "kernel-rt/ld/virt.ld",
+            Self::Stm32f405 => "kernel-rt/ld/stm32f405.ld",
+        }
+    }
+
+    /// What the linker is told besides.
+    pub fn link_flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Virt => &[
+                "-Wl,--gc-sections,--no-warn-rwx-segments",
+                "-Wl,--wrap=vfprintf,--wrap=fdopen,--wrap=fclose",
+            ],
+            // Some of picolibc's own assembler does not say that its stack need not be executed.
+            Self::Stm32f405 => &[
+                "-Wl,--gc-sections,--no-warn-rwx-segments,-z,noexecstack",
+                "-Wl,--wrap=main,--wrap=fdopen,--wrap=fclose",
+            ],
+        }
+    }
+
+    /// RAM of a node in bytes, where the board has no other.
+    pub fn fixed_memory(self) -> Option<u64> {
+        match self {
+            Self::Virt => None,
+            Self::Stm32f405 => Some(stm32f405::RAM.len()),
+        }
+    }
+
+    /// The least stack of a program in bytes, and what it must be a multiple of.
+    pub fn least_stack(self) -> (u64, u64) {
+        match self {
+            Self::Virt => (16 << 10, 4096),
+            Self::Stm32f405 => (4096, 8),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of the linker script are those of the kernel's sums.
+    #[test]
+    fn the_linker_script_says_what_the_kernel_says() {
+        let script = crate::host::folders::root().join(Board::Stm32f405.script());
+        let script = std::fs::read_to_string(script).unwrap();
+        for (name, value) in [
+            ("MIDPLANE_TRAP_STACK_BYTES", stm32f405::TRAP_STACK_BYTES),
+            ("PROVIDE(MIDPLANE_STACK_BYTES", stm32f405::STACK_BYTES),
+            ("MIDPLANE_INBOX", stm32f405::INBOX),
+            ("MIDPLANE_FILES", stm32f405::FILES),
+        ] {
+            let close = if name.starts_with('P') { ")" } else { "" };
+            let line = format!("{name} = {value:#x}{close};");
+            assert!(script.lines().any(|l| l == line), "{line}");
+        }
+        assert_eq!(stm32f405::OUTBOX, stm32f405::RAM.end);
+        assert_eq!(
+            stm32f405::PERSONALITY.start - stm32f405::FLASH.start,
+            896 << 10
+        );
+        let least = stm32f405::heap(stm32f405::RAM.end - 0xb000, stm32f405::Needs::of(6, 32, 8));
+        assert!(least.is_ok(), "MIDPLANE_LEAST_HEAP");
+    }
+}
