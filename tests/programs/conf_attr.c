@@ -56,7 +56,7 @@ static int value_of(MPI_Comm comm, int keyval)
 
 static void setting(void)
 {
-    int keyval = MPI_KEYVAL_INVALID, again, flag;
+    int keyval = MPI_KEYVAL_INVALID, again, freed, flag;
     MPI_Comm comm;
     void *value;
 
@@ -93,12 +93,21 @@ static void setting(void)
     refuse = 0;
     CHECK(value_of(comm, keyval) == 3);
 
-    /* A freed key stays for as long as an attribute has it. */
+    /* A freed key stays for as long as an attribute has it, which can be deleted by it. */
     deletions = 0;
+    OK(MPI_Comm_set_attr(MPI_COMM_WORLD, keyval, &values[1]));
+    freed = keyval;
     OK(MPI_Comm_free_keyval(&keyval));
     CHECK(keyval == MPI_KEYVAL_INVALID && deletions == 0);
-    OK(MPI_Comm_free(&comm));
+    again = freed;
+    OK(MPI_Comm_free_keyval(&again));
+    CHECK(again == MPI_KEYVAL_INVALID && deletions == 0);
+    OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, freed));
     CHECK(deletions == 1);
+    OK(MPI_Comm_free(&comm));
+    CHECK(deletions == 2);
+    FAILS(MPI_ERR_KEYVAL, MPI_Comm_delete_attr(MPI_COMM_WORLD, freed));
+    FAILS(MPI_ERR_KEYVAL, MPI_Comm_free_keyval(&freed));
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_set_attr(MPI_COMM_WORLD, MPI_KEYVAL_INVALID, NULL));
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_delete_attr(MPI_COMM_WORLD, MPI_KEYVAL_INVALID));
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_free_keyval(&keyval));

@@ -74,9 +74,11 @@ pub(super) fn create(keyval: Keyval) -> Result<c_int, Error> {
     })
 }
 
-/// Frees a key. Fails with [`Error::Keyval`].
+/// Frees a key, which may have been freed for as long as an attribute has it: it is in use then, and to free such a
+/// key is no error (section 6.7.2). Fails with [`Error::Keyval`].
 pub(super) fn free(of: Of, handle: c_int) -> Result<(), Error> {
-    usable(of, handle)?;
+    let known = keyval(handle).filter(|key| key.of == of);
+    known.ok_or(Error::Keyval { keyval: handle })?;
     change(handle, |object| object.freed = true);
     Ok(())
 }
@@ -153,6 +155,7 @@ fn detach<C: Carrier>(object: c_int, attribute: Attribute) -> Result<(), Error> 
 /// Sets an attribute; an earlier one is deleted first. Fails with [`Error::Keyval`], [`Error::NoRoom`], and with what
 /// the delete function says: then the earlier one stays.
 pub(super) fn set<C: Carrier>(object: c_int, keyval: c_int, value: usize) -> Result<(), Error> {
+    usable(C::OF, keyval)?;
     delete::<C>(object, keyval)?;
     attach::<C>(object, Attribute { keyval, value })
 }
@@ -163,12 +166,12 @@ pub(super) fn get<C: Carrier>(object: c_int, keyval: c_int) -> Result<Option<usi
     Ok(C::with(object, |attributes| attributes.get(keyval)).flatten())
 }
 
-/// Deletes an attribute, if it is set. Fails with [`Error::Keyval`], and with what the delete function says: then
-/// the attribute stays.
+/// Deletes an attribute, if it is set; one whose key is freed, too: that is how the program lets go of the key
+/// (section 6.7.2). Fails with [`Error::Keyval`], and with what the delete function says: then the attribute stays.
 pub(super) fn delete<C: Carrier>(object: c_int, keyval: c_int) -> Result<(), Error> {
-    match get::<C>(object, keyval)? {
+    match C::with(object, |attributes| attributes.get(keyval)).flatten() {
         Some(value) => detach::<C>(object, Attribute { keyval, value }),
-        None => Ok(()),
+        None => usable(C::OF, keyval),
     }
 }
 
