@@ -878,7 +878,8 @@ mod tests {
         // So many are sent without waiting for the neighbour.
         behind(node, true);
         let sent: Vec<u64> = (0..20).map(|_| send(node)).collect();
-        assert_eq!((sent[0], sent[15], sent[16]), (4, 4, 20));
+        assert_eq!(sent[..10], [4; 10]);
+        assert!(sent[19] >= 19, "{sent:?}");
     }
 
     /// What the blackboard says of the program's call: its name and how many it has named.
