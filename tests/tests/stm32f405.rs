@@ -11,7 +11,11 @@ const BOARD: [&str; 2] = ["--board", "stm32f405"];
 
 /// `midplane run --board stm32f405`; the program's name is completed.
 fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
-    harness::run(&[&BOARD[..], &["--quiet"], options].concat(), name, arguments)
+    harness::run(
+        &[&BOARD[..], &["--quiet"], options].concat(),
+        name,
+        arguments,
+    )
 }
 
 /// All others send to rank 0; nothing is lost, and no packet was defective.
