@@ -18,7 +18,7 @@
 //! boards only. How an image is compiled and linked is written at the top of `ld/virt.ld`.
 #![cfg_attr(target_os = "none", no_std)]
 
-#[cfg(target_os = "none")]
+#[cfg(any(target_os = "none", target_os = "linux"))]
 extern crate alloc;
 
 pub mod arch;
@@ -42,7 +42,7 @@ mod heap;
 mod lend;
 #[cfg(target_os = "none")]
 mod log;
-#[cfg(target_os = "none")]
+#[cfg(any(target_os = "none", target_os = "linux"))]
 mod program;
 #[cfg(target_os = "none")]
 mod running;
@@ -51,8 +51,8 @@ mod running;
 use board::linux::heap;
 
 pub use host::{blackboard, callers, counters, failed_malloc, inbox, personality};
-#[cfg(target_os = "none")]
-pub use program::{Args, Outcome};
-#[cfg(target_os = "none")]
+#[cfg(any(target_os = "none", target_os = "linux"))]
+pub use program::{Args, Outcome, args};
+#[cfg(any(target_os = "none", target_os = "linux"))]
 #[doc(hidden)]
 pub use program::{eprint as __eprint, print as __print, run as __run};

@@ -160,7 +160,9 @@ enum Figures {
 
 impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Joins the parts.
-    pub fn new(adi: Adi, torus: Torus<'static, L>, platform: P) -> Self {
+    pub fn new(adi: Adi, mut torus: Torus<'static, L>, platform: P) -> Self {
+        // Without interrupts what is held back waits for the program's next call.
+        torus.set_gathers(P::INTERRUPTS);
         let carrier = Carrier {
             quiet: false,
             watch: Watch::Open,
@@ -296,11 +298,13 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.platform.wake_in(PROGRAM_SLICE_NS);
     }
 
-    /// A step would move nothing, unless a link has something to do.
-    #[inline]
+    /// A step would move nothing, unless a link has something to do; or what it would move leaves no sooner for it.
+    #[inline(always)]
     fn is_at_rest(&self, adi: &Adi) -> bool {
-        !adi.has_to_send()
-            && self.torus.router().is_at_rest()
+        let is_held =
+            |dest| P::INTERRUPTS && self.torus.holds() && self.torus.is_held(adi.place(dest));
+        self.torus.is_at_rest()
+            && !adi.has_to_send_now(is_held)
             && !(adi.has_deferred() && self.owes_answers(adi, self.now_ns()))
     }
 
@@ -415,6 +419,10 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
         !has_nothing && self.step(adi)
     }
 
+    fn goes_on_alone(&self) -> bool {
+        P::INTERRUPTS
+    }
+
     fn idle(&mut self) {
         self.sleep();
     }
@@ -478,6 +486,8 @@ mod tests {
         link: SimLink,
         /// The neighbour sends nonsense without end.
         babbles: bool,
+        /// The neighbour has yet to take frames.
+        behind: bool,
         interrupts: bool,
         /// How often it was asked not to interrupt.
         holds: usize,
@@ -498,6 +508,10 @@ mod tests {
 
         fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
             self.link.transmit(f)
+        }
+
+        fn is_behind(&mut self) -> bool {
+            self.behind
         }
     }
 
@@ -600,6 +614,7 @@ mod tests {
                     link.map(|link| TestLink {
                         link,
                         babbles: false,
+                        behind: false,
                         interrupts: true,
                         holds: 0,
                     })
@@ -821,6 +836,49 @@ mod tests {
         assert!(!nodes[1].adi.has_deferred(), "sent");
         nodes[0].interrupted();
         assert!(nodes[0].adi.is_quiet(), "and taken");
+    }
+
+    /// Messages to a neighbour that is behind take no steps, and leave together when it no longer is, or in time.
+    #[test]
+    fn copies_gather_while_the_neighbour_is_behind() {
+        let mut nodes = nodes([2, 1, 1]);
+        for _ in 0..4 {
+            nodes.iter_mut().for_each(TestNode::interrupted);
+        }
+        let node = &mut nodes[0];
+        node.carrier.platform.undisturbed = true;
+        let to = SendTo {
+            dest: Rank::new(1),
+            tag: 1,
+            context: 0,
+            mode: Mode::Standard,
+        };
+        let send = |node: &mut TestNode| {
+            node.with(&mut |adi, kernel| {
+                let sent = adi.send_within_call(kernel.memory(), to, Span::EMPTY);
+                assert_eq!(sent, Ok(None));
+                kernel.poll(adi);
+                assert!(kernel.goes_on_alone());
+            });
+            node.adi.stats().rts_sent
+        };
+        let behind = |node: &mut TestNode, is: bool| {
+            let links = node.carrier.torus.links_mut().iter_mut().flatten();
+            links.for_each(|link| link.behind = is);
+        };
+        behind(node, true);
+        assert_eq!(send(node), 1, "which finds the neighbour behind");
+        let beats = node.carrier.beats;
+        assert_eq!([send(node), send(node)], [1, 1]);
+        assert_eq!(node.carrier.beats, beats, "no step");
+        behind(node, false);
+        node.acknowledge();
+        node.carrier.step(&mut node.adi);
+        assert_eq!(node.adi.stats().rts_sent, 3);
+        // So many are sent without waiting for the neighbour.
+        behind(node, true);
+        let sent: Vec<u64> = (0..20).map(|_| send(node)).collect();
+        assert_eq!((sent[0], sent[15], sent[16]), (4, 4, 20));
     }
 
     /// What the blackboard says of the program's call: its name and how many it has named.

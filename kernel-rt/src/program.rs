@@ -3,27 +3,26 @@
 //! ```ignore
 //! #![no_std]
 //! #![no_main]
-//! use kernel_rt::{Args, println};
-//! use mpi_adi::{Error, Mpi};
+//! use kernel_rt::println;
+//! use mpi::traits::*;
 //!
 //! kernel_rt::program!(main);
 //!
-//! fn main(mpi: Mpi<'_>, _args: Args) -> Result<(), Error> {
-//!     let world = mpi.world();
+//! fn main() {
+//!     let universe = mpi::initialize().unwrap();
+//!     let world = universe.world();
 //!     println!("rank {} of {}", world.rank(), world.size());
-//!     world.barrier()
 //! }
 //! ```
 
 use core::ffi::{CStr, c_char, c_int};
-use core::fmt::{self, Write as _};
+use core::fmt;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use mpi_adi::Mpi;
-
+#[cfg(target_os = "none")]
 use crate::console::{self, Stream};
-use crate::running::NodeEnv;
 
-/// Makes `$main`, a function from [`mpi_adi::Mpi`] and [`Args`] to an [`Outcome`], the program.
+/// Makes `$main`, a function without arguments to an [`Outcome`], the program.
 #[macro_export]
 macro_rules! program {
     ($main:path) => {
@@ -89,13 +88,28 @@ impl Iterator for Args {
 
 impl ExactSizeIterator for Args {}
 
-/// Runs `main` between start and end of MPI: what [`program!`](crate::program) is made of.
+/// The program's arguments, once it runs: where they begin, and how many there are.
+static WORDS: AtomicPtr<&'static str> = AtomicPtr::new(core::ptr::null_mut());
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// The program's arguments, its name first; none before it runs.
+pub fn args() -> Args {
+    let words = WORDS.load(Ordering::Acquire);
+    if words.is_null() {
+        return Args([].iter());
+    }
+    // SAFETY: `run` has put as many there, for ever.
+    let words = unsafe { core::slice::from_raw_parts(words, COUNT.load(Ordering::Relaxed)) };
+    Args(words.iter())
+}
+
+/// Runs `main`: what [`program!`](crate::program) is made of.
 ///
 /// # Safety
 /// `words` points to `count` pointers to C strings, which stay for ever.
 #[doc(hidden)]
 pub unsafe fn run<R: Outcome>(
-    main: impl FnOnce(Mpi<'static>, Args) -> R,
+    main: impl FnOnce() -> R,
     count: c_int,
     words: *const *const c_char,
 ) -> c_int {
@@ -108,16 +122,16 @@ pub unsafe fn run<R: Outcome>(
         }
     });
     let words = words.collect::<alloc::vec::Vec<_>>().leak();
-    let mpi = Mpi::new(&NodeEnv);
-    let status = main(mpi, Args(words.iter())).status();
-    // Others may still need what this process has to send.
-    let end = mpi.finalize().status();
-    if status != 0 { status } else { end }
+    COUNT.store(words.len(), Ordering::Relaxed);
+    WORDS.store(words.as_mut_ptr(), Ordering::Release);
+    main().status()
 }
 
 /// One of the two streams, for `print!` and its like.
+#[cfg(target_os = "none")]
 struct Writer(Stream);
 
+#[cfg(target_os = "none")]
 impl fmt::Write for Writer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         console::write(self.0, text.as_bytes());
@@ -125,15 +139,33 @@ impl fmt::Write for Writer {
     }
 }
 
+#[cfg(target_os = "none")]
 #[doc(hidden)]
 pub fn print(text: fmt::Arguments<'_>) {
     // Streams take everything.
-    let _ = Writer(Stream::Out).write_fmt(text);
+    let _ = fmt::Write::write_fmt(&mut Writer(Stream::Out), text);
 }
 
+#[cfg(target_os = "none")]
 #[doc(hidden)]
 pub fn eprint(text: fmt::Arguments<'_>) {
-    let _ = Writer(Stream::Err).write_fmt(text);
+    let _ = fmt::Write::write_fmt(&mut Writer(Stream::Err), text);
+}
+
+#[cfg(target_os = "linux")]
+#[doc(hidden)]
+pub fn print(text: fmt::Arguments<'_>) {
+    use std::io::Write;
+    // The program's end is C's, which does not know of this stream. One that is gone takes nothing.
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_fmt(text).and_then(|()| out.flush());
+}
+
+#[cfg(target_os = "linux")]
+#[doc(hidden)]
+pub fn eprint(text: fmt::Arguments<'_>) {
+    use std::io::Write;
+    let _ = std::io::stderr().lock().write_fmt(text);
 }
 
 /// Prints to standard output. May block while the host does not take what was printed before.

@@ -53,6 +53,13 @@ impl Router<'_> {
             .all(|q| self.queues[q].free() >= PACKET_CHUNKS as u16)
     }
 
+    /// The first direction to `dest`, if the last packet went there.
+    #[inline]
+    pub(crate) fn last_way(&self, dest: Coord) -> Option<Direction> {
+        let (last, hints) = self.way;
+        route::dimension_order(hints).filter(|_| last == dest)
+    }
+
     /// Injects a packet with a body of `len` bytes, at most [`BODY_BYTES`], which `fill` writes, to `dest`
     /// (the node itself is allowed), with [`Routing::Deterministic`]. Never blocks; on an error `fill` was
     /// not called.

@@ -16,6 +16,12 @@ pub trait Link {
     /// not called, try again later.
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool;
 
+    /// Whether the neighbour has yet to take frames that were sent before. What is sent meanwhile does not come
+    /// sooner than what waits and shares a frame; when it is no longer so, it is as when a full link has room again.
+    fn is_behind(&mut self) -> bool {
+        false
+    }
+
     /// Whether every frame arrives exactly as it was sent, because the link is memory that both ends share. Its
     /// frames then carry no checksums, and those of packets are neither made nor compared; what the headers say is
     /// checked all the same. Both ends of a link must say the same, always.

@@ -375,13 +375,6 @@ impl<'m> Router<'m> {
         !normal.is_empty() || !priority.is_empty()
     }
 
-    /// Whether nothing will move before a packet is injected or a frame comes: none waits in a reception FIFO, and
-    /// none can leave.
-    #[inline]
-    pub fn is_at_rest(&self) -> bool {
-        self.outputs().is_empty() && !self.has_received()
-    }
-
     /// What must always hold, for tests; panics when it does not.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn assert_invariants(&self) {
@@ -636,6 +629,17 @@ impl<'m> Router<'m> {
         }
         self.blocked = self.blocked.with(d);
         false
+    }
+
+    /// Whether at least so many chunks are in the queues whose oldest packets may leave in direction `d`.
+    pub(crate) fn has_chunks(&self, d: Direction, chunks: usize) -> bool {
+        let mut want = self.want[d as usize];
+        let mut seen = 0;
+        while want != 0 && seen < chunks {
+            seen += self.queues[want.trailing_zeros() as usize].used() as usize;
+            want &= want - 1;
+        }
+        seen >= chunks
     }
 
     #[cfg(any(test, feature = "sim"))]

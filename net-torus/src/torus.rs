@@ -1,12 +1,15 @@
 //! A node's face to the torus: the router and its six links.
 
-use crate::coord::Direction;
+use crate::coord::{Coord, Direction};
 use crate::link::Link;
 use crate::router::{ConfigError, Router};
 use crate::wire::{Directions, MIN_MTU};
 
 /// Frames taken from, and given to, each link in one [`Torus::step`].
 pub const FRAMES_PER_STEP: usize = 8;
+
+/// Chunks of packets that are worth a frame of their own, although the neighbour has yet to take earlier ones.
+const WORTH_A_FRAME: usize = 32;
 
 /// A router with its links.
 pub struct Torus<'m, L> {
@@ -15,6 +18,9 @@ pub struct Torus<'m, L> {
     /// The directions in which there is a link, and how many: each step goes through them twice.
     sides: [Direction; 6],
     count: usize,
+    gathers: bool,
+    /// The directions in which the last frames could not go, or had better wait, for the link's sake.
+    held: Directions,
 }
 
 impl<'m, L: Link> Torus<'m, L> {
@@ -49,7 +55,15 @@ impl<'m, L: Link> Torus<'m, L> {
             links,
             sides,
             count,
+            gathers: false,
+            held: Directions::NONE,
         })
+    }
+
+    /// Whether packets wait for others with which they share a frame while a link [is behind](Link::is_behind); at
+    /// first they do not. For nodes that are woken when it no longer is.
+    pub fn set_gathers(&mut self, gathers: bool) {
+        self.gathers = gathers;
     }
 
     /// One bounded pass: at most [`FRAMES_PER_STEP`] frames from each link into the router, and as many
@@ -91,6 +105,26 @@ impl<'m, L: Link> Torus<'m, L> {
         false
     }
 
+    /// Whether nothing will move before a packet is injected, a frame comes or a link takes one again. Right after a
+    /// step.
+    #[inline]
+    pub fn is_at_rest(&self) -> bool {
+        self.router.outputs().is_within(self.held) && !self.router.has_received()
+    }
+
+    /// Whether a link is behind or full, for whose sake something waits. Right after a step.
+    #[inline]
+    pub fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Whether a packet for `dest`, where the last one went, would not leave now, since the link [is
+    /// behind](Link::is_behind) or full. Right after a step.
+    #[inline]
+    pub fn is_held(&self, dest: Coord) -> bool {
+        self.router.last_way(dest).is_some_and(|d| self.held.has(d))
+    }
+
     /// Runs `f` on each link, for the board's own business (interrupts).
     #[inline(always)]
     pub fn each_link(&mut self, mut f: impl FnMut(&mut L)) {
@@ -104,7 +138,14 @@ impl<'m, L: Link> Torus<'m, L> {
     /// On its own, so that an idle step does not save its registers.
     #[inline(never)]
     fn send(&mut self, now_ns: u64) -> bool {
-        let Self { router, links, .. } = self;
+        let Self {
+            router,
+            links,
+            held,
+            gathers,
+            ..
+        } = self;
+        *held = Directions::NONE;
         let mut moved = false;
         for d in router.links_in_turn() {
             // Looked at anew for each: what has left may have been in front of something for another link.
@@ -115,7 +156,12 @@ impl<'m, L: Link> Torus<'m, L> {
                 continue;
             };
             for _ in 0..FRAMES_PER_STEP {
-                if !router.has_output(d) || !link.transmit(|buffer| router.fill_frame(d, buffer)) {
+                if !router.has_output(d) {
+                    break;
+                }
+                let waits = *gathers && link.is_behind() && !router.has_chunks(d, WORTH_A_FRAME);
+                if waits || !link.transmit(|buffer| router.fill_frame(d, buffer)) {
+                    *held = held.with(d);
                     break;
                 }
                 moved = true;
@@ -163,7 +209,7 @@ impl<'m, L: Link> Torus<'m, L> {
 mod tests {
     use super::*;
     use crate::chunk::{Chunk, MAX_QUEUE_PACKETS};
-    use crate::coord::{Coord, Shape};
+    use crate::coord::Shape;
     use crate::inject::{InjectError, Routing};
     use crate::reliable::{self, Reliable};
     use crate::router::Sizes;
@@ -584,6 +630,7 @@ mod tests {
     struct Counting {
         link: SimLink,
         full: bool,
+        behind: bool,
         receives: usize,
         transmits: usize,
     }
@@ -602,6 +649,64 @@ mod tests {
             self.transmits += 1;
             !self.full && self.link.transmit(f)
         }
+
+        fn is_behind(&mut self) -> bool {
+            self.behind
+        }
+    }
+
+    /// As [`machine_over`], 3 x 3 x 3.
+    fn counted(memory: &mut [Chunk]) -> Vec<Counted<'_>> {
+        let shape = Shape::new([3, 3, 3], [true; 3]).unwrap();
+        let mut nodes = machine_over(shape, Sizes::BLUE_GENE, memory, |link| Counting {
+            link,
+            full: false,
+            behind: false,
+            receives: 0,
+            transmits: 0,
+        });
+        while nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved) {}
+        nodes
+    }
+
+    #[test]
+    fn packets_for_a_neighbour_that_is_behind_share_a_frame() {
+        let mut memory = vec![[0; 32]; Sizes::BLUE_GENE.chunks() * 27];
+        for gathers in [false, true] {
+            let mut nodes = counted(&mut memory);
+            let node = &mut nodes[0];
+            node.set_gathers(gathers);
+            let frames = |node: &Counted<'_>| node.router().stats().links[0].frames_sent;
+            let first = frames(node);
+            let send = |node: &mut Counted<'_>, bytes| {
+                let (router, dest) = (node.router_mut(), Coord { x: 1, y: 0, z: 0 });
+                let fill = |body: &mut [u8]| body.fill(1);
+                router.inject(Fifo::Normal, dest, bytes, fill).unwrap();
+                node.step(0)
+            };
+            node.links_mut()[0].as_mut().unwrap().behind = true;
+            for number in 1..=2 {
+                assert_eq!(send(node, 8), !gathers);
+                assert!(node.is_at_rest(), "nothing goes before the link says so");
+                assert_eq!(frames(node) - first, if gathers { 0 } else { number });
+            }
+            node.links_mut()[0].as_mut().unwrap().behind = false;
+            assert_eq!(node.step(0), gathers);
+            assert_eq!(frames(node) - first, if gathers { 1 } else { 2 });
+        }
+        // What fills a frame does not wait.
+        let mut nodes = counted(&mut memory);
+        let node = &mut nodes[0];
+        node.set_gathers(true);
+        node.links_mut()[0].as_mut().unwrap().behind = true;
+        let mut sent = Vec::new();
+        for _ in 0..4 {
+            let (router, dest) = (node.router_mut(), Coord { x: 1, y: 0, z: 0 });
+            let fill = |body: &mut [u8]| body.fill(1);
+            router.inject(Fifo::Normal, dest, BODY_BYTES, fill).unwrap();
+            sent.push(node.step(0));
+        }
+        assert_eq!(sent, [false, false, false, true]);
     }
 
     type Counted<'m> = Torus<'m, Counting>;
@@ -623,16 +728,8 @@ mod tests {
 
     #[test]
     fn a_step_looks_only_where_there_is_something() {
-        let shape = Shape::new([3, 3, 3], [true; 3]).unwrap();
-        let sizes = Sizes::BLUE_GENE;
-        let mut memory = vec![[0; 32]; sizes.chunks() * 27];
-        let mut nodes = machine_over(shape, sizes, &mut memory, |link| Counting {
-            link,
-            full: false,
-            receives: 0,
-            transmits: 0,
-        });
-        while nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved) {}
+        let mut memory = vec![[0; 32]; Sizes::BLUE_GENE.chunks() * 27];
+        let mut nodes = counted(&mut memory);
         let idle = (6, 0, 0);
         assert_eq!(cost(&mut nodes[0]), idle);
         // One packet to a neighbour: one frame out, for which one source is looked at, once.

@@ -160,6 +160,10 @@ impl Directions {
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
+    /// Whether all of its directions are in the other set.
+    pub const fn is_within(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
     /// Whether no direction is in the set.
     pub const fn is_empty(self) -> bool {
         self.0 == 0

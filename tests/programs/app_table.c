@@ -35,8 +35,8 @@ static void enter(long key, int *rank, MPI_Aint *slot)
 
     for (step = 0; step < check_size * SLOTS; step++) {
         place(key, step, rank, slot);
-        OK(MPI_Compare_and_swap(&key, &none, &found, MPI_LONG, *rank, *slot + KEY, win));
-        OK(MPI_Win_flush_local(*rank, win));
+        POLL(MPI_Compare_and_swap(&key, &none, &found, MPI_LONG, *rank, *slot + KEY, win));
+        POLL(MPI_Win_flush_local(*rank, win));
         if (found == 0 || found == key)
             return;
     }
@@ -52,8 +52,8 @@ static long look_up(long key, long *sum)
 
     for (step = 0; step < check_size * SLOTS; step++) {
         place(key, step, &rank, &slot);
-        OK(MPI_Get(fields, FIELDS, MPI_LONG, rank, slot, FIELDS, MPI_LONG, win));
-        OK(MPI_Win_flush(rank, win));
+        POLL(MPI_Get(fields, FIELDS, MPI_LONG, rank, slot, FIELDS, MPI_LONG, win));
+        POLL(MPI_Win_flush(rank, win));
         if (fields[KEY] == key) {
             *sum = fields[SUM];
             return fields[COUNT];

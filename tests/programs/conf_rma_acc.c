@@ -87,8 +87,8 @@
             compare = 0;                                                                                          \
             do { /* a lock of the program's own */                                                                \
                 new = (type)(check_rank + 1);                                                                     \
-                OK(MPI_Compare_and_swap(&new, &compare, &old, datatype, 0, 0, win));                              \
-                OK(MPI_Win_flush(0, win));                                                                        \
+                POLL(MPI_Compare_and_swap(&new, &compare, &old, datatype, 0, 0, win));                            \
+                POLL(MPI_Win_flush(0, win));                                                                      \
             } while (old != compare);                                                                             \
             OK(MPI_Get(&old, 1, datatype, 0, 1, 1, datatype, win));                                               \
             OK(MPI_Win_flush(0, win));                                                                            \

@@ -1,61 +1,67 @@
-//! A ring in Rust: a token goes round, and everybody adds its rank; then halves are exchanged with both
+//! A ring in Rust: a token goes round, and every process adds its rank; then halves are exchanged with both
 //! neighbours at once.
 //!
 //!     ring [LAPS]      default 10
 //!
-//! Rank 0 prints one line. Exit status: 0, or 1 if a sum was wrong or a call failed, or 2 for bad arguments.
+//! Rank 0 prints one line. Exit status: 0, or 1 if a sum was wrong, or 2 for bad arguments.
 #![no_std]
 #![no_main]
+#![forbid(unsafe_code)]
 
-use kernel_rt::{Args, eprintln, println};
-use mpi_adi::{Communicator, Error, Mpi, Op};
+use kernel_rt::{args, eprintln, println};
+use mpi::collective::SystemOperation;
+use mpi::point_to_point::send_receive_with_tags;
+use mpi::traits::*;
 
 kernel_rt::program!(main);
 
-const TOKEN: i32 = 1;
-const LEFTWARD: i32 = 2;
-const RIGHTWARD: i32 = 3;
+const TOKEN: mpi::Tag = 1;
+const LEFTWARD: mpi::Tag = 2;
+const RIGHTWARD: mpi::Tag = 3;
+
+/// The processes at the right and at the left.
+fn neighbours(world: &impl Communicator) -> [mpi::topology::Process<'_>; 2] {
+    let (rank, size) = (world.rank(), world.size());
+    [(rank + 1) % size, (rank + size - 1) % size].map(|rank| world.process_at_rank(rank))
+}
 
 /// The token's value after `laps` laps, at rank 0.
-fn lap(world: Communicator<'_>, laps: u64) -> Result<u64, Error> {
-    let (rank, size) = (world.rank(), world.size());
-    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
-    let mut token = [0u64];
+fn lap(world: &impl Communicator, laps: u64) -> u64 {
+    let [right, left] = neighbours(world);
+    let mut token = 0u64;
     for _ in 0..laps {
-        if rank == 0 {
+        if world.rank() == 0 {
             // To itself where it is alone: hence both at once.
-            let sent = token;
-            world.sendrecv(&sent, right, TOKEN, &mut token, left, TOKEN)?;
+            (token, _) = send_receive_with_tags(&token, &right, TOKEN, &left, TOKEN);
         } else {
-            world.recv(&mut token, left, TOKEN)?;
-            token[0] += u64::from(rank);
-            world.send(&token, right, TOKEN)?;
+            (token, _) = left.receive_with_tag(TOKEN);
+            token += world.rank() as u64;
+            right.send_with_tag(&token, TOKEN);
         }
     }
-    Ok(token[0])
+    token
 }
 
 /// Sends 1000 numbers to each neighbour while as many come from both; how many of those are wrong.
-fn exchange(world: Communicator<'_>) -> Result<u64, Error> {
-    let (rank, size) = (world.rank(), world.size());
-    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
-    let mine = [rank; 1000];
-    let (mut from_left, mut from_right) = ([u32::MAX; 1000], [u32::MAX; 1000]);
-    world.scope(|scope| {
+fn exchange(world: &impl Communicator) -> u64 {
+    let [right, left] = neighbours(world);
+    let mine = [world.rank(); 1000];
+    let (mut from_left, mut from_right) = ([-1; 1000], [-1; 1000]);
+    mpi::request::scope(|scope| {
         // Everything that the scope leaves open is complete when it ends.
-        let _ = scope.irecv(&mut from_left, left, RIGHTWARD)?;
-        let _ = scope.irecv(&mut from_right, right, LEFTWARD)?;
-        let _ = scope.isend(&mine, right, RIGHTWARD)?;
-        let _ = scope.isend(&mine, left, LEFTWARD)?;
-        Ok::<_, Error>(())
-    })??;
-    let wrong = |data: &[u32], sender| data.iter().filter(|x| **x != sender).count() as u64;
-    Ok(wrong(&from_left, left) + wrong(&from_right, right))
+        let _ = left.immediate_receive_into_with_tag(scope, &mut from_left, RIGHTWARD);
+        let _ = right.immediate_receive_into_with_tag(scope, &mut from_right, LEFTWARD);
+        let _ = right.immediate_send_with_tag(scope, &mine, RIGHTWARD);
+        let _ = left.immediate_send_with_tag(scope, &mine, LEFTWARD);
+    });
+    let wrong = |data: &[mpi::Rank], sender| data.iter().filter(|x| **x != sender).count() as u64;
+    wrong(&from_left, left.rank()) + wrong(&from_right, right.rank())
 }
 
-fn main(mpi: Mpi<'_>, mut args: Args) -> i32 {
-    let world = mpi.world();
-    let laps = match args.nth(1).map_or(Ok(10), str::parse) {
+fn main() -> i32 {
+    let universe = mpi::initialize().unwrap();
+    let world = universe.world();
+    let laps = match args().nth(1).map_or(Ok(10), str::parse) {
         Ok(laps) => laps,
         Err(_) => {
             if world.rank() == 0 {
@@ -64,31 +70,16 @@ fn main(mpi: Mpi<'_>, mut args: Args) -> i32 {
             return 2;
         }
     };
-    match run(world, laps) {
-        Ok(0) => 0,
-        Ok(_) => 1,
-        Err(error) => {
-            eprintln!("ring: {error}");
-            mpi.abort(1)
-        }
-    }
-}
-
-/// The errors that all ranks have found together.
-fn run(world: Communicator<'_>, laps: u64) -> Result<u64, Error> {
-    let token = lap(world, laps)?;
-    let mut errors = exchange(world)?;
-    let size = u64::from(world.size());
+    let token = lap(&world, laps);
+    let mut errors = exchange(&world);
+    let size = world.size() as u64;
     if world.rank() == 0 && token != laps * size * (size - 1) / 2 {
         errors += 1;
     }
-    let mut all = [0];
-    world.allreduce(&[errors], &mut all, Op::Sum)?;
+    let mut all = 0u64;
+    world.all_reduce_into(&errors, &mut all, SystemOperation::sum());
     if world.rank() == 0 {
-        println!(
-            "ring: {size} processes, {laps} laps, token {token}, {} errors",
-            all[0]
-        );
+        println!("ring: {size} processes, {laps} laps, token {token}, {all} errors");
     }
-    Ok(all[0])
+    i32::from(all != 0)
 }

@@ -19,6 +19,7 @@ pub mod measure;
 mod panic;
 mod programs;
 pub mod random;
+pub mod rust;
 pub mod sim;
 
 pub use cluster::{Cluster, Failure, Node, NodeReport, Statuses};

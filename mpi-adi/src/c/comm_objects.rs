@@ -216,7 +216,17 @@ pub(super) fn everyone(
 }
 
 /// The processes that messages go to and come from in the communicator that `handle` names.
+#[inline]
 pub(super) fn partners(env: &'static dyn Env, handle: c_int) -> Result<Partners<'static>, Error> {
+    match handle {
+        MPI_COMM_WORLD => Ok(Partners::at(env, world().group())),
+        _ => partners_in_other(env, handle),
+    }
+}
+
+/// As [`partners`], of another communicator than MPI_COMM_WORLD.
+#[inline(never)]
+fn partners_in_other(env: &'static dyn Env, handle: c_int) -> Result<Partners<'static>, Error> {
     match views(handle) {
         Some(views) => Ok(Partners::at(env, views.partners)),
         None => Err(Error::Communicator { handle }),

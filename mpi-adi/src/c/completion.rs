@@ -48,7 +48,7 @@ pub(super) fn wait_one(
     let completed = wait_until(
         env,
         |adi| note(adi, function, named),
-        |adi| try_complete(adi, handle).transpose(),
+        |adi, _| try_complete(adi, handle).transpose(),
     )?;
     Ok(completed.concluded(handle))
 }

@@ -114,10 +114,14 @@ unsafe fn start(
     let is_no_proc = *message == MPI_MESSAGE_NO_PROC;
     let note = note_of(function);
     // Whose message it is, if it is one.
-    let context = call::immediate(env, note, |adi, _| {
-        let held = adi.held(id).filter(|_| !is_no_proc);
-        held.map(|held| held.envelope.context)
-    });
+    let context = call::immediate(
+        env,
+        || note,
+        |adi, _| {
+            let held = adi.held(id).filter(|_| !is_no_proc);
+            held.map(|held| held.envelope.context)
+        },
+    );
     let blame = context.map_or_else(|| blame(MPI_COMM_WORLD), blame_in);
     if context.is_none() && !is_no_proc {
         return Err((blame, Error::Request { handle: *message }));
@@ -134,9 +138,11 @@ unsafe fn start(
         return Ok(RECEIVED_FROM_PROC_NULL);
     }
     let span = data.span();
-    call::immediate(env, note, |adi, kernel| {
-        adi.mrecv(kernel.memory(), id, span)
-    });
+    call::immediate(
+        env,
+        || note,
+        |adi, kernel| adi.mrecv(kernel.memory(), id, span),
+    );
     data.keep();
     Ok(handle_of(id))
 }

@@ -22,7 +22,7 @@ use crate::Adi;
 use crate::device::envelope::Context;
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
-use crate::device::request::{Data, Mode, Request, RequestId};
+use crate::device::request::{Data, Mode, Outcome, Request, RequestId};
 use crate::mpi::comm::Group;
 use crate::mpi::error::{Class, Error};
 
@@ -210,14 +210,28 @@ pub(super) fn reset(handle: &mut c_int) {
 /// complete, with the empty status. One that is [`Completed::is_concluding`] is left as it is.
 #[inline]
 pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
+    // Most are the device's own, and nothing else has handles below 0.
+    if *handle >= 0 {
+        return try_complete_other(adi, handle);
+    }
+    let completed = conclude_live(adi, RequestId(!*handle as u32));
+    let completed = completed.ok_or(Error::Request { handle: *handle })?;
+    if completed.is_some() {
+        *handle = MPI_REQUEST_NULL;
+    }
+    Ok(completed)
+}
+
+/// As [`try_complete`], for a handle that is no name of the device's.
+#[inline(never)]
+fn try_complete_other(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
     let completed = match named(adi, *handle)? {
         Named::Inactive => with_status(MPI_Status::EMPTY),
         Named::Complete(status) => with_status(status),
         Named::Live(id) => {
-            let Some((_, completed)) = ended(adi, id) else {
+            let Some(completed) = conclude_live(adi, id).flatten() else {
                 return Ok(None);
             };
-            forget(adi, id);
             completed
         }
         Named::Other(family) => {
@@ -249,6 +263,19 @@ fn context_and_span(adi: &Adi, id: RequestId) -> (Context, Span) {
     })
 }
 
+/// If the device's request of this name is complete, frees it and tells its communicator; `Some(None)` if it is not,
+/// `None` if there is none.
+#[inline]
+fn conclude_live(adi: &mut Adi, id: RequestId) -> Option<Option<Completed>> {
+    let Some(concluded) = adi.conclude(id)? else {
+        return Some(None);
+    };
+    let completed = completed(concluded.context, &concluded.outcome);
+    datatypes::release(concluded.buffer);
+    comm_objects::request_completed(concluded.context);
+    Some(Some(completed))
+}
+
 /// Frees a request that is complete, and tells its communicator.
 pub(super) fn forget(adi: &mut Adi, id: RequestId) {
     let (context, span) = context_and_span(adi, id);
@@ -273,7 +300,10 @@ pub(super) fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error>
     Ok(match named(adi, handle)? {
         Named::Inactive => Some(with_status(MPI_Status::EMPTY)),
         Named::Complete(status) => Some(with_status(status)),
-        Named::Live(id) => ended(adi, id).map(|(_, completed)| completed),
+        Named::Live(id) => {
+            let ended = adi.peek_in_context(id);
+            ended.map(|(context, outcome)| completed(context, &outcome))
+        }
         Named::Other(family) => family.ended(handle),
     })
 }
@@ -283,14 +313,13 @@ pub(super) fn with_status(status: MPI_Status) -> Completed {
     Completed { status, rest: None }
 }
 
-/// How the request that `id` names has ended, and in which context; `None`: it has not.
+/// How a request of this context has ended, as the program is told.
 #[inline]
-fn ended(adi: &Adi, id: RequestId) -> Option<(Context, Completed)> {
-    let (context, outcome) = adi.peek_in_context(id)?;
+fn completed(context: Context, outcome: &Outcome) -> Completed {
     let mut completed = with_status(MPI_Status::EMPTY);
     if outcome.cancelled {
         completed.status.midplane_cancelled = 1;
-        return Some((context, completed));
+        return completed;
     }
     let source = comm_objects::source_in(context, outcome.source).0;
     let (tag, bytes) = (outcome.tag, outcome.bytes);
@@ -305,7 +334,7 @@ fn ended(adi: &Adi, id: RequestId) -> Option<(Context, Completed)> {
         };
         completed.rest = Some(Rest::Failed(comm_objects::blame_in(context), error));
     }
-    Some((context, completed))
+    completed
 }
 
 /// The note of a call that names no peer.

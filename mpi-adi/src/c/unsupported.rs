@@ -1,5 +1,5 @@
-//! Functions of MPI-3.1 that are declared and link, and do nothing: one-sided communication (chapter 11), dynamic
-//! processes (chapter 10) and files (chapter 13), with what belongs to them in other chapters.
+//! Functions of MPI-3.1 that are declared and link, and do nothing: dynamic processes (chapter 10) and files (chapter
+//! 13), with what belongs to them in other chapters.
 //!
 //! Each returns an error of class MPI_ERR_UNSUPPORTED_OPERATION by way of an error handler, with a message that names
 //! it: the handler of the communicator among its arguments, of MPI_COMM_WORLD when there is none (MPI-3.1 section

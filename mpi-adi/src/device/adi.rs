@@ -21,7 +21,7 @@ use crate::device::protocol::{Rules, Sound};
 use crate::device::recv::deferred::DeferredAck;
 use crate::device::recv::eager::Eager;
 use crate::device::recv::probe::Probes;
-use crate::device::request::{KEPT_SLOTS, Outcome, RequestPool};
+use crate::device::request::{Concluded, KEPT_SLOTS, Outcome, RequestPool};
 use crate::device::rma::OneSided;
 use crate::device::send::bcopy::Bcopies;
 use crate::device::send::pending::Pending;
@@ -320,6 +320,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// When `id` names no request: the bindings check that first ([`Adi::knows`]).
     pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
         self.requests.conclude(id)
+    }
+
+    /// As [`Adi::test`], for a name that may be none, with what else there is to know: `Some(None)` where the request has
+    /// not finished, `None` where `id` names none.
+    #[inline]
+    pub fn conclude(&mut self, id: RequestId) -> Option<Option<Concluded>> {
+        self.requests.conclude_named(id)
     }
 
     /// As [`Adi::test`], but leaves the request as it is.

@@ -11,6 +11,11 @@ pub trait Kernel<E = Engine> {
     /// pending work, frames to the links. Does not block. True when anything was done.
     fn poll(&mut self, adi: &mut Adi<Sound, E>) -> bool;
 
+    /// What is to leave does so, as soon as it can, even if the program makes no further call.
+    fn goes_on_alone(&self) -> bool {
+        false
+    }
+
     /// Sleeps until something may have happened (a link interrupt, or the kernel's own timer where it
     /// needs one). Called only after [`Kernel::poll`] returned false. May return early.
     fn idle(&mut self);

@@ -14,6 +14,7 @@ pub mod bare;
 pub mod barrier;
 pub mod config;
 pub mod envelope;
+mod few;
 mod handlers;
 pub mod kernel;
 pub mod list;

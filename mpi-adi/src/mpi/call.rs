@@ -28,27 +28,9 @@ pub const SLICE_BYTES: usize = 16 << 10;
 pub fn block_on<R, E: Matching>(
     env: &dyn Env<E>,
     note: CallNote,
-    mut attempt: impl FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> Option<R>,
+    attempt: impl FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> Option<R>,
 ) -> R {
-    let mut result = None;
-    loop {
-        let mut beside = None;
-        env.with(&mut |adi, kernel| {
-            kernel.note(Some(note));
-            while beside.is_none() {
-                result = attempt(adi, kernel);
-                if result.is_some() {
-                    break;
-                }
-                beside = step_or_sleep(adi, kernel);
-            }
-            kernel.note(None);
-        });
-        match result {
-            Some(value) => return value,
-            None => leave_for(beside),
-        }
-    }
+    wait_until(env, |_| note, attempt)
 }
 
 /// One step of progress, and a sleep when nothing moved. What is to go on beside the call, outside of the device.
@@ -70,25 +52,24 @@ fn leave_for(beside: Option<fn()>) {
     beside.expect("Env::with runs its function")();
 }
 
-/// As [`block_on`], for attempts that only look at the device: what is complete is told without a note, which is made
-/// when the call has to wait.
+/// As [`block_on`], with a note that is made when the call has to wait.
 pub fn wait_until<R, E: Matching>(
     env: &dyn Env<E>,
     note: impl Fn(&Adi<Sound, E>) -> CallNote,
-    mut attempt: impl FnMut(&mut Adi<Sound, E>) -> Option<R>,
+    mut attempt: impl FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> Option<R>,
 ) -> R {
     let mut result = None;
     loop {
         let mut beside = None;
         env.with(&mut |adi, kernel| {
-            result = attempt(adi);
+            result = attempt(adi, kernel);
             if result.is_some() {
                 return;
             }
             kernel.note(Some(note(adi)));
             while result.is_none() && beside.is_none() {
                 beside = step_or_sleep(adi, kernel);
-                result = attempt(adi);
+                result = attempt(adi, kernel);
             }
             kernel.note(None);
         });
@@ -103,19 +84,19 @@ pub fn wait_until<R, E: Matching>(
 /// leaves at once where it can. Does not block.
 pub fn immediate<R, E: Matching>(
     env: &dyn Env<E>,
-    note: CallNote,
+    note: impl Fn() -> CallNote,
     start: impl FnOnce(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> R,
 ) -> R {
     let mut start = Some(start);
     let mut result = None;
     env.with(&mut |adi, kernel| {
         if let Some(start) = start.take() {
-            kernel.note(Some(note));
             result = Some(start(adi, kernel));
             if adi.has_to_send() {
+                kernel.note(Some(note()));
                 kernel.poll(adi);
+                kernel.note(None);
             }
-            kernel.note(None);
         }
     });
     result.expect("Env::with runs its function")
@@ -339,7 +320,7 @@ mod tests {
             assert_eq!(block_on(env, NOTE, |_, _| first()), 1);
             READY.set(true);
             let second = wanted(2);
-            assert_eq!(wait_until(env, |_| NOTE, |_| second()), 2);
+            assert_eq!(wait_until(env, |_| NOTE, |_, _| second()), 2);
             READY.set(true);
             assert_eq!(look(env, NOTE, |_, _| WENT_ON.get()), 2);
             assert_eq!((WENT_ON.get(), env.sleeps()), (3, 0));

@@ -14,7 +14,7 @@ use crate::device::protocol::Sound;
 use crate::device::recv::Probed;
 use crate::device::request::{Mode, RequestId};
 use crate::device::send::SendTo;
-use crate::mpi::call::{block_on, immediate, look};
+use crate::mpi::call::{block_on, immediate, look, wait_until};
 use crate::mpi::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
@@ -373,7 +373,7 @@ impl<'e, E: Matching> Partners<'e, E> {
         mode: Mode,
     ) -> Result<RequestId, Error> {
         let to = self.send_to(span, dest, tag, mode)?;
-        let note = self.note(function, Some(dest), Some(tag));
+        let note = || self.note(function, Some(dest), Some(tag));
         immediate(self.env, note, |adi, kernel| {
             adi.isend(kernel.memory(), to, span)
         })
@@ -390,7 +390,7 @@ impl<'e, E: Matching> Partners<'e, E> {
         tag: Option<Tag>,
     ) -> Result<RequestId, Error> {
         let pattern = self.pattern(source, tag)?;
-        let note = self.note(function, source, tag);
+        let note = || self.note(function, source, tag);
         immediate(self.env, note, |adi, kernel| {
             adi.irecv(kernel.memory(), pattern, span)
         })
@@ -407,8 +407,12 @@ impl<'e, E: Matching> Partners<'e, E> {
         mode: Mode,
     ) -> Result<(), Error> {
         let to = self.send_to(span, dest, tag, mode)?;
-        let note = self.note(function, Some(dest), Some(tag));
-        run_send(self.env, note, to, span)
+        run_send(
+            self.env,
+            || self.note(function, Some(dest), Some(tag)),
+            to,
+            span,
+        )
     }
 
     /// Receives; blocks until the message is there. Fails as [`Partners::start_recv`], and with
@@ -421,7 +425,7 @@ impl<'e, E: Matching> Partners<'e, E> {
         tag: Option<Tag>,
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag)?;
-        let note = self.note(function, source, tag);
+        let note = || self.note(function, source, tag);
         let outcome = run(self.env, note, |adi, kernel| {
             Ok(adi.recv_within_call(kernel.memory(), pattern, span)?)
         })?;
@@ -439,16 +443,16 @@ impl<'e, E: Matching> Partners<'e, E> {
         // Checked before anything starts, so that a mistake leaves nothing behind.
         let to = self.send_to(send, dest, send_tag, Mode::Standard)?;
         let pattern = self.pattern(source, recv_tag)?;
-        let note = self.note(function, source, recv_tag);
+        let note = || self.note(function, source, recv_tag);
         let receive = immediate(self.env, note, |adi, kernel| {
             adi.recv_within_call(kernel.memory(), pattern, recv)
         })?;
         if let Err(error) = run_send(self.env, note, to, send) {
             // The span must not stay with the device: what cannot be cancelled has matched, and arrives.
-            wait_cancelled(self.env, note, receive);
+            wait_cancelled(self.env, note(), receive);
             return Err(error);
         }
-        self.received(wait(self.env, note, receive))
+        self.received(wait(self.env, note(), receive))
     }
 
     /// Blocks until a message that fits can be received, and says which. Fails with [`Error::Rank`],
@@ -531,41 +535,54 @@ fn place<E: Matching>(env: &dyn Env<E>) -> (Rank, u32) {
 /// Starts a request and blocks until it has finished.
 fn run<E: Matching>(
     env: &dyn Env<E>,
-    note: CallNote,
+    note: impl Fn() -> CallNote,
     mut start: impl FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> Result<RequestId, Error>,
 ) -> Result<Outcome, Error> {
     let mut started = None;
-    block_on(env, note, |adi, kernel| {
-        let id = match started {
-            Some(id) => id,
-            None => match start(adi, kernel) {
-                Ok(id) => *started.insert(id),
-                Err(error) => return Some(Err(error)),
-            },
-        };
-        adi.test(id).map(Ok)
-    })
+    wait_until(
+        env,
+        |_| note(),
+        |adi, kernel| {
+            let id = match started {
+                Some(id) => id,
+                None => match start(adi, kernel) {
+                    Ok(id) => *started.insert(id),
+                    Err(error) => return Some(Err(error)),
+                },
+            };
+            adi.test(id).map(Ok)
+        },
+    )
 }
 
 /// Sends and blocks until the span may be used again.
 fn run_send<E: Matching>(
     env: &dyn Env<E>,
-    note: CallNote,
+    note: impl Fn() -> CallNote,
     to: SendTo,
     span: Span,
 ) -> Result<(), Error> {
     let mut started = None;
-    block_on(env, note, |adi, kernel| {
+    let attempt = |adi: &mut Adi<Sound, E>, kernel: &mut dyn Kernel<E>| {
         let id = match started {
             Some(id) => id,
+            None if adi.awaits_copies(&to) => return None,
             None => match adi.send_within_call(kernel.memory(), to, span) {
-                Ok(Some(id)) => *started.insert(id),
-                Ok(None) => return Some(Ok(())),
+                Ok(id) => {
+                    if adi.has_to_send() {
+                        kernel.poll(adi);
+                    }
+                    *started.insert(id)
+                }
                 Err(error) => return Some(Err(error.into())),
             },
         };
-        adi.test(id).map(|_| Ok(()))
-    })
+        match id {
+            Some(id) => adi.test(id).map(|_| Ok(())),
+            None => (kernel.goes_on_alone() || adi.have_copies_left()).then_some(Ok(())),
+        }
+    };
+    wait_until(env, |_| note(), attempt)
 }
 
 /// Blocks until the request has finished.

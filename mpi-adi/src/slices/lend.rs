@@ -20,7 +20,7 @@ use crate::device::kernel::CallNote;
 use crate::device::matching::{Engine, Matching};
 use crate::device::memory::Span;
 use crate::device::request::{Mode, RequestId};
-use crate::mpi::call::immediate;
+use crate::mpi::call::look;
 use crate::mpi::comm::{CommRank, Communicator, Status, wait, wait_cancelled};
 use crate::mpi::datatype::Datatype;
 use crate::mpi::error::Error;
@@ -225,18 +225,12 @@ impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
     }
 
     fn is_done(&self, function: &'static str, id: RequestId) -> bool {
-        immediate(
-            self.comm.env,
-            CallNote {
-                function,
-                peer: None,
-                tag: None,
-            },
-            |adi, kernel| {
-                kernel.poll(adi);
-                adi.is_done(id)
-            },
-        )
+        let note = CallNote {
+            function,
+            peer: None,
+            tag: None,
+        };
+        look(self.comm.env, note, |adi, _| adi.is_done(id))
     }
 }
 

@@ -1,8 +1,11 @@
 //! From a program's source to a program for this machine, whose nodes are its processes: the same runtime as a
-//! static library, the program's objects by the host's compiler, the link.
+//! static library, the program's objects by the host's compiler, the link; or a Rust program's own library.
 
 use crate::build::image::Image;
-use crate::build::program::{Flags, Kind, Program, Scratch, run_cargo, run_compiler};
+use crate::build::program::{
+    Compiler, Flags, Kind, Program, Scratch, absolute, package_library, refused, run_cargo,
+    run_compiler,
+};
 use crate::host::folders;
 use crate::host::setup::own_cargo;
 use crate::host::stop::{Doing, Stop};
@@ -19,52 +22,77 @@ pub(super) const WRAP: &str = "-Wl,--wrap=_exit,--wrap=_Exit,--wrap=abort";
 /// What the runtime needs.
 pub(super) const LIBRARIES: [&str; 4] = ["-lgcc_s", "-lpthread", "-ldl", "-lm"];
 
-/// Builds a program of C and C++ files.
+/// Builds a program.
 ///
 /// # Errors
 /// What stands in the way, a compiler that is missing or does not take the program among it.
 pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
-    let paths = match program {
-        Program::Image(path) => return Image::of_process(path),
-        Program::Rust(path) => {
-            return Err(Stop::usage(format!(
-                "{} is a Rust program; with --on linux only programs in C and C++ run so far",
-                path.display()
-            )));
-        }
-        Program::C(paths) => paths,
-    };
-    let library = library(flags.matching)?;
+    if let Program::Image(path) = program {
+        return Image::of_process(path);
+    }
     let folder = program.folder(flags, "linux")?;
     let scratch = Scratch::new(&folder)?;
     let linked = scratch.0.join("program");
-    let driver = match paths.iter().any(|path| Kind::is_cpp(path)) {
-        true => "c++",
-        false => "cc",
-    };
-    let mut link = Command::new(driver);
+    let mut link = Command::new(driver(program));
     link.args([FIXED, WRAP]).args(&flags.compile);
     let start = scratch.0.join("start.o");
     compile(flags, &folders::root().join("kernel-rt/ld/linux.c"), &start)?;
     link.arg(start);
-    for (at, path) in paths.iter().enumerate() {
-        if Kind::of(path)? == Kind::Object {
-            link.arg(path);
-            continue;
+    match program {
+        Program::Rust(path) => {
+            let source = absolute(path)?;
+            let library =
+                package_library(compiler(flags.matching), flags.matching, &source, &folder)?;
+            // By its name, so that `main` is found in it.
+            link.arg("-Wl,--undefined=main")
+                .arg(library.ok_or_else(|| refused(&source, "compile"))?);
         }
-        let object = scratch.0.join(format!("{at}.o"));
-        compile(flags, path, &object)?;
-        link.arg(object);
+        Program::C(paths) => {
+            for (at, path) in paths.iter().enumerate() {
+                if Kind::of(path)? == Kind::Object {
+                    link.arg(path);
+                    continue;
+                }
+                let object = scratch.0.join(format!("{at}.o"));
+                compile(flags, path, &object)?;
+                link.arg(object);
+            }
+            link.args(&flags.link).arg(library(flags.matching)?);
+        }
+        Program::Image(_) => {}
     }
-    link.args(&flags.link)
-        .arg(library)
-        .args(LIBRARIES)
-        .arg("-o")
-        .arg(&linked);
+    link.args(LIBRARIES).arg("-o").arg(&linked);
     program.link(link, &linked)?;
     let file = folder.join(program.name());
     fs::rename(&linked, &file).doing("put the program in its place")?;
     Image::of_process(&file)
+}
+
+/// What links the program.
+fn driver(program: &Program) -> &'static str {
+    match program {
+        Program::C(paths) if paths.iter().any(|path| Kind::is_cpp(path)) => "c++",
+        _ => "cc",
+    }
+}
+
+/// The folder that cargo has for what is compiled for this machine, with this matching engine.
+fn target_folder(matching: Choice) -> PathBuf {
+    folders::target()
+        .join("midplane/linux")
+        .join(matching.feature().unwrap_or("default"))
+}
+
+/// What compiles Rust programs.
+fn compiler(matching: Choice) -> Compiler {
+    let mut cargo = Command::new(own_cargo());
+    cargo.arg("build");
+    Compiler {
+        cargo,
+        target: target_folder(matching),
+        output: "node".into(),
+        version: String::new(),
+    }
 }
 
 fn compile(flags: &Flags, source: &Path, object: &Path) -> Result<(), Stop> {
@@ -84,9 +112,7 @@ fn compile(flags: &Flags, source: &Path, object: &Path) -> Result<(), Stop> {
 
 /// The runtime, with this matching engine.
 pub(super) fn library(matching: Choice) -> Result<PathBuf, Stop> {
-    let target = folders::target()
-        .join("midplane/linux")
-        .join(matching.feature().unwrap_or("default"));
+    let target = target_folder(matching);
     let mut cargo = Command::new(own_cargo());
     cargo
         .args([

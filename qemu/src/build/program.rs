@@ -223,7 +223,8 @@ impl Program {
         match self {
             Self::Rust(path) => {
                 let source = absolute(path)?;
-                let library = package_library(tools, flags.matching, &source, &folder)?;
+                let compiler = Compiler::for_nodes(tools);
+                let library = package_library(compiler, flags.matching, &source, &folder)?;
                 link.arg(library.ok_or_else(|| refused(&source, "compile"))?);
             }
             Self::C(paths) => {
@@ -381,12 +382,12 @@ pub(super) fn run_compiler(mut compile: Command, source: &Path) -> Result<(), St
     }
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, Stop> {
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, Stop> {
     path.canonicalize()
         .doing(format_args!("find {}", path.display()))
 }
 
-fn refused(path: &Path, verb: &str) -> Stop {
+pub(super) fn refused(path: &Path, verb: &str) -> Stop {
     Stop::usage(format!(
         "{} does not {verb}; what the compiler says is above",
         path.display()
@@ -418,7 +419,7 @@ pub(super) fn kernel_library(tools: &Tools, matching: Choice) -> Result<PathBuf,
             fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
             let source = folder.join("lib.rs");
             write_if_changed(&source, "#![no_std]\nextern crate kernel_rt;\n")?;
-            package_library(tools, matching, &source, &folder)?
+            package_library(Compiler::for_nodes(tools), matching, &source, &folder)?
         }
     };
     built.ok_or_else(|| {
@@ -452,15 +453,44 @@ fn default_kernel_library(tools: &Tools) -> Result<Option<PathBuf>, Stop> {
     Ok(built.then_some(library.file))
 }
 
+/// Where a Rust program's library is compiled, and by what.
+pub(super) struct Compiler {
+    /// `cargo build`, for the target.
+    pub(super) cargo: Command,
+    /// The folder that cargo has for all.
+    pub(super) target: PathBuf,
+    /// The folder in it of what the profile for nodes makes.
+    pub(super) output: PathBuf,
+    /// The compiler's version.
+    pub(super) version: String,
+}
+
+impl Compiler {
+    fn for_nodes(tools: &Tools) -> Self {
+        Compiler {
+            cargo: tools.rust.cargo("build"),
+            target: target_folder(tools),
+            output: Path::new(kit().target).join("node"),
+            version: tools.rust_version.clone(),
+        }
+    }
+}
+
 /// A package in `folder` around a Rust file, compiled to a static library that holds the kernel too: `None` when it
 /// does not compile. Each has a name of its own, and so its own file in the folder that cargo has for all: what does
 /// not depend on the matching engine is compiled once, and nothing is compiled again for another engine.
-fn package_library(
-    tools: &Tools,
+pub(super) fn package_library(
+    compiler: Compiler,
     matching: Choice,
     source: &Path,
     folder: &Path,
 ) -> Result<Option<PathBuf>, Stop> {
+    let Compiler {
+        mut cargo,
+        target,
+        output,
+        version,
+    } = compiler;
     let name = crate_name(folder);
     let package = folder.join("package");
     fs::create_dir_all(&package).doing(format_args!("create {}", package.display()))?;
@@ -474,18 +504,16 @@ fn package_library(
         fs::copy(crate::host::folders::root().join("Cargo.lock"), &lock)
             .doing("copy Cargo.lock")?;
     }
-    let mut cargo = tools.rust.cargo("build");
-    let target = target_folder(tools);
     cargo
         .args(["--profile", "node", "--manifest-path"])
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target);
     let library = Artifact {
-        file: target.join(kit().target).join(format!("node/lib{name}.a")),
+        file: target.join(output).join(format!("lib{name}.a")),
         root: crate::host::folders::root().into(),
         beside: vec![package.join("Cargo.toml"), lock],
-        with: tools.rust_version.clone(),
+        with: version,
     };
     let built = library.is_fresh() || run_cargo(cargo, &library)?;
     Ok(built.then_some(library.file))
@@ -562,11 +590,11 @@ fn manifest(name: &str, source: &Path, matching: Choice) -> String {
          crate-type = [\"staticlib\"]\n\n\
          [dependencies]\n\
          kernel-rt = {{ path = {}{features} }}\n\
-         mpi-adi = {{ path = {} }}\n\n\
+         mpi = {{ path = {} }}\n\n\
          [workspace]\n",
         quoted(source),
         quoted(&root.join("kernel-rt")),
-        quoted(&root.join("mpi-adi")),
+        quoted(&root.join("mpi-adi/mpi")),
     )
 }
 

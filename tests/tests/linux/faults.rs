@@ -132,9 +132,6 @@ fn what_is_missing_is_said_before_anything_starts() {
     run(&FOUR, "fail_missing.c", &[])
         .expect(2)
         .says(&["MPI_Nowhere", "does not have yet"]);
-    run(&FOUR, "ring.rs", &[])
-        .expect(2)
-        .says(&["ring.rs", "C and C++"]);
 }
 
 #[test]

@@ -23,6 +23,17 @@ fn killer_says_the_same_with_every_memory_and_matching_engine() {
 }
 
 #[test]
+fn programs_in_rust_run_with_the_same_command() {
+    run(&["-n", "4"], "ring.rs", &[]).expect(0);
+    for name in harness::rust_programs() {
+        run(&["--torus", "3x2x1"], "rsmpi.rs", &[&name]).expect(0);
+    }
+    run(&["-n", "2"], "fail_panic.rs", &[])
+        .expect(1)
+        .says(&["rank 1", "fail_panic.rs:"]);
+}
+
+#[test]
 fn one_process_needs_no_links() {
     let ended = run(&["-n", "1"], "pi.c", &["1000"]).expect(0);
     assert!(ended.stdout.starts_with("[0] pi is about 3.14"), "{ended}");

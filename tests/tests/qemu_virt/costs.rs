@@ -29,10 +29,10 @@ fn at_most(counted: &impl Fn(&str) -> u64, limits: &[(&str, u64)]) {
 #[test]
 fn messages_between_two_nodes_take_no_more_than_they_did() {
     let limits = [
-        ("half", 6_900),
-        ("stream", 8_000),
+        ("half", 6_800),
+        ("stream", 5_800),
         ("long", 660_000),
-        ("self", 3_450),
+        ("self", 2_850),
     ];
     at_most(&counted("2x1x1"), &limits);
 }

@@ -26,6 +26,17 @@ pub fn program(name: &str) -> String {
         .to_string()
 }
 
+/// The names of the programs in Rust that `rsmpi.rs` runs.
+pub fn rust_programs() -> Vec<String> {
+    let folder = fs::read_dir(root().join("tests/programs/rsmpi")).expect("the folder");
+    let files = folder.map(|file| file.expect("a file").path());
+    let name = |path: PathBuf| path.file_stem().map(|name| name.display().to_string());
+    let mut names: Vec<String> = files.filter_map(name).collect();
+    names.sort();
+    assert!(names.len() > 20, "{names:?}");
+    names
+}
+
 /// The command, built as `cargo midplane test` builds it.
 pub fn command() -> &'static Path {
     static COMMAND: OnceLock<PathBuf> = OnceLock::new();

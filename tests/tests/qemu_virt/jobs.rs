@@ -174,6 +174,14 @@ fn a_rust_program_runs_with_the_same_command() {
 }
 
 #[test]
+fn rust_programs_run_with_little_memory() {
+    for name in rust_programs() {
+        let options = ["--torus", "2x2x1", "--instances", "1", "--mpi-memory", "32"];
+        run(&options, "rsmpi.rs", &[&name]).expect(0);
+    }
+}
+
+#[test]
 fn standard_input_goes_to_rank_zero_when_it_is_asked_for() {
     use std::io::Write;
     let path = program("input.c");

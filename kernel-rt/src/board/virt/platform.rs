@@ -67,6 +67,10 @@ impl Link for BoardLink {
         either!(self, link => link.transmit(f))
     }
 
+    fn is_behind(&mut self) -> bool {
+        either!(self, link => link.is_behind())
+    }
+
     fn is_exact(&self) -> bool {
         either!(self, link => link.is_exact())
     }

@@ -24,6 +24,10 @@ const RUNG: u32 = 2;
 /// As [`ASLEEP`], but the node still watches this word: to set it to [`RUNG`] is enough, without the bell.
 const WATCHED: u32 = 3;
 
+/// Frames under way behind which a frame that is not worth much had better wait for others: while the neighbour takes
+/// one, the next one is there already.
+const BEHIND: u32 = if SLOTS < 2 { SLOTS as u32 } else { 2 };
+
 /// How a neighbour that sleeps is woken.
 pub trait Bell {
     /// Wakes the node: its sleep ends now or, if it is about to sleep, at once. Does not block. What was
@@ -185,8 +189,8 @@ pub struct RingLink<'m, B> {
     /// Frames were published, slots were freed, and the neighbour was not told.
     published: bool,
     freed: bool,
-    /// [`Link::transmit`] found no free slot and none was freed since.
-    full: bool,
+    /// [`Link::transmit`] or [`Link::is_behind`] found so many frames under way that this end waits for fewer; or 0.
+    full_at: u32,
     /// The neighbour knows that this end waits for room.
     waits: bool,
     /// The neighbour's index is impossible: nothing it says means anything any more.
@@ -223,7 +227,7 @@ impl<'m, B: Bell> RingLink<'m, B> {
             seen_tail: 0,
             published: false,
             freed: false,
-            full: false,
+            full_at: 0,
             waits: false,
             broken: false,
             defects: 0,
@@ -240,14 +244,14 @@ impl<'m, B: Bell> RingLink<'m, B> {
         self.seen_head != self.tail && !self.broken
     }
 
-    /// Whether a slot is free.
-    fn has_room(&mut self) -> bool {
-        if self.head.wrapping_sub(self.seen_tail) == SLOTS as u32 && !self.broken {
+    /// Whether fewer than `most` frames are under way.
+    fn has_room(&mut self, most: u32) -> bool {
+        if self.head.wrapping_sub(self.seen_tail) >= most && !self.broken {
             // Acquires that the consumer has done with the slots.
             self.seen_tail = self.outgoing.tail.0.load(Ordering::Acquire);
             self.check(self.head.wrapping_sub(self.seen_tail));
         }
-        self.head.wrapping_sub(self.seen_tail) < SLOTS as u32 && !self.broken
+        self.head.wrapping_sub(self.seen_tail) < most && !self.broken
     }
 
     /// Ends the link when that many frames cannot be under way.
@@ -276,7 +280,7 @@ impl<'m, B: Bell> RingLink<'m, B> {
 
     /// Whether there is nothing to do: no frame, and no room for one that waits. The last look before sleep.
     fn is_quiet(&mut self) -> bool {
-        !(self.has_frame() || self.full && self.has_room())
+        !(self.has_frame() || self.full_at != 0 && self.has_room(self.full_at))
     }
 
     /// Says that this end waits for room, or no longer.
@@ -317,10 +321,11 @@ impl<B: Bell> Link for RingLink<'_, B> {
     }
 
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
-        self.full = !self.has_room();
-        if self.full {
+        if !self.has_room(SLOTS as u32) {
+            self.full_at = SLOTS as u32;
             return false;
         }
+        self.full_at = 0;
         let bytes = self.outgoing.slots[self.head as usize & (SLOTS - 1)].with_mut(|frame| {
             // SAFETY: `tail` has passed the slot, so the consumer is done with it until `head` does. Bytes have no
             // invalid values.
@@ -335,6 +340,12 @@ impl<B: Bell> Link for RingLink<'_, B> {
             self.published = true;
         }
         true
+    }
+
+    fn is_behind(&mut self) -> bool {
+        let is_behind = !self.has_room(BEHIND);
+        self.full_at = if is_behind { BEHIND } else { 0 };
+        is_behind
     }
 
     /// Memory changes nothing on the way.
@@ -363,7 +374,7 @@ impl<B: Bell> NodeLink for RingLink<'_, B> {
     fn prepare_sleep(&mut self) -> bool {
         self.announce();
         let armed = self.here.arm();
-        self.set_waits(self.full);
+        self.set_waits(self.full_at != 0);
         armed && self.is_quiet()
     }
 
@@ -425,7 +436,7 @@ pub mod tests {
         link.announce();
         let quiet = link.is_quiet();
         let armed = link.here.arm();
-        link.set_waits(link.full);
+        link.set_waits(link.full_at != 0);
         armed && quiet
     }
 }

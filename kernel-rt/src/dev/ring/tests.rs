@@ -172,6 +172,28 @@ fn a_sleeper_is_rung_for_room_only_if_it_waits_for_room() {
 }
 
 #[test]
+fn a_neighbour_that_is_behind_rings_when_it_has_taken_a_frame() {
+    let wire = Wire::default();
+    let [mut low, mut high] = wire.ends();
+    for number in 0..2 {
+        assert!(!low.is_behind());
+        assert!(send(&mut low, &[number]));
+    }
+    assert!(low.is_behind());
+    assert!(low.prepare_sleep());
+    assert_eq!(take(&mut high), Some(vec![0]));
+    assert!(!low.prepare_sleep(), "one is taken already");
+    high.poll(0);
+    assert_eq!(wire.bells[0].rung(), 1);
+    low.hold_interrupts();
+    assert!(!low.is_behind());
+    assert!(low.prepare_sleep(), "nothing to wait for");
+    assert_eq!(take(&mut high), Some(vec![1]));
+    high.poll(0);
+    assert_eq!(wire.bells[0].rung(), 0);
+}
+
+#[test]
 fn room_that_is_there_already_keeps_awake() {
     let wire = Wire::default();
     let [mut low, mut high] = wire.ends();

@@ -114,6 +114,20 @@ pub const LIMITS: &[(&str, &str)] = &[
         "MPI_Rsend_init",
         "as MPI_Send_init: that the receive is posted is not checked",
     ),
+    (
+        "MPI_Win_allocate_shared",
+        "on communicators of one process only: no process shares memory with another",
+    ),
+    ("MPI_Rget", "returns when the result is there"),
+    ("MPI_Rget_accumulate", "returns when the result is there"),
+    (
+        "MPI_Accumulate",
+        "derived datatypes of pairs such as MPI_DOUBLE_INT must have no holes",
+    ),
+    (
+        "MPI_Get_accumulate",
+        "derived datatypes of pairs such as MPI_DOUBLE_INT must have no holes",
+    ),
     ("MPI_Send", "a message has less than 4 GiB"),
     ("MPI_Recv", "a message has less than 4 GiB"),
     (

@@ -15,8 +15,8 @@ use crate::c::datatypes::{Elements, Known, Lent, known};
 use crate::c::requests::SEND_COMPLETE;
 use crate::device::envelope::Rank;
 use crate::device::memory::Span;
-use crate::device::rma::Awaited;
-use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, PIECE_BYTES, emit_piece};
+use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
+use crate::device::rma::{Awaited, OneSided};
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::{Class, Error};
 use crate::mpi::one_sided::{Operation, is_comparable, number_of, only_basic};
@@ -25,7 +25,8 @@ const MPI_REPLACE: c_int = 0x5800_000d;
 const MPI_NO_OP: c_int = 0x5800_000e;
 /// Bytes of a result that fits an answer.
 const RESULT_BYTES: usize = 16;
-/// Results of nothing but reading that are longer are fetched as a get is.
+/// Up to so many bytes come in several answers that are all under way at once. What is longer comes in packets of its
+/// own, one after the other; or as a get's data, if it is only read.
 const FETCH_BYTES: usize = 4 * RESULT_BYTES;
 
 /// The operation that `op` names; MPI_NO_OP only where the call `fetches`.
@@ -134,7 +135,8 @@ struct Fetch<'a> {
 }
 
 impl Fetch<'_> {
-    /// `len` bytes at `offset` of both buffers, with those at `place`: at most a result, or one element.
+    /// `len` bytes at `offset` of both buffers, with those at `place`. A result that is longer than an answer is waited
+    /// for: the target keeps it until it leaves, if it has room for it.
     fn ask(&self, place: u64, offset: usize, len: usize) {
         let mut packet = [0; SHORT_BYTES];
         self.head.emit(&mut packet);
@@ -147,37 +149,29 @@ impl Fetch<'_> {
                 .with(&mut |_, kernel| kernel.memory().read(from, offset, out));
             end += len;
         }
-        let packet = &packet[..end];
-        let target = self.place.rank;
-        if len <= RESULT_BYTES {
-            let awaited = Awaited::Result(len as u32);
-            return self
-                .window
-                .ask(target, awaited, (self.into, offset), packet);
-        }
-        // An element of two answers: the target keeps the second half, if it has room for it.
-        let first = Awaited::Result(RESULT_BYTES as u32);
+        let (target, awaited) = (self.place.rank, Awaited::Result(len as u32));
         loop {
-            self.window.ask(target, first, (self.into, offset), packet);
+            self.window
+                .ask(target, awaited, (self.into, offset), &packet[..end]);
+            if len <= RESULT_BYTES {
+                break;
+            }
             self.window.drain(Some(target));
             let mut is_refused = false;
             self.window.env.with(&mut |adi, _| {
-                is_refused = adi.one_sided().is_some_and(|all| all.take_refused());
+                is_refused = adi.one_sided().is_some_and(OneSided::take_refused);
             });
             if !is_refused {
                 break;
             }
         }
-        let rest = self.window.head(Kind::Rest, 0);
-        let second = Awaited::Result((len - RESULT_BYTES) as u32);
-        let into = (self.into, offset + RESULT_BYTES);
-        self.window.ask(target, second, into, &rest);
-        self.window.drain(Some(target));
     }
 
     fn run(&self, elements: &Elements, bytes: usize, unit: usize) {
-        let most = (RESULT_BYTES / unit * unit).max(unit);
         elements.runs(bytes, |at, done, len| {
+            let is_short = len <= FETCH_BYTES && unit <= RESULT_BYTES;
+            let room = if is_short { RESULT_BYTES } else { MOST_BYTES };
+            let most = room / unit * unit;
             for passed in (0..len).step_by(most) {
                 let bytes = (len - passed).min(most);
                 self.ask(self.place.at(at) + passed as u64, done + passed, bytes);

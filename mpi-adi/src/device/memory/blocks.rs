@@ -57,6 +57,15 @@ impl Blocks {
             return None;
         }
         let len = self.blocks.len();
+        if let Some((word, mask)) = within_a_word(self.hint, count)
+            && (self.hint + count) as usize <= len
+            && self.taken[word] & mask == 0
+        {
+            // As below, which takes ten times as long.
+            let start = self.hint;
+            self.taken[word] |= mask;
+            return Some(self.took(start, count));
+        }
         let bits = &mut self.taken.view_bits_mut::<Lsb0>()[..len];
         let (mut at, mut end, mut wrapped) = (self.hint as usize, len, false);
         loop {
@@ -67,9 +76,7 @@ impl Blocks {
                         Some(blocked) => at = start + blocked + 1,
                         None => {
                             bits[start..start + count as usize].fill(true);
-                            self.free -= count;
-                            self.hint = (start + count as usize) as u32 % len as u32;
-                            return Some(start as u32);
+                            return Some(self.took(start as u32, count));
                         }
                     }
                 }
@@ -84,9 +91,37 @@ impl Blocks {
         }
     }
 
+    /// Notes that the run is taken; where it begins.
+    #[inline]
+    fn took(&mut self, start: u32, count: u32) -> u32 {
+        let end = start + count;
+        self.free -= count;
+        self.hint = if end as usize == self.blocks.len() {
+            0
+        } else {
+            end
+        };
+        start
+    }
+
     pub(super) fn free_run(&mut self, first: u32, count: u32) {
-        let (start, end) = (first as usize, (first + count) as usize);
-        self.taken.view_bits_mut::<Lsb0>()[start..end].fill(false);
+        match within_a_word(first, count) {
+            Some((word, mask)) => self.taken[word] &= !mask,
+            None => {
+                let (start, end) = (first as usize, (first + count) as usize);
+                self.taken.view_bits_mut::<Lsb0>()[start..end].fill(false);
+            }
+        }
         self.free += count;
     }
+}
+
+/// The word of the bit map that all bits of a run are in, and these bits; `None`: they are in several.
+#[inline]
+fn within_a_word(first: u32, count: u32) -> Option<(usize, usize)> {
+    let shift = first % usize::BITS;
+    (shift + count < usize::BITS).then(|| {
+        let mask = ((1 << count) - 1) << shift;
+        ((first / usize::BITS) as usize, mask)
+    })
 }

@@ -3,6 +3,7 @@
 
 use crate::device::adi::Adi;
 use crate::device::envelope::Rank;
+use crate::device::few::sort_few;
 use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::names::{Horizon, Serial, Slot};
@@ -64,7 +65,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if !fits {
             named.clear();
         }
-        named.sort_unstable_by_key(|(serial, _)| *serial);
+        sort_few(&mut named, |(serial, _)| *serial);
         Restart {
             age,
             room: if fits { room } else { ROOM_FOR_ALL },

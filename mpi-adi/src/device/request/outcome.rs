@@ -1,7 +1,8 @@
 //! What the program is told of a request that has finished.
 #![forbid(unsafe_code)]
 
-use crate::device::envelope::{Rank, Tag};
+use crate::device::envelope::{Context, Rank, Tag};
+use crate::device::memory::Span;
 
 /// How a finished request ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,4 +17,15 @@ pub struct Outcome {
     pub truncated: bool,
     /// Taken back before a message matched, or before a receive did.
     pub cancelled: bool,
+}
+
+/// A request that has finished and is gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Concluded {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Its context: of a receive that has matched, its message's.
+    pub context: Context,
+    /// The program's buffer, if the request has kept it until now.
+    pub buffer: Span,
 }

@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 
 use super::chunks::Chunks;
 use super::keyed::Table;
-use super::outcome::Outcome;
+use super::outcome::{Concluded, Outcome};
 use super::receive::{Matched, Posted, Receive, ReceiveState};
 use super::send::{Copies, Data, PendingSend, Send, SendState};
 use super::slot::SlotEntry;
@@ -348,6 +348,25 @@ impl RequestPool {
     /// When `id` names none (any more).
     pub fn outcome(&self, id: RequestId) -> Option<Outcome> {
         self.named_entry(id).expect("a live request").outcome()
+    }
+
+    /// As [`RequestPool::conclude`], with what its binding has of the request; `None` inside: it has not finished.
+    /// `None`: `id` names none (any more).
+    #[inline]
+    pub(crate) fn conclude_named(&mut self, id: RequestId) -> Option<Option<Concluded>> {
+        let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
+        let entry = self.entry_mut(slot).filter(|entry| entry.is(id))?;
+        let Some(outcome) = entry.outcome() else {
+            return Some(None);
+        };
+        let concluded = Concluded {
+            context: entry.context(),
+            buffer: entry.buffer(),
+            outcome,
+        };
+        entry.free(next, bits);
+        self.freed(slot);
+        Some(Some(concluded))
     }
 
     /// As [`RequestPool::outcome`], with the request's context.

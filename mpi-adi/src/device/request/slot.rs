@@ -538,6 +538,15 @@ impl SlotEntry {
         )
     }
 
+    /// The program's buffer of the request that is here; none where its data is that of a bcopy.
+    #[inline]
+    pub(super) fn buffer(&self) -> Span {
+        match self.send_data() {
+            Data::User(span) => span,
+            Data::Bcopy(_) => Span::EMPTY,
+        }
+    }
+
     /// The context of the request that is here.
     pub(super) fn context(&self) -> Context {
         self.context

@@ -14,14 +14,14 @@
 //! ```text
 //!   origin                                   target
 //!   ring: packets that are ready  ---------> taken at once: memory, locks, notes
-//!   slots: answers that are awaited <------- 16 bytes of answer: a fetch, a short get, a flush
-//!          `- asked for once more <--------- refused: no cursor is free
-//!                                 <--------- cursors: data of longer gets, in turn
+//!   slots: answers that are awaited <------- 16 bytes of answer: a short fetch or get, a flush
+//!          `- asked for once more <--------- refused: no place is free
+//!                                 <--------- results of longer fetches; cursors: data of longer gets, in turn
 //! ```
 //!
 //! # Memory
 //! What peers can make a process hold is fixed, and comes into being with its first window: [`CURSORS`] gets that it
-//! answers, [`HALVES`] results of fetches of elements longer than an answer; and in a window a byte of [`Flags`] for
+//! answers, [`RESULTS`] results of fetches longer than an answer; and in a window a byte of [`Flags`] for
 //! each process of the job. A get or a fetch that finds no place is refused, changes nothing, and is asked for again by
 //! its origin. A lock that cannot be granted is a flag: grants go round by rank, so that each that waits is granted
 //! after at most one grant to each other process, and none is asked for twice.
@@ -48,7 +48,7 @@ use crate::device::memory::{Span, UserMemory};
 
 pub use origin::{Awaited, get_request};
 use origin::{Packet, Slot};
-use target::{Cursor, Half, Lock};
+use target::{Cursor, Fetched, Lock};
 
 /// Packets of operations that are ready to leave.
 pub const RING_PACKETS: usize = 8;
@@ -58,8 +58,14 @@ pub const SLOTS: usize = 64;
 pub const CURSORS: usize = 16;
 /// Bytes of one get, at most; longer ones are several.
 pub const MOST_GET: u32 = 1 << 30;
-/// Results of fetches of elements longer than an answer that a target keeps at the same time.
-pub const HALVES: usize = 8;
+/// Results of fetches, longer than an answer, that a target keeps until they leave.
+pub const RESULTS: usize = 8;
+/// Bytes of all this, at most.
+pub const ONE_SIDED_BYTES: usize = 10 << 10;
+const _: () = assert!(size_of::<OneSided>() <= ONE_SIDED_BYTES);
+/// Bytes of a window, at most, without a byte for each process of the job and 16 for each region.
+pub const WINDOW_BYTES: usize = 112;
+const _: () = assert!(size_of::<Window>() <= WINDOW_BYTES);
 
 /// Applies an operation to elements: which, the elements' datatype, the origin's, and the target's in place. False when
 /// there is no such operation, or the bytes are not whole elements.
@@ -227,10 +233,10 @@ pub struct OneSided {
     /// Slots whose request has to leave.
     to_ask: u32,
     cursors: heapless::Deque<Cursor, CURSORS>,
-    halves: heapless::Vec<Half, HALVES>,
+    results: heapless::Vec<Fetched, RESULTS>,
     /// A lock may have become free for one that waits.
     grants_due: bool,
-    /// The last fetch of a long element was refused.
+    /// The last fetch of a long result was refused.
     is_refused: bool,
     combine: Combine,
     pub(in crate::device) hooks: Hooks,
@@ -246,7 +252,7 @@ impl OneSided {
             slots: [Slot::FREE; SLOTS],
             to_ask: 0,
             cursors: heapless::Deque::new(),
-            halves: heapless::Vec::new(),
+            results: heapless::Vec::new(),
             grants_due: false,
             is_refused: false,
             combine,
@@ -289,7 +295,11 @@ impl OneSided {
     /// Something is to leave.
     #[inline]
     pub(in crate::device) fn has_to_send(&self) -> bool {
-        !self.ring.is_empty() || self.to_ask > 0 || !self.cursors.is_empty() || self.grants_due
+        !self.ring.is_empty()
+            || self.to_ask > 0
+            || !self.results.is_empty()
+            || !self.cursors.is_empty()
+            || self.grants_due
     }
 
     /// The next packet to leave: what the program has made ready, then what it asks for, then what others have asked.
@@ -300,6 +310,7 @@ impl OneSided {
     ) -> Option<Leaving> {
         self.next_of_ring(out)
             .or_else(|| self.next_asked(out))
+            .or_else(|| self.next_fetched(out))
             .or_else(|| self.next_of_cursors(memory, out))
             .or_else(|| self.next_grant(out))
     }

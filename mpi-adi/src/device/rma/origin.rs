@@ -21,7 +21,7 @@ pub(super) struct Packet {
 /// What an answer is awaited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Awaited {
-    /// A result that fits an answer: so many bytes.
+    /// A result of so many bytes; when it is longer than an answer, at most a packet's, and the call waits for it.
     Result(u32),
     /// Bytes from this place of the target's window on, which the slot asks for itself.
     Data {
@@ -208,7 +208,7 @@ impl OneSided {
         Ok(())
     }
 
-    /// The last fetch of an element that is longer than an answer was refused: it is to be made again.
+    /// The last fetch of a result longer than an answer was refused: it is to be made again.
     pub fn take_refused(&mut self) -> bool {
         core::mem::take(&mut self.is_refused)
     }
@@ -268,7 +268,7 @@ impl OneSided {
             }
             (Said::Refused, Awaited::Result(_)) => self.is_refused = true,
             (Said::Result, Awaited::Result(len) | Awaited::Data { len, .. }) => {
-                // Of a get that was beyond the window nothing comes but this.
+                // Of what was beyond the window nothing comes but this.
                 let len = (len as usize).min(ANSWER_BYTES);
                 memory.write(slot.span, slot.offset, &bytes[..len]);
             }
@@ -301,7 +301,7 @@ impl OneSided {
     ) -> Result<(), Malformed> {
         let name = u16::try_from(place.target).map_err(|_| Malformed)?;
         let (index, awaited) = self.slot(name, source)?;
-        let Awaited::Data { len, .. } = awaited else {
+        let (Awaited::Data { len, .. } | Awaited::Result(len)) = awaited else {
             return Err(Malformed);
         };
         let slot = &mut self.slots[index];

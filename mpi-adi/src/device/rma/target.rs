@@ -19,15 +19,18 @@ pub(super) struct Cursor {
     offset: u32,
 }
 
-/// The second half of the result of a fetch.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Half {
+/// The result of a fetch that is longer than an answer.
+#[derive(Clone, Debug)]
+pub(super) struct Fetched {
     origin: Rank,
-    bytes: [u8; ANSWER_BYTES],
+    /// The origin's name for it.
+    name: u16,
+    len: u8,
+    bytes: [u8; MOST_BYTES],
 }
 
 /// The longest element.
-const ELEMENT_BYTES: usize = 2 * ANSWER_BYTES;
+const ELEMENT_BYTES: usize = 32;
 /// Bytes of a get's data in one packet: whole elements of any size, so that each is read at one go.
 const DATA_BYTES: usize = LONG_BYTES / ELEMENT_BYTES * ELEMENT_BYTES;
 
@@ -168,11 +171,6 @@ impl OneSided {
                 Ok(None)
             }
             Kind::Fetch => self.fetch(memory, at, (source, name), head, body),
-            Kind::Rest => {
-                let half = self.halves.iter().position(|half| half.origin == source);
-                let half = self.halves.swap_remove(half.ok_or(Malformed)?);
-                Ok(Some(answer(Said::Result, name, half.bytes)))
-            }
             Kind::Compare => self.compare(memory, at, (source, name), body),
             Kind::Get => self.get(memory, at, (source, name), body),
             Kind::Size => Ok(Some(answer(Said::Result, name, self.size(at)))),
@@ -264,37 +262,47 @@ impl OneSided {
         body: &[u8],
     ) -> Result<Option<Answer>, Malformed> {
         let (place, len, operands) = wire::parse_piece(body).ok_or(Malformed)?;
-        if len > ELEMENT_BYTES || !(operands.is_empty() || operands.len() == len) {
+        if len > MOST_BYTES || !(operands.is_empty() || operands.len() == len) {
             return Err(Malformed);
         }
-        let mut bytes = [0; ELEMENT_BYTES];
+        let mut first = [0; ANSWER_BYTES];
         let window = &mut self.windows[at];
         let Some(span) = window.at(place, len) else {
             window.fault(source);
-            return Ok(Some(answer(Said::Result, name, [0; ANSWER_BYTES])));
+            return Ok(Some(answer(Said::Result, name, first)));
         };
-        if len > ANSWER_BYTES && self.halves.is_full() {
-            return Ok(Some(answer(Said::Refused, name, [0; ANSWER_BYTES])));
+        let is_long = len > ANSWER_BYTES;
+        if is_long && self.results.is_full() {
+            return Ok(Some(answer(Said::Refused, name, first)));
         }
+        let mut bytes = [0; MOST_BYTES];
         memory.read(span, 0, &mut bytes[..len]);
-        let mut elements = bytes;
         if !operands.is_empty() {
+            let mut elements = bytes;
             let elements = &mut elements[..len];
             if !(self.combine)(head.operation, head.datatype, operands, elements) {
                 return Err(Malformed);
             }
             memory.write(span, 0, elements);
         }
-        let (first, second) = bytes.split_at(ANSWER_BYTES);
-        if len > ANSWER_BYTES {
-            let half = Half {
-                origin: source,
-                bytes: second.try_into().map_err(|_| Malformed)?,
-            };
-            self.halves.push(half).map_err(|_| Malformed)?;
+        if !is_long {
+            first[..len].copy_from_slice(&bytes[..len]);
+            return Ok(Some(answer(Said::Result, name, first)));
         }
-        let first = first.try_into().map_err(|_| Malformed)?;
-        Ok(Some(answer(Said::Result, name, first)))
+        let target = name.into();
+        if source == self.here {
+            let place = Place { target, offset: 0 };
+            self.take_data(memory, source, place, &bytes[..len])?;
+            return Ok(None);
+        }
+        let fetched = Fetched {
+            origin: source,
+            name,
+            len: len as u8,
+            bytes,
+        };
+        self.results.push(fetched).map_err(|_| Malformed)?;
+        Ok(None)
     }
 
     fn compare(
@@ -386,6 +394,22 @@ impl OneSided {
         bytes[..8].copy_from_slice(&(size as u64).to_le_bytes());
         bytes[8..12].copy_from_slice(&window.disp_unit.to_le_bytes());
         bytes
+    }
+
+    /// The result of a fetch.
+    pub(super) fn next_fetched(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+        let fetched = self.results.pop()?;
+        let len = fetched.len as usize;
+        out[..len].copy_from_slice(&fetched.bytes[..len]);
+        Some(Leaving {
+            dest: fetched.origin,
+            argument: 0,
+            place: Some(Place {
+                target: fetched.name.into(),
+                offset: 0,
+            }),
+            len,
+        })
     }
 
     /// A packet of the get whose turn it is.

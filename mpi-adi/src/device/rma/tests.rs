@@ -322,29 +322,36 @@ fn a_fetch_gives_what_was_there_and_a_comparison_replaces_what_is_equal() {
 }
 
 #[test]
-fn elements_of_two_answers_are_refused_unchanged_when_there_is_no_place_for_the_second() {
-    let mut rig = Rig::new(HALVES + 2, 64);
+fn long_results_are_refused_unchanged_when_there_is_no_place_to_keep_them() {
+    let mut rig = Rig::new(RESULTS + 2, 64);
     let fetch = packet(Kind::Fetch, 1, 0, &[1; 32]);
-    for origin in 1..=HALVES + 1 {
-        rig.ask(origin, 0, Awaited::Result(16), 0, &fetch);
-        rig.settle();
-        assert_eq!(rig.all[origin].take_refused(), origin > HALVES);
+    for origin in 1..=RESULTS + 1 {
+        rig.ask(origin, 0, Awaited::Result(32), 5, &fetch);
+        rig.leave(origin);
     }
-    assert_eq!(
-        rig.buffers[0].0[0][..33],
-        [[HALVES as u8; 32].as_slice(), &[0]].concat()
-    );
-    let mut rest = [0; HEAD_BYTES];
-    Head::new(Kind::Rest, WINDOW).emit(&mut rest);
-    rig.ask(2, 0, Awaited::Result(16), 16, &rest);
+    while rig.take(0).expect("sound") {}
+    let mut sum = [0; 64];
+    sum[..32].fill(RESULTS as u8);
+    assert_eq!(rig.buffers[0].0[0], sum);
     rig.settle();
-    assert_eq!(
-        rig.buffers[2].0[1][..33],
-        [[1; 32].as_slice(), &[0]].concat()
-    );
-    rig.ask(HALVES + 1, 0, Awaited::Result(16), 0, &fetch);
+    for origin in 1..=RESULTS + 1 {
+        assert!(!rig.all[origin].awaits(WINDOW, None));
+        assert_eq!(rig.all[origin].take_refused(), origin > RESULTS);
+        let mut expected = [0; 40];
+        if origin <= RESULTS {
+            expected[5..37].fill(origin as u8 - 1);
+        }
+        assert_eq!(rig.buffers[origin].0[1][..40], expected, "{origin}");
+    }
+    rig.ask(RESULTS + 1, 0, Awaited::Result(32), 5, &fetch);
+    rig.ask(0, 0, Awaited::Result(32), 5, &fetch);
     rig.settle();
-    assert!(!rig.all[HALVES + 1].take_refused());
+    assert!(!rig.all[RESULTS + 1].take_refused());
+    let own = rig.buffers[0].0[1][5];
+    assert_eq!(
+        usize::from(own + rig.buffers[RESULTS + 1].0[1][5]),
+        2 * RESULTS + 1
+    );
 }
 
 fn holders(rig: &mut Rig) -> Vec<usize> {
@@ -472,12 +479,11 @@ fn packets_that_contradict_themselves_or_the_window_are_refused() {
     Head::new(Kind::Unlock, WINDOW).emit(&mut unlocked);
     let mut complete = [0; HEAD_BYTES];
     Head::new(Kind::Complete, WINDOW).emit(&mut complete);
-    let mut rest = [0; HEAD_BYTES];
-    Head::new(Kind::Rest, WINDOW).emit(&mut rest);
     let too_long = packet(Kind::Accumulate, 1, 0, &[1; MOST_BYTES]);
     let mut cut = too_long.clone();
     cut.truncate(HEAD_BYTES + 4);
-    let fetch = packet(Kind::Fetch, 1, 0, &[1; 40]);
+    let mut fetch = packet(Kind::Fetch, 1, 0, &[1; 40]);
+    fetch[HEAD_BYTES + 8] = 39;
     let compare = packet(Kind::Compare, 1, 0, &[1; 7]);
     let unknown = packet(Kind::Accumulate, 0, 0, &[1; 8]);
     let empty: Vec<u8> = Vec::new();
@@ -486,7 +492,6 @@ fn packets_that_contradict_themselves_or_the_window_are_refused() {
         &other,
         &unlocked,
         &complete,
-        &rest,
         &cut,
         &fetch,
         &compare,

@@ -4,11 +4,11 @@
 //!   requests   0 kind   1 operation, lock type   2..4 window   4 datatype   5 not used   then
 //!     PUT, ACCUMULATE    pieces: 0..8 place   8 bytes   9.. the bytes
 //!     FETCH              0..8 place   8 bytes   9.. the elements, or nothing: the operation needs none
-//!     REST               nothing: the second half of this source's last result
 //!     COMPARE            0..8 place   8 bytes   9.. to compare, then the new ones
 //!     GET                0..8 place   8..12 bytes
 //!     all others         nothing
-//!   data of a get      no such head: the header's place is the origin's name for the get, and an offset
+//!   data of a get, and of a fetch of more than an answer: no such head; the header's place is the origin's name for
+//!   it, and an offset
 //!   answers    16 bytes: the first of the result, or a flush's fault flag, or size and unit of a window
 //! ```
 //! A place is a displacement in bytes from the beginning of the window, in a dynamic window an address. The argument of
@@ -40,10 +40,8 @@ pub enum Kind {
     Put,
     /// Elements are combined with those in memory.
     Accumulate,
-    /// The same, and those that were there come back: at most an answer's bytes, or one element.
+    /// The same, and those that were there come back.
     Fetch,
-    /// The rest of an element that is longer than an answer.
-    Rest,
     /// An element is replaced if it equals another, and comes back.
     Compare,
     /// Bytes come back.
@@ -65,11 +63,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 13] = {
+    const ALL: [Kind; 12] = {
         use Kind::*;
         [
-            Put, Accumulate, Fetch, Rest, Compare, Get, Flush, Lock, Unlock, Grant, Post, Complete,
-            Size,
+            Put, Accumulate, Fetch, Compare, Get, Flush, Lock, Unlock, Grant, Post, Complete, Size,
         ]
     };
 }

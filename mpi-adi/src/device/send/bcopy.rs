@@ -1,6 +1,8 @@
 //! Buffered copies (bcopy, as UCX calls them): short messages in standard mode that are complete for the
 //! program when they have left.
 //!
+//! A call that blocks has the message copied at once and returns, without a request.
+//!
 //! A message must stay with its sender until the receiver has taken it, since the receiver may have no memory
 //! for it (paper 004, section 4.1). For most messages that is the program's own buffer, and the send is
 //! complete with the answer. A bcopy is copied when it leaves and complete from then on. The program does not
@@ -8,6 +10,7 @@
 //!
 //! ```text
 //!   isend --- Unsent --- leaves --- Offered --- taken with its data ---> free
+//!   send  --- Copied --- leaves ------^
 //!               |                      |
 //!               +----------+-----------+   enter_bcopies: anything out of the ordinary
 //!                          v
@@ -25,6 +28,7 @@
 use core::hash::{Hash, Hasher};
 
 use crate::device::envelope::{Context, Rank, Tag};
+use crate::device::few::sort_few;
 use crate::device::memory::Span;
 use crate::device::names::{
     BcopyId, Generation, GenerationBits, REQUEST_GENERATION_BITS, RequestId, Serial, Slot,
@@ -34,6 +38,9 @@ use crate::device::names::{
 pub const BCOPIES: usize = 32;
 /// The greatest message in bytes that is sent so.
 pub const BCOPY_BYTES: usize = 32;
+
+/// Copies that may wait for others to leave with, at most: enough for a good frame, and far from all.
+const GATHERED: u8 = 16;
 
 /// Names no bcopy.
 const NO_BCOPY: u8 = u8::MAX;
@@ -48,6 +55,8 @@ pub enum BcopyState {
         /// The program's buffer.
         span: Span,
     },
+    /// It is still to leave; it has no request and is copied.
+    Copied,
     /// It has left; its request is complete.
     Offered,
     /// It has entered the pending send queue, in this slot.
@@ -96,6 +105,8 @@ pub struct Bcopies {
     started: Serial,
     first_unsent: u8,
     last_unsent: u8,
+    /// How many are still to leave.
+    unsent: u8,
     name_bits: GenerationBits,
 }
 
@@ -124,6 +135,7 @@ impl Bcopies {
             started: 0,
             first_unsent: NO_BCOPY,
             last_unsent: NO_BCOPY,
+            unsent: 0,
             name_bits: GenerationBits::new(REQUEST_GENERATION_BITS),
         }
     }
@@ -155,6 +167,35 @@ impl Bcopies {
     /// When [`Bcopies::is_full`].
     #[inline]
     pub fn start(&mut self, dest: Rank, tag: Tag, context: Context, slot: Slot, span: Span) {
+        let state = BcopyState::Unsent { slot, span };
+        self.add(dest, (tag, context), span.len(), state);
+    }
+
+    /// Starts one of `length` bytes, at most [`BCOPY_BYTES`], that has no request; where they are to be copied now.
+    ///
+    /// # Panics
+    /// When [`Bcopies::is_full`].
+    #[inline]
+    pub fn start_copied(
+        &mut self,
+        dest: Rank,
+        tag: Tag,
+        context: Context,
+        length: usize,
+    ) -> &mut [u8] {
+        let at = self.add(dest, (tag, context), length, BcopyState::Copied);
+        &mut self.bytes[at][..length]
+    }
+
+    /// Adds one to those that are still to leave; its place.
+    #[inline]
+    fn add(
+        &mut self,
+        dest: Rank,
+        (tag, context): (Tag, Context),
+        length: usize,
+        state: BcopyState,
+    ) -> usize {
         let free = (!self.used).rotate_right(self.turn.into());
         let at = (self.turn + free.trailing_zeros() as u8) % BCOPIES as u8;
         assert!(!self.is_full());
@@ -166,8 +207,8 @@ impl Bcopies {
             dest,
             tag,
             context,
-            length: span.len() as u8,
-            state: BcopyState::Unsent { slot, span },
+            length: length as u8,
+            state,
             generation: bcopy.generation,
             order: self.started,
             before,
@@ -180,6 +221,8 @@ impl Bcopies {
         self.started += 1;
         self.last_unsent = at;
         self.last = at;
+        self.unsent += 1;
+        usize::from(at)
     }
 
     /// It goes to `dest` and is not in the queue.
@@ -202,8 +245,17 @@ impl Bcopies {
     pub fn to(&self, dest: Rank) -> heapless::Vec<BcopyId, BCOPIES> {
         let mut all: heapless::Vec<BcopyId, BCOPIES> =
             self.in_use().filter(|id| self.is_to(id.0, dest)).collect();
-        all.sort_unstable_by_key(|id| self.at(*id).order);
+        sort_few(&mut all, |id| self.at(*id).order);
         all
+    }
+
+    /// How many to `dest` have left and have no other answer.
+    pub fn offered_to(&self, dest: Rank) -> usize {
+        let offered = |id: &BcopyId| {
+            let bcopy = self.at(*id);
+            bcopy.dest == dest && bcopy.state == BcopyState::Offered
+        };
+        self.in_use().filter(offered).count()
     }
 
     /// One is under way in this context.
@@ -245,6 +297,18 @@ impl Bcopies {
         (self.first_unsent != NO_BCOPY).then_some(BcopyId(self.first_unsent))
     }
 
+    /// Where those that are still to leave go, if they are copies, few, and all go to one place. Right only if asked after
+    /// each start, and all leave when it is `None`.
+    #[inline]
+    pub fn gathered_for(&self) -> Option<Rank> {
+        let (first, last) = (
+            self.at(self.next_unsent()?),
+            self.at(BcopyId(self.last_unsent)),
+        );
+        let is_one_more = last.state == BcopyState::Copied && last.dest == first.dest;
+        (is_one_more && self.unsent < GATHERED).then_some(first.dest)
+    }
+
     /// The next one leaves: its place, and where `read` is to copy it.
     #[inline]
     pub fn leave(&mut self, read: impl FnOnce(Span, &mut [u8])) {
@@ -255,10 +319,14 @@ impl Bcopies {
         }
         bcopy.state = BcopyState::Offered;
         self.first_unsent = bcopy.next;
+        self.unsent -= 1;
     }
 
-    /// One that was offered has entered the queue, in `slot`.
+    /// One that is copied has entered the queue, in `slot`.
     pub fn queued(&mut self, id: BcopyId, slot: Slot) {
+        if self.at(id).state == BcopyState::Copied {
+            self.unlink(id.0);
+        }
         self.bcopies[usize::from(id.0)].state = BcopyState::Queued { slot };
     }
 
@@ -293,7 +361,7 @@ impl Bcopies {
     /// Frees one: it is done, or has entered the queue before it left.
     pub fn free(&mut self, id: BcopyId) {
         let at = usize::from(id.0);
-        if matches!(self.bcopies[at].state, BcopyState::Unsent { .. }) {
+        if let BcopyState::Unsent { .. } | BcopyState::Copied = self.bcopies[at].state {
             self.unlink(id.0);
         }
         self.used &= !(1 << at);
@@ -302,6 +370,7 @@ impl Bcopies {
 
     /// Takes one out of those that are still to leave.
     fn unlink(&mut self, at: u8) {
+        self.unsent -= 1;
         let next = self.bcopies[usize::from(at)].next;
         if self.first_unsent == at {
             self.first_unsent = next;
@@ -343,9 +412,9 @@ impl Hash for Bcopies {
             let bcopy = self.at(id);
             match bcopy.state {
                 BcopyState::Unsent { span, .. } => Some(span).hash(state),
-                BcopyState::Offered => {
+                BcopyState::Copied | BcopyState::Offered => {
                     None::<Span>.hash(state);
-                    self.bytes(id).hash(state);
+                    (bcopy.state == BcopyState::Copied, self.bytes(id)).hash(state);
                 }
                 BcopyState::Queued { .. } => continue,
             }
@@ -430,6 +499,22 @@ mod tests {
             }
             assert_eq!(bcopies.next_unsent(), None);
         }
+    }
+
+    #[test]
+    fn a_copy_leaves_in_its_turn_or_enters_the_queue_with_its_data() {
+        let mut bcopies = Bcopies::new();
+        let first = start(&mut bcopies, 1, 10);
+        bcopies.start_copied(Rank::new(1), 11, 0, 2).fill(7);
+        bcopies.start_copied(Rank::new(1), 12, 0, 1).fill(8);
+        let all = bcopies.to(Rank::new(1));
+        assert_eq!(leave(&mut bcopies), first);
+        bcopies.queued(all[1], Slot::new(3));
+        assert_eq!(bcopies.bytes(all[1]), [7, 7]);
+        assert_eq!(leave(&mut bcopies), all[2]);
+        assert_eq!(bcopies.bytes(all[2]), [8]);
+        assert_eq!(bcopies.next_unsent(), None);
+        assert_eq!(bcopies.to(Rank::new(1)), [first, all[2]]);
     }
 
     /// So a name comes again as late as possible.

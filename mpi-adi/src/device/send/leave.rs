@@ -132,7 +132,17 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// nothing had come.
     #[inline]
     pub fn has_to_send(&self) -> bool {
-        self.has_to_leave()
+        self.have_copies_to_leave() || self.has_others_to_send()
+    }
+
+    #[inline]
+    fn have_copies_to_leave(&self) -> bool {
+        self.bcopies.next_unsent().is_some()
+    }
+
+    #[inline]
+    fn has_others_to_send(&self) -> bool {
+        self.has_others_to_leave()
             || self.peers.owes_restarts()
             || !self.cts_due.is_empty()
             || self.barrier_can_go_on()
@@ -189,6 +199,20 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         sent
     }
 
+    /// As [`Adi::has_to_send`], but for a few messages to one process, for whose place `is_held` is true, and whose senders
+    /// do not wait: they may leave together. To be asked after each call.
+    #[inline(always)]
+    pub fn has_to_send_now(&self, is_held: impl FnOnce(Rank) -> bool) -> bool {
+        let gathered = || self.bcopies.gathered_for().is_some_and(is_held);
+        self.has_others_to_send() || self.have_copies_to_leave() && !gathered()
+    }
+
+    /// The place of a process.
+    #[inline]
+    pub fn place(&self, rank: Rank) -> Coord {
+        self.coord(rank)
+    }
+
     /// The device owes answers that can go with what the program sends next, if that comes soon. A step of progress
     /// in which nothing comes sends them.
     #[inline]
@@ -199,8 +223,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// Something wants to leave that is no answer: what [`Adi::send_pending`] looks for.
     #[inline]
     fn has_to_leave(&self) -> bool {
-        self.bcopies.next_unsent().is_some()
-            || self.pending.is_ready()
+        self.have_copies_to_leave() || self.has_others_to_leave()
+    }
+
+    #[inline]
+    fn has_others_to_leave(&self) -> bool {
+        self.pending.is_ready()
             || self.stream.is_some()
             || !self.transfers.is_empty()
             || !self.cancels.is_empty()
@@ -322,7 +350,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
-    /// The next bcopy leaves, and its request is complete.
+    /// The next bcopy leaves, and its request, if it has one, is complete.
     #[inline]
     pub(in crate::device) fn send_bcopy<P: Port, M: UserMemory + ?Sized>(
         &mut self,
@@ -333,9 +361,6 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             return;
         };
         let bcopy = *self.bcopies.at(id);
-        let BcopyState::Unsent { slot, .. } = bcopy.state else {
-            unreachable!("it is still to leave")
-        };
         self.bcopies.leave(|span, out| memory.read(span, 0, out));
         let rts = Rts {
             context: bcopy.context,
@@ -357,7 +382,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.send_rts(port, bcopy.dest, &rts, bytes, |adi, out| {
             out.copy_from_slice(adi.bcopies.bytes(id))
         });
-        self.finish_send(slot, false);
+        if let BcopyState::Unsent { slot, .. } = bcopy.state {
+            self.finish_send(slot, false);
+        }
     }
 
     /// Sends an RTS with so many bytes of data, which `read` writes; and with it an answer that is deferred.

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::device::adi::Adi;
-use crate::device::config::NoMemory;
+use crate::device::config::{NoMemory, SHARED_ANSWER};
 use crate::device::envelope::{Pattern, Rank};
 use crate::device::matching::Matching;
 use crate::device::memory::{Span, UserMemory};
@@ -39,8 +39,33 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.start_send(to, (span, length), KEPT_SLOTS)
     }
 
+    /// A call that sends and blocks had better wait before it starts: all bcopies are in use, and so many of them are on
+    /// their way to this destination that it answers some without waiting for more.
+    #[inline]
+    pub fn awaits_copies(&self, to: &SendTo) -> bool {
+        self.bcopies.is_full() && self.bcopies.offered_to(to.dest) >= SHARED_ANSWER.into()
+    }
+
+    /// All that was copied for calls that block has left.
+    #[inline]
+    pub fn have_copies_left(&self) -> bool {
+        self.bcopies.next_unsent().is_none()
+    }
+
+    /// The message can go as a bcopy, as far as it and its destination are concerned.
+    #[inline]
+    fn can_be_bcopy(&mut self, to: &SendTo, span: Span) -> bool {
+        self.rules().bcopy()
+            && to.dest != self.rank
+            && to.mode == Mode::Standard
+            && span.len() <= BCOPY_BYTES
+            && !self.bcopies.is_full()
+            && !self.pending.has(&self.requests, to.dest)
+    }
+
     /// As [`Adi::isend`], for a call that blocks until the request has finished: it takes what is kept for
-    /// such calls, and so goes on when the heap is used up. `None`: it is complete already.
+    /// such calls, and so goes on when the heap is used up. `None`: it is complete already, if only because it is copied
+    /// and leaves in a later step.
     ///
     /// # Panics
     /// As [`Adi::isend`].
@@ -59,6 +84,15 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 Ok(Here::NoRecord) => {}
                 Err(Full) => return Err(self.no_memory()),
             }
+        }
+        if self.can_be_bcopy(&to, span) && self.reserve_for_bcopy(0).is_ok() {
+            let SendTo {
+                dest, tag, context, ..
+            } = to;
+            let copy = self.bcopies.start_copied(dest, tag, context, span.len());
+            memory.read(span, 0, copy);
+            self.stats.messages_sent += 1;
+            return Ok(None);
         }
         self.start_send(to, (span, length), 0).map(Some)
     }
@@ -134,15 +168,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) -> Result<RequestId, NoMemory> {
         let none = self.no_memory();
         let send = to.send(span, length, SendState::Bcopy);
-        let rules = self.rules();
-        let to_another = to.dest != self.rank;
-        let can_be_bcopy =
-            rules.bcopy() && to_another && to.mode == Mode::Standard && span.len() <= BCOPY_BYTES;
-        if can_be_bcopy
-            && !self.bcopies.is_full()
-            && !self.pending.has(&self.requests, to.dest)
-            && self.reserve_slots(keep).is_ok()
-        {
+        if self.can_be_bcopy(&to, span) && self.reserve_for_bcopy(1 + keep).is_ok() {
             let send = Request::Send(send);
             let id = self.requests.insert(send).map_err(|_| none)?;
             self.bcopies
@@ -151,6 +177,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             return Ok(id);
         }
         self.enter_bcopies(to.dest);
+        let rules = self.rules();
         let id = self
             .pending
             .push(&mut self.requests, to.dest, send, keep, rules)
@@ -159,12 +186,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         Ok(id)
     }
 
-    /// Finds a slot for a bcopy, and reserves what it needs should it not stay one: another slot, and
-    /// a place in the pending send queue of its destination.
+    /// Reserves what a bcopy needs should it not stay one: a slot and a place in the pending send queue of its
+    /// destination. So many slots are free besides.
     #[inline]
-    pub(in crate::device) fn reserve_slots(&mut self, keep: u32) -> Result<(), Full> {
-        self.requests.grow(2 + keep)?;
-        self.pending.reserve(1 + keep as usize)?;
+    fn reserve_for_bcopy(&mut self, others: u32) -> Result<(), Full> {
+        self.requests.grow(1 + others)?;
+        self.pending.reserve(1 + others as usize)?;
         self.requests.reserve_slots(1);
         self.pending.expect(1);
         Ok(())
@@ -191,8 +218,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                     self.bcopies.free(bcopy);
                     slot
                 }
-                _ => {
-                    let slot = self.insert_offered(bcopy);
+                state => {
+                    let offer = match state {
+                        BcopyState::Copied => Offer::Unsent,
+                        _ => Offer::Unanswered,
+                    };
+                    let slot = self.insert_copied(bcopy, offer);
                     self.bcopies.queued(bcopy, slot);
                     slot
                 }
@@ -203,8 +234,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
-    /// The request of a bcopy that has left, which the program has been told is complete.
-    pub(in crate::device) fn insert_offered(&mut self, bcopy: BcopyId) -> Slot {
+    /// The request of a bcopy that is copied, which the program has been told is complete.
+    pub(in crate::device) fn insert_copied(&mut self, bcopy: BcopyId, offer: Offer) -> Slot {
         let from = self.bcopies.at(bcopy);
         let send = Request::Send(Send {
             dest: from.dest,
@@ -213,7 +244,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             mode: Mode::Standard,
             length: from.length.into(),
             data: Data::Bcopy(bcopy),
-            state: SendState::Pending(PendingSend::new(Offer::Unanswered)),
+            state: SendState::Pending(PendingSend::new(offer)),
         });
         let id = self.requests.insert(send).expect("reserved for it");
         self.requests.forget(id);

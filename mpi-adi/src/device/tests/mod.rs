@@ -7,6 +7,7 @@ mod barrier;
 mod cancels;
 mod chains;
 mod contexts;
+mod copies;
 mod counts;
 mod eager;
 mod heap;

@@ -320,10 +320,14 @@ impl Running {
         let to = partners.send_to(span, dest, tag, Mode::Standard)?;
         let note = partners.note(self.function, Some(dest), Some(tag));
         let is_aside = self.take_aside();
-        let id = immediate(comm.env(), note, |adi, kernel| match is_aside {
-            true => adi.send_set_aside(kernel.memory(), to, span),
-            false => adi.isend(kernel.memory(), to, span).map(Some),
-        })?;
+        let id = immediate(
+            comm.env(),
+            || note,
+            |adi, kernel| match is_aside {
+                true => adi.send_set_aside(kernel.memory(), to, span),
+                false => adi.isend(kernel.memory(), to, span).map(Some),
+            },
+        )?;
         self.has_begun = true;
         match id {
             Some(id) => self.messages.push(Message { id, expected: None }),
@@ -345,10 +349,14 @@ impl Running {
         let pattern = partners.pattern(Some(source), Some(tag))?;
         let note = partners.note(self.function, Some(source), Some(tag));
         let is_aside = self.take_aside();
-        let id = immediate(comm.env(), note, |adi, kernel| match is_aside {
-            true => adi.recv_set_aside(kernel.memory(), pattern, span),
-            false => adi.irecv(kernel.memory(), pattern, span),
-        })?;
+        let id = immediate(
+            comm.env(),
+            || note,
+            |adi, kernel| match is_aside {
+                true => adi.recv_set_aside(kernel.memory(), pattern, span),
+                false => adi.irecv(kernel.memory(), pattern, span),
+            },
+        )?;
         self.has_begun = true;
         let expected = Some(span.len());
         self.messages.push(Message { id, expected });

@@ -153,19 +153,17 @@ fn equal(core: Communicator<'_>, whole: Area, element: usize) -> Result<Vec<Area
     Ok(areas)
 }
 
+/// What lends a buffer that is read, and one that is written.
+type Lend<S> = unsafe fn(Communicator<'_>, &S) -> Result<Places, Error>;
+type LendMut<R> = unsafe fn(Communicator<'_>, &mut R) -> Result<Places, Error>;
+
 /// Both a buffer that is given and one that is taken into; `plan` makes the plan of their areas and parts.
 fn exchange<'a, S: ?Sized, R: ?Sized, Sc: Scope<'a>>(
     record: &Rc<Record>,
     function: &'static str,
     scope: Sc,
-    (sendbuf, lend): (
-        &'a S,
-        unsafe fn(Communicator<'_>, &S) -> Result<Places, Error>,
-    ),
-    (recvbuf, lend_mut): (
-        &'a mut R,
-        unsafe fn(Communicator<'_>, &mut R) -> Result<Places, Error>,
-    ),
+    (sendbuf, lend): (&'a S, Lend<S>),
+    (recvbuf, lend_mut): (&'a mut R, LendMut<R>),
     plan: impl FnOnce(Communicator<'_>, (Area, Vec<Area>), (Area, Vec<Area>)) -> Result<Plan, Error>,
 ) -> Request<'a, R, Sc> {
     let data = core::ptr::from_mut(recvbuf);

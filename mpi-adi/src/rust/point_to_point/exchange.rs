@@ -163,9 +163,9 @@ where
         let mut copy = room(span.len())?;
         copy.resize(span.len(), 0u8);
         call::read(here.env()?, span, &mut copy);
-        // SAFETY: the copy lives until the exchange has finished with it, and nothing writes it.
         let sent = match copy.len() {
             0 => Span::EMPTY,
+            // SAFETY: the copy lives until the exchange has finished with it, and nothing writes it.
             bytes => unsafe { Span::new(copy.as_ptr(), bytes) },
         };
         exchange(

@@ -56,9 +56,11 @@ impl Message {
         }
         let env = self.record.here.env()?;
         if let Some(id) = self.id {
-            call::immediate(env, note_of(FUNCTION), |adi, kernel| {
-                adi.mrecv(kernel.memory(), id, span)
-            });
+            call::immediate(
+                env,
+                || note_of(FUNCTION),
+                |adi, kernel| adi.mrecv(kernel.memory(), id, span),
+            );
         }
         self.is_received = true;
         Ok(self.id)

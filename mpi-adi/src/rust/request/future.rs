@@ -66,6 +66,10 @@ impl<T: Equivalence> ReceiveFuture<T> {
     ///
     /// # Panics
     /// As there.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the receive goes on, as a value of rsmpi's does"
+    )]
     pub fn r#try(self) -> Result<(T, Status), Self> {
         match self
             .ticket

@@ -31,6 +31,9 @@ pub struct Ticket {
     pub(crate) loans: [Loan; 2],
 }
 
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Ticket>() <= 160);
+
 const NOT_ALLOWED: Error = Error::Wrong {
     class: Class::Request,
     what: "a collective cannot be cancelled (MPI-3.1 section 5.12); complete it",

@@ -1,0 +1,35 @@
+//! Sorting of what is always little.
+#![forbid(unsafe_code)]
+
+/// Sorts by key, in order among equals, in time that grows with the square: the library's sorts take kilobytes of code.
+// One copy for each kind of items.
+#[inline(never)]
+pub(super) fn sort_few<T: Copy, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
+    for end in 1..items.len() {
+        let item = items[end];
+        let mut at = end;
+        while at > 0 && key(&items[at - 1]) > key(&item) {
+            items[at] = items[at - 1];
+            at -= 1;
+        }
+        items[at] = item;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_are_sorted_and_equals_keep_their_order() {
+        let mut random = oorandom::Rand32::new(1);
+        for len in 0..40 {
+            let mut items: Vec<(u32, usize)> =
+                (0..len).map(|i| (random.rand_range(0..10), i)).collect();
+            let mut sorted = items.clone();
+            sorted.sort();
+            sort_few(&mut items, |item| item.0);
+            assert_eq!(items, sorted);
+        }
+    }
+}

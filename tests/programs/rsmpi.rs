@@ -1,0 +1,134 @@
+//! Programs in the style of the examples of rsmpi, each of which runs alone, too (`rsmpi/NAME.rs`).
+//!
+//!     rsmpi NAME
+//!
+//! Exit status: 0, or 2 if there is no such program; one that finds something wrong panics.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+// What a file of its own begins with.
+#![allow(unused_attributes)]
+
+extern crate kernel_rt as kernel;
+extern crate self as kernel_rt;
+
+pub use kernel::{eprintln, println};
+
+/// In place of the kernel's: the program is to be called by its module's name.
+macro_rules! program {
+    ($main:path) => {
+        pub fn run() {
+            $main()
+        }
+    };
+}
+pub(crate) use program;
+
+#[path = "rsmpi/all_gather.rs"]
+mod all_gather;
+#[path = "rsmpi/all_to_all.rs"]
+mod all_to_all;
+#[path = "rsmpi/barrier.rs"]
+mod barrier;
+#[path = "rsmpi/broadcast.rs"]
+mod broadcast;
+#[path = "rsmpi/buffered.rs"]
+mod buffered;
+#[path = "rsmpi/cartesian.rs"]
+mod cartesian;
+#[path = "rsmpi/datatypes.rs"]
+mod datatypes;
+#[path = "rsmpi/duplicate.rs"]
+mod duplicate;
+#[path = "rsmpi/dyn_communicator.rs"]
+mod dyn_communicator;
+#[path = "rsmpi/environment.rs"]
+mod environment;
+#[path = "rsmpi/errors.rs"]
+mod errors;
+#[path = "rsmpi/gather.rs"]
+mod gather;
+#[path = "rsmpi/gather_varcount.rs"]
+mod gather_varcount;
+#[path = "rsmpi/group.rs"]
+mod group;
+#[path = "rsmpi/immediate.rs"]
+mod immediate;
+#[path = "rsmpi/immediate_collectives.rs"]
+mod immediate_collectives;
+#[path = "rsmpi/immediate_multiple.rs"]
+mod immediate_multiple;
+#[path = "rsmpi/null_process.rs"]
+mod null_process;
+#[path = "rsmpi/ready_send.rs"]
+mod ready_send;
+#[path = "rsmpi/reduce.rs"]
+mod reduce;
+#[path = "rsmpi/scan.rs"]
+mod scan;
+#[path = "rsmpi/scatter.rs"]
+mod scatter;
+#[path = "rsmpi/send_receive.rs"]
+mod send_receive;
+#[path = "rsmpi/simple.rs"]
+mod simple;
+#[path = "rsmpi/split.rs"]
+mod split;
+#[path = "rsmpi/structured.rs"]
+mod structured;
+#[path = "rsmpi/time.rs"]
+mod time;
+#[path = "rsmpi/vector.rs"]
+mod vector;
+
+kernel::program!(choose);
+
+macro_rules! by_name {
+    ($($name:ident),*) => {
+        &[$((stringify!($name), $name::run as fn())),*]
+    };
+}
+
+fn choose() -> i32 {
+    let programs: &[(&str, fn())] = by_name![
+        all_gather,
+        all_to_all,
+        barrier,
+        broadcast,
+        buffered,
+        cartesian,
+        datatypes,
+        duplicate,
+        dyn_communicator,
+        environment,
+        errors,
+        gather,
+        gather_varcount,
+        group,
+        immediate,
+        immediate_collectives,
+        immediate_multiple,
+        null_process,
+        ready_send,
+        reduce,
+        scan,
+        scatter,
+        send_receive,
+        simple,
+        split,
+        structured,
+        time,
+        vector
+    ];
+    let name = kernel::args().nth(1).unwrap_or_default();
+    match programs.iter().find(|(known, _)| *known == name) {
+        Some((_, run)) => {
+            run();
+            0
+        }
+        None => {
+            eprintln!("usage: rsmpi NAME: one of the files in rsmpi/");
+            2
+        }
+    }
+}

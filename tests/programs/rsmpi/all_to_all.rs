@@ -1,0 +1,46 @@
+//! Something else for each, in equal and in varying parts.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+use alloc::vec;
+use alloc::vec::Vec;
+use mpi::Count;
+use mpi::datatype::{Partition, PartitionMut};
+use mpi::traits::*;
+
+kernel_rt::program!(main);
+
+fn main() {
+    let universe = mpi::initialize().unwrap();
+    let world = universe.world();
+    let (rank, size) = (world.rank(), world.size());
+    let given: Vec<i32> = (0..size).map(|to| rank * 100 + to).collect();
+    let mut taken = vec![-1; size as usize];
+    world.all_to_all_into(&given[..], &mut taken[..]);
+    assert!(
+        taken
+            .iter()
+            .copied()
+            .eq((0..size).map(|from| from * 100 + rank))
+    );
+
+    // To rank r go r numbers; so from each come as many as this process's rank is.
+    let given: Vec<i32> = (0..size)
+        .flat_map(|to| (0..to).map(move |i| rank * 100 + i))
+        .collect();
+    let counts: Vec<Count> = (0..size).collect();
+    let displs: Vec<Count> = (0..size).map(|to| to * (to - 1) / 2).collect();
+    let mut taken = vec![-1; (rank * size) as usize];
+    {
+        let parts = Partition::new(&given[..], &counts[..], &displs[..]);
+        let equal = vec![rank; size as usize];
+        let begins: Vec<Count> = (0..size).map(|from| from * rank).collect();
+        let mut places = PartitionMut::new(&mut taken[..], equal, begins);
+        world.all_to_all_varcount_into(&parts, &mut places);
+    }
+    let expected = (0..size).flat_map(|from| (0..rank).map(move |i| from * 100 + i));
+    assert!(taken.iter().copied().eq(expected));
+}

@@ -1,0 +1,135 @@
+//! Programs in the style of the examples of rsmpi, as nodes run them, on clusters with little memory.
+#![forbid(unsafe_code)]
+// What a file of its own begins with.
+#![allow(unused_attributes)]
+
+extern crate self as kernel_rt;
+
+pub use std::println;
+
+use midplane_tests::{Cluster, rust::as_program};
+
+/// In place of the kernel's: the program is to be called by its module's name.
+macro_rules! program {
+    ($main:path) => {
+        pub fn run() {
+            $main()
+        }
+    };
+}
+pub(crate) use program;
+
+/// Runs it on clusters of several shapes, with MPI memory from one record to plenty.
+fn everywhere(program: fn()) {
+    for (seed, (shape, memory)) in [
+        ([1, 1, 1], 256),
+        ([2, 1, 1], 65536),
+        ([2, 2, 1], 32),
+        ([5, 1, 1], 4096),
+        ([3, 2, 1], 32),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let nodes = shape.iter().map(|extent| usize::from(*extent)).product();
+        let cluster = Cluster::new(shape).seed(seed as u64).mpi_memory(memory);
+        let (job, reports) = cluster.run_and_report(|node| {
+            as_program(node, program);
+            0
+        });
+        assert_eq!(job, Ok(vec![0; nodes]), "{shape:?}, {memory} bytes");
+        for report in reports {
+            let left = (report.live_requests, report.posted, report.unexpected);
+            assert_eq!(left, (0, 0, 0), "{shape:?}, {memory} bytes");
+        }
+    }
+}
+
+macro_rules! programs {
+    ($($name:ident: $path:literal),* $(,)?) => {
+        $(#[path = $path] mod $name;)*
+        mod on_clusters {
+            $(#[test] fn $name() { super::everywhere(super::$name::run) })*
+        }
+    };
+}
+
+programs! {
+    all_gather: "../programs/rsmpi/all_gather.rs",
+    all_to_all: "../programs/rsmpi/all_to_all.rs",
+    barrier: "../programs/rsmpi/barrier.rs",
+    broadcast: "../programs/rsmpi/broadcast.rs",
+    buffered: "../programs/rsmpi/buffered.rs",
+    cartesian: "../programs/rsmpi/cartesian.rs",
+    datatypes: "../programs/rsmpi/datatypes.rs",
+    duplicate: "../programs/rsmpi/duplicate.rs",
+    dyn_communicator: "../programs/rsmpi/dyn_communicator.rs",
+    environment: "../programs/rsmpi/environment.rs",
+    errors: "../programs/rsmpi/errors.rs",
+    gather: "../programs/rsmpi/gather.rs",
+    gather_varcount: "../programs/rsmpi/gather_varcount.rs",
+    group: "../programs/rsmpi/group.rs",
+    immediate: "../programs/rsmpi/immediate.rs",
+    immediate_collectives: "../programs/rsmpi/immediate_collectives.rs",
+    immediate_multiple: "../programs/rsmpi/immediate_multiple.rs",
+    null_process: "../programs/rsmpi/null_process.rs",
+    ready_send: "../programs/rsmpi/ready_send.rs",
+    reduce: "../programs/rsmpi/reduce.rs",
+    scan: "../programs/rsmpi/scan.rs",
+    scatter: "../programs/rsmpi/scatter.rs",
+    send_receive: "../programs/rsmpi/send_receive.rs",
+    simple: "../programs/rsmpi/simple.rs",
+    split: "../programs/rsmpi/split.rs",
+    structured: "../programs/rsmpi/structured.rs",
+    time: "../programs/rsmpi/time.rs",
+    vector: "../programs/rsmpi/vector.rs",
+}
+
+/// Every name of the table in docs/rust.md is there, and none of those that are said not to be.
+#[test]
+fn the_table_of_names_is_true() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let text = std::fs::read_to_string(format!("{root}/docs/rust.md")).expect("the page");
+    let mut sources = String::new();
+    let mut folders = vec![format!("{root}/mpi-adi/src/rust")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => folders.push(path.display().to_string()),
+                false => sources += &std::fs::read_to_string(path).expect("a source"),
+            }
+        }
+    }
+    let defines = |name: &str| {
+        let kinds = ["fn", "struct", "trait", "enum", "type"];
+        let defined = kinds.iter().any(|kind| {
+            let line = format!("{kind} {name}");
+            let ends = |end: &str| !end.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            sources.split(&line).skip(1).any(ends)
+        });
+        // By a macro that names it.
+        defined
+            || sources.contains(&format!("    {name} of "))
+            || sources.contains(&format!("    {name}("))
+    };
+    let (there, not) = text.split_once("## What there is not").expect("two tables");
+    let names = |row: &str| {
+        let first = row.split('|').nth(1).unwrap_or_default().to_owned();
+        let names = first.split('`').skip(1).step_by(2).map(str::to_owned);
+        names.collect::<Vec<_>>()
+    };
+    let mut count = 0;
+    for row in there.lines().filter(|row| row.contains("| same |")) {
+        for name in names(row) {
+            assert!(defines(&name), "{name} is not there");
+            count += 1;
+        }
+    }
+    assert!(count > 150, "{count}");
+    for row in not.lines().filter(|row| row.starts_with("| `")) {
+        for name in names(row).iter().filter(|name| !name.contains(':')) {
+            assert!(!defines(name), "{name} is there");
+        }
+    }
+}
