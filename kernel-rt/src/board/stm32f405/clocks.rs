@@ -56,7 +56,7 @@ pub fn start() {
         };
         // Divided to 1 MHz, times 336, halved; USB's divisor makes 48 MHz of it.
         rcc.pllcfgr()
-            .write(|w| w.bits(hz / COMPARED_HZ | MULTIPLY << 6 | source | 7 << 24));
+            .write(|w| w.bits((hz / COMPARED_HZ) | (MULTIPLY << 6) | source | (7 << 24)));
         rcc.cr().modify(|r, w| w.bits(r.bits() | LOOP_ON | OWN_ON));
         // Without it the core stays at 16 MHz, the lines at the wrong rate, and the neighbours say so.
         if !is_set(LOOP_READY) {
