@@ -79,7 +79,7 @@
 pub use mpi_adi::Error;
 pub use mpi_adi::rust::*;
 
-/// All traits, and the macro that derives [`Equivalence`]: `use mpi::traits::*`.
+/// All traits, and the macro that derives `Equivalence`: `use mpi::traits::*`.
 pub mod traits {
     pub use mpi_adi::rust::traits::*;
     pub use mpi_derive::Equivalence;

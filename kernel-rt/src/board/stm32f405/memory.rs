@@ -215,9 +215,11 @@ mod tests {
 
     #[test]
     fn parts_do_not_overlap() {
-        assert!(PERSONALITY.start >= FLASH.start && PERSONALITY.end <= FLASH.end);
-        assert!(OUTBOX < INBOX && INBOX < FILES && FILES < WINDOW_END);
-        assert!(OUTBOX + outbox::BYTES as u64 <= INBOX);
+        const {
+            assert!(PERSONALITY.start >= FLASH.start && PERSONALITY.end <= FLASH.end);
+            assert!(OUTBOX < INBOX && INBOX < FILES && FILES < WINDOW_END);
+            assert!(OUTBOX + outbox::BYTES as u64 <= INBOX);
+        }
         for at in [OUTBOX, INBOX, FILES] {
             assert!(at.is_multiple_of(8));
         }
