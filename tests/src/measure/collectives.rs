@@ -1,4 +1,4 @@
-//! Collectives of all nodes on a whole machine in virtual time ([`super::machine`]), and what its wires allow.
+//! Collectives of all nodes on a whole machine in virtual time (`machine`), and what its wires allow.
 //!
 //! All processes begin at time 0; a collective is over when the last of them has done its part. The barrier is the one
 //! of all processes along the torus's lines, the others are what programs run, by

@@ -1,4 +1,4 @@
-//! The killer benchmark on a whole machine in virtual time ([`super::machine`]). What it measures is a function of its
+//! The killer benchmark on a whole machine in virtual time (`machine`). What it measures is a function of its
 //! arguments alone.
 #![forbid(unsafe_code)]
 

@@ -138,9 +138,9 @@ fn what_is_missing_is_said_before_anything_starts() {
 fn what_is_not_supported_is_named_when_the_program_is_linked() {
     // The linker leaves nothing out here, so that what is never called is named, too.
     run(&FOUR, "not_yet.c", &[]).expect(0).says(&[
-        "note: not_yet.c:8: MPI_Win_fence is not supported yet",
-        "note: not_yet.c:21: MPI_Win_create is not supported yet",
-        "note: not_yet.c:26: PMPI_Win_free is not supported yet",
+        "note: not_yet.c:8: MPI_Close_port is not supported yet",
+        "note: not_yet.c:21: MPI_Open_port is not supported yet",
+        "note: not_yet.c:26: PMPI_Unpublish_name is not supported yet",
     ]);
 }
 

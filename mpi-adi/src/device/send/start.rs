@@ -85,7 +85,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 Err(Full) => return Err(self.no_memory()),
             }
         }
-        if self.can_be_bcopy(&to, span) && self.reserve_for_bcopy(0).is_ok() {
+        // A copy is under way when the call is over: it takes nothing of what is kept for such calls.
+        if self.can_be_bcopy(&to, span) && self.reserve_for_bcopy(KEPT_SLOTS).is_ok() {
             let SendTo {
                 dest, tag, context, ..
             } = to;

@@ -110,6 +110,25 @@ fn what_is_kept_for_blocking_calls_is_left_by_all_others() {
     assert!(rig.outcome(0, send).is_some() && rig.outcome(1, taken).is_some());
 }
 
+/// What goes on when the call is over takes no slot from the next call: the message has a request, and is waited for.
+#[test]
+fn no_copy_is_made_in_what_is_kept_for_calls_that_block() {
+    let to = SendTo {
+        dest: Rank::new(1),
+        tag: 1,
+        context: 0,
+        mode: Mode::Standard,
+    };
+    let mut rig = Rig::new(2, 64);
+    rig.limit_slots(64);
+    let span = rig.span(vec![1; 4]);
+    let send = |rig: &mut Rig| rig.adis[0].send_within_call(&mut rig.buffers, to, span);
+    assert_eq!(send(&mut rig), Ok(None), "a copy");
+    let recv = |rig: &mut Rig| rig.adis[0].irecv(&mut rig.buffers, pattern(1), Span::EMPTY);
+    while recv(&mut rig).is_ok() {}
+    assert!(matches!(send(&mut rig), Ok(Some(_))), "a request");
+}
+
 /// A light send sets aside what it needs should it be refused; with less it goes by the queue.
 #[test]
 fn a_light_send_has_a_slot_in_the_queue_whatever_is_used_up() {

@@ -66,7 +66,7 @@ impl<T: Equivalence> ReceiveFuture<T> {
     ///
     /// # Panics
     /// As there.
-    #[expect(
+    #[allow(
         clippy::result_large_err,
         reason = "the receive goes on, as a value of rsmpi's does"
     )]
