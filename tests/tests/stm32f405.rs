@@ -78,6 +78,9 @@ fn what_the_board_does_not_have_is_refused() {
         let ended = run(option, "killer.c", &[]).expect(2);
         ended.says(&["does nothing for"]);
     }
+    run(&[], "ring.rs", &[])
+        .expect(2)
+        .says(&["ring.rs is in Rust"]);
     let ended = run(
         &["--torus", "2x1x1", "--mpi-memory", "100K"],
         "killer.c",

@@ -12,7 +12,7 @@
 //!
 //! The neighbour may start later, or be reset: a link is used once both ends have greeted ([`Greeting`]). On this line
 //! the last greeting may be lost, too, for which its sender would never know. So an end that is up answers a greeting,
-//! with a third one ([`UP`]) that asks for no answer.
+//! with a third one (`UP`) that asks for no answer.
 #![forbid(unsafe_code)]
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};

@@ -221,6 +221,13 @@ impl Program {
             link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));
         }
         match self {
+            Self::Rust(path) if Board::chosen() == Board::Stm32f405 => {
+                return Err(Stop::usage(format!(
+                    "{} is in Rust, which the board stm32f405 does not run yet; it runs without --board and with \
+                     --on linux",
+                    path.display()
+                )));
+            }
             Self::Rust(path) => {
                 let source = absolute(path)?;
                 let compiler = Compiler::for_nodes(tools);

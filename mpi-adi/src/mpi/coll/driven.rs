@@ -1,7 +1,7 @@
 //! Collectives that a carrier drives by itself: a model of a machine, which has many processes and no calls that block.
 //!
 //! Nothing here is linked into a program. What it drives is what programs have: plans of the same schedules, kept and
-//! performed by the same code ([`super::running`]).
+//! performed by the same code (`running.rs`).
 
 use alloc::vec::Vec;
 
