@@ -19,7 +19,7 @@ use crate::mpi::error::{Class, Error};
 use crate::mpi::group::exact;
 use crate::mpi::process::Env;
 use crate::mpi::sides::{Intercommunicator, Sides};
-use crate::mpi::split::{Choices, Made, Ready, agree};
+use crate::mpi::split::{Made, Ready, agree};
 
 /// The tag of what leaders send each other, in the bridge's context for collectives, where no collective has it. Two
 /// leaders are in the same call at a time, so that the tag of the program's has nothing to tell apart.
@@ -273,18 +273,9 @@ impl<E: Matching> Intercommunicator<'_, E> {
         key: i32,
     ) -> Result<Option<MadeInter>, Error> {
         let (everyone, sides) = (self.everyone(), self.sides);
-        let choices = Choices::new(everyone, color, key)?;
-        let size = sides.list.len();
-        let rooms = choices.and_then(|choices| Ok((choices, room(size)?, room::<Rank>(size)?)));
-        let (context, (mut choices, mut members, spare)) =
-            everyone.agree_on_context(function, ready, rooms)?;
-        // Before the choices are told: what is agreed on is held no longer.
         let process = self.env.process();
-        process.take_context(self.env, context);
-        if let Err(error) = choices.exchange(everyone, function) {
-            process.retire_context(context);
-            return Err(error);
-        }
+        let (context, (choices, mut members, spare)) =
+            everyone.choose(function, ready, color, key)?;
         let (local, remote) = (sides.local_ranks(), sides.remote_ranks());
         let (before, behind) = match sides.is_first() {
             true => (local, remote),

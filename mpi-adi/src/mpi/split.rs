@@ -163,18 +163,8 @@ impl<'e, E: Matching> Communicator<'e, E> {
         color: Option<u32>,
         key: i32,
     ) -> Result<Option<Made>, Error> {
-        let choices = Choices::new(self, color, key)?;
-        let size = self.size() as usize;
-        let rooms = choices.and_then(|choices| Ok((choices, room(size)?, room::<Rank>(size)?)));
-        let (context, (mut choices, mut ranks, spare)) =
-            self.agree_on_context(function, ready, rooms)?;
-        // Before the choices are told: what is agreed on is held no longer.
         let process = self.env.process();
-        process.take_context(self.env, context);
-        if let Err(error) = choices.exchange(self, function) {
-            process.retire_context(context);
-            return Err(error);
-        }
+        let (context, (choices, mut ranks, spare)) = self.choose(function, ready, color, key)?;
         choices.append(0..self.size(), &mut ranks);
         let Some(rank) = ranks.iter().position(|rank| *rank == self.own_rank()) else {
             process.retire_context(context);
@@ -195,6 +185,28 @@ impl<'e, E: Matching> Communicator<'e, E> {
             membership,
             list: Some(members.into_boxed_slice()),
         }))
+    }
+
+    /// Agrees on the context of a split's parts, which is taken, and hears what each process has chosen; with room for
+    /// the ranks of this one's part, and as much again for a list of its processes. Blocks and fails as
+    /// [`Communicator::split`].
+    pub(super) fn choose(
+        self,
+        function: &'static str,
+        ready: Ready<'_>,
+        color: Option<u32>,
+        key: i32,
+    ) -> Result<(Context, Rooms), Error> {
+        let choices = Choices::new(self, color, key)?;
+        let size = self.size() as usize;
+        let rooms = choices.and_then(|choices| Ok((choices, room(size)?, room(size)?)));
+        let (context, mut rooms) = self.agree_on_context(function, ready, rooms)?;
+        // Before the choices are told: what is agreed on is held no longer.
+        let process = self.env.process();
+        process.take_context(self.env, context);
+        let told = rooms.0.exchange(self, function);
+        told.inspect_err(|_| process.retire_context(context))?;
+        Ok((context, rooms))
     }
 
     /// A communicator of these processes of this one, by their numbers in the job and in their order; `None`
@@ -329,6 +341,9 @@ fn agree_where_ready<E: Matching>(
     }
 }
 
+/// What a split needs: the choices, and room for ranks and for a list of processes.
+pub(super) type Rooms = (Choices, Vec<CommRank>, Vec<Rank>);
+
 /// The color and the key that each process has given to a split.
 pub(super) struct Choices {
     all: Vec<[i32; 2]>,
@@ -338,7 +353,7 @@ pub(super) struct Choices {
 impl Choices {
     /// With room for those of all processes of `comm`. Fails with [`Error::Argument`] for a color above `i32::MAX`
     /// and, inside, with [`Error::NoRoom`].
-    pub(super) fn new<E: Matching>(
+    fn new<E: Matching>(
         comm: Communicator<'_, E>,
         color: Option<u32>,
         key: i32,
@@ -360,7 +375,7 @@ impl Choices {
     }
 
     /// Tells all processes of `comm` this one's, and hears theirs. Fails with [`Error::NoMemory`].
-    pub(super) fn exchange<E: Matching>(
+    fn exchange<E: Matching>(
         &mut self,
         comm: Communicator<'_, E>,
         function: &'static str,
