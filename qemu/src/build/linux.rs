@@ -3,7 +3,7 @@
 
 use crate::build::image::Image;
 use crate::build::program::{
-    Compiler, Flags, Kind, Program, Scratch, absolute, package_library, refused, run_cargo,
+    Compiler, Flags, Kind, Panics, Program, Scratch, absolute, package_library, refused, run_cargo,
     run_compiler,
 };
 use crate::host::folders;
@@ -41,8 +41,13 @@ pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
     match program {
         Program::Rust(path) => {
             let source = absolute(path)?;
-            let library =
-                package_library(compiler(flags.matching), flags.matching, &source, &folder)?;
+            let library = package_library(
+                compiler(flags.matching),
+                flags.matching,
+                Panics::Told,
+                &source,
+                &folder,
+            )?;
             // By its name, so that `main` is found in it.
             link.arg("-Wl,--undefined=main")
                 .arg(library.ok_or_else(|| refused(&source, "compile"))?);
@@ -90,6 +95,7 @@ fn compiler(matching: Choice) -> Compiler {
     Compiler {
         cargo,
         target: target_folder(matching),
+        profile: "node",
         output: "node".into(),
         version: String::new(),
     }

@@ -231,7 +231,8 @@ impl Program {
             Self::Rust(path) => {
                 let source = absolute(path)?;
                 let compiler = Compiler::for_nodes(tools);
-                let library = package_library(compiler, flags.matching, &source, &folder)?;
+                let library =
+                    package_library(compiler, flags.matching, Panics::Told, &source, &folder)?;
                 link.arg(library.ok_or_else(|| refused(&source, "compile"))?);
             }
             Self::C(paths) => {
@@ -426,7 +427,13 @@ pub(super) fn kernel_library(tools: &Tools, matching: Choice) -> Result<PathBuf,
             fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
             let source = folder.join("lib.rs");
             write_if_changed(&source, "#![no_std]\nextern crate kernel_rt;\n")?;
-            package_library(Compiler::for_nodes(tools), matching, &source, &folder)?
+            package_library(
+                Compiler::for_nodes(tools),
+                matching,
+                Panics::Found,
+                &source,
+                &folder,
+            )?
         }
     };
     built.ok_or_else(|| {
@@ -437,6 +444,7 @@ pub(super) fn kernel_library(tools: &Tools, matching: Choice) -> Result<PathBuf,
 /// The library of a runtime with the default matching engine: `None` when it does not compile.
 fn default_kernel_library(tools: &Tools) -> Result<Option<PathBuf>, Stop> {
     let target = target_folder(tools);
+    let profile = Board::chosen().profile();
     let mut cargo = tools.rust.cargo("rustc");
     cargo
         .args([
@@ -445,13 +453,17 @@ fn default_kernel_library(tools: &Tools) -> Result<Option<PathBuf>, Stop> {
             "--lib",
             "--crate-type",
             "staticlib",
+            "--no-default-features",
         ])
-        .args(["--profile", "node", "--manifest-path"])
+        .args(["--profile", profile, "--manifest-path"])
         .arg(crate::host::folders::root().join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target);
     let library = Artifact {
-        file: target.join(kit().target).join("node/libkernel_rt.a"),
+        file: target
+            .join(kit().target)
+            .join(profile)
+            .join("libkernel_rt.a"),
         root: crate::host::folders::root().into(),
         beside: Vec::new(),
         with: tools.rust_version.clone(),
@@ -466,7 +478,9 @@ pub(super) struct Compiler {
     pub(super) cargo: Command,
     /// The folder that cargo has for all.
     pub(super) target: PathBuf,
-    /// The folder in it of what the profile for nodes makes.
+    /// The profile of what it makes.
+    pub(super) profile: &'static str,
+    /// The folder in it of what the profile makes.
     pub(super) output: PathBuf,
     /// The compiler's version.
     pub(super) version: String,
@@ -474,10 +488,12 @@ pub(super) struct Compiler {
 
 impl Compiler {
     fn for_nodes(tools: &Tools) -> Self {
+        let profile = Board::chosen().profile();
         Compiler {
             cargo: tools.rust.cargo("build"),
             target: target_folder(tools),
-            output: Path::new(kit().target).join("node"),
+            profile,
+            output: Path::new(kit().target).join(profile),
             version: tools.rust_version.clone(),
         }
     }
@@ -489,12 +505,14 @@ impl Compiler {
 pub(super) fn package_library(
     compiler: Compiler,
     matching: Choice,
+    panics: Panics,
     source: &Path,
     folder: &Path,
 ) -> Result<Option<PathBuf>, Stop> {
     let Compiler {
         mut cargo,
         target,
+        profile,
         output,
         version,
     } = compiler;
@@ -503,7 +521,7 @@ pub(super) fn package_library(
     fs::create_dir_all(&package).doing(format_args!("create {}", package.display()))?;
     write_if_changed(
         &package.join("Cargo.toml"),
-        &manifest(&name, source, matching),
+        &manifest(&name, source, matching, panics),
     )?;
     // The versions that the workspace was tested with; cargo drops those that are not needed.
     let lock = package.join("Cargo.lock");
@@ -512,7 +530,7 @@ pub(super) fn package_library(
             .doing("copy Cargo.lock")?;
     }
     cargo
-        .args(["--profile", "node", "--manifest-path"])
+        .args(["--profile", profile, "--manifest-path"])
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target);
@@ -579,12 +597,24 @@ fn crate_name(folder: &Path) -> String {
     format!("program_{word}")
 }
 
-fn manifest(name: &str, source: &Path, matching: Choice) -> String {
+/// How the author of a program hears of a panic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Panics {
+    /// The node tells its words: it may be the program's own.
+    Told,
+    /// It can only be the runtime's, and this tool finds where it was.
+    Found,
+}
+
+fn manifest(name: &str, source: &Path, matching: Choice, panics: Panics) -> String {
     let root = crate::host::folders::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
-    let features = matching.feature().map_or(String::new(), |feature| {
+    let mut features = matching.feature().map_or(String::new(), |feature| {
         format!(", features = [\"{feature}\"]")
     });
+    if panics == Panics::Found {
+        features.push_str(", default-features = false");
+    }
     format!(
         "# Made by `midplane` around one source file.\n\
          [package]\n\
@@ -750,7 +780,8 @@ mod tests {
     #[test]
     fn a_package_has_the_feature_of_its_engine() {
         for &choice in Choice::ALL {
-            let manifest = manifest("a", Path::new("/a.rs"), choice);
+            let manifest = manifest("a", Path::new("/a.rs"), choice, Panics::Told);
+            assert!(!manifest.contains("default-features"), "{manifest}");
             let features = manifest
                 .lines()
                 .filter_map(|line| line.split_once("features = "));
