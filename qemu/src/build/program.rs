@@ -231,7 +231,8 @@ impl Program {
             Self::Rust(path) => {
                 let source = absolute(path)?;
                 let compiler = Compiler::for_nodes(tools);
-                let library = package_library(compiler, flags.matching, &source, &folder)?;
+                let library =
+                    package_library(compiler, flags.matching, Content::Program(&source), &folder)?;
                 link.arg(library.ok_or_else(|| refused(&source, "compile"))?);
             }
             Self::C(paths) => {
@@ -415,49 +416,22 @@ pub fn check_stack(bytes: u64) -> Result<(), Stop> {
     )))
 }
 
-/// The kernel and all of the runtime as a static library for C programs.
+/// The kernel and all of the runtime as a static library for C programs on nodes.
 pub(super) fn kernel_library(tools: &Tools, matching: Choice) -> Result<PathBuf, Stop> {
-    let built = match matching.feature() {
-        None => default_kernel_library(tools)?,
-        Some(feature) => {
-            let folder = crate::host::folders::target()
-                .join("midplane")
-                .join(feature);
-            fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
-            let source = folder.join("lib.rs");
-            write_if_changed(&source, "#![no_std]\nextern crate kernel_rt;\n")?;
-            package_library(Compiler::for_nodes(tools), matching, &source, &folder)?
-        }
-    };
+    runtime_library(Compiler::for_nodes(tools), matching)
+}
+
+/// The same, by this compiler: a package like a Rust program's, so that what does not depend on the program or on the
+/// matching engine is compiled once for all.
+pub(super) fn runtime_library(compiler: Compiler, matching: Choice) -> Result<PathBuf, Stop> {
+    let folder = crate::host::folders::target()
+        .join("midplane")
+        .join(format!("runtime-{}", matching.name()));
+    fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+    let built = package_library(compiler, matching, Content::Runtime, &folder)?;
     built.ok_or_else(|| {
         Stop::failure("the runtime does not compile; what the compiler says is above")
     })
-}
-
-/// The library of a runtime with the default matching engine: `None` when it does not compile.
-fn default_kernel_library(tools: &Tools) -> Result<Option<PathBuf>, Stop> {
-    let target = target_folder(tools);
-    let mut cargo = tools.rust.cargo("rustc");
-    cargo
-        .args([
-            "--package",
-            "kernel-rt",
-            "--lib",
-            "--crate-type",
-            "staticlib",
-        ])
-        .args(["--profile", "node", "--manifest-path"])
-        .arg(crate::host::folders::root().join("Cargo.toml"))
-        .arg("--target-dir")
-        .arg(&target);
-    let library = Artifact {
-        file: target.join(kit().target).join("node/libkernel_rt.a"),
-        root: crate::host::folders::root().into(),
-        beside: Vec::new(),
-        with: tools.rust_version.clone(),
-    };
-    let built = library.is_fresh() || run_cargo(cargo, &library)?;
-    Ok(built.then_some(library.file))
 }
 
 /// Where a Rust program's library is compiled, and by what.
@@ -483,13 +457,22 @@ impl Compiler {
     }
 }
 
+/// What a library holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Content<'a> {
+    /// The runtime alone, for C programs.
+    Runtime,
+    /// The program in this Rust file, and the runtime.
+    Program(&'a Path),
+}
+
 /// A package in `folder` around a Rust file, compiled to a static library that holds the kernel too: `None` when it
 /// does not compile. Each has a name of its own, and so its own file in the folder that cargo has for all: what does
 /// not depend on the matching engine is compiled once, and nothing is compiled again for another engine.
 pub(super) fn package_library(
     compiler: Compiler,
     matching: Choice,
-    source: &Path,
+    content: Content<'_>,
     folder: &Path,
 ) -> Result<Option<PathBuf>, Stop> {
     let Compiler {
@@ -501,9 +484,15 @@ pub(super) fn package_library(
     let name = crate_name(folder);
     let package = folder.join("package");
     fs::create_dir_all(&package).doing(format_args!("create {}", package.display()))?;
+    if content == Content::Runtime {
+        write_if_changed(
+            &package.join(RUNTIME),
+            "#![no_std]\nextern crate kernel_rt;\n",
+        )?;
+    }
     write_if_changed(
         &package.join("Cargo.toml"),
-        &manifest(&name, source, matching),
+        &manifest(&name, content, matching),
     )?;
     // The versions that the workspace was tested with; cargo drops those that are not needed.
     let lock = package.join("Cargo.lock");
@@ -579,12 +568,22 @@ fn crate_name(folder: &Path) -> String {
     format!("program_{word}")
 }
 
-fn manifest(name: &str, source: &Path, matching: Choice) -> String {
+/// The source of a library with the runtime alone, beside the package's manifest.
+const RUNTIME: &str = "lib.rs";
+
+fn manifest(name: &str, content: Content<'_>, matching: Choice) -> String {
     let root = crate::host::folders::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
     let features = matching.feature().map_or(String::new(), |feature| {
         format!(", features = [\"{feature}\"]")
     });
+    let (source, mpi) = match content {
+        Content::Runtime => (Path::new(RUNTIME), String::new()),
+        Content::Program(source) => {
+            let path = quoted(&root.join("mpi-adi/mpi"));
+            (source, format!("mpi = {{ path = {path} }}\n"))
+        }
+    };
     format!(
         "# Made by `midplane` around one source file.\n\
          [package]\n\
@@ -597,11 +596,10 @@ fn manifest(name: &str, source: &Path, matching: Choice) -> String {
          crate-type = [\"staticlib\"]\n\n\
          [dependencies]\n\
          kernel-rt = {{ path = {}{features} }}\n\
-         mpi = {{ path = {} }}\n\n\
+         {mpi}\n\
          [workspace]\n",
         quoted(source),
         quoted(&root.join("kernel-rt")),
-        quoted(&root.join("mpi-adi/mpi")),
     )
 }
 
@@ -750,7 +748,7 @@ mod tests {
     #[test]
     fn a_package_has_the_feature_of_its_engine() {
         for &choice in Choice::ALL {
-            let manifest = manifest("a", Path::new("/a.rs"), choice);
+            let manifest = manifest("a", Content::Program(Path::new("/a.rs")), choice);
             let features = manifest
                 .lines()
                 .filter_map(|line| line.split_once("features = "));

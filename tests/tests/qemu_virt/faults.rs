@@ -134,10 +134,10 @@ fn a_killed_instance_ends_the_job() {
 #[test]
 fn a_hanging_job_says_where_each_rank_is() {
     let path = program("fail_hang.c");
-    midplane(&["run", "--torus", "2x2x1", "--timeout", "20", &path])
+    midplane(&["run", "--torus", "2x2x1", "--timeout", "8", &path])
         .expect(1)
         .says(&[
-            "20 s",
+            "8 s",
             "rank 0 at (0,0,0): in MPI_Recv (peer 3, tag 42)",
             "ranks 1, 2: in MPI_Barrier",
             "rank 3 at (1,1,0): computing",
