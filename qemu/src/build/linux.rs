@@ -3,14 +3,13 @@
 
 use crate::build::image::Image;
 use crate::build::program::{
-    Compiler, Flags, Kind, Program, Scratch, absolute, package_library, refused, run_cargo,
-    run_compiler,
+    Compiler, Flags, Kind, Links, Program, Runtime, Scratch, absolute, package_library, refused,
+    run_cargo, run_compiler, runtime_package,
 };
 use crate::host::folders;
 use crate::host::setup::own_cargo;
 use crate::host::stop::{Doing, Stop};
 use midplane_setup::fresh::Artifact;
-use mpi_adi::matching::Choice;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,8 +40,12 @@ pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
     match program {
         Program::Rust(path) => {
             let source = absolute(path)?;
-            let library =
-                package_library(compiler(flags.matching), flags.matching, &source, &folder)?;
+            let library = package_library(
+                compiler(flags.runtime()),
+                (flags.runtime(), Links::Binding),
+                &source,
+                &folder,
+            )?;
             // By its name, so that `main` is found in it.
             link.arg("-Wl,--undefined=main")
                 .arg(library.ok_or_else(|| refused(&source, "compile"))?);
@@ -57,7 +60,7 @@ pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
                 compile(flags, path, &object)?;
                 link.arg(object);
             }
-            link.args(&flags.link).arg(library(flags.matching)?);
+            link.args(&flags.link).arg(library(flags.runtime())?);
         }
         Program::Image(_) => {}
     }
@@ -76,20 +79,20 @@ fn driver(program: &Program) -> &'static str {
     }
 }
 
-/// The folder that cargo has for what is compiled for this machine, with this matching engine.
-fn target_folder(matching: Choice) -> PathBuf {
-    folders::target()
-        .join("midplane/linux")
-        .join(matching.feature().unwrap_or("default"))
+/// The folder that cargo has for what is compiled for this machine, with this
+/// runtime's matching engine.
+fn target_folder(runtime: Runtime) -> PathBuf {
+    let name = runtime.matching.feature().unwrap_or("default");
+    folders::target().join("midplane/linux").join(name)
 }
 
 /// What compiles Rust programs.
-fn compiler(matching: Choice) -> Compiler {
+fn compiler(runtime: Runtime) -> Compiler {
     let mut cargo = Command::new(own_cargo());
     cargo.arg("build");
     Compiler {
         cargo,
-        target: target_folder(matching),
+        target: target_folder(runtime),
         output: "node".into(),
         version: String::new(),
     }
@@ -110,9 +113,22 @@ fn compile(flags: &Flags, source: &Path, object: &Path) -> Result<(), Stop> {
     run_compiler(compile, source)
 }
 
-/// The runtime, with this matching engine.
-pub(super) fn library(matching: Choice) -> Result<PathBuf, Stop> {
-    let target = target_folder(matching);
+/// The runtime, with these features.
+pub(super) fn library(runtime: Runtime) -> Result<PathBuf, Stop> {
+    let built = match runtime.faults {
+        true => runtime_package(compiler(runtime), runtime)?,
+        false => plain_library(runtime)?,
+    };
+    built.ok_or_else(|| {
+        Stop::failure(
+            "the runtime does not compile for this machine; what the compiler says is above",
+        )
+    })
+}
+
+/// The library of a runtime without faults: `None` when it does not compile.
+fn plain_library(runtime: Runtime) -> Result<Option<PathBuf>, Stop> {
+    let target = target_folder(runtime);
     let mut cargo = Command::new(own_cargo());
     cargo
         .args([
@@ -127,7 +143,7 @@ pub(super) fn library(matching: Choice) -> Result<PathBuf, Stop> {
         .arg(folders::root().join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target);
-    if let Some(feature) = matching.feature() {
+    if let Some(feature) = runtime.matching.feature() {
         cargo.args(["--features", feature]);
     }
     let library = Artifact {
@@ -136,10 +152,6 @@ pub(super) fn library(matching: Choice) -> Result<PathBuf, Stop> {
         beside: Vec::new(),
         with: String::new(),
     };
-    match library.is_fresh() || run_cargo(cargo, &library)? {
-        true => Ok(library.file),
-        false => Err(Stop::failure(
-            "the runtime does not compile for this machine; what the compiler says is above",
-        )),
-    }
+    let built = library.is_fresh() || run_cargo(cargo, &library)?;
+    Ok(built.then_some(library.file))
 }
