@@ -3,13 +3,12 @@
 
 use crate::build::image::Image;
 use crate::build::program::{
-    Compiler, Content, Flags, Kind, Program, Scratch, absolute, package_library, refused,
+    Compiler, Flags, Kind, Links, Program, Runtime, Scratch, absolute, package_library, refused,
     run_compiler, runtime_library,
 };
 use crate::host::folders;
 use crate::host::setup::own_cargo;
 use crate::host::stop::{Doing, Stop};
-use mpi_adi::matching::Choice;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,8 +39,12 @@ pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
     match program {
         Program::Rust(path) => {
             let source = absolute(path)?;
-            let content = Content::Program(&source);
-            let library = package_library(compiler(), flags.matching, content, &folder)?;
+            let library = package_library(
+                compiler(),
+                (flags.runtime(), Links::Binding),
+                &source,
+                &folder,
+            )?;
             // By its name, so that `main` is found in it.
             link.arg("-Wl,--undefined=main")
                 .arg(library.ok_or_else(|| refused(&source, "compile"))?);
@@ -56,7 +59,7 @@ pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
                 compile(flags, path, &object)?;
                 link.arg(object);
             }
-            link.args(&flags.link).arg(library(flags.matching)?);
+            link.args(&flags.link).arg(library(flags.runtime())?);
         }
         Program::Image(_) => {}
     }
@@ -102,7 +105,7 @@ fn compile(flags: &Flags, source: &Path, object: &Path) -> Result<(), Stop> {
     run_compiler(compile, source)
 }
 
-/// The runtime, with this matching engine.
-pub(super) fn library(matching: Choice) -> Result<PathBuf, Stop> {
-    runtime_library(compiler(), matching)
+/// The runtime, with these features.
+pub(super) fn library(runtime: Runtime) -> Result<PathBuf, Stop> {
+    runtime_library(compiler(), runtime)
 }
