@@ -13,7 +13,7 @@ use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
 use kernel_rt::{blackboard, callers, inbox};
 use object::elf::{FileHeader32, FileHeader64, PT_LOAD};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
-use object::{Endianness, FileKind, Object, ObjectSymbol};
+use object::{Endianness, FileKind, Object, ObjectSection, ObjectSymbol};
 use std::path::{Path, PathBuf};
 
 /// The image's symbols for the start and the end of its code and constants.
@@ -58,6 +58,8 @@ pub struct Image {
     pub footprint: u64,
     /// Bytes of RAM from the start on that are loaded from the file.
     loaded: u64,
+    /// It is for one node, whose personality it holds.
+    pub has_personality: bool,
 }
 
 impl Image {
@@ -84,6 +86,7 @@ impl Image {
             end: 0,
             footprint: 0,
             loaded: 0,
+            has_personality: false,
         })
     }
 
@@ -156,8 +159,11 @@ impl Image {
             // There the outbox is not in the node's memory.
             Board::Stm32f405 => end,
         };
+        let personality = elf.section_by_name(".personality");
+        let has_personality = personality.is_some_and(|section| section.size() > 0);
         Ok(Self {
             board,
+            has_personality,
             path: path.into(),
             blackboard,
             outbox,
@@ -376,6 +382,7 @@ mod tests {
             end: footprint,
             footprint,
             loaded,
+            has_personality: false,
         }
     }
 

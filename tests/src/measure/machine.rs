@@ -193,7 +193,7 @@ pub(super) trait Programs {
 }
 
 /// Packets that the processor injects in one go at most: an answer and something of its own.
-const INJECT: usize = 2;
+pub(crate) const INJECT: usize = 2;
 
 /// Looks in a row at routers in which nothing moves, before it is taken for granted that nothing will: more than a router
 /// holds packets back for.
