@@ -5,6 +5,7 @@
 
 use core::ptr;
 
+use mpi_adi::Adi;
 use mpi_adi::matching::{Engine, Matching};
 use net_torus::router::Router;
 use net_torus::torus::Torus;
@@ -123,12 +124,33 @@ fn divide_memory(memory: Bytes, who: &Personality, devices: &Transports) -> Plan
 }
 
 /// The node: router, torus and MPI device over `links`; `random` is a seed for its tables.
+///
+/// The stack has room for a copy of each part, but the image should not copy their fields one by one: hence a function
+/// for each, that is not inlined.
 fn node(who: &Personality, random: u64, links: Links<Wire>) -> BoardNode {
-    let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
-    let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
-    let torus = or_fail(Torus::new(router, links));
+    let torus = torus(router(who), links);
     // Where the machine has no random bits, the time of day is what nobody who writes a program knows.
-    let adi = or_fail(device(who, random ^ clock::wall_clock_ns()));
+    joined(adi(who, random ^ clock::wall_clock_ns()), torus, who)
+}
+
+#[inline(never)]
+fn router(who: &Personality) -> Router<'static> {
+    let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
+    or_fail(Router::new(who.shape, who.coord, ROUTER, chunks))
+}
+
+#[inline(never)]
+fn torus(router: Router<'static>, links: Links<Wire>) -> Torus<'static, Wire> {
+    or_fail(Torus::new(router, links))
+}
+
+#[inline(never)]
+fn adi(who: &Personality, seed: u64) -> Adi {
+    or_fail(device(who, seed))
+}
+
+#[inline(never)]
+fn joined(adi: Adi, torus: Torus<'static, Wire>, who: &Personality) -> BoardNode {
     let memory = NodeMemory {
         lends: who.mpi_borrow,
     };
