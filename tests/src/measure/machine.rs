@@ -188,7 +188,7 @@ pub(super) trait Programs {
 }
 
 /// Packets that the processor injects in one go at most: an answer and something of its own.
-const INJECT: usize = 2;
+pub(crate) const INJECT: usize = 2;
 
 /// The routers' buffers.
 const SIZES: Sizes = Sizes::BLUE_GENE;
