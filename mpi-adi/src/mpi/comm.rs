@@ -465,7 +465,11 @@ impl<'e, E: Matching> Partners<'e, E> {
         })?;
         if let Err(error) = run_send(self.env, note, to, send) {
             // The span must not stay with the device: what cannot be cancelled has matched, and arrives.
-            wait_cancelled(self.env, note(), receive);
+            // Not by `wait_cancelled`, which knows of sends, too.
+            block_on(self.env, note(), |adi, _| {
+                adi.cancel_receive(receive);
+                adi.test(receive)
+            });
             return Err(error);
         }
         self.received(wait(self.env, note(), receive))

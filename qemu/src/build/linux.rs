@@ -85,6 +85,7 @@ fn compiler() -> Compiler {
     Compiler {
         cargo,
         target: folders::target().join("midplane/linux"),
+        profile: "node",
         output: "node".into(),
         version: String::new(),
     }

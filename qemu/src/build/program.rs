@@ -469,7 +469,9 @@ pub(super) struct Compiler {
     pub(super) cargo: Command,
     /// The folder that cargo has for all.
     pub(super) target: PathBuf,
-    /// The folder in it of what the profile for nodes makes.
+    /// The profile of what it makes.
+    pub(super) profile: &'static str,
+    /// The folder in it of what the profile makes.
     pub(super) output: PathBuf,
     /// The compiler's version.
     pub(super) version: String,
@@ -477,10 +479,12 @@ pub(super) struct Compiler {
 
 impl Compiler {
     fn for_nodes(tools: &Tools) -> Self {
+        let profile = Board::chosen().profile();
         Compiler {
             cargo: tools.rust.cargo("build"),
             target: target_folder(tools),
-            output: Path::new(kit().target).join("node"),
+            profile,
+            output: Path::new(kit().target).join(profile),
             version: tools.rust_version.clone(),
         }
     }
@@ -507,6 +511,7 @@ pub(super) fn package_library(
     let Compiler {
         mut cargo,
         target,
+        profile,
         output,
         version,
     } = compiler;
@@ -524,7 +529,7 @@ pub(super) fn package_library(
             .doing("copy Cargo.lock")?;
     }
     cargo
-        .args(["--profile", "node", "--manifest-path"])
+        .args(["--profile", profile, "--manifest-path"])
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target);
@@ -598,9 +603,13 @@ fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> St
         [] => String::new(),
         features => format!(", features = [\"{}\"]", features.join("\", \"")),
     };
-    let binding = match links {
-        Links::Kernel => String::new(),
-        Links::Binding => format!("mpi = {{ path = {} }}\n", quoted(&root.join("mpi-adi/mpi"))),
+    let (defaults, binding) = match links {
+        // A C program does without the words of panics.
+        Links::Kernel => (", default-features = false", String::new()),
+        Links::Binding => (
+            "",
+            format!("mpi = {{ path = {} }}\n", quoted(&root.join("mpi-adi/mpi"))),
+        ),
     };
     format!(
         "# Made by `midplane` around one source file.\n\
@@ -613,7 +622,7 @@ fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> St
          path = {}\n\
          crate-type = [\"staticlib\"]\n\n\
          [dependencies]\n\
-         kernel-rt = {{ path = {}{features} }}\n\
+         kernel-rt = {{ path = {}{features}{defaults} }}\n\
          {binding}\n\
          [workspace]\n",
         quoted(source),
@@ -768,7 +777,10 @@ mod tests {
         for &matching in Choice::ALL {
             let faults = matching != Choice::default();
             let runtime = Runtime { matching, faults };
-            let manifest = manifest("a", Path::new("/a.rs"), (runtime, Links::Binding));
+            let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
+            assert!(of(Links::Kernel).contains("default-features = false }"));
+            let manifest = of(Links::Binding);
+            assert!(!manifest.contains("default-features"), "{manifest}");
             let features = manifest
                 .lines()
                 .filter_map(|line| line.split_once("features = "));

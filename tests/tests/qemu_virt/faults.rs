@@ -36,6 +36,25 @@ fn a_jump_to_nowhere_names_the_line_of_the_call() {
         .says(&["in a call from main at fail_jump.c:11"]);
 }
 
+/// The words and places of the runtime's own panics are not in a C program's image.
+#[test]
+fn a_panic_of_the_runtime_is_told_with_its_place_and_the_programs_line() {
+    run(&["--torus", "2x2x1"], "fail_internal.c", &[])
+        .expect(1)
+        .says(&["rank 3 at (1,1,0): panicked\n  in "])
+        .says(&["called from provoke at fail_internal.c:10"]);
+}
+
+#[test]
+fn a_panic_of_a_rust_program_is_told_with_its_place_and_its_words() {
+    run(&["--torus", "2x2x1"], "fail_panic.rs", &[])
+        .expect(1)
+        .says(&[
+            "rank 3 at (1,1,0): panicked at ",
+            "fail_panic.rs:18:9: 1 arguments are not enough",
+        ]);
+}
+
 #[test]
 fn a_stack_overrun_is_named() {
     for arguments in [&[][..], &["100000"]] {
