@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 use core::fmt::{self, Write as _};
+use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use critical_section::Mutex;
@@ -9,7 +10,7 @@ use critical_section::Mutex;
 use crate::board::{system, uart};
 use crate::host::blackboard::{End, MESSAGE_BYTES, cut};
 use crate::host::personality::Exit;
-use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, personality};
+use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, node_name, personality};
 use crate::host::status::exit_byte;
 use crate::{arch, console, log};
 
@@ -72,15 +73,23 @@ pub fn program_abort(what: &str) -> ! {
     end(End::Abort, 1, &message)
 }
 
+/// With the feature `panic-text` a panic is told with its place and its words: a Rust program's own panics are meant
+/// for its author. A C program's image has neither the places nor the words of the runtime's panics, nor the code that
+/// would format them; the tool finds the place from the registers (`host/callers.rs`). That the parameter has no use
+/// is what makes them go.
 #[panic_handler]
-fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+fn panic(#[cfg_attr(not(feature = "panic-text"), expect(unused))] info: &PanicInfo<'_>) -> ! {
     // Interrupts stay off from here on: this does not come back.
     // SAFETY: never released.
     let _ = unsafe { critical_section::acquire() };
-    let mut message = Message::new(format_args!("{}: panicked", node_name()));
-    if let Some(at) = info.location() {
-        let _ = write!(message, " at {}:{}:{}", at.file(), at.line(), at.column());
-    }
-    let _ = write!(message, ": {}", info.message());
+    MIDPLANE_CALLERS.note(&arch::registers());
+    let name = node_name();
+    #[cfg(feature = "panic-text")]
+    let message = match info.location() {
+        Some(at) => Message::new(format_args!("{name}: panicked at {at}: {}", info.message())),
+        None => Message::new(format_args!("{name}: panicked: {}", info.message())),
+    };
+    #[cfg(not(feature = "panic-text"))]
+    let message = Message::new(format_args!("{name}: panicked"));
     end(End::Panic, 1, &message)
 }

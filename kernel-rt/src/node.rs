@@ -18,10 +18,11 @@ use mpi_adi::kernel::{AbortReason, CallNote, Heap, Kernel};
 use mpi_adi::memory::UserMemory;
 use net_torus::Direction;
 use net_torus::link::Link;
+use net_torus::reliable::Reliable;
 use net_torus::torus::Torus;
 
 use crate::host::blackboard::{Blackboard, Call};
-use crate::host::counters::{NodeFigures, Sources};
+use crate::host::counters::{LinkFigures, NodeFigures, Sources};
 
 /// Steps that an interrupt makes at most before the program has the processor back.
 pub const STEPS_PER_INTERRUPT: u32 = 64;
@@ -46,6 +47,64 @@ pub trait NodeLink: Link {
     /// Frames that were sent again because the line had lost or spoiled them.
     fn retries(&self) -> u64 {
         0
+    }
+
+    /// Frames that went another way, because the link is cut.
+    fn detours(&self) -> u64 {
+        0
+    }
+
+    /// Moves what goes another way, of all the node's links; `own` is this layer in one of them. True if anything moved.
+    fn relay<K>(links: &mut [Option<K>; 6], own: impl Fn(&mut K) -> &mut Self) -> bool
+    where
+        Self: Sized,
+    {
+        let _ = (links, own);
+        false
+    }
+}
+
+/// A link that loses frames, and sends them again.
+impl<L: NodeLink + 'static, const FRAMES: usize> NodeLink for Reliable<'static, L, FRAMES> {
+    fn hold_interrupts(&mut self) {
+        self.lower_mut().hold_interrupts();
+    }
+
+    fn prepare_sleep(&mut self) -> bool {
+        self.lower_mut().prepare_sleep()
+    }
+
+    fn defects(&self) -> u64 {
+        self.lower().defects()
+    }
+
+    fn retries(&self) -> u64 {
+        self.stats().resent
+    }
+
+    fn detours(&self) -> u64 {
+        self.lower().detours()
+    }
+
+    fn relay<K>(links: &mut [Option<K>; 6], own: impl Fn(&mut K) -> &mut Self) -> bool {
+        L::relay(links, |link| own(link).lower_mut())
+    }
+}
+
+/// Says that the neighbour in this direction does not answer any more.
+pub struct LinkLost(pub Direction);
+
+impl core::fmt::Display for LinkLost {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(
+            f,
+            "the link {} is dead: the neighbour there does not answer",
+            self.0.name()
+        )?;
+        if cfg!(feature = "faults") {
+            f.write_str(", and neither does it any other way")?;
+        }
+        f.write_str("; look at its wires and at the neighbour")
     }
 }
 
@@ -160,6 +219,7 @@ enum Figures {
 
 impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Joins the parts.
+    #[inline(never)]
     pub fn new(adi: Adi, mut torus: Torus<'static, L>, platform: P) -> Self {
         // Without interrupts what is held back waits for the program's next call.
         torus.set_gathers(P::INTERRUPTS);
@@ -254,6 +314,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             self.deferred_ns = adi.has_deferred().then_some(now);
         }
         moved |= self.torus.give_frames(now);
+        moved |= L::relay(self.torus.links_mut(), |link| link);
         if let Some(direction) = self.torus.dead_links().iter().next() {
             self.platform.link_lost(direction);
         }
@@ -401,7 +462,16 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             torus: router.stats(),
             own: &own,
         };
-        board.publish(sources, router.links().iter());
+        let links = self.torus.links();
+        let figures = |d: Direction| {
+            let link = links[d as usize].as_ref();
+            LinkFigures {
+                retries: link.map_or(0, L::retries),
+                detours: link.map_or(0, L::detours),
+            }
+        };
+        let links = router.links().iter();
+        board.publish(sources, links.map(|d| (d, figures(d))));
         self.platform.show_blackboard();
     }
 }

@@ -27,7 +27,15 @@ use crate::console::{self, Stream};
 macro_rules! program {
     ($main:path) => {
         const _: () = {
-            #[unsafe(export_name = "main")]
+            // On the board whose reset handler calls `main`, that is the kernel's entry (ld/stm32f405.ld).
+            #[cfg_attr(
+                all(target_os = "none", target_arch = "arm"),
+                unsafe(export_name = "__real_main")
+            )]
+            #[cfg_attr(
+                not(all(target_os = "none", target_arch = "arm")),
+                unsafe(export_name = "main")
+            )]
             extern "C" fn entry(
                 count: ::core::ffi::c_int,
                 words: *const *const ::core::ffi::c_char,

@@ -31,6 +31,7 @@
 pub mod chunk;
 pub mod coord;
 mod deliver;
+pub mod detour;
 pub mod inject;
 pub mod link;
 mod queue;

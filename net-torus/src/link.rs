@@ -41,6 +41,17 @@ pub trait Link {
         None
     }
 
+    /// Whether the neighbour has yet to take a frame that was sent before: it is busy with something else. Links that
+    /// cannot tell say that it has not.
+    fn is_untaken(&mut self) -> bool {
+        false
+    }
+
+    /// The layer above, which sends again what gets no answer, has done so `timeouts` times in a row.
+    fn unanswered(&mut self, timeouts: u32) {
+        let _ = timeouts;
+    }
+
     /// Whether the link has given up: the neighbour does not answer. It then sends nothing any more.
     fn is_dead(&self) -> bool {
         false

@@ -471,12 +471,16 @@ impl<L: Link, const FRAMES: usize> Link for Reliable<'_, L, FRAMES> {
             return;
         }
         if self.in_flight() > 0 && now_ns.saturating_sub(self.since) >= self.timeout() {
-            self.stats.timeouts += 1;
-            self.repetitions += 1;
             self.since = now_ns;
-            self.resent_for = None;
-            self.next = self.base;
-            self.dead = self.repetitions > self.retry.retries;
+            // A neighbour that has not even looked has lost nothing yet.
+            if !self.link.is_untaken() {
+                self.stats.timeouts += 1;
+                self.repetitions += 1;
+                self.resent_for = None;
+                self.next = self.base;
+                self.dead = self.repetitions > self.retry.retries;
+                self.link.unanswered(self.repetitions);
+            }
         }
         self.pump();
         if self.ack_due && !self.dead {

@@ -259,6 +259,8 @@ impl Rules {
 
 impl<'m> Router<'m> {
     /// A router for the node at `here` with buffers of `sizes` in `memory` (at least [`Sizes::chunks`]).
+    // Once a node, and long: where it is called, its fields would be copied one by one.
+    #[inline(never)]
     pub fn new(
         shape: Shape,
         here: Coord,

@@ -59,7 +59,7 @@ pub struct FifoStats {
 }
 
 /// All counters of one router.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stats {
     /// By direction, then by channel.
     pub channels: [[ChannelStats; Vc::COUNT]; 6],
@@ -73,6 +73,20 @@ pub struct Stats {
     pub deposits: u64,
     /// Defective frames and packets by kind, in the order of [`Defect::ALL`].
     pub defects: [u64; Defect::COUNT],
+}
+
+impl Default for Stats {
+    /// As derived, but with arrays that are filled by a loop.
+    fn default() -> Self {
+        Self {
+            channels: [[ChannelStats::default(); Vc::COUNT]; 6],
+            links: [LinkStats::default(); 6],
+            fifos: [FifoStats::default(); Fifo::ALL.len()],
+            escapes: 0,
+            deposits: 0,
+            defects: [0; Defect::COUNT],
+        }
+    }
 }
 
 impl Stats {

@@ -27,6 +27,7 @@ impl<'m, L: Link> Torus<'m, L> {
     /// Joins a router to its links, by direction number; `None` where there is none (a mesh's edge, an
     /// extent of 1). Fails with [`ConfigError::Links`] when they are not the links of the router's place,
     /// and with [`ConfigError::Mtu`] when a link cannot carry the greatest packet.
+    #[inline(never)]
     pub fn new(mut router: Router<'m>, links: [Option<L>; 6]) -> Result<Self, ConfigError> {
         let present = Direction::ALL
             .into_iter()

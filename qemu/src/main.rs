@@ -10,6 +10,7 @@
 //! |---------|------------------------------------------------------------------------------------|
 //! | `build` | from a program's source to an image                                                |
 //! | `run`   | a job in QEMU: instances, the loop over them, output, verdict, report              |
+//! | `probe` | boards that are not emulated: images as files, flashing                          |
 //! | `lab`   | measurements and tests: simulation, benchmarks, soak, memory sums, the test suite  |
 //! | `host`  | this machine: capacity, signals, processes, folders, sizes, early ends             |
 //! | `show`  | what people read: lines, tables, drawings, result files                            |
@@ -18,6 +19,7 @@
 mod build;
 mod host;
 mod lab;
+mod probe;
 mod run;
 mod show;
 
@@ -29,6 +31,7 @@ use host::folders::root;
 use host::setup;
 use host::stop::{self, Stop};
 use lab::{bench, memory, sim, size, soak, suite};
+use probe::{flash, image};
 use run::command;
 use show::say::{complain, unwritable};
 use std::alloc::System;
@@ -73,6 +76,10 @@ enum Sub {
     Memory(memory::MemoryArgs),
     /// Show what a program's image is made of, by layer and by part
     Size(size::SizeArgs),
+    /// Make an image for a board with one node's personality in it: ELF, binary and Intel HEX
+    Image(image::ImageArgs),
+    /// Make such an image and write it into a board's flash, by probe-rs
+    Flash(flash::FlashArgs),
     /// Measure the memory protocol and matching
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -125,6 +132,8 @@ fn main() -> ExitCode {
         Sub::Sim(options) => sim::run(&options),
         Sub::Memory(options) => memory::run(&options),
         Sub::Size(options) => size::run(&options),
+        Sub::Image(options) => image::run(&options),
+        Sub::Flash(options) => flash::run(&options),
         Sub::Bench(bench) => bench::run(&bench),
         Sub::Soak(options) => soak::run(&options),
         Sub::Test => suite::run(),

@@ -10,7 +10,7 @@
 //! });
 //! assert_eq!(job, Ok(vec![0, 0, 0, 0]));
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod alone;
 mod cluster;
@@ -24,5 +24,5 @@ pub mod random;
 pub mod rust;
 pub mod sim;
 
-pub use cluster::{Cluster, Failure, Node, NodeReport, Statuses};
+pub use cluster::{Cluster, Failure, Node, NodeReport, Statuses, Watched};
 pub use measure::{collectives, exchange, flood, oneself, timed};

@@ -1,23 +1,47 @@
-//! Programs of the Rust binding on clusters: each finds its process by the thread that it runs in.
+//! Programs of the Rust binding on clusters: each finds its process by which one the cluster runs.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use mpi_adi::rust::process::{Carried, carry, find_by};
 
 use crate::Node;
+use crate::cluster::running;
 
 thread_local! {
-    static CARRIED: RefCell<Option<Carried>> = const { RefCell::new(None) };
+    /// By rank: the processes of the cluster in this thread.
+    static CARRIED: RefCell<BTreeMap<usize, Carried>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// The process whose program is asking.
+fn find() -> Option<Carried> {
+    let rank = running()?;
+    CARRIED.with_borrow(|carried| carried.get(&rank).cloned())
+}
+
+/// While it is there, the process is found.
+struct Found(usize);
+
+impl Found {
+    fn new(rank: usize, carried: Carried) -> Found {
+        CARRIED.with_borrow_mut(|all| all.insert(rank, carried));
+        Found(rank)
+    }
+}
+
+impl Drop for Found {
+    fn drop(&mut self) {
+        let carried = CARRIED.with_borrow_mut(|all| all.remove(&self.0));
+        drop(carried);
+    }
 }
 
 /// Runs `program`, which begins with `mpi::initialize()`, as the process `node`.
 pub fn as_program<R>(node: &Node<'_, '_>, program: impl FnOnce() -> R) -> R {
-    find_by(|| CARRIED.with_borrow(Clone::clone));
+    find_by(find);
     carry(node, std::thread::panicking, |carried| {
-        CARRIED.set(Some(carried));
-        let result = program();
-        CARRIED.set(None);
-        result
+        let _found = Found::new(node.rank() as usize, carried);
+        program()
     })
 }

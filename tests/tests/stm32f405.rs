@@ -1,11 +1,11 @@
 //! The command with `--board stm32f405`: the image that is flashed, on emulated boards whose serial lines the tool wires.
 //! Results are those of the other boards. Needs QEMU for Arm and its C compiler, which the command fetches.
 
-#[allow(dead_code, reason = "what only jobs on other boards need")]
-#[path = "qemu_virt/harness.rs"]
-mod harness;
-
-use harness::{Ended, check_killer, run_with_report, total};
+use midplane_harness::{
+    self as harness, Ended, Folder, Job, check_killer, midplane, run_with_report, total,
+};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 const BOARD: [&str; 2] = ["--board", "stm32f405"];
 
@@ -44,6 +44,157 @@ fn killer_on_eight_boards_with_the_least_mpi_memory() {
     killer(&["--torus", "2x2x2", "--mpi-memory", "32"], 8);
 }
 
+/// One frame in a hundred lost and one in a thousand spoiled, on each line: nothing is lost above.
+const FAULTS: [&str; 6] = [
+    "--link-loss",
+    "0.01",
+    "--link-corrupt",
+    "0.001",
+    "--seed",
+    "7",
+];
+
+#[test]
+fn killer_over_bad_lines_with_the_least_mpi_memory() {
+    let options = [
+        &BOARD[..],
+        &FAULTS,
+        &["--torus", "2x2x2", "--mpi-memory", "32"],
+    ]
+    .concat();
+    let (ended, report) = run_with_report(&options, "killer.c", &["5", "64"]);
+    check_killer(&ended.expect(0), 8, "5", "64");
+    assert!(total(&report, "link_retries") > 0, "{report}");
+}
+
+/// Over bad lines, too, of which one is cut.
+#[test]
+fn what_a_cut_line_carried_goes_another_way() {
+    let cut = ["--torus", "2x2x1", "--link-cut", "0,0,0:x+@0s"];
+    let options = [&BOARD[..], &FAULTS, &cut].concat();
+    let (ended, report) = run_with_report(&options, "pi.c", &[]);
+    let ended = ended.expect(0);
+    assert!(ended.stdout.contains("pi is about 3.14159265"), "{ended}");
+    ended.says(&["the link x+ of (0,0,0) to x- of (1,0,0) is cut"]);
+    assert_eq!(report["cut_links"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn images_for_one_node_hold_its_personality() {
+    let folder = Folder::new("image");
+    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    let image = |options: &[&str]| {
+        let begin = [
+            "image",
+            "-o",
+            &stem,
+            "--torus",
+            "8x8x8",
+            "--mpi-memory",
+            "4K",
+        ];
+        midplane(&[&begin[..], options, &[&killer, "--", "5", "64"]].concat())
+    };
+    image(&["--node", "1,2,3"]).expect(0);
+    let read = |extension: &str| fs::read(format!("{stem}{extension}")).expect("a file");
+    // The personality's sector is 896 KiB behind the vectors.
+    let binary = read(".bin");
+    let text = &binary[896 << 10..];
+    let said = String::from_utf8_lossy(text);
+    assert!(
+        said.starts_with("midplane.torus=8x8x8 midplane.wrap=xyz midplane.coord=1,2,3"),
+        "{said}"
+    );
+    assert!(said.ends_with("-- killer 5 64\0"), "{said}");
+    // The stack's top and the reset vector, in a thumb function of flash.
+    assert_eq!((binary[3], binary[7], binary[4] & 1), (0x20, 0x08, 1));
+    let hex = String::from_utf8(read(".hex")).expect("text");
+    assert!(
+        hex.contains(":02000004080EE4"),
+        "a record of the sector's address"
+    );
+    assert!(hex.trim_end().ends_with(":00000001FF"));
+    let run = ["run", "--board", "stm32f405", &format!("{stem}.elf")].map(String::from);
+    let run = run.each_ref().map(String::as_str);
+    midplane(&run)
+        .expect(2)
+        .says(&["whose personality it holds"]);
+    // 65,536 nodes do not fit, and the sum is told.
+    let many = ["--torus", "64x32x32", "--node", "0,0,0"];
+    let many = [&["image"][..], &many, &[&killer]].concat();
+    midplane(&many).expect(2).says(&[
+        "bytes of RAM are needed, the board has 131072",
+        "of tables by number of nodes",
+    ]);
+    image(&["--node", "8,0,0"])
+        .expect(2)
+        .says(&["--node 8,0,0 is outside the torus"]);
+}
+
+/// Up to the probe: what is missing is named. The programs that flash are stand-ins.
+#[test]
+fn flashing_says_what_is_missing() {
+    let folder = Folder::new("flash");
+    let tool = folder.path("probe-rs");
+    let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap());
+    let flash = |script: Option<&str>| {
+        let _ = fs::remove_file(&tool);
+        if let Some(script) = script {
+            fs::write(&tool, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let killer = harness::program("killer.c");
+        let words = ["flash", "--torus", "2x1x1", "--node", "1,0,0", &killer];
+        Job::start_in(&words, &[("PATH", &path)]).end()
+    };
+    if !has_probe_rs() {
+        flash(None)
+            .expect(2)
+            .says(&["probe-rs is missing", "cargo install probe-rs-tools"]);
+    }
+    flash(Some("echo No debug probes were found."))
+        .expect(1)
+        .says(&["no debug probe was found"]);
+    flash(Some("test $1 = list && echo '[0]: ST-Link V2'"))
+        .expect(1)
+        .says(&["`probe-rs download` failed"]);
+    let said = format!("echo $@ >> {}", folder.path("said"));
+    let ended = flash(Some(&said)).expect(0);
+    assert!(ended.stdout.contains("flashed killer-1-0-0"), "{ended}");
+    let said = fs::read_to_string(folder.path("said")).unwrap();
+    let steps: Vec<&str> = said.lines().collect();
+    assert_eq!(steps.len(), 3, "{said}");
+    assert!(
+        steps[1].starts_with("download --chip STM32F405RG "),
+        "{said}"
+    );
+    assert_eq!(steps[2], "reset --chip STM32F405RG");
+}
+
+/// Whether the real one is on this machine.
+fn has_probe_rs() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join("probe-rs").exists())
+}
+
+/// What the stack takes of flash and RAM, by layer.
+#[test]
+fn the_size_of_an_image_is_told_by_layer() {
+    let killer = harness::program("killer.c");
+    let ended = midplane(&["size", "--board", "stm32f405", &killer]).expect(0);
+    for word in [
+        "mpi-adi",
+        "net-torus",
+        "kernel-rt",
+        "flash: ",
+        " of 917504 bytes",
+        "RAM: ",
+        " of 131072 bytes",
+    ] {
+        assert!(ended.stdout.contains(word), "no {word:?} in {ended}");
+    }
+}
+
 #[test]
 fn a_halo_exchange_on_four_boards() {
     let ended = run(&["--torus", "2x2x1"], "app_halo.c", &[]).expect(0);
@@ -56,6 +207,11 @@ fn collectives_on_four_and_eight_boards() {
         let ended = run(&["--torus", torus, "--mesh", "x"], "pi.c", &[]).expect(0);
         assert!(ended.stdout.contains("pi is about 3.14159265"), "{ended}");
     }
+}
+
+#[test]
+fn a_rust_program_on_four_boards() {
+    run(&["--torus", "2x2x1"], "ring.rs", &[]).expect(0);
 }
 
 /// Faults are decoded, and the line of the program is found.
@@ -78,9 +234,6 @@ fn what_the_board_does_not_have_is_refused() {
         let ended = run(option, "killer.c", &[]).expect(2);
         ended.says(&["does nothing for"]);
     }
-    run(&[], "ring.rs", &[])
-        .expect(2)
-        .says(&["ring.rs is in Rust"]);
     let ended = run(
         &["--torus", "2x1x1", "--mpi-memory", "100K"],
         "killer.c",

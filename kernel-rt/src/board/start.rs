@@ -9,6 +9,8 @@ use mpi_adi::kernel::AbortReason;
 use crate::end::{self, Message, end};
 use crate::host::blackboard::End;
 use crate::host::records::node_name;
+#[cfg(any(target_arch = "arm", feature = "faults"))]
+use crate::node::LinkLost;
 
 /// A link's device could not be brought up, or is missing or superfluous; there is too little memory; the boot
 /// arguments are wrong.
@@ -57,6 +59,13 @@ pub fn strings(
         pointers[0] = rest.as_mut_ptr().cast();
     }
     pointers
+}
+
+/// Ends the node because the neighbour in this direction does not answer any more.
+#[cfg(any(target_arch = "arm", feature = "faults"))]
+pub fn link_lost(direction: net_torus::Direction) -> ! {
+    let message = Message::new(format_args!("{}: {}", node_name(), LinkLost(direction)));
+    end(End::MpiError, 1, &message)
 }
 
 /// Ends the node for what the MPI device says.

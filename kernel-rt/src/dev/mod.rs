@@ -3,11 +3,14 @@
 //! ```text
 //! virtio            memory, transport, start of every virtio device
 //! virtio_net        a link
+//! faults            links with faults, for tests, and mended (portable)
 //! greeting          how two ends of a link find out that both are there (portable)
 //! ring              a link in shared memory (portable)
 //! serial            a link over a serial line (portable)
 //! ```
 
+#[cfg(any(feature = "faults", test))]
+pub mod faults;
 pub mod greeting;
 pub mod ring;
 pub mod serial;

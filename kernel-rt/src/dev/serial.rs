@@ -7,7 +7,7 @@
 //!   COBS( up to MTU bytes | CRC-16/IBM-SDLC of them, little-endian ) | 0
 //! ```
 //! So whatever came before, a frame begins behind each zero. Of what the line spoils, only the frames that it lies in
-//! are lost: they are dropped here and counted ([`SerialStats::damaged`]). [`Reliable`], which goes above, sends them
+//! are lost: they are dropped here and counted ([`SerialStats::damaged`]). [`Reliable`](net_torus::Reliable), which goes above, sends them
 //! again; its own CRC-32 finds what the 16 bits miss.
 //!
 //! The neighbour may start later, or be reset: a link is used once both ends have greeted ([`Greeting`]). On this line
@@ -19,14 +19,20 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use crc::{CRC_16_IBM_SDLC, Crc, Table};
 use net_torus::link::Link;
-use net_torus::reliable::{OVERHEAD, Reliable, Retry};
+use net_torus::reliable::{OVERHEAD, Retry};
 use net_torus::wire::MIN_MTU;
 
 use super::greeting::{Greeting, is_greeting};
 use crate::node::NodeLink;
 
-/// Greatest frame in bytes: one that carries the greatest packet, and the header of [`Reliable`].
-pub const MTU: usize = OVERHEAD + MIN_MTU;
+/// Greatest frame in bytes: one that carries the greatest packet, and the header of [`Reliable`](net_torus::Reliable).
+pub const MTU: usize = OVERHEAD + MIN_MTU + MORE;
+/// What is in front of frames that go another way, in images with faults.
+const MORE: usize = if cfg!(feature = "faults") {
+    net_torus::detour::HEADER
+} else {
+    0
+};
 /// Bytes that a frame of [`MTU`] bytes takes on the line at most.
 pub const LINE_BYTES: usize = cobs::max_encoding_length(MTU + CRC_BYTES) + 1;
 
@@ -66,7 +72,7 @@ pub const fn line_ns(bytes: usize, baud: u32) -> u64 {
 }
 
 /// Frames that are to be under way, so that a line of this rate never waits for an acknowledgement: the one that is
-/// being sent, and those that could be sent until the answer is there. A power of two, as [`Reliable`] uses them.
+/// being sent, and those that could be sent until the answer is there. A power of two, as [`Reliable`](net_torus::Reliable) uses them.
 pub const fn window(baud: u32) -> usize {
     let answer = ANSWER_NS + line_ns(LINE_BYTES, baud) / 4;
     let meanwhile = answer.div_ceil(line_ns(LINE_BYTES, baud)) as usize;
@@ -337,7 +343,7 @@ impl<L: Line> Link for SerialLink<L> {
 
 /// The interrupt of a line is always on: it moves bytes, and asks for the node's attention when a frame's end has come
 /// or there is room for a frame again. Nothing can be missed.
-impl<L: Line, const FRAMES: usize> NodeLink for Reliable<'_, SerialLink<L>, FRAMES> {
+impl<L: Line> NodeLink for SerialLink<L> {
     fn hold_interrupts(&mut self) {}
 
     fn prepare_sleep(&mut self) -> bool {
@@ -348,9 +354,40 @@ impl<L: Line, const FRAMES: usize> NodeLink for Reliable<'_, SerialLink<L>, FRAM
     fn defects(&self) -> u64 {
         0
     }
+}
 
-    fn retries(&self) -> u64 {
-        self.stats().resent
+/// Where it lies in the heap, since the stack on which a small node is put together has no room for it.
+#[cfg(feature = "faults")]
+impl<L: Line> Link for alloc::boxed::Box<SerialLink<L>> {
+    fn mtu(&self) -> usize {
+        (**self).mtu()
+    }
+
+    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+        (**self).receive(f)
+    }
+
+    fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        (**self).transmit(f)
+    }
+
+    fn poll(&mut self, now_ns: u64) {
+        (**self).poll(now_ns);
+    }
+}
+
+#[cfg(feature = "faults")]
+impl<L: Line> NodeLink for alloc::boxed::Box<SerialLink<L>> {
+    fn hold_interrupts(&mut self) {
+        (**self).hold_interrupts();
+    }
+
+    fn prepare_sleep(&mut self) -> bool {
+        (**self).prepare_sleep()
+    }
+
+    fn defects(&self) -> u64 {
+        (**self).defects()
     }
 }
 

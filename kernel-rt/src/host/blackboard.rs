@@ -18,7 +18,9 @@
 //! Whatever explains a state is written before the state itself, so a reader that sees
 //! [`State::Failed`] also sees why.
 
-use super::counters::{ChannelCounter, Counter, LINKS, LinkCounter, LinkCounters, Sources};
+use super::counters::{
+    ChannelCounter, Counter, LINKS, LinkCounter, LinkCounters, LinkFigures, Sources,
+};
 use super::window::Window;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
@@ -310,11 +312,15 @@ impl Blackboard {
     }
 
     /// Brings all counters up to date, and those of these links.
-    pub fn publish(&self, sources: Sources<'_>, links: impl Iterator<Item = Direction>) {
+    pub fn publish(
+        &self,
+        sources: Sources<'_>,
+        links: impl Iterator<Item = (Direction, LinkFigures)>,
+    ) {
         self.set_beats(sources.own.beats);
         Counter::read(sources, |counter, value| self.set_counter(counter, value));
-        for d in links {
-            self.set_link(d, &LinkCounters::of(sources.torus, d));
+        for (d, figures) in links {
+            self.set_link(d, &LinkCounters::of(sources.torus, d, figures));
         }
     }
 
@@ -611,7 +617,7 @@ mod tests {
             stats.links[d as usize].frames_received = u64::MAX - d as u64;
             stats.channels[d as usize][Vc::Bn as usize].sent.chunks = 100 + d as u64;
             stats.channels[d as usize][Vc::Bp as usize].high_water = 7;
-            LinkCounters::of(&stats, d)
+            LinkCounters::of(&stats, d, LinkFigures::default())
         };
         for d in Direction::ALL {
             board.set_link(d, &counters(d));

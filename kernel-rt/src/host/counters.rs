@@ -113,6 +113,24 @@ pub struct NodeFigures {
     pub link_retries: u64,
 }
 
+/// What a link counts, and the router does not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinkFigures {
+    /// Frames sent again.
+    pub retries: u64,
+    /// Frames that went another way.
+    pub detours: u64,
+}
+
+/// Where the counters of a link come from.
+#[derive(Clone, Copy)]
+pub struct LinkSources<'a> {
+    /// The router's.
+    pub stats: &'a LinkStats,
+    /// The link's own.
+    pub own: LinkFigures,
+}
+
 /// Where a node's counters come from.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
@@ -234,13 +252,17 @@ counters! {
 
 counters! {
     /// A counter of one link of a node.
-    LinkCounter: |from: &LinkStats|
+    LinkCounter: |from: LinkSources<'_>|
     /// Frames sent.
-    FramesSent "frames_sent" Frames Sum, from.frames_sent;
+    FramesSent "frames_sent" Frames Sum, from.stats.frames_sent;
     /// Those of the frames sent that carried tokens only.
-    TokenFramesSent "token_frames_sent" Frames Sum, from.token_frames_sent;
+    TokenFramesSent "token_frames_sent" Frames Sum, from.stats.token_frames_sent;
     /// Frames received, also defective ones.
-    FramesReceived "frames_received" Frames Sum, from.frames_received;
+    FramesReceived "frames_received" Frames Sum, from.stats.frames_received;
+    /// Frames sent again.
+    Retries "retries" Frames Sum, from.own.retries;
+    /// Frames that went another way, because the link is cut.
+    Detours "detours" Frames Sum, from.own.detours;
 }
 
 counters! {
@@ -271,10 +293,14 @@ pub struct LinkCounters {
 }
 
 impl LinkCounters {
-    /// What a router has counted for the link in direction `d`.
-    pub fn of(stats: &Stats, d: Direction) -> Self {
+    /// What a router has counted for the link in direction `d`, and the link itself.
+    pub fn of(stats: &Stats, d: Direction, own: LinkFigures) -> Self {
         let mut counters = Self::default();
-        LinkCounter::read(&stats.links[d as usize], |counter, value| {
+        let sources = LinkSources {
+            stats: &stats.links[d as usize],
+            own,
+        };
+        LinkCounter::read(sources, |counter, value| {
             counters.frames[counter as usize] = value;
         });
         let channels = stats.channels[d as usize].iter();

@@ -16,6 +16,7 @@
 //! | `midplane.mpi_borrow=yes` | beyond that, the program's heap lends what it can spare | it does not |
 //! | `midplane.matching=NAME` | the image's matching engine must be this one | it can be any |
 //! | `midplane.env=WORD` | a variable of the program's environment, NAME=VALUE, encoded as argv's words | none |
+//! | `midplane.faults=WORD` | the links have the faults that this word orders ([`faults`](super::faults)); only images built for it know it | they have none |
 //! | `midplane.output=rings` | output goes through the outbox, for the tool | it goes to the UART |
 //! | `midplane.log=yes` | with it the kernel's log | there is none |
 //! | `midplane.exit=test` | leave the emulator by its exit device when the program ends | stay and forward |
@@ -30,6 +31,8 @@ use core::fmt;
 
 use net_torus::coord::{Coord, Rank, Shape};
 
+#[cfg(any(feature = "faults", not(target_os = "none")))]
+use super::faults::Faults;
 use super::layout::{Division, LARGE_PAGE, MAX_NODES, NodeBox};
 
 /// Greatest length in bytes of all boot arguments. It bounds the copy of the device tree that the
@@ -122,6 +125,8 @@ pub struct BootArgs<'a> {
     /// The name of the matching engine that the image must have, when said; see
     /// [`Choice`](mpi_adi::matching::Choice).
     pub matching: Option<&'a str>,
+    /// The faults that the links are to have, when said: a word that [`Faults`] reads.
+    pub faults: Option<&'a str>,
     /// Where output goes.
     pub output: Output,
     /// What to do when the program has ended.
@@ -237,6 +242,8 @@ pub enum ParseError<'a> {
     Eager(&'a str),
     /// `midplane.mpi_borrow` is something other than `yes`.
     MpiBorrow(&'a str),
+    /// `midplane.faults` is not of the grammar in [`faults`](super::faults).
+    Faults(&'a str),
     /// `midplane.output` is something other than `rings`.
     Output(&'a str),
     /// `midplane.log` is something other than `yes`, or stands without `midplane.output`.
@@ -289,6 +296,7 @@ impl fmt::Display for ParseError<'_> {
             Self::MpiMemory(word) | Self::Eager(word) => {
                 write!(f, "`{word}` is not a number of bytes")
             }
+            Self::Faults(word) => write!(f, "`{word}` orders no faults"),
             Self::Output(word) => write!(f, "`{word}` is not an output; only `rings` is"),
             Self::Log(word) => write!(f, "log `{word}`: only `yes`, and with output to rings"),
             Self::Exit(word) => write!(f, "`{word}` is not an exit; only `test` is"),
@@ -330,6 +338,7 @@ impl Default for BootArgs<'_> {
             mpi_borrow: false,
             eager: None,
             matching: None,
+            faults: None,
             output: Output::Uart,
             exit: Exit::Test,
             environment: Environment::default(),
@@ -359,6 +368,7 @@ struct Settings<'a> {
     mpi_borrow: Option<()>,
     eager: Option<u64>,
     matching: Option<&'a str>,
+    faults: Option<&'a str>,
     rings: Option<()>,
     log: Option<()>,
     exit: Option<Exit>,
@@ -393,6 +403,14 @@ impl<'a> Settings<'a> {
                 .replace(number(value).ok_or(ParseError::Eager(value))?)
                 .is_some(),
             "matching" => self.matching.replace(value).is_some(),
+            // Others would have it that their links have these faults.
+            #[cfg(any(feature = "faults", not(target_os = "none")))]
+            "faults" => {
+                value
+                    .parse::<Faults>()
+                    .map_err(|_| ParseError::Faults(value))?;
+                self.faults.replace(value).is_some()
+            }
             "mpi_borrow" if value == "yes" => self.mpi_borrow.replace(()).is_some(),
             "mpi_borrow" => return Err(ParseError::MpiBorrow(value)),
             "output" if value == "rings" => self.rings.replace(()).is_some(),
@@ -502,6 +520,7 @@ impl<'a> BootArgs<'a> {
             mpi_borrow: settings.mpi_borrow.is_some(),
             eager: settings.eager,
             matching: settings.matching,
+            faults: settings.faults,
             output,
             exit: settings.exit.unwrap_or(exit),
             environment,
@@ -562,6 +581,9 @@ impl<'a> BootArgs<'a> {
         if let Some(name) = self.matching {
             write!(out, " midplane.matching={name}")?;
         }
+        if let Some(word) = self.faults {
+            write!(out, " midplane.faults={word}")?;
+        }
         if let Output::Rings { log } = self.output {
             out.write_str(" midplane.output=rings")?;
             if log {
@@ -618,7 +640,7 @@ pub fn decode(word: &str) -> impl Iterator<Item = Option<u8>> {
 }
 
 /// A decimal number without sign, which the library's parsers would let pass.
-fn number<N: core::str::FromStr>(text: &str) -> Option<N> {
+pub(super) fn number<N: core::str::FromStr>(text: &str) -> Option<N> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     digits.then(|| text.parse().ok())?
 }
@@ -645,7 +667,8 @@ fn parse_wraps(text: &str) -> Option<[bool; 3]> {
     Some(wraps)
 }
 
-fn parse_coord(text: &str) -> Option<Coord> {
+/// A place, written as x,y,z; `None` for anything else.
+pub fn parse_coord(text: &str) -> Option<Coord> {
     let [x, y, z] = three(text, ',')?;
     Some(Coord { x, y, z })
 }
@@ -670,6 +693,7 @@ mod tests {
             mpi_borrow: true,
             eager: Some(0),
             matching: Some("list"),
+            faults: Some("10000,1000,7;1,0,0:X+@5000"),
             output: Output::Rings { log: true },
             exit: Exit::Stay,
             environment: Environment::default(),

@@ -10,6 +10,8 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, Ordering};
 
+use spin::Mutex;
+
 use super::args;
 use super::codes::LAST_USED;
 use super::comm_objects::{with_attributes, world};
@@ -64,8 +66,27 @@ unsafe fn free(function: &'static str, keyval: *mut c_int) -> c_int {
     })
 }
 
+/// What deletes the attributes of MPI_COMM_SELF and MPI_COMM_WORLD, from the first attribute on: a program that sets
+/// none has nothing of this in its image.
+static DELETE_LAST: Mutex<Option<DeleteLast>> = Mutex::new(None);
+
+type DeleteLast = fn() -> Result<(), Error>;
+
+fn delete_last() -> Result<(), Error> {
+    keyvals::delete_all::<Communicators>(MPI_COMM_SELF)?;
+    keyvals::delete_all::<Communicators>(MPI_COMM_WORLD)
+}
+
+/// The first step of MPI_Finalize, while the program's functions can still communicate (section 8.7.1). Fails with what
+/// a delete function says.
+pub(super) fn finish() -> Result<(), Error> {
+    let delete_last = *DELETE_LAST.lock();
+    delete_last.map_or(Ok(()), |delete_last| delete_last())
+}
+
 fn set(function: &'static str, comm: c_int, keyval: c_int, value: *mut c_void) -> c_int {
     on_any(function, comm, |_, _| {
+        *DELETE_LAST.lock() = Some(delete_last);
         keyvals::set::<Communicators>(comm, keyval, value.expose_provenance())
     })
 }

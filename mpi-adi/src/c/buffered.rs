@@ -168,6 +168,9 @@ pub unsafe extern "C" fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> 
                 what: "a buffer is attached already; detach it first",
             });
         }
+        *DETACH.lock() = Some(|env| {
+            detach(env, "MPI_Finalize");
+        });
         *attached = Some(Attached {
             address: buffer,
             size,
@@ -189,9 +192,17 @@ fn detach(env: &dyn Env, function: &'static str) -> Option<(*mut c_void, c_int)>
     Some((attached.address, attached.size))
 }
 
+/// Detaches what is attached, from the first buffer on: a program that attaches none has nothing of this in its image.
+static DETACH: Mutex<Option<Detach>> = Mutex::new(None);
+
+type Detach = fn(&dyn Env);
+
 /// MPI_Finalize detaches the buffer (section 8.7).
 pub(super) fn finish(env: &dyn Env) {
-    detach(env, "MPI_Finalize");
+    let detach = *DETACH.lock();
+    if let Some(detach) = detach {
+        detach(env);
+    }
 }
 
 #[unsafe(export_name = "PMPI_Buffer_detach")]

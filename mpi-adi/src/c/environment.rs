@@ -12,9 +12,7 @@ use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
 use super::args::{self, put_text};
-use super::attributes::Communicators;
 use super::binding::{BINDING, Phase, any_env, phase, set_phase};
-use super::keyvals;
 use super::report::{early, on_process};
 use super::types::constants::*;
 use crate::device::kernel::AbortReason;
@@ -103,9 +101,7 @@ pub unsafe extern "C" fn MPI_Finalized(flag: *mut c_int) -> c_int {
 #[unsafe(export_name = "PMPI_Finalize")]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     on_process("MPI_Finalize", |env| {
-        // First of all, while the program's functions can still communicate (section 8.7.1).
-        keyvals::delete_all::<Communicators>(MPI_COMM_SELF)?;
-        keyvals::delete_all::<Communicators>(MPI_COMM_WORLD)?;
+        super::attributes::finish()?;
         super::buffered::finish(env);
         job::finalize(env)?;
         env.with(&mut |adi, _| super::datatypes::sweep(adi));

@@ -20,8 +20,8 @@ use super::codes;
 use super::comm_objects::{self, in_use, set_handler};
 use super::files;
 use super::report::{
-    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, blame, early, on_any,
-    on_process, raise, user_index,
+    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, blame, early,
+    note_errors, on_any, on_process, raise, user_index,
 };
 use super::types::constants::*;
 use crate::mpi::error::{Class, Error};
@@ -79,12 +79,13 @@ pub(super) unsafe fn create(
     })
 }
 
-/// The handle names an error handler, and the program has not freed it.
+/// The handle names an error handler, and the program has not freed it. It may be set from now on.
 pub(super) fn check(handle: c_int) -> Result<(), Error> {
     let is_given = |index: usize| !GIVEN[index].load(Ordering::Relaxed).is_multiple_of(HOLD);
     if user_index(handle).is_some_and(is_given)
         || matches!(handle, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN)
     {
+        note_errors();
         Ok(())
     } else {
         Err(Error::Argument {

@@ -10,7 +10,7 @@ use super::args;
 use super::codes;
 use super::comm_objects::Blame;
 use super::errors;
-use super::report::{ErrorFunction, end_under, on_process, raise};
+use super::report::{ErrorFunction, end_under, note_errors, on_process, raise};
 use super::types::constants::{MPI_ERRORS_RETURN, MPI_FILE_NULL};
 use crate::mpi::error::{Class, Error};
 
@@ -18,6 +18,8 @@ static HANDLER: AtomicI32 = AtomicI32::new(MPI_ERRORS_RETURN);
 
 /// The default error handler of files, with what its function is given as the file.
 pub(super) fn blame() -> Blame {
+    // It returns errors from the start.
+    note_errors();
     Blame {
         comm: MPI_FILE_NULL,
         handler: HANDLER.load(Ordering::Relaxed),

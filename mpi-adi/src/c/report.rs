@@ -52,6 +52,16 @@ pub(super) fn release_handler(handler: c_int) {
 /// The last error of each class. No call holds the lock while it waits, and interrupts do not come here.
 pub(super) static LAST: Mutex<[Option<Described>; CLASSES]> = Mutex::new([None; CLASSES]);
 
+/// What notes an error that is returned, from the first handler on that returns any: a program whose errors are all
+/// fatal has nothing of this in its image.
+static NOTE: Mutex<Option<fn(Described)>> = Mutex::new(None);
+
+/// From now on a handler may return errors.
+pub(super) fn note_errors() {
+    *NOTE.lock() =
+        Some(|described| LAST.lock()[described.error.class() as usize] = Some(described));
+}
+
 /// An error in words, with how much memory there was when it was about memory.
 #[derive(Clone, Copy)]
 pub(super) struct Described {
@@ -127,8 +137,9 @@ pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int
             kernel.abort(AbortReason::MpiError(&text), 1)
         }
         // A code of the program's own has a text of its own.
-        if error.code() == code(class) {
-            LAST.lock()[class as usize] = Some(described);
+        let note = *NOTE.lock();
+        if let Some(note) = note.filter(|_| error.code() == code(class)) {
+            note(described);
         }
     });
     let mut code = error.code();

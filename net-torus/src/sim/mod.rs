@@ -14,7 +14,7 @@ mod network;
 mod traffic;
 
 pub use faulty::{Faults, Faulty};
-pub use link::{SimLink, pair, wire_torus};
+pub use link::{IN_FLIGHT, MTU, SimLink, pair, wire_torus};
 pub use network::{Config, Latencies, Network, SimError, Totals};
 pub use traffic::{Bound, HOT_FRACTION, Limit, Traffic};
 

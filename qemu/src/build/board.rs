@@ -103,6 +103,14 @@ impl Board {
         }
     }
 
+    /// The profile of cargo for its images, and the name of its folder.
+    pub fn profile(self) -> &'static str {
+        match self {
+            Self::Virt => "node",
+            Self::Stm32f405 => "node-small",
+        }
+    }
+
     /// The linker script, from the workspace on.
     pub fn script(self) -> &'static str {
         match self {

@@ -11,14 +11,13 @@
 //! `--on linux` in front, or `MIDPLANE_ON=linux` in the environment, the host's, `cc`, for programs that are processes.
 
 use crate::build::linux;
-use crate::build::program::{self, Kind, kernel_library, run_compiler};
+use crate::build::program::{self, Kind, Runtime, kernel_library, run_compiler};
 use crate::build::said::Said;
 use crate::host::folders;
 use crate::host::setup;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::show::say::complain;
-use mpi_adi::matching::Choice;
 use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -287,7 +286,7 @@ fn for_nodes(line: &Line) -> Result<Command, Stop> {
     }
     if links {
         end_languages(line, &mut command);
-        program::end_link(&mut command, &kernel_library(&tools, Choice::default())?);
+        program::end_link(&mut command, &kernel_library(&tools, Runtime::default())?);
         command.arg("-lm");
     }
     Ok(command)
@@ -315,7 +314,7 @@ fn on_linux(line: &Line) -> Result<Command, Stop> {
         end_languages(line, &mut command);
         command
             .arg(start_object()?)
-            .arg(linux::library(Choice::default())?)
+            .arg(linux::library(Runtime::default())?)
             .args(linux::LIBRARIES);
     }
     Ok(command)

@@ -13,7 +13,7 @@ use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
 use kernel_rt::{blackboard, callers, inbox};
 use object::elf::{FileHeader32, FileHeader64, PT_LOAD};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
-use object::{Endianness, FileKind, Object, ObjectSymbol};
+use object::{Endianness, FileKind, Object, ObjectSection, ObjectSymbol};
 use std::path::{Path, PathBuf};
 
 /// The image's symbols for the start and the end of its code and constants.
@@ -58,6 +58,8 @@ pub struct Image {
     pub footprint: u64,
     /// Bytes of RAM from the start on that are loaded from the file.
     loaded: u64,
+    /// It is for one node, whose personality it holds.
+    pub has_personality: bool,
 }
 
 impl Image {
@@ -84,6 +86,7 @@ impl Image {
             end: 0,
             footprint: 0,
             loaded: 0,
+            has_personality: false,
         })
     }
 
@@ -156,8 +159,11 @@ impl Image {
             // There the outbox is not in the node's memory.
             Board::Stm32f405 => end,
         };
+        let personality = elf.section_by_name(".personality");
+        let has_personality = personality.is_some_and(|section| section.size() > 0);
         Ok(Self {
             board,
+            has_personality,
             path: path.into(),
             blackboard,
             outbox,
@@ -273,21 +279,37 @@ impl Image {
     /// The C program's call of the runtime by which a node has ended the job, as [`Image::describe`] has it; empty
     /// when there is none or the image does not tell. `read` reads the node's RAM from an offset on.
     pub fn describe_call(&self, read: Read<'_>) -> Vec<String> {
-        let call = || {
-            let mut noted = [0; callers::BYTES];
-            read(self.callers?, &mut noted)?;
-            let word = |address: u64| {
-                let mut word = [0; 8];
-                let bytes = &mut word[..self.board.word()];
-                read(address.checked_sub(self.board.ram())?, bytes)?;
-                Some(u64::from_le_bytes(word))
-            };
-            let loader = addr2line::Loader::new(&self.path).ok()?;
-            let is_program = |address| is_program(&loader, address);
-            let registers = Registers::read(&noted)?;
-            unwind::call_of_program(self.board, &self.bytes, &registers, &word, &is_program)
+        let call = self.call(read, &is_program);
+        call.map_or(Vec::new(), |address| self.describe(address))
+    }
+
+    /// Where the runtime has panicked on a node with a C program, as [`Image::describe`] has it, and from which line of
+    /// the program it was called; empty when the image does not tell. `read` reads the node's RAM from an offset on.
+    pub fn describe_panic(&self, read: Read<'_>) -> Vec<String> {
+        let place = self.call(read, &|loader, address| !is_of_rust(loader, address));
+        let mut lines = place.map_or(Vec::new(), |address| {
+            self.lines(address, &|file| !is_rusts_file(file))
+        });
+        if let (Some(line), Some(call)) = (lines.last_mut(), self.describe_call(read).first()) {
+            line.push_str(&format!(", called from {call}"));
+        }
+        lines
+    }
+
+    /// The innermost of the calls that a node with noted registers is in whose caller `is_it`.
+    fn call(&self, read: Read<'_>, is_it: &dyn Fn(&addr2line::Loader, u64) -> bool) -> Option<u64> {
+        let mut noted = [0; callers::BYTES];
+        read(self.callers?, &mut noted)?;
+        let word = |address: u64| {
+            let mut word = [0; 8];
+            let bytes = &mut word[..self.board.word()];
+            read(address.checked_sub(self.board.ram())?, bytes)?;
+            Some(u64::from_le_bytes(word))
         };
-        call().map_or(Vec::new(), |address| self.describe(address))
+        let loader = addr2line::Loader::new(&self.path).ok()?;
+        let is_it = |address| is_it(&loader, address);
+        let registers = Registers::read(&noted)?;
+        unwind::innermost_call(self.board, &self.bytes, &registers, &word, &is_it)
     }
 
     /// The innermost of these calls that the program makes, as [`Image::describe`] has it; empty when there is none or
@@ -304,12 +326,21 @@ impl Image {
     /// The function and line at an address, innermost first, as far as the image says: for example
     /// `main at killer.c:42`.
     pub fn describe(&self, address: u64) -> Vec<String> {
+        self.lines(address, &|_| true)
+    }
+
+    /// The same of those files only that are `wanted`.
+    fn lines(&self, address: u64, wanted: &dyn Fn(&str) -> bool) -> Vec<String> {
         let Ok(loader) = addr2line::Loader::new(&self.path) else {
             return Vec::new();
         };
         let mut lines = Vec::new();
         if let Ok(mut frames) = loader.find_frames(address) {
             while let Ok(Some(frame)) = frames.next() {
+                let file = frame.location.as_ref().and_then(|l| l.file);
+                if !file.is_none_or(wanted) {
+                    continue;
+                }
                 let function = frame
                     .function
                     .as_ref()
@@ -357,6 +388,27 @@ fn is_program(loader: &addr2line::Loader, address: u64) -> bool {
     !is_library && language.is_some_and(|language| language != gimli::DW_LANG_Rust)
 }
 
+/// Whether all of the code at an address is the Rust language's own.
+fn is_of_rust(loader: &addr2line::Loader, address: u64) -> bool {
+    let Ok(mut frames) = loader.find_frames(address) else {
+        return false;
+    };
+    while let Ok(Some(frame)) = frames.next() {
+        let file = frame.location.and_then(|location| location.file);
+        if !file.is_some_and(is_rusts_file) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether a source is the Rust language's own.
+fn is_rusts_file(file: &str) -> bool {
+    ["/library/core/src/", "/library/alloc/src/"]
+        .iter()
+        .any(|folder| file.contains(folder))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -376,6 +428,7 @@ mod tests {
             end: footprint,
             footprint,
             loaded,
+            has_personality: false,
         }
     }
 

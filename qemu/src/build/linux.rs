@@ -3,14 +3,12 @@
 
 use crate::build::image::Image;
 use crate::build::program::{
-    Compiler, Flags, Kind, Program, Scratch, absolute, package_library, refused, run_cargo,
-    run_compiler,
+    Compiler, Flags, Kind, Links, Program, Runtime, Scratch, absolute, package_library, refused,
+    run_compiler, runtime_library,
 };
 use crate::host::folders;
 use crate::host::setup::own_cargo;
 use crate::host::stop::{Doing, Stop};
-use midplane_setup::fresh::Artifact;
-use mpi_adi::matching::Choice;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,8 +39,12 @@ pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
     match program {
         Program::Rust(path) => {
             let source = absolute(path)?;
-            let library =
-                package_library(compiler(flags.matching), flags.matching, &source, &folder)?;
+            let library = package_library(
+                compiler(),
+                (flags.runtime(), Links::Binding),
+                &source,
+                &folder,
+            )?;
             // By its name, so that `main` is found in it.
             link.arg("-Wl,--undefined=main")
                 .arg(library.ok_or_else(|| refused(&source, "compile"))?);
@@ -57,7 +59,7 @@ pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
                 compile(flags, path, &object)?;
                 link.arg(object);
             }
-            link.args(&flags.link).arg(library(flags.matching)?);
+            link.args(&flags.link).arg(library(flags.runtime())?);
         }
         Program::Image(_) => {}
     }
@@ -76,20 +78,14 @@ fn driver(program: &Program) -> &'static str {
     }
 }
 
-/// The folder that cargo has for what is compiled for this machine, with this matching engine.
-fn target_folder(matching: Choice) -> PathBuf {
-    folders::target()
-        .join("midplane/linux")
-        .join(matching.feature().unwrap_or("default"))
-}
-
-/// What compiles Rust programs.
-fn compiler(matching: Choice) -> Compiler {
+/// What compiles Rust for this machine, in a folder of cargo's own.
+fn compiler() -> Compiler {
     let mut cargo = Command::new(own_cargo());
     cargo.arg("build");
     Compiler {
         cargo,
-        target: target_folder(matching),
+        target: folders::target().join("midplane/linux"),
+        profile: "node",
         output: "node".into(),
         version: String::new(),
     }
@@ -110,36 +106,7 @@ fn compile(flags: &Flags, source: &Path, object: &Path) -> Result<(), Stop> {
     run_compiler(compile, source)
 }
 
-/// The runtime, with this matching engine.
-pub(super) fn library(matching: Choice) -> Result<PathBuf, Stop> {
-    let target = target_folder(matching);
-    let mut cargo = Command::new(own_cargo());
-    cargo
-        .args([
-            "rustc",
-            "--package",
-            "kernel-rt",
-            "--lib",
-            "--crate-type",
-            "staticlib",
-        ])
-        .args(["--profile", "node", "--manifest-path"])
-        .arg(folders::root().join("Cargo.toml"))
-        .arg("--target-dir")
-        .arg(&target);
-    if let Some(feature) = matching.feature() {
-        cargo.args(["--features", feature]);
-    }
-    let library = Artifact {
-        file: target.join("node/libkernel_rt.a"),
-        root: folders::root().into(),
-        beside: Vec::new(),
-        with: String::new(),
-    };
-    match library.is_fresh() || run_cargo(cargo, &library)? {
-        true => Ok(library.file),
-        false => Err(Stop::failure(
-            "the runtime does not compile for this machine; what the compiler says is above",
-        )),
-    }
+/// The runtime, with these features.
+pub(super) fn library(runtime: Runtime) -> Result<PathBuf, Stop> {
+    runtime_library(compiler(), runtime)
 }

@@ -45,6 +45,35 @@ pub struct Flags {
     pub stack: Option<u64>,
     /// The matching engine of the runtime.
     pub matching: Choice,
+    /// Whether its links can be ordered to have faults.
+    pub faults: bool,
+}
+
+/// What the runtime is built with.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Runtime {
+    /// The matching engine.
+    pub(super) matching: Choice,
+    /// Whether its links can be ordered to have faults.
+    pub(super) faults: bool,
+}
+
+impl Runtime {
+    /// The features of its crate.
+    pub(super) fn features(self) -> Vec<&'static str> {
+        let faults = self.faults.then_some("faults");
+        self.matching.feature().into_iter().chain(faults).collect()
+    }
+}
+
+impl Flags {
+    /// The runtime that is asked for.
+    pub(super) fn runtime(&self) -> Runtime {
+        Runtime {
+            matching: self.matching,
+            faults: self.faults,
+        }
+    }
 }
 
 /// An option, by the step of building that heeds it.
@@ -221,17 +250,15 @@ impl Program {
             link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));
         }
         match self {
-            Self::Rust(path) if Board::chosen() == Board::Stm32f405 => {
-                return Err(Stop::usage(format!(
-                    "{} is in Rust, which the board stm32f405 does not run yet; it runs without --board and with \
-                     --on linux",
-                    path.display()
-                )));
-            }
             Self::Rust(path) => {
                 let source = absolute(path)?;
                 let compiler = Compiler::for_nodes(tools);
-                let library = package_library(compiler, flags.matching, &source, &folder)?;
+                let library = package_library(
+                    compiler,
+                    (flags.runtime(), Links::Binding),
+                    &source,
+                    &folder,
+                )?;
                 link.arg(library.ok_or_else(|| refused(&source, "compile"))?);
             }
             Self::C(paths) => {
@@ -245,7 +272,7 @@ impl Program {
                     link.arg(object);
                 }
                 link.args(&flags.link);
-                end_link(&mut link, &kernel_library(tools, flags.matching)?);
+                end_link(&mut link, &kernel_library(tools, flags.runtime())?);
             }
             Self::Image(_) => {}
         }
@@ -328,7 +355,7 @@ impl Program {
         for path in paths {
             absolute(path)?.hash(&mut hasher);
         }
-        (&flags.compile, &flags.link, flags.matching, machine).hash(&mut hasher);
+        (&flags.compile, &flags.link, flags.runtime(), machine).hash(&mut hasher);
         let folder = crate::host::folders::target()
             .join("midplane/programs")
             .join(format!("{}-{:016x}", self.name(), hasher.finish()));
@@ -338,7 +365,7 @@ impl Program {
 }
 
 /// What compiling C begins with, in front of the user's options.
-pub(super) fn begin_compile(compile: &mut Command) {
+pub fn begin_compile(compile: &mut Command) {
     compile
         .args(Board::chosen().machine_flags())
         // What picolibc's time.h hides, because it has neither, the kernel supplies.
@@ -375,7 +402,7 @@ pub(super) fn end_link(link: &mut Command, kernel: &Path) {
 }
 
 /// Runs the compiler for one source.
-pub(super) fn run_compiler(mut compile: Command, source: &Path) -> Result<(), Stop> {
+pub fn run_compiler(mut compile: Command, source: &Path) -> Result<(), Stop> {
     let said = Said::by(&mut compile)?;
     said.pass_on();
     match (said.success, said.unknown_to_the_compiler()) {
@@ -415,49 +442,25 @@ pub fn check_stack(bytes: u64) -> Result<(), Stop> {
     )))
 }
 
-/// The kernel and all of the runtime as a static library for C programs.
-pub(super) fn kernel_library(tools: &Tools, matching: Choice) -> Result<PathBuf, Stop> {
-    let built = match matching.feature() {
-        None => default_kernel_library(tools)?,
-        Some(feature) => {
-            let folder = crate::host::folders::target()
-                .join("midplane")
-                .join(feature);
-            fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
-            let source = folder.join("lib.rs");
-            write_if_changed(&source, "#![no_std]\nextern crate kernel_rt;\n")?;
-            package_library(Compiler::for_nodes(tools), matching, &source, &folder)?
-        }
-    };
+/// The kernel and all of the runtime as a static library for C programs on nodes.
+pub(super) fn kernel_library(tools: &Tools, runtime: Runtime) -> Result<PathBuf, Stop> {
+    runtime_library(Compiler::for_nodes(tools), runtime)
+}
+
+/// The same, by this compiler: a package like a Rust program's, so that what depends neither on the program nor on the
+/// runtime's features is compiled once for all.
+pub(super) fn runtime_library(compiler: Compiler, runtime: Runtime) -> Result<PathBuf, Stop> {
+    let name = ["runtime"].into_iter().chain(runtime.features());
+    let folder = crate::host::folders::target()
+        .join("midplane")
+        .join(name.collect::<Vec<_>>().join("-"));
+    fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+    let source = folder.join("lib.rs");
+    write_if_changed(&source, "#![no_std]\nextern crate kernel_rt;\n")?;
+    let built = package_library(compiler, (runtime, Links::Kernel), &source, &folder)?;
     built.ok_or_else(|| {
         Stop::failure("the runtime does not compile; what the compiler says is above")
     })
-}
-
-/// The library of a runtime with the default matching engine: `None` when it does not compile.
-fn default_kernel_library(tools: &Tools) -> Result<Option<PathBuf>, Stop> {
-    let target = target_folder(tools);
-    let mut cargo = tools.rust.cargo("rustc");
-    cargo
-        .args([
-            "--package",
-            "kernel-rt",
-            "--lib",
-            "--crate-type",
-            "staticlib",
-        ])
-        .args(["--profile", "node", "--manifest-path"])
-        .arg(crate::host::folders::root().join("Cargo.toml"))
-        .arg("--target-dir")
-        .arg(&target);
-    let library = Artifact {
-        file: target.join(kit().target).join("node/libkernel_rt.a"),
-        root: crate::host::folders::root().into(),
-        beside: Vec::new(),
-        with: tools.rust_version.clone(),
-    };
-    let built = library.is_fresh() || run_cargo(cargo, &library)?;
-    Ok(built.then_some(library.file))
 }
 
 /// Where a Rust program's library is compiled, and by what.
@@ -466,7 +469,9 @@ pub(super) struct Compiler {
     pub(super) cargo: Command,
     /// The folder that cargo has for all.
     pub(super) target: PathBuf,
-    /// The folder in it of what the profile for nodes makes.
+    /// The profile of what it makes.
+    pub(super) profile: &'static str,
+    /// The folder in it of what the profile makes.
     pub(super) output: PathBuf,
     /// The compiler's version.
     pub(super) version: String,
@@ -474,13 +479,24 @@ pub(super) struct Compiler {
 
 impl Compiler {
     fn for_nodes(tools: &Tools) -> Self {
+        let profile = Board::chosen().profile();
         Compiler {
             cargo: tools.rust.cargo("build"),
             target: target_folder(tools),
-            output: Path::new(kit().target).join("node"),
+            profile,
+            output: Path::new(kit().target).join(profile),
             version: tools.rust_version.clone(),
         }
     }
+}
+
+/// What a package is linked with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    /// The kernel alone.
+    Kernel,
+    /// The Rust binding of MPI, too.
+    Binding,
 }
 
 /// A package in `folder` around a Rust file, compiled to a static library that holds the kernel too: `None` when it
@@ -488,13 +504,14 @@ impl Compiler {
 /// not depend on the matching engine is compiled once, and nothing is compiled again for another engine.
 pub(super) fn package_library(
     compiler: Compiler,
-    matching: Choice,
+    (runtime, links): (Runtime, Links),
     source: &Path,
     folder: &Path,
 ) -> Result<Option<PathBuf>, Stop> {
     let Compiler {
         mut cargo,
         target,
+        profile,
         output,
         version,
     } = compiler;
@@ -503,7 +520,7 @@ pub(super) fn package_library(
     fs::create_dir_all(&package).doing(format_args!("create {}", package.display()))?;
     write_if_changed(
         &package.join("Cargo.toml"),
-        &manifest(&name, source, matching),
+        &manifest(&name, source, (runtime, links)),
     )?;
     // The versions that the workspace was tested with; cargo drops those that are not needed.
     let lock = package.join("Cargo.lock");
@@ -512,7 +529,7 @@ pub(super) fn package_library(
             .doing("copy Cargo.lock")?;
     }
     cargo
-        .args(["--profile", "node", "--manifest-path"])
+        .args(["--profile", profile, "--manifest-path"])
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target);
@@ -579,12 +596,21 @@ fn crate_name(folder: &Path) -> String {
     format!("program_{word}")
 }
 
-fn manifest(name: &str, source: &Path, matching: Choice) -> String {
+fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> String {
     let root = crate::host::folders::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
-    let features = matching.feature().map_or(String::new(), |feature| {
-        format!(", features = [\"{feature}\"]")
-    });
+    let features = match &runtime.features()[..] {
+        [] => String::new(),
+        features => format!(", features = [\"{}\"]", features.join("\", \"")),
+    };
+    let (defaults, binding) = match links {
+        // A C program does without the words of panics.
+        Links::Kernel => (", default-features = false", String::new()),
+        Links::Binding => (
+            "",
+            format!("mpi = {{ path = {} }}\n", quoted(&root.join("mpi-adi/mpi"))),
+        ),
+    };
     format!(
         "# Made by `midplane` around one source file.\n\
          [package]\n\
@@ -596,12 +622,11 @@ fn manifest(name: &str, source: &Path, matching: Choice) -> String {
          path = {}\n\
          crate-type = [\"staticlib\"]\n\n\
          [dependencies]\n\
-         kernel-rt = {{ path = {}{features} }}\n\
-         mpi = {{ path = {} }}\n\n\
+         kernel-rt = {{ path = {}{features}{defaults} }}\n\
+         {binding}\n\
          [workspace]\n",
         quoted(source),
         quoted(&root.join("kernel-rt")),
-        quoted(&root.join("mpi-adi/mpi")),
     )
 }
 
@@ -748,16 +773,21 @@ mod tests {
     }
 
     #[test]
-    fn a_package_has_the_feature_of_its_engine() {
-        for &choice in Choice::ALL {
-            let manifest = manifest("a", Path::new("/a.rs"), choice);
+    fn a_package_has_the_features_of_its_runtime() {
+        for &matching in Choice::ALL {
+            let faults = matching != Choice::default();
+            let runtime = Runtime { matching, faults };
+            let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
+            assert!(of(Links::Kernel).contains("default-features = false }"));
+            let manifest = of(Links::Binding);
+            assert!(!manifest.contains("default-features"), "{manifest}");
             let features = manifest
                 .lines()
                 .filter_map(|line| line.split_once("features = "));
             let said: Vec<&str> = features.map(|(_, said)| said).collect();
-            let expected = choice
+            let expected = matching
                 .feature()
-                .map(|feature| format!("[\"{feature}\"] }}"));
+                .map(|feature| format!("[\"{feature}\", \"faults\"] }}"));
             assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());
         }
     }

@@ -130,15 +130,14 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The address in the program of the call that a node with these registers is in: of the innermost whose
-/// caller `is_program`. `read` gives 8 bytes of the node's memory. `None`: there is none, or the image does not
+/// The address of the innermost call that a node with these registers is in whose caller `is_it`. `read` gives 8 bytes of the node's memory. `None`: there is none, or the image does not
 /// tell.
-pub fn call_of_program(
+pub fn innermost_call(
     board: Board,
     image: &[u8],
     noted: &Registers,
     read: &dyn Fn(u64) -> Option<u64>,
-    is_program: &dyn Fn(u64) -> bool,
+    is_it: &dyn Fn(u64) -> bool,
 ) -> Option<u64> {
     let elf = object::File::parse(image).ok()?;
     let tables = Tables::of(&elf, board.word());
@@ -161,7 +160,7 @@ pub fn call_of_program(
         };
         frame.pc = board.return_address(frame.pc);
         at = frame.pc.checked_sub(1)?;
-        if is_program(at) {
+        if is_it(at) {
             return Some(at);
         }
     }
@@ -182,7 +181,7 @@ mod tests {
             b"\x7fELF".to_vec(),
             std::fs::read("/proc/self/exe").unwrap(),
         ] {
-            let call = call_of_program(Board::Virt, &image, &noted, &|_| None, &|_| true);
+            let call = innermost_call(Board::Virt, &image, &noted, &|_| None, &|_| true);
             assert_eq!(call, None);
         }
     }

@@ -3,6 +3,7 @@
 //! Functions belong to the file that they are written in, by the image's debug information; variables to the module in
 //! their name. What has no name (constants, gaps, tables of addresses) is shown under its section.
 
+use crate::build::board::Board;
 use crate::build::image::Image;
 use crate::build::program::{Flags, Program};
 use crate::host::setup;
@@ -11,17 +12,21 @@ use crate::run::limits;
 use crate::show::say::say;
 use crate::show::table::{Column, Table};
 use clap::Args;
+use kernel_rt::board::stm32f405::memory::{self, Needs};
 use mpi_adi::matching::Choice;
 use object::elf::SHF_ALLOC;
-use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind};
+use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Options of `midplane size`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: cargo midplane size tests/programs/killer.c")]
+#[command(after_help = "Example: cargo midplane size --board stm32f405 tests/programs/killer.c")]
 pub struct SizeArgs {
+    /// What the image is for
+    #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Virt)]
+    board: Board,
+
     /// Matching engine of the image [default: default]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
     matching: Option<Choice>,
@@ -106,6 +111,7 @@ const TABLE: Table<Row> = Table {
 
 /// Builds the program and prints the table; the exit status.
 pub fn run(options: &SizeArgs) -> Result<u8, Stop> {
+    midplane_setup::kit::choose(options.board.kit());
     let program = Program::classify(&options.program)?;
     let flags = Flags {
         matching: options.matching.unwrap_or_default(),
@@ -114,7 +120,39 @@ pub fn run(options: &SizeArgs) -> Result<u8, Stop> {
     let image = program.build(&setup::ensure()?, &flags)?;
     let parts = parts(&image)?;
     say(TABLE.lines(&rows(&parts)).join("\n"))?;
+    if options.board == Board::Stm32f405 {
+        say(stm32f405_lines(&parts).join("\n"))?;
+    }
     Ok(0)
+}
+
+/// What is taken of flash and RAM, and by what besides.
+fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
+    let mut all = Bytes::default();
+    parts.values().for_each(|part| all.add(*part));
+    let stacks = parts.get(&(NO_NAME, ".stacks".to_string()));
+    let stacks = stacks.map_or(0, Bytes::sum);
+    let program: u64 = { parts.iter() }
+        .filter(|((layer, _), _)| *layer == PROGRAM)
+        .map(|(_, bytes)| bytes.data + bytes.zeroed)
+        .sum();
+    let (flash, ram) = (all.text + all.constants + all.data, all.data + all.zeroed);
+    let kernel = ram - stacks - program;
+    let most = Needs::of(6, 0, 1).kernel();
+    vec![
+        String::new(),
+        format!(
+            "flash: {flash} of {} bytes (text, constants, first contents of data)",
+            memory::PERSONALITY.start - memory::FLASH.start
+        ),
+        format!(
+            "RAM: {ram} of {} bytes: {stacks} stacks, {kernel} kernel and C library, {program} program",
+            memory::RAM.len()
+        ),
+        format!(
+            "heap: {most} at most of node, router and six links; then MPI memory and the program's own"
+        ),
+    ]
 }
 
 /// A row for each part, the greatest first, behind one for its layer, and one for all.
@@ -157,11 +195,17 @@ fn parts(image: &Image) -> Result<BTreeMap<Part, Bytes>, Stop> {
     let unreadable = |error: &dyn std::fmt::Display| {
         Stop::failure(format!("cannot read {}: {error}", image.path.display()))
     };
-    let elf = ElfFile64::<Endianness>::parse(&*image.bytes).map_err(|error| unreadable(&error))?;
+    let elf = File::parse(&*image.bytes).map_err(|error| unreadable(&error))?;
     let loader = addr2line::Loader::new(&image.path).map_err(|error| unreadable(&error))?;
     let mut symbols: Vec<_> = { elf.symbols() }
         .filter(|symbol| symbol.size() > 0)
-        .filter_map(|symbol| Some((symbol.section_index()?, symbol.address(), symbol)))
+        .filter_map(|symbol| {
+            let at = match symbol.kind() {
+                SymbolKind::Text => image.board.return_address(symbol.address()),
+                _ => symbol.address(),
+            };
+            Some((symbol.section_index()?, at, symbol))
+        })
         .collect();
     // Of several names for one place the longest counts.
     symbols.sort_by_key(|(section, at, symbol)| (section.0, *at, std::cmp::Reverse(symbol.size())));

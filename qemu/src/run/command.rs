@@ -9,6 +9,7 @@ use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
 use crate::run::boxes::{self, Boxes};
+use crate::run::faults::FaultOptions;
 use crate::run::files::Folder;
 use crate::run::instance::{Place, Plan};
 use crate::run::job::{self, JobEnd};
@@ -95,6 +96,9 @@ pub struct Options {
     /// Stack of the program, a multiple of 4K [default: 512K]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     stack: Option<u64>,
+
+    #[command(flatten)]
+    faults: FaultOptions,
 
     /// Variable of the program's environment on every node, at most 128; of several with one name the last counts.
     /// With --on linux a process has this command's environment besides
@@ -203,6 +207,7 @@ impl Options {
             link: with("-l", &self.library),
             stack: self.stack,
             matching: self.matching.unwrap_or_default(),
+            faults: self.faults.given().is_some(),
         }
     }
 
@@ -249,6 +254,7 @@ impl Options {
         ]
         .into_iter()
         .filter_map(|(given, option)| given.then_some(option))
+        .chain(self.faults.given().map(Heeded::Link))
         .collect()
     }
 
@@ -324,6 +330,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
             )));
         }
     }
+    let faults = options.faults.order(&shape)?;
     let environment = options.environment()?;
     let program = Program::classify(&options.program)?;
     program.check_flags(&options.given())?;
@@ -344,6 +351,12 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
             Machine::look().check(shape.nodes().into(), memory, instances)?;
             let tools = setup::ensure()?;
             let image = program.build(&tools, &flags)?;
+            if image.has_personality {
+                return Err(Stop::usage(format!(
+                    "{} is for one node of another machine, whose personality it holds; give what it was made from",
+                    image.path.display()
+                )));
+            }
             let links = busiest_node_links(&shape);
             match options.board {
                 Board::Virt => image.check_fits(node_memory, |memory| Needs {
@@ -377,6 +390,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         mpi_borrow: options.mpi_borrow,
         eager: options.eager,
         matching: program.matching(&flags),
+        faults: faults.as_deref(),
         environment: &environment,
         argv: &argv,
         log: options.verbose,
@@ -448,6 +462,13 @@ fn tell(
         let links = options.links.then(|| report::link_table(&plan.shape, end));
         for line in report::table(end).iter().chain(links.iter().flatten()) {
             err.lines.note(line);
+        }
+    }
+    if !options.quiet {
+        for link in report::cut_links(&plan.shape, end) {
+            err.lines.note(&format!(
+                "midplane: {link} is cut; what would go over it goes another way"
+            ));
         }
     }
     if let Some(message) = &end.message {

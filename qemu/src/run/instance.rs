@@ -53,6 +53,8 @@ pub struct Plan<'a> {
     pub mpi_borrow: bool,
     /// The matching engine that the image was built for, when it is known: the nodes check it.
     pub matching: Option<Choice>,
+    /// The word that orders faults of the links, when they are to have some.
+    pub faults: Option<&'a str>,
     /// The program's environment, NAME=VALUE each.
     pub environment: &'a [Vec<u8>],
     /// The program's argv.
@@ -420,6 +422,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         mpi_borrow: plan.mpi_borrow,
         eager: plan.eager,
         matching: plan.matching.map(Choice::name),
+        faults: plan.faults,
         output: match plan.place {
             Place::Qemu(_) | Place::Boards(_) => Output::Rings { log: plan.log },
             // The process has streams of its own.

@@ -484,9 +484,12 @@ impl Job<'_, '_, '_> {
                 let node = &self.fleet.nodes[at];
                 let read = |offset, out: &mut [u8]| node.read_ram(offset, out);
                 let places = |stands| match (plan.place, stands) {
+                    // Its words name the place.
+                    (Place::Linux, Stands::InPanic) => Vec::new(),
                     (Place::Linux, stands) => linux::describe(plan, node, stands),
                     (_, Stands::At(pc)) => plan.image.describe_fault(pc, &read),
                     (_, Stands::InCall) => plan.image.describe_call(&read),
+                    (_, Stands::InPanic) => plan.image.describe_panic(&read),
                 };
                 let failed_malloc = || plan.image.describe_failed_malloc(&read);
                 let (message, status) = verdict::failure(&nodes[at], places, failed_malloc);

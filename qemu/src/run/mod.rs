@@ -4,6 +4,7 @@ mod boxes;
 pub mod command;
 mod decode;
 mod doorbell;
+mod faults;
 mod files;
 mod input;
 mod instance;

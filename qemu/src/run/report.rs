@@ -67,6 +67,9 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
     seconds: f64,
+    /// Links that are cut, and around which frames have gone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cut_links: Vec<String>,
     totals: Counters,
     ranks: Vec<RankReport>,
     counters: Legends,
@@ -288,6 +291,12 @@ pub fn table(end: &JobEnd) -> Vec<String> {
         counters: Counters::total(&all),
     });
     let mut lines = RANKS.lines(&rows);
+    let again = Counters::total(&all).get(Counter::LinkRetries);
+    if again > 0 {
+        lines.push(format!(
+            "frames sent again, because a link had lost or spoiled them: {again}"
+        ));
+    }
     lines.extend(matching(end).map(|name| format!("matching engine: {name}")));
     with_note(lines, all.len())
 }
@@ -380,6 +389,34 @@ pub fn link_table(shape: &Shape, end: &JobEnd) -> Vec<String> {
     with_note(LINKS.lines(&rows), all.len())
 }
 
+/// The names of the links that an end has found cut, so that frames have gone another way: each once.
+pub fn cut_links(shape: &Shape, end: &JobEnd) -> Vec<String> {
+    let mut names = Vec::new();
+    for node in &end.nodes {
+        for (d, _, counters) in links_of(shape, node) {
+            if counters.get(LinkCounter::Detours) == 0 {
+                continue;
+            }
+            let Some(there) = shape.neighbour(node.coord, d) else {
+                continue;
+            };
+            let ends = match d.is_plus() {
+                true => [(node.coord, d), (there, d.opposite())],
+                false => [(there, d.opposite()), (node.coord, d)],
+            };
+            let [one, other] = ends.map(|(c, d)| {
+                let direction = d.name().to_lowercase();
+                format!("{direction} of ({},{},{})", c.x, c.y, c.z)
+            });
+            let name = format!("the link {one} to {other}");
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
 /// A table, and below it a word on the ranks that it leaves out.
 fn with_note(mut lines: Vec<String>, ranks: usize) -> Vec<String> {
     if ranks > WHOLE_TABLE {
@@ -427,6 +464,7 @@ fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
         status: end.status,
         message: end.message.as_deref(),
         seconds: end.elapsed.as_secs_f64(),
+        cut_links: shape.map_or(Vec::new(), |shape| cut_links(&shape, end)),
         totals: Counters::total(&all),
         ranks: end
             .nodes
@@ -545,7 +583,7 @@ mod tests {
             let account = node.account.as_mut().unwrap();
             account.counters = [u64::MAX / 4; Counter::COUNT];
             for link in &mut account.links {
-                link.frames = [u64::MAX / 64; 3];
+                link.frames = [u64::MAX / 64; 5];
                 link.channels = [[u64::MAX / 64; 5]; Vc::COUNT];
             }
         }
@@ -561,7 +599,7 @@ mod tests {
         for node in &mut end.nodes {
             let links = &mut node.account.as_mut().unwrap().links;
             links[Direction::XPlus as usize].channels[Vc::Bn as usize] = [70, 560, 20, 30, 16];
-            links[Direction::XPlus as usize].frames = [9, 4, 8];
+            links[Direction::XPlus as usize].frames = [9, 4, 8, 2, 0];
         }
         // A mesh of three: one link at each end, two in the middle.
         let lines = link_table(&shape, &end);
@@ -576,6 +614,32 @@ mod tests {
         assert_eq!((&links[0]["to"], &links[1]["to"]), (&2.into(), &0.into()));
         assert_eq!(links[0]["channels"]["BN"]["packets_forwarded"], 20);
         assert_eq!(links[0]["token_frames_sent"], 4);
+        assert_eq!(links[0]["retries"], 2);
+        assert_eq!(json["cut_links"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn a_cut_link_is_named_once_whichever_end_has_found_it() {
+        let shape = Shape::new([3, 1, 1], [true; 3]).unwrap();
+        let mut end = end(3);
+        let detours = LinkCounter::Detours as usize;
+        let found = [
+            (0, Direction::XPlus),
+            (1, Direction::XMinus),
+            (2, Direction::XPlus),
+        ];
+        for (rank, d) in found {
+            let links = &mut end.nodes[rank].account.as_mut().unwrap().links;
+            links[d as usize].frames[detours] = 1;
+        }
+        let names = cut_links(&shape, &end);
+        let expected = [
+            "the link x+ of (0,0,0) to x- of (1,0,0)",
+            "the link x+ of (2,0,0) to x- of (0,0,0)",
+        ];
+        assert_eq!(names, expected);
+        let json = serde_json::to_value(report(&JobFacts::of_shape(&shape), &end)).unwrap();
+        assert_eq!(json["cut_links"].as_array().map(Vec::len), Some(2));
     }
 
     #[test]

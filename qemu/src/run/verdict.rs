@@ -162,6 +162,8 @@ pub enum Stands {
     At(u64),
     /// In a call of MPI.
     InCall,
+    /// Where the runtime has panicked.
+    InPanic,
 }
 
 /// What to say of a failed node, and the job's exit status. `places` tells the functions and lines where it
@@ -187,6 +189,7 @@ pub fn failure(
     let stands = match account.end {
         End::Fault | End::StackOverflow => Some(Stands::At(account.fault.pc)),
         End::MpiAbort | End::MpiError => Some(Stands::InCall),
+        End::Panic => Some(Stands::InPanic),
         _ => None,
     };
     if let Some(stands) = stands {
@@ -478,10 +481,10 @@ pub mod tests {
     fn a_failure_names_rank_coordinates_and_place() {
         let place = |_| vec!["inner at a.c:3".into(), "main at a.c:9".into()];
         let in_call = |stands| match stands {
-            Stands::InCall => vec!["main at a.c:9".into()],
+            Stands::InCall | Stands::InPanic => vec!["main at a.c:9".into()],
             Stands::At(_) => Vec::new(),
         };
-        for end in [End::MpiAbort, End::MpiError] {
+        for end in [End::MpiAbort, End::MpiError, End::Panic] {
             let (text, _) = failure(
                 &failed(2, end, 7, "rank 2 at (2,0,0): why"),
                 in_call,

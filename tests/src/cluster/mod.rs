@@ -1,27 +1,46 @@
 //! The in-process cluster: its parts, and how a job is run on it.
 //!
-//! Each process runs in a thread of its own, but only the one that holds the *baton* moves; it gives the
-//! baton away where a node would sleep, and now and then where it enters the device. Who gets it is drawn
-//! from the seed, and so is whether a computing node is interrupted instead: the same seed replays the
-//! same run, step by step.
-#![forbid(unsafe_code)]
+//! Each process is a coroutine, and one of them moves at a time: the one that holds the *baton*. It gives the baton
+//! back where a node would sleep, and now and then where it enters the device. Who gets it is drawn from the seed, and
+//! so is whether a computing node is interrupted instead: the same seed replays the same run, step by step. Or nothing is
+//! drawn, and links and processors take the time that a cost model says ([`Cluster::costs`]).
+//!
+//! ```text
+//!   node.rs       a process, as its program sees it: calls reach the device here
+//!   schedule.rs   who moves          strands.rs  the coroutines
+//!      |      \
+//!   drawn.rs   timed.rs              drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
+//!      |      /
+//!   wires.rs      the links
+//! ```
 
+mod drawn;
+mod events;
 mod node;
+mod ready;
 mod schedule;
+#[allow(unsafe_code)]
+mod strands;
+mod timed;
+mod wires;
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 
+use corosensei::Yielder;
 use mpi_adi::envelope::Rank;
 use mpi_adi::kernel::CallNote;
 use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Config, Memory, Stats};
-use net_torus::sim::wire_torus;
 use net_torus::{Chunk, Router, Shape, Sizes, Torus};
 
 pub use self::node::Node;
-use self::schedule::{Body, Over, Phase, Shared, lock};
+pub(crate) use self::schedule::running;
+use self::schedule::{Body, Over, Shared};
+use self::strands::with_strands;
+use self::wires::Wires;
+use crate::measure::timed::Costs;
 use crate::panic;
 
 /// How a cluster is built.
@@ -30,9 +49,12 @@ pub struct Cluster {
     extents: [u16; 3],
     wraps: [bool; 3],
     mpi_memory: usize,
+    /// Of one rank instead.
+    mpi_memory_of: Option<(u32, usize)>,
     request_slots: usize,
     sizes: Sizes,
     seed: u64,
+    costs: Option<Costs>,
 }
 
 /// What a job ended with: each process's status, by rank.
@@ -59,6 +81,17 @@ pub enum Failure {
         /// With which words.
         message: String,
     },
+    /// What watched the job has stopped it.
+    Stopped,
+}
+
+/// How far a job is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Watched {
+    /// Virtual time in nanoseconds.
+    pub now_ns: u64,
+    /// Processes whose programs have ended.
+    pub ended: usize,
 }
 
 /// What a node counted, at the job's end.
@@ -84,7 +117,10 @@ pub struct NodeReport {
     pub traversals: u64,
     /// Nothing was left in the node's router.
     pub router_empty: bool,
+    /// When its program ended, in nanoseconds of virtual time; `None`: it did not.
+    pub end_ns: Option<u64>,
 }
+
 impl Cluster {
     /// A torus of these extents, 64 KiB of MPI memory a node, Blue Gene/L's buffers, seed 0.
     pub fn new(extents: [u16; 3]) -> Self {
@@ -92,9 +128,11 @@ impl Cluster {
             extents,
             wraps: [true; 3],
             mpi_memory: 64 << 10,
+            mpi_memory_of: None,
             request_slots: usize::MAX,
             sizes: Sizes::BLUE_GENE,
             seed: 0,
+            costs: None,
         }
     }
 
@@ -107,6 +145,12 @@ impl Cluster {
     /// Bytes of MPI memory a node.
     pub fn mpi_memory(mut self, bytes: usize) -> Self {
         self.mpi_memory = bytes;
+        self
+    }
+
+    /// Bytes of MPI memory of the node with this rank, instead.
+    pub fn mpi_memory_of(mut self, rank: u32, bytes: usize) -> Self {
+        self.mpi_memory_of = Some((rank, bytes));
         self
     }
 
@@ -125,6 +169,13 @@ impl Cluster {
     /// The seed of every choice.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// Links and processors take the time that these costs say, and nothing is drawn from the seed but the numbers of
+    /// the devices' tables.
+    pub fn costs(mut self, costs: Costs) -> Self {
+        self.costs = Some(costs);
         self
     }
 
@@ -152,37 +203,27 @@ impl Cluster {
         &self,
         program: impl Fn(&Node<'_, '_, E>) -> i32 + Sync,
     ) -> (Statuses, Vec<NodeReport>) {
+        self.run_watched(program, &mut |_| true)
+    }
+
+    /// As [`Cluster::run_with_engine`], watched: `watch` is asked now and then whether the job may go on.
+    ///
+    /// # Panics
+    /// As [`Cluster::run_and_report`].
+    pub fn run_watched<E: Matching>(
+        &self,
+        program: impl Fn(&Node<'_, '_, E>) -> i32 + Sync,
+        watch: &mut dyn FnMut(Watched) -> bool,
+    ) -> (Statuses, Vec<NodeReport>) {
         let shape = Shape::new(self.extents, self.wraps).expect("extents of 1 to 256");
         let nodes = shape.nodes() as usize;
         let mut chunks: Vec<Chunk> = vec![[0; 32]; self.sizes.chunks() * nodes];
-        let shared = Shared::new(self.bodies(shape, &mut chunks), self.seed);
-        let statuses = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..nodes)
-                .map(|rank| {
-                    let (shared, program) = (&shared, &program);
-                    std::thread::Builder::new()
-                        .stack_size(256 << 10)
-                        .spawn_scoped(scope, move || run_process(shared, rank, program))
-                        .expect("a thread for each process")
-                })
-                .collect();
-            shared.choose();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().ok().flatten())
-                .collect::<Option<Vec<i32>>>()
-        });
-        let failure = lock(&shared.schedule).failure.take();
-        let job = match (failure, statuses) {
-            (Some(failure), _) => Err(failure),
-            (None, Some(statuses)) => Ok(statuses),
-            (None, None) => unreachable!("a process without a status has left a failure"),
-        };
-        let reports = shared
-            .bodies
-            .iter()
-            .map(|body| report(&lock(body)))
-            .collect();
+        let wires = Wires::new(nodes, self.costs);
+        let shared = Shared::new(self.bodies(shape, &wires, &mut chunks), &wires, self.seed);
+        let run = |rank, yielder: &_| run_process(&shared, rank, yielder, &program);
+        let job = with_strands(nodes, run, |strands| shared.run(strands, watch));
+        let job = job.expect("a stack for each process");
+        let reports = (0..nodes).map(|rank| report(&shared, rank)).collect();
         (job, reports)
     }
 
@@ -190,28 +231,36 @@ impl Cluster {
     fn bodies<'m, E: Matching>(
         &self,
         shape: Shape,
+        wires: &'m Wires,
         chunks: &'m mut [Chunk],
-    ) -> Vec<Mutex<Body<'m, E>>> {
-        wire_torus(&shape)
-            .into_iter()
-            .zip(chunks.chunks_mut(self.sizes.chunks()))
+    ) -> Vec<Body<'m, E>> {
+        chunks
+            .chunks_mut(self.sizes.chunks())
             .zip(0..)
-            .map(|((links, chunks), rank)| {
+            .map(|(chunks, rank)| {
                 let here = shape.coord(rank).expect("a rank of the machine");
                 let router =
                     Router::new(shape, here, self.sizes, chunks).expect("legal buffer sizes");
-                let torus = Torus::new(router, links).expect("links as the machine is wired");
+                let torus = Torus::new(router, wires.ends(&shape, rank))
+                    .expect("links as the machine is wired");
                 let config = Config {
                     shape,
                     rank: Rank::new(rank),
                     request_slots: self.request_slots,
                 };
-                let memory = Memory::with_engine(self.mpi_memory, shape.nodes() as usize)
+                let mpi_memory = match self.mpi_memory_of {
+                    Some((of, bytes)) if of == rank => bytes,
+                    _ => self.mpi_memory,
+                };
+                let memory = Memory::with_engine(mpi_memory, shape.nodes() as usize)
                     .expect("the host's memory");
                 let mut adi =
                     Adi::with_rules(config, memory, Sound).expect("a rank of the machine");
                 adi.seed(self.seed);
-                Mutex::new(Body { adi, torus })
+                Body {
+                    adi: RefCell::new(adi),
+                    torus: RefCell::new(torus),
+                }
             })
             .collect()
     }
@@ -220,16 +269,14 @@ impl Cluster {
 fn run_process<E: Matching>(
     shared: &Shared<'_, E>,
     rank: usize,
+    yielder: &Yielder<(), ()>,
     program: &(impl Fn(&Node<'_, '_, E>) -> i32 + Sync),
 ) -> Option<i32> {
-    let node = Node::new(shared, rank);
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        shared.wait(rank);
-        program(&node)
-    }));
+    let node = Node::new(shared, rank, yielder);
+    let outcome = catch_unwind(AssertUnwindSafe(|| program(&node)));
     match outcome {
         Ok(status) => {
-            shared.pass(rank, Phase::Finished);
+            shared.finish(rank);
             Some(status)
         }
         Err(payload) => {
@@ -245,8 +292,9 @@ fn run_process<E: Matching>(
     }
 }
 
-fn report<E: Matching>(body: &Body<'_, E>) -> NodeReport {
-    let Body { adi, torus } = body;
+fn report<E: Matching>(shared: &Shared<'_, E>, rank: usize) -> NodeReport {
+    let body = &shared.bodies[rank];
+    let (adi, torus) = (body.adi.borrow(), body.torus.borrow());
     NodeReport {
         stats: *adi.stats(),
         peak_bytes: adi.region().peak_bytes(),
@@ -258,5 +306,6 @@ fn report<E: Matching>(body: &Body<'_, E>) -> NodeReport {
         quiet: adi.is_quiet(),
         traversals: adi.matching().traversals,
         router_empty: torus.router().is_empty(),
+        end_ns: shared.end(rank),
     }
 }

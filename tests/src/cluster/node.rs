@@ -4,48 +4,43 @@
 use std::cell::RefCell;
 use std::panic::resume_unwind;
 
+use corosensei::Yielder;
 use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
 use mpi_adi::matching::{Engine, Matching};
-use mpi_adi::memory::{RawMemory, UserMemory};
+use mpi_adi::memory::UserMemory;
 use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Env, Process, Work};
-use net_torus::Torus;
-use net_torus::sim::SimLink;
 
 use super::Failure;
-use super::schedule::{Body, Over, Phase, STEP_NS, Shared, lock};
+use super::drawn::YIELDS;
+use super::schedule::{Over, Phase, Shared};
+use super::timed::Counted;
+use super::wires::Looks;
 
 /// One process of a cluster, as its program sees it.
 pub struct Node<'a, 'm, E = Engine> {
     shared: &'a Shared<'m, E>,
     rank: usize,
     inside: RefCell<()>,
+    yielder: &'a Yielder<(), ()>,
     process: Process,
 }
 
-struct NodeKernel<'a, 'm, E> {
-    shared: &'a Shared<'m, E>,
-    torus: &'a mut Torus<'m, SimLink>,
-    rank: usize,
-    memory: RawMemory,
+struct NodeKernel<'a, 'b, 'm, E> {
+    node: &'a Node<'b, 'm, E>,
+    memory: Counted,
+    has_slept: bool,
 }
 
-impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, E> {
+impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, '_, E> {
     fn poll(&mut self, adi: &mut Adi<Sound, E>) -> bool {
-        let now = {
-            let mut schedule = lock(&self.shared.schedule);
-            schedule.clock += STEP_NS;
-            schedule.clock
-        };
-        let moved = self.torus.step(now);
-        let moved = adi.progress(self.torus.router_mut(), &mut self.memory) | moved;
-        let moved = self.torus.step(now) | moved;
-        self.shared.moved(self.rank, moved, false);
-        moved
+        let Node { rank, yielder, .. } = *self.node;
+        self.node.shared.poll(rank, adi, &mut self.memory, yielder)
     }
 
     fn idle(&mut self) {
-        self.shared.pass(self.rank, Phase::Asleep);
+        self.has_slept = true;
+        self.node.shared.sleep(self.node.rank, self.node.yielder);
     }
 
     fn memory(&mut self) -> &mut dyn UserMemory {
@@ -53,11 +48,11 @@ impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, E> {
     }
 
     fn now(&self) -> u64 {
-        lock(&self.shared.schedule).clock
+        self.node.shared.now(self.node.rank)
     }
 
     fn note(&mut self, call: Option<CallNote>) {
-        lock(&self.shared.schedule).calls[self.rank] = call;
+        self.node.shared.note(self.node.rank, call);
     }
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
@@ -65,8 +60,8 @@ impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, E> {
             AbortReason::MpiAbort => String::from("MPI_Abort"),
             AbortReason::MpiError(text) => text.to_owned(),
         };
-        self.shared.fail(Failure::Abort {
-            rank: self.rank as u32,
+        self.node.shared.fail(Failure::Abort {
+            rank: self.node.rank(),
             status,
             message,
         });
@@ -77,23 +72,29 @@ impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, E> {
 impl<E: Matching> Env<E> for Node<'_, '_, E> {
     fn with<'f>(&self, f: &'f mut Work<'f, E>) {
         let _inside = self.inside.borrow_mut();
-        let yields = lock(&self.shared.schedule).random.chance(0.2);
-        if yields {
-            self.shared.pass(self.rank, Phase::Computing);
+        let shared = self.shared;
+        match &shared.wires.looks {
+            Looks::Drawn(_) => {
+                let yields = shared.random.borrow_mut().chance(YIELDS);
+                if yields {
+                    shared.pass(self.rank, Phase::Computing, self.yielder);
+                }
+            }
+            Looks::Timed(_, costs) => shared.spend(self.rank, costs.call_ns),
         }
-        let mut body = lock(&self.shared.bodies[self.rank]);
-        let Body { adi, torus } = &mut *body;
-        f(
-            adi,
-            &mut NodeKernel {
-                shared: self.shared,
-                torus,
-                rank: self.rank,
-                memory: RawMemory,
-            },
-        );
-        // Whatever the call did, others may now have something to do.
-        lock(&self.shared.schedule).tried.fill(false);
+        let adi = &mut *shared.bodies[self.rank].adi.borrow_mut();
+        let mut kernel = NodeKernel {
+            node: self,
+            memory: Counted::default(),
+            has_slept: false,
+        };
+        f(adi, &mut kernel);
+        if let Looks::Timed(_, costs) = &shared.wires.looks {
+            shared.pay(self.rank, adi, &mut kernel.memory, costs);
+            if kernel.has_slept {
+                shared.spend(self.rank, costs.call_ns);
+            }
+        }
     }
 
     fn process(&self) -> &Process {
@@ -102,11 +103,16 @@ impl<E: Matching> Env<E> for Node<'_, '_, E> {
 }
 
 impl<'a, 'm, E: Matching> Node<'a, 'm, E> {
-    pub(super) fn new(shared: &'a Shared<'m, E>, rank: usize) -> Node<'a, 'm, E> {
+    pub(super) fn new(
+        shared: &'a Shared<'m, E>,
+        rank: usize,
+        yielder: &'a Yielder<(), ()>,
+    ) -> Node<'a, 'm, E> {
         Node {
             shared,
             rank,
             inside: RefCell::new(()),
+            yielder,
             process: Process::new(),
         }
     }
@@ -121,10 +127,13 @@ impl<'a, 'm, E: Matching> Node<'a, 'm, E> {
         self.shared.bodies.len() as u32
     }
 
+    /// Virtual time in nanoseconds.
+    pub fn now_ns(&self) -> u64 {
+        self.shared.now(self.rank)
+    }
+
     /// Computes for a while: others run, and this node's interrupts are served.
     pub fn compute(&self, steps: usize) {
-        for _ in 0..steps {
-            self.shared.pass(self.rank, Phase::Computing);
-        }
+        self.shared.compute(self.rank, steps, self.yielder);
     }
 }

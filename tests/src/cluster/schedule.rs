@@ -1,34 +1,45 @@
-//! Who moves: each process runs in a thread of its own, but only the one that holds the *baton* moves.
+//! Who moves: each process is a coroutine on a stack of its own, all in the thread of the caller.
+//!
+//! A process gives the *baton* back where a node would sleep. Who gets it is drawn from the seed ([`drawn`](super::drawn))
+//! or told by virtual time ([`timed`](super::timed)).
 #![forbid(unsafe_code)]
 
+use std::cell::{Cell, RefCell};
 use std::panic::resume_unwind;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use corosensei::Yielder;
 use mpi_adi::Adi;
 use mpi_adi::kernel::CallNote;
 use mpi_adi::matching::{Engine, Matching};
-use mpi_adi::memory::{RawMemory, UserMemory};
 use mpi_adi::protocol::Sound;
 use net_torus::Torus;
-use net_torus::sim::SimLink;
 
-use super::Failure;
+use super::strands;
+use super::timed::{Counted, Processor};
+use super::wires::{Looks, WireEnd, Wires};
+use super::{Failure, Watched};
 use crate::random::{Random, Stream};
 
-/// Nanoseconds of virtual time that one step of one node takes.
+/// Nanoseconds of virtual time that one step of one node takes, where there is no cost model.
 pub(super) const STEP_NS: u64 = 1_000;
 
-pub(super) struct Body<'m, E = Engine> {
-    pub(super) adi: Adi<Sound, E>,
-    pub(super) torus: Torus<'m, SimLink>,
+/// Turns of processes between two looks of what watches a job.
+const TURNS_PER_LOOK: u64 = 1 << 14;
+
+thread_local! {
+    /// The process whose program this thread runs now.
+    static RUNNING: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-impl<E: Matching> Body<'_, E> {
-    pub(super) fn poll(&mut self, memory: &mut dyn UserMemory, now: u64) -> bool {
-        let moved = self.torus.step(now);
-        let moved = self.adi.progress(self.torus.router_mut(), memory) | moved;
-        self.torus.step(now) | moved
-    }
+/// The rank of the process whose program the calling thread runs now; `None`: no cluster's.
+pub(crate) fn running() -> Option<usize> {
+    RUNNING.get()
+}
+
+/// A node. Its process has the device while it is in a call, even asleep; the routers are taken for one step only.
+pub(super) struct Body<'m, E = Engine> {
+    pub(super) adi: RefCell<Adi<Sound, E>>,
+    pub(super) torus: RefCell<Torus<'m, WireEnd<'m>>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,136 +52,211 @@ pub(super) enum Phase {
     Finished,
 }
 
-pub(super) struct Schedule {
-    pub(super) random: Random,
-    pub(super) holder: usize,
-    pub(super) phases: Vec<Phase>,
-    /// Nodes that were tried since anything moved last.
-    pub(super) tried: Vec<bool>,
-    pub(super) clock: u64,
-    pub(super) calls: Vec<Option<CallNote>>,
-    pub(super) failure: Option<Failure>,
-}
+/// A process: its program under way, which ends with its status, or with none where the job's end has ended it.
+pub(super) type Strand<'a> = strands::Strand<'a, Option<i32>>;
 
 pub(super) struct Shared<'m, E = Engine> {
-    pub(super) bodies: Vec<Mutex<Body<'m, E>>>,
-    pub(super) schedule: Mutex<Schedule>,
-    pub(super) wake: Vec<Condvar>,
+    pub(super) bodies: Vec<Body<'m, E>>,
+    pub(super) wires: &'m Wires,
+    pub(super) random: RefCell<Random>,
+    pub(super) phases: Vec<Cell<Phase>>,
+    /// Empty where there is no cost model.
+    pub(super) processors: Vec<Processor>,
+    /// By rank: when its program has ended.
+    ends: Vec<Cell<Option<u64>>>,
+    ended: Cell<usize>,
+    calls: Vec<Cell<Option<CallNote>>>,
+    failure: RefCell<Option<Failure>>,
 }
 
-/// Unwinds a process's thread when the job is over.
+/// Unwinds a process's program when the job is over.
 pub(super) struct Over;
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl<'m, E: Matching> Shared<'m, E> {
-    /// Before the first step: the baton is given away by [`Shared::choose`].
-    pub(super) fn new(bodies: Vec<Mutex<Body<'m, E>>>, seed: u64) -> Shared<'m, E> {
+    /// Before the first step.
+    pub(super) fn new(bodies: Vec<Body<'m, E>>, wires: &'m Wires, seed: u64) -> Self {
         let nodes = bodies.len();
-        let schedule = Schedule {
-            random: Random::new(seed, Stream::Cluster),
-            holder: usize::MAX,
-            phases: vec![Phase::Computing; nodes],
-            tried: vec![false; nodes],
-            clock: 0,
-            calls: vec![None; nodes],
-            failure: None,
+        let processors = match wires.looks {
+            Looks::Drawn(_) => 0,
+            Looks::Timed(..) => nodes,
         };
         Shared {
             bodies,
-            schedule: Mutex::new(schedule),
-            wake: (0..nodes).map(|_| Condvar::new()).collect(),
+            wires,
+            random: RefCell::new(Random::new(seed, Stream::Cluster)),
+            phases: vec![Cell::new(Phase::Computing); nodes],
+            processors: vec![Processor::default(); processors],
+            ends: vec![Cell::new(None); nodes],
+            ended: Cell::new(0),
+            calls: vec![Cell::new(None); nodes],
+            failure: RefCell::new(None),
         }
     }
 
-    /// Waits until the baton is `rank`'s.
-    pub(super) fn wait(&self, rank: usize) {
-        let mut schedule = lock(&self.schedule);
-        while schedule.holder != rank && schedule.failure.is_none() {
-            schedule = self.wake[rank]
-                .wait(schedule)
-                .unwrap_or_else(PoisonError::into_inner);
+    /// Runs all programs to their ends, or to the job's.
+    pub(super) fn run(
+        &self,
+        strands: &mut [Strand<'_>],
+        watch: &mut dyn FnMut(Watched) -> bool,
+    ) -> Result<Vec<i32>, Failure> {
+        let mut statuses = vec![None; strands.len()];
+        let mut turns = 0;
+        while let Some(rank) = self.choose() {
+            if let Some(ended) = resume(&mut strands[rank], rank) {
+                statuses[rank] = ended;
+            }
+            turns += 1;
+            if turns % TURNS_PER_LOOK == 0 && !watch(self.watched()) {
+                self.fail(Failure::Stopped);
+            }
         }
-        if schedule.failure.is_some() {
-            drop(schedule);
+        if !self.is_over() && self.ended.get() < strands.len() {
+            let calls = self.calls.iter().map(Cell::get).collect();
+            self.fail(Failure::Hang(calls));
+        }
+        if self.is_over() {
+            // They find that the job is over, and unwind.
+            for (rank, strand) in strands.iter_mut().enumerate() {
+                if strand.is_under_way() {
+                    resume(strand, rank);
+                }
+            }
+        }
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(statuses
+                .into_iter()
+                .map(|status| status.expect("a process without a status has left a failure"))
+                .collect()),
+        }
+    }
+
+    /// Whose program is to go on; `None`: nothing moves any more, or the job is over.
+    fn choose(&self) -> Option<usize> {
+        match &self.wires.looks {
+            Looks::Drawn(ready) => self.draw(ready),
+            Looks::Timed(events, costs) => self.next_event(events, costs),
+        }
+    }
+
+    fn watched(&self) -> Watched {
+        Watched {
+            now_ns: self.wires.now.get(),
+            ended: self.ended.get(),
+        }
+    }
+
+    /// Gives the baton back; returns once it has come again.
+    pub(super) fn pass(&self, rank: usize, phase: Phase, yielder: &Yielder<(), ()>) {
+        self.end_if_over();
+        self.phases[rank].set(phase);
+        if let (Phase::Asleep, Looks::Drawn(ready)) = (phase, &self.wires.looks) {
+            ready.borrow_mut().remove(rank);
+        }
+        yielder.suspend(());
+        self.end_if_over();
+        self.phases[rank].set(Phase::Computing);
+        if let Looks::Drawn(ready) = &self.wires.looks {
+            ready.borrow_mut().insert(rank);
+        }
+    }
+
+    /// The processor does what it has been given to do, if that takes time.
+    fn catch_up(&self, rank: usize, phase: Phase, yielder: &Yielder<(), ()>) {
+        if let Looks::Timed(events, _) = &self.wires.looks
+            && self.time_of(rank) > self.wires.now.get()
+        {
+            events.borrow_mut().plan(self.time_of(rank), rank);
+            if phase == Phase::Computing {
+                self.pass(rank, phase, yielder);
+            }
+        }
+    }
+
+    /// One step of the node of a process that is in a call.
+    pub(super) fn poll(
+        &self,
+        rank: usize,
+        adi: &mut Adi<Sound, E>,
+        memory: &mut Counted,
+        yielder: &Yielder<(), ()>,
+    ) -> bool {
+        match &self.wires.looks {
+            Looks::Drawn(_) => self.step(rank, adi, memory),
+            Looks::Timed(_, costs) => {
+                self.catch_up(rank, Phase::Computing, yielder);
+                self.timed_step(rank, adi, memory, costs)
+            }
+        }
+    }
+
+    /// The process sleeps until something may have happened.
+    pub(super) fn sleep(&self, rank: usize, yielder: &Yielder<(), ()>) {
+        self.catch_up(rank, Phase::Asleep, yielder);
+        self.pass(rank, Phase::Asleep, yielder);
+    }
+
+    /// The process computes for so many steps.
+    pub(super) fn compute(&self, rank: usize, steps: usize, yielder: &Yielder<(), ()>) {
+        match self.wires.looks {
+            Looks::Drawn(_) => {
+                (0..steps).for_each(|_| self.pass(rank, Phase::Computing, yielder));
+            }
+            Looks::Timed(..) => {
+                self.spend(rank, steps as u64 * STEP_NS);
+                self.catch_up(rank, Phase::Computing, yielder);
+            }
+        }
+    }
+
+    /// The program of `rank` has ended by itself.
+    pub(super) fn finish(&self, rank: usize) {
+        self.phases[rank].set(Phase::Finished);
+        self.ends[rank].set(Some(self.now(rank)));
+        self.ended.set(self.ended.get() + 1);
+        if let Looks::Timed(events, _) = &self.wires.looks {
+            events.borrow_mut().plan(self.now(rank), rank);
+        }
+    }
+
+    /// When the program of `rank` has ended.
+    pub(super) fn end(&self, rank: usize) -> Option<u64> {
+        self.ends[rank].get()
+    }
+
+    /// What the process's clock says.
+    pub(super) fn now(&self, rank: usize) -> u64 {
+        match self.wires.looks {
+            Looks::Drawn(_) => self.wires.now.get(),
+            Looks::Timed(..) => self.time_of(rank),
+        }
+    }
+
+    pub(super) fn note(&self, rank: usize, call: Option<CallNote>) {
+        self.calls[rank].set(call);
+    }
+
+    /// The job is over, for this reason unless there is one already.
+    pub(super) fn fail(&self, failure: Failure) {
+        self.failure.borrow_mut().get_or_insert(failure);
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.failure.borrow().is_some()
+    }
+
+    /// Unwinds the calling process when the job is over.
+    fn end_if_over(&self) {
+        if self.is_over() {
             resume_unwind(Box::new(Over));
         }
     }
+}
 
-    pub(super) fn fail(&self, failure: Failure) {
-        let mut schedule = lock(&self.schedule);
-        schedule.failure.get_or_insert(failure);
-        self.wake.iter().for_each(Condvar::notify_all);
-    }
-
-    /// Gives the baton away; returns to the caller once it has come back. A finished process does not wait.
-    pub(super) fn pass(&self, rank: usize, phase: Phase) {
-        {
-            let mut schedule = lock(&self.schedule);
-            schedule.phases[rank] = phase;
-            if phase == Phase::Asleep {
-                schedule.tried[rank] = true;
-            }
-        }
-        self.choose();
-        if phase != Phase::Finished {
-            self.wait(rank);
-            lock(&self.schedule).phases[rank] = Phase::Computing;
-        }
-    }
-
-    /// Draws who is next, and interrupts nodes on the way.
-    pub(super) fn choose(&self) {
-        loop {
-            let mut schedule = lock(&self.schedule);
-            if schedule.failure.is_some() {
-                return;
-            }
-            let waiting: Vec<usize> = (0..schedule.tried.len())
-                .filter(|&r| !schedule.tried[r])
-                .collect();
-            if waiting.is_empty() {
-                if schedule
-                    .phases
-                    .iter()
-                    .all(|&phase| phase == Phase::Finished)
-                {
-                    return;
-                }
-                let failure = Failure::Hang(schedule.calls.clone());
-                drop(schedule);
-                return self.fail(failure);
-            }
-            let next = waiting[schedule.random.index(waiting.len())];
-            let interrupt = match schedule.phases[next] {
-                Phase::Finished => true,
-                Phase::Asleep => false,
-                Phase::Computing => schedule.random.chance(0.5),
-            };
-            if !interrupt {
-                schedule.holder = next;
-                self.wake[next].notify_all();
-                return;
-            }
-            let finished = schedule.phases[next] == Phase::Finished;
-            schedule.clock += STEP_NS;
-            let now = schedule.clock;
-            drop(schedule);
-            let moved = lock(&self.bodies[next]).poll(&mut RawMemory, now);
-            self.moved(next, moved, finished);
-        }
-    }
-
-    /// Notes what a step of `rank` did. A computing process can always go on by itself, so it never counts
-    /// as tried.
-    pub(super) fn moved(&self, rank: usize, moved: bool, tried: bool) {
-        let mut schedule = lock(&self.schedule);
-        if moved {
-            schedule.tried.fill(false);
-        } else if tried {
-            schedule.tried[rank] = true;
-        }
-    }
+/// Lets a process go on until it gives the baton back: what it has ended with, if it has.
+fn resume(strand: &mut Strand<'_>, rank: usize) -> Option<Option<i32>> {
+    let before = RUNNING.replace(Some(rank));
+    let result = strand.resume();
+    RUNNING.set(before);
+    result
 }

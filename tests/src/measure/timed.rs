@@ -10,6 +10,7 @@ use mpi_adi::send::SendTo;
 use net_torus::Shape;
 
 pub use super::machine::Costs;
+pub(crate) use super::machine::INJECT;
 use super::machine::{Machine, Node, Programs, router_memory};
 use crate::sim::memory::is_message;
 

@@ -1,7 +1,7 @@
 //! Jobs that do not end well: what is said of them, and that nothing is left behind.
 
-use crate::harness::{Job, marked, program};
 use crate::run;
+use midplane_harness::{self as harness, Job, marked, program};
 use rustix::process::{Pid, Signal, kill_process};
 
 const FOUR: [&str; 2] = ["--torus", "2x2x1"];
@@ -155,4 +155,64 @@ fn a_process_by_itself_ends_with_its_message_and_status() {
     .expect(1)
     .says(&["rank 0 at (0,0,0): MPI_Send failed with MPI_ERR_RANK"])
     .says(&["its process ended by itself with status 1"]);
+}
+
+/// One frame in a hundred lost and one in a thousand spoiled on each link, and one link cut: nothing is lost above.
+#[test]
+fn bad_links_and_a_cut_one_lose_nothing() {
+    let faults = [
+        "--link-loss",
+        "0.01",
+        "--link-corrupt",
+        "0.001",
+        "--seed",
+        "7",
+    ];
+    let cut = [
+        "--on",
+        "linux",
+        "--torus",
+        "2x2x1",
+        "--link-cut",
+        "1,1,0:x+@0s",
+    ];
+    let options = [&cut[..], &faults].concat();
+    let (ended, report) = harness::run_with_report(&options, "killer.c", &["50", "1024"]);
+    let ended = ended.expect(0);
+    harness::check_killer(&ended, 4, "50", "1024");
+    ended.says(&["the link x+ of (1,1,0) to x- of (0,1,0) is cut"]);
+    assert!(harness::total(&report, "link_retries") > 0, "{report}");
+    assert_eq!(report["cut_links"].as_array().map(Vec::len), Some(1));
+}
+
+/// Never a hang.
+#[test]
+fn a_cut_link_without_another_way_ends_the_job_by_its_name() {
+    let options = [
+        "--torus",
+        "2x1x1",
+        "--mesh",
+        "x",
+        "--link-cut",
+        "0,0,0:x+@0s",
+    ];
+    let ended = super::run(&options, "killer.c", &["5", "64"]).expect(1);
+    ended.says(&["the link X", "is dead", "neither does it any other way"]);
+}
+
+#[test]
+fn faults_that_mean_nothing_are_refused() {
+    for (options, words) in [
+        (&["--seed", "7"][..], "--seed does nothing"),
+        (&["--link-loss", "0.3"], "give 0 to 0.2"),
+        (&["--link-cut", "0,0,0:x+"], "is not a cut"),
+        (
+            &["--torus", "2x1x1", "--link-cut", "0,0,0:y+@1s"],
+            "no such link",
+        ),
+    ] {
+        super::run(options, "killer.c", &[])
+            .expect(2)
+            .says(&[words]);
+    }
 }

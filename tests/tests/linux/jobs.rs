@@ -1,7 +1,7 @@
 //! Jobs that end well: input, report, options, C++.
 
-use crate::harness::{self, Job, check_killer, program, total};
 use crate::run;
+use midplane_harness::{self as harness, Job, check_killer, program, total};
 use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::process::Stdio;

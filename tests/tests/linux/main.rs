@@ -1,15 +1,11 @@
 //! The command with `--on linux`: the same programs as in QEMU, as processes of this machine. They say the same, and
 //! what goes wrong is told in the same words.
 
-#[allow(dead_code, reason = "what only jobs in QEMU need")]
-#[path = "../qemu_virt/harness.rs"]
-mod harness;
-
 mod conformance;
 mod faults;
 mod jobs;
 
-use harness::Ended;
+use midplane_harness::{self as harness, Ended};
 
 /// `midplane run --on linux`; the program's name is completed.
 fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {

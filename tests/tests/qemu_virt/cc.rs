@@ -138,14 +138,14 @@ fn questions_are_the_compilers_and_commands_are_shown() {
     for word in [
         "-O3 a.c -o a",
         "mpi-adi/include",
-        "libkernel_rt.a",
+        "libprogram_runtime.a",
         "virt.ld",
     ] {
         assert!(shown.contains(word), "{shown}");
     }
-    assert!(!ask(&["-show", "-c", "a.c"]).contains("libkernel_rt.a"));
+    assert!(!ask(&["-show", "-c", "a.c"]).contains("libprogram_runtime.a"));
     assert!(ask(&["-compile-info"]).contains("mpi-adi/include"));
-    assert!(ask(&["-link-info"]).contains("libkernel_rt.a"));
+    assert!(ask(&["-link-info"]).contains("libprogram_runtime.a"));
     assert!(ask(&["-showme:compile"]).starts_with('-'));
     let ended = midplane(&["cc"]);
     ended.expect(1).says(&["no input files"]);

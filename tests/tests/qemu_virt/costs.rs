@@ -1,5 +1,5 @@
-//! What messages take on nodes, in instructions, which QEMU counts exactly: the same on every host, so that it cannot
-//! creep back. The limits leave room for another compiler.
+//! What messages take on nodes, in instructions, which QEMU counts exactly, and what an image takes, in bytes: the same
+//! on every host, so that it cannot creep back. The limits leave room for another compiler.
 
 use crate::harness::*;
 
@@ -43,4 +43,56 @@ fn collectives_of_eight_nodes_take_no_more_than_they_did() {
         &counted("2x2x2"),
         &[("barrier", 65_000), ("allreduce", 160_000)],
     );
+}
+
+/// Rows of `midplane size`: layer, part, and bytes of text, constants, data and what is zeroed.
+fn sizes(name: &str) -> Vec<(String, String, [u64; 4])> {
+    let ended = midplane(&["size", &program(name)]).expect(0);
+    let row = |line: &str| {
+        let (words, numbers) = line.split_at_checked(35)?;
+        let (layer, part) = words.split_at_checked(11)?;
+        let numbers: Vec<u64> = { numbers.split_whitespace() }
+            .map(|number| number.parse().ok())
+            .collect::<Option<_>>()?;
+        let bytes = numbers.try_into().ok()?;
+        Some((layer.trim().into(), part.trim().into(), bytes))
+    };
+    ended.stdout.lines().filter_map(row).collect()
+}
+
+#[test]
+fn an_image_has_what_its_program_calls_and_no_more() {
+    let rows = sizes("killer.c");
+    let (.., [text, constants, data, _]) = { rows.iter() }
+        .find(|(layer, ..)| layer == "all")
+        .expect("a sum");
+    let loaded = text + constants + data;
+    assert!(loaded <= 230_000, "{loaded} bytes of killer.c's image");
+    // With the words of the runtime's panics they are 37,000.
+    assert!(*constants <= 25_000, "{constants} bytes of constants");
+    let text_of = |part: &str| {
+        let found = rows.iter().filter(|(_, of, _)| of == part);
+        found.map(|(.., [text, ..])| text).sum::<u64>()
+    };
+    assert!(text_of("c/point_to_point") > 0, "{rows:?}");
+    for part in [
+        "c/attributes",
+        "c/buffered",
+        "c/generalized",
+        "c/graphs",
+        "c/groups",
+        "c/infos",
+        "c/intercommunicators",
+        "c/keyvals",
+        "c/tools",
+        "c/topologies",
+        "c/windows",
+        "mpi/cart",
+        "mpi/graph",
+        "mpi/inter",
+        "mpi/one_sided",
+        "mpi/topology",
+    ] {
+        assert_eq!(text_of(part), 0, "{part}, of which killer.c calls nothing");
+    }
 }

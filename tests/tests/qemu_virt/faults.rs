@@ -36,6 +36,25 @@ fn a_jump_to_nowhere_names_the_line_of_the_call() {
         .says(&["in a call from main at fail_jump.c:11"]);
 }
 
+/// The words and places of the runtime's own panics are not in a C program's image.
+#[test]
+fn a_panic_of_the_runtime_is_told_with_its_place_and_the_programs_line() {
+    run(&["--torus", "2x2x1"], "fail_internal.c", &[])
+        .expect(1)
+        .says(&["rank 3 at (1,1,0): panicked\n  in "])
+        .says(&["called from provoke at fail_internal.c:10"]);
+}
+
+#[test]
+fn a_panic_of_a_rust_program_is_told_with_its_place_and_its_words() {
+    run(&["--torus", "2x2x1"], "fail_panic.rs", &[])
+        .expect(1)
+        .says(&[
+            "rank 3 at (1,1,0): panicked at ",
+            "fail_panic.rs:18:9: 1 arguments are not enough",
+        ]);
+}
+
 #[test]
 fn a_stack_overrun_is_named() {
     for arguments in [&[][..], &["100000"]] {
@@ -134,10 +153,10 @@ fn a_killed_instance_ends_the_job() {
 #[test]
 fn a_hanging_job_says_where_each_rank_is() {
     let path = program("fail_hang.c");
-    midplane(&["run", "--torus", "2x2x1", "--timeout", "20", &path])
+    midplane(&["run", "--torus", "2x2x1", "--timeout", "8", &path])
         .expect(1)
         .says(&[
-            "20 s",
+            "8 s",
             "rank 0 at (0,0,0): in MPI_Recv (peer 3, tag 42)",
             "ranks 1, 2: in MPI_Barrier",
             "rank 3 at (1,1,0): computing",
@@ -248,4 +267,45 @@ fn every_kind_of_bad_argument_is_named() {
             .says(&["rank 1", "(1,0,0)"])
             .says(&words);
     }
+}
+
+/// Rings within an instance and between instances, and virtio: one frame in a hundred lost, one in a thousand spoiled.
+#[test]
+fn bad_links_lose_nothing() {
+    for (instances, memory) in [("1", "32"), ("2", "4K"), ("8", "32")] {
+        let faults = [
+            "--link-loss",
+            "0.01",
+            "--link-corrupt",
+            "0.001",
+            "--seed",
+            "7",
+        ];
+        let nodes = ["--instances", instances, "--mpi-memory", memory];
+        let options = [&faults[..], &nodes].concat();
+        let (ended, report) = run_with_report(&options, "killer.c", &["20", "1024"]);
+        check_killer(&ended.expect(0), 8, "20", "1024");
+        assert!(total(&report, "link_retries") > 0, "{instances}: {report}");
+    }
+}
+
+#[test]
+fn a_cut_link_is_named_and_what_it_carried_goes_another_way() {
+    let cut = [
+        "--torus",
+        "2x2x1",
+        "--link-cut",
+        "0,0,0:x+@0s",
+        "--link-cut",
+        "0,1,0:y+@0s",
+    ];
+    let (ended, report) = run_with_report(&cut, "app_halo.c", &[]);
+    let ended = ended.expect(0);
+    assert!(ended.stdout.contains(" 0 failed"), "{ended}");
+    ended.says(&["the link x+ of (0,0,0) to x- of (1,0,0) is cut"]);
+    assert!(
+        report["cut_links"]
+            .as_array()
+            .is_some_and(|links| !links.is_empty())
+    );
 }

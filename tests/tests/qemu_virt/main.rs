@@ -10,8 +10,9 @@ mod conformance;
 mod costs;
 mod faults;
 mod files;
-mod harness;
 mod jobs;
 mod matching;
 mod options;
 mod setup;
+
+use midplane_harness as harness;

@@ -14,7 +14,7 @@ use net_torus::coord::Direction;
 use net_torus::router::Router;
 use net_torus::torus::Torus;
 
-use super::platform::{Futex, Link, Linux, LinuxNode, now_ns};
+use super::platform::{Futex, Link, Linux, LinuxNode, Wire, now_ns};
 use super::share::{Account, Layout};
 use super::{PROCESS, Process, VARIABLE, end, heap, process};
 use crate::board::device::device;
@@ -125,7 +125,7 @@ extern "C" fn midplane_boot() {
         let owner = if is_plus { who.rank } else { there };
         let pair: &RingPair = map(&file, layout.pair(owner, axis), size_of::<RingPair>());
         let link: Link = RingLink::new(pair, d, word(who.rank), word(there), Futex(word(there)));
-        Some(link)
+        Some(wire(link, d, &args, &who))
     });
     let torus = or_fail(Torus::new(router, links));
     let node = node(&who, torus, account, word(who.rank));
@@ -134,10 +134,41 @@ extern "C" fn midplane_boot() {
     account.blackboard.running();
 }
 
+#[cfg(not(feature = "faults"))]
+fn wire(link: Link, _: Direction, args: &BootArgs<'_>, _: &Personality) -> Wire {
+    if args.faults.is_some() {
+        boot_failed(
+            "this program's links know no faults; build it with the options that order them",
+        );
+    }
+    link
+}
+
+/// The link with the faults that the boot arguments order.
+#[cfg(feature = "faults")]
+fn wire(link: Link, d: Direction, args: &BootArgs<'_>, who: &Personality) -> Wire {
+    use crate::dev::faults;
+    use net_torus::link::Link as _;
+    use net_torus::reliable::Retry;
+    let memory = vec![0; faults::memory(link.mtu(), faults::WINDOW)].leak();
+    let retry = Retry {
+        timeout_ns: 20_000_000,
+        // A neighbour that computes does not answer for as long as that takes; ten minutes of it are a cut.
+        retries: 2000,
+    };
+    let place = (&who.shape, who.coord, d);
+    or_fail(faults::mended(
+        link,
+        (&faults::ordered(args), retry),
+        place,
+        memory,
+    ))
+}
+
 /// The MPI device over the torus.
 fn node(
     who: &Personality,
-    torus: Torus<'static, Link>,
+    torus: Torus<'static, Wire>,
     account: &'static Account,
     word: &'static Asleep,
 ) -> LinuxNode {
@@ -150,6 +181,7 @@ fn node(
         word,
         blackboard: &account.blackboard,
         watches: who.shape.nodes() as usize <= processors,
+        wake_at: None,
     };
     LinuxNode::new(adi, torus, platform)
 }

@@ -13,7 +13,13 @@ use crate::lend::NodeMemory;
 use crate::node::{Node, Platform};
 
 /// This board's node.
-pub type LinuxNode = Node<Link, Linux>;
+pub type LinuxNode = Node<Wire, Linux>;
+/// A link as the node has it.
+#[cfg(not(feature = "faults"))]
+pub type Wire = Link;
+/// The same, in images with faults.
+#[cfg(feature = "faults")]
+pub type Wire = crate::dev::faults::Mended<Link>;
 /// A link to another process.
 pub type Link = RingLink<'static, Futex>;
 
@@ -26,12 +32,16 @@ pub struct Futex(pub &'static Asleep);
 
 impl Bell for Futex {
     fn ring(&self) {
-        futex(self.0.word(), libc::FUTEX_WAKE, i32::MAX as u32);
+        futex(self.0.word(), libc::FUTEX_WAKE, i32::MAX as u32, None);
     }
 }
 
-/// A call of futex(2) without time limit. What it returns tells nothing that the word does not.
-fn futex(word: &AtomicU32, operation: i32, value: u32) {
+/// A call of futex(2), whose wait ends after so many nanoseconds. What it returns tells nothing that the word does not.
+fn futex(word: &AtomicU32, operation: i32, value: u32, limit_ns: Option<u64>) {
+    let limit = limit_ns.map(|ns| libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    });
     // SAFETY: the word outlives the call, and neither operation looks at anything else.
     unsafe {
         libc::syscall(
@@ -39,7 +49,7 @@ fn futex(word: &AtomicU32, operation: i32, value: u32) {
             word.as_ptr(),
             operation,
             value,
-            ptr::null::<libc::timespec>(),
+            limit.as_ref().map_or(ptr::null(), ptr::from_ref),
         );
     }
 }
@@ -65,9 +75,11 @@ pub struct Linux {
     pub blackboard: &'static Blackboard,
     /// The node has a processor to itself.
     pub watches: bool,
+    /// When the next sleep ends at the latest, where links send again what is lost.
+    pub wake_at: Option<u64>,
 }
 
-impl Platform<Link> for Linux {
+impl Platform<Wire> for Linux {
     const INTERRUPTS: bool = false;
 
     type Memory = NodeMemory;
@@ -80,10 +92,18 @@ impl Platform<Link> for Linux {
         ticks
     }
 
-    /// There is no interrupt: the node goes on in the program's next call.
-    fn wake_in(&mut self, _: u64) {}
+    /// There is no interrupt: the node goes on in the program's next call. Only where links lose frames does a sleep end
+    /// in time.
+    fn wake_in(&mut self, ns: u64) {
+        if cfg!(feature = "faults") {
+            let at = now_ns() + ns;
+            let earlier = self.wake_at.map_or(at, |other| other.min(at));
+            self.wake_at = Some(earlier);
+        }
+    }
 
     fn wait(&mut self) {
+        let limit = self.wake_at.take().map(|at| at.saturating_sub(now_ns()));
         let mut looks = 0..LOOKS;
         let mut goes_on = || {
             hint::spin_loop();
@@ -93,14 +113,14 @@ impl Platform<Link> for Linux {
             return;
         }
         // Returns at once when the word has been rung; a signal that ends the wait does no harm.
-        futex(self.word.word(), libc::FUTEX_WAIT, Asleep::ARMED);
+        futex(self.word.word(), libc::FUTEX_WAIT, Asleep::ARMED, limit);
     }
 
     fn is_interrupted(&self) -> bool {
         self.word.is_rung()
     }
 
-    fn acknowledge(&mut self, _: &mut [Option<Link>; 6]) {}
+    fn acknowledge(&mut self, _: &mut [Option<Wire>; 6]) {}
 
     fn memory(&mut self) -> &mut NodeMemory {
         &mut self.memory
@@ -138,5 +158,12 @@ impl Platform<Link> for Linux {
             }
             AbortReason::MpiError(text) => end::end(End::MpiError, status, text),
         }
+    }
+
+    #[cfg(feature = "faults")]
+    fn link_lost(&mut self, direction: net_torus::Direction) -> ! {
+        let name = NodeName(super::process().map(|p| (p.who.rank, p.who.coord)));
+        let lost = crate::node::LinkLost(direction);
+        end::end(End::MpiError, 1, &format!("{name}: {lost}"))
     }
 }

@@ -16,11 +16,15 @@ use critical_section::Mutex;
 use mpi_adi::Adi;
 use mpi_adi::matching::{Engine, Matching};
 use net_torus::Direction;
+#[cfg(not(feature = "faults"))]
 use net_torus::reliable::Reliable;
+use net_torus::reliable::Retry;
 use net_torus::router::Router;
 use net_torus::torus::Torus;
 
-use super::memory::{self, FLASH, Needs, PERSONALITY, RAM, ROUTER, WINDOW_MEMORY};
+#[cfg(not(feature = "faults"))]
+use super::memory::WINDOW_MEMORY;
+use super::memory::{self, FLASH, Needs, PERSONALITY, RAM, ROUTER};
 use super::platform::{BoardLink, BoardNode, Stm32};
 use super::{clocks, lines, tool};
 use crate::board::device::device;
@@ -64,7 +68,7 @@ extern "C" fn boot() -> ! {
     MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
     or_fail(args.check_matching(Engine::NAME));
     start_heap(&who);
-    start_node(&who);
+    start_node(&who, &args);
     let argv = strings(args.args.iter().map(personality::decode), 1);
     let environment = strings(args.environment.iter().map(personality::decode), 0);
     arch::enable_interrupts();
@@ -153,8 +157,8 @@ fn start_heap(who: &Personality) {
 
 /// The parts of the node come together in the heap, one after the other: the stack has no room for more. The boot runs
 /// from the top of the program's stack and, before there is a guard, on through that of the interrupts.
-fn start_node(who: &Personality) {
-    let torus = torus(who);
+fn start_node(who: &Personality, args: &BootArgs<'_>) {
+    let torus = torus(who, args);
     let adi = mpi_device(who);
     defmt::info!(
         "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, heap {=usize} KiB, MPI memory {=u64} bytes",
@@ -172,7 +176,7 @@ fn start_node(who: &Personality) {
 }
 
 #[inline(never)]
-fn torus(who: &Personality) -> Box<Torus<'static, BoardLink>> {
+fn torus(who: &Personality, args: &BootArgs<'_>) -> Box<Torus<'static, BoardLink>> {
     let lines = greeted(start_links(who));
     let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
     let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
@@ -183,12 +187,42 @@ fn torus(who: &Personality) -> Box<Torus<'static, BoardLink>> {
         retry.timeout_ns *= EMULATED_PATIENCE;
         retry.retries /= EMULATED_PATIENCE as u32;
     }
-    let links = lines.map(|line| {
+    let links = wires(lines, retry, (who, args));
+    Box::new(or_fail(Torus::new(router, links)))
+}
+
+#[cfg(not(feature = "faults"))]
+fn wires(lines: SerialLinks, retry: Retry, _: (&Personality, &BootArgs<'_>)) -> Wires {
+    lines.map(|line| {
         let line = *line?;
         let window = leak(WINDOW_MEMORY, 0);
         Some(or_fail(Reliable::with_frames(line, retry, window)))
-    });
-    Box::new(or_fail(Torus::new(router, links)))
+    })
+}
+
+/// The links with the faults that the personality orders.
+#[cfg(feature = "faults")]
+fn wires(lines: SerialLinks, retry: Retry, (who, args): (&Personality, &BootArgs<'_>)) -> Wires {
+    use crate::dev::faults::{self, RETRIES};
+    let faults = faults::ordered(args);
+    let retry = Retry {
+        // What is lost on purpose is not waited for so long.
+        timeout_ns: retry.timeout_ns / 5,
+        retries: RETRIES,
+    };
+    let mut directions = Direction::ALL.into_iter();
+    lines.map(|line| {
+        let direction = directions.next()?;
+        let line = line?;
+        let memory = leak(faults::memory(serial::MTU, memory::WINDOW), 0);
+        let place = (&who.shape, who.coord, direction);
+        Some(or_fail(faults::mended(
+            line,
+            (&faults, retry),
+            place,
+            memory,
+        )))
+    })
 }
 
 #[inline(never)]
@@ -207,6 +241,7 @@ fn install(adi: Box<Adi>, torus: Box<Torus<'static, BoardLink>>, who: &Personali
     running::set(Box::new(BoardNode::new(*adi, *torus, Stm32 { memory })));
 }
 
+type Wires = [Option<BoardLink>; 6];
 type SerialLinks = [Option<Box<SerialLink<lines::UsartLine>>>; 6];
 
 fn start_links(who: &Personality) -> SerialLinks {

@@ -71,7 +71,7 @@ pub const ROUTER: Sizes = Sizes {
 };
 
 /// Greatest size of the node itself, which lies in the heap.
-pub const NODE_BYTES: usize = 11 * 1024;
+pub const NODE_BYTES: usize = if cfg!(feature = "faults") { 14 } else { 11 } * 1024;
 /// Least heap that is left to the program, in bytes. The boot has the parts of the node there for a while.
 pub const MIN_HEAP: u64 = 12 * 1024;
 /// The stack of interrupts and faults: one bounded poll of the node, the urgent interrupts on top of it, and what a
@@ -81,18 +81,23 @@ pub const TRAP_STACK_BYTES: u64 = 6144;
 pub const STACK_BYTES: u64 = 16384;
 
 /// Memory of a link's window in bytes.
-pub const WINDOW_MEMORY: usize = WINDOW * MTU;
+pub const WINDOW_MEMORY: usize = (WINDOW + MAIL) * MTU;
+/// Frames that go other ways, in images with faults.
+const MAIL: usize = if cfg!(feature = "faults") { 3 } else { 0 };
 
 // The sum, term by term, as far as the build knows it: the six lines' rings, the router, six windows, the stacks.
 const LINES: u64 = 6 * (RECEIVE_RING + SEND_RING) as u64;
 const LINKS: u64 = 6 * WINDOW_MEMORY as u64;
 const STACKS: u64 = TRAP_STACK_BYTES + STACK_BYTES;
 const _: () = assert!(LINES == 9 * 1024, "the lines' rings");
-const _: () = assert!(LINKS < 4 * 1024, "the links' windows");
+const _: () = assert!(
+    LINKS < 4 * 1024 || cfg!(feature = "faults"),
+    "the links' windows"
+);
 const CHUNKS: u64 = (ROUTER.chunks() * net_torus::chunk::CHUNK_BYTES) as u64;
 const _: () = assert!(CHUNKS < 16 * 1024, "the router's packets");
 const _: () = assert!(
-    LINES + LINKS + CHUNKS + NODE_BYTES as u64 + STACKS < RAM.len() / 2,
+    LINES + LINKS + CHUNKS + NODE_BYTES as u64 + STACKS < RAM.len() / 2 || cfg!(feature = "faults"),
     "half of the RAM is to be the program's and the MPI memory's"
 );
 // What the neighbour may send before this node looks fits its ring.
@@ -121,7 +126,8 @@ impl Needs {
         }
     }
 
-    fn kernel(&self) -> u64 {
+    /// Bytes of the node itself, at most: device, router, links.
+    pub fn kernel(&self) -> u64 {
         let chunks = ROUTER.chunks() * net_torus::chunk::CHUNK_BYTES;
         (self.links * WINDOW_MEMORY + chunks + NODE_BYTES) as u64
     }

@@ -5,16 +5,14 @@ use alloc::boxed::Box;
 
 use mpi_adi::kernel::{AbortReason, Heap};
 use net_torus::Direction;
-use net_torus::reliable::Reliable;
 
 use super::lines::UsartLine;
 use super::memory::{NODE_BYTES, WINDOW};
 use super::uart;
-use crate::board::start::aborted;
+use crate::board::start::{aborted, link_lost};
 use crate::dev::serial::SerialLink;
-use crate::end::{Message, end};
-use crate::host::blackboard::{Blackboard, End};
-use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, node_name};
+use crate::host::blackboard::Blackboard;
+use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 use crate::lend::NodeMemory;
 use crate::node::{Node, Platform};
 use crate::{arch, clock, heap};
@@ -25,7 +23,11 @@ pub type BoardNode = Node<BoardLink, Stm32>;
 pub type Held = Box<BoardNode>;
 const _: () = assert!(size_of::<BoardNode>() <= NODE_BYTES);
 /// A link of it.
-pub type BoardLink = Reliable<'static, SerialLink<UsartLine>, WINDOW>;
+#[cfg(not(feature = "faults"))]
+pub type BoardLink = net_torus::Reliable<'static, SerialLink<UsartLine>, WINDOW>;
+/// The same, in images with faults.
+#[cfg(feature = "faults")]
+pub type BoardLink = crate::dev::faults::Mended<Box<SerialLink<UsartLine>>, WINDOW>;
 
 /// The machine below the node.
 pub struct Stm32 {
@@ -94,12 +96,6 @@ impl Platform<BoardLink> for Stm32 {
     }
 
     fn link_lost(&mut self, direction: Direction) -> ! {
-        let axis = ['x', 'y', 'z'][direction as usize / 2];
-        let sign = ['+', '-'][direction as usize % 2];
-        let message = Message::new(format_args!(
-            "{}: the neighbour in direction {axis}{sign} does not answer; look at that line's wires and at the neighbour",
-            node_name()
-        ));
-        end(End::MpiError, 1, &message)
+        link_lost(direction)
     }
 }

@@ -13,7 +13,7 @@ use virtio_drivers::transport::mmio::MmioTransport;
 
 use super::machine::{self, Found};
 use super::neighbours::Machine;
-use super::platform::{BoardLink, BoardNode, Links, Virt, acknowledge};
+use super::platform::{BoardLink, BoardNode, Links, Virt, Wire, acknowledge};
 use super::{plic, timer, traps};
 use crate::board::device::device;
 use crate::board::device_tree::{Hardware, Slot};
@@ -84,7 +84,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
         plan.heap.len() / 1024,
         who.mpi_memory
     );
-    running::set(node(&who, hardware.random, links));
+    running::set(node(&who, hardware.random, wires(links, &args, &who)));
     heap::call_when_freed(running::heap_freed);
     end::publish_with(running::publish);
     let argv = strings(args.args.iter().map(personality::decode), 1);
@@ -123,7 +123,7 @@ fn divide_memory(memory: Bytes, who: &Personality, devices: &Transports) -> Plan
 }
 
 /// The node: router, torus and MPI device over `links`; `random` is a seed for its tables.
-fn node(who: &Personality, random: u64, links: [Option<BoardLink>; 6]) -> BoardNode {
+fn node(who: &Personality, random: u64, links: Links<Wire>) -> BoardNode {
     let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
     let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
     let torus = or_fail(Torus::new(router, links));
@@ -133,6 +133,39 @@ fn node(who: &Personality, random: u64, links: [Option<BoardLink>; 6]) -> BoardN
         lends: who.mpi_borrow,
     };
     BoardNode::new(adi, torus, Virt { memory })
+}
+
+#[cfg(not(feature = "faults"))]
+fn wires(links: Links, _: &BootArgs<'_>, _: &Personality) -> Links<Wire> {
+    links
+}
+
+/// The links with the faults that the boot arguments order.
+#[cfg(feature = "faults")]
+fn wires(links: Links, args: &BootArgs<'_>, who: &Personality) -> Links<Wire> {
+    use crate::dev::faults::{self, RETRIES, WINDOW};
+    use net_torus::link::Link;
+    use net_torus::reliable::Retry;
+    /// A neighbour that is emulated may not run for a while.
+    const TIMEOUT_NS: u64 = 20_000_000;
+    let faults = faults::ordered(args);
+    let mut directions = net_torus::Direction::ALL.into_iter();
+    links.map(|link| {
+        let direction = directions.next()?;
+        let link = link?;
+        let memory = leak(faults::memory(link.mtu(), WINDOW), 0);
+        let retry = Retry {
+            timeout_ns: TIMEOUT_NS,
+            retries: RETRIES,
+        };
+        let place = (&who.shape, who.coord, direction);
+        Some(or_fail(faults::mended(
+            link,
+            (&faults, retry),
+            place,
+            memory,
+        )))
+    })
 }
 
 fn identify(hart: usize, found: &Found, args: &BootArgs<'_>) -> Personality {
@@ -234,14 +267,14 @@ fn greeted(links: [Option<NetLink>; 6]) -> (Links, u32) {
     let mut links = links.map(|link| link.map(BoardLink::Net));
     loop {
         let now = clock::now_ns();
-        let nets = links.iter_mut().filter_map(BoardLink::net);
+        let nets = links.iter_mut().flatten().filter_map(BoardLink::net);
         let Some(next) = nets.filter_map(|link| link.greet(now)).min() else {
-            let nets = links.iter_mut().filter_map(BoardLink::net);
+            let nets = links.iter_mut().flatten().filter_map(BoardLink::net);
             let greetings = nets.map(|link| link.greetings()).sum();
             return (links, greetings);
         };
         timer::wake_by(clock::ticks_of(next));
         arch::wait_for_interrupt();
-        acknowledge(&mut links);
+        acknowledge(&mut links, |link| link);
     }
 }

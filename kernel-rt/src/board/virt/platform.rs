@@ -16,11 +16,17 @@ use crate::node::{Node, NodeLink, Platform};
 use crate::{arch, clock, heap};
 
 /// This board's node.
-pub type BoardNode = Node<BoardLink, Virt>;
+pub type BoardNode = Node<Wire, Virt>;
+/// A link as the node has it.
+#[cfg(not(feature = "faults"))]
+pub type Wire = BoardLink;
+/// The same, in images with faults.
+#[cfg(feature = "faults")]
+pub type Wire = crate::dev::faults::Mended<BoardLink>;
 /// How the node is kept: in the image's own memory.
 pub type Held = BoardNode;
-/// Its links, by direction.
-pub type Links = [Option<BoardLink>; 6];
+/// Links, by direction.
+pub type Links<L = BoardLink> = [Option<L>; 6];
 
 /// A link of a node.
 #[expect(
@@ -36,10 +42,10 @@ pub enum BoardLink {
 
 impl BoardLink {
     /// The virtio link, if it is one.
-    pub fn net(link: &mut Option<BoardLink>) -> Option<&mut NetLink> {
-        match link {
-            Some(BoardLink::Net(link)) => Some(link),
-            Some(BoardLink::Ring(_)) | None => None,
+    pub fn net(&mut self) -> Option<&mut NetLink> {
+        match self {
+            BoardLink::Net(link) => Some(link),
+            BoardLink::Ring(_) => None,
         }
     }
 }
@@ -75,6 +81,10 @@ impl Link for BoardLink {
         either!(self, link => link.is_exact())
     }
 
+    fn is_untaken(&mut self) -> bool {
+        either!(self, link => link.is_untaken())
+    }
+
     fn poll(&mut self, now_ns: u64) {
         either!(self, link => link.poll(now_ns));
     }
@@ -108,8 +118,16 @@ pub struct Virt {
     pub memory: NodeMemory,
 }
 
-/// Takes all pending interrupts.
-pub fn acknowledge(links: &mut Links) {
+/// The board's own link.
+#[cfg(not(feature = "faults"))]
+fn device(link: &mut Wire) -> &mut BoardLink {
+    link
+}
+#[cfg(feature = "faults")]
+use crate::dev::faults::device;
+
+/// Takes all pending interrupts of links, of which `device` is the board's own part.
+pub fn acknowledge<L>(links: &mut Links<L>, device: impl Fn(&mut L) -> &mut BoardLink) {
     timer::acknowledge();
     // A neighbour's bell; the node looks at all its links next.
     arch::acknowledge_software();
@@ -118,6 +136,7 @@ pub fn acknowledge(links: &mut Links) {
     {
         // Interrupt numbers are in the order of the slots on this board, from 1 on; slots and links are the same.
         let link = links.get_mut((number as usize).wrapping_sub(1));
+        let link = link.and_then(Option::as_mut).map(&device);
         if let Some(link) = link.and_then(BoardLink::net) {
             link.acknowledge();
         }
@@ -125,7 +144,7 @@ pub fn acknowledge(links: &mut Links) {
     }
 }
 
-impl Platform<BoardLink> for Virt {
+impl Platform<Wire> for Virt {
     type Memory = NodeMemory;
 
     fn ticks(&self) -> u64 {
@@ -148,8 +167,8 @@ impl Platform<BoardLink> for Virt {
         arch::is_interrupt_pending()
     }
 
-    fn acknowledge(&mut self, links: &mut Links) {
-        acknowledge(links);
+    fn acknowledge(&mut self, links: &mut Links<Wire>) {
+        acknowledge(links, device);
     }
 
     fn memory(&mut self) -> &mut NodeMemory {
@@ -179,5 +198,10 @@ impl Platform<BoardLink> for Virt {
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         MIDPLANE_CALLERS.note(&arch::registers());
         aborted(why, status)
+    }
+
+    #[cfg(feature = "faults")]
+    fn link_lost(&mut self, direction: net_torus::Direction) -> ! {
+        crate::board::start::link_lost(direction)
     }
 }

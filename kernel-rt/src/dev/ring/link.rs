@@ -348,6 +348,10 @@ impl<B: Bell> Link for RingLink<'_, B> {
         is_behind
     }
 
+    fn is_untaken(&mut self) -> bool {
+        !self.has_room(1)
+    }
+
     /// Memory changes nothing on the way.
     fn is_exact(&self) -> bool {
         true

@@ -1,6 +1,7 @@
 //! Lines that lose, change and invent bytes.
 
 use super::*;
+use net_torus::reliable::Reliable;
 use oorandom::Rand32;
 use std::cell::RefCell;
 use std::collections::VecDeque;

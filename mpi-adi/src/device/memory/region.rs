@@ -203,6 +203,23 @@ impl Region {
         self.loans.iter().any(Option::is_some)
     }
 
+    /// The number of the loan that a block is in, below [`MAX_LOANS`], and the block's place there; `None` for one of
+    /// the reserve.
+    #[inline]
+    pub fn place_in_loan(at: BlockIndex) -> Option<(usize, usize)> {
+        let at = at.index().checked_sub(MAX_BLOCKS as u32)?;
+        Some((
+            (at / MAX_LOAN_BLOCKS) as usize,
+            (at % MAX_LOAN_BLOCKS) as usize,
+        ))
+    }
+
+    /// Blocks of the loan of this number; 0 when there is none now.
+    pub fn blocks_of_loan(&self, loan: usize) -> usize {
+        let loan = self.loans.get(loan).and_then(Option::as_ref);
+        loan.map_or(0, |loan| loan.len())
+    }
+
     fn lent(&self) -> u32 {
         let loans = self.loans.iter().flatten();
         loans.map(|loan| loan.len() as u32).sum()

@@ -222,6 +222,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub fn cancel(&mut self, id: RequestId) -> bool {
         match self.requests.get(id) {
             Some(Request::Send(_)) => self.withdraw(id.slot()),
+            _ => self.cancel_receive(id),
+        }
+    }
+
+    /// As [`Adi::cancel`], of a receive; a send goes on.
+    pub fn cancel_receive(&mut self, id: RequestId) -> bool {
+        match self.requests.get(id) {
             Some(Request::Receive(Receive {
                 state: ReceiveState::Posted(_),
                 ..
@@ -230,7 +237,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 self.requests.cancel_receive(id.slot());
                 true
             }
-            Some(Request::Receive(_)) | None => false,
+            Some(Request::Receive(_) | Request::Send(_)) | None => false,
         }
     }
 

@@ -22,10 +22,10 @@ pub struct Effort {
 }
 
 impl Default for Effort {
-    /// A few milliseconds for what is fast.
+    /// Some ten milliseconds for what is fast: longer than a processor's clock takes to settle.
     fn default() -> Self {
         Effort {
-            steps: 100_000,
+            steps: 1_000_000,
             most: Duration::from_millis(250),
         }
     }

@@ -51,14 +51,15 @@
 //! | posted receives | 0 | the table is inside the pool's slots (`request/keyed.rs`) |
 //! | unexpected messages | 0 | links and chain are inside their records |
 //! | buckets for unexpected messages | [`BUCKETS`] of [`BUCKET_BYTES`] for each [`BUCKET_BLOCKS`] blocks of MPI memory, none below [`LEAST_BLOCKS`] blocks | the budget |
-//! | each kind of wildcard | 10 for a block | the program's heap, at the first search for such a pattern that passes [`WILD_ENTRIES`] entries; if there is no room, such searches walk the list |
+//! | each kind of wildcard | 10 for a block of the reserve | the program's heap, at the first search for such a pattern that passes [`WILD_ENTRIES`] entries; if there is no room, such searches walk the list |
+//! | while memory is lent (`--mpi-borrow`) | buckets for four times the records that a search found there to be too many: 6 for each of these; 8 for a block of a loan and kind of wildcard | the program's heap, in the search; without room, chains grow long and wildcards walk the list |
 //!
-//! Nothing depends on the size of the job. Records in memory that was lent (`--mpi-borrow`) are indexed by envelope
-//! like all others; as long as there are such records, wildcards walk the list.
+//! Nothing depends on the size of the job. What is taken for loans is given back by a search after the last one.
 #![forbid(unsafe_code)]
 
 mod posted;
 mod rise;
+mod table;
 #[cfg(test)]
 mod tests;
 mod unexpected;

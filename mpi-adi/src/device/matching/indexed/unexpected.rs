@@ -5,12 +5,10 @@
 //! finds nothing, as for a message that is still to come or was refused, seldom looks at a record at all.
 #![forbid(unsafe_code)]
 
-use alloc::boxed::Box;
-
 use super::rise::LateRise;
+use super::table::Table;
 use super::wild::{WILD_ENTRIES, Wild};
 use super::{NEAR, SHORT};
-use crate::device::config::boxed;
 use crate::device::envelope::Pattern;
 use crate::device::list::{Ends, Links};
 use crate::device::memory::region::{MAX_BLOCKS, MAX_LOAN_BLOCKS, MAX_LOANS, Region};
@@ -33,6 +31,14 @@ pub(super) const fn buckets(blocks: usize) -> u32 {
         return 0;
     }
     (blocks / BUCKET_BLOCKS * BUCKETS) as u32
+}
+
+/// Records for each bucket, above which loans have made the table too small: more than MPI memory alone has room for.
+pub(super) const CROWDED: u32 = 4;
+
+/// Buckets for so many records, when the table has become too small: it fits until there are six times as many.
+pub(super) const fn grown_buckets(records: u32) -> usize {
+    buckets(4 * records as usize) as usize
 }
 
 /// The bucket of `count` that this hash falls into: whole groups of [`NEIGHBOURS`] as far as there are, so that
@@ -119,7 +125,7 @@ pub(super) struct UnexpectedQueue {
     /// The youngest record that is in a chain, as are all that are older. A chain is a ring, whose last one the
     /// bucket names.
     indexed_to: Option<BlockIndex>,
-    buckets: Box<[Bucket]>,
+    buckets: Table<Bucket>,
     hashes: KeyHash,
     /// Searches through the chains that found nothing at the head or beside the last match, up to [`MISSES`].
     misses: u8,
@@ -131,7 +137,7 @@ pub(super) struct UnexpectedQueue {
     has_wild: bool,
     /// There is one of those, or a record has been in a chain.
     has_index: bool,
-    /// Blocks of the reserve, the only ones that have a place in those.
+    /// Blocks of the reserve.
     blocks: usize,
 }
 
@@ -142,7 +148,7 @@ impl UnexpectedQueue {
             beside: None,
             rise: LateRise::NEW,
             indexed_to: None,
-            buckets: boxed(Bucket::EMPTY, buckets(blocks) as usize)?,
+            buckets: Table::new(Bucket::EMPTY, buckets(blocks) as usize)?,
             hashes: KeyHash::new(0),
             misses: 0,
             found: None,
@@ -163,6 +169,13 @@ impl UnexpectedQueue {
 
     pub(super) fn next(region: &Region, at: BlockIndex) -> Option<BlockIndex> {
         Links::next(region, at)
+    }
+
+    /// Some of the heap is in use for loans.
+    #[cfg(test)]
+    pub(super) fn has_grown(&self) -> bool {
+        let mut wild = self.wild.iter().flatten();
+        self.buckets.is_grown() || wild.any(Wild::has_grown)
     }
 
     /// Queues a record when there are `recorded` others.
@@ -207,6 +220,9 @@ impl UnexpectedQueue {
         recorded: u32,
     ) -> (Option<BlockIndex>, u32) {
         let Some(head) = self.list.head() else {
+            if self.has_index {
+                self.fit_all(region);
+            }
             return (None, 0);
         };
         if self.misses == MISSES && self.indexed_to.is_some() && kind(pattern) == 0 {
@@ -216,7 +232,10 @@ impl UnexpectedQueue {
             return (Some(head), 1);
         }
         if self.buckets.is_empty() {
-            return self.walk(region, |at| region.matches(at, pattern));
+            self.fit(region);
+            if self.buckets.is_empty() {
+                return self.walk(region, |at| region.matches(at, pattern));
+            }
         }
         match kind(pattern) {
             0 => self.find_exact(region, pattern, recorded > SHORT),
@@ -327,13 +346,17 @@ impl UnexpectedQueue {
         near: u32,
     ) -> (Option<BlockIndex>, u32) {
         self.has_index = true;
+        self.fit(region);
         let (mut next, mut passed) = (first, 0);
         while let Some(at) = next {
             if passed >= near && region.matches(at, pattern) {
                 break;
             }
-            self.indexed_to = next;
-            self.chain(region, at);
+            // None are left where the last loan has gone, and the MPI memory is too small to have any.
+            if !self.buckets.is_empty() {
+                self.indexed_to = next;
+                self.chain(region, at);
+            }
             passed += 1;
             next = Links::next(region, at);
         }
@@ -346,11 +369,11 @@ impl UnexpectedQueue {
         pattern: &Pattern,
         kind: usize,
     ) -> (Option<BlockIndex>, u32) {
-        if let Some(wild) = self.wild[kind].as_mut().filter(|_| !region.has_loans()) {
+        if let Some(wild) = self.wild[kind].as_mut() {
             return wild.find(&self.hashes, region, &self.list, pattern);
         }
         let (found, hops) = self.walk(region, |at| region.matches(at, pattern));
-        if hops > WILD_ENTRIES && self.wild[kind].is_none() {
+        if hops > WILD_ENTRIES {
             // Without room for it, the next such search walks again.
             self.wild[kind] = Wild::new(kind, self.blocks);
             (self.has_wild, self.has_index) = (true, true);
@@ -358,10 +381,59 @@ impl UnexpectedQueue {
         (found, hops)
     }
 
+    /// Makes the table as large as the records want it, if loans have come or gone and the heap has room.
+    #[inline]
+    fn fit(&mut self, region: &mut Region) {
+        let has_too_few = self.buckets.is_crowded(region);
+        if has_too_few || self.buckets.is_grown() {
+            self.change_buckets(region, has_too_few);
+        }
+    }
+
+    /// The same for all indexes.
+    fn fit_all(&mut self, region: &mut Region) {
+        self.fit(region);
+        for wild in self.wild.iter_mut().flatten() {
+            wild.fit(&self.hashes, region, &self.list);
+        }
+    }
+
+    #[cold]
+    fn change_buckets(&mut self, region: &mut Region, has_too_few: bool) {
+        let is_over = self.list.head().is_none() || !region.has_loans();
+        let has_changed = match has_too_few {
+            true => self
+                .buckets
+                .grow(Bucket::EMPTY, grown_buckets(region.records())),
+            false => is_over && self.buckets.shrink(Bucket::EMPTY),
+        };
+        if !has_changed {
+            return;
+        }
+        self.found = None;
+        let chained = self.indexed_to.and(self.list.head());
+        let last = self.indexed_to;
+        if self.buckets.is_empty() {
+            self.indexed_to = None;
+        }
+        let mut next = chained;
+        while let Some(at) = next {
+            region.set_word(at, 0);
+            if !self.buckets.is_empty() {
+                self.chain(region, at);
+            }
+            next = match next == last {
+                true => None,
+                false => Links::next(region, at),
+            };
+        }
+    }
+
     /// Appends a record to the chain of its envelope's bucket.
     fn chain(&mut self, region: &mut Region, at: BlockIndex) {
         let hash = self.hashes.of(&region.envelope(at).pattern());
-        let bucket = &mut self.buckets[bucket(hash, self.buckets.len() as u32)];
+        let bucket = bucket(hash, self.buckets.len() as u32);
+        let bucket = &mut self.buckets[bucket];
         let first = match bucket.last() {
             None => at,
             Some(last) => {

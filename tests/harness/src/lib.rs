@@ -1,4 +1,5 @@
 //! The command under test: started, watched, and its end looked at.
+#![forbid(unsafe_code)]
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -14,10 +15,15 @@ pub const LIMIT: &str = "300";
 /// Set in the environment of every command started here, so that its processes can be found.
 pub const MARK: &str = "MIDPLANE_TEST_MARK";
 
+/// The folder of the workspace.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    { folders }
+        .nth(2)
+        .expect("tests/harness is in the workspace")
 }
 
+/// The path of a program of `tests/programs`.
 pub fn program(name: &str) -> String {
     root()
         .join("tests/programs")
@@ -69,6 +75,7 @@ const TURNS: usize = 2;
 pub struct Turn(#[expect(dead_code, reason = "the lock is released when the file is closed")] File);
 
 impl Turn {
+    /// Waits until one is free.
     pub fn take() -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let lock = |number: usize| {
@@ -90,28 +97,50 @@ impl Turn {
 
 /// One run of the command, which can be found by its mark.
 pub struct Job {
+    /// The command.
     pub child: Child,
+    /// What its processes have in their environment ([`MARK`]).
     pub mark: String,
     _turn: Turn,
 }
 
 /// A run that has ended.
 pub struct Ended {
+    /// The exit status; `None` after a signal.
     pub status: Option<i32>,
+    /// All that it wrote there.
     pub stdout: String,
+    /// The same of its complaints.
     pub stderr: String,
 }
 
 impl Job {
+    /// Starts the command without standard input.
     pub fn start(arguments: &[&str]) -> Self {
         Self::start_with(arguments, Stdio::null())
     }
 
+    /// Starts the command with this standard input.
     pub fn start_with(arguments: &[&str], stdin: Stdio) -> Self {
         Self::start_between(arguments, stdin, Stdio::piped())
     }
 
+    /// Starts the command with these streams.
     pub fn start_between(arguments: &[&str], stdin: Stdio, stdout: Stdio) -> Self {
+        Self::spawn(arguments, &[], stdin, stdout)
+    }
+
+    /// Starts the command with these variables in its environment.
+    pub fn start_in(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::spawn(arguments, environment, Stdio::null(), Stdio::piped())
+    }
+
+    fn spawn(
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+        stdin: Stdio,
+        stdout: Stdio,
+    ) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let turn = Turn::take();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -119,6 +148,7 @@ impl Job {
         let child = Command::new(command())
             .args(arguments)
             .env(MARK, &mark)
+            .envs(environment.iter().copied())
             .stdin(stdin)
             .stdout(stdout)
             .stderr(Stdio::piped())
@@ -178,6 +208,7 @@ impl Job {
         }
     }
 
+    /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
@@ -198,6 +229,7 @@ impl std::fmt::Display for Ended {
 }
 
 impl Ended {
+    /// Checks the exit status.
     #[track_caller]
     pub fn expect(self, status: i32) -> Self {
         assert_eq!(self.status, Some(status), "{self}");
@@ -236,6 +268,7 @@ pub fn marked(mark: &str) -> Vec<i32> {
         .collect()
 }
 
+/// Runs the command to its end.
 pub fn midplane(arguments: &[&str]) -> Ended {
     Job::start(arguments).end()
 }
@@ -294,6 +327,7 @@ pub fn check_killer(ended: &Ended, processes: u32, messages: &str, bytes: &str) 
 pub struct Folder(pub PathBuf);
 
 impl Folder {
+    /// Makes it beside the command.
     pub fn new(name: &str) -> Self {
         let name = format!("midplane-test-{name}-{}", std::process::id());
         let folder = Self(command().with_file_name(name));
@@ -301,6 +335,7 @@ impl Folder {
         folder
     }
 
+    /// The path of a file in it.
     pub fn path(&self, name: &str) -> String {
         self.0.join(name).display().to_string()
     }
@@ -310,4 +345,43 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// Runs the checklist of docs/porting.md on nodes made with these options.
+#[track_caller]
+pub fn check_board(options: &[&str]) {
+    let options = [options, &["--torus", "2x2x2"]].concat();
+    // Links, clock, sleep, heap: the program says.
+    let (ended, report) = run_with_report(&options, "board.c", &["7"]);
+    // Exit: the program's status is the job's.
+    let ended = ended.expect(7);
+    // Console: both streams, and nothing but what was printed.
+    assert_eq!(
+        ended.stdout.lines().collect::<Vec<_>>(),
+        ["[0] board: 0 failed"],
+        "{ended}"
+    );
+    assert!(
+        ended.stderr.contains("[0] board: the other stream"),
+        "{ended}"
+    );
+    // What the tool sees: each rank has come to its end, and was idle while it waited.
+    for rank in report["ranks"].as_array().expect("ranks") {
+        assert_eq!(rank["state"], "done", "{rank}");
+        assert!(rank["idle_ticks"].as_u64() > Some(0), "{rank}");
+        // Each link was used both ways, and none has done what it must not.
+        let links = rank["links"].as_array().expect("links");
+        assert_eq!(links.len(), 6, "{rank}");
+        for link in links {
+            let frames = |name: &str| link[name].as_u64();
+            assert!(
+                frames("frames_sent") > Some(0) && frames("frames_received") > Some(0),
+                "{link}"
+            );
+        }
+    }
+    assert_eq!(total(&report, "link_defects"), 0);
+    // A fault: its kind, and the line of the program.
+    let ended = run(&options, "fail_null.c", &[]).expect(1);
+    ended.says(&["null pointer", "fail_null.c:"]);
 }

@@ -1,0 +1,205 @@
+//! The skeleton of a board: all that a node asks of one, over links and a clock in memory. docs/porting.md goes through
+//! it. What a board has besides (entry, traps, the devices behind the console) is its own.
+//!
+//! `cargo run -p kernel-rt --example skeleton` has two such nodes meet in a barrier.
+
+use kernel_rt::blackboard::Blackboard;
+use kernel_rt::node::{Node, NodeLink, Platform};
+use mpi_adi::envelope::Rank;
+use mpi_adi::kernel::{AbortReason, Heap};
+use mpi_adi::memory::RawMemory;
+use mpi_adi::{Adi, Config, Memory};
+use net_torus::link::Link;
+use net_torus::router::{Router, Sizes};
+use net_torus::wire::MIN_MTU;
+use net_torus::{Coord, Direction, Shape, Torus};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Frames under way in one direction.
+type Frames = Rc<RefCell<VecDeque<Vec<u8>>>>;
+
+/// Greatest number of frames under way in one direction.
+const ROOM: usize = 4;
+
+/// A link: here in memory, on a board a device. Frames must neither be lost nor changed; where they can be, the link goes
+/// below `net_torus::Reliable`.
+struct BoardLink {
+    goes: Frames,
+    comes: Frames,
+}
+
+impl Link for BoardLink {
+    fn mtu(&self) -> usize {
+        MIN_MTU
+    }
+
+    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+        let frame = self.comes.borrow_mut().pop_front();
+        frame.map(|frame| f(&frame)).is_some()
+    }
+
+    fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        if self.goes.borrow().len() == ROOM {
+            return false;
+        }
+        let mut frame = vec![0; MIN_MTU];
+        let bytes = f(&mut frame);
+        frame.truncate(bytes);
+        if bytes > 0 {
+            self.goes.borrow_mut().push_back(frame);
+        }
+        true
+    }
+}
+
+impl NodeLink for BoardLink {
+    /// Switches the device's interrupt off.
+    fn hold_interrupts(&mut self) {}
+
+    /// Switches it on; then, and only then, looks whether there is something already.
+    fn prepare_sleep(&mut self) -> bool {
+        self.comes.borrow().is_empty()
+    }
+
+    fn defects(&self) -> u64 {
+        0
+    }
+}
+
+/// The machine below the node.
+struct Board {
+    memory: RawMemory,
+    blackboard: Blackboard,
+    /// What `ticks` says next.
+    clock: std::cell::Cell<u64>,
+}
+
+impl Platform<BoardLink> for Board {
+    type Memory = RawMemory;
+
+    // Clock.
+    fn ticks(&self) -> u64 {
+        self.clock.set(self.clock.get() + 1);
+        self.clock.get()
+    }
+
+    fn ns(&self, ticks: u64) -> u64 {
+        1000 * ticks
+    }
+
+    // Idle.
+    fn wake_in(&mut self, _ns: u64) {
+        // Sets a timer whose interrupt ends `wait`.
+    }
+
+    fn wait(&mut self) {
+        // `wfi`, or what the processor has for it.
+    }
+
+    fn is_interrupted(&self) -> bool {
+        // Without a device to ask: maybe.
+        true
+    }
+
+    fn acknowledge(&mut self, _links: &mut [Option<BoardLink>; 6]) {
+        // Takes the timer's interrupt and those of the links.
+    }
+
+    // Heap.
+    fn memory(&mut self) -> &mut RawMemory {
+        &mut self.memory
+    }
+
+    fn lends(&self) -> bool {
+        false
+    }
+
+    fn report_frees(&mut self, _wanted: bool) {}
+
+    fn heap(&self) -> Heap {
+        Heap { bytes: 0, used: 0 }
+    }
+
+    fn heap_peak_bytes(&self) -> u64 {
+        0
+    }
+
+    // Console and exit.
+    fn blackboard(&self) -> &Blackboard {
+        &self.blackboard
+    }
+
+    fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
+        eprintln!("aborted: {why:?}");
+        std::process::exit(status)
+    }
+}
+
+/// The boot of one node: what board/*/boot.rs does behind its devices.
+fn boot(shape: Shape, here: Coord, links: [Option<BoardLink>; 6]) -> Node<BoardLink, Board> {
+    const SIZES: Sizes = Sizes::SMALLEST;
+    let chunks = vec![[0; 32]; SIZES.chunks()].leak();
+    let router = Router::new(shape, here, SIZES, chunks).expect("sizes that are legal");
+    let torus = Torus::new(router, links).expect("the links of this place");
+    let config = Config {
+        shape,
+        rank: Rank::new(shape.rank(here).expect("inside the torus")),
+        request_slots: 16,
+    };
+    let memory = Memory::allocate(4096, shape.nodes() as usize).expect("memory");
+    let adi = Adi::new(config, memory).expect("memory enough");
+    let platform = Board {
+        memory: RawMemory,
+        blackboard: Blackboard::new(),
+        clock: std::cell::Cell::new(0),
+    };
+    platform.blackboard.begin();
+    let node = Node::new(adi, torus, platform);
+    node.publish();
+    node
+}
+
+/// Two nodes, linked both ways round a ring of two, meet in a barrier.
+fn main() {
+    let shape = Shape::new([2, 1, 1], [true; 3]).expect("extents");
+    let ways: [Frames; 4] = Default::default();
+    let mut nodes: Vec<_> = (0..2)
+        .map(|x: u8| {
+            let mut links = [const { None }; 6];
+            for (d, one, other) in [(Direction::XPlus, 0, 1), (Direction::XMinus, 2, 3)] {
+                // The way out of x+ is the way into the neighbour's x-.
+                let (goes, comes) = match (x, d) {
+                    (0, _) => (one, other),
+                    (_, Direction::XPlus) => (3, 2),
+                    (_, _) => (1, 0),
+                };
+                links[d as usize] = Some(BoardLink {
+                    goes: ways[goes].clone(),
+                    comes: ways[comes].clone(),
+                });
+            }
+            boot(shape, Coord { x, y: 0, z: 0 }, links)
+        })
+        .collect();
+    for node in &mut nodes {
+        node.with(&mut |adi, _| adi.enter_barrier());
+    }
+    let mut left = [false; 2];
+    while left != [true; 2] {
+        for (node, left) in nodes.iter_mut().zip(&mut left) {
+            node.interrupted();
+            node.with(&mut |adi, _| *left |= adi.leave_barrier());
+        }
+    }
+    println!("both nodes have met");
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn two_nodes_of_the_skeleton_meet() {
+        super::main();
+    }
+}

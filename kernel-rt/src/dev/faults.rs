@@ -1,0 +1,245 @@
+//! Links with faults that a test orders ([`Faults`]), and what makes them whole again:
+//!
+//! ```text
+//!   Torus
+//!   Reliable    sends again what was lost
+//!   Detour      goes another way when the link is cut
+//!   Lossy       loses, spoils, cuts
+//!   the board's own link
+//! ```
+//! Images are built with this only when faults are asked for (the feature `faults`).
+#![forbid(unsafe_code)]
+
+use net_torus::coord::{Coord, Direction, Shape};
+use net_torus::detour::{self, Detour};
+use net_torus::link::Link;
+use net_torus::reliable::{Reliable, Retry};
+use oorandom::Rand32;
+
+use crate::host::faults::{Faults, MILLION};
+use crate::host::personality::BootArgs;
+use crate::node::NodeLink;
+
+/// Frames that a link has under way at most, where the board does not say: as many as a ring has slots for.
+pub const WINDOW: usize = 8;
+
+/// How often in a row frames are repeated before the job ends: each of the ways twice.
+pub const RETRIES: u32 = 2 * detour::PATIENCE * (detour::WAYS as u32 + 1);
+
+/// A link that spoils what it sends.
+pub struct Lossy<L> {
+    link: L,
+    loss: u32,
+    corruption: u32,
+    random: Rand32,
+    /// When it is cut, since the first [`Link::poll`].
+    cut_ns: Option<u64>,
+    start: Option<u64>,
+    now: u64,
+}
+
+impl<L> Lossy<L> {
+    /// `link` in direction `d` of the node at `here`, with the faults that are ordered for it.
+    pub fn new(link: L, faults: &Faults, shape: &Shape, here: Coord, d: Direction) -> Self {
+        let stream = u64::from(shape.rank(here).unwrap_or_default()) << 3 | d as u64;
+        Self {
+            link,
+            loss: faults.loss,
+            corruption: faults.corruption,
+            random: Rand32::new_inc(faults.seed, stream),
+            cut_ns: faults.cut_ns(shape, here, d),
+            start: None,
+            now: 0,
+        }
+    }
+
+    /// The link below, for the board's own business (interrupts).
+    pub fn lower_mut(&mut self) -> &mut L {
+        &mut self.link
+    }
+
+    fn is_cut(&self) -> bool {
+        let since = self.start.map_or(0, |start| self.now - start);
+        self.cut_ns.is_some_and(|at| since >= at)
+    }
+}
+
+impl<L: Link> Link for Lossy<L> {
+    fn mtu(&self) -> usize {
+        self.link.mtu()
+    }
+
+    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+        if !self.is_cut() {
+            return self.link.receive(f);
+        }
+        self.link.receive(|_| {});
+        false
+    }
+
+    fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        let (is_cut, random) = (self.is_cut(), &mut self.random);
+        let (loss, corruption) = (self.loss, self.corruption);
+        self.link.transmit(|buffer| {
+            let bytes = f(buffer);
+            if bytes == 0 {
+                return 0;
+            }
+            let mut happens = |rate| random.rand_range(0..MILLION) < rate;
+            let (lost, spoiled) = (happens(loss), happens(corruption));
+            if lost || is_cut {
+                return 0;
+            }
+            if spoiled {
+                for _ in 0..random.rand_range(1..4) {
+                    let bit = random.rand_range(0..8 * bytes as u32) as usize;
+                    buffer[bit / 8] ^= 1 << (bit % 8);
+                }
+            }
+            bytes
+        })
+    }
+
+    fn poll(&mut self, now_ns: u64) {
+        self.start.get_or_insert(now_ns);
+        self.now = now_ns;
+        self.link.poll(now_ns);
+    }
+
+    fn poll_at(&self) -> Option<u64> {
+        self.link.poll_at()
+    }
+
+    fn is_untaken(&mut self) -> bool {
+        !self.is_cut() && self.link.is_untaken()
+    }
+
+    fn is_dead(&self) -> bool {
+        self.link.is_dead()
+    }
+}
+
+impl<L: NodeLink> NodeLink for Lossy<L> {
+    fn hold_interrupts(&mut self) {
+        self.link.hold_interrupts();
+    }
+
+    fn prepare_sleep(&mut self) -> bool {
+        self.link.prepare_sleep()
+    }
+
+    fn defects(&self) -> u64 {
+        self.link.defects()
+    }
+}
+
+/// A link with faults that are made good, over the board's link `L`.
+pub type Mended<L, const FRAMES: usize = WINDOW> =
+    Reliable<'static, Detour<'static, Lossy<L>>, FRAMES>;
+
+/// The faults that these boot arguments order, which have been checked.
+pub fn ordered(args: &BootArgs<'_>) -> Faults {
+    args.faults
+        .and_then(|word| word.parse().ok())
+        .unwrap_or_default()
+}
+
+/// Bytes of memory for a link with frames of `mtu` bytes.
+pub const fn memory(mtu: usize, frames: usize) -> usize {
+    frames * (mtu - detour::HEADER) + 3 * mtu
+}
+
+/// `link` in direction `d` of the node at `here`, with faults, and mended; `memory` is of [`memory`] bytes.
+///
+/// # Errors
+/// The memory or the link's frames are too small.
+pub fn mended<L: Link, const FRAMES: usize>(
+    link: L,
+    (faults, retry): (&Faults, Retry),
+    (shape, here, d): (&Shape, Coord, Direction),
+    memory: &'static mut [u8],
+) -> Result<Mended<L, FRAMES>, net_torus::reliable::ReliableError> {
+    let mtu = link.mtu();
+    let (ways, window) = memory.split_at_mut((3 * mtu).min(memory.len()));
+    let lossy = Lossy::new(link, faults, shape, here, d);
+    Reliable::with_frames(Detour::new(lossy, shape, here, d, ways), retry, window)
+}
+
+/// The board's own link in a mended one.
+pub fn device<L: Link, const FRAMES: usize>(link: &mut Mended<L, FRAMES>) -> &mut L {
+    link.lower_mut().lower_mut().lower_mut()
+}
+
+impl<L: NodeLink + 'static> NodeLink for Detour<'static, Lossy<L>> {
+    fn hold_interrupts(&mut self) {
+        self.lower_mut().hold_interrupts();
+    }
+
+    fn prepare_sleep(&mut self) -> bool {
+        // Asked in any case: of all links at once is known whether they interrupt.
+        let quiet = self.lower_mut().prepare_sleep();
+        quiet && !self.has_mail()
+    }
+
+    fn defects(&self) -> u64 {
+        self.lower().defects()
+    }
+
+    fn detours(&self) -> u64 {
+        self.detoured()
+    }
+
+    fn relay<K>(links: &mut [Option<K>; 6], own: impl Fn(&mut K) -> &mut Self) -> bool {
+        detour::relay(links, own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use net_torus::sim::pair;
+    use std::vec::Vec;
+
+    fn shape() -> Shape {
+        Shape::new([2, 1, 1], [true; 3]).unwrap()
+    }
+
+    /// Which of so many frames arrive, and which of those as they were sent; and a cut after them.
+    fn fate(order: &str, frames: u32) -> (Vec<bool>, Vec<bool>) {
+        let (a, mut b) = pair();
+        let faults = order.parse().unwrap();
+        let mut a = Lossy::new(a, &faults, &shape(), Coord::default(), Direction::XPlus);
+        let (mut arrived, mut whole) = (Vec::new(), Vec::new());
+        for now in 0..frames {
+            a.poll(u64::from(now) * 1_000_000);
+            let sent = a.transmit(|buffer| {
+                buffer[..100].fill(0x5a);
+                100
+            });
+            assert!(sent, "a fault is no lack of room");
+            let mut good = false;
+            arrived.push(b.receive(|frame| good = frame == [0x5a; 100]));
+            whole.push(good);
+        }
+        (arrived, whole)
+    }
+
+    #[test]
+    fn faults_come_as_often_as_ordered_and_again_by_the_seed() {
+        let (arrived, whole) = fate("10000,50000,7", 10_000);
+        let lost = arrived.iter().filter(|arrived| !**arrived).count();
+        assert!((60..140).contains(&lost), "{lost}");
+        let spoiled = whole.iter().filter(|whole| !**whole).count() - lost;
+        assert!((420..580).contains(&spoiled), "{spoiled}");
+        assert_eq!(fate("10000,50000,7", 10_000), (arrived.clone(), whole));
+        assert_ne!(fate("10000,50000,8", 10_000).0, arrived);
+        assert!(fate("0,0,7", 1000).1.iter().all(|whole| *whole));
+    }
+
+    #[test]
+    fn a_cut_comes_at_its_time() {
+        let (arrived, _) = fate("0,0,7;1,0,0:x-@500", 1000);
+        assert_eq!(arrived.iter().position(|arrived| !arrived), Some(500));
+        assert!(!arrived[500..].contains(&true));
+    }
+}

@@ -1,0 +1,98 @@
+//! `midplane flash`: builds an image for one node and has probe-rs write it into the board's flash.
+
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use crate::probe::image::What;
+use crate::show::say::say;
+use clap::Args;
+use rustix::process::Signal;
+use std::io::ErrorKind;
+use std::process::{Command, Output, Stdio};
+
+/// The chip, as probe-rs calls it.
+const CHIP: &str = "STM32F405RG";
+const PROBE_RS: &str = "probe-rs";
+
+/// Options of `midplane flash`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Needs probe-rs (https://probe.rs) and a debug probe.\n\n\
+                  Example: cargo midplane flash --torus 2x2x1 --node 1,0,0 tests/programs/killer.c -- 5 64"
+)]
+pub struct FlashArgs {
+    /// Debug probe, as `probe-rs list` calls it (VID:PID or VID:PID:serial) [default: the only one]
+    #[arg(long, value_name = "PROBE")]
+    probe: Option<String>,
+
+    #[command(flatten)]
+    what: What,
+}
+
+/// Builds and flashes; the exit status.
+pub fn run(options: &FlashArgs) -> Result<u8, Stop> {
+    let made = options.what.make()?;
+    let shown = made.image.path.display();
+    say(format_args!("built {shown}"))?;
+    check_probe()?;
+    let mut selected = vec!["--chip", CHIP];
+    if let Some(probe) = &options.probe {
+        selected.extend(["--probe", probe]);
+    }
+    for step in ["download", "reset"] {
+        let mut command = Command::new(PROBE_RS);
+        command.arg(step).args(&selected);
+        if step == "download" {
+            command.arg(&made.image.path);
+        }
+        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+        let status = command.stdin(Stdio::null()).status().map_err(missing)?;
+        if !status.success() {
+            return Err(Stop::failure(format!(
+                "`probe-rs {step}` failed; what it says is above"
+            )));
+        }
+    }
+    say(format_args!("flashed {}; the node runs", made.name))?;
+    Ok(0)
+}
+
+/// There are a program to flash with and a probe.
+fn check_probe() -> Result<(), Stop> {
+    let mut command = Command::new(PROBE_RS);
+    command.arg("list").stdin(Stdio::null());
+    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().map_err(missing)?;
+    let said = [stdout, stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    if !status.success() {
+        return Err(Stop::failure(format!(
+            "`probe-rs list` failed: {}",
+            said.trim()
+        )));
+    }
+    match said.contains("No debug probes") {
+        true => Err(Stop::failure(
+            "no debug probe was found; connect one (ST-Link, J-Link or CMSIS-DAP) to this machine and to the board, and \
+             look whether `probe-rs list` shows it",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The error of a program that does not start.
+fn missing(error: std::io::Error) -> Stop {
+    match error.kind() {
+        ErrorKind::NotFound => Stop::usage(
+            "probe-rs is missing, which writes flash through a debug probe; install it with `cargo install \
+             probe-rs-tools`, or as https://probe.rs says",
+        ),
+        _ => match Err::<(), _>(error).doing("run probe-rs") {
+            Err(stop) => stop,
+            Ok(()) => Stop::failure("probe-rs does not start"),
+        },
+    }
+}

@@ -1,0 +1,285 @@
+//! `midplane image`: an image for a board with the personality of one node in it, as ELF, binary and Intel HEX.
+//!
+//! The personality is a section of its own, which the linker puts into the sector of flash where the node looks for it. What
+//! the files hold is what a debug probe or a boot loader writes.
+
+use crate::build::board::Board;
+use crate::build::image::Image;
+use crate::build::program::{self, Flags, Program};
+use crate::host::folders;
+use crate::host::setup::{self, Tools};
+use crate::host::size;
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use crate::run::{limits, topology};
+use crate::show::say::say;
+use clap::Args;
+use kernel_rt::board::stm32f405::memory::{FLASH, PERSONALITY, RAM};
+use kernel_rt::mem::MPI_SHARE;
+use kernel_rt::personality::{BootArgs, Exit, Nodes, Output, parse_coord};
+use mpi_adi::matching::Choice;
+use net_torus::coord::{Coord, Shape};
+use object::Endianness;
+use object::elf::PT_LOAD;
+use object::read::elf::{ElfFile32, ProgramHeader};
+use rustix::process::Signal;
+use std::ffi::OsString;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// What is made, and for which node.
+#[derive(Args, Debug)]
+pub struct What {
+    /// The board
+    #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Stm32f405)]
+    board: Board,
+
+    /// Extents of the machine along X, Y and Z, each 1 to 256
+    #[arg(long, value_name = "XxYxZ", default_value = "2x2x2", value_parser = topology::parse_extents)]
+    torus: [u16; 3],
+
+    /// Dimensions that do not wrap around, for example z or xyz
+    #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
+    mesh: [bool; 3],
+
+    /// The node's place
+    #[arg(long, value_name = "X,Y,Z", default_value = "0,0,0", value_parser = parse_place)]
+    node: Coord,
+
+    /// Region for everything that grows with incoming messages, for example 4K [default: 16K]
+    #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory)]
+    mpi_memory: Option<u64>,
+
+    /// Beyond that, borrow from the program's heap what it can spare
+    #[arg(long)]
+    mpi_borrow: bool,
+
+    /// Stack of the program, a multiple of 8 [default: 16K]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    stack: Option<u64>,
+
+    /// Matching engine [default: default]
+    #[arg(long, value_name = "NAME", value_parser = limits::matching())]
+    matching: Option<Choice>,
+
+    /// The program: C files (.c, also .o and .a)
+    #[arg(value_name = "PROGRAM", required = true)]
+    program: Vec<PathBuf>,
+
+    /// The program's arguments
+    #[arg(value_name = "ARGUMENTS", last = true)]
+    arguments: Vec<OsString>,
+}
+
+/// Options of `midplane image`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example: cargo midplane image --torus 2x2x1 --node 1,0,0 -o node1 tests/programs/killer.c -- 5 64"
+)]
+pub struct ImageArgs {
+    /// Path of the files, to which .elf, .bin and .hex are added [default: the program's name, and the node's place]
+    #[arg(short, long, value_name = "PATH")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    what: What,
+}
+
+/// An image for one node of one machine.
+pub struct Made {
+    /// The image, personality included.
+    pub image: Image,
+    /// Its name: the program's, and the node's place.
+    pub name: String,
+    tools: Tools,
+}
+
+/// Makes the files and says which they are; the exit status.
+pub fn run(options: &ImageArgs) -> Result<u8, Stop> {
+    let made = options.what.make()?;
+    let stem = match &options.output {
+        Some(path) => path.clone(),
+        None => PathBuf::from(&made.name),
+    };
+    let file = |extension: &str| {
+        let mut name = stem.clone().into_os_string();
+        name.push(extension);
+        PathBuf::from(name)
+    };
+    let elf = file(".elf");
+    fs::write(&elf, &made.image.bytes).doing(format_args!("write {}", elf.display()))?;
+    let (bin, hex) = (file(".bin"), file(".hex"));
+    let binary = binary(&made.image.bytes)
+        .ok_or_else(|| Stop::failure("the image has parts that are not in flash"))?;
+    fs::write(&bin, binary).doing(format_args!("write {}", bin.display()))?;
+    let objcopy = objcopy(&made.tools)?;
+    let mut command = Command::new(&objcopy);
+    command.args(["-O", "ihex"]).arg(&elf).arg(&hex);
+    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    let status = command
+        .status()
+        .doing(format_args!("run {}", objcopy.display()))?;
+    if !status.success() {
+        return Err(Stop::failure(format!("cannot make {}", hex.display())));
+    }
+    for extension in [".elf", ".bin", ".hex"] {
+        let file = file(extension);
+        let bytes = fs::metadata(&file)
+            .doing(format_args!("read {}", file.display()))?
+            .len();
+        say(format_args!("{} {bytes} bytes", file.display()))?;
+    }
+    Ok(0)
+}
+
+impl What {
+    /// Builds the image.
+    ///
+    /// # Errors
+    /// Usage errors: a node outside the machine, memory that does not suffice, with the sum; what the compiler refuses.
+    pub fn make(&self) -> Result<Made, Stop> {
+        midplane_setup::kit::choose(self.board.kit());
+        if self.board == Board::Virt {
+            return Err(Stop::usage(
+                "--board virt has no flash: it is only emulated; `cargo midplane cc` makes images for it",
+            ));
+        }
+        let shape = Shape::new(self.torus, self.mesh.map(|mesh| !mesh))
+            .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
+        let Coord { x, y, z } = self.node;
+        if shape.rank(self.node).is_none() {
+            return Err(Stop::usage(format!(
+                "--node {x},{y},{z} is outside the torus"
+            )));
+        }
+        self.stack.map_or(Ok(()), program::check_stack)?;
+        let program = Program::classify(&self.program)?;
+        if let Program::Image(path) = &program {
+            return Err(Stop::usage(format!(
+                "{} has been linked already, without a personality; give what it was linked from",
+                path.display()
+            )));
+        }
+        let tools = setup::ensure()?;
+        let personality = self.personality(&program, shape)?;
+        let object = assembled(&tools, &personality)?;
+        let flags = Flags {
+            link: vec![object.into()],
+            stack: self.stack,
+            matching: self.matching.unwrap_or_default(),
+            ..Flags::default()
+        };
+        let image = program.build(&tools, &flags)?;
+        let links = shape.links(self.node).iter().count();
+        image.check_fits_board(links, self.mpi_bytes(), shape.nodes())?;
+        Ok(Made {
+            image,
+            name: format!("{}-{x}-{y}-{z}", program.name()),
+            tools,
+        })
+    }
+
+    fn mpi_bytes(&self) -> u64 {
+        self.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE)
+    }
+
+    /// The text of the personality, ended as strings are.
+    fn personality(&self, program: &Program, shape: Shape) -> Result<String, Stop> {
+        let settings = BootArgs {
+            shape,
+            nodes: Nodes::One(self.node),
+            mpi_memory: Some(self.mpi_bytes()),
+            mpi_borrow: self.mpi_borrow,
+            matching: Some(self.matching.unwrap_or_default().name()),
+            // There is no tool beside a board.
+            output: Output::Uart,
+            exit: Exit::Stay,
+            ..BootArgs::default()
+        };
+        let name = program.name();
+        let words = self.arguments.iter().map(|word| word.as_bytes());
+        let argv = std::iter::once(name.as_bytes()).chain(words);
+        let mut text = String::new();
+        settings
+            .encode([], argv, &mut text)
+            .doing("write the personality")?;
+        match BootArgs::parse(&text) {
+            Ok(_) => Ok(text + "\0"),
+            Err(error) => Err(Stop::usage(format!("the program's arguments: {error}"))),
+        }
+    }
+}
+
+/// A place within some machine.
+fn parse_place(text: &str) -> Result<Coord, String> {
+    parse_coord(text).ok_or_else(|| format!("`{text}` is not a place; write it as 1,0,0"))
+}
+
+/// An object whose one section is the personality.
+fn assembled(tools: &Tools, text: &str) -> Result<PathBuf, Stop> {
+    assert!(
+        text.len() as u64 <= PERSONALITY.len(),
+        "limited by the parser"
+    );
+    // By its content, so that of two commands at a time neither finds the other's.
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let folder = folders::target()
+        .join("midplane/personalities")
+        .join(format!("{:016x}", hasher.finish()));
+    fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+    let source = folder.join("personality.S");
+    let bytes: Vec<String> = text.bytes().map(|byte| byte.to_string()).collect();
+    let lines = bytes
+        .chunks(16)
+        .map(|line| format!(".byte {}\n", line.join(",")));
+    let code: String = [".section .personality, \"a\", %progbits\n".to_string()]
+        .into_iter()
+        .chain(lines)
+        .collect();
+    fs::write(&source, code).doing(format_args!("write {}", source.display()))?;
+    let object = folder.join("personality.o");
+    let mut compile = tools.gcc.command();
+    program::begin_compile(&mut compile);
+    compile.arg("-c").arg(&source).arg("-o").arg(&object);
+    program::run_compiler(compile, &source)?;
+    Ok(object)
+}
+
+/// What is in flash, from its start on; between the parts it is erased. (objcopy would go on to where RAM is: the linker
+/// puts sections there that are empty.) `None` when a part lies elsewhere.
+fn binary(elf: &[u8]) -> Option<Vec<u8>> {
+    const ERASED: u8 = 0xff;
+    let elf = ElfFile32::<Endianness>::parse(elf).ok()?;
+    let mut flash = Vec::new();
+    for segment in elf.elf_program_headers() {
+        let data = segment.data(elf.endian(), elf.data()).ok()?;
+        if segment.p_type(elf.endian()) != PT_LOAD || data.is_empty() {
+            continue;
+        }
+        let address = u64::from(segment.p_paddr(elf.endian()));
+        let start = address.checked_sub(FLASH.start)? as usize;
+        let end = start + data.len();
+        if end as u64 > FLASH.len() {
+            return None;
+        }
+        flash.resize(flash.len().max(end), ERASED);
+        flash[start..end].copy_from_slice(data);
+    }
+    Some(flash)
+}
+
+/// The compiler's own program that writes other formats.
+fn objcopy(tools: &Tools) -> Result<PathBuf, Stop> {
+    let mut command = tools.gcc.command();
+    command.arg("-print-prog-name=objcopy");
+    let output = command.output().doing("ask the C compiler for objcopy")?;
+    let path = String::from_utf8_lossy(&output.stdout).trim().to_string();
+    match path.is_empty() {
+        true => Err(Stop::failure("the C compiler names no objcopy")),
+        false => Ok(path.into()),
+    }
+}

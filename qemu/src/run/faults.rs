@@ -1,0 +1,171 @@
+//! Faults on links: what the user orders, checked.
+
+use crate::host::stop::Stop;
+use clap::Args;
+use kernel_rt::host::faults::{Cut, Faults, MAX_CUTS, MILLION, MOST, direction};
+use kernel_rt::personality::parse_coord;
+use net_torus::coord::Shape;
+
+/// Options that order faults.
+#[derive(Args, Debug, Default)]
+pub struct FaultOptions {
+    /// Part of the frames that vanish on each link, 0 to 0.2; they are sent again
+    #[arg(long, value_name = "PART", value_parser = parse_part, help_heading = "Faults on links")]
+    link_loss: Option<u32>,
+
+    /// Part of the frames in which bits are turned on each link, 0 to 0.2; they are sent again
+    #[arg(long, value_name = "PART", value_parser = parse_part, help_heading = "Faults on links")]
+    link_corrupt: Option<u32>,
+
+    /// Link that is cut for good, both ways, for example 1,0,0:x+@5s: from this node, in this direction, so long after
+    /// it came up (s or ms). What would go over it goes another way; where there is none, the job ends and says so. At
+    /// most 16
+    #[arg(long, value_name = "X,Y,Z:DIRECTION@TIME", value_parser = parse_cut, help_heading = "Faults on links")]
+    link_cut: Vec<Cut>,
+
+    /// What determines which frames these are: the same of each link, by number, in every run [default: 0]
+    #[arg(long, value_name = "NUMBER", help_heading = "Faults on links")]
+    seed: Option<u64>,
+}
+
+impl FaultOptions {
+    /// The first of the options that was given.
+    pub fn given(&self) -> Option<&'static str> {
+        let options = [
+            (self.link_loss.is_some(), "--link-loss"),
+            (self.link_corrupt.is_some(), "--link-corrupt"),
+            (!self.link_cut.is_empty(), "--link-cut"),
+        ];
+        let given = options.into_iter().find(|(given, _)| *given);
+        given.map(|(_, option)| option)
+    }
+
+    /// The word that orders the faults; `None` when there are to be none.
+    ///
+    /// # Errors
+    /// A usage error: a seed for nothing, a cut where there is no link, or too many of them.
+    pub fn order(&self, shape: &Shape) -> Result<Option<String>, Stop> {
+        if self.given().is_none() {
+            return match self.seed {
+                Some(_) => Err(Stop::usage(
+                    "--seed does nothing without --link-loss or --link-corrupt; leave it out",
+                )),
+                None => Ok(None),
+            };
+        }
+        let mut faults = Faults {
+            loss: self.link_loss.unwrap_or(0),
+            corruption: self.link_corrupt.unwrap_or(0),
+            seed: self.seed.unwrap_or(0),
+            ..Faults::default()
+        };
+        for cut in &self.link_cut {
+            if shape.neighbour(cut.at, cut.direction).is_none() {
+                let [x, y, z] = cut.at.axes();
+                let name = cut.direction.name().to_lowercase();
+                return Err(Stop::usage(format!(
+                    "--link-cut {x},{y},{z}:{name}: there is no such link in this machine"
+                )));
+            }
+            if faults.cuts.push(*cut).is_err() {
+                return Err(Stop::usage(format!(
+                    "--link-cut: at most {MAX_CUTS} links can be cut"
+                )));
+            }
+        }
+        Ok(Some(faults.to_string()))
+    }
+}
+
+fn parse_part(text: &str) -> Result<u32, String> {
+    let most = f64::from(MOST) / f64::from(MILLION);
+    text.parse::<f64>()
+        .ok()
+        .filter(|part| (0.0..=most).contains(part))
+        .map(|part| (part * f64::from(MILLION)).round() as u32)
+        .ok_or_else(|| {
+            format!("`{text}` is not a part of the frames; give 0 to {most}, as in 0.01")
+        })
+}
+
+fn parse_cut(text: &str) -> Result<Cut, String> {
+    let parts = || {
+        let (at, rest) = text.split_once(':')?;
+        let (name, time) = rest.split_once('@')?;
+        Some(Cut {
+            at: parse_coord(at)?,
+            direction: direction(name)?,
+            after_ms: parse_ms(time)?,
+        })
+    };
+    parts()
+        .ok_or_else(|| format!("`{text}` is not a cut; write it as 1,0,0:x+@5s or 1,0,0:x+@500ms"))
+}
+
+/// Seconds or milliseconds.
+fn parse_ms(text: &str) -> Option<u32> {
+    let (number, unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1.0),
+        None => (text.strip_suffix('s')?, 1000.0),
+    };
+    let ms = number.parse::<f64>().ok()? * unit;
+    (0.0..=f64::from(u32::MAX))
+        .contains(&ms)
+        .then_some(ms as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use net_torus::{Coord, Direction};
+
+    #[test]
+    fn parts_and_cuts_are_read() {
+        assert_eq!(parse_part("0.01"), Ok(10_000));
+        assert_eq!(parse_part("0"), Ok(0));
+        for text in ["-0.1", "0.21", "x", "NaN"] {
+            assert!(parse_part(text).is_err(), "{text}");
+        }
+        let cut = |after_ms| Cut {
+            at: Coord { x: 1, y: 0, z: 2 },
+            direction: Direction::YMinus,
+            after_ms,
+        };
+        assert_eq!(parse_cut("1,0,2:y-@5s"), Ok(cut(5000)));
+        assert_eq!(parse_cut("1,0,2:Y-@250ms"), Ok(cut(250)));
+        for text in [
+            "1,0,2:y-",
+            "1,0:y-@1s",
+            "1,0,2:a-@1s",
+            "1,0,2:y-@5",
+            "1,0,2:y-@-1s",
+        ] {
+            assert!(parse_cut(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn orders_that_mean_nothing_are_refused() {
+        let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
+        let said = |options: FaultOptions| options.order(&shape).map_err(|stop| stop.message);
+        let cut = parse_cut("1,0,0:x+@1s").unwrap();
+        let seed = Some(7);
+        assert_eq!(said(FaultOptions::default()), Ok(None));
+        let alone = said(FaultOptions {
+            seed,
+            ..FaultOptions::default()
+        });
+        assert!(alone.unwrap_err().contains("--seed does nothing"));
+        let cuts = |link_cut| FaultOptions {
+            link_cut,
+            seed,
+            ..FaultOptions::default()
+        };
+        let good = said(cuts(vec![cut]));
+        assert_eq!(good, Ok(Some("0,0,7;1,0,0:X+@1000".into())));
+        let none = said(cuts(vec![parse_cut("1,0,0:y+@1s").unwrap()]));
+        assert!(none.unwrap_err().contains("no such link"));
+        let many = said(cuts(vec![cut; MAX_CUTS + 1]));
+        assert!(many.unwrap_err().contains("at most 16"));
+    }
+}

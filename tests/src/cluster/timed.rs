@@ -1,0 +1,147 @@
+//! Virtual time: what links and processors do costs what the [cost model](crate::measure::timed) says, and nothing is drawn.
+//!
+//! A processor does one thing at a time, and what a call costs is added up where it is made; a process sleeps until then
+//! before its node takes or injects another packet. Routers forward meanwhile. Computing costs nothing, save for
+//! [`Node::compute`](super::Node::compute).
+#![forbid(unsafe_code)]
+
+use std::cell::{Cell, RefCell};
+
+use mpi_adi::Adi;
+use mpi_adi::matching::Matching;
+use mpi_adi::memory::{RawMemory, Span, UserMemory};
+use mpi_adi::protocol::Sound;
+use net_torus::BODY_BYTES;
+
+use super::events::Events;
+use super::schedule::{Phase, Shared};
+use crate::measure::timed::{Costs, INJECT};
+use crate::sim::torus::Hands;
+
+/// A node's processor.
+#[derive(Clone, Default)]
+pub(super) struct Processor {
+    /// What it does takes until then.
+    busy_until: Cell<u64>,
+    /// What has been paid of [`Adi::searched`].
+    searched: Cell<u64>,
+    /// Something is still to leave.
+    owes: Cell<bool>,
+}
+
+/// The program's memory. Counts what is copied out of MPI memory, which comes in more than a packet's bytes at once.
+#[derive(Default)]
+pub(super) struct Counted(u64);
+
+impl UserMemory for Counted {
+    fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
+        RawMemory.read(span, offset, out);
+    }
+
+    fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
+        if bytes.len() > BODY_BYTES {
+            self.0 += bytes.len() as u64;
+        }
+        RawMemory.write(span, offset, bytes);
+    }
+
+    fn copy(&mut self, from: Span, to: Span, len: usize) {
+        self.0 += len as u64;
+        RawMemory.copy(from, to, len);
+    }
+
+    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+        Some(self)
+    }
+}
+
+impl<E: Matching> Shared<'_, E> {
+    /// Lets routers and nodes whose programs have ended do what is planned, until a program is to go on: whose.
+    /// `None`: nothing moves any more.
+    pub(super) fn next_event(&self, events: &RefCell<Events>, costs: &Costs) -> Option<usize> {
+        while !self.is_over() {
+            let (now, rank) = events.borrow_mut().next()?;
+            self.wires.now.set(now);
+            let moved = self.bodies[rank].torus.borrow_mut().step(now);
+            let processor = &self.processors[rank];
+            if now < processor.busy_until.get() {
+                continue;
+            }
+            match self.phases[rank].get() {
+                Phase::Computing => return Some(rank),
+                Phase::Asleep if self.has_news(rank, moved) => return Some(rank),
+                Phase::Asleep => {}
+                // It may have to answer, and to send what its program left behind.
+                Phase::Finished => {
+                    let adi = &mut *self.bodies[rank].adi.borrow_mut();
+                    if self.timed_step(rank, adi, &mut Counted::default(), costs) {
+                        let until = processor.busy_until.get();
+                        events.borrow_mut().plan(until, rank);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// A step of this node may find something to do; its router has `moved`.
+    fn has_news(&self, rank: usize, moved: bool) -> bool {
+        let has_received = self.bodies[rank].torus.borrow().router().has_received();
+        has_received || moved && self.processors[rank].owes.get()
+    }
+
+    /// The processor works for so many nanoseconds more.
+    pub(super) fn spend(&self, rank: usize, ns: u64) {
+        let busy_until = &self.processors[rank].busy_until;
+        busy_until.set(busy_until.get().max(self.wires.now.get()) + ns);
+    }
+
+    /// When the processor has done all that it has been given.
+    pub(super) fn time_of(&self, rank: usize) -> u64 {
+        let busy_until = self.processors[rank].busy_until.get();
+        busy_until.max(self.wires.now.get())
+    }
+
+    /// Pays for what was searched and copied since the last time.
+    pub(super) fn pay(
+        &self,
+        rank: usize,
+        adi: &Adi<Sound, E>,
+        memory: &mut Counted,
+        costs: &Costs,
+    ) {
+        let searched = adi.searched();
+        let entries = searched - self.processors[rank].searched.replace(searched);
+        let copied = std::mem::take(&mut memory.0) as f64 * costs.copy_ns_per_byte;
+        self.spend(rank, entries * costs.search_ns + copied as u64);
+    }
+
+    /// One step of the node `rank`, whose processor is free: it takes one packet at most; true when anything moved.
+    pub(super) fn timed_step(
+        &self,
+        rank: usize,
+        adi: &mut Adi<Sound, E>,
+        memory: &mut Counted,
+        costs: &Costs,
+    ) -> bool {
+        let now = self.wires.now.get();
+        let torus = &mut *self.bodies[rank].torus.borrow_mut();
+        torus.step(now);
+        let mut hands = Hands {
+            router: torus.router_mut(),
+            take: 1,
+            inject: INJECT,
+            packets: 0,
+        };
+        let moved = adi.progress(&mut hands, memory);
+        let packets = hands.packets;
+        torus.step(now);
+        self.spend(
+            rank,
+            packets * costs.packet_ns + u64::from(moved && packets == 0),
+        );
+        self.pay(rank, adi, memory, costs);
+        self.processors[rank].owes.set(!adi.is_quiet());
+        moved
+    }
+}
