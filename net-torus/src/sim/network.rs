@@ -486,7 +486,9 @@ impl<'m> Network<'m> {
             let router = &mut self.routers[node as usize];
             let accepted = Packet::new_checked(packet)
                 .map_err(|(defect, _)| defect)
-                .and_then(|packet| router.accept(Direction::ALL[side as usize], packet));
+                .and_then(|packet| {
+                    router.accept(Direction::ALL[side as usize], packet, packet.bytes())
+                });
             if accepted.is_err() {
                 let node = router.coord();
                 return Err(SimError::Wrong { node });
