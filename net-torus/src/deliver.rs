@@ -29,13 +29,8 @@ impl Router<'_> {
         Some((start, chunks, body))
     }
 
-    /// Reserves room for a packet in a reception FIFO, counts it as delivered and returns its bytes.
-    pub(crate) fn reception_room(&mut self, fifo: Fifo, chunks: usize) -> Option<&mut [u8]> {
-        let start = self.reserve_reception(fifo, chunks)?;
-        Some(queue::bytes_mut(self.memory, start, chunks))
-    }
-
-    fn reserve_reception(&mut self, fifo: Fifo, chunks: usize) -> Option<usize> {
+    /// Reserves room for a packet in a reception FIFO and counts it as delivered: where its chunks start.
+    pub(crate) fn reserve_reception(&mut self, fifo: Fifo, chunks: usize) -> Option<usize> {
         let queue = &mut self.queues[RECEPTION + fifo as usize];
         if queue.free() < chunks as u16 {
             return None;
@@ -67,7 +62,8 @@ impl Router<'_> {
             let Some(to) = self.reserve_reception(fifo, chunks) else {
                 return;
             };
-            self.memory.copy_within(from..from + chunks, to);
+            let carried = self.carried(chunks);
+            self.memory.copy_within(from..from + carried, to);
             self.last[output] = source as u8;
             match route::dimension_order(head.left) {
                 // A deposit packet leaves its copy and goes on.

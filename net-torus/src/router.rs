@@ -17,6 +17,8 @@
 //! There is one normal injection FIFO per first direction, so that a packet for a busy link does not hold
 //! up one for an idle link; the direction depends on the pair of nodes only, so that order is kept.
 
+#[cfg(any(test, feature = "sim"))]
+use crate::chunk::PACKET_CHUNKS;
 use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_PACKETS};
 use crate::coord::{Coord, Direction, Rank, Shape};
 use crate::queue::{self, Queue, chunks_for};
@@ -220,6 +222,9 @@ pub struct Router<'m> {
     grants: [[Grant; Vc::COUNT]; 6],
     /// See [`Router::links_in_turn`].
     turn: u8,
+    /// Chunks of a packet that are copied, at most: see [`Router::carry_only`].
+    #[cfg(any(test, feature = "sim"))]
+    carried: usize,
     /// Sides where tokens were given free since [`Router::take_released`].
     #[cfg(any(test, feature = "sim"))]
     released: u8,
@@ -332,6 +337,8 @@ impl<'m> Router<'m> {
             grants,
             turn: 0,
             #[cfg(any(test, feature = "sim"))]
+            carried: PACKET_CHUNKS,
+            #[cfg(any(test, feature = "sim"))]
             released: 0,
             #[cfg(test)]
             rules: Rules::ALL,
@@ -361,6 +368,21 @@ impl<'m> Router<'m> {
     pub fn set_exact(&mut self, exact: Directions) {
         self.exact = exact;
     }
+    /// From now on only the first `chunks` chunks of each packet are copied, at least 1: for a simulation that looks at
+    /// no more. Packets are as long as they were.
+    #[cfg(any(test, feature = "sim"))]
+    pub(crate) fn carry_only(&mut self, chunks: usize) {
+        self.carried = chunks;
+    }
+
+    /// Of `chunks` chunks of a packet, those that are to be copied.
+    #[inline]
+    pub(crate) fn carried(&self, chunks: usize) -> usize {
+        #[cfg(any(test, feature = "sim"))]
+        let chunks = chunks.min(self.carried);
+        chunks
+    }
+
     /// The counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -482,9 +504,9 @@ impl<'m> Router<'m> {
         if repr.dest == self.here
             && self.queues[source].is_empty()
             && self.want[LOCAL + repr.fifo as usize] == 0
-            && let Some(room) = self.reception_room(repr.fifo, chunks)
+            && let Some(start) = self.reserve_reception(repr.fifo, chunks)
         {
-            queue::copy(room, packet.bytes());
+            self.store(start, packet);
             self.release(s, v, charge);
             return Ok(());
         }
@@ -492,11 +514,18 @@ impl<'m> Router<'m> {
         let start = queue.push(charge);
         let first = queue.used() == charge;
         self.stats.channels[s][v].high_water = queue.high();
-        queue::copy(queue::bytes_mut(self.memory, start, chunks), packet.bytes());
+        self.store(start, packet);
         if first {
             self.open(source, repr);
         }
         Ok(())
+    }
+
+    /// Copies a packet to chunk `start` of the memory.
+    fn store(&mut self, start: usize, packet: Packet<'_>) {
+        let carried = self.carried(packet.repr().chunks());
+        let to = queue::bytes_mut(self.memory, start, carried);
+        queue::copy(to, &packet.bytes()[..carried * CHUNK_BYTES]);
     }
 
     /// Reads the header of a source's oldest packet and enters the source at the outputs by which that
@@ -836,17 +865,28 @@ impl<'m> Router<'m> {
         if self.want[d as usize] == 0 {
             return None;
         }
+        let mut holds = false;
         for fifo in Fifo::ALL {
             if self.holds(d, fifo) {
                 self.held[d as usize][fifo as usize] += 1;
                 self.look_again();
+                holds = true;
             }
         }
         let choice = match self.chosen.take() {
-            Some((chosen, choice)) if chosen == d => choice,
-            _ => self.select(d)?,
+            Some((chosen, choice)) if chosen == d => Some(choice),
+            _ => self.select(d),
         };
-        self.send(d, choice, out)
+        if choice.is_none() && !holds {
+            self.blocked = self.blocked.with(d);
+        }
+        self.send(d, choice?, out)
+    }
+
+    /// Nothing could go in direction `d` at the last look, and nothing has changed since that could let it go.
+    #[cfg(any(test, feature = "sim"))]
+    pub(crate) fn is_blocked(&self, d: Direction) -> bool {
+        self.blocked.has(d)
     }
 
     /// Moves the chosen packet into `out`; its size in bytes, or `None` when it does not fit.
@@ -866,7 +906,8 @@ impl<'m> Router<'m> {
         let chunks = head.repr.chunks();
         let start = self.queues[source].front()?;
         let out = out.get_mut(..chunks * CHUNK_BYTES)?;
-        queue::copy(out, queue::bytes(self.memory, start, chunks));
+        let carried = queue::bytes(self.memory, start, self.carried(chunks));
+        queue::copy(&mut out[..carried.len()], carried);
         let repr = Repr { vc, ..head.repr };
         if !self.exact.has(d) && (head.repr.vc != vc || !self.is_summed(source)) {
             out[..HEADER_BYTES].copy_from_slice(&repr.emit());
