@@ -4,6 +4,8 @@
 //! [`crate::c`] turn elements into bytes.
 #![forbid(unsafe_code)]
 
+use net_torus::Shape;
+
 use crate::Adi;
 use crate::Outcome;
 use crate::device::envelope::{Context, Pattern, Rank, Tag};
@@ -17,6 +19,7 @@ use crate::device::send::SendTo;
 use crate::mpi::call::{block_on, immediate, look, wait_until};
 use crate::mpi::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::mpi::error::Error;
+use crate::mpi::grid::Grid;
 use crate::mpi::process::Env;
 
 /// MPI_ANY_SOURCE and MPI_ANY_TAG as call notes show them.
@@ -86,6 +89,8 @@ pub(crate) struct Membership<'e> {
     pub(crate) context: Context,
     pub(crate) rank: CommRank,
     pub(crate) size: u32,
+    /// Of a list: the box that it has been found to be. All members have found the same.
+    pub(crate) grid: Option<Grid>,
 }
 
 /// Which processes; a communicator's rank r is the group's r-th.
@@ -163,6 +168,7 @@ impl<'e> Membership<'e> {
             context: WORLD_CONTEXT,
             rank: CommRank(rank.index()),
             size,
+            grid: None,
         }
     }
 
@@ -173,6 +179,7 @@ impl<'e> Membership<'e> {
             context: SELF_CONTEXT,
             rank: CommRank(0),
             size: 1,
+            grid: None,
         }
     }
 
@@ -241,6 +248,15 @@ impl<'e, E: Matching> Communicator<'e, E> {
                 root: root.0.into(),
                 size: self.size(),
             })
+        }
+    }
+
+    /// The box of the torus that its processes are.
+    pub(crate) fn grid(&self) -> Option<Grid> {
+        match self.membership.map {
+            RankMap::All if self.size() > 1 => Some(Grid::of(shape(self.env))),
+            RankMap::List(_) => self.membership.grid,
+            _ => None,
         }
     }
 
@@ -534,6 +550,13 @@ fn place<E: Matching>(env: &dyn Env<E>) -> (Rank, u32) {
     let mut place = (Rank::new(0), 1);
     env.with(&mut |adi, _| place = (adi.rank(), adi.size()));
     place
+}
+
+/// The machine.
+pub(crate) fn shape<E: Matching>(env: &dyn Env<E>) -> Shape {
+    let mut shape = None;
+    env.with(&mut |adi, _| shape = Some(adi.shape()));
+    shape.expect("Env::with runs its function")
 }
 
 /// Starts a request and blocks until it has finished.

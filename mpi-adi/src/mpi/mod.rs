@@ -6,7 +6,7 @@
 //! lend    slices for blocking calls         sides   the two groups of an intercommunicator
 //! comm    communicators, point to point     group, placement -> cart, info, attributes    op -> datatype
 //! call    blocking, and slices of arrays
-//! process the state of a process, Env       context  which contexts are free        error
+//! process the state of a process, Env       context  which contexts are free        grid  boxes of the torus    error
 //! ```
 //! An import points downwards in this list.
 
@@ -23,6 +23,7 @@ pub mod error;
 #[cfg(test)]
 pub(crate) mod fake;
 pub(crate) mod graph;
+pub(crate) mod grid;
 pub(crate) mod group;
 pub(crate) mod info;
 pub(crate) mod inter;

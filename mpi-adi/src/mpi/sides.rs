@@ -95,6 +95,7 @@ impl<'e> Sides<'e> {
             context: self.context,
             rank: self.rank,
             size: self.list.len() as u32,
+            grid: None,
         }
     }
 
@@ -106,6 +107,7 @@ impl<'e> Sides<'e> {
             context: self.context,
             rank: CommRank(self.rank.0 - ranks.start),
             size: ranks.end - ranks.start,
+            grid: None,
         }
     }
 

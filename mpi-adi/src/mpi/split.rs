@@ -12,9 +12,10 @@ use core::ops::Range;
 use crate::device::envelope::{Context, Rank};
 use crate::device::matching::{Engine, Matching};
 use crate::mpi::coll::room;
-use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap};
+use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap, shape};
 use crate::mpi::context::{self, CONTEXTS};
 use crate::mpi::error::Error;
+use crate::mpi::grid::Grid;
 use crate::mpi::group::exact;
 use crate::mpi::process::Env;
 
@@ -139,12 +140,10 @@ impl<'e, E: Matching> Communicator<'e, E> {
             RankMap::One(world) => RankMap::One(world),
             RankMap::All | RankMap::List(_) | RankMap::Remote(_) => RankMap::All,
         };
-        let (rank, size) = (membership.rank, membership.size);
         let membership = Membership {
             map,
             context,
-            rank,
-            size,
+            ..membership
         };
         Made { membership, list }
     }
@@ -180,6 +179,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
             context,
             rank: CommRank(rank as u32),
             size: members.len() as u32,
+            grid: Grid::find(shape(self.env), &members),
         };
         Ok(Some(Made {
             membership,
@@ -231,6 +231,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
             context,
             rank: CommRank(rank as u32),
             size: members.len() as u32,
+            grid: Grid::find(shape(self.env), &members),
         };
         Ok(Some(Made {
             membership,
@@ -257,6 +258,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
             context: membership.context,
             rank: CommRank(rank as u32),
             size: members.len() as u32,
+            grid: Grid::find(shape(self.env), &members),
         };
         let among_them = Communicator::at(self.env, among);
         let (context, list) = among_them.agree_on_context(function, ready, exact(&members))?;

@@ -46,6 +46,8 @@ pub struct Costs {
     pub search_ns: u64,
     /// A byte copied from MPI memory to the program.
     pub copy_ns_per_byte: f64,
+    /// How long an answer waits for something that it can go with, where its receiver does not wait for it.
+    pub defer_ns: u64,
 }
 
 impl Costs {
@@ -59,6 +61,7 @@ impl Costs {
         call_ns: 700,
         search_ns: 40,
         copy_ns_per_byte: 0.7,
+        defer_ns: 0,
     };
 
     /// Blue Gene/L's links, and processors that take next to no time: what is seen is the wires.
@@ -172,6 +175,8 @@ pub(super) struct Node<'m> {
     pub(super) packets: u64,
     /// When it was last looked at.
     looked: Option<u64>,
+    /// Since when it has owed answers that can wait.
+    deferred: Option<u64>,
 }
 
 /// The program of all nodes.
@@ -189,6 +194,10 @@ pub(super) trait Programs {
 
 /// Packets that the processor injects in one go at most: an answer and something of its own.
 pub(crate) const INJECT: usize = 2;
+
+/// Looks in a row at routers in which nothing moves, before it is taken for granted that nothing will: more than a router
+/// holds packets back for.
+const LOOKS: u32 = 256;
 
 /// The routers' buffers.
 const SIZES: Sizes = Sizes::BLUE_GENE;
@@ -249,6 +258,7 @@ impl<'m> Machine<'m> {
                 busy_ns: 0,
                 packets: 0,
                 looked: None,
+                deferred: None,
             }
         };
         let chunks = chunks.chunks_exact_mut(SIZES.chunks());
@@ -265,7 +275,21 @@ impl<'m> Machine<'m> {
         let mut queue: BinaryHeap<Reverse<(u64, usize)>> = (0..self.nodes.len())
             .map(|node| Reverse((0, node)))
             .collect();
-        while let Some(Reverse((now, at))) = queue.pop() {
+        let mut rounds = 0;
+        let mut last = 0;
+        loop {
+            let Some(Reverse((now, at))) = queue.pop() else {
+                // A router may hold packets back for so many looks (`net_torus::vc`), and then lets them go.
+                if rounds == LOOKS {
+                    return Ok(None);
+                }
+                rounds += 1;
+                let holding = (0..self.nodes.len())
+                    .filter(|&at| !self.nodes[at].torus.router_mut().is_empty());
+                queue.extend(holding.map(|at| Reverse((last + 1, at))));
+                continue;
+            };
+            last = now;
             let node = &mut self.nodes[at];
             if node.looked == Some(now) {
                 continue;
@@ -275,10 +299,13 @@ impl<'m> Machine<'m> {
             if programs.is_over(node, at, now) {
                 return Ok(Some(now));
             }
+            let mut wakes = self.wakes.borrow_mut();
+            if again.is_some() || !wakes.is_empty() {
+                rounds = 0;
+            }
             queue.extend(again.map(|time| Reverse((time, at))));
-            queue.extend(self.wakes.borrow_mut().drain(..).map(Reverse));
+            queue.extend(wakes.drain(..).map(Reverse));
         }
-        Ok(None)
     }
 }
 
@@ -297,7 +324,10 @@ fn look<P: Programs>(
     let before = (node.adi.searched(), node.memory.copied);
     let mut ns = programs.turn(node, rank, now)?;
     ns += ((node.memory.copied - before.1) as f64 * costs.copy_ns_per_byte) as u64;
-    if ns == 0 {
+    // As a node does it: no step of the device where nothing has come or is to leave, until an answer has waited.
+    let due = node.deferred.map(|since| since + costs.defer_ns);
+    let has_come = node.torus.router_mut().has_received() || node.adi.has_to_send();
+    if ns == 0 && (costs.defer_ns == 0 || has_come || due.is_some_and(|due| due <= now)) {
         let mut hands = Hands {
             router: node.torus.router_mut(),
             take: 1,
@@ -311,8 +341,14 @@ fn look<P: Programs>(
     }
     ns += (node.adi.searched() - before.0) * costs.search_ns;
     node.torus.step(now);
+    if node.adi.has_deferred() != node.deferred.is_some() {
+        node.deferred = node.adi.has_deferred().then_some(now);
+    }
     if ns == 0 {
-        return Ok(None);
+        return Ok(node
+            .deferred
+            .map(|since| since + costs.defer_ns)
+            .filter(|&due| due > now));
     }
     node.busy_until = now + ns;
     node.busy_ns += ns;

@@ -104,6 +104,7 @@ impl UnderWay {
         let operation = Operation {
             element: ELEMENT,
             combine,
+            commute: false,
         };
         let (rank, what) = (adi.rank(), collective.what);
         let turn = Turn(RefCell::new((adi, memory)));

@@ -7,7 +7,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::c::args;
 use crate::c::collectives::blocks::{Blocks, Own, Row, VBlocks, WBlocks};
-use crate::c::collectives::op::operation;
+use crate::c::collectives::op::{combined, operation};
 use crate::c::collectives::reduce::DataAndResult;
 use crate::c::collectives::under_way::{start, start_across, start_among_all};
 use crate::c::comm_objects::inter_calls;
@@ -581,11 +581,11 @@ pub unsafe extern "C" fn MPI_Iallreduce(
     let plan = |comm| {
         args::count(count)?;
         let (elements, mut combiner) = operation(op, datatype)?;
-        let size = elements.size();
+        let combined = combined(op, &elements);
         let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
         // SAFETY: the standard's promise about the buffers (section 5.12.8).
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
-        plans::allreduce(comm, both.areas(), size, combine, both)
+        plans::allreduce(comm, both.areas(), combined, combine, both)
     };
     // SAFETY: the standard's promise about `request`.
     unsafe { start("MPI_Iallreduce", comm, request, plan) }

@@ -145,15 +145,26 @@ unsafe fn call(
 /// Which of the program's operations commute, as it has said.
 static COMMUTES: [AtomicBool; USER_OPS] = [const { AtomicBool::new(false) }; USER_OPS];
 
+/// Whether an operation that there is commutes.
+fn commutes(op: c_int) -> bool {
+    args::user_op_index(op).is_none_or(|index| COMMUTES[index].load(Ordering::Relaxed))
+}
+
+/// The elements that an operation combines, both of which there are.
+pub(super) fn combined(op: c_int, elements: &Elements) -> coll::Elements {
+    coll::Elements {
+        size: elements.size(),
+        commute: commutes(op),
+    }
+}
+
 #[unsafe(export_name = "PMPI_Op_commutative")]
 pub unsafe extern "C" fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c_int {
     on_process("MPI_Op_commutative", |_| {
         // SAFETY: the standard's promise about `commute`.
         let commute = unsafe { args::out(commute, "commute") }?;
-        *commute = match (args::operation(op)?, args::user_op_index(op)) {
-            (Operation::User(_), Some(index)) => COMMUTES[index].load(Ordering::Relaxed).into(),
-            _ => 1,
-        };
+        args::operation(op)?;
+        *commute = commutes(op).into();
         Ok(())
     })
 }
@@ -174,7 +185,7 @@ pub unsafe extern "C" fn MPI_Op_create(
                 .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
             {
-                // To be told only: reductions keep the order of the ranks, whether or not the operation commutes.
+                // Long allreduces alone make use of it: all others keep the order of the ranks.
                 COMMUTES[index].store(commute != 0, Ordering::Relaxed);
                 *op = args::user_op_handle(index);
                 return Ok(());

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::c::args;
 use crate::c::collectives::blocks::{Blocks, Row};
-use crate::c::collectives::op::with_operation;
+use crate::c::collectives::op::{combined, with_operation};
 use crate::c::comm_objects::inter_calls;
 use crate::c::datatypes::{Elements, Lent};
 use crate::c::report::{on_comm, on_process};
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn MPI_Allreduce(
                 comm,
                 "MPI_Allreduce",
                 both.areas(),
-                elements.size(),
+                combined(op, elements),
                 combine,
             )
         })

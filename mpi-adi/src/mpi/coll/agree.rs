@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use crate::device::envelope::Context;
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
-use crate::mpi::coll::reduce::Allreduce;
+use crate::mpi::coll::reduce::ThroughRoot;
 use crate::mpi::coll::running::{Plan, Work, room};
 use crate::mpi::coll::schedule::{Ranks, Schedule, Step};
 use crate::mpi::comm::Communicator;
@@ -63,7 +63,7 @@ struct Agreement<H: Holder> {
     /// This process's proposal, and then what has become of all.
     cells: Vec<u8>,
     /// `None`: nothing has been proposed yet, or the agreement is over.
-    under_way: Option<(Allreduce, Round)>,
+    under_way: Option<(ThroughRoot, Round)>,
     /// No unit was passed over since another agreement held it.
     all: bool,
 }
@@ -89,7 +89,7 @@ impl<H: Holder> Agreement<H> {
         self.cells.extend_from_slice(&proposal);
         // SAFETY: the cells stay where they are, on the heap, and are looked at when the allreduce is over.
         let area = Area::from(unsafe { writing(&mut self.cells) });
-        let allreduce = Allreduce::new(self.ranks, (area, area), size_of::<Proposal>());
+        let allreduce = ThroughRoot::new(self.ranks, (area, area), size_of::<Proposal>());
         self.under_way = Some((allreduce, round));
     }
 

@@ -3,8 +3,11 @@
 
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
-use crate::mpi::coll::run::{run, run_in_segments};
-use crate::mpi::coll::schedule::{ALLTOALL, Buffer, Half, Ranks, Schedule, Step};
+use crate::mpi::coll::run::run_in_segments;
+use crate::mpi::coll::running::run_side_by_side;
+use crate::mpi::coll::schedule::{
+    ALLTOALL, Buffer, Half, Lanes, MOST_LANES, Ranks, Schedule, Step,
+};
 use crate::mpi::coll::segments::{SEGMENT_BYTES, Walk};
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
@@ -16,8 +19,8 @@ pub(crate) fn alltoall<E: Matching>(
     part: &dyn Fn(CommRank) -> Area,
     place: &dyn Fn(CommRank) -> Area,
 ) -> Result<(), Error> {
-    let mut schedule = Pairs::new(Ranks::of(comm), part, place);
-    run(comm, function, &mut schedule)
+    let mut schedule = Pairs::new(Ranks::placed(comm), part, place);
+    run_side_by_side(comm, function, &mut schedule, (1, 0), &mut |_, _| ())
 }
 
 /// As [`alltoall`] where `place` holds both what goes to a rank and, afterwards, what came from it. Goes by
@@ -32,12 +35,39 @@ pub(crate) fn alltoall_in_place<E: Matching>(
     run_in_segments(comm, function, &mut schedule, sizes, &mut |_, _| ())
 }
 
-/// The own part, then in round d to the rank d places on and from the one d places back.
+/// Messages to others that a process has under way at most.
+const PAIRS: usize = 8;
+const _: () = assert!(PAIRS <= MOST_LANES);
+
+/// The own part, then in each round one to the process at some distance and one from the process that has this one at the
+/// same distance. Several rounds are under way at a time, a lane each, and their order is such that these go to many
+/// directions: the distances grow by a step that is about the golden section of the number of processes and has no divisor
+/// in common with it. In a box of the torus a distance is one in each dimension, so that in a round each link of a
+/// dimension and sense carries the same.
 pub(super) struct Pairs<P, Q> {
     ranks: Ranks,
     part: P,
     place: Q,
-    distance: u32,
+    /// From one round's distance to the next one's.
+    step: u32,
+    /// By lane: its next round.
+    rounds: [u32; PAIRS],
+}
+
+fn has_common_divisor(mut a: u32, mut b: u32) -> bool {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a > 1
+}
+
+/// The step from distance to distance for so many processes.
+fn step(size: u32) -> u32 {
+    let golden = (u64::from(size) * 618 / 1000).max(1) as u32;
+    let mut steps = (1..=golden).rev();
+    steps
+        .find(|&step| !has_common_divisor(size, step))
+        .unwrap_or(1)
 }
 
 impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
@@ -46,21 +76,52 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
             ranks,
             part,
             place,
-            distance: 0,
+            step: step(ranks.size),
+            rounds: core::array::from_fn(|lane| lane as u32),
         }
+    }
+
+    /// To whom this process gives in a round, and from whom it takes.
+    fn partners(&self, round: u32) -> (CommRank, CommRank) {
+        let size = self.ranks.size;
+        let distance = (u64::from(round) * u64::from(self.step) % u64::from(size)) as u32;
+        let Some(grid) = self.ranks.grid else {
+            return (self.ranks.after(distance), self.ranks.before(distance));
+        };
+        let (own, away) = (grid.at(self.ranks.own), grid.at(distance));
+        let by = |back: bool| {
+            let place = |dim: usize| {
+                let extent = grid.extents[dim];
+                let away = if back { extent - away[dim] } else { away[dim] };
+                (own[dim] + away) % extent
+            };
+            CommRank(grid.rank(core::array::from_fn(place)))
+        };
+        (by(false), by(true))
     }
 }
 
 impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> {
     fn next(&mut self) -> Option<Step> {
-        let (ranks, distance) = (self.ranks, self.distance);
-        if distance >= ranks.size {
+        (0..PAIRS).find_map(|lane| self.next_in(lane))
+    }
+
+    fn lanes(&self) -> Lanes {
+        Lanes {
+            count: PAIRS.min(self.ranks.size as usize),
+            messages: 2,
+        }
+    }
+
+    fn next_in(&mut self, lane: usize) -> Option<Step> {
+        let round = self.rounds[lane];
+        if round >= self.ranks.size {
             return None;
         }
-        self.distance = distance + 1;
-        let (dest, source) = (ranks.after(distance), ranks.before(distance));
+        self.rounds[lane] = round + PAIRS as u32;
+        let (dest, source) = self.partners(round);
         let (from, to) = ((self.part)(dest), (self.place)(source));
-        Some(if distance == 0 {
+        Some(if round == 0 {
             Step::Copy { from, to }
         } else {
             Step::Exchange {
@@ -112,7 +173,7 @@ impl<P: Fn(CommRank) -> Area> InPlace<P> {
 
     /// Turns to the next partner; `None`: there is no other.
     fn turn(&mut self) -> Option<()> {
-        let Ranks { own, size } = self.ranks;
+        let Ranks { own, size, .. } = self.ranks;
         if self.round >= size {
             return None;
         }

@@ -1,11 +1,15 @@
-//! Broadcast (MPI-3.1 section 5.4).
+//! Broadcast (MPI-3.1 section 5.4): in a box of the torus along its lines or, if it is long, by its trees; otherwise
+//! by the binomial tree of the ranks.
 #![forbid(unsafe_code)]
 
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
-use crate::mpi::coll::run::run;
-use crate::mpi::coll::schedule::{BCAST, Buffer, Ranks, Schedule, Step};
+use crate::device::wire::INLINE_BYTES;
+use crate::mpi::coll::lines::Spread;
+use crate::mpi::coll::running::run_side_by_side;
+use crate::mpi::coll::schedule::{BCAST, Buffer, Lanes, Ranks, Schedule, Step};
 use crate::mpi::coll::tree;
+use crate::mpi::coll::trees::Trees;
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
@@ -17,11 +21,59 @@ pub(crate) fn bcast<E: Matching>(
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
-    run(comm, function, &mut Bcast::new(Ranks::of(comm), span, root))
+    let mut schedule = Bcast::new(Ranks::placed(comm), span, root);
+    run_side_by_side(comm, function, &mut schedule, (1, 0), &mut |_, _| ())
+}
+
+/// What is longer goes by trees of the torus.
+const SHORT_BCAST: usize = INLINE_BYTES;
+
+/// A broadcast, by the rules of docs/collectives.md.
+pub(super) enum Bcast {
+    Binomial(Binomial),
+    Lines(Spread),
+    Trees(Trees),
+}
+
+impl Bcast {
+    pub(super) fn new(ranks: Ranks, span: Area, root: CommRank) -> Bcast {
+        match ranks.grid {
+            Some(grid) if span.len() > SHORT_BCAST => {
+                Bcast::Trees(Trees::new(ranks, grid, span, root))
+            }
+            Some(grid) => Bcast::Lines(Spread::new(ranks, grid, span, root)),
+            None => Bcast::Binomial(Binomial::new(ranks, span, root)),
+        }
+    }
+
+    fn chosen(&mut self) -> &mut dyn Schedule {
+        match self {
+            Bcast::Binomial(schedule) => schedule,
+            Bcast::Lines(schedule) => schedule,
+            Bcast::Trees(schedule) => schedule,
+        }
+    }
+}
+
+impl Schedule for Bcast {
+    fn next(&mut self) -> Option<Step> {
+        self.chosen().next()
+    }
+
+    fn lanes(&self) -> Lanes {
+        match self {
+            Bcast::Trees(trees) => trees.lanes(),
+            _ => Lanes::ONE,
+        }
+    }
+
+    fn next_in(&mut self, lane: usize) -> Option<Step> {
+        self.chosen().next_in(lane)
+    }
 }
 
 /// Down the tree: from the parent, then to the children, the one with the most ranks below it first.
-pub(super) struct Bcast {
+pub(super) struct Binomial {
     span: Area,
     root: CommRank,
     size: u32,
@@ -33,10 +85,10 @@ pub(super) struct Bcast {
     bit: u32,
 }
 
-impl Bcast {
-    pub(super) fn new(ranks: Ranks, span: Area, root: CommRank) -> Bcast {
+impl Binomial {
+    pub(super) fn new(ranks: Ranks, span: Area, root: CommRank) -> Binomial {
         let relative = ranks.before(root.0).0;
-        Bcast {
+        Binomial {
             span,
             root,
             size: ranks.size,
@@ -51,7 +103,7 @@ impl Bcast {
     }
 }
 
-impl Schedule for Bcast {
+impl Schedule for Binomial {
     fn next(&mut self) -> Option<Step> {
         let (tag, data) = (BCAST, Buffer::User(self.span));
         if let Some(parent) = self.parent.take() {

@@ -12,9 +12,11 @@ use crate::device::memory::area::Area;
 use crate::device::protocol::Sound;
 use crate::mpi::coll::inter::{self, Role};
 use crate::mpi::coll::plans;
+use crate::mpi::coll::reduce::Elements;
 use crate::mpi::coll::running::{Plan, Running};
-use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap};
+use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap, shape};
 use crate::mpi::error::Error;
+use crate::mpi::grid::Grid;
 use crate::mpi::lend::writing;
 use crate::mpi::process::Env;
 use crate::mpi::sides::Sides;
@@ -43,12 +45,17 @@ impl Among {
         })
     }
 
-    fn communicator<E: Matching>(self, env: &dyn Env<E>) -> Communicator<'_, E> {
+    fn communicator<E: Matching>(
+        self,
+        env: &dyn Env<E>,
+        grid: Option<Grid>,
+    ) -> Communicator<'_, E> {
         let membership = Membership {
             map: RankMap::List(self.list),
             context: self.context,
             rank: CommRank(self.place),
             size: self.list.len() as u32,
+            grid,
         };
         Communicator::at(env, membership)
     }
@@ -135,6 +142,8 @@ pub struct Operation {
     pub element: usize,
     /// Combines as many elements of both.
     pub combine: fn(&[u8], &mut [u8]),
+    /// They may be combined in any order.
+    pub commute: bool,
 }
 
 /// A collective under way, which its carrier lets go on. What is dropped before its end keeps its memory for ever: the
@@ -161,7 +170,8 @@ impl Driven {
         mut buffers: Buffers,
         operation: Operation,
     ) -> Result<Driven, Error> {
-        let (comm, areas) = (among.communicator(env), buffers.areas());
+        let grid = Grid::find(shape(env), among.list);
+        let (comm, areas) = (among.communicator(env, grid), buffers.areas());
         let plan = match among.sides() {
             // A barrier is one of all processes of both groups.
             Some(sides) if what != What::Barrier => across(sides, what, areas, operation)?,
@@ -194,7 +204,7 @@ impl Driven {
         let Some(inside) = &mut self.0 else {
             return Ok(None);
         };
-        let comm = inside.among.communicator(env);
+        let comm = inside.among.communicator(env, None);
         let is_over = inside.running.advance(comm);
         if let Ok(false) = is_over {
             return Ok(None);
@@ -215,7 +225,11 @@ fn within<E: Matching>(
     comm: Communicator<'_, E>,
     what: What,
     areas: Areas,
-    Operation { element, combine }: Operation,
+    Operation {
+        element,
+        combine,
+        commute,
+    }: Operation,
 ) -> Result<Plan, Error> {
     let Areas { given, taken, .. } = areas;
     let (part, place) = (areas.parts(given), areas.parts(taken));
@@ -237,7 +251,10 @@ fn within<E: Matching>(
             let areas = (given, Area::EMPTY);
             plans::reduce(comm, areas, element, combine, CommRank(root), ())
         }
-        What::Allreduce => plans::allreduce(comm, areas, element, combine, ()),
+        What::Allreduce => {
+            let size = element;
+            plans::allreduce(comm, areas, Elements { size, commute }, combine, ())
+        }
         What::ReduceScatter => {
             plans::reduce_scatter(comm, part, (taken, taken), element, combine, ())
         }
@@ -250,7 +267,9 @@ fn across(
     sides: Sides<'static>,
     what: What,
     areas: Areas,
-    Operation { element, combine }: Operation,
+    Operation {
+        element, combine, ..
+    }: Operation,
 ) -> Result<Plan, Error> {
     let Areas { given, taken, .. } = areas;
     let (part, place) = (areas.parts(given), areas.parts(taken));

@@ -55,9 +55,11 @@ mod bcast;
 pub mod driven;
 mod gather;
 pub(crate) mod inter;
+mod lines;
 mod neighbours;
 pub(crate) mod plans;
 mod reduce;
+mod rings;
 #[allow(unsafe_code)]
 mod run;
 #[allow(unsafe_code)]
@@ -70,13 +72,14 @@ mod slices;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod trees;
 
 pub(crate) use agree::{Holder, agree};
 pub(crate) use alltoall::{alltoall, alltoall_in_place};
 pub(crate) use barrier::barrier;
 pub(crate) use bcast::bcast;
 pub(crate) use gather::{allgather, gather, scatter};
-pub(crate) use reduce::{allreduce, combine_local, predefined, reduce, reduce_scatter};
+pub(crate) use reduce::{Elements, allreduce, combine_local, predefined, reduce, reduce_scatter};
 pub(crate) use run::Combine;
 pub(crate) use running::{Plan, Running, room};
 pub(crate) use scan::scan;

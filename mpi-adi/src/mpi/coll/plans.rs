@@ -13,10 +13,10 @@ use crate::mpi::coll::barrier::Dissemination;
 use crate::mpi::coll::bcast::Bcast;
 use crate::mpi::coll::gather::{Gather, Ring, Scatter};
 use crate::mpi::coll::neighbours::Neighbours;
-use crate::mpi::coll::reduce::{Allreduce, Reduce, ReduceScatter};
+use crate::mpi::coll::reduce::{Allreduce, Elements, Reduce, ReduceScatter};
 use crate::mpi::coll::running::{Plan, Work};
 use crate::mpi::coll::scan::Scan;
-use crate::mpi::coll::schedule::{Ranks, Schedule, Step};
+use crate::mpi::coll::schedule::{Lanes, Ranks, Schedule, Step};
 use crate::mpi::coll::segments::same_length;
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
@@ -49,6 +49,14 @@ impl<S: Schedule + Send, C: Combining, H: Send> Kept<S, C, H> {
 impl<S: Schedule + Send, C: Combining, H: Send> Work for Kept<S, C, H> {
     fn next(&mut self) -> Result<Option<Step>, Error> {
         Ok(self.schedule.next())
+    }
+
+    fn lanes(&self) -> Lanes {
+        self.schedule.lanes()
+    }
+
+    fn next_in(&mut self, lane: usize) -> Result<Option<Step>, Error> {
+        Ok(self.schedule.next_in(lane))
     }
 
     fn combine(&mut self, left: &[u8], right: &mut [u8]) {
@@ -85,7 +93,7 @@ pub(crate) fn bcast<E: Matching>(
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     comm.check_root(root)?;
-    plan(Bcast::new(Ranks::of(comm), span, root), hold, None)
+    plan(Bcast::new(Ranks::placed(comm), span, root), hold, None)
 }
 
 pub(crate) fn gather<E: Matching>(
@@ -128,7 +136,7 @@ pub(crate) fn alltoall<E: Matching>(
     part: impl Part,
     place: impl Part,
 ) -> Result<Plan, Error> {
-    plan(Pairs::new(Ranks::of(comm), part, place), (), None)
+    plan(Pairs::new(Ranks::placed(comm), part, place), (), None)
 }
 
 pub(crate) fn alltoall_in_place<E: Matching>(
@@ -157,13 +165,13 @@ pub(crate) fn reduce<E: Matching>(
 pub(crate) fn allreduce<E: Matching>(
     comm: Communicator<'_, E>,
     (data, result): (Area, Area),
-    element: usize,
+    elements: Elements,
     combine: impl Combining,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     same_length(data.len(), result.len())?;
-    let schedule = Allreduce::new(Ranks::of(comm), (data, result), element);
-    reduction(schedule, combine, hold, Some(element))
+    let schedule = Allreduce::new(Ranks::placed(comm), (data, result), elements);
+    reduction(schedule, combine, hold, Some(elements.size))
 }
 
 pub(crate) fn reduce_scatter<E: Matching>(

@@ -3,11 +3,14 @@
 
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
-use crate::mpi::coll::bcast::Bcast;
+use crate::mpi::coll::bcast::Binomial;
+use crate::mpi::coll::lines::Halves;
+use crate::mpi::coll::rings::Rings;
 use crate::mpi::coll::run::{Combine, run_in_segments};
-use crate::mpi::coll::schedule::{Buffer, Half, REDUCE, Ranks, Schedule, Step};
+use crate::mpi::coll::running::run_side_by_side;
+use crate::mpi::coll::schedule::{Buffer, Half, Lanes, REDUCE, Ranks, Schedule, Step};
 use crate::mpi::coll::segments::{
-    LongSegments, SEGMENT_BYTES, Segment, Walk, read, same_length, write,
+    LongSegments, RING_BYTES, SEGMENT_BYTES, Segment, Walk, read, same_length, write,
 };
 use crate::mpi::coll::tree;
 use crate::mpi::comm::{CommRank, Communicator};
@@ -35,8 +38,8 @@ pub(crate) fn combine_local<E: Matching>(
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
     if element > SEGMENT_BYTES {
-        let mut segments = LongSegments::new(element)?;
-        combine_through(comm, (left, right), element, combine, segments.both());
+        let mut segments = LongSegments::new(element, 1)?;
+        combine_through(comm, (left, right), element, combine, segments.both(0));
         return Ok(());
     }
     let [a, b] = &mut [Segment::<SEGMENT_BYTES>::ZERO; 2];
@@ -87,13 +90,22 @@ pub(crate) fn allreduce<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
     (data, result): (Area, Area),
-    element: usize,
+    elements: Elements,
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
-    let mut schedule = Allreduce::new(Ranks::of(comm), (data, result), element);
-    let sizes = (element, data.len());
-    run_in_segments(comm, function, &mut schedule, sizes, combine)
+    let mut schedule = Allreduce::new(Ranks::placed(comm), (data, result), elements);
+    let sizes = (elements.size, data.len());
+    run_side_by_side(comm, function, &mut schedule, sizes, combine)
+}
+
+/// What a reduction combines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Elements {
+    /// Bytes of one.
+    pub(crate) size: usize,
+    /// The operation commutes: they need not be combined in the order of the ranks.
+    pub(crate) commute: bool,
 }
 
 /// Combines all processes' data; each rank gets the result of its own `part`, into `result`. Where `result` is
@@ -186,7 +198,7 @@ impl Reduce {
 
 impl Schedule for Reduce {
     fn next(&mut self) -> Option<Step> {
-        let Ranks { own, size } = self.ranks;
+        let Ranks { own, size, .. } = self.ranks;
         loop {
             match self.stage {
                 Stage::Load => {
@@ -235,23 +247,77 @@ impl Schedule for Reduce {
     }
 }
 
-/// To rank 0, and from there to all.
-pub(super) struct Allreduce {
-    reduce: Reduce,
-    bcast: Bcast,
+/// What is longer goes by rings of the torus, where its elements commute.
+const SHORT_ALLREDUCE: usize = SEGMENT_BYTES;
+
+/// An allreduce, by the rules of docs/collectives.md.
+pub(super) enum Allreduce {
+    Tree(ThroughRoot),
+    Lines(Halves),
+    Rings(Rings),
 }
 
 impl Allreduce {
-    pub(super) fn new(ranks: Ranks, (data, result): (Area, Area), element: usize) -> Allreduce {
-        let root = CommRank(0);
-        Allreduce {
-            reduce: Reduce::new(ranks, (data, result), element, root),
-            bcast: Bcast::new(ranks, result, root),
+    pub(super) fn new(
+        ranks: Ranks,
+        areas: (Area, Area),
+        Elements { size, commute }: Elements,
+    ) -> Allreduce {
+        let bytes = areas.0.len();
+        match ranks.grid {
+            Some(grid) if commute && bytes > SHORT_ALLREDUCE && size <= RING_BYTES => {
+                Allreduce::Rings(Rings::new(ranks, grid, areas, size))
+            }
+            Some(grid) if bytes <= SHORT_ALLREDUCE => {
+                Allreduce::Lines(Halves::new(ranks, grid, areas))
+            }
+            _ => Allreduce::Tree(ThroughRoot::new(ranks, areas, size)),
+        }
+    }
+
+    fn chosen(&mut self) -> &mut dyn Schedule {
+        match self {
+            Allreduce::Tree(schedule) => schedule,
+            Allreduce::Lines(schedule) => schedule,
+            Allreduce::Rings(schedule) => schedule,
         }
     }
 }
 
 impl Schedule for Allreduce {
+    fn next(&mut self) -> Option<Step> {
+        self.chosen().next()
+    }
+
+    fn lanes(&self) -> Lanes {
+        match self {
+            Allreduce::Rings(rings) => rings.lanes(),
+            _ => Lanes::ONE,
+        }
+    }
+
+    fn next_in(&mut self, lane: usize) -> Option<Step> {
+        self.chosen().next_in(lane)
+    }
+}
+
+/// To rank 0, and from there to all.
+pub(super) struct ThroughRoot {
+    reduce: Reduce,
+    bcast: Binomial,
+}
+
+impl ThroughRoot {
+    pub(super) fn new(ranks: Ranks, (data, result): (Area, Area), element: usize) -> ThroughRoot {
+        let root = CommRank(0);
+        ThroughRoot {
+            reduce: Reduce::new(ranks, (data, result), element, root),
+            bcast: Binomial::new(ranks, result, root),
+        }
+    }
+}
+
+impl Schedule for ThroughRoot {
     fn next(&mut self) -> Option<Step> {
         self.reduce.next().or_else(|| self.bcast.next())
     }

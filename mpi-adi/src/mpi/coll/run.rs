@@ -51,8 +51,8 @@ pub(super) fn run_in_segments<E: Matching>(
     if element <= SEGMENT_BYTES {
         return run_on_stack::<SEGMENT_BYTES, E>(comm, function, schedule, combine);
     }
-    let mut segments = LongSegments::new(element)?;
-    let segments = segments.both();
+    let mut segments = LongSegments::new(element, 1)?;
+    let segments = segments.both(0);
     drive(comm, function, schedule, Workspace { segments, combine })
 }
 
@@ -127,6 +127,22 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 );
                 exactly(taken.len(), received)
             }
+            Step::Pass {
+                tag,
+                given: (given, dests),
+                taken,
+            } => {
+                for dest in dests.iter() {
+                    let given = self.span(Buffer::User(given), first);
+                    partners.send_span(function, given, dest, tag, Mode::Standard)?;
+                }
+                let Some((taken, source)) = taken else {
+                    return Ok(());
+                };
+                let taken = self.span(Buffer::User(taken), second);
+                let received = partners.recv_span(function, taken, Some(source), Some(tag));
+                exactly(taken.len(), received)
+            }
             Step::Combine { left, bytes } => {
                 let [first, second] = &mut self.segments;
                 let (left, right) = match left {
@@ -155,7 +171,8 @@ impl<'s, 'c> Workspace<'s, 'c> {
     /// The buffer's bytes, for requests of the step that is performed; `place` stays as long as they do.
     fn span(&mut self, buffer: Buffer, place: &mut Place) -> Span {
         match buffer {
-            // SAFETY: `perform` finishes all of a step's requests before it returns, and its places are written once.
+            // SAFETY: `perform` finishes all of a step's requests before it returns, and those of a place before it is
+            // written again.
             Buffer::User(area) => unsafe { area.span(place) },
             // SAFETY: `perform` finishes all of a step's requests before it returns. Until then nothing else
             // uses the segment: `self` borrows it, and an exchange's two buffers are different segments.

@@ -70,7 +70,7 @@ impl Scan {
 
 impl Schedule for Scan {
     fn next(&mut self) -> Option<Step> {
-        let Ranks { own, size } = self.ranks;
+        let Ranks { own, size, .. } = self.ranks;
         let is_first = own == 0;
         loop {
             let bytes = self.walk.bytes();

@@ -15,6 +15,7 @@ use crate::device::matching::Matching;
 use crate::device::matching::OPERATIONS;
 use crate::device::memory::area::Area;
 use crate::mpi::comm::{CommRank, Communicator};
+use crate::mpi::grid::Grid;
 
 /// The tags of the collectives' messages; they travel in a context of their own.
 pub(super) const BARRIER: Tag = 1;
@@ -30,11 +31,17 @@ const _: () = assert!(SCAN == OPERATIONS as Tag);
 /// Those of a communicator's neighbourhood collectives, which are always numbered.
 pub(super) const NEIGHBOURS: Tag = 9;
 
+/// That of a schedule's first lane, where its lanes have tags of their own; those of the next lanes follow.
+pub(super) const LANES: Tag = 16;
+/// Lanes that a schedule has at most.
+pub(super) const MOST_LANES: usize = 16;
+
 /// How far the tags of a collective that does not block are from those of the next one on its communicator.
-const NUMBERED: Tag = 16;
+const NUMBERED: Tag = 32;
 /// Numbers before the first one is used again: far more than there can be collectives under way.
-const NUMBERS: u32 = 1 << 26;
-const _: () = assert!(NEIGHBOURS < NUMBERED && (Tag::MAX / NUMBERED) as u32 > NUMBERS);
+const NUMBERS: u32 = 1 << 25;
+const _: () = assert!(NEIGHBOURS < LANES && LANES + MOST_LANES as Tag <= NUMBERED);
+const _: () = assert!((Tag::MAX / NUMBERED) as u32 > NUMBERS);
 
 /// What is added to the tags of the steps of a communicator's collective with this number, in the order in which all of
 /// its processes start those that do not block. Blocking ones have no number, and nothing is added to their tags.
@@ -45,14 +52,55 @@ pub(super) fn numbered(number: u32) -> Tag {
 /// One process's part in a collective.
 pub(super) trait Schedule {
     /// The next step, to be asked for when the one before is done. `None`: this process has done its part, and
-    /// says so however often it is asked.
+    /// says so however often it is asked. Where there are lanes, one lane after the other.
     fn next(&mut self) -> Option<Step>;
+
+    /// The lanes that it can go on in side by side.
+    fn lanes(&self) -> Lanes {
+        Lanes::ONE
+    }
+
+    /// As [`Schedule::next`], in one lane. Whoever asks goes through either the whole or all of the lanes.
+    fn next_in(&mut self, lane: usize) -> Option<Step> {
+        let _ = lane;
+        self.next()
+    }
+}
+
+/// How a schedule can go on side by side. The steps of a lane follow each other; lanes do not wait for one another, and no
+/// message of one matches a message of another. Each lane has segments of its own.
+///
+/// A process may go through its lanes one after the other while others go through theirs side by side: the steps of lane
+/// 0 wait for no other lane of any process, those of lane 1 for lane 0 at most, and so on. So a process that has no
+/// memory for more than one message at a time still does its part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Lanes {
+    /// How many, at most [`MOST_LANES`].
+    pub(super) count: usize,
+    /// Messages of a lane that can be under way at one time.
+    pub(super) messages: usize,
+}
+
+impl Lanes {
+    /// One step after the other.
+    pub(super) const ONE: Lanes = Lanes {
+        count: 1,
+        messages: 2,
+    };
 }
 
 /// No part at all.
 impl<S: Schedule> Schedule for Option<S> {
     fn next(&mut self) -> Option<Step> {
         self.as_mut()?.next()
+    }
+
+    fn lanes(&self) -> Lanes {
+        self.as_ref().map_or(Lanes::ONE, Schedule::lanes)
+    }
+
+    fn next_in(&mut self, lane: usize) -> Option<Step> {
+        self.as_mut()?.next_in(lane)
     }
 }
 
@@ -77,6 +125,12 @@ pub(super) enum Step {
         given: (Buffer, CommRank),
         taken: (Buffer, CommRank),
     },
+    /// Sends the same bytes to some, and receives others in the meantime.
+    Pass {
+        tag: Tag,
+        given: (Area, Dests),
+        taken: Option<(Area, CommRank)>,
+    },
     /// The other segment becomes `left` op itself, element by element, in this many bytes.
     Combine { left: Half, bytes: usize },
     /// Copies a span, which is no longer than a segment, to the beginning of a segment.
@@ -85,6 +139,37 @@ pub(super) enum Step {
     Store { from: Half, to: Area },
     /// Copies a span to another one, which must be as long.
     Copy { from: Area, to: Area },
+}
+
+/// To whom a process passes on what it has got.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Dests {
+    ranks: [Option<CommRank>; Dests::MOST],
+}
+
+impl Dests {
+    /// How many there can be.
+    pub(super) const MOST: usize = 3;
+
+    /// One more.
+    pub(super) fn push(&mut self, dest: CommRank) {
+        let free = self.ranks.iter_mut().find(|rank| rank.is_none());
+        *free.expect("a place for each") = Some(dest);
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = CommRank> {
+        self.ranks.into_iter().flatten()
+    }
+
+    pub(super) fn map(self, name: impl Fn(CommRank) -> CommRank) -> Dests {
+        Dests {
+            ranks: self.ranks.map(|rank| rank.map(&name)),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranks[0].is_none()
+    }
 }
 
 /// Where a message's bytes are.
@@ -119,13 +204,25 @@ pub(super) struct Ranks {
     pub(super) own: u32,
     /// Number of processes.
     pub(super) size: u32,
+    /// The box of the torus that they are, where that makes a difference to the schedule.
+    pub(super) grid: Option<Grid>,
 }
 
 impl Ranks {
+    /// Wherever they are.
     pub(super) fn of<E: Matching>(comm: Communicator<'_, E>) -> Ranks {
         Ranks {
             own: comm.rank(),
             size: comm.size(),
+            grid: None,
+        }
+    }
+
+    /// With the box that they are.
+    pub(super) fn placed<E: Matching>(comm: Communicator<'_, E>) -> Ranks {
+        Ranks {
+            grid: comm.grid(),
+            ..Ranks::of(comm)
         }
     }
 
@@ -146,11 +243,9 @@ mod tests {
 
     #[test]
     fn collectives_with_other_numbers_have_other_tags_until_the_numbers_begin_again() {
-        let tags = |number| BARRIER + numbered(number)..=NEIGHBOURS + numbered(number);
-        assert!(
-            *tags(0).start() > NEIGHBOURS,
-            "blocking ones have no number"
-        );
+        let last = LANES + MOST_LANES as Tag - 1;
+        let tags = |number| BARRIER + numbered(number)..=last + numbered(number);
+        assert!(*tags(0).start() > last, "blocking ones have no number");
         for number in [0, 1, 77, NUMBERS - 2] {
             assert!(tags(number).end() < tags(number + 1).start());
         }

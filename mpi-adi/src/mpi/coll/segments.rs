@@ -3,6 +3,8 @@
 
 use alloc::vec::Vec;
 
+use msg_layer::header::LONG_BYTES;
+
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::schedule::Half;
@@ -11,6 +13,11 @@ use crate::mpi::error::Error;
 
 /// Bytes that a reduction combines at a time, and that a local copy moves at a time.
 pub const SEGMENT_BYTES: usize = 1024;
+
+/// Bytes of a message of a collective that uses all links at once: three packets, which fit in Blue Gene/L's injection
+/// FIFOs with the offer before them, so that one direction does not hold up the others.
+pub(super) const RING_BYTES: usize = 3 * LONG_BYTES;
+const _: () = assert!(RING_BYTES <= SEGMENT_BYTES);
 
 /// What is no longer is computed with in segments of so many bytes: clearing two long ones takes longer than many an
 /// operation.
@@ -24,41 +31,45 @@ impl<const BYTES: usize> Segment<BYTES> {
     pub(super) const ZERO: Self = Segment([0; BYTES]);
 }
 
-/// Two segments of the program's heap, for elements that are longer than those on the stack.
+/// Segments of the program's heap, two for each lane: for elements that are longer than those on the stack, and for what
+/// is on no stack.
 pub(super) struct LongSegments {
     words: Vec<u128>,
+    /// Words of one.
+    each: usize,
 }
 
 impl LongSegments {
-    /// Each as long as an element. Fails with [`Error::NoRoom`].
-    pub(super) fn new(element: usize) -> Result<LongSegments, Error> {
+    /// Those of so many lanes, each as long as an element. Fails with [`Error::NoRoom`].
+    pub(super) fn new(element: usize, lanes: usize) -> Result<LongSegments, Error> {
         let each = element.div_ceil(size_of::<u128>());
+        let all = each.saturating_mul(2 * lanes);
         let none = |_| Error::NoRoom {
-            bytes: element.saturating_mul(2),
+            bytes: element.saturating_mul(2 * lanes),
         };
         let mut words = Vec::new();
-        words
-            .try_reserve_exact(each.saturating_mul(2))
-            .map_err(none)?;
-        words.resize(2 * each, 0);
-        Ok(LongSegments { words })
+        words.try_reserve_exact(all).map_err(none)?;
+        words.resize(all, 0);
+        Ok(LongSegments { words, each })
     }
 
     /// Where one begins, for a message that comes to it or goes from it.
-    pub(super) fn pointer(&mut self, half: Half) -> *mut u8 {
-        let each = self.words.len() / 2;
-        let begin = self.words.as_mut_ptr();
-        match half {
-            Half::First => begin.cast(),
-            Half::Second => begin.wrapping_add(each).cast(),
-        }
+    pub(super) fn pointer(&mut self, lane: usize, half: Half) -> *mut u8 {
+        let at = (2 * lane + half as usize) * self.each;
+        self.words.as_mut_ptr().wrapping_add(at).cast()
     }
 
-    pub(super) fn both(&mut self) -> [&mut [u8]; 2] {
-        let half = self.words.len() / 2;
-        let (first, second) = self.words.split_at_mut(half);
+    /// Both of a lane.
+    pub(super) fn both(&mut self, lane: usize) -> [&mut [u8]; 2] {
+        let two = &mut self.words[2 * lane * self.each..][..2 * self.each];
+        let (first, second) = two.split_at_mut(self.each);
         [first, second].map(bytemuck::cast_slice_mut)
     }
+}
+
+/// Bytes of as many whole elements as fit in so many bytes; of one element where none does.
+pub(super) fn whole(bytes: usize, element: usize) -> usize {
+    (bytes / element.max(1)).max(1) * element
 }
 
 /// A way through `len` bytes in segments of whole elements.
@@ -76,7 +87,7 @@ impl Walk {
         Walk {
             len,
             offset: 0,
-            step: (SEGMENT_BYTES / element.max(1)).max(1) * element,
+            step: whole(SEGMENT_BYTES, element),
         }
     }
 

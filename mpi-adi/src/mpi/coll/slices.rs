@@ -5,12 +5,20 @@ use core::ops::Range;
 
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
-use crate::mpi::coll;
+use crate::mpi::coll::{self, Elements};
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::datatype::Datatype;
 use crate::mpi::error::Error;
 use crate::mpi::lend::{reading, writing};
 use crate::mpi::op::Op;
+
+/// Elements of so many bytes for a predefined operation: these commute (section 5.9.2).
+fn commuting(size: usize) -> Elements {
+    Elements {
+        size,
+        commute: true,
+    }
+}
 
 impl<E: Matching> Communicator<'_, E> {
     pub(crate) fn bcast_bytes(
@@ -65,7 +73,7 @@ impl<E: Matching> Communicator<'_, E> {
             self,
             "MPI_Allreduce",
             (send, recv),
-            size_of::<T>(),
+            commuting(size_of::<T>()),
             &mut combine,
         )
     }
@@ -79,7 +87,7 @@ impl<E: Matching> Communicator<'_, E> {
             self,
             function,
             (masks, masks),
-            size_of::<u64>(),
+            commuting(size_of::<u64>()),
             &mut combine,
         )
     }

@@ -187,7 +187,9 @@ pub trait CommunicatorCollectives: Communicator {
     {
         let core = core_of(self)?;
         reduce((sendbuf, recvbuf), &op, |areas, size, combine| {
-            coll::allreduce(core, "MPI_Allreduce", areas, size, combine)
+            let commute = op.is_commutative();
+            let elements = coll::Elements { size, commute };
+            coll::allreduce(core, "MPI_Allreduce", areas, elements, combine)
         })
     }
 

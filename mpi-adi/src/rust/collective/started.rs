@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::operation::{Combiner, Given, Operation};
 use super::{each, part, same_length};
 use crate::device::memory::area::Area;
-use crate::mpi::coll::{Plan, plans};
+use crate::mpi::coll::{Elements, Plan, plans};
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{Loan, element};
@@ -324,7 +324,10 @@ where
             let (given, taken) = (Loan::reading(sendbuf)?, Loan::writing(&mut *data)?);
             let areas = (given.area(), taken.area());
             let plan = match reduction {
-                Reduction::ToAll => plans::allreduce(core, areas, size, combine, ()),
+                Reduction::ToAll => {
+                    let commute = op.is_commutative();
+                    plans::allreduce(core, areas, Elements { size, commute }, combine, ())
+                }
                 Reduction::Scan { inclusive } => {
                     plans::scan(core, areas, size, combine, inclusive, ())
                 }

@@ -394,3 +394,36 @@ fn borrowed_memory_is_searched_as_fast() {
         assert!(!ours.engine.unexpected.has_grown(), "{blocks} blocks");
     }
 }
+
+/// A search that finds the last loan gone goes on without buckets where the MPI memory is too small to have any.
+#[test]
+fn searches_go_on_when_the_loans_are_over() {
+    let mut ours = Queues::<Indexed>::new(24, 1);
+    ours.heap = Heap(1000);
+    let envelope = |tag: i32| Envelope {
+        source: Rank::new(tag as u32 % 3),
+        tag: tag * 7 % 90,
+        context: 0,
+    };
+    let missing = Pattern::new(Some(Rank::new(0)), Some(100), 0);
+    for tag in 0..90 {
+        assert!(ours.message(envelope(tag)).is_err_and(|at| at.is_some()));
+    }
+    assert_eq!(ours.engine.probe(&mut ours.region, &missing), None);
+    assert!(ours.engine.unexpected.has_grown());
+    for tag in 24..90 {
+        assert!(ours.receive(envelope(tag).pattern()).is_ok());
+    }
+    assert!(!ours.region.has_loans());
+    // The first of these passes what is left, from the beginning on, since the last entry was taken.
+    assert!(ours.message(envelope(90)).is_err());
+    for _ in 0..2 {
+        assert_eq!(ours.engine.probe(&mut ours.region, &missing), None);
+        for tag in 0..24 {
+            let at = ours
+                .engine
+                .probe(&mut ours.region, &envelope(tag).pattern());
+            assert!(at.is_some(), "{tag}");
+        }
+    }
+}

@@ -352,8 +352,11 @@ impl UnexpectedQueue {
             if passed >= near && region.matches(at, pattern) {
                 break;
             }
-            self.indexed_to = next;
-            self.chain(region, at);
+            // None are left where the last loan has gone, and the MPI memory is too small to have any.
+            if !self.buckets.is_empty() {
+                self.indexed_to = next;
+                self.chain(region, at);
+            }
             passed += 1;
             next = Links::next(region, at);
         }

@@ -48,6 +48,7 @@ impl Seats {
         Ranks {
             own: self.own,
             size: self.guest_rank().0 + 1,
+            grid: None,
         }
     }
 
@@ -56,6 +57,7 @@ impl Seats {
         Ranks {
             own: self.own,
             size: self.guest_rank().0,
+            grid: None,
         }
     }
 
@@ -89,6 +91,11 @@ impl Seats {
                 tag,
                 given: (given.0, self.rank(given.1)),
                 taken: (taken.0, self.rank(taken.1)),
+            },
+            Step::Pass { tag, given, taken } => Step::Pass {
+                tag,
+                given: (given.0, given.1.map(|dest| self.rank(dest))),
+                taken: taken.map(|(area, source)| (area, self.rank(source))),
             },
             Step::Combine { .. } | Step::Load { .. } | Step::Store { .. } | Step::Copy { .. } => {
                 step

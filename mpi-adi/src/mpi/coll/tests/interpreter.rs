@@ -34,7 +34,7 @@ pub fn combined(first: u32, last: u32, i: usize) -> [u8; ELEMENT] {
 }
 
 /// Combines elements of neighbours alone, the lower ranks on the left: a wrong order is noticed.
-fn combine(left: &[u8], right: &mut [u8]) {
+pub fn combine(left: &[u8], right: &mut [u8]) {
     for (a, b) in left.chunks(ELEMENT).zip(right.chunks_mut(ELEMENT)) {
         assert_eq!(a[1] + 1, b[0], "ranks {a:?} and then {b:?}");
         (b[0], b[2]) = (a[0], b[2].wrapping_add(a[2]));
@@ -102,6 +102,7 @@ impl Process {
                 self.send = Some(self.message(given.1, tag, given.0));
                 self.receive = Some((taken.1, tag, taken.0));
             }
+            Step::Pass { .. } => unreachable!("of boxes alone"),
             Step::Combine { left, bytes } => {
                 let (a, b) = self.segments.split_at_mut(1);
                 let (left, right) = match left {
@@ -143,7 +144,8 @@ pub fn run<S: Schedule>(
         let mut process = Process::new(own);
         fill(own, &mut process);
         processes.push(process);
-        schedules.push(schedule(Ranks { own, size }));
+        let grid = None;
+        schedules.push(schedule(Ranks { own, size, grid }));
     }
     loop {
         let mut has_moved = false;

@@ -6,7 +6,7 @@ use crate::mpi::coll::alltoall::{InPlace, Pairs};
 use crate::mpi::coll::barrier::Dissemination;
 use crate::mpi::coll::bcast::Bcast;
 use crate::mpi::coll::gather::{Gather, Ring, Scatter};
-use crate::mpi::coll::reduce::{Allreduce, Reduce, ReduceScatter};
+use crate::mpi::coll::reduce::{Reduce, ReduceScatter, ThroughRoot};
 use crate::mpi::coll::scan::Scan;
 use crate::mpi::coll::schedule::{Ranks, Schedule, Step};
 use crate::mpi::comm::CommRank;
@@ -114,7 +114,7 @@ fn an_allreduce_gives_the_combination_to_all() {
         for result in [data, span(RESULT, data.len())] {
             let spans = (data, result);
             let mut processes = run(size, own(data), |ranks| {
-                Allreduce::new(ranks, spans, ELEMENT)
+                ThroughRoot::new(ranks, spans, ELEMENT)
             });
             for process in &mut processes {
                 check(process, result, &expected, "everybody's");
@@ -300,12 +300,13 @@ fn a_schedule_that_is_over_stays_over() {
     let (data, result) = (span(0, 700 * ELEMENT), span(RESULT, 700 * ELEMENT));
     let root = CommRank(1);
     for own in 0..3 {
-        let ranks = Ranks { own, size: 3 };
+        let (size, grid) = (3, None);
+        let ranks = Ranks { own, size, grid };
         let parts = part(0, 700);
         over(Dissemination::new(ranks));
         over(Bcast::new(ranks, data, root));
         over(Reduce::new(ranks, (data, result), ELEMENT, root));
-        over(Allreduce::new(ranks, (data, result), ELEMENT));
+        over(ThroughRoot::new(ranks, (data, result), ELEMENT));
         over(ReduceScatter::new(
             ranks,
             parts,

@@ -7,9 +7,12 @@ use crate::mpi::coll::alltoall::{InPlace, Pairs};
 use crate::mpi::coll::barrier::Dissemination;
 use crate::mpi::coll::bcast::Bcast;
 use crate::mpi::coll::gather::{Gather, Ring, Scatter};
-use crate::mpi::coll::reduce::{Allreduce, Reduce, ReduceScatter};
+use crate::mpi::coll::lines::Halves;
+use crate::mpi::coll::reduce::{Reduce, ReduceScatter, ThroughRoot};
+use crate::mpi::coll::rings::Rings;
 use crate::mpi::coll::scan::Scan;
 use crate::mpi::coll::schedule::{Buffer, Half, Ranks, Schedule, Step};
+use crate::mpi::coll::trees::Trees;
 use crate::mpi::comm::CommRank;
 
 /// Steps as text, a line each; a span is written as its first byte + its length, a segment as A or B.
@@ -35,6 +38,7 @@ fn steps(mut schedule: impl Schedule) -> String {
                 buffer(taken.0),
                 taken.1.0
             ),
+            Step::Pass { .. } => unreachable!("of boxes alone"),
             Step::Combine { left, bytes } => {
                 format!("combine {}+{bytes} into {}", half(left), half(left.other()))
             }
@@ -48,7 +52,8 @@ fn steps(mut schedule: impl Schedule) -> String {
 }
 
 fn of(own: u32, size: u32) -> Ranks {
-    Ranks { own, size }
+    let grid = None;
+    Ranks { own, size, grid }
 }
 
 /// Three elements for each rank, from `base` on.
@@ -112,7 +117,7 @@ fn reduce_of_2_goes_by_segments_of_whole_elements() {
 #[test]
 fn allreduce_of_3() {
     let spans = (span(0, 9), span(100, 9));
-    let steps = |own| steps(Allreduce::new(of(own, 3), spans, ELEMENT));
+    let steps = |own| steps(ThroughRoot::new(of(own, 3), spans, ELEMENT));
     assert_eq!(
         [0, 1, 2].map(steps),
         [
@@ -201,6 +206,9 @@ fn alltoall_of_3() {
 /// What a request would keep of a collective besides its two segments, in bytes on a host.
 #[test]
 fn schedules_are_small() {
-    assert!(size_of::<Allreduce>() <= 200);
+    assert!(size_of::<ThroughRoot>() <= 200);
+    assert!(size_of::<Halves>() <= 150);
+    assert!(size_of::<Trees>() <= 400);
+    assert!(size_of::<Rings>() <= 1000);
     assert!(size_of::<Scan>() <= 100);
 }
