@@ -219,7 +219,6 @@ enum Figures {
 
 impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Joins the parts.
-    #[inline(never)]
     pub fn new(adi: Adi, mut torus: Torus<'static, L>, platform: P) -> Self {
         // Without interrupts what is held back waits for the program's next call.
         torus.set_gathers(P::INTERRUPTS);

@@ -1080,6 +1080,37 @@ int MPI_Win_flush_all(MPI_Win win);
 int MPI_Win_flush_local(int rank, MPI_Win win);
 int MPI_Win_flush_local_all(MPI_Win win);
 int MPI_Win_sync(MPI_Win win);
+
+/* An extension that no version of MPI has: the calls of section 11.5 that open, close and flush epochs, without
+ * blocking. Each has the arguments of its twin and a request, which is complete when what the twin waits for is so. The
+ * names with MPIX_ are the same functions. */
+int MPI_Win_ifence(int assert, MPI_Win win, MPI_Request *request);
+int MPI_Win_istart(MPI_Group group, int assert, MPI_Win win, MPI_Request *request);
+int MPI_Win_icomplete(MPI_Win win, MPI_Request *request);
+int MPI_Win_ipost(MPI_Group group, int assert, MPI_Win win, MPI_Request *request);
+int MPI_Win_iwait(MPI_Win win, MPI_Request *request);
+int MPI_Win_ilock(int lock_type, int rank, int assert, MPI_Win win, MPI_Request *request);
+int MPI_Win_ilock_all(int assert, MPI_Win win, MPI_Request *request);
+int MPI_Win_iunlock(int rank, MPI_Win win, MPI_Request *request);
+int MPI_Win_iunlock_all(MPI_Win win, MPI_Request *request);
+int MPI_Win_iflush(int rank, MPI_Win win, MPI_Request *request);
+int MPI_Win_iflush_all(MPI_Win win, MPI_Request *request);
+int MPI_Win_iflush_local(int rank, MPI_Win win, MPI_Request *request);
+int MPI_Win_iflush_local_all(MPI_Win win, MPI_Request *request);
+#define MPIX_Win_ifence MPI_Win_ifence
+#define MPIX_Win_istart MPI_Win_istart
+#define MPIX_Win_icomplete MPI_Win_icomplete
+#define MPIX_Win_ipost MPI_Win_ipost
+#define MPIX_Win_iwait MPI_Win_iwait
+#define MPIX_Win_ilock MPI_Win_ilock
+#define MPIX_Win_ilock_all MPI_Win_ilock_all
+#define MPIX_Win_iunlock MPI_Win_iunlock
+#define MPIX_Win_iunlock_all MPI_Win_iunlock_all
+#define MPIX_Win_iflush MPI_Win_iflush
+#define MPIX_Win_iflush_all MPI_Win_iflush_all
+#define MPIX_Win_iflush_local MPI_Win_iflush_local
+#define MPIX_Win_iflush_local_all MPI_Win_iflush_local_all
+
 int MPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn,
                           MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval,
                           void *extra_state);

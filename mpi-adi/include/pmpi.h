@@ -483,6 +483,19 @@ int PMPI_Win_flush_all(MPI_Win win);
 int PMPI_Win_flush_local(int rank, MPI_Win win);
 int PMPI_Win_flush_local_all(MPI_Win win);
 int PMPI_Win_sync(MPI_Win win);
+int PMPI_Win_ifence(int assert, MPI_Win win, MPI_Request *request);
+int PMPI_Win_istart(MPI_Group group, int assert, MPI_Win win, MPI_Request *request);
+int PMPI_Win_icomplete(MPI_Win win, MPI_Request *request);
+int PMPI_Win_ipost(MPI_Group group, int assert, MPI_Win win, MPI_Request *request);
+int PMPI_Win_iwait(MPI_Win win, MPI_Request *request);
+int PMPI_Win_ilock(int lock_type, int rank, int assert, MPI_Win win, MPI_Request *request);
+int PMPI_Win_ilock_all(int assert, MPI_Win win, MPI_Request *request);
+int PMPI_Win_iunlock(int rank, MPI_Win win, MPI_Request *request);
+int PMPI_Win_iunlock_all(MPI_Win win, MPI_Request *request);
+int PMPI_Win_iflush(int rank, MPI_Win win, MPI_Request *request);
+int PMPI_Win_iflush_all(MPI_Win win, MPI_Request *request);
+int PMPI_Win_iflush_local(int rank, MPI_Win win, MPI_Request *request);
+int PMPI_Win_iflush_local_all(MPI_Win win, MPI_Request *request);
 int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn,
                            MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval,
                            void *extra_state);

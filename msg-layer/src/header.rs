@@ -21,6 +21,8 @@ pub const SHORT_BYTES: usize = BODY_BYTES - SHORT_HEADER;
 /// Greatest payload of one packet of a long message in bytes.
 pub const LONG_BYTES: usize = BODY_BYTES - LONG_HEADER;
 
+/// Where the kind of message stands.
+const KIND_AT: usize = 5;
 const KIND_SHORT: u8 = 0;
 const KIND_LONG: u8 = 1;
 
@@ -74,56 +76,100 @@ impl Header {
     #[inline]
     pub fn emit<'b>(&self, body: &'b mut [u8], len: usize) -> &'b mut [u8] {
         let (head, rest) = body.split_at_mut(self.bytes());
-        head[0] = self.handler;
-        head[1] = u8::try_from(len).expect("one packet's payload");
-        head[2..5].copy_from_slice(&[self.source.x, self.source.y, self.source.z]);
-        head[5] = if self.place.is_some() {
-            KIND_LONG
-        } else {
-            KIND_SHORT
+        let (words, _) = head.as_chunks_mut::<WORD>();
+        let Coord { x, y, z } = self.source;
+        let len_byte = u8::try_from(len).expect("one packet's payload");
+        let kind = match self.place {
+            Some(_) => KIND_LONG,
+            None => KIND_SHORT,
         };
-        head[6..8].copy_from_slice(&self.argument.to_le_bytes());
-        if let Some(place) = self.place {
-            head[8..12].copy_from_slice(&place.target.to_le_bytes());
-            head[12..16].copy_from_slice(&place.offset.to_le_bytes());
+        let [a0, a1] = self.argument.to_le_bytes();
+        put_word(
+            &mut words[0],
+            u64::from_le_bytes([self.handler, len_byte, x, y, z, kind, a0, a1]),
+        );
+        if let Some(Place { target, offset }) = self.place {
+            put_word(&mut words[1], u64::from(target) | u64::from(offset) << 32);
         }
         &mut rest[..len]
+    }
+
+    /// Whether the packet with this body is one of a long message.
+    #[inline]
+    pub(crate) fn is_long(body: &[u8]) -> bool {
+        body.get(KIND_AT) == Some(&KIND_LONG)
     }
 
     /// Reads a header and its payload from a packet's body; bytes after the payload are the chunk's
     /// padding.
     #[inline]
     pub fn parse(body: &[u8]) -> Result<(Header, &[u8]), HeaderError> {
-        let (head, rest) = body
-            .split_first_chunk::<SHORT_HEADER>()
-            .ok_or(HeaderError::Truncated)?;
-        let [handler, len, x, y, z, kind, a0, a1] = *head;
-        let (place, rest) = match kind {
-            KIND_SHORT => (None, rest),
+        let first = First::read(body)?;
+        let (place, payload) = first.rest(body)?;
+        Ok((first.header(place), payload))
+    }
+}
+
+/// The first [`SHORT_HEADER`] bytes of a header: all of it that the packets of a long message have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct First(u64);
+
+impl First {
+    #[inline]
+    pub fn read(body: &[u8]) -> Result<First, HeaderError> {
+        body.first_chunk()
+            .map(|word| First(word_of(word)))
+            .ok_or(HeaderError::Truncated)
+    }
+
+    #[inline]
+    pub fn header(self, place: Option<Place>) -> Header {
+        let [handler, _, x, y, z, _, a0, a1] = self.0.to_le_bytes();
+        Header {
+            handler,
+            source: Coord { x, y, z },
+            argument: u16::from_le_bytes([a0, a1]),
+            place,
+        }
+    }
+
+    /// What follows in the packet with this body.
+    #[inline]
+    pub fn rest(self, body: &[u8]) -> Result<(Option<Place>, &[u8]), HeaderError> {
+        let [_, len, _, _, _, kind, _, _] = self.0.to_le_bytes();
+        let (place, start) = match kind {
+            KIND_SHORT => (None, SHORT_HEADER),
             KIND_LONG => {
-                let (more, rest) = rest
-                    .split_first_chunk::<{ LONG_HEADER - SHORT_HEADER }>()
-                    .ok_or(HeaderError::Truncated)?;
-                let [t0, t1, t2, t3, o0, o1, o2, o3] = *more;
-                let place = Place {
-                    target: u32::from_le_bytes([t0, t1, t2, t3]),
-                    offset: u32::from_le_bytes([o0, o1, o2, o3]),
-                };
-                (Some(place), rest)
+                let word = body.get(SHORT_HEADER..).and_then(|rest| rest.first_chunk());
+                let word = word_of(word.ok_or(HeaderError::Truncated)?);
+                let (target, offset) = (word as u32, (word >> 32) as u32);
+                (Some(Place { target, offset }), LONG_HEADER)
             }
             _ => return Err(HeaderError::Kind),
         };
-        let payload = rest.get(..len as usize).ok_or(HeaderError::Truncated)?;
-        let source = Coord { x, y, z };
-        Ok((
-            Header {
-                handler,
-                source,
-                argument: u16::from_le_bytes([a0, a1]),
-                place,
-            },
-            payload,
-        ))
+        let payload = body.get(start..start + usize::from(len));
+        Ok((place, payload.ok_or(HeaderError::Truncated)?))
+    }
+}
+
+/// Bytes of a word of a header.
+const WORD: usize = size_of::<u64>();
+
+/// Reads a word, at once where it is aligned, as it is in the networks' buffers.
+#[inline]
+fn word_of(bytes: &[u8; WORD]) -> u64 {
+    match bytemuck::try_from_bytes::<u64>(bytes) {
+        Ok(word) => u64::from_le(*word),
+        Err(_) => u64::from_le_bytes(*bytes),
+    }
+}
+
+/// Writes a word, as [`word_of`] reads it.
+#[inline]
+fn put_word(bytes: &mut [u8; WORD], word: u64) {
+    match bytemuck::try_from_bytes_mut::<u64>(bytes) {
+        Ok(place) => *place = word.to_le(),
+        Err(_) => *bytes = word.to_le_bytes(),
     }
 }
 

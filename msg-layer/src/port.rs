@@ -48,6 +48,28 @@ pub trait Port {
         self.inject(Class::Normal, dest, len, fill)
     }
 
+    /// Injects packets with bodies of [`BODY_BYTES`], `count` at most: one, or more where that costs less. As
+    /// [`Port::inject`] with [`Class::Normal`] if `is_ordered`, else as [`Port::inject_unordered`]. `fill` writes the
+    /// body of one after the other. How many were injected; 0: there is no room.
+    ///
+    /// # Panics
+    /// As [`Port::inject`].
+    fn inject_run(
+        &mut self,
+        is_ordered: bool,
+        dest: Coord,
+        count: usize,
+        mut fill: impl FnMut(&mut [u8]),
+    ) -> usize {
+        let fill = |body: &mut [u8]| fill(body);
+        let injected = count > 0
+            && match is_ordered {
+                true => self.inject(Class::Normal, dest, BODY_BYTES, fill),
+                false => self.inject_unordered(dest, BODY_BYTES, fill),
+            };
+        injected.into()
+    }
+
     /// Whether the network has [`Port::inject_line`].
     const LINES: bool = false;
 
@@ -74,6 +96,20 @@ pub trait Port {
 
     /// Frees the packet that [`Port::head`] shows.
     fn pop(&mut self, class: Class);
+
+    /// Hands the bodies of the oldest packets in the reception FIFO of [`Class::Normal`], `most` at most, to `take`, and
+    /// frees them: the oldest, and further ones where that costs less, for as long as `take` returns true. How many.
+    fn take_run(&mut self, most: usize, mut take: impl FnMut(&Self, &[u8]) -> bool) -> usize
+    where
+        Self: Sized,
+    {
+        let Some(body) = self.head(Class::Normal).filter(|_| most > 0) else {
+            return 0;
+        };
+        take(self, body);
+        self.pop(Class::Normal);
+        1
+    }
 }
 
 impl From<Class> for Fifo {
@@ -141,11 +177,33 @@ impl Port for Router<'_> {
         )
     }
 
+    fn inject_run(
+        &mut self,
+        is_ordered: bool,
+        dest: Coord,
+        count: usize,
+        fill: impl FnMut(&mut [u8]),
+    ) -> usize {
+        let routing = match is_ordered {
+            true => Routing::Deterministic,
+            false => Routing::Adaptive,
+        };
+        match Router::inject_run(self, dest, count, routing, fill) {
+            Ok(count) => count,
+            Err(InjectError::Full) => 0,
+            Err(wrong) => panic!("{count} packets to {dest:?}: {wrong}"),
+        }
+    }
+
     fn head(&self, class: Class) -> Option<&[u8]> {
         Router::head(self, class.into())
     }
 
     fn pop(&mut self, class: Class) {
         Router::pop(self, class.into());
+    }
+
+    fn take_run(&mut self, most: usize, take: impl FnMut(&Self, &[u8]) -> bool) -> usize {
+        Router::take_run(self, Fifo::Normal, most, take)
     }
 }

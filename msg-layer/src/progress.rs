@@ -2,8 +2,8 @@
 
 use net_torus::coord::Coord;
 
-use crate::handler::{Answer, Arrival, Handlers, Malformed};
-use crate::header::Header;
+use crate::handler::{Answer, Arrival, Handlers, Malformed, RequestHandler};
+use crate::header::{First, Header, Place};
 use crate::port::{Class, Port};
 use crate::tx;
 
@@ -39,10 +39,14 @@ pub fn progress<P: Port, C: Context>(
     budget: usize,
 ) -> usize {
     let mut taken = 0;
-    while taken < budget
-        && (take_answer(port, handlers, context) || take_request(port, here, handlers, context))
-    {
-        taken += 1;
+    while taken < budget {
+        taken += match take_answer(port, handlers, context) {
+            true => 1,
+            false => match take_requests(port, here, handlers, context, budget - taken) {
+                0 => break,
+                requests => requests,
+            },
+        };
     }
     taken
 }
@@ -68,39 +72,114 @@ fn take_answer<P: Port, C: Context>(port: &mut P, handlers: &Handlers<C>, contex
     true
 }
 
+/// Takes a request, or up to `most` in a row where the first is a long message's packet; how many.
 #[inline]
-fn take_request<P: Port, C: Context>(
+fn take_requests<P: Port, C: Context>(
     port: &mut P,
     here: Coord,
     handlers: &Handlers<C>,
     context: &mut C,
-) -> bool {
+    most: usize,
+) -> usize {
     // What is not there needs no room for its answer.
     let Some(body) = port.head(Class::Normal) else {
-        return false;
+        return 0;
     };
     if !port.can_inject(Class::Priority) {
-        return false;
+        return 0;
     }
-    let mut reply = None;
-    match arrival(port, body) {
-        Some((number, arrival)) => match handlers.request_at(number) {
-            Some(handler) => {
-                context.stats().requests += 1;
-                match handler(context, &arrival) {
-                    Ok(answer) => reply = answer.map(|answer| (arrival.source, answer)),
-                    Err(Malformed) => context.stats().malformed += 1,
-                }
-            }
-            None => context.stats().unknown_handler += 1,
-        },
-        None => context.stats().malformed += 1,
+    if Header::is_long(body) {
+        return take_run(port, here, handlers, context, most);
     }
+    let reply = take_request(port, handlers, context, body, &mut None);
     port.pop(Class::Normal);
     if let Some((dest, answer)) = reply {
         send_answer(port, here, dest, &answer);
     }
-    true
+    1
+}
+
+/// Takes up to `most` requests in a row, until one has an answer, for which there is room; how many.
+// A call, as short messages come one by one.
+#[inline(never)]
+fn take_run<P: Port, C: Context>(
+    port: &mut P,
+    here: Coord,
+    handlers: &Handlers<C>,
+    context: &mut C,
+    most: usize,
+) -> usize {
+    let (mut reply, mut known) = (None, None);
+    let taken = port.take_run(most, |port, body| {
+        match take_request(port, handlers, context, body, &mut known) {
+            None => true,
+            answer => {
+                reply = answer;
+                false
+            }
+        }
+    });
+    if let Some((dest, answer)) = reply {
+        send_answer(port, here, dest, &answer);
+    }
+    taken
+}
+
+/// What the packet before said at its beginning, who sent it, and its handler.
+type Known<C> = (First, u32, RequestHandler<C>);
+
+/// Takes the request with this body; the answer, and whom it is for.
+// Its result is mostly nothing: inlined, that is not even written.
+#[inline(always)]
+fn take_request<P: Port, C: Context>(
+    port: &P,
+    handlers: &Handlers<C>,
+    context: &mut C,
+    body: &[u8],
+    known: &mut Option<Known<C>>,
+) -> Option<(Coord, Answer)> {
+    let Some((first, place, bytes)) = read(body) else {
+        context.stats().malformed += 1;
+        return None;
+    };
+    let header = first.header(place);
+    let (rank, handler) = match *known {
+        Some((before, rank, handler)) if before == first => (rank, handler),
+        _ => {
+            let Some(rank) = port.rank(header.source) else {
+                context.stats().malformed += 1;
+                return None;
+            };
+            let Some(handler) = handlers.request_at(header.handler) else {
+                context.stats().unknown_handler += 1;
+                return None;
+            };
+            *known = Some((first, rank, handler));
+            (rank, handler)
+        }
+    };
+    let arrival = Arrival {
+        source: header.source,
+        rank,
+        argument: header.argument,
+        place,
+        bytes,
+    };
+    context.stats().requests += 1;
+    match handler(context, &arrival) {
+        Ok(answer) => answer.map(|answer| (header.source, answer)),
+        Err(Malformed) => {
+            context.stats().malformed += 1;
+            None
+        }
+    }
+}
+
+#[inline]
+fn read(body: &[u8]) -> Option<(First, Option<Place>, &[u8])> {
+    let first = First::read(body).ok()?;
+    let (place, bytes) = first.rest(body).ok()?;
+    Some((first, place, bytes))
 }
 
 fn send_answer<P: Port>(port: &mut P, here: Coord, dest: Coord, answer: &Answer) {

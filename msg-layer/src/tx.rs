@@ -2,7 +2,7 @@
 
 use net_torus::coord::Coord;
 
-use crate::header::{Header, LONG_BYTES, Place, SHORT_BYTES};
+use crate::header::{Header, LONG_BYTES, LONG_HEADER, Place, SHORT_BYTES};
 use crate::port::{Class, Port};
 
 /// Sends a short message of `len` bytes, written by `fill`. False when the injection FIFO of `class` is
@@ -52,28 +52,38 @@ impl Transfer {
     ) -> usize {
         let mut sent = 0;
         while sent < packets && !self.is_out() {
-            let len = ((self.end - self.offset) as usize).min(LONG_BYTES);
-            let place = Place {
-                target: self.target,
-                offset: self.offset,
-            };
-            let header = Header {
+            let (mut offset, left) = (self.offset, (self.end - self.offset) as usize);
+            let header = |offset| Header {
                 handler,
                 source: here,
                 argument: 0,
-                place: Some(place),
+                place: Some(Place {
+                    target: self.target,
+                    offset,
+                }),
             };
-            let (bytes, offset) = (header.bytes() + len, self.offset);
-            let fill = |body: &mut [u8]| read(offset, header.emit(body, len));
-            let injected = match self.in_order {
-                true => port.inject(Class::Normal, dest, bytes, fill),
-                false => port.inject_unordered(dest, bytes, fill),
+            let full = (packets - sent).min(left / LONG_BYTES);
+            let injected = if full > 0 {
+                port.inject_run(self.in_order, dest, full, |body| {
+                    read(offset, header(offset).emit(body, LONG_BYTES));
+                    offset += LONG_BYTES as u32;
+                })
+            } else {
+                let fill = |body: &mut [u8]| {
+                    read(offset, header(offset).emit(body, left));
+                    offset = self.end;
+                };
+                let bytes = LONG_HEADER + left;
+                usize::from(match self.in_order {
+                    true => port.inject(Class::Normal, dest, bytes, fill),
+                    false => port.inject_unordered(dest, bytes, fill),
+                })
             };
-            if !injected {
+            if injected == 0 {
                 break;
             }
-            self.offset += len as u32;
-            sent += 1;
+            self.offset = offset;
+            sent += injected;
         }
         sent
     }

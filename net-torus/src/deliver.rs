@@ -1,8 +1,9 @@
 //! The way out: reception FIFOs.
 
+use crate::chunk::{CHUNK_BYTES, PACKET_CHUNKS};
 use crate::queue;
 use crate::route;
-use crate::router::{LOCAL, RECEPTION, Router, next_after};
+use crate::router::{LOCAL, RECEPTION, Router, alike, next_after};
 use crate::wire::{self, Fifo, HEADER_BYTES};
 
 impl Router<'_> {
@@ -22,6 +23,39 @@ impl Router<'_> {
         }
     }
 
+    /// Hands the bodies of the oldest packets in a reception FIFO, `most` at most, to `take`, and frees them, as
+    /// [`Router::head`] and [`Router::pop`] would, for less: the oldest, and greatest packets behind it that are like it
+    /// and lie one behind the other, for as long as `take` returns true. How many; 0: there is none, or `most` is 0.
+    pub fn take_run(
+        &mut self,
+        fifo: Fifo,
+        most: usize,
+        mut take: impl FnMut(&Self, &[u8]) -> bool,
+    ) -> usize {
+        let Some((start, chunks, body)) = self.reception_front(fifo).filter(|_| most > 0) else {
+            return 0;
+        };
+        let queue = RECEPTION + fifo as usize;
+        let count = match chunks {
+            PACKET_CHUNKS => {
+                let run = self.queues[queue].run() * PACKET_CHUNKS;
+                alike(queue::bytes(self.memory, start, run), most)
+            }
+            _ => 1,
+        };
+        let mut taken = 0;
+        let packets = queue::bytes(self.memory, start, count * chunks);
+        for packet in packets.chunks_exact(chunks * CHUNK_BYTES) {
+            taken += 1;
+            if !take(self, &packet[HEADER_BYTES..HEADER_BYTES + body]) {
+                break;
+            }
+        }
+        self.queues[queue].pop((taken * chunks) as u16);
+        self.deliver(fifo);
+        taken
+    }
+
     /// Where the oldest packet in a reception FIFO starts, its chunks, and the bytes of its body.
     fn reception_front(&self, fifo: Fifo) -> Option<(usize, usize, usize)> {
         let start = self.queues[RECEPTION + fifo as usize].front()?;
@@ -29,8 +63,7 @@ impl Router<'_> {
         Some((start, chunks, body))
     }
 
-    /// Reserves room for a packet in a reception FIFO and counts it as delivered: where its chunks start.
-    pub(crate) fn reserve_reception(&mut self, fifo: Fifo, chunks: usize) -> Option<usize> {
+    fn reserve_reception(&mut self, fifo: Fifo, chunks: usize) -> Option<usize> {
         let queue = &mut self.queues[RECEPTION + fifo as usize];
         if queue.free() < chunks as u16 {
             return None;
@@ -62,8 +95,7 @@ impl Router<'_> {
             let Some(to) = self.reserve_reception(fifo, chunks) else {
                 return;
             };
-            let carried = self.carried(chunks);
-            self.memory.copy_within(from..from + carried, to);
+            self.memory.copy_within(from..from + chunks, to);
             self.last[output] = source as u8;
             match route::dimension_order(head.left) {
                 // A deposit packet leaves its copy and goes on.
@@ -72,7 +104,7 @@ impl Router<'_> {
                     self.leave(source, 1 << output);
                     self.enter(source, head.repr, head.left, 1 << d as u8);
                 }
-                None => self.remove(source, &head),
+                None => self.remove(source, &head, 1),
             }
         }
     }

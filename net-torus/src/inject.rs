@@ -1,10 +1,10 @@
 //! The way in: injection FIFOs.
 
-use crate::chunk::PACKET_CHUNKS;
+use crate::chunk::{PACKET_BYTES, PACKET_CHUNKS};
 use crate::coord::{Coord, Direction};
 use crate::queue;
 use crate::route;
-use crate::router::{INJECT, INJECT_PRIORITY, INJECT_SELF, Router, bubble_channel};
+use crate::router::{INJECT, INJECT_PRIORITY, INJECT_SELF, Router, bubble_channel, put_header};
 use crate::wire::{BODY_BYTES, Directions, Fifo, HEADER_BYTES, Repr};
 
 /// Why a packet was not injected. Only [`InjectError::Full`] goes away by itself.
@@ -82,6 +82,58 @@ impl Router<'_> {
         routing: Routing,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), InjectError> {
+        let repr = self.repr(fifo, dest, len, routing)?;
+        self.enqueue(repr, fill)
+    }
+
+    /// Injects up to `count` greatest packets in a row, as [`Router::inject_with`] would in [`Fifo::Normal`], for less;
+    /// `fill` writes the body, of [`BODY_BYTES`], of one after the other. How many, at least
+    /// one; the others are to be tried again at once.
+    pub fn inject_run(
+        &mut self,
+        dest: Coord,
+        count: usize,
+        routing: Routing,
+        mut fill: impl FnMut(&mut [u8]),
+    ) -> Result<usize, InjectError> {
+        let repr = self.repr(Fifo::Normal, dest, BODY_BYTES, routing)?;
+        let source = self.injection_fifo(&repr);
+        let ways = repr.hints.bits();
+        let has_choice = repr.dynamic && ways & ways.wrapping_sub(1) != 0;
+        let queue = &mut self.queues[source];
+        // Where there is a choice of ways it is made for each packet.
+        let count = queue.room().min(if has_choice { 1 } else { count });
+        let stats = &mut self.stats.fifos[Fifo::Normal as usize];
+        if count == 0 {
+            stats.refused += 1;
+            return Err(InjectError::Full);
+        }
+        let chunks = count * PACKET_CHUNKS;
+        let is_first = queue.is_empty();
+        let start = queue.push(chunks as u16);
+        stats.injected.add_all(count, chunks);
+        stats.injection_high_water = stats.injection_high_water.max(queue.high());
+        let header = repr.word();
+        let packets = queue::bytes_mut(self.memory, start, chunks);
+        for packet in packets.chunks_exact_mut(PACKET_BYTES) {
+            put_header(packet, header);
+            fill(&mut packet[HEADER_BYTES..]);
+        }
+        if is_first {
+            self.open(source, repr);
+            self.deliver(Fifo::Normal);
+        }
+        Ok(count)
+    }
+
+    /// The header of a packet for `dest`.
+    fn repr(
+        &mut self,
+        fifo: Fifo,
+        dest: Coord,
+        len: usize,
+        routing: Routing,
+    ) -> Result<Repr, InjectError> {
         if len > BODY_BYTES {
             return Err(InjectError::TooLong);
         }
@@ -91,17 +143,15 @@ impl Router<'_> {
             }
             self.way = (dest, route::hints(&self.shape, self.here, dest));
         }
-        let dynamic = fifo == Fifo::Normal && routing == Routing::Adaptive;
-        let repr = Repr {
+        Ok(Repr {
             hints: self.way.1,
             deposit: false,
-            dynamic,
+            dynamic: fifo == Fifo::Normal && routing == Routing::Adaptive,
             vc: bubble_channel(fifo),
             fifo,
             body: len as u8,
             dest,
-        };
-        self.enqueue(repr, fill)
+        })
     }
 
     /// Injects a packet that travels `hops` hops in direction `d` and leaves a copy at every node on the way
@@ -157,10 +207,9 @@ impl Router<'_> {
         fifo.injected.add(chunks);
         fifo.injection_high_water = fifo.injection_high_water.max(queue.high());
         let packet = queue::bytes_mut(self.memory, start, chunks);
-        let (header, rest) = packet.split_at_mut(HEADER_BYTES);
-        let (body, padding) = rest.split_at_mut(repr.body as usize);
         // The checksum follows when the packet leaves by a link that needs it.
-        header.copy_from_slice(&repr.emit_unsummed());
+        put_header(packet, repr.word());
+        let (body, padding) = packet[HEADER_BYTES..].split_at_mut(repr.body as usize);
         fill(body);
         // Not what an earlier packet left there: it was for its own receiver only.
         padding.fill(0);

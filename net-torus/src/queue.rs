@@ -52,7 +52,21 @@ impl Queue {
     pub fn high(&self) -> u16 {
         self.high
     }
-    /// Appends a packet that takes `charge` chunks, which must be free; where its chunks start.
+    /// Greatest packets that can be appended and then lie one behind the other.
+    pub fn room(&self) -> usize {
+        self.straight(self.wrap(self.head + self.used), self.free())
+    }
+    /// Greatest packets at the front that lie one behind the other, if there are no smaller ones.
+    pub fn run(&self) -> usize {
+        self.straight(self.head, self.used)
+    }
+    /// Greatest packets in so many chunks from a place on.
+    fn straight(&self, place: u16, chunks: u16) -> usize {
+        let before_the_turn = (self.capacity - place).div_ceil(PACKET_CHUNKS as u16);
+        before_the_turn.min(chunks / PACKET_CHUNKS as u16) as usize
+    }
+    /// Appends what takes `charge` chunks, which must be free: a packet, or as many as there is
+    /// [`Queue::room`] for; where its chunks start.
     pub fn push(&mut self, charge: u16) -> usize {
         debug_assert!(self.free() >= charge);
         let tail = self.wrap(self.head + self.used);
@@ -72,7 +86,7 @@ impl Queue {
     pub fn front(&self) -> Option<usize> {
         (!self.is_empty()).then(|| self.base as usize + self.head as usize)
     }
-    /// Frees the oldest packet, which takes `charge` chunks.
+    /// Frees the oldest packet, or as many as there are in its [`Queue::run`], which take `charge` chunks.
     pub fn pop(&mut self, charge: u16) {
         debug_assert!(self.used >= charge);
         self.head = self.wrap(self.head + charge);
@@ -90,13 +104,15 @@ pub(crate) fn bytes_mut(memory: &mut [Chunk], start: usize, count: usize) -> &mu
     memory[start..start + count].as_flattened_mut()
 }
 
-/// Copies packets, which are whole chunks. Where both sides are aligned to words, as between a queue and a frame in
-/// memory, by the word: `memcpy` takes nearly twice as many instructions on a node, and there are two such copies on
-/// each byte's way.
+/// Bytes that are copied by a call: fewer take fewer instructions without.
+const BY_CALL: usize = 3 * CHUNK_BYTES;
+
+/// Copies packets, which are whole chunks. Small ones by the word, where both sides are aligned to words as between a
+/// queue and a frame in memory: a message is mostly one, and there are two such copies on its way.
 pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
     type Words = [u64; CHUNK_BYTES / size_of::<u64>()];
-    let aligned = bytemuck::try_cast_slice::<u8, Words>(from);
-    if let Ok(words) = aligned
+    if from.len() < BY_CALL
+        && let Ok(words) = bytemuck::try_cast_slice::<u8, Words>(from)
         && let Ok(to) = bytemuck::try_cast_slice_mut::<u8, Words>(to)
         && to.len() == words.len()
     {

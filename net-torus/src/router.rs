@@ -17,9 +17,7 @@
 //! There is one normal injection FIFO per first direction, so that a packet for a busy link does not hold
 //! up one for an idle link; the direction depends on the pair of nodes only, so that order is kept.
 
-#[cfg(any(test, feature = "sim"))]
-use crate::chunk::PACKET_CHUNKS;
-use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_PACKETS};
+use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_PACKETS, PACKET_BYTES, PACKET_CHUNKS};
 use crate::coord::{Coord, Direction, Rank, Shape};
 use crate::queue::{self, Queue, chunks_for};
 use crate::route;
@@ -222,9 +220,6 @@ pub struct Router<'m> {
     grants: [[Grant; Vc::COUNT]; 6],
     /// See [`Router::links_in_turn`].
     turn: u8,
-    /// Chunks of a packet that are copied, at most: see [`Router::carry_only`].
-    #[cfg(any(test, feature = "sim"))]
-    carried: usize,
     /// Sides where tokens were given free since [`Router::take_released`].
     #[cfg(any(test, feature = "sim"))]
     released: u8,
@@ -264,8 +259,6 @@ impl Rules {
 
 impl<'m> Router<'m> {
     /// A router for the node at `here` with buffers of `sizes` in `memory` (at least [`Sizes::chunks`]).
-    // Once a node, and long: where it is called, its fields would be copied one by one.
-    #[inline(never)]
     pub fn new(
         shape: Shape,
         here: Coord,
@@ -337,8 +330,6 @@ impl<'m> Router<'m> {
             grants,
             turn: 0,
             #[cfg(any(test, feature = "sim"))]
-            carried: PACKET_CHUNKS,
-            #[cfg(any(test, feature = "sim"))]
             released: 0,
             #[cfg(test)]
             rules: Rules::ALL,
@@ -368,21 +359,6 @@ impl<'m> Router<'m> {
     pub fn set_exact(&mut self, exact: Directions) {
         self.exact = exact;
     }
-    /// From now on only the first `chunks` chunks of each packet are copied, at least 1: for a simulation that looks at
-    /// no more. Packets are as long as they were.
-    #[cfg(any(test, feature = "sim"))]
-    pub(crate) fn carry_only(&mut self, chunks: usize) {
-        self.carried = chunks;
-    }
-
-    /// Of `chunks` chunks of a packet, those that are to be copied.
-    #[inline]
-    pub(crate) fn carried(&self, chunks: usize) -> usize {
-        #[cfg(any(test, feature = "sim"))]
-        let chunks = chunks.min(self.carried);
-        chunks
-    }
-
     /// The counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -457,12 +433,13 @@ impl<'m> Router<'m> {
                 false => Packet::new_checked(packets),
             };
             let chunks = match packet {
-                Ok(packet) => {
-                    if let Err(defect) = self.accept(side, packet) {
+                Ok(packet) => match self.accept(side, packet, packets) {
+                    Ok(chunks) => chunks,
+                    Err(defect) => {
                         self.defect(defect);
+                        packet.repr().chunks()
                     }
-                    packet.repr().chunks()
-                }
+                },
                 Err((defect, chunks)) => {
                     self.defect(defect);
                     match chunks {
@@ -487,45 +464,60 @@ impl<'m> Router<'m> {
         }
     }
 
-    /// Takes one packet from the link in direction `side`.
-    pub(crate) fn accept(&mut self, side: Direction, packet: Packet<'_>) -> Result<(), Defect> {
+    /// Takes from the link in direction `side` the packet with which `packets` begin, and as many of those behind it
+    /// as are like it and go where it goes in one piece; their chunks.
+    pub(crate) fn accept(
+        &mut self,
+        side: Direction,
+        packet: Packet<'_>,
+        packets: &[u8],
+    ) -> Result<usize, Defect> {
         let repr = packet.repr();
+        let chunks = repr.chunks();
         route::check(&self.shape, self.here, self.links, side, &repr)?;
         let (s, v) = (side as usize, repr.vc as usize);
-        let (source, chunks) = (s * Vc::COUNT + v, repr.chunks());
+        let source = s * Vc::COUNT + v;
         let charge = repr.vc.charge(chunks);
         if self.queues[source].free() < charge {
             return Err(Defect::Overrun);
         }
-        self.stats.channels[s][v].received.add(chunks);
-        self.grants[s][v].receive(charge);
-        self.owe(s, v);
         // At its destination and no packet waits before it: straight into the reception FIFO, a copy less.
-        if repr.dest == self.here
+        let reception = RECEPTION + repr.fifo as usize;
+        let is_here = repr.dest == self.here
             && self.queues[source].is_empty()
             && self.want[LOCAL + repr.fifo as usize] == 0
-            && let Some(start) = self.reserve_reception(repr.fifo, chunks)
-        {
-            self.store(start, packet);
+            && self.queues[reception].free() >= chunks as u16;
+        let count = match chunks {
+            PACKET_CHUNKS => {
+                let into = if is_here { reception } else { source };
+                let most = self.queues[source].free() / charge;
+                alike(packets, self.queues[into].room().min(most.into()))
+            }
+            _ => 1,
+        };
+        let (all, charge) = (count * chunks, count as u16 * charge);
+        let bytes = &packets[..all * CHUNK_BYTES];
+        self.stats.channels[s][v].received.add_all(count, all);
+        self.grants[s][v].receive(charge);
+        if is_here {
+            let start = self.queues[reception].push(all as u16);
+            let stats = &mut self.stats.fifos[repr.fifo as usize];
+            stats.delivered.add_all(count, all);
+            stats.reception_high_water = self.queues[reception].high();
+            queue::copy(queue::bytes_mut(self.memory, start, all), bytes);
             self.release(s, v, charge);
-            return Ok(());
+            return Ok(all);
         }
+        self.owe(s, v);
         let queue = &mut self.queues[source];
         let start = queue.push(charge);
         let first = queue.used() == charge;
         self.stats.channels[s][v].high_water = queue.high();
-        self.store(start, packet);
+        queue::copy(queue::bytes_mut(self.memory, start, all), bytes);
         if first {
             self.open(source, repr);
         }
-        Ok(())
-    }
-
-    /// Copies a packet to chunk `start` of the memory.
-    fn store(&mut self, start: usize, packet: Packet<'_>) {
-        let carried = self.carried(packet.repr().chunks());
-        let to = queue::bytes_mut(self.memory, start, carried);
-        queue::copy(to, &packet.bytes()[..carried * CHUNK_BYTES]);
+        Ok(all)
     }
 
     /// Reads the header of a source's oldest packet and enters the source at the outputs by which that
@@ -589,17 +581,17 @@ impl<'m> Router<'m> {
         self.chosen = None;
     }
 
-    /// Removes a source's oldest packet and gives its tokens free.
-    pub(crate) fn remove(&mut self, source: usize, head: &Head) {
+    /// Removes a source's oldest packet, or so many that are alike, and gives their tokens free.
+    pub(crate) fn remove(&mut self, source: usize, head: &Head, count: usize) {
         let chunks = head.repr.chunks();
         let before = self.header(source);
         if source < INJECT {
             let (side, vc) = (source / Vc::COUNT, source % Vc::COUNT);
-            let charge = Vc::ALL[vc].charge(chunks);
+            let charge = count as u16 * Vc::ALL[vc].charge(chunks);
             self.queues[source].pop(charge);
             self.release(side, vc, charge);
         } else {
-            self.queues[source].pop(chunks as u16);
+            self.queues[source].pop((count * chunks) as u16);
         }
         if let Some(next) = self.header(source)
             && before.is_some_and(|before| says(before) == says(next))
@@ -721,16 +713,9 @@ impl<'m> Router<'m> {
             } else {
                 Vc::D1
             };
-            let waits = source >= INJECT
-                && self.injected_run[d as usize] < ALONE
-                && self.through_burst[d as usize] < THROUGH_LIMIT;
             let tokens = &tokens[vc as usize];
-            let needed = match waits {
-                true => needed_to_inject(chunks, tokens.most()),
-                false => chunks as u16,
-            };
             // A channel without a buffer takes nothing.
-            if tokens.available() >= needed.max(chunks as u16) {
+            if tokens.available() >= self.needed(source, d, chunks, tokens).max(chunks as u16) {
                 return Some(vc);
             }
             #[cfg(test)]
@@ -751,6 +736,17 @@ impl<'m> Router<'m> {
         #[cfg(test)]
         let straight = straight || !self.rules.bubble;
         (tokens[vc as usize].available() >= vc.needed(chunks, straight)).then_some(vc)
+    }
+
+    /// Tokens that must be there before a packet of so many chunks of `source` may enter this dynamic channel of link `d`.
+    fn needed(&self, source: usize, d: Direction, chunks: usize, tokens: &Tokens) -> u16 {
+        let waits = source >= INJECT
+            && self.injected_run[d as usize] < ALONE
+            && self.through_burst[d as usize] < THROUGH_LIMIT;
+        match waits {
+            true => needed_to_inject(chunks, tokens.most()),
+            false => chunks as u16,
+        }
     }
 
     /// Whether straight packets of a bubble channel give way to others that want the same link: those
@@ -865,28 +861,17 @@ impl<'m> Router<'m> {
         if self.want[d as usize] == 0 {
             return None;
         }
-        let mut holds = false;
         for fifo in Fifo::ALL {
             if self.holds(d, fifo) {
                 self.held[d as usize][fifo as usize] += 1;
                 self.look_again();
-                holds = true;
             }
         }
         let choice = match self.chosen.take() {
-            Some((chosen, choice)) if chosen == d => Some(choice),
-            _ => self.select(d),
+            Some((chosen, choice)) if chosen == d => choice,
+            _ => self.select(d)?,
         };
-        if choice.is_none() && !holds {
-            self.blocked = self.blocked.with(d);
-        }
-        self.send(d, choice?, out)
-    }
-
-    /// Nothing could go in direction `d` at the last look, and nothing has changed since that could let it go.
-    #[cfg(any(test, feature = "sim"))]
-    pub(crate) fn is_blocked(&self, d: Direction) -> bool {
-        self.blocked.has(d)
+        self.send(d, choice, out)
     }
 
     /// Moves the chosen packet into `out`; its size in bytes, or `None` when it does not fit.
@@ -905,30 +890,68 @@ impl<'m> Router<'m> {
         };
         let chunks = head.repr.chunks();
         let start = self.queues[source].front()?;
-        let out = out.get_mut(..chunks * CHUNK_BYTES)?;
-        let carried = queue::bytes(self.memory, start, self.carried(chunks));
-        queue::copy(&mut out[..carried.len()], carried);
+        let count = match chunks {
+            PACKET_CHUNKS => self.run(d, choice, &head, out.len() / PACKET_BYTES),
+            _ => 1,
+        };
+        let all = count * chunks;
+        let out = out.get_mut(..all * CHUNK_BYTES)?;
+        queue::copy(out, queue::bytes(self.memory, start, all));
         let repr = Repr { vc, ..head.repr };
-        if !self.exact.has(d) && (head.repr.vc != vc || !self.is_summed(source)) {
-            out[..HEADER_BYTES].copy_from_slice(&repr.emit());
+        let header = if !self.exact.has(d) && (head.repr.vc != vc || !self.is_summed(source)) {
+            Some(u64::from_le_bytes(repr.emit()))
         } else if head.repr.vc != vc {
-            out[..HEADER_BYTES].copy_from_slice(&repr.emit_unsummed());
+            Some(repr.word())
+        } else {
+            None
+        };
+        if let Some(header) = header {
+            put_header(out, header);
+            for packet in out.chunks_exact_mut(PACKET_BYTES).skip(1) {
+                put_header(packet, header);
+            }
         }
-        self.tokens[d as usize][vc as usize].spend(vc.charge(chunks));
+        self.tokens[d as usize][vc as usize].spend(count as u16 * vc.charge(chunks));
         self.last[d as usize] = source as u8;
-        self.count_bursts(d, source, vc);
+        self.count_bursts(d, choice, count);
         let channel = &mut self.stats.channels[d as usize][vc as usize];
-        channel.sent.add(chunks);
+        channel.sent.add_all(count, all);
         if source < INJECT {
-            channel.forwarded.add(chunks);
+            channel.forwarded.add_all(count, all);
         }
         if head.repr.dynamic {
             self.turn = (self.turn + 1) % Direction::ALL.len() as u8;
-            self.stats.escapes += (vc == Vc::Bn) as u64;
+            self.stats.escapes += if vc == Vc::Bn { count as u64 } else { 0 };
         }
-        self.remove(source, &head);
+        self.remove(source, &head, count);
         self.deliver(head.repr.fifo);
-        Some(chunks * CHUNK_BYTES)
+        Some(all * CHUNK_BYTES)
+    }
+
+    /// How many of a source's oldest packets, `most` at most, leave in direction `d` together, one copy and one account
+    /// for all: greatest packets like the first, one behind the other, which want nothing but this link and which
+    /// nothing else wants. The first has been chosen; where it escapes, the others do, as no tokens come meanwhile.
+    fn run(&self, d: Direction, choice: Choice, head: &Head, most: usize) -> usize {
+        let Choice { source, vc } = choice;
+        let queue = &self.queues[source];
+        if queue.used() < 2 * PACKET_CHUNKS as u16
+            || self.want[d as usize] != 1 << source
+            || head.outputs != 1 << d as u8
+        {
+            return 1;
+        }
+        let tokens = &self.tokens[d as usize][vc as usize];
+        let needed = match vc.is_bubble() {
+            true => vc.needed(PACKET_CHUNKS, source == straight_source(d, head.repr.fifo)),
+            false => self.needed(source, d, PACKET_CHUNKS, tokens),
+        };
+        let more = tokens.available().saturating_sub(needed) as usize / PACKET_CHUNKS;
+        let most = most.min(queue.run()).min(1 + more);
+        let start = queue.front().unwrap_or_default();
+        alike(
+            queue::bytes(self.memory, start, queue.run() * PACKET_CHUNKS),
+            most,
+        )
     }
 
     /// Whether the packets of a source have checksums.
@@ -936,8 +959,8 @@ impl<'m> Router<'m> {
         source < INJECT && !self.exact.has(Direction::ALL[source / Vc::COUNT])
     }
 
-    /// Notes who waited while `source` was served on link `d`.
-    fn count_bursts(&mut self, d: Direction, source: usize, vc: Vc) {
+    /// Notes who waited while `count` packets were sent on link `d`; if that is not one, nothing did.
+    fn count_bursts(&mut self, d: Direction, Choice { source, vc }: Choice, count: usize) {
         if vc.is_bubble() {
             let fifo = if vc == Vc::Bn {
                 Fifo::Normal
@@ -968,7 +991,7 @@ impl<'m> Router<'m> {
         *run = if source < INJECT {
             0
         } else {
-            run.saturating_add(1)
+            run.saturating_add(count.min(ALONE.into()) as u8)
         };
         let burst = source < INJECT && injected_wait != 0;
         *through = if burst { through.saturating_add(1) } else { 0 };
@@ -1002,10 +1025,10 @@ impl<'m> Router<'m> {
             chunks: (bytes / CHUNK_BYTES) as u16,
             granted,
         };
-        *header = match self.exact.has(d) {
-            true => repr.emit_unsummed(),
-            false => repr.emit(),
-        };
+        match self.exact.has(d) {
+            true => repr.put_unsummed(header),
+            false => *header = repr.emit(),
+        }
         FRAME_HEADER_BYTES + bytes
     }
 
@@ -1027,6 +1050,36 @@ pub(crate) const fn bubble_channel(fifo: Fifo) -> Vc {
         Fifo::Normal => Vc::Bn,
         Fifo::Priority => Vc::Bp,
     }
+}
+
+/// How many packets with exactly the header of the first, `most` at most and 1 at least, greatest packets all, `packets`
+/// begin with. Nothing has to be read or checked of them that was not of the first.
+pub(crate) fn alike(packets: &[u8], most: usize) -> usize {
+    type Words = [u64; PACKET_BYTES / HEADER_BYTES];
+    let (packets, _) = packets.as_chunks::<PACKET_BYTES>();
+    let packets = &packets[..most.min(packets.len())];
+    match bytemuck::try_cast_slice::<_, Words>(packets) {
+        // By the word.
+        Ok(packets) => as_first(packets.iter().map(|[header, ..]| header)),
+        Err(_) => as_first(packets.iter().map(|packet| &packet[..HEADER_BYTES])),
+    }
+}
+
+/// Writes the header of a packet, by the word where that is aligned.
+pub(crate) fn put_header(packet: &mut [u8], header: u64) {
+    let bytes = &mut packet[..HEADER_BYTES];
+    match bytemuck::try_from_bytes_mut::<u64>(bytes) {
+        Ok(word) => *word = header.to_le(),
+        Err(_) => bytes.copy_from_slice(&header.to_le_bytes()),
+    }
+}
+
+/// How many items, 1 at least, there are until one is not as the first.
+fn as_first<T: PartialEq>(mut items: impl Iterator<Item = T>) -> usize {
+    let first = items.next();
+    1 + items
+        .take_while(|item| Some(item) == first.as_ref())
+        .count()
 }
 
 /// What a packet's header says beside its checksum.

@@ -14,7 +14,11 @@ pub struct Count {
 
 impl Count {
     pub(crate) fn add(&mut self, chunks: usize) {
-        self.packets += 1;
+        self.add_all(1, chunks);
+    }
+
+    pub(crate) fn add_all(&mut self, packets: usize, chunks: usize) {
+        self.packets += packets as u64;
         self.chunks += chunks as u64;
     }
 }

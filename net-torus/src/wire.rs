@@ -44,6 +44,8 @@ pub const MIN_MTU: usize = FRAME_HEADER_BYTES + PACKET_BYTES;
 
 const MAGIC: u8 = 0x4D;
 const VERSION: u8 = 1;
+/// Both, as the first two bytes.
+const MARK: u16 = u16::from_le_bytes([MAGIC, VERSION]);
 static CRC8: Crc<u8, Table<1>> = Crc::<u8, Table<1>>::new(&CRC_8_SMBUS);
 static CRC32: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 
@@ -250,17 +252,23 @@ impl Repr {
 
     /// As [`Repr::emit`], without the checksum.
     pub fn emit_unsummed(&self) -> [u8; HEADER_BYTES] {
+        self.word().to_le_bytes()
+    }
+
+    /// The bytes of the header without the checksum, the first one lowest.
+    #[inline]
+    pub(crate) fn word(&self) -> u64 {
         let chunks = self.chunks();
-        [
-            0,
-            self.hints.bits() | (self.deposit as u8) << 6 | (self.dynamic as u8) << 7,
-            (chunks as u8 - 1) | (self.vc as u8) << 3 | (self.fifo as u8) << 5,
-            self.dest.x,
-            self.dest.y,
-            self.dest.z,
-            (chunks * CHUNK_BYTES - HEADER_BYTES) as u8 - self.body,
-            0,
-        ]
+        let flags = self.hints.bits() | (self.deposit as u8) << 6 | (self.dynamic as u8) << 7;
+        let kind = (chunks as u8 - 1) | (self.vc as u8) << 3 | (self.fifo as u8) << 5;
+        let unused = (chunks * CHUNK_BYTES - HEADER_BYTES) as u8 - self.body;
+        let Coord { x, y, z } = self.dest;
+        (flags as u64) << 8
+            | (kind as u64) << 16
+            | (x as u64) << 24
+            | (y as u64) << 32
+            | (z as u64) << 40
+            | (unused as u64) << 48
     }
 }
 
@@ -324,6 +332,31 @@ impl<'a> Packet<'a> {
     }
 }
 
+type FrameHeader = [u8; FRAME_HEADER_BYTES];
+
+/// The words of a frame's header, each read at once where that is aligned, as it is in memory.
+#[inline]
+fn words(header: &FrameHeader) -> [u64; 2] {
+    match bytemuck::try_from_bytes::<[u64; 2]>(header) {
+        Ok(words) => words.map(u64::from_le),
+        Err(_) => {
+            let [a, b, c, d, e, f, g, h, rest @ ..] = *header;
+            let first = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+            [first, u64::from_le_bytes(rest)]
+        }
+    }
+}
+
+/// Writes the words of a frame's header, as [`words`] reads them.
+#[inline]
+fn put_words(header: &mut FrameHeader, words: [u64; 2]) {
+    let words = words.map(u64::to_le);
+    match bytemuck::try_from_bytes_mut::<[u64; 2]>(header) {
+        Ok(place) => *place = words,
+        Err(_) => header.copy_from_slice(bytemuck::bytes_of(&words)),
+    }
+}
+
 /// Meaning of a frame's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameRepr {
@@ -353,13 +386,19 @@ impl FrameRepr {
         let Some((header, rest)) = frame.split_first_chunk::<FRAME_HEADER_BYTES>() else {
             return Err(Defect::FrameTruncated);
         };
-        let word = |i: usize| u16::from_le_bytes([header[i], header[i + 1]]);
-        if header[0] != MAGIC || header[1] != VERSION {
+        let [first, second] = words(header);
+        if first as u16 != MARK {
             return Err(Defect::FrameHeader);
         }
+        let half = |word: u64, i: u32| (word >> (i * u16::BITS)) as u16;
         let repr = Self {
-            chunks: word(2),
-            granted: [word(4), word(6), word(8), word(10)],
+            chunks: half(first, 1),
+            granted: [
+                half(first, 2),
+                half(first, 3),
+                half(second, 0),
+                half(second, 1),
+            ],
         };
         match rest.get(..repr.chunks as usize * CHUNK_BYTES) {
             Some(packets) => Ok((repr, packets)),
@@ -378,13 +417,16 @@ impl FrameRepr {
     /// As [`FrameRepr::emit`], without the checksum.
     pub fn emit_unsummed(&self) -> [u8; FRAME_HEADER_BYTES] {
         let mut header = [0; FRAME_HEADER_BYTES];
-        header[0] = MAGIC;
-        header[1] = VERSION;
-        header[2..4].copy_from_slice(&self.chunks.to_le_bytes());
-        for (bytes, granted) in header[4..12].chunks_exact_mut(2).zip(self.granted) {
-            bytes.copy_from_slice(&granted.to_le_bytes());
-        }
+        self.put_unsummed(&mut header);
         header
+    }
+
+    /// As [`FrameRepr::emit_unsummed`], into a frame.
+    #[inline]
+    pub(crate) fn put_unsummed(&self, header: &mut [u8; FRAME_HEADER_BYTES]) {
+        let [a, b, c, d] = self.granted.map(u64::from);
+        let first = u64::from(MARK) | u64::from(self.chunks) << 16 | a << 32 | b << 48;
+        put_words(header, [first, c | d << 16]);
     }
 }
 

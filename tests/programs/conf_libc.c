@@ -107,6 +107,31 @@ static int formatted(char **out, const char *format, ...)
     return length;
 }
 
+/* memcpy of every size and from every alignment, to several: what was asked for and nothing beside it. */
+static void copying(void)
+{
+    enum { MOST = 150, ROOM = MOST + 32 };
+    static const int to_starts[] = {8, 9, 11, 12, 15};
+    static unsigned char from[ROOM], to[ROOM];
+    void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+    int size, from_at, i, at, wrong = 0;
+
+    for (i = 0; i < ROOM; i++)
+        from[i] = (unsigned char)(i * 7 + 1);
+    for (size = 0; size <= MOST; size++)
+        for (from_at = 0; from_at < 8; from_at++)
+            for (i = 0; i < (int)(sizeof to_starts / sizeof *to_starts); i++) {
+                unsigned char *start = to + to_starts[i];
+
+                memset(to, 0, sizeof to);
+                wrong += copy(start, from + from_at, (size_t)size) != start;
+                wrong += memcmp(start, from + from_at, (size_t)size) != 0;
+                for (at = 1; at <= 8; at++)
+                    wrong += start[-at] != 0 || start[size + at - 1] != 0;
+            }
+    CHECK(wrong == 0);
+}
+
 static void streams(void)
 {
     char *line = NULL, *text = NULL, buffer[8];
@@ -414,6 +439,7 @@ int main(int argc, char **argv)
     CHECK(atexit(at_end) == 0 && ended == 0);
     sorting();
     strings();
+    copying();
     streams();
     files();
     memory();

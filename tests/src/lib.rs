@@ -14,6 +14,7 @@
 
 pub mod alone;
 mod cluster;
+pub mod epochs;
 pub mod explore;
 pub mod matching;
 pub mod measure;

@@ -31,6 +31,7 @@ macro_rules! self_checking_programs {
             dynamic_and_shared_windows: "conf_rma_dynamic";
             what_windows_carry: "conf_rma_attr";
             errors_of_windows: "conf_rma_errors";
+            epochs_that_do_not_block: "conf_rma_epochs";
             groups: "conf_group";
             cartesian_topologies: "conf_cart";
             graph_topologies: "conf_graph";

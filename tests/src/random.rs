@@ -28,6 +28,8 @@ pub enum Stream {
     Traffic = 7,
     /// The collectives of a simulated job's program.
     Collectives = 8,
+    /// The epochs of a simulated job's windows.
+    Windows = 9,
 }
 
 /// Random numbers from a seed.

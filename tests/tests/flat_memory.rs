@@ -259,6 +259,7 @@ fn collective(node: &Node<'_, '_>, among: Among, number: u32, what: What) {
     let operation = Operation {
         element: 1,
         combine: first_of_two,
+        commute: false,
     };
     let driven = Driven::start(node, among, number, what, buffers, operation);
     let mut driven = driven.expect("memory");

@@ -62,8 +62,8 @@ fn killer_over_bad_lines_with_the_least_mpi_memory() {
         &["--torus", "2x2x2", "--mpi-memory", "32"],
     ]
     .concat();
-    let (ended, report) = run_with_report(&options, "killer.c", &["5", "64"]);
-    check_killer(&ended.expect(0), 8, "5", "64");
+    let (ended, report) = run_with_report(&options, "killer.c", &["10", "64"]);
+    check_killer(&ended.expect(0), 8, "10", "64");
     assert!(total(&report, "link_retries") > 0, "{report}");
 }
 

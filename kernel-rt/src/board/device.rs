@@ -37,7 +37,6 @@ impl fmt::Display for NoDevice {
 }
 
 /// Makes the device of the node `who`, in memory of the heap; `seed` is for its tables.
-#[inline(never)]
 pub fn device(who: &Personality, seed: u64) -> Result<Adi, NoDevice> {
     let peers = who.shape.nodes();
     let memory = Memory::allocate(who.mpi_memory as usize, peers as usize)

@@ -104,6 +104,20 @@ pub(super) fn check_hints(handle: c_int) -> Result<(), Error> {
     }
 }
 
+/// What an info object says of a key that is true or false; `None`: nothing that is either.
+pub(super) fn flag(env: &dyn Env, handle: c_int, key: &[u8]) -> Result<Option<bool>, Error> {
+    if handle == MPI_INFO_NULL {
+        return Ok(None);
+    }
+    with_info(env, handle, |info| {
+        Ok(match info.get(key) {
+            Some(b"true" | b"1") => Some(true),
+            Some(b"false" | b"0") => Some(false),
+            _ => None,
+        })
+    })
+}
+
 /// The bytes of a string without the closing zero.
 ///
 /// # Safety

@@ -1,7 +1,7 @@
 //! What a request's handle names: a request of the device, one that was complete from the start, a persistent one, or
 //! one of another family; and how it has ended.
 //!
-//! Requests that are no message, of collectives and generalized ones, are of a [`Family`], which is entered when the
+//! Requests that are no message, of collectives, in windows and generalized ones, are of a [`Family`], which is entered when the
 //! first of them is made: a program without any has nothing of it.
 //!
 //! A persistent request (section 3.9) is the call's arguments, checked, and the handle of the request that it is
@@ -77,9 +77,11 @@ const FAMILY_SHIFT: u32 = 28;
 pub(super) const COLLECTIVES: c_int = 0x4000_0000;
 /// The handles of generalized requests.
 pub(super) const GENERALIZED: c_int = 0x5000_0000;
+/// The handles of what goes on in windows.
+pub(super) const ONE_SIDED: c_int = 0x6000_0000;
 
 /// The families that this program has, in the order of their handles.
-static FAMILIES: [spin::Once<&'static dyn Family>; 2] = [const { spin::Once::new() }; 2];
+static FAMILIES: [spin::Once<&'static dyn Family>; 3] = [const { spin::Once::new() }; 3];
 
 fn family_at(handle: c_int) -> Option<&'static spin::Once<&'static dyn Family>> {
     let place = (handle >> FAMILY_SHIFT).wrapping_sub(COLLECTIVES >> FAMILY_SHIFT);

@@ -629,6 +629,19 @@ signatures! {
     "11.5.4" Int MPI_Win_flush_local(rank: Int, win: Win);
     "11.5.4" Int MPI_Win_flush_local_all(win: Win);
     "11.5.4" Int MPI_Win_sync(win: Win);
+    "11.5.1" Int MPI_Win_ifence(assert: Int, win: Win, request: RequestOut);
+    "11.5.2" Int MPI_Win_istart(group: Group, assert: Int, win: Win, request: RequestOut);
+    "11.5.2" Int MPI_Win_icomplete(win: Win, request: RequestOut);
+    "11.5.2" Int MPI_Win_ipost(group: Group, assert: Int, win: Win, request: RequestOut);
+    "11.5.2" Int MPI_Win_iwait(win: Win, request: RequestOut);
+    "11.5.3" Int MPI_Win_ilock(lock_type: Int, rank: Int, assert: Int, win: Win, request: RequestOut);
+    "11.5.3" Int MPI_Win_ilock_all(assert: Int, win: Win, request: RequestOut);
+    "11.5.3" Int MPI_Win_iunlock(rank: Int, win: Win, request: RequestOut);
+    "11.5.3" Int MPI_Win_iunlock_all(win: Win, request: RequestOut);
+    "11.5.4" Int MPI_Win_iflush(rank: Int, win: Win, request: RequestOut);
+    "11.5.4" Int MPI_Win_iflush_all(win: Win, request: RequestOut);
+    "11.5.4" Int MPI_Win_iflush_local(rank: Int, win: Win, request: RequestOut);
+    "11.5.4" Int MPI_Win_iflush_local_all(win: Win, request: RequestOut);
     "6.7.3" Int MPI_Win_create_keyval(win_copy_attr_fn: WinCopyFn, win_delete_attr_fn: WinDeleteFn,
         win_keyval: IntOut, extra_state: Buffer);
     "6.7.3" Int MPI_Win_free_keyval(win_keyval: IntOut);

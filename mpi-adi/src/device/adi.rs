@@ -125,7 +125,6 @@ impl Adi {
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// As [`Adi::new`], with these rules kept and others broken, for a model checker, and with the matching
     /// engine that came with the memory.
-    #[inline(never)]
     pub fn with_rules(config: Config, memory: Memory<E>, rules: R) -> Option<Adi<R, E>> {
         let here = config.shape.coord(config.rank.index())?;
         if memory.peers.size() != config.shape.nodes() as usize {

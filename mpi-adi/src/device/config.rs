@@ -123,7 +123,6 @@ impl Memory {
 
 impl<E: Matching> Memory<E> {
     /// As [`Memory::allocate`], for a device with the matching engine `E`.
-    #[inline(never)]
     pub fn with_engine(mpi_memory: usize, peers: usize) -> Result<Memory<E>, NoMemory> {
         let blocks = Budget::blocks(mpi_memory);
         let none = NoMemory::Start {

@@ -61,7 +61,7 @@ fn hop(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction, cho
     let there = shape.neighbour(routers[node].coord(), d).unwrap();
     let there = &mut routers[shape.rank(there).unwrap() as usize];
     let packet = Packet::new_checked(&bytes[..size]).unwrap();
-    there.accept(d.opposite(), packet).unwrap();
+    there.accept(d.opposite(), packet, packet.bytes()).unwrap();
     while there.head(Fifo::Normal).is_some() {
         there.pop(Fifo::Normal);
     }
@@ -126,9 +126,8 @@ impl Explorer {
             let router = &mut routers[*node as usize];
             let mut bytes = [0; PACKET_BYTES];
             bytes[..8].copy_from_slice(header);
-            router
-                .accept(side, Packet::new_checked(&bytes).unwrap())
-                .unwrap();
+            let packet = Packet::new_checked(&bytes).unwrap();
+            router.accept(side, packet, packet.bytes()).unwrap();
             let there = shape.neighbour(router.coord(), side).unwrap();
             let there = &mut routers[shape.rank(there).unwrap() as usize];
             there.tokens[side.opposite() as usize][vc as usize].spend(vc.charge(PACKET_CHUNKS));

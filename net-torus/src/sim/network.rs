@@ -9,7 +9,7 @@
 //! Everything is a function of the configuration and its seed.
 
 use super::traffic::{Limit, Traffic};
-use crate::chunk::{CHUNK_BYTES, Chunk, PACKET_BYTES, PACKET_CHUNKS};
+use crate::chunk::{Chunk, PACKET_BYTES, PACKET_CHUNKS};
 use crate::coord::{Coord, Direction, Shape};
 use crate::inject::{InjectError, Routing};
 use crate::router::{ConfigError, Router, Sizes};
@@ -21,9 +21,8 @@ use oorandom::Rand32;
 const WHEEL: usize = 16;
 /// Latencies of more ticks are counted as this many.
 const LONGEST: usize = 1 << 16;
-/// Bytes of a simulated packet's body that mean something: source, birth, serial number. They are in its first chunk.
+/// Bytes of a simulated packet's body that mean something: source, birth, serial number.
 const BODY: usize = 12;
-const _: () = assert!(HEADER_BYTES + BODY <= CHUNK_BYTES);
 
 /// What to simulate.
 #[derive(Clone, Copy, Debug)]
@@ -173,8 +172,9 @@ struct Source {
 /// What happens in one tick.
 #[derive(Default)]
 struct Slot {
-    /// Node, side, packet size in chunks, and the only one of them that means something.
-    arrivals: Vec<(u32, u8, u8, Chunk)>,
+    /// Node, side, packet size in chunks; the bytes in order in `bytes`.
+    arrivals: Vec<(u32, u8, u8)>,
+    bytes: Vec<u8>,
     /// Node, side, the neighbour's counters.
     grants: Vec<(u32, u8, [u16; Vc::COUNT])>,
     /// Node, direction whose link becomes idle.
@@ -229,8 +229,6 @@ pub struct Network<'m> {
     interval: f64,
     limit: Limit,
     senders: u32,
-    /// A packet between two routers.
-    packet: [u8; PACKET_BYTES],
 }
 
 /// Greatest machine whose packets' order is checked: the table has its square.
@@ -262,13 +260,7 @@ impl<'m> Network<'m> {
         let coords = || (0..nodes).map(|r| shape.coord(r).unwrap_or_default());
         let routers = coords()
             .zip(memory.chunks_exact_mut(sizes.chunks()))
-            .map(|(here, memory)| {
-                let mut router = Router::new(shape, here, sizes, memory)?;
-                // What is sent is what arrives; of the body only [`BODY`] bytes are looked at.
-                router.set_exact(router.links());
-                router.carry_only(1);
-                Ok(router)
-            })
+            .map(|(here, memory)| Router::new(shape, here, sizes, memory))
             .collect::<Result<Vec<_>, _>>()
             .map_err(SimError::Router)?;
         let neighbours = coords()
@@ -313,7 +305,6 @@ impl<'m> Network<'m> {
             },
             limit,
             senders: config.traffic.senders(&shape),
-            packet: [0; PACKET_BYTES],
             config,
         };
         for node in 0..nodes as usize {
@@ -488,12 +479,16 @@ impl<'m> Network<'m> {
         for node in slot.births.drain(..) {
             self.touch(node as usize);
         }
-        for (node, side, chunks, first) in slot.arrivals.drain(..) {
-            self.packet[..first.len()].copy_from_slice(&first);
+        let mut bytes = &slot.bytes[..];
+        for (node, side, chunks) in slot.arrivals.drain(..) {
+            let (packet, rest) = bytes.split_at(chunks as usize * 32);
+            bytes = rest;
             let router = &mut self.routers[node as usize];
-            let accepted = Packet::new_unsummed(&self.packet)
+            let accepted = Packet::new_checked(packet)
                 .map_err(|(defect, _)| defect)
-                .and_then(|packet| router.accept(Direction::ALL[side as usize], packet));
+                .and_then(|packet| {
+                    router.accept(Direction::ALL[side as usize], packet, packet.bytes())
+                });
             if accepted.is_err() {
                 let node = router.coord();
                 return Err(SimError::Wrong { node });
@@ -502,6 +497,7 @@ impl<'m> Network<'m> {
             self.return_tokens(node as usize, chunks as u64 + 1);
             self.touch(node as usize);
         }
+        slot.bytes.clear();
         self.wheel[index] = slot;
         let mut dirty = core::mem::take(&mut self.dirty);
         for node in dirty.drain(..) {
@@ -521,10 +517,8 @@ impl<'m> Network<'m> {
         let in_turn = self.routers[node].links_in_turn();
         for direction in in_turn.filter(|&d| idle.has(d)) {
             let d = direction as usize;
-            if self.routers[node].is_blocked(direction) {
-                continue;
-            }
-            let Some(size) = self.routers[node].take(direction, &mut self.packet) else {
+            let mut packet = [0; PACKET_BYTES];
+            let Some(size) = self.routers[node].take(direction, &mut packet) else {
                 if self.routers[node].is_holding(direction) {
                     self.touch(node);
                 }
@@ -535,9 +529,8 @@ impl<'m> Network<'m> {
             self.idle[node] &= !(1 << d);
             let there = self.neighbours[node][d];
             let slot = &mut self.wheel[(self.now as usize + 1) % WHEEL];
-            let first = self.packet.first_chunk().copied().unwrap_or_default();
-            slot.arrivals
-                .push((there, d as u8 ^ 1, chunks as u8, first));
+            slot.arrivals.push((there, d as u8 ^ 1, chunks as u8));
+            slot.bytes.extend_from_slice(&packet[..size]);
             let slot = &mut self.wheel[(self.now as usize + chunks) % WHEEL];
             slot.idle.push((node as u32, d as u8));
             self.collect(node)?;

@@ -123,8 +123,6 @@ const CONTEXT: u16 = 10;
 /// Bytes of payload in a packet, and of the packet on a link.
 const PAYLOAD: usize = 232;
 const ON_LINK: usize = 272;
-/// How long a node lets answers wait for something that they can go with (`PUBLISH_NS` in kernel-rt's `node.rs`).
-const DEFER_NS: u64 = 1_000_000;
 /// Bytes of MPI memory of a node.
 const MPI_MEMORY: usize = 64 << 10;
 
@@ -180,11 +178,7 @@ impl Collective {
     pub fn run(&self) -> Result<Measured, CollectiveError> {
         let shape = Shape::new(self.extents, [true; 3]).ok_or(CollectiveError::Shape)?;
         let mut chunks = router_memory(shape);
-        let costs = Costs {
-            defer_ns: DEFER_NS,
-            ..self.costs
-        };
-        let mut machine = Machine::new(shape, costs, &mut chunks, |_| MPI_MEMORY);
+        let mut machine = Machine::new(shape, self.costs, &mut chunks, |_| MPI_MEMORY);
         let size = shape.nodes();
         let mut run = Run {
             collective: *self,

@@ -46,8 +46,6 @@ pub struct Costs {
     pub search_ns: u64,
     /// A byte copied from MPI memory to the program.
     pub copy_ns_per_byte: f64,
-    /// How long an answer waits for something that it can go with, where its receiver does not wait for it.
-    pub defer_ns: u64,
 }
 
 impl Costs {
@@ -61,7 +59,6 @@ impl Costs {
         call_ns: 700,
         search_ns: 40,
         copy_ns_per_byte: 0.7,
-        defer_ns: 0,
     };
 
     /// Blue Gene/L's links, and processors that take next to no time: what is seen is the wires.
@@ -175,8 +172,6 @@ pub(super) struct Node<'m> {
     pub(super) packets: u64,
     /// When it was last looked at.
     looked: Option<u64>,
-    /// Since when it has owed answers that can wait.
-    deferred: Option<u64>,
 }
 
 /// The program of all nodes.
@@ -258,7 +253,6 @@ impl<'m> Machine<'m> {
                 busy_ns: 0,
                 packets: 0,
                 looked: None,
-                deferred: None,
             }
         };
         let chunks = chunks.chunks_exact_mut(SIZES.chunks());
@@ -324,10 +318,7 @@ fn look<P: Programs>(
     let before = (node.adi.searched(), node.memory.copied);
     let mut ns = programs.turn(node, rank, now)?;
     ns += ((node.memory.copied - before.1) as f64 * costs.copy_ns_per_byte) as u64;
-    // As a node does it: no step of the device where nothing has come or is to leave, until an answer has waited.
-    let due = node.deferred.map(|since| since + costs.defer_ns);
-    let has_come = node.torus.router_mut().has_received() || node.adi.has_to_send();
-    if ns == 0 && (costs.defer_ns == 0 || has_come || due.is_some_and(|due| due <= now)) {
+    if ns == 0 {
         let mut hands = Hands {
             router: node.torus.router_mut(),
             take: 1,
@@ -341,14 +332,8 @@ fn look<P: Programs>(
     }
     ns += (node.adi.searched() - before.0) * costs.search_ns;
     node.torus.step(now);
-    if node.adi.has_deferred() != node.deferred.is_some() {
-        node.deferred = node.adi.has_deferred().then_some(now);
-    }
     if ns == 0 {
-        return Ok(node
-            .deferred
-            .map(|since| since + costs.defer_ns)
-            .filter(|&due| due > now));
+        return Ok(None);
     }
     node.busy_until = now + ns;
     node.busy_ns += ns;

@@ -31,8 +31,8 @@ fn messages_between_two_nodes_take_no_more_than_they_did() {
     let limits = [
         ("half", 6_800),
         ("stream", 5_800),
-        ("long", 660_000),
-        ("self", 2_850),
+        ("long", 390_000),
+        ("self", 2_750),
     ];
     at_most(&counted("2x1x1"), &limits);
 }

@@ -283,8 +283,8 @@ fn bad_links_lose_nothing() {
         ];
         let nodes = ["--instances", instances, "--mpi-memory", memory];
         let options = [&faults[..], &nodes].concat();
-        let (ended, report) = run_with_report(&options, "killer.c", &["20", "1024"]);
-        check_killer(&ended.expect(0), 8, "20", "1024");
+        let (ended, report) = run_with_report(&options, "killer.c", &["50", "1024"]);
+        check_killer(&ended.expect(0), 8, "50", "1024");
         assert!(total(&report, "link_retries") > 0, "{instances}: {report}");
     }
 }

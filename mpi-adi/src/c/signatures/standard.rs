@@ -79,6 +79,10 @@ pub const MISSING: &[(&str, &[(&str, &str)])] = &[
 /// Of collectives that do not block.
 const NOT_BLOCKING: &str = "4,096 started and not completed at one time; goes on within MPI calls";
 
+/// What no version of MPI has.
+const EXTENSION: &str =
+    "an extension that MPI does not have: the twin without `i` is in this section (docs/rma.md)";
+
 /// Limits of functions that work.
 pub const LIMITS: &[(&str, &str)] = &[
     ("MPI_Ibarrier", NOT_BLOCKING),
@@ -114,12 +118,23 @@ pub const LIMITS: &[(&str, &str)] = &[
         "MPI_Rsend_init",
         "as MPI_Send_init: that the receive is posted is not checked",
     ),
+    ("MPI_Win_ifence", EXTENSION),
+    ("MPI_Win_istart", EXTENSION),
+    ("MPI_Win_icomplete", EXTENSION),
+    ("MPI_Win_ipost", EXTENSION),
+    ("MPI_Win_iwait", EXTENSION),
+    ("MPI_Win_ilock", EXTENSION),
+    ("MPI_Win_ilock_all", EXTENSION),
+    ("MPI_Win_iunlock", EXTENSION),
+    ("MPI_Win_iunlock_all", EXTENSION),
+    ("MPI_Win_iflush", EXTENSION),
+    ("MPI_Win_iflush_all", EXTENSION),
+    ("MPI_Win_iflush_local", EXTENSION),
+    ("MPI_Win_iflush_local_all", EXTENSION),
     (
         "MPI_Win_allocate_shared",
         "on communicators of one process only: no process shares memory with another",
     ),
-    ("MPI_Rget", "returns when the result is there"),
-    ("MPI_Rget_accumulate", "returns when the result is there"),
     (
         "MPI_Accumulate",
         "derived datatypes of pairs such as MPI_DOUBLE_INT must have no holes",

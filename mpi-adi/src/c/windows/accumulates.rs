@@ -7,13 +7,13 @@ use core::ffi::{c_int, c_void};
 
 use msg_layer::header::SHORT_BYTES;
 
+use super::deferred::Origin;
 use super::objects::{Window, on_win, wrong};
-use super::operations::{Place, Target, complete, fetch_bytes, fits};
+use super::operations::{Place, Target, fetch_bytes, fits};
 use super::transport::Pieces;
 use crate::c::args::{self, operation};
 use crate::c::datatypes::{Elements, Known, Lent, known};
-use crate::c::requests::SEND_COMPLETE;
-use crate::device::envelope::Rank;
+use crate::c::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
 use crate::device::memory::Span;
 use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
 use crate::device::rma::{Awaited, OneSided};
@@ -103,7 +103,7 @@ unsafe fn accumulate(
     target: Target,
     op: c_int,
     is_request: bool,
-) -> Result<(), Error> {
+) -> Result<c_int, Error> {
     let operation = operation_of(op, false)?;
     // SAFETY: the caller's promise.
     let (from, basic) = unsafe { buffer(operation, origin) }?;
@@ -113,14 +113,22 @@ unsafe fn accumulate(
     let bytes = from.span().len();
     fits(bytes, elements.length(count)?)?;
     let Some(place) = window.find(target, (&elements, count), is_request)? else {
-        return Ok(());
+        return Ok(SEND_COMPLETE);
     };
     let head = head(window, Kind::Accumulate, operation, basic);
     let unit = basic.extent();
+    if is_request || !place.is_straight {
+        let origin = Origin {
+            from,
+            compare: Lent::EMPTY,
+            into: Lent::EMPTY,
+        };
+        return origin.leave(window, &place, head, (&elements, bytes, unit), is_request);
+    }
     let mut pieces = Pieces::new(window, place.rank, head, (from.span(), unit));
     elements.runs(bytes, |at, done, len| pieces.add(place.at(at), done, len));
     pieces.end();
-    Ok(())
+    Ok(SEND_COMPLETE)
 }
 
 /// Elements that are combined with those of a target, which come back.
@@ -193,7 +201,7 @@ unsafe fn get_accumulate(
     target: Target,
     op: c_int,
     is_request: bool,
-) -> Result<Option<Rank>, Error> {
+) -> Result<c_int, Error> {
     let operation = operation_of(op, true)?;
     let (elements, basic) = elements_of(operation, target.datatype)?;
     let count = args::count(target.count)?;
@@ -215,13 +223,23 @@ unsafe fn get_accumulate(
     same(result_basic, basic)?;
     fits(bytes, into.span().len())?;
     let Some(place) = window.find(target, (&elements, count), is_request)? else {
-        return Ok(None);
+        return Ok(RECEIVED_FROM_PROC_NULL);
     };
+    let unit = basic.extent();
+    if is_request || !place.is_straight {
+        let head = head(window, Kind::Fetch, operation, basic);
+        let origin = Origin {
+            from,
+            compare: Lent::EMPTY,
+            into,
+        };
+        return origin.leave(window, &place, head, (&elements, bytes, unit), is_request);
+    }
     if !has_operand && bytes > FETCH_BYTES {
         fetch_bytes(window, &into, &place, (&elements, bytes));
         // What the program accumulates next comes behind it.
         window.drain(Some(place.rank));
-        return Ok(Some(place.rank));
+        return Ok(SEND_COMPLETE);
     }
     let fetch = Fetch {
         window,
@@ -231,8 +249,8 @@ unsafe fn get_accumulate(
         into: into.span(),
         has_operand,
     };
-    fetch.run(&elements, bytes, basic.extent());
-    Ok(Some(place.rank))
+    fetch.run(&elements, bytes, unit);
+    Ok(SEND_COMPLETE)
 }
 
 /// The predefined datatype that `handle` names, and its one element. Fails with class Type.
@@ -264,7 +282,7 @@ pub unsafe extern "C" fn MPI_Accumulate(
             datatype: target_datatype,
         };
         // SAFETY: the standard's promise about the origin's buffer.
-        unsafe { accumulate(&window, origin, target, op, false) }
+        unsafe { accumulate(&window, origin, target, op, false) }.map(|_| ())
     })
 }
 
@@ -292,9 +310,7 @@ pub unsafe extern "C" fn MPI_Raccumulate(
             datatype: target_datatype,
         };
         // SAFETY: the standard's promise about the origin's buffer.
-        unsafe { accumulate(&window, origin, target, op, true) }?;
-        // The elements have left the buffer.
-        *request = SEND_COMPLETE;
+        *request = unsafe { accumulate(&window, origin, target, op, true) }?;
         Ok(())
     })
 }
@@ -356,8 +372,7 @@ pub unsafe extern "C" fn MPI_Rget_accumulate(
             datatype: target_datatype,
         };
         // SAFETY: the standard's promise about the origin's buffers.
-        let target = unsafe { get_accumulate(&window, origin, result, target, op, true) }?;
-        *request = complete(&window, target, true);
+        *request = unsafe { get_accumulate(&window, origin, result, target, op, true) }?;
         Ok(())
     })
 }
@@ -423,6 +438,16 @@ pub unsafe extern "C" fn MPI_Compare_and_swap(
             return Ok(());
         };
         let len = basic.extent();
+        if !place.is_straight {
+            let head = Head::new(Kind::Compare, window.context());
+            let origin = Origin {
+                from: new,
+                compare,
+                into,
+            };
+            let left = origin.leave(&window, &place, head, (&elements, len, len), false);
+            return left.map(|_| ());
+        }
         let mut packet = [0; HEAD_BYTES + PIECE_BYTES + 2 * RESULT_BYTES];
         Head::new(Kind::Compare, window.context()).emit(&mut packet);
         emit_piece(&mut packet[HEAD_BYTES..], place.at(0), len);

@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_long, c_void};
 
-use super::attributes::Windows;
+use super::attributes::{Windows, take_hints};
 use super::objects::{
     Access, Extent, Facts, Object, TABLE, Window, no_window, on_win, out_of_order, with_object,
     wrong,
@@ -19,8 +19,8 @@ use crate::c::infos::{self, MPI_Free_mem, check_hints};
 use crate::c::keyvals;
 use crate::c::report::{on_comm, release_handler};
 use crate::c::types::constants::*;
-use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span};
-use crate::device::rma::{self, Flags, OneSided};
+use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, runs};
+use crate::device::rma::{self, OneSided, Peer};
 use crate::mpi::attributes::Attributes;
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::{Class, Error};
@@ -79,14 +79,14 @@ unsafe fn span(base: usize, size: usize) -> Span {
     }
 }
 
-fn no_room<T>(count: usize) -> Error {
+pub(super) fn no_room<T>(count: usize) -> Error {
     Error::NoRoom {
         bytes: count.saturating_mul(size_of::<T>()),
     }
 }
 
 /// A value in the program's heap. Fails with [`Error::NoRoom`].
-fn boxed<T>(value: T) -> Result<Box<T>, Error> {
+pub(super) fn boxed<T>(value: T) -> Result<Box<T>, Error> {
     let mut room = Vec::new();
     room.try_reserve_exact(1).map_err(|_| no_room::<T>(1))?;
     room.push(value);
@@ -100,7 +100,7 @@ fn prepare_device(env: &dyn Env, here: crate::device::envelope::Rank) -> Result<
     let mut is_there = false;
     env.with(&mut |adi, _| is_there = adi.one_sided().is_some());
     if !is_there {
-        let mut made = Some(boxed(OneSided::new(here, combine))?);
+        let mut made = Some(boxed(OneSided::new(here, combine, runs))?);
         env.with(&mut |adi, _| {
             if let Some(made) = made.take() {
                 adi.set_one_sided(made);
@@ -130,8 +130,8 @@ unsafe fn enter_window(
     let mut peers = Vec::new();
     peers
         .try_reserve_exact(size)
-        .map_err(|_| no_room::<Flags>(size))?;
-    peers.resize(size, Flags::default());
+        .map_err(|_| no_room::<Peer>(size))?;
+    peers.resize(size, Peer::default());
     let is_dynamic = part.flavor == MPI_WIN_FLAVOR_DYNAMIC;
     let mut regions = Vec::new();
     if !is_dynamic {
@@ -147,6 +147,18 @@ unsafe fn enter_window(
         flavor: part.flavor,
         model: MPI_WIN_UNIFIED,
     })?;
+    let kind = (is_dynamic, part.disp_unit as u32);
+    let members = membership.ranks().map(|rank| membership.to_world(rank));
+    let mut window = rma::Window::new(
+        membership.context,
+        regions,
+        kind,
+        peers.into_boxed_slice(),
+        (members, here),
+    );
+    if window.is_none() {
+        return Err(no_room::<rma::Window>(1));
+    }
     let handle = TABLE.lock().add(Object {
         comm,
         membership,
@@ -158,17 +170,9 @@ unsafe fn enter_window(
         name: Vec::new(),
         attributes: Attributes::new(),
         access: Access::None,
-        is_exposed: false,
+        exposure: None,
+        kept: Vec::new(),
     })?;
-    let kind = (is_dynamic, part.disp_unit as u32);
-    let members = membership.ranks().map(|rank| membership.to_world(rank));
-    let mut window = Some(rma::Window::new(
-        membership.context,
-        regions,
-        kind,
-        peers.into_boxed_slice(),
-        members,
-    ));
     env.with(&mut |adi, _| {
         if let (Some(all), Some(window)) = (adi.one_sided(), window.take()) {
             all.add(window);
@@ -274,6 +278,11 @@ unsafe fn make(
     }
 }
 
+/// A window that has been made takes its hints.
+fn hint(env: &'static dyn Env, win: c_int, info: c_int) -> Result<(), Error> {
+    take_hints(&Window::of(env, "", win)?, info)
+}
+
 /// Memory of so many bytes from the program's heap; 0 when it is none. Fails with [`Error::NoRoom`].
 fn allocate(bytes: usize) -> Result<usize, Error> {
     if bytes == 0 {
@@ -300,6 +309,7 @@ pub unsafe extern "C" fn MPI_Win_create(
         let part = Part::check(base, size, disp_unit, MPI_WIN_FLAVOR_CREATE)?;
         // SAFETY: the standard's promise about the memory.
         (*win, _) = unsafe { make("MPI_Win_create", parent, comm, part) }?;
+        hint(comm.env, *win, info)?;
         Ok(())
     })
 }
@@ -326,6 +336,7 @@ pub unsafe extern "C" fn MPI_Win_allocate(
         let part = Part::check(0, size, disp_unit, MPI_WIN_FLAVOR_ALLOCATE)?;
         // SAFETY: nothing but this window has the memory.
         let (handle, base) = unsafe { make("MPI_Win_allocate", parent, comm, part) }?;
+        hint(comm.env, handle, info)?;
         *place = core::ptr::with_exposed_provenance_mut(base);
         *win = handle;
         Ok(())
@@ -365,6 +376,7 @@ pub unsafe extern "C" fn MPI_Win_allocate_shared(
         };
         // SAFETY: nothing but this window has the memory.
         let (handle, base) = unsafe { make("MPI_Win_allocate_shared", parent, comm, part) }?;
+        hint(comm.env, handle, info)?;
         *place = core::ptr::with_exposed_provenance_mut(base);
         *win = handle;
         Ok(())
@@ -418,6 +430,7 @@ pub unsafe extern "C" fn MPI_Win_create_dynamic(
         let part = Part::check(0, 0, 1, MPI_WIN_FLAVOR_DYNAMIC)?;
         // SAFETY: no memory yet.
         (*win, _) = unsafe { make("MPI_Win_create_dynamic", parent, comm, part) }?;
+        hint(comm.env, *win, info)?;
         Ok(())
     })
 }
@@ -489,11 +502,17 @@ pub unsafe extern "C" fn MPI_Win_free(win: *mut c_int) -> c_int {
     let handle = unsafe { win.as_ref() }.copied().unwrap_or(MPI_WIN_NULL);
     on_win("MPI_Win_free", handle, |window| {
         window.with(|object| match object.access {
-            _ if object.is_exposed => Err(out_of_order("MPI_Win_post has not been waited for")),
-            Access::None | Access::Fence { is_used: false } => Ok(()),
+            _ if object.exposure.is_some() => {
+                Err(out_of_order("MPI_Win_post has not been waited for"))
+            }
+            Access::None | Access::Fence { is_used: false, .. } => Ok(()),
             _ => Err(out_of_order("an epoch is open")),
         })?;
         keyvals::delete_all::<Windows>(handle)?;
+        // Epochs that calls have closed that do not block end first.
+        window.end_fence()?;
+        let context = window.context();
+        window.wait_until(None, |all| all.is_idle(context));
         // After it no process has anything to do with this one's part.
         window.barrier()?;
         leave(window.env, handle);

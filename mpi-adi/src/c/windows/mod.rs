@@ -3,7 +3,8 @@
 //! ```text
 //! make                         windows are made and freed        attributes   names, hints, attributes, error handlers
 //! operations  accumulates      put and get; what combines
-//! epochs                       fence; post, start, complete, wait; lock, unlock, flush
+//! epochs                       fence; post, start, complete, wait; lock, unlock, flush; and without blocking
+//! deferred   requests          operations that are recorded; requests of windows
 //! transport                    packets to a target, answers of it        objects   handles, and what a window is
 //! ```
 //! An import points downwards in this list.
@@ -20,10 +21,12 @@
 
 mod accumulates;
 mod attributes;
+mod deferred;
 mod epochs;
 mod make;
 mod objects;
 mod operations;
+mod requests;
 mod transport;
 
 pub use accumulates::*;

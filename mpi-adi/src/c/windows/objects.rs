@@ -8,10 +8,12 @@ use spin::Mutex;
 
 use crate::c::binding::env;
 use crate::c::comm_objects::Blame;
+use crate::c::datatypes::Lent;
 use crate::c::handles::{Kind, Table};
 use crate::c::report::{blame, end_under};
 use crate::c::types::constants::*;
 use crate::device::envelope::{Context, Rank};
+use crate::device::rma::epochs::Serial;
 use crate::mpi::attributes::Attributes;
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::context::CONTEXTS;
@@ -42,25 +44,53 @@ pub(super) struct Extent {
     pub disp_unit: u32,
 }
 
+/// An access epoch that the program has open.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opened {
+    pub epoch: Serial,
+    /// Operations go straight to their targets: it is open there, and nothing waits to leave before them.
+    pub is_ready: bool,
+    /// It was opened by a call that does not block: operations do not wait for their targets either.
+    pub defers: bool,
+}
+
 /// Access that this process has to others (section 11.5).
 #[derive(Debug)]
 pub(super) enum Access {
     None,
     /// From a fence on; it counts as an epoch when an operation is made.
     Fence {
+        opened: Opened,
         is_used: bool,
     },
-    /// To these, which have posted, or will; without `waits` they have, as the program says.
-    Start {
-        group: Vec<Rank>,
-        waits: bool,
-    },
-    /// Locks at these; those that the program says nothing conflicts with have not been asked for.
-    Locks(Vec<(Rank, bool)>),
+    /// To these that MPI_Win_start names.
+    Start(Opened),
+    /// Locks at these.
+    Locks(Vec<(Rank, Opened)>),
     /// To all, with a shared lock each, asked for before the first operation there, unless nothing conflicts.
-    All {
-        asks: bool,
-    },
+    All(Opened),
+}
+
+impl Access {
+    /// The open epochs.
+    pub fn opened(&mut self) -> impl Iterator<Item = &mut Opened> {
+        let (one, locks) = match self {
+            Access::None => (None, &mut [][..]),
+            Access::Fence { opened, .. } | Access::Start(opened) | Access::All(opened) => {
+                (Some(opened), &mut [][..])
+            }
+            Access::Locks(locks) => (None, &mut locks[..]),
+        };
+        one.into_iter()
+            .chain(locks.iter_mut().map(|(_, opened)| opened))
+    }
+}
+
+/// What a deferred operation needs until it is over.
+pub(super) struct Kept {
+    pub operation: Serial,
+    /// Its buffers, and where the elements are at the target.
+    pub _lent: [Lent; 4],
 }
 
 pub(super) struct Object {
@@ -77,8 +107,9 @@ pub(super) struct Object {
     pub name: Vec<u8>,
     pub attributes: Attributes,
     pub access: Access,
-    /// An exposure epoch is open (MPI_Win_post).
-    pub is_exposed: bool,
+    /// The exposure epoch that is open (MPI_Win_post).
+    pub exposure: Option<Serial>,
+    pub kept: Vec<Kept>,
 }
 
 impl Object {
@@ -90,7 +121,7 @@ impl Object {
 /// No call holds the lock while it waits, and interrupts do not come here.
 pub(super) static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
-pub(super) fn wrong(class: Class, what: &'static str) -> Error {
+pub(super) const fn wrong(class: Class, what: &'static str) -> Error {
     Error::Wrong { class, what }
 }
 
@@ -113,6 +144,22 @@ pub(super) struct Window {
 }
 
 impl Window {
+    /// The window that `handle` names.
+    pub fn of(
+        env: &'static dyn Env,
+        function: &'static str,
+        handle: c_int,
+    ) -> Result<Window, Error> {
+        let found = with_object(handle, |object| Window {
+            env,
+            function,
+            handle,
+            membership: object.membership,
+            is_dynamic: object.facts.flavor == MPI_WIN_FLAVOR_DYNAMIC,
+        });
+        found.ok_or(no_window())
+    }
+
     pub fn context(&self) -> Context {
         self.membership.context
     }
@@ -152,15 +199,6 @@ pub(super) fn on_win(
     call: impl FnOnce(Window) -> Result<(), Error>,
 ) -> c_int {
     let blame = blame_of(win);
-    let window = env().and_then(|env| {
-        let found = with_object(win, |object| Window {
-            env,
-            function,
-            handle: win,
-            membership: object.membership,
-            is_dynamic: object.facts.flavor == MPI_WIN_FLAVOR_DYNAMIC,
-        });
-        found.ok_or(no_window())
-    });
+    let window = env().and_then(|env| Window::of(env, function, win));
     end_under(function, blame, window.and_then(call))
 }

@@ -2,6 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
+use super::deferred::Origin;
 use super::objects::{Window, on_win, wrong};
 use super::transport::Pieces;
 use crate::c::args::{self, Peer};
@@ -9,6 +10,7 @@ use crate::c::datatypes::{Elements, Lent};
 use crate::c::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
 use crate::device::envelope::Rank;
 use crate::device::rma::Awaited;
+use crate::device::rma::epochs::Serial;
 use crate::device::rma::wire::{Head, Kind};
 use crate::device::rma::{MOST_GET, get_request};
 use crate::mpi::error::{Class, Error};
@@ -17,6 +19,10 @@ use crate::mpi::error::{Class, Error};
 pub(super) struct Place {
     pub rank: Rank,
     pub base: i128,
+    /// The epoch that it belongs to.
+    pub epoch: Serial,
+    /// Operations go straight there; else they are recorded.
+    pub is_straight: bool,
 }
 
 /// The target's side of an operation, as the program gives it.
@@ -40,14 +46,22 @@ impl Window {
         let Peer::Rank(rank) = self.target(target.rank)? else {
             return Ok(None);
         };
-        self.enter(rank, is_request)?;
+        let (epoch, is_straight) = self.enter(rank, is_request)?;
+        let place = |base| {
+            Some(Place {
+                rank,
+                base,
+                epoch,
+                is_straight,
+            })
+        };
         if target.disp < 0 && !self.is_dynamic {
             return Err(wrong(Class::Disp, "target_disp is negative"));
         }
         if self.is_dynamic {
             // The addresses are the target's own business.
             let base = i128::from(target.disp as usize as u64);
-            return Ok(Some(Place { rank, base }));
+            return Ok(place(base));
         }
         let extent = self.extent(rank)?;
         let base = target.disp as i128 * i128::from(extent.disp_unit);
@@ -58,7 +72,7 @@ impl Window {
                 "target_disp, target_count and target_datatype reach beyond the target's window",
             ));
         }
-        Ok(Some(Place { rank, base }))
+        Ok(place(base))
     }
 }
 
@@ -87,20 +101,28 @@ unsafe fn put(
     (origin, origin_count, origin_datatype): (*const c_void, c_int, c_int),
     target: Target,
     is_request: bool,
-) -> Result<Option<Rank>, Error> {
+) -> Result<c_int, Error> {
     // SAFETY: the caller's promise.
     let from = unsafe { args::buffer(origin, origin_count, origin_datatype) }?;
     let (elements, count) = (Elements::of(target.datatype)?, args::count(target.count)?);
     let bytes = from.span().len();
     fits(bytes, elements.length(count)?)?;
     let Some(place) = window.find(target, (&elements, count), is_request)? else {
-        return Ok(None);
+        return Ok(SEND_COMPLETE);
     };
     let head = Head::new(Kind::Put, window.context());
+    if is_request || !place.is_straight {
+        let origin = Origin {
+            from,
+            compare: Lent::EMPTY,
+            into: Lent::EMPTY,
+        };
+        return origin.leave(window, &place, head, (&elements, bytes, 1), is_request);
+    }
     let mut pieces = Pieces::new(window, place.rank, head, (from.span(), 1));
     elements.runs(bytes, |at, done, len| pieces.add(place.at(at), done, len));
     pieces.end();
-    Ok(Some(place.rank))
+    Ok(SEND_COMPLETE)
 }
 
 /// Asks for elements of a target, which go to the origin's buffer as they are packed. When the buffer has holes, waits
@@ -141,29 +163,26 @@ unsafe fn get(
     (origin, origin_count, origin_datatype): (*mut c_void, c_int, c_int),
     target: Target,
     is_request: bool,
-) -> Result<Option<Rank>, Error> {
+) -> Result<c_int, Error> {
     // SAFETY: the caller's promise.
     let into = unsafe { args::buffer(origin, origin_count, origin_datatype) }?;
     let (elements, count) = (Elements::of(target.datatype)?, args::count(target.count)?);
     let bytes = elements.length(count)?;
     fits(bytes, into.span().len())?;
     let Some(place) = window.find(target, (&elements, count), is_request)? else {
-        return Ok(None);
+        return Ok(RECEIVED_FROM_PROC_NULL);
     };
-    fetch_bytes(window, &into, &place, (&elements, bytes));
-    Ok(Some(place.rank))
-}
-
-/// The request of an operation that is done as far as its origin goes: when it has a result, that has come.
-pub(super) fn complete(window: &Window, target: Option<Rank>, has_result: bool) -> c_int {
-    match target {
-        None if has_result => RECEIVED_FROM_PROC_NULL,
-        None => SEND_COMPLETE,
-        Some(target) => {
-            window.drain(Some(target));
-            SEND_COMPLETE
-        }
+    if is_request || !place.is_straight {
+        let head = Head::new(Kind::Get, window.context());
+        let origin = Origin {
+            from: Lent::EMPTY,
+            compare: Lent::EMPTY,
+            into,
+        };
+        return origin.leave(window, &place, head, (&elements, bytes, 1), is_request);
     }
+    fetch_bytes(window, &into, &place, (&elements, bytes));
+    Ok(SEND_COMPLETE)
 }
 
 #[unsafe(export_name = "PMPI_Put")]
@@ -237,9 +256,7 @@ pub unsafe extern "C" fn MPI_Rput(
             datatype: target_datatype,
         };
         // SAFETY: the standard's promise about the origin's buffer.
-        unsafe { put(&window, origin, target, true) }?;
-        // The bytes have left the buffer.
-        *request = SEND_COMPLETE;
+        *request = unsafe { put(&window, origin, target, true) }?;
         Ok(())
     })
 }
@@ -267,8 +284,7 @@ pub unsafe extern "C" fn MPI_Rget(
             datatype: target_datatype,
         };
         // SAFETY: the standard's promise about the origin's buffer.
-        let target = unsafe { get(&window, origin, target, true) }?;
-        *request = complete(&window, target, true);
+        *request = unsafe { get(&window, origin, target, true) }?;
         Ok(())
     })
 }

@@ -2,14 +2,21 @@
 
 use msg_layer::header::SHORT_BYTES;
 
-use super::objects::{Extent, Window, wrong};
+use super::objects::{Extent, Window, no_window, wrong};
 use crate::device::envelope::Rank;
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
+use crate::device::rma::epochs::Watch;
 use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
-use crate::device::rma::{self, Awaited, Flags};
+use crate::device::rma::{self, Awaited, OneSided};
 use crate::mpi::call;
 use crate::mpi::error::{Class, Error};
+
+/// What a target has found, and tells when it is asked.
+pub(super) const BEYOND: Error = wrong(
+    Class::RmaRange,
+    "an operation since the last synchronization was beyond what its target exposes, and not done",
+);
 
 impl Window {
     pub fn note(&self, target: Option<Rank>) -> CallNote {
@@ -20,13 +27,28 @@ impl Window {
         }
     }
 
-    /// Waits until `is_so` of the window as the device has it.
-    pub fn wait_until(&self, target: Option<Rank>, is_so: impl Fn(&rma::Window) -> bool) {
-        let context = self.context();
+    /// Waits until `is_so` of the device.
+    pub fn wait_until(&self, target: Option<Rank>, mut is_so: impl FnMut(&mut OneSided) -> bool) {
         call::block_on(self.env, self.note(target), |adi, _| {
-            let window = adi.one_sided()?.window(context)?;
-            is_so(window).then_some(())
+            is_so(adi.one_sided()?).then_some(())
         });
+    }
+
+    /// Waits until what is watched for is so.
+    pub fn wait_for(&self, target: Option<Rank>, watch: Watch) {
+        let context = self.context();
+        self.wait_until(target, |all| all.is_over(context, watch));
+    }
+
+    /// Runs `f` on the device's windows.
+    pub fn with_all<R>(&self, f: impl FnOnce(&mut OneSided) -> R) -> Result<R, Error> {
+        let (mut f, mut result) = (Some(f), None);
+        self.env.with(&mut |adi, _| {
+            if let (Some(all), Some(f)) = (adi.one_sided(), f.take()) {
+                result = Some(f(all));
+            }
+        });
+        result.ok_or(no_window())
     }
 
     /// Runs `f` on the window as the device has it.
@@ -79,6 +101,9 @@ impl Window {
     /// What has been made ready leaves, as far as the network has room now.
     pub fn set_off(&self) {
         self.env.with(&mut |adi, kernel| {
+            if let Some(all) = adi.one_sided() {
+                all.go_on_here(kernel.memory());
+            }
             if adi.has_to_send() {
                 kernel.poll(adi);
             }
@@ -104,35 +129,10 @@ impl Window {
         packet
     }
 
-    /// Waits until all operations from here are done, at `target` or everywhere. Fails with the errors that targets have
-    /// found since the last time.
-    pub fn flush(&self, target: Option<Rank>) -> Result<(), Error> {
-        self.drain(target);
-        let packet = self.head(Kind::Flush, 0);
-        let mut from = target.map_or(0, Rank::index);
-        let touched = |from| {
-            self.change(|window| {
-                let next = window.next_with(Flags::TOUCHED, from)?;
-                let wanted = target.is_none_or(|target| target == next);
-                wanted.then(|| window.clear(next, Flags::TOUCHED))?;
-                Some(next)
-            })
-        };
-        while let Some(next) = touched(from).flatten() {
-            self.ask(next, Awaited::Done, (Span::EMPTY, 0), &packet);
-            from = next.index() + 1;
-        }
-        self.drain(target);
-        self.faults()
-    }
-
     /// Fails if targets have found operations from here to be wrong.
     pub fn faults(&self) -> Result<(), Error> {
         match self.change(rma::Window::take_fault) {
-            Some(true) => Err(wrong(
-                Class::RmaRange,
-                "an operation since the last synchronization was beyond what its target exposes, and not done",
-            )),
+            Some(true) => Err(BEYOND),
             _ => Ok(()),
         }
     }

@@ -283,6 +283,15 @@ fn walk(span: Span, offset: usize, len: usize, run: impl FnMut(usize, usize, usi
     );
 }
 
+/// Walks `len` bytes at `offset` of a span, which need not be where it says: `run` gets the address of some, how many
+/// of the `len` come before them, and how many they are.
+pub fn runs(span: Span, offset: usize, len: usize, run: &mut dyn FnMut(usize, usize, usize)) {
+    match span.is_typed() {
+        true => walk(span, offset, len, run),
+        false => run(span.address.wrapping_add(offset), 0, len),
+    }
+}
+
 /// What is copied is one element more often than not: words are copied here, without a call.
 const WORDS_HERE: usize = 16;
 

@@ -8,7 +8,7 @@ use crate::device::memory::UserMemory;
 use crate::device::memory::region::{Holding, RecordId};
 use crate::device::names::RequestId;
 use crate::device::protocol::Rules;
-use crate::device::request::{Coming, Matched, Receive, ReceiveState};
+use crate::device::request::Matched;
 use msg_layer::header::Place;
 use msg_layer::{Landing, Malformed};
 
@@ -113,20 +113,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         bytes: &[u8],
     ) -> Result<bool, Malformed> {
         let id = RequestId(place.target);
-        let Receive { span, state } = self.requests.get_receive(id).ok_or(Malformed)?;
-        let ReceiveState::Matched(matched, Coming::Landing(mut landing)) = state else {
-            return Err(Malformed);
-        };
-        let whole = landing
-            .accept(place.offset, bytes.len())
-            .map_err(|_| Malformed)?;
+        let landed = self.requests.land(id, place.offset, bytes.len());
+        let (span, whole) = landed.ok_or(Malformed)?;
         memory.write(span, place.offset as usize, bytes);
-        if whole {
+        if let Some(matched) = whole {
             self.received(id.slot(), matched);
-        } else {
-            let state = ReceiveState::Matched(matched, Coming::Landing(landing));
-            self.requests.set_receive_state(id.slot(), state);
         }
-        Ok(whole)
+        Ok(whole.is_some())
     }
 }

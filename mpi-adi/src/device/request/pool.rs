@@ -528,6 +528,19 @@ impl RequestPool {
         entry.expect(NO_RECEIVE).set_receive_state(state);
     }
 
+    /// Counts what comes of a long message into the buffer of the receive that `id` names: that buffer, and the message
+    /// once it is whole. `None`: no such bytes can come.
+    #[inline]
+    pub(crate) fn land(
+        &mut self,
+        id: RequestId,
+        offset: u32,
+        len: usize,
+    ) -> Option<(Span, Option<Matched>)> {
+        let entry = self.entry_mut(id.slot()).filter(|entry| entry.is(id))?;
+        entry.land(offset, len)
+    }
+
     /// The receive in `slot`, which is in the posted receive queue.
     #[inline]
     pub(crate) fn posted(&self, slot: Slot) -> Posted {

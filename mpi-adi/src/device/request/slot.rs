@@ -567,6 +567,22 @@ impl SlotEntry {
         self.state = State::of_receive(state);
     }
 
+    /// Counts `len` bytes at `offset` of the message that comes into the buffer of the receive that is here: that buffer,
+    /// and the message once it is whole. `None`: no such message comes, or it has no such bytes.
+    #[inline]
+    pub(super) fn land(&mut self, offset: u32, len: usize) -> Option<(Span, Option<Matched>)> {
+        let State::Landing { length, received } = self.state else {
+            return None;
+        };
+        let total = length.min(self.data.len());
+        let mut landing = Landing { received, total };
+        let is_whole = landing.accept(offset, len).ok()?;
+        let received = landing.received;
+        self.state = State::Landing { length, received };
+        let matched = if is_whole { self.matched(length) } else { None };
+        Some((self.data.span(), matched))
+    }
+
     /// The slot holds a receive.
     #[inline]
     pub(super) fn is_receive(&self) -> bool {

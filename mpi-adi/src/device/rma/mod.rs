@@ -8,8 +8,11 @@
 //!   memory at the target and no answer;
 //! * accumulates of a pair are applied in the order of their calls, each element at one go, since packets are taken one
 //!   after the other;
-//! * what closes an epoch needs no counters: a FLUSH or an UNLOCK comes behind the operations, and its answer says that
-//!   they are done; a COMPLETE needs no answer at all.
+//! * what closes an epoch counts no operations: a FLUSH or an UNLOCK comes behind them, and its answer says that they
+//!   are done; a COMPLETE needs no answer at all.
+//!
+//! Epochs are opened, closed and flushed without blocking ([`epochs`]); what cannot be done yet is recorded and done
+//! when it can ([`deferred`]). Calls that block are the same, and wait.
 //!
 //! ```text
 //!   origin                                   target
@@ -21,8 +24,8 @@
 //!
 //! # Memory
 //! What peers can make a process hold is fixed, and comes into being with its first window: [`CURSORS`] gets that it
-//! answers, [`RESULTS`] results of fetches longer than an answer; and in a window a byte of [`Flags`] for
-//! each process of the job. A get or a fetch that finds no place is refused, changes nothing, and is asked for again by
+//! answers, [`RESULTS`] results of fetches longer than an answer; and in a window a [`Peer`] for each process of the
+//! job: the interrupt that brings a process's first packet could not make one. A get or a fetch that finds no place is refused, changes nothing, and is asked for again by
 //! its origin. A lock that cannot be granted is a flag: grants go round by rank, so that each that waits is granted
 //! after at most one grant to each other process, and none is asked for twice.
 //!
@@ -31,6 +34,8 @@
 //! nothing of it.
 #![forbid(unsafe_code)]
 
+pub mod deferred;
+pub mod epochs;
 mod origin;
 mod target;
 #[cfg(test)]
@@ -39,6 +44,7 @@ pub mod wire;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
 use msg_layer::handler::{Answer, Malformed};
 use msg_layer::header::{Place, SHORT_BYTES};
@@ -46,6 +52,8 @@ use msg_layer::header::{Place, SHORT_BYTES};
 use crate::device::envelope::{Context, Rank};
 use crate::device::memory::{Span, UserMemory};
 
+use deferred::Deferred;
+use epochs::{Epoch, Flaw, Reorder, Rules, Serial, Sound, Tree};
 pub use origin::{Awaited, get_request};
 use origin::{Packet, Slot};
 use target::{Cursor, Fetched, Lock};
@@ -63,8 +71,9 @@ pub const RESULTS: usize = 8;
 /// Bytes of all this, at most.
 pub const ONE_SIDED_BYTES: usize = 10 << 10;
 const _: () = assert!(size_of::<OneSided>() <= ONE_SIDED_BYTES);
-/// Bytes of a window, at most, without a byte for each process of the job and 16 for each region.
-pub const WINDOW_BYTES: usize = 112;
+/// Bytes of a window, at most, without a [`Peer`] for each process of the job and 16 for each region, epochs and what
+/// is deferred.
+pub const WINDOW_BYTES: usize = 208;
 const _: () = assert!(size_of::<Window>() <= WINDOW_BYTES);
 
 /// Applies an operation to elements: which, the elements' datatype, the origin's, and the target's in place. False when
@@ -90,28 +99,32 @@ pub(in crate::device) struct Request<'a> {
 }
 
 /// What takes a packet that has come.
-type Take<T> = fn(&mut OneSided, &mut dyn UserMemory, Request<'_>) -> Result<T, Malformed>;
+type Take<T, R> = fn(&mut OneSided<R>, &mut dyn UserMemory, Request<'_>) -> Result<T, Malformed>;
+
+/// Walks bytes of a span: gets the span, where to begin and how many, and what is told of each run where it is, how
+/// many bytes come before it, and how many it has.
+pub type Walk = fn(Span, usize, usize, &mut dyn FnMut(usize, usize, usize));
 
 /// How the device calls what is here.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::device) struct Hooks {
-    pub(in crate::device) take_request: Take<Option<Answer>>,
-    pub(in crate::device) take_answer: Take<()>,
+pub(in crate::device) struct Hooks<R: 'static = Sound> {
+    pub(in crate::device) take_request: Take<Option<Answer>, R>,
+    pub(in crate::device) take_answer: Take<(), R>,
     pub(in crate::device) next:
-        fn(&mut OneSided, &mut dyn UserMemory, &mut [u8; SHORT_BYTES]) -> Option<Leaving>,
+        fn(&mut OneSided<R>, &mut dyn UserMemory, &mut [u8; SHORT_BYTES]) -> Option<Leaving>,
 }
 
 /// What a window knows of a process, a bit each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// It is in the window's group.
     pub const MEMBER: Flags = Flags(1);
     /// Operations have left for it since the last flush.
     pub const TOUCHED: Flags = Flags(2);
-    /// It has posted an exposure epoch for this process, which has not completed its access yet.
-    pub const POSTED: Flags = Flags(4);
+    /// The lock of all is asked for there.
+    const ASKED: Flags = Flags(4);
     /// This process has a lock there.
     pub const HELD: Flags = Flags(8);
     /// It has a lock here.
@@ -122,6 +135,10 @@ impl Flags {
     const WAITS_EXCLUSIVE: Flags = Flags(64);
     /// An operation of its own went beyond the window, and it has not been told.
     const FAULT: Flags = Flags(128);
+    /// The lock of all is to be asked for there.
+    const WANTED: Flags = Flags(256);
+    /// An operation for it waits, so that those behind do, too; during one look at them.
+    const BLOCKED: Flags = Flags(512);
 
     fn has(self, flag: Flags) -> bool {
         self.0 & flag.0 != 0
@@ -135,6 +152,16 @@ impl Flags {
     }
 }
 
+/// A process, as a window knows it: one counter for epochs of each direction.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub struct Peer {
+    flags: Flags,
+    /// Exposure epochs that it has opened for this process and that no access epoch here has used.
+    grants: u8,
+    /// Access epochs to this process that it has completed and that no exposure epoch here has used.
+    dones: u8,
+}
+
 /// What is made of a window, with everything that its memory takes.
 #[derive(Clone, Debug)]
 pub struct Window {
@@ -144,48 +171,92 @@ pub struct Window {
     /// Places are addresses, not bytes from the beginning of the one region.
     is_dynamic: bool,
     disp_unit: u32,
-    peers: Box<[Flags]>,
+    peers: Box<[Peer]>,
     lock: Lock,
-    /// Processes for which an exposure epoch is open here and that have not completed theirs.
-    exposed_to: u32,
     /// An operation from here went beyond a target's window.
     is_faulty: bool,
+    reorder: Reorder,
+    /// Epochs in the order in which they were opened; those that are complete are taken out by calls.
+    epochs: Vec<Epoch>,
+    /// Operations and flushes that have not ended, in their order.
+    deferred: Vec<Deferred>,
+    /// The number of the next epoch, operation or flush.
+    serial: Serial,
+    tree: Tree,
+}
+
+/// All that the window's behaviour depends on, for a model checker.
+impl Hash for Window {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.peers, &self.lock, self.is_faulty).hash(state);
+        (&self.tree, self.reorder).hash(state);
+        let waits = self.epochs.iter().filter(|epoch| !epoch.is_complete());
+        waits.for_each(|epoch| epoch.hash(state));
+        self.deferred
+            .iter()
+            .filter(|deferred| !deferred.is_over())
+            .for_each(|deferred| deferred.hash(state));
+    }
 }
 
 impl Window {
-    /// A window of these processes, which are numbered among `peers.len()`; `context` names it in all of them.
+    /// A window of these processes, which are numbered among `peers.len()`; `context` names it in all of them. `None`:
+    /// the heap has no room for it.
     pub fn new(
         context: Context,
         regions: Vec<Span>,
         (is_dynamic, disp_unit): (bool, u32),
-        mut peers: Box<[Flags]>,
-        members: impl Iterator<Item = Rank>,
-    ) -> Window {
+        mut peers: Box<[Peer]>,
+        (members, here): (impl Iterator<Item = Rank>, Rank),
+    ) -> Option<Window> {
         for member in members {
-            if let Some(flags) = peers.get_mut(member.index() as usize) {
-                flags.set(Flags::MEMBER, true);
+            if let Some(peer) = peers.get_mut(member.index() as usize) {
+                peer.flags.set(Flags::MEMBER, true);
             }
         }
-        Window {
+        let tree = Tree::new(&peers, here)?;
+        // For calls that block, which have one of each at a time.
+        let (mut epochs, mut deferred) = (Vec::new(), Vec::new());
+        epochs.try_reserve(2).ok()?;
+        deferred.try_reserve(1).ok()?;
+        Some(Window {
             context,
             regions,
             is_dynamic,
             disp_unit,
             peers,
             lock: Lock::default(),
-            exposed_to: 0,
             is_faulty: false,
-        }
+            reorder: Reorder::default(),
+            epochs,
+            deferred,
+            serial: 1,
+            tree,
+        })
+    }
+
+    /// Which epochs may pass others from now on.
+    pub fn set_reorder(&mut self, reorder: Reorder) {
+        self.reorder = reorder;
+    }
+
+    /// Which epochs may pass others.
+    pub fn reorder(&self) -> Reorder {
+        self.reorder
     }
 
     fn flags(&mut self, rank: Rank) -> Option<&mut Flags> {
+        Some(&mut self.peer(rank)?.flags)
+    }
+
+    fn peer(&mut self, rank: Rank) -> Option<&mut Peer> {
         self.peers.get_mut(rank.index() as usize)
     }
 
     /// The process has this flag.
     pub fn has(&self, rank: Rank, flag: Flags) -> bool {
-        let flags = self.peers.get(rank.index() as usize);
-        flags.is_some_and(|flags| flags.has(flag))
+        let peer = self.peers.get(rank.index() as usize);
+        peer.is_some_and(|peer| peer.flags.has(flag))
     }
 
     /// Takes the flag off the process.
@@ -198,23 +269,13 @@ impl Window {
     /// The first process from number `from` on with this flag.
     pub fn next_with(&self, flag: Flags, from: u32) -> Option<Rank> {
         let rest = self.peers.get(from as usize..)?;
-        let at = rest.iter().position(|flags| flags.has(flag))?;
+        let at = rest.iter().position(|peer| peer.flags.has(flag))?;
         Some(Rank::new(from + at as u32))
     }
 
     /// An operation from here went beyond a target's window since the last look.
     pub fn take_fault(&mut self) -> bool {
         core::mem::take(&mut self.is_faulty)
-    }
-
-    /// Opens an exposure epoch for so many processes.
-    pub fn expose(&mut self, to: u32) {
-        self.exposed_to = to;
-    }
-
-    /// Processes that have not completed their access to the open exposure epoch.
-    pub fn exposed_to(&self) -> u32 {
-        self.exposed_to
     }
 
     /// What is exposed; the caller makes room before it adds.
@@ -225,7 +286,7 @@ impl Window {
 
 /// One-sided communication of a process: its windows, and what is under way.
 #[derive(Clone, Debug)]
-pub struct OneSided {
+pub struct OneSided<R: 'static = Sound> {
     here: Rank,
     windows: Vec<Window>,
     ring: heapless::Deque<Packet, RING_PACKETS>,
@@ -238,13 +299,40 @@ pub struct OneSided {
     grants_due: bool,
     /// The last fetch of a long result was refused.
     is_refused: bool,
+    /// Answers that have been awaited so far.
+    asked: u64,
+    /// Epochs or what is deferred may get on.
+    is_due: bool,
     combine: Combine,
-    pub(in crate::device) hooks: Hooks,
+    walk: Walk,
+    rules: R,
+    pub(in crate::device) hooks: Hooks<R>,
+}
+
+/// As for a window; names of answers matter by their order alone, which the slots have.
+impl<R: 'static> Hash for OneSided<R> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.windows.hash(state);
+        self.cursors.iter().for_each(|cursor| cursor.hash(state));
+        self.results.iter().for_each(|one| one.hash(state));
+        self.ring.iter().for_each(|packet| packet.hash(state));
+        for slot in self.slots.iter().filter(|slot| slot.is_in_use()) {
+            slot.hash(state);
+        }
+        (self.grants_due, self.is_due, self.is_refused).hash(state);
+    }
 }
 
 impl OneSided {
     /// No windows, of the process with this number.
-    pub fn new(here: Rank, combine: Combine) -> OneSided {
+    pub fn new(here: Rank, combine: Combine, walk: Walk) -> OneSided {
+        OneSided::with_rules(here, combine, walk, Sound)
+    }
+}
+
+impl<R: Rules> OneSided<R> {
+    /// As [`OneSided::new`], with these rules kept and others broken, for a model checker.
+    pub fn with_rules(here: Rank, combine: Combine, walk: Walk, rules: R) -> OneSided<R> {
         OneSided {
             here,
             windows: Vec::new(),
@@ -255,7 +343,11 @@ impl OneSided {
             results: heapless::Vec::new(),
             grants_due: false,
             is_refused: false,
+            asked: 0,
+            is_due: false,
             combine,
+            walk,
+            rules,
             hooks: Hooks {
                 take_request: OneSided::take_request,
                 take_answer: OneSided::take_answer,
@@ -300,6 +392,11 @@ impl OneSided {
             || !self.results.is_empty()
             || !self.cursors.is_empty()
             || self.grants_due
+            || self.is_due
+    }
+
+    fn breaks(&self, flaw: Flaw) -> bool {
+        self.rules.breaks(flaw)
     }
 
     /// The next packet to leave: what the program has made ready, then what it asks for, then what others have asked.
@@ -313,5 +410,60 @@ impl OneSided {
             .or_else(|| self.next_fetched(out))
             .or_else(|| self.next_of_cursors(memory, out))
             .or_else(|| self.next_grant(out))
+            .or_else(|| self.next_due(memory, out))
+    }
+}
+
+/// One-sided communication without a device around it, for models and tests.
+#[doc(hidden)]
+impl<R: Rules> OneSided<R> {
+    /// The next packet to leave: its destination, argument and place, and its length in `out`.
+    pub fn leave(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        out: &mut [u8; SHORT_BYTES],
+    ) -> Option<(Rank, u16, Option<Place>, usize)> {
+        let leaving = self.next(memory, out)?;
+        Some((leaving.dest, leaving.argument, leaving.place, leaving.len))
+    }
+
+    /// Takes a request of `source`; its answer.
+    pub fn take(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        (source, argument, place, bytes): (Rank, u16, Option<Place>, &[u8]),
+    ) -> Result<Option<Answer>, Malformed> {
+        let request = Request {
+            source,
+            argument,
+            place,
+            bytes,
+        };
+        self.take_request(memory, request)
+    }
+
+    /// Takes an answer of `source`.
+    pub fn hear(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        (source, argument, bytes): (Rank, u16, &[u8]),
+    ) -> Result<(), Malformed> {
+        let answer = Request {
+            source,
+            argument,
+            place: None,
+            bytes,
+        };
+        self.take_answer(memory, answer)
+    }
+
+    /// This process.
+    pub fn here(&self) -> Rank {
+        self.here
+    }
+
+    /// Something is to leave.
+    pub fn is_busy(&self) -> bool {
+        self.has_to_send()
     }
 }

@@ -1,16 +1,19 @@
 //! What an origin has under way: packets that are to leave, and answers that are to come.
 #![forbid(unsafe_code)]
 
+use core::hash::{Hash, Hasher};
+
 use msg_layer::handler::{ANSWER_BYTES, Malformed};
 use msg_layer::header::{Place, SHORT_BYTES};
 
 use crate::device::envelope::{Context, Rank};
 use crate::device::memory::{Span, UserMemory};
+use crate::device::rma::epochs::{Rules, Serial};
 use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, Said};
 use crate::device::rma::{Flags, Leaving, OneSided, Request, SLOTS, Window};
 
 /// A packet that is ready to leave.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(super) struct Packet {
     dest: Rank,
     argument: u16,
@@ -19,7 +22,7 @@ pub(super) struct Packet {
 }
 
 /// What an answer is awaited for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Awaited {
     /// A result of so many bytes; when it is longer than an answer, at most a packet's, and the call waits for it.
     Result(u32),
@@ -49,6 +52,18 @@ pub(super) struct Slot {
     offset: usize,
     /// Bytes of it that have come.
     come: u32,
+    /// How many answers had been awaited before.
+    number: u64,
+    /// The deferred operation that it is for, or 0.
+    operation: Serial,
+}
+
+/// But for its generation and number.
+impl Hash for Slot {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.awaited, self.is_to_ask, self.window, self.target).hash(state);
+        (self.span, self.offset, self.come, self.operation != 0).hash(state);
+    }
 }
 
 /// Bits of a name that are the slot's number.
@@ -65,24 +80,41 @@ impl Slot {
         span: Span::EMPTY,
         offset: 0,
         come: 0,
+        number: 0,
+        operation: 0,
     };
+
+    pub(super) fn is_in_use(&self) -> bool {
+        self.awaited.is_some()
+    }
 }
 
 impl Window {
-    fn touch(&mut self, target: Rank) {
+    pub(super) fn touch(&mut self, target: Rank) {
         if let Some(flags) = self.flags(target) {
             flags.set(Flags::TOUCHED, true);
         }
     }
 }
 
-impl OneSided {
+impl<R: Rules> OneSided<R> {
     /// Awaits an answer of `target`, with its result to `offset` of `span`; its name. `None`: all slots are in use.
     ///
     /// # Panics
     /// When the window is not there.
     pub fn await_answer(
         &mut self,
+        of: (Context, Rank),
+        awaited: Awaited,
+        into: (Span, usize),
+    ) -> Option<u16> {
+        self.await_for(0, of, awaited, into)
+    }
+
+    /// As [`OneSided::await_answer`], for a deferred operation.
+    pub(super) fn await_for(
+        &mut self,
+        operation: Serial,
         (window, target): (Context, Rank),
         awaited: Awaited,
         (span, offset): (Span, usize),
@@ -108,7 +140,10 @@ impl OneSided {
             span,
             offset,
             come: 0,
+            number: self.asked,
+            operation,
         };
+        self.asked += 1;
         self.to_ask += u32::from(is_to_ask);
         Some(self.name(index))
     }
@@ -136,6 +171,44 @@ impl OneSided {
                 && slot.window == window
                 && target.is_none_or(|target| slot.target == target)
         })
+    }
+
+    /// Answers of this window that were awaited before answer `number`, of `target` if that is given, are still to come.
+    pub(super) fn awaits_before(&self, number: u64, window: Context, target: Option<Rank>) -> bool {
+        self.slots.iter().any(|slot| {
+            slot.awaited.is_some()
+                && slot.number < number
+                && slot.window == window
+                && target.is_none_or(|target| slot.target == target)
+        })
+    }
+
+    /// Answers for this deferred operation are still to come.
+    pub(super) fn awaits_for(&self, window: Context, operation: Serial) -> bool {
+        let is_for = |slot: &Slot| {
+            slot.awaited.is_some() && slot.window == window && slot.operation == operation
+        };
+        self.slots.iter().any(is_for)
+    }
+
+    /// An answer has come, and its slot is free again.
+    fn free(&mut self, index: usize, is_refused: bool) {
+        let Slot {
+            window,
+            operation,
+            awaited,
+            ..
+        } = self.slots[index];
+        self.slots[index].awaited = None;
+        self.is_due |= self
+            .window(window)
+            .is_some_and(|window| !window.epochs.is_empty());
+        if operation == 0 {
+            self.is_refused |= is_refused;
+        } else if let Some(Awaited::Result(len)) = awaited {
+            let len = if is_refused { 0 } else { len as usize };
+            self.answered(window, operation, len);
+        }
     }
 
     /// Another packet can be pushed.
@@ -188,14 +261,14 @@ impl OneSided {
             bytes,
         };
         let (asked, here) = (request(name, bytes), self.here);
-        if let Some(answer) = self.take_request(memory, asked)? {
+        if let Some(answer) = self.serve(memory, asked)? {
             let answer = Request {
                 source: here,
                 argument: answer.argument,
                 place: None,
                 bytes: &answer.bytes,
             };
-            self.take_answer(memory, answer)?;
+            self.hear_answer(memory, answer)?;
         }
         // No flush comes here.
         let window = Head::parse(bytes).and_then(|(head, _)| self.window(head.window));
@@ -247,8 +320,21 @@ impl OneSided {
         })
     }
 
-    /// An answer has come.
+    /// An answer of another process has come; does what it allows here.
     pub(super) fn take_answer(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        answer: Request<'_>,
+    ) -> Result<(), Malformed> {
+        self.hear_answer(memory, answer)?;
+        if self.is_due {
+            self.go_on_here(memory);
+        }
+        Ok(())
+    }
+
+    /// An answer has come, of another process or of this one.
+    fn hear_answer(
         &mut self,
         memory: &mut dyn UserMemory,
         answer: Request<'_>,
@@ -266,7 +352,10 @@ impl OneSided {
                 self.to_ask += 1;
                 return Ok(());
             }
-            (Said::Refused, Awaited::Result(_)) => self.is_refused = true,
+            (Said::Refused, Awaited::Result(_)) => {
+                self.free(index, true);
+                return Ok(());
+            }
             (Said::Result, Awaited::Result(len) | Awaited::Data { len, .. }) => {
                 // Of what was beyond the window nothing comes but this.
                 let len = (len as usize).min(ANSWER_BYTES);
@@ -287,7 +376,7 @@ impl OneSided {
             (Said::Waits, Awaited::Lock) => {}
             _ => return Err(Malformed),
         }
-        self.slots[index].awaited = None;
+        self.free(index, false);
         Ok(())
     }
 
@@ -313,7 +402,7 @@ impl OneSided {
         memory.write(slot.span, slot.offset + slot.come as usize, bytes);
         slot.come += more;
         if slot.come == len {
-            slot.awaited = None;
+            self.free(index, false);
         }
         Ok(())
     }

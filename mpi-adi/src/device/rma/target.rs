@@ -6,11 +6,12 @@ use msg_layer::header::{LONG_BYTES, Place, SHORT_BYTES};
 
 use crate::device::envelope::{Context, Rank};
 use crate::device::memory::{Span, UserMemory};
+use crate::device::rma::epochs::Rules;
 use crate::device::rma::wire::{self, HEAD_BYTES, Head, Kind, MOST_BYTES, Said};
-use crate::device::rma::{Flags, Leaving, OneSided, Request, Window};
+use crate::device::rma::{Flags, Leaving, OneSided, Peer, Request, Window};
 
 /// A get that is being answered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub(super) struct Cursor {
     origin: Rank,
     /// The origin's name for it.
@@ -20,7 +21,7 @@ pub(super) struct Cursor {
 }
 
 /// The result of a fetch that is longer than an answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(super) struct Fetched {
     origin: Rank,
     /// The origin's name for it.
@@ -35,7 +36,7 @@ const ELEMENT_BYTES: usize = 32;
 const DATA_BYTES: usize = LONG_BYTES / ELEMENT_BYTES * ELEMENT_BYTES;
 
 /// A window's lock.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, Hash, Debug)]
 pub(super) struct Lock {
     is_exclusive: bool,
     /// How many hold it.
@@ -46,6 +47,10 @@ pub(super) struct Lock {
 }
 
 impl Lock {
+    pub(super) fn is_taken(&self) -> bool {
+        self.holders > 0
+    }
+
     fn is_free_for(&self, exclusive: bool) -> bool {
         self.holders == 0 || !exclusive && !self.is_exclusive
     }
@@ -114,13 +119,13 @@ impl Window {
         if self.lock.waiting == 0 {
             return None;
         }
-        let waits =
-            |flags: &Flags| flags.0 & (Flags::WAITS_SHARED.0 | Flags::WAITS_EXCLUSIVE.0) != 0;
+        let waiting = Flags::WAITS_SHARED.0 | Flags::WAITS_EXCLUSIVE.0;
+        let waits = |peer: &Peer| peer.flags.0 & waiting != 0;
         let turn = self.lock.turn as usize;
         let (before, behind) = self.peers.split_at_mut_checked(turn)?;
         let next = behind.iter().position(waits).map(|at| turn + at);
         let at = next.or_else(|| before.iter().position(waits))?;
-        let flags = &mut self.peers[at];
+        let flags = &mut self.peers[at].flags;
         let exclusive = flags.has(Flags::WAITS_EXCLUSIVE);
         if !self.lock.is_free_for(exclusive) {
             return None;
@@ -148,9 +153,22 @@ fn answer(said: Said, name: u16, bytes: [u8; ANSWER_BYTES]) -> Answer {
     }
 }
 
-impl OneSided {
-    /// Takes a request, from another process or from this one.
+impl<R: Rules> OneSided<R> {
+    /// Takes a request of another process, and does what it allows here.
     pub(super) fn take_request(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        request: Request<'_>,
+    ) -> Result<Option<Answer>, Malformed> {
+        let answer = self.serve(memory, request)?;
+        if self.is_due {
+            self.go_on_here(memory);
+        }
+        Ok(answer)
+    }
+
+    /// Takes a request, from another process or from this one.
+    pub(super) fn serve(
         &mut self,
         memory: &mut dyn UserMemory,
         request: Request<'_>,
@@ -187,6 +205,7 @@ impl OneSided {
     ) -> Result<Option<Answer>, Malformed> {
         let window = &mut self.windows[at];
         let mut bytes = [0; ANSWER_BYTES];
+        self.is_due |= !window.epochs.is_empty();
         match head.kind {
             Kind::Lock => {
                 let said = match window.ask_lock(source, head.operation != 0)? {
@@ -209,13 +228,13 @@ impl OneSided {
                 .flags(source)
                 .ok_or(Malformed)?
                 .set(Flags::HELD, true),
-            Kind::Post => window
-                .flags(source)
-                .ok_or(Malformed)?
-                .set(Flags::POSTED, true),
-            Kind::Complete => {
-                window.exposed_to = window.exposed_to.checked_sub(1).ok_or(Malformed)?;
+            Kind::Post => {
+                let peer = window.peer(source).ok_or(Malformed)?;
+                peer.grants = peer.grants.checked_add(1).ok_or(Malformed)?;
             }
+            Kind::Complete => window.take_done(source, self.rules)?,
+            Kind::Arrived => window.take_arrived(source)?,
+            Kind::Released => window.take_released(source)?,
             _ => return Err(Malformed),
         }
         Ok(None)

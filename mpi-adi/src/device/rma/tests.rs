@@ -52,6 +52,8 @@ struct Rig {
     /// Requests to each process, and answers.
     requests: Vec<VecDeque<Moving>>,
     answers: Vec<VecDeque<Moving>>,
+    /// Packets that have left.
+    left: usize,
 }
 
 fn rank(number: usize) -> Rank {
@@ -62,12 +64,13 @@ impl Rig {
     /// So many processes, with a window of `bytes` bytes each.
     fn new(processes: usize, bytes: usize) -> Rig {
         let one = |number| {
-            let mut one = OneSided::new(rank(number), add);
+            let mut one = OneSided::new(rank(number), add, crate::device::memory::runs);
             assert!(one.prepare());
-            let peers = vec![Flags::default(); processes + 1].into_boxed_slice();
+            let peers = vec![Peer::default(); processes + 1].into_boxed_slice();
             let span = Span::model(0, bytes);
-            let members = (0..processes).map(rank);
-            one.add(Window::new(WINDOW, vec![span], (false, 1), peers, members));
+            let members = ((0..processes).map(rank), rank(number));
+            let window = Window::new(WINDOW, vec![span], (false, 1), peers, members);
+            one.add(window.expect("room"));
             one
         };
         let queues = || (0..processes).map(|_| VecDeque::new()).collect();
@@ -78,6 +81,7 @@ impl Rig {
                 .collect(),
             requests: queues(),
             answers: queues(),
+            left: 0,
         }
     }
 
@@ -96,6 +100,7 @@ impl Rig {
             self.requests[leaving.dest.index() as usize].push_back(packet);
             count += 1;
         }
+        self.left += count;
         count
     }
 
@@ -410,34 +415,6 @@ fn shared_locks_that_wait_are_granted_together_and_none_passes_one_that_waits() 
 }
 
 #[test]
-fn exposure_ends_when_all_origins_have_completed() {
-    let mut rig = Rig::new(3, 8);
-    rig.window(0).expose(2);
-    let head = |kind| {
-        let mut packet = [0; HEAD_BYTES];
-        Head::new(kind, WINDOW).emit(&mut packet);
-        packet
-    };
-    for origin in [1, 2] {
-        assert!(rig.all[0].push((WINDOW, rank(origin)), 0, &head(Kind::Post)));
-    }
-    rig.settle();
-    for origin in [1, 2] {
-        assert!(rig.window(origin).has(rank(0), Flags::POSTED));
-        assert_eq!(rig.window(0).exposed_to(), 3 - origin as u32);
-        assert!(rig.all[origin].push((WINDOW, rank(0)), 0, &packet(Kind::Put, 0, 0, &[1])));
-        assert!(rig.all[origin].push((WINDOW, rank(0)), 0, &head(Kind::Complete)));
-        rig.settle();
-    }
-    assert_eq!(rig.window(0).exposed_to(), 0);
-    assert_eq!(
-        rig.window(0).next_with(Flags::TOUCHED, 0),
-        None,
-        "a post is no operation"
-    );
-}
-
-#[test]
 fn the_ring_and_the_slots_say_when_they_are_full() {
     let mut rig = Rig::new(2, 8);
     let put = packet(Kind::Put, 0, 0, &[1]);
@@ -477,8 +454,10 @@ fn packets_that_contradict_themselves_or_the_window_are_refused() {
     other[2] = 77;
     let mut unlocked = [0; HEAD_BYTES];
     Head::new(Kind::Unlock, WINDOW).emit(&mut unlocked);
-    let mut complete = [0; HEAD_BYTES];
-    Head::new(Kind::Complete, WINDOW).emit(&mut complete);
+    let mut arrived = [0; HEAD_BYTES];
+    Head::new(Kind::Arrived, WINDOW).emit(&mut arrived);
+    let mut released = [0; HEAD_BYTES];
+    Head::new(Kind::Released, WINDOW).emit(&mut released);
     let too_long = packet(Kind::Accumulate, 1, 0, &[1; MOST_BYTES]);
     let mut cut = too_long.clone();
     cut.truncate(HEAD_BYTES + 4);
@@ -491,7 +470,8 @@ fn packets_that_contradict_themselves_or_the_window_are_refused() {
         &long[..],
         &other,
         &unlocked,
-        &complete,
+        &arrived,
+        &released,
         &cut,
         &fetch,
         &compare,
@@ -539,4 +519,62 @@ fn answers_and_data_that_are_not_awaited_are_refused() {
     }
     rig.settle();
     assert!(!rig.all[0].awaits(WINDOW, None));
+}
+
+#[test]
+fn a_fence_takes_two_packets_for_each_process_and_ends_when_all_have_come() {
+    let size = 7;
+    let mut rig = Rig::new(size, 8);
+    let fence = epochs::Opening {
+        sort: epochs::Sort::Fence,
+        members: &[],
+        checks: true,
+    };
+    let mut opened = Vec::new();
+    for at in 0..size {
+        assert!((0..at).all(|at| !rig.all[at].is_over(WINDOW, opened[at])));
+        let epoch = rig.all[at].open(WINDOW, fence, None).expect("room");
+        opened.push(epochs::Watch::Opened(epoch));
+        rig.settle();
+    }
+    assert!((0..size).all(|at| rig.all[at].is_over(WINDOW, opened[at])));
+    assert_eq!(rig.left, 2 * (size - 1));
+}
+
+/// A step of progress that moves no packet would not be noticed by a call that waits.
+#[test]
+fn what_a_packet_allows_is_done_when_it_leaves() {
+    let mut rig = Rig::new(2, 8);
+    let start = epochs::Opening {
+        sort: epochs::Sort::Start,
+        members: &[rank(1)],
+        checks: true,
+    };
+    let epoch = rig.all[0].open(WINDOW, start, None).expect("room");
+    let put = deferred::Operation {
+        head: Head::new(Kind::Put, WINDOW),
+        from: Span::model(ORIGIN, 4),
+        compare: Span::EMPTY,
+        into: Span::EMPTY,
+        to: Span::model(2, 4),
+        len: 4,
+        unit: 1,
+    };
+    let put = rig.all[0].defer((WINDOW, epoch, rank(1)), put, None);
+    let [put, closed] = [
+        epochs::Watch::Done(put.expect("room")),
+        epochs::Watch::Closed(epoch),
+    ];
+    rig.all[0].close(WINDOW, epoch, None);
+    assert_eq!(rig.leave(0), 0, "nothing is granted");
+    let mut grant = [0; HEAD_BYTES];
+    Head::new(Kind::Post, WINDOW).emit(&mut grant);
+    rig.requests[0].push_back((rank(1), 0, None, grant.to_vec()));
+    assert_eq!(rig.take(0), Ok(true));
+    let mut out = [0; SHORT_BYTES];
+    for (is_put, is_closed) in [(true, false), (true, true)] {
+        assert!(rig.all[0].next(&mut rig.buffers[0], &mut out).is_some());
+        assert_eq!(rig.all[0].is_over(WINDOW, put), is_put);
+        assert_eq!(rig.all[0].is_over(WINDOW, closed), is_closed);
+    }
 }

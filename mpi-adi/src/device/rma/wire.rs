@@ -33,7 +33,7 @@ pub const MOST_BYTES: usize = 224;
 const _: () = assert!(HEAD_BYTES + PIECE_BYTES + MOST_BYTES <= SHORT_BYTES);
 
 /// What a packet asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Kind {
     /// Bytes go into memory.
@@ -60,19 +60,24 @@ pub enum Kind {
     Complete,
     /// How large the window is.
     Size,
+    /// The sender, and those below it in the tree, have come to a fence.
+    Arrived,
+    /// All processes have come to it.
+    Released,
 }
 
 impl Kind {
-    const ALL: [Kind; 12] = {
+    const ALL: [Kind; 14] = {
         use Kind::*;
         [
             Put, Accumulate, Fetch, Compare, Get, Flush, Lock, Unlock, Grant, Post, Complete, Size,
+            Arrived, Released,
         ]
     };
 }
 
 /// What every request begins with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Head {
     /// What it asks for.
     pub kind: Kind,

@@ -250,7 +250,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             if self.stream.is_none() {
                 sent += usize::from(self.offer_next(port, memory));
             }
-            sent += self.push_next_transfer(port, memory);
+            if !self.transfers.is_empty() {
+                sent += self.push_next_transfer(port, memory);
+            }
             if sent == before {
                 break;
             }
@@ -437,6 +439,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// Goes on with the message whose data follows its RTS. It goes out before anything else is offered, so
     /// that a receiver never has more than one such message of a source to find a place for.
+    // A call, as most steps send nothing long.
+    #[inline(never)]
     pub(in crate::device) fn push_stream<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
@@ -469,6 +473,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.stats.done_sent += 1;
     }
 
+    /// Goes on with a long message that is asked for.
+    // A call, as most steps send nothing long.
+    #[inline(never)]
     pub(in crate::device) fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,

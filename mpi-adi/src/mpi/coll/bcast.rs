@@ -29,6 +29,8 @@ pub(crate) fn bcast<E: Matching>(
 const SHORT_BCAST: usize = INLINE_BYTES;
 
 /// A broadcast, by the rules of docs/collectives.md.
+// On the stack of a call, or boxed as it is: a box for one of them would take heap that a blocking call can do without.
+#[allow(clippy::large_enum_variant)]
 pub(super) enum Bcast {
     Binomial(Binomial),
     Lines(Spread),

@@ -4,12 +4,13 @@
 //! |---|---|---|
 //! | barrier | of all processes: along the torus ([`crate::device::barrier`]) | none |
 //! | | of others: dissemination | log2 n, empty |
-//! | bcast | binomial tree from the root | at most log2 n |
-//! | reduce, allreduce | binomial tree to rank 0, by segments; then to the root, or a bcast | log2 n a segment |
+//! | bcast | a box of the torus: along its lines, long ones by its trees; others: binomial tree | at most log2 n, or 4 for each piece |
+//! | allreduce | a box: halves of its lines, long ones round its rings; others: a reduce to rank 0, then a bcast | see [`lines`], [`rings`] |
+//! | reduce | binomial tree to rank 0, by segments; then to the root | log2 n a segment |
 //! | reduce_scatter | a reduce to each rank in turn | n log2 n a segment |
 //! | gather, scatter | one by one at the root | 1, and n - 1 at the root |
 //! | allgather | ring | n - 1 |
-//! | alltoall | pairs at growing distance; in place by segments | n - 1 |
+//! | alltoall | pairs, eight at a time, in all directions; in place by segments | n - 1 |
 //! | scan, exscan | chain, by segments | 2 a segment |
 //! | neighbourhood | all at once | one to each neighbour, one from each |
 //! | ibarrier | dissemination, of all processes too | log2 n, empty |
@@ -27,6 +28,7 @@
 //! slices                                     collectives over slices
 //! reduce  scan  gather  alltoall  barrier    what a call checks, and its schedule
 //! bcast  neighbours                          bcast: also the second half of an allreduce
+//! lines  trees  rings                        of boxes of the torus: short ones, long broadcasts, long allreduces
 //! running                                    keeps a schedule, and performs its steps when messages allow it
 //! run                                        blocking: performs one step after the other
 //! schedule  segments  tree                   what a step is; pieces; who talks to whom
@@ -42,9 +44,10 @@
 //!
 //! # Memory and order
 //! Memory does not grow with the message: what a reduction computes with is two segments of
-//! [`SEGMENT_BYTES`] on the stack, or in the program's heap if it does not block. A reduction always combines
-//! in the order of the ranks along the same tree, whatever the root, so that its result depends on the values
-//! alone, not on timing (the advice to implementors of section 5.9.1).
+//! [`SEGMENT_BYTES`] on the stack, or in the program's heap if it does not block, and as much for each lane of a schedule
+//! that has some ([`schedule`]). A reduction combines in the order of the ranks along the same tree or lines, whatever the
+//! root; a long allreduce of an operation that commutes, in a box, in an order that the box gives. So the result
+//! depends on the values and the communicator alone, not on timing (the advice to implementors of section 5.9.1).
 
 #[allow(unsafe_code)]
 mod agree;

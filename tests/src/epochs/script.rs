@@ -1,0 +1,266 @@
+//! What a process calls, one after the other.
+
+use std::sync::Arc;
+
+use mpi_adi::device::rma::deferred::Operation;
+use mpi_adi::device::rma::epochs::{Opening, Reorder, Rules, Serial, Sort, Watch};
+use mpi_adi::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
+use mpi_adi::device::rma::{OneSided, Peer, Window};
+use mpi_adi::envelope::{Context, Rank};
+use mpi_adi::memory::{Span, UserMemory};
+
+use super::memory;
+
+/// An operation at a target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Do {
+    /// The process's own epoch, by its number in the order in which it opened them.
+    pub epoch: usize,
+    /// Where.
+    pub target: u32,
+    /// What.
+    pub kind: Kind,
+    /// The place in the target's window.
+    pub place: usize,
+    /// Where the origin's bytes are, or the result goes.
+    pub from: usize,
+    /// Where the result of a fetch goes, or what a comparison compares is.
+    pub other: usize,
+    /// Bytes.
+    pub len: usize,
+    /// Every second byte, at both sides.
+    pub is_strided: bool,
+    /// Straight to the target, as calls do that wait, not recorded.
+    pub is_straight: bool,
+}
+
+/// A call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Call {
+    /// An epoch is opened in a window.
+    Open(usize, Sort, Vec<u32>),
+    /// It is closed.
+    Close(usize),
+    /// An operation.
+    Do(Do),
+    /// A flush of an epoch, at one process or all; local or not.
+    Flush(usize, Option<u32>, bool),
+    /// The epoch is waited for: until it is open.
+    WaitOpen(usize),
+    /// Until it is complete.
+    WaitClosed(usize),
+    /// The operation or flush of this number is waited for.
+    WaitDone(usize),
+    /// Bytes are written.
+    Write(usize, Vec<u8>),
+    /// What must be there now.
+    Expect(usize, Vec<u8>),
+    /// As often as not it is tried again: the process computes, or talks to others.
+    Compute(u32),
+}
+
+/// Why a script is broken.
+pub const WRONG_BYTES: &str = "a process has other bytes than it must have";
+
+/// A process, as far as its windows go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Script {
+    calls: Arc<[Call]>,
+    /// The next call.
+    at: usize,
+    computing: u32,
+    epochs: Vec<(Context, Serial)>,
+    deferred: Vec<(Context, Serial)>,
+}
+
+fn context(window: usize) -> Context {
+    6 + 2 * window as Context
+}
+
+/// The windows of process `here` of so many.
+pub fn windows<R: Rules>(here: u32, size: u32, rules: R, reorder: Reorder) -> OneSided<R> {
+    let mut all = OneSided::with_rules(Rank::new(here), memory::combine, memory::walk, rules);
+    for number in 0..memory::WINDOWS {
+        assert!(all.prepare());
+        let peers = vec![Peer::default(); size as usize].into_boxed_slice();
+        let members = ((0..size).map(Rank::new), Rank::new(here));
+        let regions = vec![memory::window(number)];
+        let window = Window::new(context(number), regions, (false, 1), peers, members);
+        let mut window = window.expect("the host's memory");
+        window.set_reorder(reorder);
+        all.add(window);
+    }
+    all
+}
+
+impl Script {
+    /// Before its first call.
+    pub fn new(calls: Vec<Call>) -> Script {
+        Script {
+            calls: calls.into(),
+            at: 0,
+            computing: 0,
+            epochs: Vec::new(),
+            deferred: Vec::new(),
+        }
+    }
+
+    /// It has made all its calls.
+    pub fn is_finished(&self) -> bool {
+        self.at == self.calls.len()
+    }
+
+    /// How far it is, which with its device and memory is all that there is to know of it.
+    pub fn place(&self) -> (usize, u32) {
+        (self.at, self.computing)
+    }
+
+    /// Makes the next call if it can be made, and looks at its memory if it does so next; false: it waits, or there is
+    /// none.
+    pub fn step<R: Rules>(
+        &mut self,
+        all: &mut OneSided<R>,
+        memory: &mut dyn UserMemory,
+    ) -> Result<bool, &'static str> {
+        all.go_on_here(memory);
+        let is_made = self.step_once(all, memory)?;
+        all.go_on_here(memory);
+        let is_local = |call: &Call| matches!(call, Call::Write(..) | Call::Expect(..));
+        while is_made && self.calls.get(self.at).is_some_and(is_local) {
+            self.step_once(all, memory)?;
+        }
+        Ok(is_made)
+    }
+
+    fn step_once<R: Rules>(
+        &mut self,
+        all: &mut OneSided<R>,
+        memory: &mut dyn UserMemory,
+    ) -> Result<bool, &'static str> {
+        let calls = self.calls.clone();
+        let Some(call) = calls.get(self.at) else {
+            return Ok(false);
+        };
+        let is_made = match call {
+            Call::Open(window, sort, members) => {
+                let members: Vec<Rank> = members.iter().copied().map(Rank::new).collect();
+                let opening = Opening {
+                    sort: *sort,
+                    members: &members,
+                    checks: true,
+                };
+                let epoch = all.open(context(*window), opening, None);
+                self.epochs
+                    .push((context(*window), epoch.expect("the host's memory")));
+                true
+            }
+            Call::Close(epoch) => {
+                let (context, serial) = self.epochs[*epoch];
+                all.close(context, serial, None);
+                true
+            }
+            Call::Do(what) => self.perform(what, all, memory),
+            Call::Flush(epoch, target, is_local) => {
+                let (context, serial) = self.epochs[*epoch];
+                let of = (context, serial, target.map(Rank::new));
+                let flush = all.flush(of, *is_local, None).expect("the host's memory");
+                self.deferred.push((context, flush));
+                true
+            }
+            Call::WaitOpen(epoch) => {
+                let (context, serial) = self.epochs[*epoch];
+                all.is_over(context, Watch::Opened(serial))
+            }
+            Call::WaitClosed(epoch) => {
+                let (context, serial) = self.epochs[*epoch];
+                all.is_over(context, Watch::Closed(serial))
+            }
+            Call::WaitDone(number) => {
+                let (context, serial) = self.deferred[*number];
+                all.is_over(context, Watch::Done(serial))
+            }
+            Call::Write(at, bytes) => {
+                memory.write(memory::here(*at, bytes.len(), false), 0, bytes);
+                true
+            }
+            Call::Expect(at, bytes) => {
+                let mut found = vec![0; bytes.len()];
+                memory.read(memory::here(*at, bytes.len(), false), 0, &mut found);
+                if found != *bytes {
+                    return Err(WRONG_BYTES);
+                }
+                true
+            }
+            Call::Compute(turns) => {
+                self.computing += 1;
+                self.computing > *turns
+            }
+        };
+        if is_made {
+            (self.at, self.computing) = (self.at + 1, 0);
+        }
+        Ok(is_made || self.computing > 0)
+    }
+
+    fn perform<R: Rules>(
+        &mut self,
+        what: &Do,
+        all: &mut OneSided<R>,
+        memory: &mut dyn UserMemory,
+    ) -> bool {
+        let (context, epoch) = self.epochs[what.epoch];
+        let target = Rank::new(what.target);
+        let mine = |at| memory::here(at, what.len, what.is_strided);
+        let head = Head {
+            operation: 1,
+            ..Head::new(what.kind, context)
+        };
+        let is_put = matches!(what.kind, Kind::Put | Kind::Accumulate);
+        let can_leave = |all: &mut OneSided<R>| {
+            is_put
+                && !what.is_strided
+                && what.is_straight
+                && what.target != all.here().index()
+                && all.can_access(context, epoch, target)
+        };
+        if can_leave(all) {
+            let mut packet = [0; HEAD_BYTES + PIECE_BYTES + MOST_BYTES];
+            head.emit(&mut packet);
+            let bytes = emit_piece(&mut packet[HEAD_BYTES..], what.place as u64, what.len);
+            memory.read(mine(what.from), 0, bytes);
+            let packet = &packet[..HEAD_BYTES + PIECE_BYTES + what.len];
+            // As if it had been deferred and were over.
+            let is_sent = all.push((context, target), 0, packet);
+            if is_sent {
+                self.deferred.push((context, 0));
+            }
+            return is_sent;
+        }
+        let (from, into, compare) = match what.kind {
+            Kind::Put | Kind::Accumulate => (mine(what.from), Span::EMPTY, Span::EMPTY),
+            Kind::Get => (Span::EMPTY, mine(what.from), Span::EMPTY),
+            Kind::Fetch => (mine(what.from), mine(what.other), Span::EMPTY),
+            _ => (
+                mine(what.from),
+                mine(what.other + what.len),
+                mine(what.other),
+            ),
+        };
+        let operation = Operation {
+            head,
+            from,
+            compare,
+            into,
+            to: memory::there(what.place, what.len, what.is_strided),
+            len: what.len,
+            unit: match what.kind {
+                Kind::Compare => what.len,
+                _ => 1,
+            },
+        };
+        let deferred = all.defer((context, epoch, target), operation, None);
+        self.deferred
+            .push((context, deferred.expect("the host's memory")));
+        true
+    }
+}
