@@ -30,7 +30,7 @@ use clap::{Args, Parser, Subcommand};
 use host::folders::root;
 use host::setup;
 use host::stop::{self, Stop};
-use lab::{bench, memory, sim, size, soak, suite};
+use lab::{bench, cluster, memory, sim, size, soak, suite};
 use probe::{flash, image};
 use run::command;
 use show::say::{complain, unwritable};
@@ -72,6 +72,8 @@ enum Sub {
     Cc(CcArgs),
     /// Simulate the nodes' routers alone, under synthetic traffic
     Sim(sim::SimArgs),
+    /// Run a program on whole machines of up to 65,536 nodes in this process, in virtual time
+    Cluster(cluster::ClusterArgs),
     /// Show what a node's memory is used for, term by term
     Memory(memory::MemoryArgs),
     /// Show what a program's image is made of, by layer and by part
@@ -130,6 +132,7 @@ fn main() -> ExitCode {
         Sub::Run(options) => command::run(&options),
         Sub::Cc(options) => cc::run(&options.words),
         Sub::Sim(options) => sim::run(&options),
+        Sub::Cluster(options) => cluster::run(&options),
         Sub::Memory(options) => memory::run(&options),
         Sub::Size(options) => size::run(&options),
         Sub::Image(options) => image::run(&options),

@@ -25,4 +25,4 @@ pub mod rust;
 pub mod sim;
 
 pub use cluster::{Cluster, Failure, Node, NodeReport, Statuses, Watched};
-pub use measure::{collectives, exchange, flood, oneself, timed};
+pub use measure::{collectives, exchange, flood, oneself, scale, timed};

@@ -7,6 +7,7 @@ use cap::Cap;
 use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::matching::{Choice, Matching, WithEngine};
 use mpi_adi::memory::{RawMemory, Span};
+use mpi_adi::peers::{PAGE_PEERS, STOCK_PAGES};
 use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
 use mpi_adi::protocol::Sound;
 use mpi_adi::region::BLOCK_BYTES;
@@ -173,7 +174,15 @@ fn what_is_taken_is_what_is_said() {
         let budget = Budget::of(mpi_memory, peers);
         let allocate = || Memory::allocate(mpi_memory, peers).expect("memory");
         assert_eq!(taken(allocate), budget.total(), "{extents:?}, {mpi_memory}");
-        assert_eq!(budget.peers, (peers * 5).div_ceil(2), "2.5 bytes a peer");
+        // 2.5 bytes a peer, and a list of their pages; in greater machines some pages at the start.
+        let pages = peers.div_ceil(PAGE_PEERS);
+        let list = pages * 4 * size_of::<usize>();
+        let of_pages = |pages: usize| list + pages * PAGE_PEERS * 5 / 2;
+        let (start, most) = match pages {
+            1 => [list + (peers * 5).div_ceil(2); 2].into(),
+            _ => (of_pages(STOCK_PAGES), of_pages(pages)),
+        };
+        assert_eq!((budget.peers, budget.most_peers), (start, most));
 
         let config = Config {
             shape,

@@ -127,7 +127,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// engine that came with the memory.
     pub fn with_rules(config: Config, memory: Memory<E>, rules: R) -> Option<Adi<R, E>> {
         let here = config.shape.coord(config.rank.index())?;
-        if memory.ages.len() != config.shape.nodes() as usize {
+        if memory.peers.size() != config.shape.nodes() as usize {
             return None;
         }
         let mut adi = Adi {
@@ -137,7 +137,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
             matching: memory.engine,
             region: Region::new(memory.reserve),
-            peers: Peers::new(memory.ages, memory.bits),
+            peers: memory.peers,
             pending: Pending::default(),
             transfers: List::default(),
             stream: None,
@@ -198,6 +198,18 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[doc(hidden)]
     pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
         self.peers.ages_mut(peer)
+    }
+
+    /// To be called within calls of the program, before each step of progress: what packets may need of the program's heap
+    /// is taken from it now, since no packet takes anything ([`peers`](crate::device::peers)).
+    #[inline]
+    pub fn fill_stock(&mut self) {
+        self.peers.fill_stock();
+    }
+
+    /// Bytes of the table of peers now.
+    pub fn peer_bytes(&self) -> usize {
+        self.peers.bytes_now()
     }
 
     /// From now on calls drive `beside`, and nothing that they drove before.

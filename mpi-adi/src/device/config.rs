@@ -10,7 +10,7 @@ use net_torus::coord::Shape;
 use crate::device::envelope::{Context, Rank};
 use crate::device::matching::{Engine, Matching};
 use crate::device::memory::region::{self, BLOCK_BYTES, Block, Blocks};
-use crate::device::peers::{Ages, Peers};
+use crate::device::peers::Peers;
 use crate::device::send::bcopy;
 
 /// The least MPI memory in bytes with which a job runs: one unexpected record.
@@ -60,20 +60,22 @@ pub enum NoMemory {
 pub struct Memory<E = Engine> {
     pub(super) engine: E,
     pub(super) reserve: Blocks,
-    pub(super) ages: Box<[Ages]>,
-    pub(super) bits: Box<[u8]>,
+    pub(super) peers: Peers,
 }
 
 /// What [`Memory::allocate`] takes from the heap, term by term, in bytes. Nothing else that the device has
-/// grows with incoming messages or with the job.
+/// grows with incoming messages or with the job but the table of peers, in machines of more than
+/// [`PAGE_PEERS`](crate::device::peers::PAGE_PEERS) nodes, up to [`Budget::most_peers`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// The region for unexpected messages, in whole blocks.
     pub region: usize,
     /// The bit map of its blocks.
     pub map: usize,
-    /// The table of peers.
+    /// The table of peers, as it is at the start.
     pub peers: usize,
+    /// The table of peers of a node that has had messages refused of nodes everywhere, or by them: the worst case.
+    pub most_peers: usize,
     /// The matching engine's own memory: see [`crate::device::matching`].
     pub matching: usize,
 }
@@ -91,6 +93,7 @@ impl Budget {
             region: blocks * BLOCK_BYTES,
             map: Blocks::map_words(blocks) * size_of::<usize>(),
             peers: Peers::bytes(peers),
+            most_peers: Peers::most_bytes(peers),
             matching: E::fixed_bytes(blocks, peers),
         }
     }
@@ -104,7 +107,7 @@ impl Budget {
         }
     }
 
-    /// The sum.
+    /// The sum of what is taken at the start.
     pub const fn total(&self) -> usize {
         self.region + self.map + self.peers + self.matching
     }
@@ -132,8 +135,7 @@ impl<E: Matching> Memory<E> {
                 try_zeroed_slice_box::<Block>(blocks).map_err(|()| none)?,
                 boxed(0, Blocks::map_words(blocks)).ok_or(none)?,
             ),
-            ages: boxed(Ages::default(), peers).ok_or(none)?,
-            bits: boxed(0, Peers::bit_bytes(peers)).ok_or(none)?,
+            peers: Peers::allocate(peers).ok_or(none)?,
         })
     }
 }
@@ -174,9 +176,16 @@ mod tests {
             assert!(budget.map * 8 >= memory.reserve.len());
             assert!(budget.map * 8 < memory.reserve.len() + usize::BITS as usize);
             assert_eq!(budget.map % size_of::<usize>(), 0);
-            let table = size_of_val(&memory.ages[..]) + size_of_val(&memory.bits[..]);
-            assert_eq!((budget.peers, memory.ages.len()), (table, peers));
-            assert_eq!(budget.peers, (5 * peers).div_ceil(2), "2.5 bytes a peer");
+            let table = memory.peers.bytes_now();
+            assert_eq!((budget.peers, memory.peers.size()), (table, peers));
+            if peers < 100 {
+                let list = 4 * size_of::<usize>();
+                assert_eq!(
+                    budget.peers,
+                    list + (5 * peers).div_ceil(2),
+                    "2.5 bytes a peer"
+                );
+            }
             assert_eq!(
                 budget.matching,
                 Engine::fixed_bytes(bytes / BLOCK_BYTES, peers)
@@ -186,6 +195,7 @@ mod tests {
                 map,
                 peers,
                 matching,
+                ..
             } = budget;
             assert_eq!(budget.total(), region + map + peers + matching);
         }

@@ -1,10 +1,26 @@
-//! What is kept for every peer: two ages and four bits, 2.5 bytes.
+//! What is kept of peers: two ages and four bits each, 2.5 bytes.
+//!
+//! # Pages
+//! The table is in pages of [`PAGE_PEERS`] peers. A machine of no more has its one page from the start. In a greater one a
+//! page comes when something is to be kept of one of its peers: of all others is known what is known of a peer that has
+//! never been heard of, and reading it takes no page. A node that talks to everybody has all pages in the end, as many
+//! bytes as one table would take, beside the list of pages.
+//!
+//! What is first kept of a peer is that a message of its was refused, or the age that its restart brings: it comes with a
+//! packet, and packets come at any time, when nothing may be allocated. So a number of pages is in *stock*,
+//! [`STOCK_PAGES`] at most. They are taken from the program's heap at the start, and within calls of the program as they
+//! are used up. A packet takes one page at most, that of its source. As long as there are peers without a page, a step of
+//! progress takes no more packets than there are pages in stock: the others stay in the network, which holds up their
+//! senders, until a call of the program has filled the stock up. A program that makes no calls for long may so hold up
+//! others, as it may by not receiving; and one whose heap has no room for a page, before pages for all have come, no longer
+//! receives before it frees some.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
 use core::hash::{Hash, Hasher};
 use core::ops::Range;
 
+use crate::device::config::boxed;
 use crate::device::envelope::Rank;
 use crate::device::protocol::{Age, Rules};
 
@@ -76,12 +92,59 @@ const STANDING: u8 = 7;
 /// As a sender, we owe the peer a DONE.
 const DONE: u8 = 8;
 
-/// The peer table.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Peers {
+/// Peers of a page, a multiple of [`WORD`].
+pub const PAGE_PEERS: usize = 256;
+const _: () = assert!(PAGE_PEERS.is_multiple_of(WORD as usize));
+/// Pages in stock, at most.
+pub const STOCK_PAGES: usize = 8;
+
+/// What is kept of some peers; empty where nothing is.
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
+struct Page {
     ages: Box<[Ages]>,
     /// Four bits a peer.
     bits: Box<[u8]>,
+}
+
+impl Page {
+    /// For so many peers of whom nothing is known; `None`: the heap has no room.
+    fn allocate(peers: usize) -> Option<Page> {
+        Some(Page {
+            ages: boxed(Ages::default(), peers)?,
+            bits: boxed(0, Self::bit_bytes(peers))?,
+        })
+    }
+
+    const fn bit_bytes(peers: usize) -> usize {
+        peers.div_ceil(2)
+    }
+
+    /// Bytes for so many peers.
+    const fn bytes(peers: usize) -> usize {
+        peers * size_of::<Ages>() + Self::bit_bytes(peers)
+    }
+
+    fn is_there(&self) -> bool {
+        !self.ages.is_empty()
+    }
+
+    fn nibble(&self, at: usize) -> u8 {
+        self.bits
+            .get(at / 2)
+            .map_or(0, |byte| byte >> (at % 2 * 4) & 0xF)
+    }
+}
+
+/// The peer table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Peers {
+    pages: Box<[Page]>,
+    /// Peers of a page.
+    page_peers: u32,
+    peers: u32,
+    /// Pages that are not there.
+    missing: u32,
+    stock: heapless::Vec<Page, STOCK_PAGES>,
     /// Peers by standing.
     count: [u32; Standing::ALL.len()],
     done: u32,
@@ -95,50 +158,122 @@ pub struct Peers {
 /// Without the measure; the counts say no more than the bits.
 impl Hash for Peers {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.ages, &self.bits, self.turn, self.due_turn).hash(state);
+        (&self.pages, self.turn, self.due_turn).hash(state);
     }
 }
 
 impl Peers {
-    /// A table over `ages` (one a peer) and `bits` (a byte for two peers).
-    ///
-    /// # Panics
-    /// When `bits` is too small.
-    pub fn new(mut ages: Box<[Ages]>, mut bits: Box<[u8]>) -> Self {
-        assert!(bits.len() >= Self::bit_bytes(ages.len()));
-        ages.fill(Ages::default());
-        bits.fill(0);
-        let mut count = [0; Standing::ALL.len()];
-        count[Standing::Clear as usize] = ages.len() as u32;
-        Peers {
-            ages,
-            bits,
-            count,
+    /// The table of so many peers, at least 1, of whom nothing is known; `None`: the heap has no room.
+    pub fn allocate(peers: usize) -> Option<Self> {
+        let pages = peers.div_ceil(PAGE_PEERS);
+        let mut table = Peers {
+            pages: boxed(Page::default(), pages)?,
+            page_peers: peers.min(PAGE_PEERS) as u32,
+            peers: peers as u32,
+            missing: pages as u32,
+            stock: heapless::Vec::new(),
+            count: [0; Standing::ALL.len()],
             done: 0,
             turn: 0,
             due_turn: 0,
             steps: 0,
+        };
+        table.count[Standing::Clear as usize] = table.peers;
+        table.fill_stock();
+        if table.stock.len() < Self::stock_of(pages) {
+            return None;
+        }
+        if let [page] = &mut table.pages[..] {
+            *page = table.stock.pop()?;
+            table.missing = 0;
+        }
+        Some(table)
+    }
+
+    const fn stock_of(missing: usize) -> usize {
+        if missing < STOCK_PAGES {
+            missing
+        } else {
+            STOCK_PAGES
         }
     }
 
-    /// Bytes of bits for `peers` peers.
-    pub const fn bit_bytes(peers: usize) -> usize {
-        peers.div_ceil(2)
+    /// Bytes that [`Peers::allocate`] takes for `peers` peers.
+    pub const fn bytes(peers: usize) -> usize {
+        let pages = peers.div_ceil(PAGE_PEERS);
+        let page_peers = if pages > 1 { PAGE_PEERS } else { peers };
+        pages * size_of::<Page>() + Self::stock_of(pages) * Page::bytes(page_peers)
     }
 
-    /// Bytes of the table for `peers` peers.
-    pub const fn bytes(peers: usize) -> usize {
-        peers * size_of::<Ages>() + Self::bit_bytes(peers)
+    /// Bytes of the table of `peers` peers once there is something to keep of all of them.
+    pub const fn most_bytes(peers: usize) -> usize {
+        let pages = peers.div_ceil(PAGE_PEERS);
+        let page_peers = if pages > 1 { PAGE_PEERS } else { peers };
+        pages * (size_of::<Page>() + Page::bytes(page_peers))
+    }
+
+    /// Bytes of the table now, those in stock included.
+    pub fn bytes_now(&self) -> usize {
+        let there = self.pages.len() - self.missing as usize + self.stock.len();
+        self.pages.len() * size_of::<Page>() + there * Page::bytes(self.page_peers as usize)
+    }
+
+    /// Number of peers.
+    pub fn size(&self) -> usize {
+        self.peers as usize
+    }
+
+    /// Packets that can be taken before [`Peers::fill_stock`], whomever they come from.
+    #[inline]
+    pub fn packets(&self) -> usize {
+        match self.missing {
+            0 => usize::MAX,
+            _ => self.stock.len(),
+        }
+    }
+
+    /// Within a call of the program: takes pages from its heap, as many as there is room for and packets may need.
+    #[inline]
+    pub fn fill_stock(&mut self) {
+        if self.stock.len() < Self::stock_of(self.missing as usize) {
+            self.allocate_stock();
+        }
+    }
+
+    #[cold]
+    fn allocate_stock(&mut self) {
+        while self.stock.len() < Self::stock_of(self.missing as usize)
+            && let Some(page) = Page::allocate(self.page_peers as usize)
+        {
+            // There is room: fewer than it holds.
+            let _ = self.stock.push(page);
+        }
+    }
+
+    fn place(peer: Rank) -> (usize, usize) {
+        let peer = peer.index() as usize;
+        (peer / PAGE_PEERS, peer % PAGE_PEERS)
+    }
+
+    /// The page of `peer`, out of the stock if it is not there yet, and the place in it.
+    fn page_mut(&mut self, peer: Rank) -> (&mut Page, usize) {
+        let (page, at) = Self::place(peer);
+        let page = &mut self.pages[page];
+        if !page.is_there() {
+            *page = self.stock.pop().expect("a page in stock for each packet");
+            self.missing -= 1;
+        }
+        (page, at)
     }
 
     fn nibble(&self, peer: Rank) -> u8 {
-        let peer = peer.index();
-        self.bits[peer as usize / 2] >> (peer % 2 * 4) & 0xF
+        let (page, at) = Self::place(peer);
+        self.pages[page].nibble(at)
     }
 
     fn set_nibble(&mut self, peer: Rank, nibble: u8) {
-        let peer = peer.index();
-        let (byte, shift) = (&mut self.bits[peer as usize / 2], peer % 2 * 4);
+        let (page, at) = self.page_mut(peer);
+        let (byte, shift) = (&mut page.bits[at / 2], at % 2 * 4);
         *byte = *byte & !(0xF << shift) | nibble << shift;
     }
 
@@ -149,30 +284,38 @@ impl Peers {
 
     /// The one place where a source's standing changes.
     fn set(&mut self, source: Rank, standing: Standing) {
-        self.count[self.standing(source) as usize] -= 1;
+        let before = self.standing(source);
+        if before == standing {
+            return;
+        }
+        self.count[before as usize] -= 1;
         self.count[standing as usize] += 1;
         self.set_nibble(source, self.nibble(source) & DONE | standing as u8);
     }
 
     /// The ages of `peer`.
     pub fn ages(&self, peer: Rank) -> Ages {
-        self.ages[peer.index() as usize]
+        let (page, at) = Self::place(peer);
+        self.pages[page].ages.get(at).copied().unwrap_or_default()
     }
 
     /// The ages of `peer`, to change them.
     pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
-        &mut self.ages[peer.index() as usize]
+        let (page, at) = self.page_mut(peer);
+        &mut page.ages[at]
     }
 
     /// Takes the age that `peer`'s restart brings.
     pub fn take_age(&mut self, peer: Rank, age: Age) {
-        self.ages[peer.index() as usize].to = age;
+        if self.ages(peer).to != age {
+            self.ages_mut(peer).to = age;
+        }
     }
 
     /// Nothing stands refused here, as far as we know.
     #[inline]
     pub fn are_all_clear(&self) -> bool {
-        self.count[Standing::Clear as usize] as usize == self.ages.len()
+        self.count[Standing::Clear as usize] == self.peers
     }
 
     fn counts<const N: usize>(&self, standings: [Standing; N]) -> u32 {
@@ -215,10 +358,9 @@ impl Peers {
     }
 
     /// The first peer from `from` on of whom `is` is true, once around. It is true of no peer that is clear
-    /// and owed nothing, so that those are passed by sixteen at a time.
+    /// and owed nothing, so that those are passed by sixteen at a time, or by the page.
     fn find(&mut self, from: u32, is: impl Fn(u8) -> bool) -> Option<Rank> {
-        let peers = self.ages.len() as u32;
-        self.find_in(from..peers, &is)
+        self.find_in(from..self.peers, &is)
             .or_else(|| self.find_in(0..from, &is))
     }
 
@@ -226,6 +368,11 @@ impl Peers {
         let mut peer = range.start;
         while peer < range.end {
             self.steps += 1;
+            let (page, at) = Self::place(Rank::new(peer));
+            if !self.pages[page].is_there() {
+                peer += (PAGE_PEERS - at) as u32;
+                continue;
+            }
             if self.are_clear(peer) {
                 // A word that reaches beyond the range holds no such peer either.
                 peer += WORD;
@@ -242,9 +389,9 @@ impl Peers {
 
     /// A word of peers begins with that of this number, and all of them are clear and owed nothing.
     fn are_clear(&self, peer: u32) -> bool {
-        let first = peer as usize / 2;
-        peer.is_multiple_of(WORD)
-            && self.bits[first..].first_chunk::<{ WORD as usize / 2 }>() == Some(&[0; _])
+        let (page, at) = Self::place(Rank::new(peer));
+        let bits = &self.pages[page].bits[at / 2..];
+        peer.is_multiple_of(WORD) && bits.first_chunk::<{ WORD as usize / 2 }>() == Some(&[0; _])
     }
 
     /// Peers, or words of peers, looked at by all searches.
@@ -253,12 +400,12 @@ impl Peers {
     }
 
     fn after(&self, peer: Rank) -> u32 {
-        (peer.index() + 1) % self.ages.len() as u32
+        (peer.index() + 1) % self.peers
     }
 
     /// Gives `source` a new age and owes it the restart.
     pub fn restart(&mut self, source: Rank, rules: impl Rules) {
-        let from = &mut self.ages[source.index() as usize].from;
+        let from = &mut self.ages_mut(source).from;
         *from = rules.next_age(*from);
         self.set(source, Standing::RestartQueued);
     }
@@ -315,16 +462,28 @@ impl Peers {
     fn posted_for_any(&mut self, rules: impl Rules) {
         use Standing::*;
         if self.counts([RefusedEarlier, Refused, Offering, RestartSent]) > 0 {
-            self.steps += self.ages.len() as u64;
-            for source in (0..self.ages.len() as u32).map(Rank::new) {
-                match self.standing(source) {
-                    RefusedEarlier | Refused | Offering => self.set(source, WildcardQueued),
-                    RestartSent => self.set(source, RestartSentStale),
-                    Clear | RestartQueued | RestartSentStale | WildcardQueued => {}
+            for page in 0..self.pages.len() {
+                // Those of a page that is not there are clear.
+                if self.pages[page].is_there() {
+                    self.posted_for_page(page);
                 }
             }
         }
         self.restart_wildcards(rules);
+    }
+
+    fn posted_for_page(&mut self, page: usize) {
+        use Standing::*;
+        let first = page * PAGE_PEERS;
+        let sources = first..self.size().min(first + PAGE_PEERS);
+        self.steps += sources.len() as u64;
+        for source in sources.map(|source| Rank::new(source as u32)) {
+            match self.standing(source) {
+                RefusedEarlier | Refused | Offering => self.set(source, WildcardQueued),
+                RestartSent => self.set(source, RestartSentStale),
+                Clear | RestartQueued | RestartSentStale | WildcardQueued => {}
+            }
+        }
     }
 
     /// A message of `source` has been refused under the current age.
@@ -363,7 +522,7 @@ impl Peers {
         let source = self.find(self.due_turn, owed)?;
         self.due_turn = self.after(source);
         self.set(source, Standing::RestartSent);
-        Some((source, self.ages[source.index() as usize].from))
+        Some((source, self.ages(source).from))
     }
 
     /// Owes `peer` a DONE.
@@ -387,7 +546,7 @@ impl Peers {
         let peer = self.find(self.due_turn, |nibble| nibble & DONE != 0)?;
         self.set_nibble(peer, self.nibble(peer) & !DONE);
         self.done -= 1;
-        Some((peer, self.ages[peer.index() as usize].to))
+        Some((peer, self.ages(peer).to))
     }
 }
 
@@ -397,8 +556,7 @@ mod tests {
     use crate::device::protocol::Sound;
 
     fn table(peers: usize) -> Peers {
-        let ages = vec![Ages::default(); peers].into_boxed_slice();
-        Peers::new(ages, vec![0; Peers::bit_bytes(peers)].into_boxed_slice())
+        Peers::allocate(peers).expect("room")
     }
 
     fn ranks(size: usize) -> impl Iterator<Item = Rank> {
@@ -413,7 +571,7 @@ mod tests {
 
     #[test]
     fn sources_that_wait_are_found_by_turns_wherever_they_are() {
-        for size in [1, 2, 15, 16, 17, 31, 32, 33, 200] {
+        for size in [1, 2, 15, 16, 17, 31, 32, 33, 200, 300, 1_000] {
             let mut peers = table(size);
             let waiting: Vec<Rank> = ranks(size)
                 .filter(|peer| {
@@ -440,6 +598,68 @@ mod tests {
         peers.restart_next(1, Sound);
         assert_eq!(restarts(&mut peers), [Rank::new(65_535)]);
         assert!(peers.steps() <= 2 * 65_536 / u64::from(WORD) + 64);
+        let pages = 65_536 / PAGE_PEERS as u64;
+        assert!(peers.steps() <= 2 * pages + 64, "{}", peers.steps());
+    }
+
+    /// What is never changed takes no page; what is takes one out of the stock, and packets are taken as long as there
+    /// is one for each.
+    #[test]
+    fn pages_come_with_what_is_kept() {
+        for size in [1, PAGE_PEERS] {
+            let mut peers = table(size);
+            assert_eq!(peers.bytes_now(), Peers::bytes(size));
+            assert_eq!(Peers::bytes(size), Peers::most_bytes(size));
+            let rank = Rank::new(size as u32 - 1);
+            peers.refused(rank);
+            peers.ages_mut(rank).to = 3;
+            assert_eq!(
+                (peers.packets(), peers.bytes_now()),
+                (usize::MAX, Peers::bytes(size))
+            );
+        }
+        let size = 20 * PAGE_PEERS + 1;
+        let mut peers = table(size);
+        assert_eq!(peers.bytes_now(), Peers::bytes(size));
+        let rank = |page: usize| Rank::new((page * PAGE_PEERS) as u32);
+        for page in 0..=20 {
+            // What changes nothing: a message is accepted, a receive posted, an age told that it has already.
+            peers.accepted(rank(page), false, true);
+            assert!(!peers.posted(Some(rank(page)), Sound));
+            peers.take_age(rank(page), 0);
+            assert_eq!(peers.ages(rank(page)), Ages::default());
+        }
+        assert_eq!(
+            (peers.packets(), peers.bytes_now()),
+            (STOCK_PAGES, Peers::bytes(size))
+        );
+        for page in 0..=20 {
+            let left = STOCK_PAGES - page % STOCK_PAGES;
+            assert_eq!(peers.packets(), left.min(21 - page));
+            match page % 3 {
+                0 => peers.refused(rank(page)),
+                1 => peers.queue_done(rank(page)),
+                _ => peers.take_age(rank(page), 7),
+            }
+            // Another peer of the page takes none.
+            if page < 20 {
+                peers.refused(Rank::new(rank(page).index() + 9));
+            }
+            if (page + 1) % STOCK_PAGES == 0 {
+                assert_eq!(peers.packets(), 0);
+                peers.fill_stock();
+            }
+        }
+        assert_eq!(
+            (peers.packets(), peers.bytes_now()),
+            (usize::MAX, Peers::most_bytes(size))
+        );
+        assert_eq!((peers.waiting(), peers.owed()), (7 + 20, 7));
+        let done: Vec<_> = core::iter::from_fn(|| peers.take_due_done()).collect();
+        assert_eq!(done.len(), 7);
+        peers.posted(None, Sound);
+        assert_eq!(peers.under_way(), WILDCARD_RESTARTS);
+        assert_eq!(peers.ages(rank(2)), Ages { to: 7, from: 0 });
     }
 
     #[test]
@@ -504,9 +724,10 @@ mod tests {
     #[test]
     fn peers_are_counted_by_standing() {
         let mut random = oorandom::Rand32::new(5);
-        for size in [1, 7, 40] {
+        for size in [1, 7, 40, 600] {
             let mut peers = table(size);
             for _ in 0..5_000 {
+                peers.fill_stock();
                 let peer = Rank::new(random.rand_range(0..size as u32));
                 let flag = random.rand_range(0..2) == 0;
                 match random.rand_range(0..9) {

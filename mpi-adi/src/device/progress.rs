@@ -31,8 +31,8 @@ impl<R: Rules, E: Matching, M: UserMemory + ?Sized> Handling<'_, R, E, M> {
 }
 
 impl<R: Rules, E: Matching> Adi<R, E> {
-    /// One bounded step: at most [`STEP_PACKETS`] packets from the network to their handlers, at most as
-    /// many of our own into it. Does not block and does not allocate. True when anything was done.
+    /// One bounded step: at most [`STEP_PACKETS`] packets from the network to their handlers, and no more than
+    /// [there are pages for](crate::device::peers); at most as many of our own into it. Does not block and does not allocate. True when anything was done.
     pub fn progress<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
@@ -41,13 +41,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         // Debts first: a flood of offers, each answered at once, must not use up all the room.
         let owed = self.send_due(port, memory);
         let here = self.here;
+        let packets = STEP_PACKETS.min(self.peers.packets());
         let mut context = Handling { adi: self, memory };
         let taken = msg_layer::progress(
             port,
             here,
             &Handling::<R, E, M>::HANDLERS,
             &mut context,
-            STEP_PACKETS,
+            packets,
         );
         let answered = self.send_due(port, memory) + self.send_barrier(port);
         let sent = self.send_pending(port, memory) + self.send_one_sided(port, memory);

@@ -33,11 +33,17 @@ pub fn block_on<R, E: Matching>(
     wait_until(env, |_| note, attempt)
 }
 
+/// One step of progress within a call; true when anything was done.
+fn step<E: Matching>(adi: &mut Adi<Sound, E>, kernel: &mut dyn Kernel<E>) -> bool {
+    adi.fill_stock();
+    kernel.poll(adi)
+}
+
 /// One step of progress, and a sleep when nothing moved. What is to go on beside the call, outside of the device.
 // One copy for all calls that wait.
 #[inline(never)]
 fn step_or_sleep<E: Matching>(adi: &mut Adi<Sound, E>, kernel: &mut dyn Kernel<E>) -> Option<fn()> {
-    let moved = kernel.poll(adi);
+    let moved = step(adi, kernel);
     let beside = adi.ready_beside();
     if !moved && beside.is_none() {
         kernel.idle();
@@ -94,7 +100,7 @@ pub fn immediate<R, E: Matching>(
             result = Some(start(adi, kernel));
             if adi.has_to_send() {
                 kernel.note(Some(note()));
-                kernel.poll(adi);
+                step(adi, kernel);
                 kernel.note(None);
             }
         }
@@ -115,7 +121,7 @@ pub fn look<R, E: Matching>(
     env.with(&mut |adi, kernel| {
         if let Some(look) = look.take() {
             kernel.note(Some(note));
-            kernel.poll(adi);
+            step(adi, kernel);
             beside = adi.ready_beside();
             result = Some(look(adi, kernel));
             kernel.note(None);
@@ -177,7 +183,7 @@ pub fn block_on_array<T, R>(
             while result.is_none() && beside.is_none() {
                 let mut moved = false;
                 for (i, slice) in items.chunks_mut(SLICE_REQUESTS).enumerate() {
-                    moved |= i > 0 && kernel.poll(adi);
+                    moved |= i > 0 && step(adi, kernel);
                     result = pass.visit(adi, i * SLICE_REQUESTS, slice);
                     if result.is_some() {
                         break;
@@ -187,7 +193,7 @@ pub fn block_on_array<T, R>(
                 if result.is_some() {
                     break;
                 }
-                moved |= kernel.poll(adi);
+                moved |= step(adi, kernel);
                 beside = adi.ready_beside();
                 if !moved && beside.is_none() {
                     kernel.idle();

@@ -4,6 +4,7 @@ use clap::Args;
 use kernel_rt::host::outbox;
 use kernel_rt::{blackboard, mem};
 use mpi_adi::matching::{Choice, Matching, WithEngine};
+use mpi_adi::peers::{PAGE_PEERS, STOCK_PAGES};
 use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
 use mpi_adi::protocol::Sound;
 use mpi_adi::region::BLOCK_BYTES;
@@ -142,11 +143,7 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
             format!("{blocks} blocks of 32: records and buffers of unexpected messages"),
         ),
         term("its bit map", budget.map, "a bit a block, in whole words"),
-        term(
-            "table of peers",
-            budget.peers,
-            format!("{nodes} x 2.5: an age each way, four bits"),
-        ),
+        term("table of peers", budget.peers, peers_why(nodes, &budget)),
         term(
             "matching engine",
             budget.matching,
@@ -183,6 +180,19 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
             "none of its own: packets stay in the router's buffers",
         ),
     ]
+}
+
+/// What the table of peers takes, and what it can come to.
+fn peers_why(nodes: u64, budget: &Budget) -> String {
+    let each = "2.5 each: an age each way, four bits";
+    match budget.most_peers > budget.peers {
+        false => format!("{nodes} x {each}; and the list of its pages"),
+        true => format!(
+            "{each}; {STOCK_PAGES} pages of {PAGE_PEERS} of {nodes} peers in stock, more from the program's heap as there is \
+             something to keep; at most {}",
+            budget.most_peers
+        ),
+    }
 }
 
 /// The router and the devices.
@@ -298,7 +308,7 @@ mod tests {
     use crate::show::table::WIDTH;
 
     #[test]
-    fn the_sum_is_that_of_its_terms_and_the_peers_take_two_and_a_half_bytes_each() {
+    fn the_sum_is_that_of_its_terms_and_the_peers_take_pages() {
         let options = MemoryArgs {
             nodes: 65_536,
             mpi_memory: 64 << 10,
@@ -312,7 +322,12 @@ mod tests {
         };
         assert_eq!(named("MPI memory"), 64 << 10);
         assert_eq!(named("its bit map"), (64 << 10) / 32 / 8);
-        assert_eq!(named("table of peers"), 65_536 * 5 / 2);
+        // The list of 256 pages and 8 of them; all that there can be are in the reason.
+        let (pages, list) = (8 * 256 * 5 / 2, 256 * 4 * size_of::<usize>() as u64);
+        assert_eq!(named("table of peers"), list + pages);
+        let most = (list + 65_536 * 5 / 2).to_string();
+        let why = &terms.iter().find(|term| term.name == "table of peers");
+        assert!(why.expect("a term").why.ends_with(&most));
         let lines = table(&options);
         let fits = |line: &String| line.len() <= usize::from(WIDTH);
         assert!(lines.iter().all(fits), "{lines:#?}");

@@ -117,6 +117,8 @@ pub struct NodeReport {
     pub traversals: u64,
     /// Nothing was left in the node's router.
     pub router_empty: bool,
+    /// Bytes of the table of peers.
+    pub peer_bytes: usize,
     /// When its program ended, in nanoseconds of virtual time; `None`: it did not.
     pub end_ns: Option<u64>,
 }
@@ -306,6 +308,7 @@ fn report<E: Matching>(shared: &Shared<'_, E>, rank: usize) -> NodeReport {
         quiet: adi.is_quiet(),
         traversals: adi.matching().traversals,
         router_empty: torus.router().is_empty(),
+        peer_bytes: adi.peer_bytes(),
         end_ns: shared.end(rank),
     }
 }

@@ -141,7 +141,9 @@ impl<E: Matching> Shared<'_, E> {
             packets * costs.packet_ns + u64::from(moved && packets == 0),
         );
         self.pay(rank, adi, memory, costs);
-        self.processors[rank].owes.set(!adi.is_quiet());
+        // What is refused or unanswered waits for packets, not for room.
+        let owes = adi.has_to_send() || adi.has_deferred();
+        self.processors[rank].owes.set(owes);
         moved
     }
 }

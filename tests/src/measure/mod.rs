@@ -7,4 +7,5 @@ pub mod flood;
 mod machine;
 pub mod matching;
 pub mod oneself;
+pub mod scale;
 pub mod timed;

@@ -41,12 +41,45 @@ fn byte(message: u32, at: usize) -> u8 {
     }
 }
 
+/// Bytes that are compared or made at once. Within so many, from a multiple of it on, byte [`at`](byte) is 7 more than the
+/// one before, but for the first of all.
+const RUN: usize = 64;
+
+/// The bytes of a run whose first one, were it not for the number at the beginning, is that at `at`.
+fn run(message: u32, at: usize) -> impl Iterator<Item = u8> {
+    let first = message.wrapping_mul(31) as usize;
+    let first = first.wrapping_add(at.wrapping_mul(7)).wrapping_add(at >> 8) as u8;
+    (0..RUN as u8).map(move |more| first.wrapping_add(more.wrapping_mul(7)))
+}
+
 /// Whether `bytes` is the beginning of message number `message`.
 pub fn is_message(message: u32, bytes: &[u8]) -> bool {
-    bytes
-        .iter()
-        .enumerate()
-        .all(|(at, &b)| b == byte(message, at))
+    let (first, rest) = bytes.split_at(bytes.len().min(RUN));
+    let mut first = first.iter().enumerate();
+    let differ = |(part, start): (&[u8], usize)| {
+        // All are looked at, so that many are at once.
+        let pairs = part.iter().zip(run(message, start));
+        pairs.fold(0, |differ, (&byte, wanted)| differ | byte ^ wanted) != 0
+    };
+    let mut rest = rest.chunks(RUN).zip((RUN..).step_by(RUN));
+    first.all(|(at, &b)| b == byte(message, at)) && !rest.any(differ)
+}
+
+/// Fills `out` with the bytes of message number `message` from `offset` on.
+fn fill(message: u32, offset: usize, out: &mut [u8]) {
+    let first = out
+        .len()
+        .min(offset.next_multiple_of(RUN).max(RUN) - offset);
+    let (first, rest) = out.split_at_mut(first);
+    for (at, out) in first.iter_mut().enumerate() {
+        *out = byte(message, offset + at);
+    }
+    let start = offset + first.len();
+    for (part, start) in rest.chunks_mut(RUN).zip((start..).step_by(RUN)) {
+        part.iter_mut()
+            .zip(run(message, start))
+            .for_each(|(out, byte)| *out = byte);
+    }
 }
 
 impl Buffers {
@@ -124,9 +157,7 @@ impl UserMemory for Buffers {
         }
         match self.buffers.get(span.address()) {
             Some(&Some(Buffer::Send { message, len })) if offset + out.len() <= len => {
-                out.iter_mut()
-                    .enumerate()
-                    .for_each(|(at, out)| *out = byte(message, offset + at));
+                fill(message, offset, out);
             }
             Some(Some(Buffer::Send { .. })) => self.blame("read beyond the end of a send's buffer"),
             Some(Some(Buffer::Receive { .. })) => self.blame("read of a receive's buffer"),
@@ -174,5 +205,31 @@ impl UserMemory for Buffers {
         }
         self.spare += loan.len() as u32;
         self.lent -= loan.len() as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_made_and_compared_byte_by_byte() {
+        for (message, len) in [(0, 0), (1, 3), (77, 4), (0x1234_5678, 700), (u32::MAX, 64)] {
+            let wanted: Vec<u8> = (0..len).map(|at| byte(message, at)).collect();
+            for from in [0, 1, 5, 63, 64, 65, 200, 256, 640]
+                .into_iter()
+                .filter(|&from| from <= len)
+            {
+                let mut made = vec![0; len - from];
+                fill(message, from, &mut made);
+                assert_eq!(made, wanted[from..], "message {message} from {from}");
+            }
+            assert!(is_message(message, &wanted));
+            for at in 0..len {
+                let mut other = wanted.clone();
+                other[at] ^= 1;
+                assert!(!is_message(message, &other), "message {message}, byte {at}");
+            }
+        }
     }
 }

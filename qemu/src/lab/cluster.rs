@@ -1,0 +1,440 @@
+//! `midplane cluster`: whole machines in one process, in virtual time, from the command line to the table, CSV and the
+//! drawing.
+
+use crate::host::signals::Signals;
+use crate::host::size;
+use crate::host::stop::Stop;
+use crate::run::{limits, topology};
+use crate::show::file::{ResultFile, check_apart};
+use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
+use crate::show::say::{complain, say};
+use crate::show::table::{self, Column, Table, six_places};
+use clap::{Args, ValueEnum};
+use midplane_tests::Failure;
+use midplane_tests::scale::{Far, Program, Scale};
+use midplane_tests::timed::Costs;
+use mpi_adi::region::BLOCK_BYTES;
+use plotters::style::RGBColor;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Greatest message or vector, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+/// Greatest machine: that of the papers.
+const MOST_NODES: u64 = 65_536;
+/// From one word on how far it is to the next.
+const WORD: Duration = Duration::from_secs(10);
+
+/// Options of `midplane cluster`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Every node has the MPI device, the router and the links of a real one; what links and processors do takes \
+                  the time that a cost model of Blue Gene/L says, and the same command gives the same numbers.\n\n\
+                  Example: cargo midplane cluster killer --nodes 1024,4096 --mpi-memory 4K,ample --csv out.csv"
+)]
+pub struct ClusterArgs {
+    /// What runs
+    #[arg(value_enum)]
+    program: Named,
+
+    /// Numbers of nodes, each arranged as nearly as a cube as they can be; one after the other
+    #[arg(short = 'n', long, value_name = "NODES", value_delimiter = ',', default_value = "64",
+          value_parser = parse_nodes)]
+    nodes: Vec<Nodes>,
+
+    /// MPI memory of rank 0, one after the other: a size, or `ample` for room for everything; the others have 4K
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "4K", value_parser = parse_memory)]
+    mpi_memory: Vec<Memory>,
+
+    /// Bytes of each message, or of each process's part
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    bytes: Option<u64>,
+
+    /// Messages of each sender, or calls of the collective
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: u32,
+
+    /// Seed of the devices' tables
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// Say nothing of how far it is
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Write a line per run to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Draw time against nodes to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    /// All send to rank 0, which receives in the reverse order (killer benchmark)
+    Killer,
+    /// MPI_Barrier
+    Barrier,
+    /// MPI_Allreduce, a sum
+    Allreduce,
+    /// Each exchanges a message with each other, one after the other
+    AllToAll,
+}
+
+impl Named {
+    fn program(self) -> Program {
+        match self {
+            Named::Killer => Program::Killer,
+            Named::Barrier => Program::Barrier,
+            Named::Allreduce => Program::Allreduce,
+            Named::AllToAll => Program::AllToAll,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Named::Killer => "killer",
+            Named::Barrier => "barrier",
+            Named::Allreduce => "allreduce",
+            Named::AllToAll => "all-to-all",
+        }
+    }
+
+    /// Bytes where none are given.
+    fn bytes(self) -> u64 {
+        match self {
+            Named::Killer => 1024,
+            Named::Barrier => 0,
+            Named::Allreduce => 8,
+            Named::AllToAll => 256,
+        }
+    }
+}
+
+/// A machine of so many nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Nodes([u16; 3]);
+
+fn parse_nodes(text: &str) -> Result<Nodes, String> {
+    let extents = topology::parse_nodes(text)?;
+    match extents.map(u64::from).iter().product() {
+        2..=MOST_NODES => Ok(Nodes(extents)),
+        _ => Err(format!("a cluster has 2 to {MOST_NODES} nodes")),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memory {
+    Ample,
+    Bytes(u64),
+}
+
+fn parse_memory(text: &str) -> Result<Memory, String> {
+    match text {
+        "ample" => Ok(Memory::Ample),
+        _ => limits::parse_mpi_memory(text).map(Memory::Bytes),
+    }
+}
+
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    match size::parse(text) {
+        Ok(bytes @ 0..=MOST_BYTES) => Ok(bytes),
+        Ok(_) => Err(format!("at most {}", size::exact(MOST_BYTES))),
+        Err(error) => Err(error),
+    }
+}
+
+/// What was measured of one run.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    program: &'static str,
+    nodes: u64,
+    torus: String,
+    repeats: u32,
+    bytes: u64,
+    /// Of rank 0.
+    mpi_memory: usize,
+    #[serde(serialize_with = "six_places")]
+    time_us: f64,
+    messages: u64,
+    refusals: u64,
+    restarts: u64,
+    peak_bytes: usize,
+    peer_bytes: usize,
+    #[serde(serialize_with = "six_places")]
+    host_seconds: f64,
+}
+
+const TABLE: Table<Row> = Table {
+    columns: &[
+        Column::right("nodes", 6, |r| r.nodes.to_string()),
+        Column::right("MPI\nmemory", 9, |r| r.mpi_memory.to_string()),
+        Column::right("time\n(us)", 11, |r| format!("{:.1}", r.time_us)),
+        Column::right("messages", 9, |r| r.messages.to_string()),
+        Column::right("refused", 8, |r| r.refusals.to_string()),
+        Column::right("restarts", 8, |r| r.restarts.to_string()),
+        Column::right("peak\n(bytes)", 9, |r| r.peak_bytes.to_string()),
+        Column::right("host\n(s)", 7, |r| format!("{:.1}", r.host_seconds)),
+    ],
+    keys: 2,
+    gap: 1,
+};
+
+/// Runs what is asked for; the exit status.
+pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
+    check_apart(options.csv.as_ref(), options.svg.as_ref())?;
+    let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
+    let svg_file = ResultFile::open_if_given(options.svg.as_ref())?;
+    let signals = Signals::catch()?;
+    say(TABLE.heading().join("\n"))?;
+    let mut rows = Vec::new();
+    for &nodes in &options.nodes {
+        for &memory in &options.mpi_memory {
+            let row = measure(options, nodes, memory, &signals)?;
+            say(TABLE.row(&row))?;
+            rows.push(row);
+        }
+    }
+    if let Some(file) = csv_file {
+        file.write(&table::csv(&rows)?)?;
+    }
+    if let Some(file) = svg_file {
+        file.write(&draw(options.program, &rows)?)?;
+    }
+    Ok(0)
+}
+
+fn measure(
+    options: &ClusterArgs,
+    Nodes(extents): Nodes,
+    memory: Memory,
+    signals: &Signals,
+) -> Result<Row, Stop> {
+    let nodes: u64 = extents.map(u64::from).iter().product();
+    let bytes = options.bytes.unwrap_or(options.program.bytes());
+    let others_memory = 4 << 10;
+    let mpi_memory = match memory {
+        Memory::Bytes(bytes) => bytes as usize,
+        // A record and a buffer of whole blocks for each.
+        Memory::Ample => {
+            let message = bytes as usize + 2 * BLOCK_BYTES;
+            (nodes as usize * options.repeats as usize * message).max(others_memory)
+        }
+    };
+    let scale = Scale {
+        extents,
+        program: options.program.program(),
+        repeats: options.repeats,
+        bytes: bytes as usize,
+        mpi_memory,
+        others_memory,
+        costs: Costs::BLUE_GENE,
+        seed: options.seed,
+    };
+    let (start, mut said, mut stop) = (Instant::now(), Instant::now(), None);
+    let scaled = scale.run(&mut |far: Far| {
+        stop = signals.pending();
+        if !options.quiet && said.elapsed() >= WORD {
+            said = Instant::now();
+            complain(how_far(nodes, far, start.elapsed()));
+        }
+        stop.is_none()
+    });
+    let scaled = scaled.map_err(|failure| match stop {
+        Some(stop) => stop,
+        None => Stop::failure(format!(
+            "{} on {nodes} nodes: {}",
+            options.program.name(),
+            words(&failure)
+        )),
+    })?;
+    let [x, y, z] = extents;
+    Ok(Row {
+        program: options.program.name(),
+        nodes,
+        torus: format!("{x}x{y}x{z}"),
+        repeats: options.repeats,
+        bytes,
+        mpi_memory,
+        time_us: scaled.ns as f64 / 1e3,
+        messages: scaled.messages,
+        refusals: scaled.refusals,
+        restarts: scaled.restarts,
+        peak_bytes: scaled.peak_bytes,
+        peer_bytes: scaled.peer_bytes,
+        host_seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+/// A line on how far a run is, and how long the rest may take.
+fn how_far(nodes: u64, far: Far, took: Duration) -> String {
+    let seconds = took.as_secs_f64();
+    let rest = match far.part > 0.01 {
+        true => format!("about {:.0} s more", seconds * (1.0 / far.part - 1.0)),
+        false => "too early to tell the rest".into(),
+    };
+    format!(
+        "{nodes} nodes: {:.0} % after {seconds:.0} s, {:.3} ms of virtual time; {rest}",
+        100.0 * far.part,
+        far.now_ns as f64 / 1e6
+    )
+}
+
+/// Why a job failed.
+fn words(failure: &Failure) -> String {
+    match failure {
+        Failure::Hang(calls) => {
+            let waiting = calls.iter().flatten().count();
+            let first = calls.iter().enumerate().find_map(|(rank, call)| {
+                call.map(|call| format!("; rank {rank} is in {}", call.function))
+            });
+            format!(
+                "nothing moves any more, {waiting} processes wait{}",
+                first.unwrap_or_default()
+            )
+        }
+        Failure::Abort {
+            rank,
+            status,
+            message,
+        } => format!("rank {rank} ended the job with status {status}: {message}"),
+        Failure::Panic { rank, message } => format!("rank {rank} panicked: {message}"),
+        Failure::Stopped => "stopped".into(),
+    }
+}
+
+const SCARCE: RGBColor = RGBColor(0xc0, 0x39, 0x2b);
+const ROOMY: RGBColor = RGBColor(0x1f, 0x5f, 0x8b);
+
+/// Time against nodes, each on a logarithmic axis; a line for each amount of memory in the order given.
+fn draw(program: Named, rows: &[Row]) -> Result<String, Stop> {
+    let first = rows.first().map_or(2, |row| row.nodes);
+    let per_size = rows.iter().take_while(|row| row.nodes == first).count();
+    let per_size = per_size.max(1);
+    let mark = |at: usize| Mark {
+        shape: if at == 0 {
+            Shape::Circle
+        } else {
+            Shape::Square
+        },
+        colour: if at == 0 { SCARCE } else { ROOMY },
+        filled: at < 2,
+    };
+    let point = |row: &Row| ((row.nodes as f64).log2(), row.time_us.max(1e-3).log10());
+    let series: Vec<Series> = (0..per_size)
+        .map(|at| Series {
+            points: rows.iter().skip(at).step_by(per_size).map(point).collect(),
+            mark: mark(at),
+            joined: true,
+        })
+        .collect();
+    let legend = rows.iter().take(per_size).enumerate().map(|(at, row)| {
+        let name = format!("{} of MPI memory at {} nodes", row.mpi_memory, row.nodes);
+        (name, mark(at))
+    });
+    let times: Vec<f64> = rows.iter().map(|row| point(row).1).collect();
+    let nodes: Vec<f64> = rows.iter().map(|row| point(row).0).collect();
+    let range = |values: &[f64]| {
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        least.floor()..most.ceil().max(least.floor() + 1.0)
+    };
+    plot::chart(&Chart {
+        heading: &format!(
+            "{}: virtual time by the cost model of Blue Gene/L",
+            program.name()
+        ),
+        x: Axis {
+            title: "nodes",
+            range: range(&nodes),
+            names: 9,
+            name: &|power| format!("{:.0}", power.exp2()),
+        },
+        y: Axis {
+            title: "microseconds",
+            range: range(&times),
+            names: 8,
+            name: &|power| format!("1e{power:.0}"),
+        },
+        series,
+        legend: legend.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: ClusterArgs,
+    }
+
+    fn options(words: &str) -> Result<ClusterArgs, clap::Error> {
+        Line::try_parse_from(words.split_whitespace()).map(|line| line.options)
+    }
+
+    #[test]
+    fn machines_and_memories_are_swept_and_drawn() {
+        let options = options("cluster killer -n 8,16 --mpi-memory 64,ample").expect("good words");
+        let signals = Signals::catch().expect("signals");
+        let mut rows = Vec::new();
+        for &nodes in &options.nodes {
+            for &memory in &options.mpi_memory {
+                rows.push(measure(&options, nodes, memory, &signals).expect("a run"));
+            }
+        }
+        let by = |at: usize| (rows[at].nodes, rows[at].mpi_memory, rows[at].torus.as_str());
+        assert_eq!(by(0), (8, 64, "2x2x2"));
+        assert_eq!(by(3), (16, 16 * (1024 + 64), "4x2x2"));
+        assert!(
+            rows.iter()
+                .all(|row| row.time_us > 0.0 && row.messages == row.nodes - 1)
+        );
+        assert!(rows[0].refusals > 0 && rows[1].refusals == 0);
+        let csv = table::csv(&rows).expect("lines");
+        assert!(
+            csv.starts_with("program,nodes,torus,repeats,bytes,mpi_memory,time_us,"),
+            "{csv}"
+        );
+        assert_eq!(csv.lines().count(), 5);
+        let drawing = draw(Named::Killer, &rows).expect("a drawing");
+        assert!(drawing.contains("killer") && drawing.contains("64 of MPI memory"));
+    }
+
+    #[test]
+    fn what_makes_no_machine_is_refused() {
+        for words in [
+            "cluster killer -n 1",
+            "cluster killer -n 65537",
+            "cluster killer -n 131072",
+            "cluster nothing",
+            "cluster killer --mpi-memory 3",
+            "cluster killer --bytes 2M",
+            "cluster killer --repeats 0",
+        ] {
+            assert!(options(words).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn an_estimate_comes_when_there_is_something_to_go_by() {
+        let far = |part| Far {
+            now_ns: 2_000_000,
+            part,
+        };
+        let line = how_far(64, far(0.25), Duration::from_secs(30));
+        assert_eq!(
+            line,
+            "64 nodes: 25 % after 30 s, 2.000 ms of virtual time; about 90 s more"
+        );
+        assert!(
+            how_far(64, far(0.0), Duration::from_secs(1)).ends_with("too early to tell the rest")
+        );
+    }
+}

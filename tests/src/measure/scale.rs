@@ -1,0 +1,311 @@
+//! Programs on whole machines of any size, in virtual time: each node has the device, the router and the links, and
+//! runs the program by the Rust binding. What is measured is a function of the arguments alone.
+//!
+//! The cost model is that of [`timed`](super::timed).
+#![forbid(unsafe_code)]
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mpi_adi::matching::Engine;
+use mpi_adi::{Communicator, Error, Mpi, Op};
+
+use super::timed::Costs;
+use crate::{Cluster, Failure, Node, Watched};
+
+/// A program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Program {
+    /// Every rank but 0 sends messages of tags 1 to N by MPI_Isend and waits for all; rank 0 receives them one by one,
+    /// by source, in the reverse order of their tags (paper 004, section 5.1).
+    Killer,
+    /// MPI_Barrier.
+    Barrier,
+    /// MPI_Allreduce: the sums of 64-bit numbers.
+    Allreduce,
+    /// Every rank exchanges a message with every other, one after the other: in step k with those k before and behind.
+    AllToAll,
+}
+
+/// A program and the machine that it runs on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Scale {
+    /// The machine, a torus of at least two nodes.
+    pub extents: [u16; 3],
+    /// What runs.
+    pub program: Program,
+    /// How often: messages of each sender of [`Program::Killer`], calls of a collective; at least 1.
+    pub repeats: u32,
+    /// Bytes of each message; of [`Program::Allreduce`] in whole numbers of 8, at least one.
+    pub bytes: usize,
+    /// Bytes of MPI memory of rank 0, onto which killers send.
+    pub mpi_memory: usize,
+    /// Bytes of MPI memory of each other node.
+    pub others_memory: usize,
+    /// What things cost.
+    pub costs: Costs,
+    /// The seed of the devices' tables.
+    pub seed: u64,
+}
+
+/// What a run took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scaled {
+    /// Virtual time in nanoseconds: until rank 0 had everything, or of one collective on average, until the last process
+    /// had left it.
+    pub ns: u64,
+    /// Messages sent by all devices.
+    pub messages: u64,
+    /// Refusals (NCTS) that all devices sent.
+    pub refusals: u64,
+    /// Restarts that all devices sent.
+    pub restarts: u64,
+    /// The most bytes of MPI memory that a node used.
+    pub peak_bytes: usize,
+    /// The most bytes that a node's table of peers came to.
+    pub peer_bytes: usize,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Far {
+    /// Virtual time in nanoseconds.
+    pub now_ns: u64,
+    /// Part of the program's operations that have ended, 0 to 1.
+    pub part: f64,
+}
+
+impl Scale {
+    /// Runs it; `watch` is asked now and then whether it may go on. Fails as the job does: with
+    /// [`Failure::Panic`], too, when bytes arrive that were not sent so.
+    ///
+    /// # Panics
+    /// When the extents are not a machine, and when the host has no memory for it.
+    pub fn run(&self, watch: &mut dyn FnMut(Far) -> bool) -> Result<Scaled, Failure> {
+        let nodes: u64 = self.extents.map(u64::from).iter().product();
+        let steps = match self.program {
+            Program::Killer => (nodes - 1) * u64::from(self.repeats),
+            Program::Barrier | Program::Allreduce => nodes * u64::from(self.repeats),
+            Program::AllToAll => nodes * (nodes - 1) * u64::from(self.repeats),
+        };
+        let done = AtomicU64::new(0);
+        let began = Mutex::new(0);
+        let step = || {
+            done.fetch_add(1, Ordering::Relaxed);
+        };
+        let run = |node: &Node<'_, '_>| {
+            let mpi = Mpi::new(node);
+            let result = self.program_of(node, &mpi.world(), &began, &step);
+            if let Err(error) = result.and_then(|()| mpi.finalize()) {
+                panic!("rank {}: {error}", node.rank());
+            }
+            0
+        };
+        let cluster = Cluster::new(self.extents)
+            .mpi_memory(self.others_memory)
+            .mpi_memory_of(0, self.mpi_memory)
+            .costs(self.costs)
+            .seed(self.seed);
+        let (job, reports) =
+            cluster.run_watched::<Engine>(run, &mut |Watched { now_ns, .. }| {
+                let part = done.load(Ordering::Relaxed) as f64 / steps as f64;
+                watch(Far { now_ns, part })
+            });
+        job?;
+        let began = *began.lock().unwrap_or_else(|held| held.into_inner());
+        let last = reports.iter().filter_map(|report| report.end_ns).max();
+        let sum = |of: fn(&mpi_adi::Stats) -> u64| reports.iter().map(|r| of(&r.stats)).sum();
+        Ok(Scaled {
+            ns: match self.program {
+                Program::Killer => reports[0].end_ns.unwrap_or(0),
+                _ => (last.unwrap_or(0) - began) / u64::from(self.repeats),
+            },
+            messages: sum(|stats| stats.messages_sent),
+            refusals: sum(|stats| stats.ncts_sent),
+            restarts: sum(|stats| stats.restarts_sent),
+            peak_bytes: reports.iter().map(|r| r.peak_bytes).max().unwrap_or(0),
+            peer_bytes: reports.iter().map(|r| r.peer_bytes).max().unwrap_or(0),
+        })
+    }
+
+    fn program_of(
+        &self,
+        node: &Node<'_, '_>,
+        world: &Communicator<'_>,
+        began: &Mutex<u64>,
+        step: &dyn Fn(),
+    ) -> Result<(), Error> {
+        if self.program == Program::Killer {
+            return self.killer(world, step);
+        }
+        // They begin together, as nearly as a barrier lets them.
+        world.barrier()?;
+        {
+            let mut began = began.lock().unwrap_or_else(|held| held.into_inner());
+            *began = node.now_ns().max(*began);
+        }
+        for _ in 0..self.repeats {
+            match self.program {
+                Program::Barrier => world.barrier()?,
+                Program::Allreduce => self.allreduce(world)?,
+                _ => {
+                    self.all_to_all(world, step)?;
+                    continue;
+                }
+            }
+            step();
+        }
+        Ok(())
+    }
+
+    fn killer(&self, world: &Communicator<'_>, step: &dyn Fn()) -> Result<(), Error> {
+        let tags = 1..=self.repeats as i32;
+        if world.rank() > 0 {
+            let data: Vec<Vec<u8>> = tags
+                .clone()
+                .map(|tag| self.bytes_of(world.rank(), tag as u32))
+                .collect();
+            return world.scope(|scope| {
+                for (tag, data) in tags.zip(&data) {
+                    drop(scope.isend(data, 0, tag)?);
+                }
+                Ok::<_, Error>(())
+            })?;
+        }
+        let mut got = vec![0; self.bytes];
+        for source in 1..world.size() {
+            for tag in tags.clone().rev() {
+                world.recv(&mut got, source, tag)?;
+                assert!(
+                    got == self.bytes_of(source, tag as u32),
+                    "wrong bytes from rank {source} with tag {tag}"
+                );
+                step();
+            }
+        }
+        Ok(())
+    }
+
+    fn allreduce(&self, world: &Communicator<'_>) -> Result<(), Error> {
+        let count = (self.bytes / size_of::<u64>()).max(1);
+        let mine = vec![u64::from(world.rank()) + 1; count];
+        let mut sum = vec![0; count];
+        world.allreduce(&mine, &mut sum, Op::Sum)?;
+        let size = u64::from(world.size());
+        assert!(
+            sum.iter().all(|&sum| sum == size * (size + 1) / 2),
+            "a wrong sum at rank {}",
+            world.rank()
+        );
+        Ok(())
+    }
+
+    fn all_to_all(&self, world: &Communicator<'_>, step: &dyn Fn()) -> Result<(), Error> {
+        let (rank, size) = (world.rank(), world.size());
+        let mut got = vec![0; self.bytes];
+        for distance in 1..size {
+            let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
+            let data = self.bytes_of(rank, to);
+            world.sendrecv(&data, to, 1, &mut got, from, 1)?;
+            assert!(
+                got == self.bytes_of(from, rank),
+                "wrong bytes from rank {from} at rank {rank}"
+            );
+            step();
+        }
+        Ok(())
+    }
+
+    /// What `source` sends with this number.
+    fn bytes_of(&self, source: u32, number: u32) -> Vec<u8> {
+        let first = source.wrapping_mul(31) ^ number.wrapping_mul(0x9E37_79B9);
+        (0..self.bytes as u32)
+            .map(|at| (first.wrapping_add(at * 7) >> (at % 4)) as u8)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scale(program: Program) -> Scale {
+        Scale {
+            extents: [4, 2, 2],
+            program,
+            repeats: 2,
+            bytes: 1024,
+            mpi_memory: 4 << 10,
+            others_memory: 4 << 10,
+            costs: Costs::BLUE_GENE,
+            seed: 1,
+        }
+    }
+
+    fn run(scale: Scale) -> Scaled {
+        scale.run(&mut |_| true).expect("a job that ends")
+    }
+
+    #[test]
+    fn a_run_is_the_same_each_time() {
+        for program in [
+            Program::Killer,
+            Program::Barrier,
+            Program::Allreduce,
+            Program::AllToAll,
+        ] {
+            let [one, other] = [scale(program), scale(program)].map(run);
+            assert_eq!(one, other);
+            assert!(one.ns > 0 && one.peak_bytes <= 4 << 10, "{one:?}");
+        }
+    }
+
+    /// 15 x 2 messages come, and there is room for the records of 8.
+    #[test]
+    fn scarce_memory_refuses_and_restarts_and_takes_longer() {
+        let scarce = run(Scale {
+            mpi_memory: 256,
+            ..scale(Program::Killer)
+        });
+        let ample = run(Scale {
+            mpi_memory: 1 << 20,
+            ..scale(Program::Killer)
+        });
+        assert_eq!((ample.refusals, ample.restarts), (0, 0));
+        assert!(scarce.refusals > 0 && scarce.restarts > 0, "{scarce:?}");
+        assert!(
+            scarce.ns > ample.ns && scarce.peak_bytes <= 256,
+            "{scarce:?}"
+        );
+        assert_eq!(scarce.messages, ample.messages);
+    }
+
+    /// The most distant node is 4 hops away: no barrier ends before a packet could be there and back.
+    #[test]
+    fn a_barrier_takes_the_time_of_the_way() {
+        let barrier = run(scale(Program::Barrier));
+        let costs = Costs::BLUE_GENE;
+        assert!(
+            barrier.ns > 4 * costs.hop_ns + 2 * costs.packet_ns,
+            "{barrier:?}"
+        );
+    }
+
+    #[test]
+    fn what_watches_can_stop_it() {
+        let mut seen = Vec::new();
+        let long = Scale {
+            repeats: 2_000,
+            ..scale(Program::Barrier)
+        };
+        let stopped = long.run(&mut |far| {
+            seen.push(far.part);
+            seen.len() < 3
+        });
+        assert_eq!(stopped, Err(Failure::Stopped));
+        assert!(
+            seen.is_sorted() && seen.len() == 3 && seen[2] > 0.0,
+            "{seen:?}"
+        );
+    }
+}
