@@ -5,7 +5,7 @@
 //! | barrier | of all processes: along the torus ([`crate::device::barrier`]) | none |
 //! | | of others: dissemination | log2 n, empty |
 //! | bcast | a box of the torus: along its lines, long ones by its trees; others: binomial tree | at most log2 n, or 4 for each piece |
-//! | allreduce | a box: halves of its lines, long ones round its rings; others: a reduce to rank 0, then a bcast | see [`lines`], [`rings`] |
+//! | allreduce | a box: halves of its lines, long ones round its rings; others: a reduce to rank 0, then a bcast | see `lines`, `rings` |
 //! | reduce | binomial tree to rank 0, by segments; then to the root | log2 n a segment |
 //! | reduce_scatter | a reduce to each rank in turn | n log2 n a segment |
 //! | gather, scatter | one by one at the root | 1, and n - 1 at the root |
@@ -45,7 +45,7 @@
 //! # Memory and order
 //! Memory does not grow with the message: what a reduction computes with is two segments of
 //! [`SEGMENT_BYTES`] on the stack, or in the program's heap if it does not block, and as much for each lane of a schedule
-//! that has some ([`schedule`]). A reduction combines in the order of the ranks along the same tree or lines, whatever the
+//! that has some (`schedule`). A reduction combines in the order of the ranks along the same tree or lines, whatever the
 //! root; a long allreduce of an operation that commutes, in a box, in an order that the box gives. So the result
 //! depends on the values and the communicator alone, not on timing (the advice to implementors of section 5.9.1).
 
