@@ -708,7 +708,7 @@ mod tests {
             text,
             "midplane.torus=4x256x1 midplane.wrap=xz midplane.coord=3,255,0 \
              midplane.mpi_memory=65536 midplane.eager=0 midplane.mpi_borrow=yes midplane.matching=list \
-             midplane.output=rings midplane.log=yes midplane.env=A= midplane.env=B_1=x%20y=z -- killer % a%20b%25c \
+             midplane.faults=10000,1000,7;1,0,0:X+@5000 midplane.output=rings midplane.log=yes midplane.env=A= midplane.env=B_1=x%20y=z -- killer % a%20b%25c \
              %C3%A4%0A --"
         );
         let read = BootArgs::parse(&text).expect("own words");

@@ -92,7 +92,7 @@ const STANDING: u8 = 7;
 /// As a sender, we owe the peer a DONE.
 const DONE: u8 = 8;
 
-/// Peers of a page, a multiple of [`WORD`].
+/// Peers of a page, a multiple of `WORD`.
 pub const PAGE_PEERS: usize = 256;
 const _: () = assert!(PAGE_PEERS.is_multiple_of(WORD as usize));
 /// Pages in stock, at most.

@@ -122,7 +122,8 @@ impl Needs {
         Self {
             links,
             mpi,
-            tables: (budget.total() - budget.region) as u64,
+            // The whole table of peers: in so little memory nothing is left to chance.
+            tables: (budget.total() - budget.region - budget.peers + budget.most_peers) as u64,
         }
     }
 
