@@ -139,7 +139,7 @@ static void nothing_left(void)
     int i, value, got, flag, count, size, root = check_size - 1, class, code;
     static char attached[2000 + MPI_BSEND_OVERHEAD];
     char *back;
-    void **blocks;
+    void **blocks, **more;
     MPI_Status status;
     MPI_Comm comm;
     MPI_Request request, under_way[2];
@@ -156,6 +156,8 @@ static void nothing_left(void)
     FAILS(MPI_ERR_NO_MEM, MPI_Ireduce(&check_rank, &got, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_SELF, &request));
 #endif
     OK(MPI_Waitall(2, under_way, MPI_STATUSES_IGNORE));
+    /* What those have given back. */
+    more = hoard();
     for (i = 0; i < 1000; i++)
         CHECK(sums[i] == 2l * i * check_size + check_size * (check_size - 1) / 2);
     for (i = 0; i < 10; i++) {
@@ -215,6 +217,7 @@ static void nothing_left(void)
     FAILS(MPI_ERR_NO_MEM, MPI_Sendrecv_replace(in, (int)sizeof in, MPI_CHAR, right, 30, left, 30,
                                                MPI_COMM_WORLD, &status));
 #endif
+    set_free(more);
     set_free(blocks);
 
     /* And all is well again. */
