@@ -8,7 +8,7 @@
 use super::rise::LateRise;
 use super::table::Table;
 use super::wild::{WILD_ENTRIES, Wild};
-use super::{NEAR, SHORT};
+use super::{NEAR_RECORDS, SHORT};
 use crate::device::envelope::Pattern;
 use crate::device::list::{Ends, Links};
 use crate::device::memory::region::{MAX_BLOCKS, MAX_LOAN_BLOCKS, MAX_LOANS, Region};
@@ -302,7 +302,7 @@ impl UnexpectedQueue {
         let mut next = first;
         // What is looked for in vain again and again is to be told by the chains.
         let is_vain = self.misses == MISSES && self.indexed_to.is_some();
-        let near = if is_vain { 0 } else { NEAR };
+        let near = if is_vain { 0 } else { NEAR_RECORDS };
         for _ in 0..near {
             let Some(at) = next else {
                 return (None, hops);
