@@ -34,12 +34,20 @@ macro_rules! ok {
     };
 }
 
-/// As many rounds as make ten to the fifth objects, so many each.
+/// As many rounds as make ten to the fifth objects, so many each. Twice, if need be: the thread that has started this test
+/// notes that, in memory of its own, when it gets a processor. What objects leave, they leave each time.
 fn leaves_nothing(what: &str, objects: usize, mut round: impl FnMut(usize)) {
     (0..FIRST).for_each(&mut round);
-    let before = ALLOCATOR.allocated();
-    (0..OBJECTS.div_ceil(objects)).for_each(&mut round);
-    assert_eq!(ALLOCATOR.allocated(), before, "{what}");
+    let mut all_rounds = || {
+        let before = ALLOCATOR.allocated();
+        (0..OBJECTS.div_ceil(objects)).for_each(&mut round);
+        (ALLOCATOR.allocated(), before)
+    };
+    let (mut after, mut before) = all_rounds();
+    if after != before {
+        (after, before) = all_rounds();
+    }
+    assert_eq!(after, before, "{what}");
 }
 
 fn communicators() {
