@@ -371,6 +371,31 @@ impl<'m> Router<'m> {
         self.heads_only = true;
     }
 
+    /// Reads what a look at links with these bits will read, and a frame that comes in; what it returns means nothing.
+    #[cfg(any(test, feature = "sim"))]
+    pub(crate) fn look_ahead(&self, links: u8) -> u64 {
+        let tokens = self
+            .tokens
+            .iter()
+            .flatten()
+            .step_by(4)
+            .map(|t| t.available());
+        let grants = self
+            .grants
+            .iter()
+            .step_by(2)
+            .map(|[grant, ..]| grant.untold());
+        let mut sum = tokens.chain(grants).map(u64::from).sum::<u64>();
+        sum += u64::from(self.last[0] ^ self.turn);
+        for d in ones(links & self.wanted) {
+            let source = self.want[d].trailing_zeros() as usize;
+            sum += self.heads[source].map_or(0, |head| u64::from(head.outputs));
+            let front = self.queues[source].front().unwrap_or_default();
+            sum += u64::from(self.memory[front][0]);
+        }
+        sum
+    }
+
     /// Of `chunks` of packets so many are moved.
     #[inline]
     pub(crate) fn carried(&self, chunks: usize) -> usize {

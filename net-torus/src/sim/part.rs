@@ -25,6 +25,9 @@ const WHEEL: usize = 16;
 /// Bytes of a simulated packet's body that mean something: source, birth, serial number.
 const BODY: usize = 12;
 
+/// How many nodes further on it is read ahead.
+const AHEAD: usize = 6;
+
 /// A packet to be injected.
 #[derive(Clone, Copy)]
 struct Birth {
@@ -383,15 +386,13 @@ impl<'m> Part<'m> {
     /// Takes what all parts have granted before the first tick.
     pub fn take_first_grants(&mut self) {
         for grant in core::mem::take(&mut self.slot(1).grants) {
-            self.take_grant(grant);
+            self.take_grant(&grant);
         }
     }
 
-    fn take_grant(&mut self, grant: Grant) -> usize {
-        let node = grant.node as usize;
+    fn take_grant(&mut self, grant: &Grant) {
         let side = Direction::ALL[grant.side as usize];
-        self.routers[node].take_grants(side, grant.granted);
-        node
+        self.routers[grant.node as usize].take_grants(side, grant.granted);
     }
 
     /// Takes over what another part has for nodes of this one, after the tick that it went through last.
@@ -418,26 +419,52 @@ impl<'m> Part<'m> {
             self.idle[node as usize] |= 1 << d;
             self.touch(node as usize);
         }
-        for grant in slot.grants.drain(..) {
-            let node = self.take_grant(grant);
-            self.touch(node);
-        }
         for node in slot.births.drain(..) {
             self.touch(node as usize);
         }
-        for arrival in slot.arrivals.drain(..) {
-            self.arrive(&arrival)?;
+        let nodes = slot.grants.iter().map(|grant| grant.node);
+        for node in nodes.chain(slot.arrivals.iter().map(|arrival| arrival.node)) {
+            self.touch(node as usize);
         }
+        let done = self.sweep(&mut slot);
+        slot.grants.clear();
+        slot.arrivals.clear();
         self.wheel[index] = slot;
+        done
+    }
+
+    /// Goes once through all nodes at which something happens, in the order of their numbers: routers of great machines
+    /// do not stay in the host's caches from one look to the next.
+    fn sweep(&mut self, slot: &mut Slot) -> Result<(), SimError> {
+        slot.grants.sort_unstable_by_key(|grant| grant.node);
+        slot.arrivals.sort_unstable_by_key(|arrival| arrival.node);
+        let mut grants = slot.grants.iter().peekable();
+        let mut arrivals = slot.arrivals.iter().peekable();
         let mut dirty = core::mem::take(&mut self.dirty);
-        for node in dirty.drain(..) {
+        dirty.sort_unstable();
+        for (at, &node) in dirty.iter().enumerate() {
+            if let Some(&ahead) = dirty.get(at + AHEAD) {
+                self.look_ahead(ahead as usize);
+            }
             self.is_dirty[node as usize] = false;
+            while let Some(grant) = grants.next_if(|grant| grant.node == node) {
+                self.take_grant(grant);
+            }
+            while let Some(arrival) = arrivals.next_if(|arrival| arrival.node == node) {
+                self.arrive(arrival)?;
+            }
             self.run_node(node as usize)?;
         }
         // What `run_node` has touched for the next tick stands in the new list.
+        dirty.clear();
         dirty.append(&mut self.dirty);
         self.dirty = dirty;
         Ok(())
+    }
+
+    /// Reads what a look at `node` will read, so that the host fetches it while it works on others.
+    fn look_ahead(&self, node: usize) {
+        core::hint::black_box(self.routers[node].look_ahead(self.idle[node]));
     }
 
     fn arrive(&mut self, arrival: &Arrival) -> Result<(), SimError> {
@@ -453,7 +480,6 @@ impl<'m> Part<'m> {
         let chunks = accepted.map_err(|_| wrong)?;
         self.collect(node)?;
         self.return_tokens(node, chunks as u64 + 1, false);
-        self.touch(node);
         Ok(())
     }
 
