@@ -146,7 +146,7 @@ impl Group {
         let standings = self.bits & !DONES;
         let marks = members(set).iter().map(|&standing| {
             // 8 - 0 has that bit, 8 - 1 to 8 - 7 have not, and none of them borrows from the next.
-            DONES - (standings ^ EACH * standing as u64)
+            DONES - (standings ^ (EACH * standing as u64))
         });
         marks.fold(0, |all, marks| all | marks) & DONES
     }

@@ -16,7 +16,7 @@ pub(super) struct Events {
     slots: Vec<Vec<u32>>,
     taken: usize,
     /// A bit for each slot that has nodes.
-    used: [u64; SLOTS / 64],
+    used: Box<[u64]>,
     /// What is further away. When its time comes near it stands before what has been planned since.
     later: BinaryHeap<Reverse<(u64, u64, u32)>>,
     planned: u64,
@@ -34,7 +34,7 @@ impl Events {
             now: 0,
             slots: vec![Vec::new(); SLOTS],
             taken: 0,
-            used: [0; SLOTS / 64],
+            used: vec![0; SLOTS / 64].into(),
             later: BinaryHeap::new(),
             planned: 0,
             looked: vec![NEVER; nodes],
