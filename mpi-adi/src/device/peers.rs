@@ -1,8 +1,8 @@
 //! What is kept of peers: two ages and four bits each, 2.5 bytes.
 //!
 //! # Pages
-//! Sixteen peers are a *group*: their bits in a word, and their ages. The table is in pages of [`PAGE_PEERS`] peers. A
-//! machine of no more has its one page from the start, with as many groups as it needs. In a greater one a
+//! Sixteen peers are a *group*, whose bits are a word. A machine of at most [`PAGE_PEERS`] has what it needs from the
+//! start, in one piece, to which the way is short. In a greater one the table is in pages of so many peers, and a
 //! page comes when something is to be kept of one of its peers: of all others is known what is known of a peer that has
 //! never been heard of, and reading it takes no page. A node that talks to everybody has all pages in the end, as many
 //! bytes as one table would take, beside the list of pages.
@@ -93,7 +93,7 @@ pub const WILDCARD_RESTARTS: u32 = 8;
 /// Peers of a group.
 const GROUP_PEERS: usize = 16;
 /// Bits of a peer.
-const BITS: usize = u64::BITS as usize / GROUP_PEERS;
+const PEER_BITS: usize = u64::BITS as usize / GROUP_PEERS;
 const STANDING: u8 = 7;
 /// As a sender, we owe the peer a DONE.
 const DONE: u8 = 8;
@@ -116,34 +116,30 @@ const fn members(set: Set) -> &'static [Standing] {
     }
 }
 
-/// What is kept of some peers that are numbered one after the other.
+/// The bits of a group: four a peer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-struct Group {
-    /// Four bits a peer.
-    bits: u64,
-    ages: [Ages; GROUP_PEERS],
-}
+struct Bits(u64);
 
 /// In a group's bits, those of its first peer once for each peer.
-const EACH: u64 = u64::MAX / ((1 << BITS) - 1);
+const EACH: u64 = u64::MAX / ((1 << PEER_BITS) - 1);
 
-impl Group {
+impl Bits {
     fn nibble(&self, at: usize) -> u8 {
-        (self.bits >> (at * BITS)) as u8 & (STANDING | DONE)
+        (self.0 >> (at * PEER_BITS)) as u8 & (STANDING | DONE)
     }
 
     fn set_nibble(&mut self, at: usize, nibble: u8) {
         let change = self.nibble(at) ^ nibble;
-        self.bits ^= u64::from(change) << (at * BITS);
+        self.0 ^= u64::from(change) << (at * PEER_BITS);
     }
 
     /// The members of `set`: the highest of a peer's bits is set for each of them.
     fn marks(&self, set: Set) -> u64 {
         const DONES: u64 = EACH * DONE as u64;
         if set == Set::DoneDue {
-            return self.bits & DONES;
+            return self.0 & DONES;
         }
-        let standings = self.bits & !DONES;
+        let standings = self.0 & !DONES;
         let marks = members(set).iter().map(|&standing| {
             // 8 - 0 has that bit, 8 - 1 to 8 - 7 have not, and none of them borrows from the next.
             DONES - (standings ^ (EACH * standing as u64))
@@ -153,25 +149,44 @@ impl Group {
 
     /// The first member of `set` from place `from` on.
     fn first(&self, set: Set, from: usize) -> Option<usize> {
-        let marks = self.marks(set) & u64::MAX << (from * BITS);
-        (marks != 0).then(|| marks.trailing_zeros() as usize / BITS)
+        let marks = self.marks(set) & u64::MAX << (from * PEER_BITS);
+        (marks != 0).then(|| marks.trailing_zeros() as usize / PEER_BITS)
     }
 }
 
-/// What is kept of some peers, [`PAGE_PEERS`] of them or all; empty where nothing is.
-type Page = Box<[Group]>;
+/// What is kept of [`PAGE_PEERS`] peers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Page {
+    bits: [Bits; PAGE_GROUPS],
+    ages: [Ages; PAGE_PEERS],
+}
+
+/// A page in the heap, in the one form of a box of one word that can be asked for without a panic.
+type PageBox = Box<[Page; 1]>;
+
+impl Page {
+    /// Of peers of whom nothing is known; `None`: the heap has no room.
+    fn allocate() -> Option<PageBox> {
+        let page = Page {
+            bits: [Bits::default(); PAGE_GROUPS],
+            ages: [Ages { to: 0, from: 0 }; PAGE_PEERS],
+        };
+        boxed(page, 1)?.try_into().ok()
+    }
+}
 
 /// The peer table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peers {
-    /// The first page, to which the way is shorter.
-    first: Page,
-    /// The pages behind it.
-    others: Box<[Page]>,
+    /// In a machine of one page: the bits of its groups and the ages of its peers. Empty in a greater one.
+    bits: Box<[Bits]>,
+    ages: Box<[Ages]>,
+    /// The pages of a greater machine.
+    pages: Box<[Option<PageBox>]>,
     peers: u32,
     /// Pages that are not there.
     missing: u32,
-    stock: heapless::Vec<Page, STOCK_PAGES>,
+    stock: heapless::Vec<PageBox, STOCK_PAGES>,
     /// Which groups have members of which sets.
     sets: GroupSets,
     /// Peers by standing.
@@ -187,17 +202,21 @@ pub struct Peers {
 /// Without the measure; sets and counts say no more than the bits.
 impl Hash for Peers {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.first, &self.others, self.turn, self.due_turn).hash(state);
+        let Peers {
+            bits, ages, pages, ..
+        } = self;
+        (bits, ages, pages, self.turn, self.due_turn).hash(state);
     }
 }
 
 impl Peers {
     /// The table of so many peers, at least 1, of whom nothing is known; `None`: the heap has no room.
     pub fn allocate(peers: usize) -> Option<Self> {
-        let pages = Self::pages(peers);
+        let (near, pages) = Self::parts(peers);
         let mut table = Peers {
-            first: Page::default(),
-            others: boxed(Page::default(), pages - 1)?,
+            bits: boxed(Bits::default(), near.div_ceil(GROUP_PEERS))?,
+            ages: boxed(Ages::default(), near)?,
+            pages: boxed(None, pages)?,
             peers: peers as u32,
             missing: pages as u32,
             stock: heapless::Vec::new(),
@@ -210,26 +229,15 @@ impl Peers {
         };
         table.count[Standing::Clear as usize] = table.peers;
         table.fill_stock();
-        if table.stock.len() < Self::stock_of(pages) {
-            return None;
-        }
-        if pages == 1 {
-            table.first = table.stock.pop()?;
-            table.missing = 0;
-        }
-        Some(table)
+        (table.stock.len() == Self::stock_of(pages)).then_some(table)
     }
 
-    const fn pages(peers: usize) -> usize {
-        peers.div_ceil(PAGE_PEERS)
-    }
-
-    /// Groups of each page of a table of so many peers.
-    const fn page_groups(peers: usize) -> usize {
+    /// Of a table of so many peers: those in one piece, and the number of pages.
+    const fn parts(peers: usize) -> (usize, usize) {
         if peers > PAGE_PEERS {
-            PAGE_GROUPS
+            (0, peers.div_ceil(PAGE_PEERS))
         } else {
-            peers.div_ceil(GROUP_PEERS)
+            (peers, 0)
         }
     }
 
@@ -241,26 +249,31 @@ impl Peers {
         }
     }
 
-    /// Bytes of the table of `peers` peers with so many pages.
-    const fn bytes_with(peers: usize, pages: usize) -> usize {
-        (Self::pages(peers) - 1) * size_of::<Page>()
+    /// Bytes of the table of `peers` peers with so many of its pages.
+    const fn bytes_with(peers: usize, there: usize) -> usize {
+        let (near, pages) = Self::parts(peers);
+        near.div_ceil(GROUP_PEERS) * size_of::<Bits>()
+            + near * size_of::<Ages>()
+            + pages * size_of::<Option<PageBox>>()
+            + there * size_of::<Page>()
             + GroupSets::bytes(peers.div_ceil(GROUP_PEERS))
-            + pages * Self::page_groups(peers) * size_of::<Group>()
     }
 
     /// Bytes that [`Peers::allocate`] takes for `peers` peers.
     pub const fn bytes(peers: usize) -> usize {
-        Self::bytes_with(peers, Self::stock_of(Self::pages(peers)))
+        let (_, pages) = Self::parts(peers);
+        Self::bytes_with(peers, Self::stock_of(pages))
     }
 
     /// Bytes of the table of `peers` peers once there is something to keep of all of them.
     pub const fn most_bytes(peers: usize) -> usize {
-        Self::bytes_with(peers, Self::pages(peers))
+        let (_, pages) = Self::parts(peers);
+        Self::bytes_with(peers, pages)
     }
 
     /// Bytes of the table now, those in stock included.
     pub fn bytes_now(&self) -> usize {
-        let there = Self::pages(self.size()) - self.missing as usize + self.stock.len();
+        let there = self.pages.len() - self.missing as usize + self.stock.len();
         Self::bytes_with(self.size(), there)
     }
 
@@ -289,7 +302,7 @@ impl Peers {
     #[cold]
     fn allocate_stock(&mut self) {
         while self.stock.len() < Self::stock_of(self.missing as usize)
-            && let Some(page) = boxed(Group::default(), Self::page_groups(self.size()))
+            && let Some(page) = Page::allocate()
         {
             // There is room: fewer than it holds.
             let _ = self.stock.push(page);
@@ -303,31 +316,41 @@ impl Peers {
         (peer / GROUP_PEERS, peer % GROUP_PEERS)
     }
 
-    /// A group; `None`: its page is not there.
+    /// The bits of a group, those of which nothing is kept too.
     #[inline]
-    fn group(&self, group: usize) -> Option<&Group> {
-        match group.checked_sub(PAGE_GROUPS) {
-            None => self.first.get(group),
-            Some(behind) => self.others[behind / PAGE_GROUPS].get(behind % PAGE_GROUPS),
+    fn bits(&self, group: usize) -> Bits {
+        match self.bits.get(group) {
+            Some(bits) => *bits,
+            None => self
+                .pages
+                .get(group / PAGE_GROUPS)
+                .map_or(Bits::default(), |page| {
+                    let bits = |page: &PageBox| page[0].bits[group % PAGE_GROUPS];
+                    page.as_ref().map_or(Bits::default(), bits)
+                }),
         }
     }
 
-    /// A group, of a page out of the stock if that is not there yet.
-    fn group_mut(&mut self, group: usize) -> &mut Group {
-        let page = match group.checked_sub(PAGE_GROUPS) {
-            None => &mut self.first,
-            Some(behind) => &mut self.others[behind / PAGE_GROUPS],
-        };
-        if page.is_empty() {
-            *page = self.stock.pop().expect("a page in stock for each packet");
-            self.missing -= 1;
+    fn bits_mut(&mut self, group: usize) -> &mut Bits {
+        if group < self.bits.len() {
+            return &mut self.bits[group];
         }
-        &mut page[group % PAGE_GROUPS]
+        &mut self.page_mut(group / PAGE_GROUPS).bits[group % PAGE_GROUPS]
+    }
+
+    /// A page, out of the stock if it is not there yet.
+    fn page_mut(&mut self, page: usize) -> &mut Page {
+        let (stock, missing) = (&mut self.stock, &mut self.missing);
+        let [page] = &mut **self.pages[page].get_or_insert_with(|| {
+            *missing -= 1;
+            stock.pop().expect("a page in stock for each packet")
+        });
+        page
     }
 
     fn nibble(&self, peer: Rank) -> u8 {
         let (group, at) = Self::place(peer);
-        self.group(group).map_or(0, |group| group.nibble(at))
+        self.bits(group).nibble(at)
     }
 
     /// How `source` stands.
@@ -347,15 +370,15 @@ impl Peers {
     }
 
     fn set_nibble(&mut self, peer: Rank, nibble: u8) {
-        let (number, at) = Self::place(peer);
-        let group = self.group_mut(number);
-        let before = *group;
-        group.set_nibble(at, nibble);
-        let now = *group;
+        let (group, at) = Self::place(peer);
+        let bits = self.bits_mut(group);
+        let before = *bits;
+        bits.set_nibble(at, nibble);
+        let now = *bits;
         for set in Set::ALL {
             match (before.marks(set) != 0, now.marks(set) != 0) {
-                (false, true) => self.sets.insert(set, number),
-                (true, false) => self.sets.remove(set, number),
+                (false, true) => self.sets.insert(set, group),
+                (true, false) => self.sets.remove(set, group),
                 _ => {}
             }
         }
@@ -364,15 +387,25 @@ impl Peers {
     /// The ages of `peer`.
     #[inline]
     pub fn ages(&self, peer: Rank) -> Ages {
-        let (group, at) = Self::place(peer);
-        self.group(group)
-            .map_or_else(Ages::default, |group| group.ages[at])
+        match self.ages.get(peer.index() as usize) {
+            Some(ages) => *ages,
+            None => self.ages_of_page(peer),
+        }
+    }
+
+    fn ages_of_page(&self, peer: Rank) -> Ages {
+        let peer = peer.index() as usize;
+        let page = self.pages[peer / PAGE_PEERS].as_ref();
+        page.map_or_else(Ages::default, |page| page[0].ages[peer % PAGE_PEERS])
     }
 
     /// The ages of `peer`, to change them.
     pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
-        let (group, at) = Self::place(peer);
-        &mut self.group_mut(group).ages[at]
+        let peer = peer.index() as usize;
+        if peer < self.ages.len() {
+            return &mut self.ages[peer];
+        }
+        &mut self.page_mut(peer / PAGE_PEERS).ages[peer % PAGE_PEERS]
     }
 
     /// Takes the age that `peer`'s restart brings.
@@ -437,7 +470,7 @@ impl Peers {
     /// The first member of `set` from place `at` of a group on.
     fn find_from(&mut self, set: Set, group: usize, at: usize) -> Option<Rank> {
         let first = |this: &Self, number: usize, at: usize| {
-            let at = this.group(number)?.first(set, at)?;
+            let at = this.bits(number).first(set, at)?;
             Some(Rank::new((number * GROUP_PEERS + at) as u32))
         };
         self.steps += 1;
@@ -515,7 +548,7 @@ impl Peers {
         let set = Set::AskedByWildcards;
         let mut from = 0;
         while let Some(number) = self.sets.next(set, from, &mut self.steps) {
-            while let Some(at) = self.group(number).and_then(|group| group.first(set, 0)) {
+            while let Some(at) = self.bits(number).first(set, 0) {
                 self.steps += 1;
                 let source = Rank::new((number * GROUP_PEERS + at) as u32);
                 self.set(
