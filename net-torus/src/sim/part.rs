@@ -25,8 +25,9 @@ const WHEEL: usize = 16;
 /// Bytes of a simulated packet's body that mean something: source, birth, serial number.
 const BODY: usize = 12;
 
-/// How many nodes further on it is read ahead.
+/// How many nodes further on it is read ahead, in parts of more than so many routers.
 const AHEAD: usize = 6;
+const CACHED: usize = 512;
 
 /// A packet to be injected.
 #[derive(Clone, Copy)]
@@ -442,8 +443,9 @@ impl<'m> Part<'m> {
         let mut arrivals = slot.arrivals.iter().peekable();
         let mut dirty = core::mem::take(&mut self.dirty);
         dirty.sort_unstable();
+        let is_great = self.routers.len() > CACHED;
         for (at, &node) in dirty.iter().enumerate() {
-            if let Some(&ahead) = dirty.get(at + AHEAD) {
+            if is_great && let Some(&ahead) = dirty.get(at + AHEAD) {
                 self.look_ahead(ahead as usize);
             }
             self.is_dirty[node as usize] = false;
