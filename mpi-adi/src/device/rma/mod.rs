@@ -399,18 +399,25 @@ impl<R: Rules> OneSided<R> {
         self.rules.breaks(flaw)
     }
 
-    /// The next packet to leave: what the program has made ready, then what it asks for, then what others have asked.
+    /// The next packet to leave: what the program has made ready, then what it asks for, then what others have asked. A
+    /// step that finds none leaves nothing to be done: where epochs and what is deferred make something ready that has
+    /// its turn before them, it leaves now.
     fn next(
         &mut self,
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
     ) -> Option<Leaving> {
-        self.next_of_ring(out)
-            .or_else(|| self.next_asked(out))
-            .or_else(|| self.next_fetched(out))
-            .or_else(|| self.next_of_cursors(memory, out))
-            .or_else(|| self.next_grant(out))
-            .or_else(|| self.next_due(memory, out))
+        let mut leaving = None;
+        while leaving.is_none() && self.has_to_send() {
+            leaving = self
+                .next_of_ring(out)
+                .or_else(|| self.next_asked(out))
+                .or_else(|| self.next_fetched(out))
+                .or_else(|| self.next_of_cursors(memory, out))
+                .or_else(|| self.next_grant(out))
+                .or_else(|| self.next_due(memory, out));
+        }
+        leaving
     }
 }
 
