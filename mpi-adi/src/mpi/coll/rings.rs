@@ -254,7 +254,7 @@ impl Schedule for Rings {
         (0..self.count).find_map(|lane| self.next_in(lane))
     }
 
-    fn lanes(&self) -> Lanes {
+    fn lanes(&mut self) -> Lanes {
         Lanes {
             count: self.count,
             messages: 2,

@@ -31,7 +31,7 @@ pub(super) trait Work {
     fn next(&mut self) -> Result<Option<Step>, Error>;
 
     /// As [`Schedule::lanes`].
-    fn lanes(&self) -> Lanes {
+    fn lanes(&mut self) -> Lanes {
         Lanes::ONE
     }
 
@@ -63,7 +63,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Step by step, in segments if there is an element.
     pub(super) fn by_steps(
-        work: impl Work + Send + 'static,
+        mut work: impl Work + Send + 'static,
         element: Option<usize>,
     ) -> Result<Plan, Error> {
         Ok(Plan {
@@ -131,7 +131,7 @@ impl<W: Work> Work for [W; 1] {
         self[0].next()
     }
 
-    fn lanes(&self) -> Lanes {
+    fn lanes(&mut self) -> Lanes {
         self[0].lanes()
     }
 

@@ -56,7 +56,7 @@ pub(super) trait Schedule {
     fn next(&mut self) -> Option<Step>;
 
     /// The lanes that it can go on in side by side.
-    fn lanes(&self) -> Lanes {
+    fn lanes(&mut self) -> Lanes {
         Lanes::ONE
     }
 
@@ -95,12 +95,31 @@ impl<S: Schedule> Schedule for Option<S> {
         self.as_mut()?.next()
     }
 
-    fn lanes(&self) -> Lanes {
-        self.as_ref().map_or(Lanes::ONE, Schedule::lanes)
+    fn lanes(&mut self) -> Lanes {
+        self.as_mut().map_or(Lanes::ONE, Schedule::lanes)
     }
 
     fn next_in(&mut self, lane: usize) -> Option<Step> {
         self.as_mut()?.next_in(lane)
+    }
+}
+
+/// A schedule that is one of several, by the rules of docs/collectives.md.
+pub(super) trait Chosen {
+    fn chosen(&mut self) -> &mut dyn Schedule;
+}
+
+impl<C: Chosen> Schedule for C {
+    fn next(&mut self) -> Option<Step> {
+        self.chosen().next()
+    }
+
+    fn lanes(&mut self) -> Lanes {
+        self.chosen().lanes()
+    }
+
+    fn next_in(&mut self, lane: usize) -> Option<Step> {
+        self.chosen().next_in(lane)
     }
 }
 

@@ -142,7 +142,7 @@ impl Schedule for Trees {
         (0..self.lanes().count).find_map(|lane| self.next_in(lane))
     }
 
-    fn lanes(&self) -> Lanes {
+    fn lanes(&mut self) -> Lanes {
         Lanes {
             count: self.count * LANES_EACH,
             messages: Dests::MOST + 1,
