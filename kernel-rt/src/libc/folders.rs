@@ -1,16 +1,19 @@
 //! The entries of folders. A `DIR` is a block of the program's heap.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_long, c_void};
 use core::ptr;
 
-use super::errno::{EBADF, EINVAL, ENOMEM, fail};
+use super::errno::{EBADF, EINVAL, ENOMEM, fail, fail_long};
 use super::files::{ask, file, path};
-use crate::arch::set_errno;
+use super::stdio::realloc;
+use crate::arch::{errno, set_errno};
 use crate::heap;
 use crate::host::files::{Call, OPEN_FOLDER, OPEN_READ};
 use crate::host::records::MIDPLANE_FILES;
 
-define!(opendir, fdopendir, readdir, closedir, rewinddir, dirfd);
+define!(
+    opendir, fdopendir, readdir, closedir, rewinddir, telldir, seekdir, dirfd, scandir, alphasort,
+);
 
 /// `struct dirent` of kernel-rt/include/sys/dirent.h.
 #[repr(C)]
@@ -29,6 +32,8 @@ impl Entry {
 #[repr(C)]
 struct Folder {
     descriptor: c_int,
+    /// How many entries have been read.
+    read: c_long,
     entry: Entry,
 }
 
@@ -88,6 +93,7 @@ unsafe extern "C" fn readdir(folder: *mut Folder) -> *mut Entry {
     match ask(Call::Next, [folder.descriptor as u64, 0, 0], &[]) {
         Ok(answer) if answer.length == 0 => ptr::null_mut(),
         Ok(answer) => {
+            folder.read += 1;
             let entry = &mut folder.entry;
             let [inode, kind] = answer.numbers;
             entry.inode = inode as u16;
@@ -120,7 +126,8 @@ unsafe extern "C" fn closedir(folder: *mut Folder) -> c_int {
 
 unsafe extern "C" fn rewinddir(folder: *mut Folder) {
     // SAFETY: C's promise.
-    if let Some(folder) = unsafe { folder.as_ref() } {
+    if let Some(folder) = unsafe { folder.as_mut() } {
+        folder.read = 0;
         // POSIX has no way to say that it failed.
         let _ = ask(Call::Rewind, [folder.descriptor as u64, 0, 0], &[]);
     }
@@ -132,4 +139,142 @@ unsafe extern "C" fn dirfd(folder: *mut Folder) -> c_int {
         Some(folder) => folder.descriptor,
         None => fail(EINVAL),
     }
+}
+
+unsafe extern "C" fn telldir(folder: *const Folder) -> c_long {
+    // SAFETY: C's promise.
+    match unsafe { folder.as_ref() } {
+        Some(folder) => folder.read,
+        None => fail_long(EBADF),
+    }
+}
+
+/// Reads that many entries again.
+unsafe extern "C" fn seekdir(folder: *mut Folder, place: c_long) {
+    // SAFETY: C's promise.
+    unsafe {
+        rewinddir(folder);
+        for _ in 0..place {
+            if readdir(folder).is_null() {
+                break;
+            }
+        }
+    }
+}
+
+type Select = unsafe extern "C" fn(*const Entry) -> c_int;
+type Compare = unsafe extern "C" fn(*const *const Entry, *const *const Entry) -> c_int;
+
+unsafe extern "C" {
+    fn qsort(start: *mut c_void, count: usize, bytes: usize, compare: Compare);
+    fn strcoll(a: *const c_char, b: *const c_char) -> c_int;
+}
+
+/// The entries of a folder, each a block of the program's, and the list of them, too.
+unsafe extern "C" fn scandir(
+    name: *const c_char,
+    out: *mut *mut *mut Entry,
+    select: Option<Select>,
+    compare: Option<Compare>,
+) -> c_int {
+    // SAFETY: C's promises; what is opened here is closed here, and the list has room for what is put into it.
+    unsafe {
+        let folder = opendir(name);
+        if folder.is_null() {
+            return -1;
+        }
+        let before = errno();
+        set_errno(0);
+        let mut list = List::new();
+        loop {
+            let entry = readdir(folder);
+            if entry.is_null() {
+                break;
+            }
+            if select.is_none_or(|select| select(entry) != 0) && !list.add(&*entry) {
+                set_errno(ENOMEM);
+                break;
+            }
+        }
+        let error = errno();
+        closedir(folder);
+        if error != 0 {
+            list.free();
+            return fail(error);
+        }
+        set_errno(before);
+        if let Some(compare) = compare {
+            qsort(
+                list.start.cast(),
+                list.count,
+                size_of::<*mut Entry>(),
+                compare,
+            );
+        }
+        out.write(list.start);
+        list.count as c_int
+    }
+}
+
+/// A list of entries, in blocks of the program's heap.
+struct List {
+    start: *mut *mut Entry,
+    count: usize,
+}
+
+impl List {
+    fn new() -> List {
+        List {
+            start: ptr::null_mut(),
+            count: 0,
+        }
+    }
+
+    /// Adds a copy; false where there is no memory for it.
+    fn add(&mut self, entry: &Entry) -> bool {
+        const AT_ONCE: usize = 32;
+        let copy = heap::c_alloc(size_of::<Entry>(), heap::C_ALIGN).cast::<Entry>();
+        if copy.is_null() {
+            return false;
+        }
+        // SAFETY: a block of this size; the list's block has room for a multiple of `AT_ONCE`.
+        unsafe {
+            copy.copy_from_nonoverlapping(entry, 1);
+            if self.count.is_multiple_of(AT_ONCE) {
+                let bytes = (self.count + AT_ONCE) * size_of::<*mut Entry>();
+                let more = realloc(self.start.cast(), bytes);
+                if more.is_null() {
+                    let _ = heap::c_free(copy.cast());
+                    return false;
+                }
+                self.start = more.cast();
+            }
+            self.start.add(self.count).write(copy);
+        }
+        self.count += 1;
+        true
+    }
+
+    fn free(self) {
+        for at in 0..self.count {
+            // SAFETY: `add` has made them.
+            let _ = unsafe { heap::c_free((*self.start.add(at)).cast()) };
+        }
+        if !self.start.is_null() {
+            // SAFETY: as above.
+            let _ = unsafe { heap::c_free(self.start.cast()) };
+        }
+    }
+}
+
+unsafe extern "C" fn alphasort(a: *const *const Entry, b: *const *const Entry) -> c_int {
+    // SAFETY: C's promise that there are entries.
+    unsafe { strcoll(name_of(*a), name_of(*b)) }
+}
+
+/// # Safety
+/// There is an entry.
+unsafe fn name_of(entry: *const Entry) -> *const c_char {
+    // SAFETY: the caller's promise.
+    unsafe { (&raw const (*entry).name).cast() }
 }
