@@ -5,6 +5,7 @@ use core::ptr;
 
 use super::errno::{EBADF, EINVAL, ENOMEM, fail, fail_long};
 use super::files::{ask, file, path};
+use super::lists::{Compare, qsort, strcoll};
 use super::stdio::realloc;
 use crate::arch::{errno, set_errno};
 use crate::heap;
@@ -17,7 +18,7 @@ define!(
 
 /// `struct dirent` of kernel-rt/include/sys/dirent.h.
 #[repr(C)]
-struct Entry {
+pub struct Entry {
     inode: u16,
     kind: u8,
     name: [u8; Entry::NAME],
@@ -26,11 +27,18 @@ struct Entry {
 impl Entry {
     /// Room for a name and its zero.
     const NAME: usize = 256;
+
+    /// Its name, as a C string.
+    pub fn name_of(entry: *const Entry) -> *const c_char {
+        entry
+            .wrapping_byte_add(core::mem::offset_of!(Entry, name))
+            .cast()
+    }
 }
 
 /// `DIR`.
 #[repr(C)]
-struct Folder {
+pub struct Folder {
     descriptor: c_int,
     /// How many entries have been read.
     read: c_long,
@@ -56,7 +64,7 @@ fn close(descriptor: c_int) -> Result<(), c_int> {
     ask(Call::Close, [file(descriptor)?, 0, 0], &[]).map(|_| ())
 }
 
-unsafe extern "C" fn opendir(name: *const c_char) -> *mut Folder {
+pub unsafe extern "C" fn opendir(name: *const c_char) -> *mut Folder {
     // SAFETY: C's promise.
     let name = unsafe { path(name) };
     let opened = name.and_then(|name| ask(Call::Open, [OPEN_READ | OPEN_FOLDER, 0, 0], &[name]));
@@ -84,7 +92,7 @@ extern "C" fn fdopendir(descriptor: c_int) -> *mut Folder {
 }
 
 /// The next entry; null at the end, with `errno` as it was, and with another one where that failed.
-unsafe extern "C" fn readdir(folder: *mut Folder) -> *mut Entry {
+pub unsafe extern "C" fn readdir(folder: *mut Folder) -> *mut Entry {
     // SAFETY: C's promise.
     let Some(folder) = (unsafe { folder.as_mut() }) else {
         set_errno(EBADF);
@@ -110,7 +118,7 @@ unsafe extern "C" fn readdir(folder: *mut Folder) -> *mut Entry {
     }
 }
 
-unsafe extern "C" fn closedir(folder: *mut Folder) -> c_int {
+pub unsafe extern "C" fn closedir(folder: *mut Folder) -> c_int {
     // SAFETY: C's promise.
     let Some(descriptor) = (unsafe { folder.as_ref() }).map(|folder| folder.descriptor) else {
         return fail(EBADF);
@@ -163,12 +171,6 @@ unsafe extern "C" fn seekdir(folder: *mut Folder, place: c_long) {
 }
 
 type Select = unsafe extern "C" fn(*const Entry) -> c_int;
-type Compare = unsafe extern "C" fn(*const *const Entry, *const *const Entry) -> c_int;
-
-unsafe extern "C" {
-    fn qsort(start: *mut c_void, count: usize, bytes: usize, compare: Compare);
-    fn strcoll(a: *const c_char, b: *const c_char) -> c_int;
-}
 
 /// The entries of a folder, each a block of the program's, and the list of them, too.
 unsafe extern "C" fn scandir(
@@ -267,14 +269,11 @@ impl List {
     }
 }
 
-unsafe extern "C" fn alphasort(a: *const *const Entry, b: *const *const Entry) -> c_int {
-    // SAFETY: C's promise that there are entries.
-    unsafe { strcoll(name_of(*a), name_of(*b)) }
-}
-
-/// # Safety
-/// There is an entry.
-unsafe fn name_of(entry: *const Entry) -> *const c_char {
-    // SAFETY: the caller's promise.
-    unsafe { (&raw const (*entry).name).cast() }
+unsafe extern "C" fn alphasort(a: *const c_void, b: *const c_void) -> c_int {
+    let name = |place: *const c_void| {
+        // SAFETY: C's promise that there are pointers to entries.
+        Entry::name_of(unsafe { place.cast::<*const Entry>().read() })
+    };
+    // SAFETY: C strings.
+    unsafe { strcoll(name(a), name(b)) }
 }

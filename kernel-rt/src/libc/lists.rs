@@ -1,11 +1,17 @@
 //! Searches of tables, and lists (POSIX search.h).
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
 
 define!(lfind, lsearch, insque, remque);
 
-type Compare = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
+/// How C's functions compare two elements.
+pub type Compare = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
+
+unsafe extern "C" {
+    pub fn qsort(start: *mut c_void, count: usize, bytes: usize, compare: Compare);
+    pub fn strcoll(a: *const c_char, b: *const c_char) -> c_int;
+}
 
 /// The first element that is the key; null where there is none.
 unsafe extern "C" fn lfind(

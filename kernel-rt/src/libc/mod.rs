@@ -11,11 +11,12 @@
 //! signals   within the program              mapping   anonymous memory by mmap
 //! errno     error numbers                   streams   streams in memory, what POSIX adds to stdio
 //! messages  err, error, syslog              positioned  reads and writes at a place, in several pieces
-//! polling   poll, select                    paths     realpath, glob's like, what paths can be asked
+//! polling   poll, select                    paths     realpath, mkdtemp, limits of paths
 //! affinity  the one processor               semaphores  POSIX semaphores, for one thread
 //! omp       OpenMP's functions, for one thread  net     names and sockets, of which there are none
 //! terminal  ioctl, termios: no terminal     users     the one user
 //! random    getrandom, initstate            lists     lsearch, insque
+//! glob      paths that match a pattern
 //! absent    what a node cannot have: shared memory of processes, shared libraries, timers
 //! ```
 
@@ -175,6 +176,8 @@ mod errno;
 mod files;
 #[cfg(target_os = "none")]
 mod folders;
+#[cfg(target_os = "none")]
+mod glob;
 #[cfg(target_os = "none")]
 mod lists;
 #[cfg(target_os = "none")]

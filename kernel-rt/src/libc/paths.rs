@@ -13,7 +13,7 @@ use crate::host::files::MAX_PATH;
 define!(realpath, mkdtemp, pathconf, fpathconf, statvfs, fstatvfs);
 
 /// A path with its zero, in a block of the heap until it is given away.
-struct Path {
+pub struct Path {
     start: *mut u8,
     length: usize,
 }
@@ -21,7 +21,11 @@ struct Path {
 impl Path {
     const ROOM: usize = MAX_PATH + 1;
 
-    fn new() -> Result<Path, c_int> {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// ENOMEM.
+    pub fn new() -> Result<Path, c_int> {
         let start = heap::c_alloc_zeroed(Path::ROOM, heap::C_ALIGN);
         match start.is_null() {
             true => Err(ENOMEM),
@@ -34,7 +38,11 @@ impl Path {
         unsafe { core::slice::from_raw_parts_mut(self.start, Path::ROOM) }
     }
 
-    fn add(&mut self, part: &[u8]) -> Result<(), c_int> {
+    /// Adds something at the end.
+    ///
+    /// # Errors
+    /// ENAMETOOLONG.
+    pub fn add(&mut self, part: &[u8]) -> Result<(), c_int> {
         let (at, end) = (self.length, self.length + part.len());
         if end > MAX_PATH {
             return Err(ENAMETOOLONG);
@@ -44,12 +52,24 @@ impl Path {
         Ok(())
     }
 
-    fn cut(&mut self, length: usize) {
+    /// Leaves so many bytes, which there are.
+    pub fn cut(&mut self, length: usize) {
         self.length = length;
         self.bytes()[length] = 0;
     }
 
-    fn as_c(&self) -> *const c_char {
+    /// Bytes of it.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    pub fn ends_with_slash(&mut self) -> bool {
+        let length = self.length;
+        self.bytes()[..length].ends_with(b"/")
+    }
+
+    /// As a C string, which stays until it is changed.
+    pub fn as_c(&self) -> *const c_char {
         self.start.cast()
     }
 }

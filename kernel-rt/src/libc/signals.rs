@@ -16,6 +16,8 @@ define!(
     raise,
     sigaction,
     sigprocmask,
+    sigpending,
+    sigsuspend,
     pthread_sigmask,
     pthread_kill,
     kill,
@@ -146,6 +148,16 @@ unsafe extern "C" fn sigprocmask(_: c_int, _: *const c_ulong, old: *mut c_ulong)
         unsafe { old.write(0) };
     }
     0
+}
+
+/// None waits.
+unsafe extern "C" fn sigpending(out: *mut c_ulong) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { sigprocmask(0, ptr::null(), out) }
+}
+
+extern "C" fn sigsuspend(_: *const c_ulong) -> c_int {
+    program_abort("sigsuspend(): no signal comes to a node, nothing could ever end this wait")
 }
 
 unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const c_ulong, old: *mut c_ulong) -> c_int {
