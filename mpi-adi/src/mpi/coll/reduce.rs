@@ -248,8 +248,7 @@ impl Schedule for Reduce {
 }
 
 /// What is longer goes by rings of the torus, where its elements commute.
-const SHORT_ALLREDUCE: usize = 512;
-const _: () = assert!(SHORT_ALLREDUCE <= SEGMENT_BYTES);
+const SHORT_ALLREDUCE: usize = SEGMENT_BYTES;
 
 /// An allreduce, by the rules of docs/collectives.md.
 // On the stack of a call, or boxed as it is: a box for one of them would take heap that a blocking call can do without.
