@@ -136,6 +136,7 @@ fn identify(args: &BootArgs<'_>) -> Personality {
         mpi_memory: args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE),
         mpi_borrow: args.mpi_borrow,
         eager: args.eager,
+        interrupts: args.interrupts.unwrap_or(100),
         exit: args.exit,
     }
 }
@@ -250,7 +251,8 @@ fn install(adi: Box<Adi>, torus: Box<Torus<'static, BoardLink>>, who: &Personali
     let memory = NodeMemory {
         lends: who.mpi_borrow,
     };
-    running::set(Box::new(BoardNode::new(*adi, *torus, Stm32 { memory })));
+    let node = BoardNode::new(*adi, *torus, Stm32 { memory });
+    running::set(Box::new(node.limit_interrupts(who.interrupts)));
 }
 
 type Wires = [Option<BoardLink>; 6];

@@ -155,7 +155,7 @@ fn joined(adi: Adi, torus: Torus<'static, Wire>, who: &Personality) -> BoardNode
     let memory = NodeMemory {
         lends: who.mpi_borrow,
     };
-    BoardNode::new(adi, torus, Virt { memory })
+    BoardNode::new(adi, torus, Virt { memory }).limit_interrupts(who.interrupts)
 }
 
 #[cfg(not(feature = "faults"))]
@@ -214,6 +214,7 @@ fn identify(hart: usize, found: &Found, args: &BootArgs<'_>) -> Personality {
         mpi_memory: args.mpi_memory.unwrap_or(memory / MPI_SHARE),
         mpi_borrow: args.mpi_borrow,
         eager: args.eager,
+        interrupts: args.interrupts.unwrap_or(100),
         exit: args.exit,
     }
 }
