@@ -2,7 +2,7 @@
 //!
 //! The kernel is optimised for size, as most of it runs once or never; what runs with each message is not
 //! (`.cargo/config.toml`). A generic function is compiled by the crate in which it meets its types, an inlined one by each
-//! that calls it, and both would be this crate. So it only declares the node's steps; [`node!`](crate::node) defines them,
+//! that calls it, and both would be this crate. So it only declares the node's steps; [`node!`](macro@crate::node) defines them,
 //! in the crate that is linked into the image, and that crate's profile holds for all that they are made of.
 
 use mpi_adi::Work;
