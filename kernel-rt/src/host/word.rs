@@ -3,8 +3,8 @@
 
 use core::sync::atomic::Ordering;
 
-/// Such a word, in the memory's order of bytes. Where the processor has no stores of 64 bits it is written in two pieces:
-/// what makes one step of them takes locks, and a kilobyte or two of memory.
+/// Such a word, in the memory's order of bytes. Where the processor has no stores of 64 bits it is written in two
+/// pieces: what makes one step of them takes locks, and a kilobyte or two of memory.
 #[derive(Debug, Default)]
 #[repr(C, align(8))]
 pub struct Word(Pieces);
