@@ -26,7 +26,7 @@ use crate::console::{self, Stream};
 #[macro_export]
 macro_rules! program {
     ($main:path) => {
-        $crate::node!();
+        $crate::steps!();
         const _: () = {
             // On the board whose reset handler calls `main`, that is the kernel's entry (ld/stm32f405.ld).
             #[cfg_attr(
@@ -50,7 +50,7 @@ macro_rules! program {
 
 /// Defines, in the crate that an image is made of, how its node goes on. [`program!`](crate::program) does so, too.
 #[macro_export]
-macro_rules! node {
+macro_rules! steps {
     () => {
         // A process of this machine has its node in the kernel.
         #[cfg(target_os = "none")]

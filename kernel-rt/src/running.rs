@@ -1,6 +1,6 @@
 //! The one node of this image, as the program's calls and the interrupts meet it.
 //!
-//! What is inlined here runs with each call and interrupt: [`node!`](crate::node) has it compiled for speed.
+//! What is inlined here runs with each call and interrupt: [`steps!`](crate::steps) has it compiled for speed.
 #![forbid(unsafe_code)]
 
 use core::cell::RefCell;

@@ -36,8 +36,25 @@ impl fmt::Display for NoDevice {
     }
 }
 
-/// Makes the device of the node `who`, in memory of the heap; `seed` is for its tables.
+/// Makes the device of the node `who`, over memory of the heap; `seed` is for its tables.
+#[cfg(not(target_arch = "arm"))]
 pub fn device(who: &Personality, seed: u64) -> Result<Adi, NoDevice> {
+    let (config, memory) = parts(who)?;
+    let mut adi = Adi::new(config, memory).ok_or(no_place(who))?;
+    prepare(&mut adi, who, seed);
+    Ok(adi)
+}
+
+/// As `device` elsewhere, in the heap itself: the stack has no room for more than one device.
+#[cfg(target_arch = "arm")]
+pub fn boxed_device(who: &Personality, seed: u64) -> Result<alloc::boxed::Box<Adi>, NoDevice> {
+    let (config, memory) = parts(who)?;
+    let mut adi = Adi::boxed(config, memory).ok_or(no_place(who))?;
+    prepare(&mut adi, who, seed);
+    Ok(adi)
+}
+
+fn parts(who: &Personality) -> Result<(Config, Memory), NoDevice> {
     let peers = who.shape.nodes();
     let memory = Memory::allocate(who.mpi_memory as usize, peers as usize)
         .map_err(|_| NoDevice::Memory(who.mpi_memory))?;
@@ -47,14 +64,19 @@ pub fn device(who: &Personality, seed: u64) -> Result<Adi, NoDevice> {
         // The heap ends sooner.
         request_slots: mpi_adi::request::MAX_SLOTS,
     };
-    let place = NoDevice::Place {
+    Ok((config, memory))
+}
+
+fn no_place(who: &Personality) -> NoDevice {
+    NoDevice::Place {
         rank: who.rank,
-        peers,
-    };
-    let mut adi = Adi::new(config, memory).ok_or(place)?;
+        peers: who.shape.nodes(),
+    }
+}
+
+fn prepare(adi: &mut Adi, who: &Personality, seed: u64) {
     adi.seed(seed);
     if let Some(bytes) = who.eager {
         adi.set_eager_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
     }
-    Ok(adi)
 }

@@ -1,9 +1,7 @@
 //! The registers of a node that ends its job by a call: from them the tool finds out where in the program the
 //! call was made, with the image's call frame information and the node's memory.
 
-use core::sync::atomic::Ordering;
-
-use portable_atomic::AtomicU64;
+use super::word::Word;
 
 /// The image's symbol for its [`Callers`].
 pub const SYMBOL: &str = "MIDPLANE_CALLERS";
@@ -17,7 +15,7 @@ pub const BYTES: usize = 8 * (1 + SAVED.len());
 /// The registers as the node notes them.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Callers([AtomicU64; 1 + SAVED.len()]);
+pub struct Callers([Word; 1 + SAVED.len()]);
 
 /// The registers as the tool reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,14 +35,14 @@ impl Default for Callers {
 impl Callers {
     /// Nothing noted.
     pub const fn new() -> Callers {
-        Callers([const { AtomicU64::new(0) }; 1 + SAVED.len()])
+        Callers([const { Word::new(0) }; 1 + SAVED.len()])
     }
 
     /// Notes the registers.
     pub fn note(&self, registers: &Registers) {
         let values = core::iter::once(registers.pc).chain(registers.saved);
         for (word, value) in self.0.iter().zip(values) {
-            word.store(value, Ordering::Relaxed);
+            word.store(value);
         }
     }
 }
@@ -75,9 +73,7 @@ mod tests {
         let callers = Callers::new();
         let bytes = |callers: &Callers| -> Vec<u8> {
             let words = callers.0.iter();
-            words
-                .flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes())
-                .collect()
+            words.flat_map(|word| word.load().to_le_bytes()).collect()
         };
         assert_eq!(bytes(&callers).len(), BYTES);
         assert_eq!(Registers::read(&bytes(&callers)), None);

@@ -1,8 +1,6 @@
 //! The last allocation of the program that failed: programs that do not check it fault later, and are told why.
 
-use core::sync::atomic::Ordering;
-
-use portable_atomic::AtomicU64;
+use super::word::Word;
 
 /// The image's symbol for its [`FailedMalloc`].
 pub const SYMBOL: &str = "MIDPLANE_FAILED_MALLOC";
@@ -12,7 +10,7 @@ pub const BYTES: usize = 16;
 /// The note as the node makes it: the bytes that were asked for, and the return address of the call.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct FailedMalloc([AtomicU64; 2]);
+pub struct FailedMalloc([Word; 2]);
 
 /// The note as the tool reads it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,14 +24,14 @@ pub struct Failed {
 impl FailedMalloc {
     /// None has failed.
     pub const fn new() -> FailedMalloc {
-        FailedMalloc([const { AtomicU64::new(0) }; 2])
+        FailedMalloc([const { Word::new(0) }; 2])
     }
 
     /// Notes one.
     pub fn note(&self, failed: Failed) {
         let [bytes, from] = &self.0;
-        bytes.store(failed.bytes, Ordering::Relaxed);
-        from.store(failed.from, Ordering::Relaxed);
+        bytes.store(failed.bytes);
+        from.store(failed.from);
     }
 }
 
@@ -56,7 +54,7 @@ mod tests {
         let read = || {
             let mut bytes = [0; BYTES];
             for (out, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(&note.0) {
-                *out = word.load(Ordering::Relaxed).to_le_bytes();
+                *out = word.load().to_le_bytes();
             }
             Failed::read(bytes)
         };

@@ -15,6 +15,7 @@
 //! status        a program's status as a process's
 //! variables     what programs may ask of the counters
 //! window        a node's memory as the tool sees it
+//! word          words of 64 bits on any processor
 //! records       the one blackboard, inbox, outbox and personality of a node's image
 //! ```
 
@@ -34,3 +35,4 @@ pub mod remote;
 pub mod status;
 pub mod variables;
 pub mod window;
+pub mod word;

@@ -120,17 +120,35 @@ impl Adi {
     pub fn new(config: Config, memory: Memory) -> Option<Adi> {
         Adi::with_rules(config, memory, Sound)
     }
+
+    /// As [`Adi::new`], in the heap, which must have room, for a stack that has none for several copies.
+    pub fn boxed(config: Config, memory: Memory) -> Option<Box<Adi>> {
+        let here = Self::place_of(&config, &memory)?;
+        let mut adi = Box::new(Adi::idle(config, here, memory, Sound));
+        adi.begin();
+        Some(adi)
+    }
 }
 
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// As [`Adi::new`], with these rules kept and others broken, for a model checker, and with the matching
     /// engine that came with the memory.
     pub fn with_rules(config: Config, memory: Memory<E>, rules: R) -> Option<Adi<R, E>> {
+        let here = Self::place_of(&config, &memory)?;
+        let mut adi = Self::idle(config, here, memory, rules);
+        adi.begin();
+        Some(adi)
+    }
+
+    fn place_of(config: &Config, memory: &Memory<E>) -> Option<Coord> {
         let here = config.shape.coord(config.rank.index())?;
-        if memory.peers.size() != config.shape.nodes() as usize {
-            return None;
-        }
-        let mut adi = Adi {
+        (memory.peers.size() == config.shape.nodes() as usize).then_some(here)
+    }
+
+    // Not inlined, it is made where its caller wants it, without copies on the way.
+    #[inline(never)]
+    fn idle(config: Config, here: Coord, memory: Memory<E>, rules: R) -> Self {
+        Adi {
             shape: config.shape,
             here,
             rank: config.rank,
@@ -158,18 +176,20 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             one_sided: None,
             stats: Stats::default(),
             rules,
-        };
-        adi.requests.narrow_names(rules.name_bits());
-        adi.bcopies.narrow_names(rules.name_bits());
-        adi.region.narrow_names(rules.name_bits());
-        // For calls that block, from the first one on. Without it they fail sooner; that is all.
-        let _ = adi.requests.grow(KEPT_SLOTS);
-        let _ = adi.pending.reserve(KEPT_SLOTS as usize);
-        let _ = adi.probes.reserve();
-        for context in FIRST_CONTEXTS {
-            adi.open_context(context);
         }
-        Some(adi)
+    }
+
+    fn begin(&mut self) {
+        self.requests.narrow_names(self.rules.name_bits());
+        self.bcopies.narrow_names(self.rules.name_bits());
+        self.region.narrow_names(self.rules.name_bits());
+        // For calls that block, from the first one on. Without it they fail sooner; that is all.
+        let _ = self.requests.grow(KEPT_SLOTS);
+        let _ = self.pending.reserve(KEPT_SLOTS as usize);
+        let _ = self.probes.reserve();
+        for context in FIRST_CONTEXTS {
+            self.open_context(context);
+        }
     }
 
     /// Sets the greatest message in bytes that is sent eagerly, at most [`GREATEST_EAGER_LIMIT`]; what fits

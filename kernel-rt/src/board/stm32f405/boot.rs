@@ -27,7 +27,7 @@ use super::memory::WINDOW_MEMORY;
 use super::memory::{self, FLASH, Needs, PERSONALITY, RAM, ROUTER};
 use super::platform::{BoardLink, BoardNode, Stm32};
 use super::{clocks, lines, tool};
-use crate::board::device::device;
+use crate::board::device::boxed_device;
 use crate::board::start::{boot_failed, leak, or_fail, strings};
 use crate::board::steps;
 use crate::dev::serial::{self, SerialLink};
@@ -180,8 +180,6 @@ fn start_node(who: &Personality, args: &BootArgs<'_>) {
 #[inline(never)]
 fn torus(who: &Personality, args: &BootArgs<'_>) -> Box<Torus<'static, BoardLink>> {
     let lines = greeted(start_links(who));
-    let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
-    let router = or_fail(Router::new(who.shape, who.coord, ROUTER, chunks));
     let mut retry = serial::retry(memory::BAUD);
     if tool::is_there() {
         // An emulator has each byte pass through four threads, which share processors with those of the other nodes.
@@ -190,10 +188,22 @@ fn torus(who: &Personality, args: &BootArgs<'_>) -> Box<Torus<'static, BoardLink
         retry.retries /= EMULATED_PATIENCE as u32;
     }
     let links = wires(lines, retry, (who, args));
+    joined(router(who), links)
+}
+
+#[inline(never)]
+fn joined(router: Router<'static>, links: Wires) -> Box<Torus<'static, BoardLink>> {
     Box::new(or_fail(Torus::new(router, links)))
 }
 
+#[inline(never)]
+fn router(who: &Personality) -> Router<'static> {
+    let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
+    or_fail(Router::new(who.shape, who.coord, ROUTER, chunks))
+}
+
 #[cfg(not(feature = "faults"))]
+#[inline(never)]
 fn wires(lines: SerialLinks, retry: Retry, _: (&Personality, &BootArgs<'_>)) -> Wires {
     lines.map(|line| {
         let line = *line?;
@@ -204,6 +214,7 @@ fn wires(lines: SerialLinks, retry: Retry, _: (&Personality, &BootArgs<'_>)) -> 
 
 /// The links with the faults that the personality orders.
 #[cfg(feature = "faults")]
+#[inline(never)]
 fn wires(lines: SerialLinks, retry: Retry, (who, args): (&Personality, &BootArgs<'_>)) -> Wires {
     use crate::dev::faults::{self, RETRIES};
     let faults = faults::ordered(args);
@@ -232,7 +243,7 @@ fn mpi_device(who: &Personality) -> Box<Adi> {
     // The chip's random numbers are not there in an emulator; the time until all neighbours were up is nothing that
     // the author of a program knows.
     let seed = arch::ticks() ^ clock::wall_clock_ns();
-    Box::new(or_fail(device(who, seed)))
+    or_fail(boxed_device(who, seed))
 }
 
 #[inline(never)]

@@ -1,0 +1,56 @@
+//! Words of 64 bits that are written rarely, and read by others only while they are not written.
+#![forbid(unsafe_code)]
+
+use core::sync::atomic::Ordering;
+
+/// Such a word, in the memory's order of bytes. Where the processor has no stores of 64 bits it is written in two
+/// pieces: what makes one step of them takes locks, and a kilobyte or two of memory.
+#[derive(Debug, Default)]
+#[repr(C, align(8))]
+pub struct Word(Pieces);
+
+#[cfg(target_has_atomic = "64")]
+type Pieces = core::sync::atomic::AtomicU64;
+/// The lower half first.
+#[cfg(not(target_has_atomic = "64"))]
+type Pieces = [core::sync::atomic::AtomicU32; 2];
+
+impl Word {
+    /// One with this value.
+    pub const fn new(value: u64) -> Word {
+        #[cfg(target_has_atomic = "64")]
+        return Word(Pieces::new(value));
+        #[cfg(not(target_has_atomic = "64"))]
+        {
+            use core::sync::atomic::AtomicU32;
+            Word([
+                AtomicU32::new(value as u32),
+                AtomicU32::new((value >> 32) as u32),
+            ])
+        }
+    }
+
+    /// Its value.
+    #[inline]
+    pub fn load(&self) -> u64 {
+        #[cfg(target_has_atomic = "64")]
+        return self.0.load(Ordering::Relaxed);
+        #[cfg(not(target_has_atomic = "64"))]
+        {
+            let [low, high] = { self.0.each_ref() }.map(|half| half.load(Ordering::Relaxed));
+            u64::from(high) << 32 | u64::from(low)
+        }
+    }
+
+    /// Changes its value.
+    #[inline]
+    pub fn store(&self, value: u64) {
+        #[cfg(target_has_atomic = "64")]
+        self.0.store(value, Ordering::Relaxed);
+        #[cfg(not(target_has_atomic = "64"))]
+        {
+            self.0[0].store(value as u32, Ordering::Relaxed);
+            self.0[1].store((value >> 32) as u32, Ordering::Relaxed);
+        }
+    }
+}
