@@ -53,6 +53,7 @@ fn random_epochs_find_each_broken_rule() {
         Flaw::ArrivesUnflushed,
         Flaw::NeedsNoGrant,
         Flaw::UnlocksEarly,
+        Flaw::EndsWithAny,
     ] {
         let finds = |seed: &u64| !matches!(random(*seed, Some(flaw)), Found::Sound(_));
         let found = (0..1000).find(finds);

@@ -562,5 +562,12 @@ pub fn table() -> Vec<Row> {
             Flaw::UnlocksEarly,
             WRONG_BYTES,
         ),
+        broken(
+            "an epoch ends with any of its operations",
+            locks(),
+            IN_ORDER,
+            Flaw::EndsWithAny,
+            WRONG_BYTES,
+        ),
     ]
 }

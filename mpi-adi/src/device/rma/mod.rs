@@ -150,6 +150,8 @@ impl Flags {
     const WANTED: Flags = Flags(256);
     /// An operation for it waits, so that those behind do, too; during one look at them.
     const BLOCKED: Flags = Flags(512);
+    /// It has a lock here, and has not been told.
+    const UNTOLD: Flags = Flags(1024);
 
     fn has(self, flag: Flags) -> bool {
         self.0 & flag.0 != 0
