@@ -61,8 +61,13 @@ pub(super) trait Family: Sync {
     fn forget(&self, handle: c_int);
 
     /// Calls the functions of the program's own that tell how a request has ended which is [`Rest::Concluding`], and
-    /// frees it if the program is `done` with it. Called outside of the device.
-    fn conclude(&self, handle: c_int, done: bool) -> Completed;
+    /// frees it if the program is `done` with it. Called outside of the device. A family without such functions has
+    /// nothing to add.
+    fn conclude(&self, handle: c_int, done: bool) -> Completed {
+        let _ = done;
+        let ended = self.ended(handle);
+        ended.unwrap_or_else(|| with_status(MPI_Status::EMPTY))
+    }
 
     /// MPI_Request_free. Called outside of the device.
     fn free(&self, handle: c_int) -> Result<(), Error>;

@@ -70,7 +70,7 @@ impl Window {
         self.with(|object| {
             // What follows it there waits for it.
             for opened in object.access.opened() {
-                opened.is_ready = false;
+                (opened.is_ready, opened.ready_at) = (false, None);
             }
             if lent.iter().any(is_held) {
                 object.kept.push(Kept {

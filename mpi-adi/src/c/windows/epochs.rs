@@ -37,6 +37,7 @@ fn opened(epoch: Serial, defers: bool) -> Opened {
     Opened {
         epoch,
         is_ready: false,
+        ready_at: None,
         defers,
     }
 }
@@ -144,9 +145,10 @@ impl Window {
         let Opened {
             epoch,
             is_ready,
+            ready_at,
             defers,
         } = opened;
-        if is_ready {
+        if is_ready || ready_at == Some(target) {
             return Ok((epoch, true));
         }
         let context = self.context();
@@ -163,11 +165,11 @@ impl Window {
         let is_straight = has_access || waits;
         self.with(|object| {
             // Of these one target's turn is all's.
-            if is_straight && matches!(object.access, Access::Fence { .. } | Access::Locks(_)) {
-                let is_it = |opened: &&mut Opened| opened.epoch == epoch;
-                if let Some(opened) = object.access.opened().find(is_it) {
-                    opened.is_ready = true;
-                }
+            let of_all = matches!(object.access, Access::Fence { .. } | Access::Locks(_));
+            let is_it = |opened: &&mut Opened| opened.epoch == epoch;
+            if is_straight && let Some(opened) = object.access.opened().find(is_it) {
+                opened.is_ready = of_all;
+                opened.ready_at = Some(target);
             }
             Ok((epoch, is_straight))
         })
@@ -352,11 +354,11 @@ impl Window {
         self.close(epoch, told).map(|()| epoch)
     }
 
-    /// Flushes the passive epochs that include the process, or all. Fails unless there is one.
-    fn flush(&self, target: Option<Rank>, is_local: bool, told: Told) -> Result<Serial, Error> {
-        let epoch = self.with(|object| match &object.access {
+    /// The passive epoch that includes the process; of several locks each has an epoch, and all are 0. Fails unless there
+    /// is one.
+    fn passive(&self, target: Option<Rank>) -> Result<Serial, Error> {
+        self.with(|object| match &object.access {
             Access::All(opened) => Ok(opened.epoch),
-            // Of several locks each has an epoch.
             Access::Locks(_) if target.is_none() => Ok(0),
             Access::Locks(locks) => {
                 let held = locks.iter().find(|(held, _)| Some(*held) == target);
@@ -364,11 +366,25 @@ impl Window {
                     .ok_or(out_of_order("no lock is held there"))
             }
             _ => Err(out_of_order("no lock is held there")),
-        })?;
+        })
+    }
+
+    fn record_flush(
+        &self,
+        (target, epoch): (Option<Rank>, Serial),
+        is_local: bool,
+        told: Told,
+    ) -> Result<Serial, Error> {
         let of = (self.context(), epoch, target);
         let flush = self.with_all(|all| all.flush(of, is_local, told))?;
         self.set_off();
         flush.ok_or(no_room::<Serial>(8))
+    }
+
+    /// Flushes the passive epochs that include the process, or all. Fails unless there is one.
+    fn flush(&self, target: Option<Rank>, is_local: bool, told: Told) -> Result<Serial, Error> {
+        let epoch = self.passive(target)?;
+        self.record_flush((target, epoch), is_local, told)
     }
 
     /// Waits until an epoch that has been closed is complete.
@@ -643,8 +659,15 @@ fn flush(function: &'static str, win: c_int, rank: Option<c_int>, is_local: bool
                 Peer::Rank(target) => Some(target),
             },
         };
-        let flush = window.flush(target, is_local, None)?;
-        window.wait_for(target, Watch::Done(flush));
+        let epoch = window.passive(target)?;
+        let context = window.context();
+        if window.with_all(|all| all.is_answered(context, target, is_local))? {
+            window.set_off();
+            window.drain(target);
+        } else {
+            let flush = window.record_flush((target, epoch), is_local, None)?;
+            window.wait_for(target, Watch::Done(flush));
+        }
         window.sweep()?;
         match is_local {
             true => Ok(()),

@@ -50,6 +50,8 @@ pub(super) struct Opened {
     pub epoch: Serial,
     /// Operations go straight to their targets: it is open there, and nothing waits to leave before them.
     pub is_ready: bool,
+    /// The same for this one target, the last.
+    pub ready_at: Option<Rank>,
     /// It was opened by a call that does not block: operations do not wait for their targets either.
     pub defers: bool,
 }
@@ -147,20 +149,28 @@ pub(super) struct Window {
 }
 
 impl Window {
+    fn new(
+        env: &'static dyn Env,
+        function: &'static str,
+        (handle, object): (c_int, &Object),
+    ) -> Window {
+        Window {
+            env,
+            function,
+            handle,
+            membership: object.membership,
+            is_dynamic: object.facts.flavor == MPI_WIN_FLAVOR_DYNAMIC,
+        }
+    }
+
     /// The window that `handle` names.
     pub fn of(
         env: &'static dyn Env,
         function: &'static str,
         handle: c_int,
     ) -> Result<Window, Error> {
-        let found = with_object(handle, |object| Window {
-            env,
-            function,
-            handle,
-            membership: object.membership,
-            is_dynamic: object.facts.flavor == MPI_WIN_FLAVOR_DYNAMIC,
-        });
-        found.ok_or(no_window())
+        let window = |object: &mut Object| Window::new(env, function, (handle, object));
+        with_object(handle, window).ok_or(no_window())
     }
 
     pub fn context(&self) -> Context {
@@ -201,7 +211,15 @@ pub(super) fn on_win(
     win: c_int,
     call: impl FnOnce(Window) -> Result<(), Error>,
 ) -> c_int {
-    let blame = blame_of(win);
-    let window = env().and_then(|env| Window::of(env, function, win));
+    // One look at the table: a call on a few bytes is short.
+    let found = with_object(win, |object| {
+        let window = env().map(|env| Window::new(env, function, (win, object)));
+        let handler = object.handler;
+        (window, Blame { comm: win, handler })
+    });
+    let (window, blame) = found.unwrap_or_else(|| {
+        let window = env().and(Err(no_window()));
+        (window, blame_of(win))
+    });
     end_under(function, blame, window.and_then(call))
 }

@@ -88,12 +88,6 @@ impl Family for OfWindows {
         }
     }
 
-    fn conclude(&self, handle: c_int, _: bool) -> Completed {
-        // None has a function of the program's to be told by.
-        let ended = self.ended(handle);
-        ended.unwrap_or_else(|| with_status(MPI_Status::EMPTY))
-    }
-
     fn free(&self, _: c_int) -> Result<(), Error> {
         Err(NOT_ALLOWED)
     }

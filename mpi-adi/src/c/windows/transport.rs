@@ -101,7 +101,9 @@ impl Window {
     /// What has been made ready leaves, as far as the network has room now.
     pub fn set_off(&self) {
         self.env.with(&mut |adi, kernel| {
-            if let Some(all) = adi.one_sided() {
+            if let Some(all) = adi.one_sided()
+                && all.is_due()
+            {
                 all.go_on_here(kernel.memory());
             }
             if adi.has_to_send() {

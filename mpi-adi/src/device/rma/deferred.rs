@@ -190,6 +190,19 @@ impl<R: Rules> OneSided<R> {
         self.record(of, what, told)
     }
 
+    /// A flush would send nothing, at `target` or everywhere, and have nothing to wait for but answers: nothing is
+    /// deferred, and what has left is answered, or only the origin's buffers are of interest.
+    pub fn is_answered(&mut self, context: Context, target: Option<Rank>, is_local: bool) -> bool {
+        self.window(context).is_none_or(|window| {
+            let is_touched = match target {
+                _ if is_local => false,
+                Some(target) => window.has(target, Flags::TOUCHED),
+                None => window.next_with(Flags::TOUCHED, 0).is_some(),
+            };
+            !is_touched && window.deferred.iter().all(Deferred::is_over)
+        })
+    }
+
     fn record(
         &mut self,
         (context, epoch, target): (Context, Serial, Option<Rank>),

@@ -408,6 +408,11 @@ impl<R: Rules> OneSided<R> {
             || self.is_due
     }
 
+    /// Epochs or what is deferred may get on; else [`OneSided::go_on_here`] has nothing to do.
+    pub fn is_due(&self) -> bool {
+        self.is_due
+    }
+
     fn breaks(&self, flaw: Flaw) -> bool {
         self.rules.breaks(flaw)
     }

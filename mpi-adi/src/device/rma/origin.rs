@@ -285,15 +285,18 @@ impl<R: Rules> OneSided<R> {
     }
 
     pub(super) fn next_of_ring(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
-        let packet = self.ring.pop_front()?;
+        let packet = self.ring.front()?;
         let len = packet.len as usize;
         out[..len].copy_from_slice(&packet.bytes[..len]);
-        Some(Leaving {
+        let leaving = Leaving {
             dest: packet.dest,
             argument: packet.argument,
             place: None,
             len,
-        })
+        };
+        // It has just been there; what it is need not be copied.
+        let _ = self.ring.pop_front();
+        Some(leaving)
     }
 
     /// A get that has not been asked for, or was refused.
