@@ -191,6 +191,12 @@ struct Carrier<L, P> {
     published_ns: u64,
     beats: u64,
     idle_ticks: u64,
+    /// How many percent of the processor interrupts take at most while the program computes; 0: there are none.
+    share: u8,
+    /// Ticks that they have taken.
+    interrupt_ticks: u64,
+    /// The program has the processor until this tick.
+    program_until: u64,
     started: u64,
 }
 
@@ -232,11 +238,22 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
             published_ns: platform.ns(platform.ticks()),
             beats: 0,
             idle_ticks: 0,
+            share: 100,
+            interrupt_ticks: 0,
+            program_until: 0,
             started: platform.ticks(),
             torus,
             platform,
         };
         Self { adi, carrier }
+    }
+
+    /// Interrupts take at most so many percent of the processor while the program computes: what one has taken is
+    /// followed by as much for the program as the share asks for. With 0 there are none, and the node goes on in the
+    /// program's next call only, for others, too.
+    pub fn limit_interrupts(mut self, percent: u8) -> Self {
+        self.carrier.share = percent.min(100);
+        self
     }
 
     /// Runs `f` with the device and its carrier, then goes on with what it left to do, as
@@ -247,6 +264,8 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         if !P::INTERRUPTS {
             // Nothing watches while the program computes.
             self.carrier.watch = Watch::Open;
+        } else if self.carrier.share < 100 {
+            self.carrier.keep_for_the_program();
         }
     }
 
@@ -256,12 +275,25 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     }
 
     /// An interrupt has been taken while the program computes. Bounded: at most [`STEPS_PER_INTERRUPT`]
-    /// steps, then the program has [`PROGRAM_SLICE_NS`] before it goes on. Does not allocate.
+    /// steps, then the program has [`PROGRAM_SLICE_NS`] before it goes on; and more if the share of interrupts asks for
+    /// that. Does not allocate.
     pub fn interrupted(&mut self) {
-        self.carrier.quiet = false;
+        let carrier = &mut self.carrier;
+        let began = carrier.platform.ticks();
+        if carrier.share < 100 && (carrier.share == 0 || began < carrier.program_until) {
+            return carrier.keep_for_the_program();
+        }
+        carrier.quiet = false;
         // It may have been a link's.
-        self.carrier.watch = Watch::Open;
-        self.carrier.settle(&mut self.adi);
+        carrier.watch = Watch::Open;
+        carrier.settle(&mut self.adi);
+        let now = carrier.platform.ticks();
+        carrier.interrupt_ticks += now - began;
+        if carrier.share < 100 {
+            let share = u64::from(carrier.share);
+            carrier.program_until = now + (now - began) * (100 - share) / share;
+            carrier.keep_for_the_program();
+        }
     }
 
     /// The heap has got memory back that the device may be waiting for.
@@ -291,6 +323,22 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
 impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     fn now_ns(&self) -> u64 {
         self.platform.ns(self.platform.ticks())
+    }
+
+    /// No link interrupts before the program has had its share.
+    #[cold]
+    #[inline(never)]
+    fn keep_for_the_program(&mut self) {
+        let now = self.platform.ticks();
+        if self.share > 0 && now >= self.program_until {
+            return;
+        }
+        self.watch = Watch::Held;
+        self.torus.each_link(L::hold_interrupts);
+        if self.share > 0 {
+            let rest = self.platform.ns(self.program_until - now);
+            self.platform.wake_in(rest);
+        }
     }
 
     fn step(&mut self, adi: &mut Adi) -> bool {
@@ -449,6 +497,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         let own = NodeFigures {
             beats: self.beats,
             idle_ticks: self.idle_ticks,
+            interrupt_ticks: self.interrupt_ticks,
             run_ticks: self.platform.ticks() - self.started,
             heap_peak_bytes: self.platform.heap_peak_bytes(),
             link_defects: links.clone().map(L::defects).sum(),
@@ -611,13 +660,17 @@ mod tests {
         undisturbed: bool,
         /// What the clock has gone on beside one tick for each wait.
         ticks: u64,
+        /// What each look at the clock takes, and how many there were.
+        look: u64,
+        looks: std::cell::Cell<u64>,
     }
 
     impl Platform<TestLink> for TestPlatform {
         type Memory = RawMemory;
 
         fn ticks(&self) -> u64 {
-            self.waits as u64 + self.ticks
+            self.looks.set(self.looks.get() + 1);
+            self.waits as u64 + self.ticks + self.look * self.looks.get()
         }
 
         fn ns(&self, ticks: u64) -> u64 {
@@ -742,6 +795,46 @@ mod tests {
             "held off, and once more"
         );
         assert!(!node.carrier.quiet);
+    }
+
+    #[test]
+    fn interrupts_take_no_more_than_their_share() {
+        let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(25);
+        node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = true;
+        node.carrier.platform.look = 1;
+        node.interrupted();
+        let (beats, took) = (node.carrier.beats, node.carrier.interrupt_ticks);
+        assert!(beats > 0 && took >= beats, "{beats} steps in {took} ticks");
+        let wake = *node.carrier.platform.wakes.last().unwrap();
+        assert!(
+            wake > 290 * took && wake <= 300 * took,
+            "{wake} ns for {took} ticks"
+        );
+        // Too early, by whatever.
+        node.interrupted();
+        assert_eq!(
+            (node.carrier.beats, node.carrier.interrupt_ticks),
+            (beats, took)
+        );
+        let links = node.carrier.torus.links().iter().flatten();
+        assert!({ links }.all(|link| !link.interrupts));
+        pass(&mut node, wake);
+        node.interrupted();
+        assert!(node.carrier.beats > beats);
+    }
+
+    #[test]
+    fn without_interrupts_a_node_goes_on_in_calls() {
+        let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(0);
+        node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = true;
+        node.interrupted();
+        assert_eq!(
+            (node.carrier.beats, node.carrier.platform.wakes.len()),
+            (0, 0)
+        );
+        assert!(polled(&mut node));
+        let links = node.carrier.torus.links().iter().flatten();
+        assert!({ links }.all(|link| !link.interrupts));
     }
 
     /// Steps of the node's loop, as the host sees them.

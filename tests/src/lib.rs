@@ -25,4 +25,5 @@ pub mod rust;
 pub mod sim;
 
 pub use cluster::{Cluster, Failure, Node, NodeReport, Statuses, Watched};
+pub use measure::epochs as epochs_timed;
 pub use measure::{collectives, exchange, flood, oneself, scale, timed};

@@ -44,34 +44,17 @@ fn killer_on_eight_boards_with_the_least_mpi_memory() {
     killer(&["--torus", "2x2x2", "--mpi-memory", "32"], 8);
 }
 
-/// One frame in a hundred lost and one in a thousand spoiled, on each line: nothing is lost above.
-const FAULTS: [&str; 6] = [
-    "--link-loss",
-    "0.01",
-    "--link-corrupt",
-    "0.001",
-    "--seed",
-    "7",
-];
-
 #[test]
 fn killer_over_bad_lines_with_the_least_mpi_memory() {
-    let options = [
-        &BOARD[..],
-        &FAULTS,
-        &["--torus", "2x2x2", "--mpi-memory", "32"],
-    ]
-    .concat();
-    let (ended, report) = run_with_report(&options, "killer.c", &["10", "64"]);
-    check_killer(&ended.expect(0), 8, "10", "64");
-    assert!(total(&report, "link_retries") > 0, "{report}");
+    let options = [&BOARD[..], &["--torus", "2x2x2", "--mpi-memory", "32"]].concat();
+    harness::killer_over_bad_links(&options, 8, ["10", "64"]);
 }
 
 /// Over bad lines, too, of which one is cut.
 #[test]
 fn what_a_cut_line_carried_goes_another_way() {
     let cut = ["--torus", "2x2x1", "--link-cut", "0,0,0:x+@0s"];
-    let options = [&BOARD[..], &FAULTS, &cut].concat();
+    let options = [&BOARD[..], &harness::BAD_LINKS, &cut].concat();
     let (ended, report) = run_with_report(&options, "pi.c", &[]);
     let ended = ended.expect(0);
     assert!(ended.stdout.contains("pi is about 3.14159265"), "{ended}");

@@ -103,6 +103,8 @@ pub struct NodeFigures {
     pub beats: u64,
     /// Ticks of the clock that the node slept.
     pub idle_ticks: u64,
+    /// Ticks that interrupts took while the program computed.
+    pub interrupt_ticks: u64,
     /// Ticks since the node's start.
     pub run_ticks: u64,
     /// Greatest number of bytes of the heap ever in use.
@@ -244,6 +246,8 @@ counters! {
     LinkRetries "link_retries" Frames Sum, from.own.link_retries;
     /// Ticks that the node slept.
     IdleTicks "idle_ticks" Ticks Sum, from.own.idle_ticks;
+    /// Ticks that interrupts took while the program computed.
+    InterruptTicks "interrupt_ticks" Ticks Sum, from.own.interrupt_ticks;
     /// Ticks since the node's start.
     RunTicks "run_ticks" Ticks Sum, from.own.run_ticks;
     /// Most bytes of the program's heap in use at once.

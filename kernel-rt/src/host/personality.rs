@@ -13,6 +13,7 @@
 //! | `midplane.node_memory=BYTES` | memory of each node of a box: a multiple of 2 MiB, with `boxes` | it must be said |
 //! | `midplane.mpi_memory=BYTES` | size of the region for incoming MPI traffic | a share of the memory |
 //! | `midplane.eager=BYTES` | greatest message whose data follows without waiting for an answer | the device's |
+//! | `midplane.interrupts=PERCENT` | how much of the processor interrupts take at most while the program computes | 100 |
 //! | `midplane.mpi_borrow=yes` | beyond that, the program's heap lends what it can spare | it does not |
 //! | `midplane.matching=NAME` | the image's matching engine must be this one | it can be any |
 //! | `midplane.env=WORD` | a variable of the program's environment, NAME=VALUE, encoded as argv's words | none |
@@ -122,6 +123,8 @@ pub struct BootArgs<'a> {
     pub mpi_borrow: bool,
     /// Greatest message in bytes that is sent eagerly, when said.
     pub eager: Option<u64>,
+    /// How many percent of the processor interrupts take at most while the program computes, when said.
+    pub interrupts: Option<u8>,
     /// The name of the matching engine that the image must have, when said; see
     /// [`Choice`](mpi_adi::matching::Choice).
     pub matching: Option<&'a str>,
@@ -156,6 +159,8 @@ pub struct Personality {
     pub mpi_borrow: bool,
     /// Greatest message in bytes that is sent eagerly, when said.
     pub eager: Option<u64>,
+    /// How many percent of the processor interrupts take at most while the program computes; 0: there are none.
+    pub interrupts: u8,
     /// What to do when the program has ended.
     pub exit: Exit,
 }
@@ -240,6 +245,8 @@ pub enum ParseError<'a> {
     MpiMemory(&'a str),
     /// `midplane.eager` is no number of bytes.
     Eager(&'a str),
+    /// `midplane.interrupts` is no number of percent.
+    Interrupts(&'a str),
     /// `midplane.mpi_borrow` is something other than `yes`.
     MpiBorrow(&'a str),
     /// `midplane.faults` is not of the grammar in [`faults`](super::faults).
@@ -297,6 +304,7 @@ impl fmt::Display for ParseError<'_> {
                 write!(f, "`{word}` is not a number of bytes")
             }
             Self::Faults(word) => write!(f, "`{word}` orders no faults"),
+            Self::Interrupts(word) => write!(f, "`{word}` is not a share from 0 to 100"),
             Self::Output(word) => write!(f, "`{word}` is not an output; only `rings` is"),
             Self::Log(word) => write!(f, "log `{word}`: only `yes`, and with output to rings"),
             Self::Exit(word) => write!(f, "`{word}` is not an exit; only `test` is"),
@@ -337,6 +345,7 @@ impl Default for BootArgs<'_> {
             mpi_memory: None,
             mpi_borrow: false,
             eager: None,
+            interrupts: None,
             matching: None,
             faults: None,
             output: Output::Uart,
@@ -367,6 +376,7 @@ struct Settings<'a> {
     mpi_memory: Option<u64>,
     mpi_borrow: Option<()>,
     eager: Option<u64>,
+    interrupts: Option<u8>,
     matching: Option<&'a str>,
     faults: Option<&'a str>,
     rings: Option<()>,
@@ -401,6 +411,10 @@ impl<'a> Settings<'a> {
             "eager" => self
                 .eager
                 .replace(number(value).ok_or(ParseError::Eager(value))?)
+                .is_some(),
+            "interrupts" => self
+                .interrupts
+                .replace(percent(value).ok_or(ParseError::Interrupts(value))?)
                 .is_some(),
             "matching" => self.matching.replace(value).is_some(),
             // Others would have it that their links have these faults.
@@ -519,6 +533,7 @@ impl<'a> BootArgs<'a> {
             mpi_memory: settings.mpi_memory,
             mpi_borrow: settings.mpi_borrow.is_some(),
             eager: settings.eager,
+            interrupts: settings.interrupts,
             matching: settings.matching,
             faults: settings.faults,
             output,
@@ -574,6 +589,9 @@ impl<'a> BootArgs<'a> {
         }
         if let Some(bytes) = self.eager {
             write!(out, " midplane.eager={bytes}")?;
+        }
+        if let Some(percent) = self.interrupts {
+            write!(out, " midplane.interrupts={percent}")?;
         }
         if self.mpi_borrow {
             out.write_str(" midplane.mpi_borrow=yes")?;
@@ -639,6 +657,11 @@ pub fn decode(word: &str) -> impl Iterator<Item = Option<u8>> {
     })
 }
 
+fn percent(word: &str) -> Option<u8> {
+    let percent: u8 = number(word)?;
+    (percent <= 100).then_some(percent)
+}
+
 /// A decimal number without sign, which the library's parsers would let pass.
 pub(super) fn number<N: core::str::FromStr>(text: &str) -> Option<N> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -692,6 +715,7 @@ mod tests {
             mpi_memory: Some(65536),
             mpi_borrow: true,
             eager: Some(0),
+            interrupts: Some(50),
             matching: Some("list"),
             faults: Some("10000,1000,7;1,0,0:X+@5000"),
             output: Output::Rings { log: true },
@@ -707,7 +731,7 @@ mod tests {
         assert_eq!(
             text,
             "midplane.torus=4x256x1 midplane.wrap=xz midplane.coord=3,255,0 \
-             midplane.mpi_memory=65536 midplane.eager=0 midplane.mpi_borrow=yes midplane.matching=list \
+             midplane.mpi_memory=65536 midplane.eager=0 midplane.interrupts=50 midplane.mpi_borrow=yes midplane.matching=list \
              midplane.faults=10000,1000,7;1,0,0:X+@5000 midplane.output=rings midplane.log=yes midplane.env=A= midplane.env=B_1=x%20y=z -- killer % a%20b%25c \
              %C3%A4%0A --"
         );
@@ -821,6 +845,7 @@ mod tests {
             ("midplane.mpi_memory=4K", ParseError::MpiMemory("4K")),
             ("midplane.mpi_memory=", ParseError::MpiMemory("")),
             ("midplane.eager=1K", ParseError::Eager("1K")),
+            ("midplane.interrupts=101", ParseError::Interrupts("101")),
             ("midplane.mpi_borrow=no", ParseError::MpiBorrow("no")),
             ("midplane.output=uart", ParseError::Output("uart")),
             (

@@ -504,7 +504,7 @@ pub(super) fn runtime_library(compiler: Compiler, runtime: Runtime) -> Result<Pa
         .join(name.collect::<Vec<_>>().join("-"));
     fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
     let source = folder.join("lib.rs");
-    write_if_changed(&source, "#![no_std]\nextern crate kernel_rt;\n")?;
+    write_if_changed(&source, "#![no_std]\nkernel_rt::node!();\n")?;
     let built = package_library(compiler, (runtime, Links::Kernel), &source, &folder)?;
     built.ok_or_else(|| {
         Stop::failure("the runtime does not compile; what the compiler says is above")

@@ -89,6 +89,11 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", value_parser = limits::parse_eager)]
     eager: Option<u64>,
 
+    /// How many percent of a node's processor interrupts take at most while its program computes; with 0 messages, also
+    /// those that pass through, go on in calls only [default: 100]. With --on linux there are none
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    interrupts: Option<u8>,
+
     /// Matching engine of the nodes, which are built for it and carry no other [default: default]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
     matching: Option<Choice>,
@@ -389,6 +394,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         mpi_memory,
         mpi_borrow: options.mpi_borrow,
         eager: options.eager,
+        interrupts: options.interrupts,
         matching: program.matching(&flags),
         faults: faults.as_deref(),
         environment: &environment,

@@ -49,6 +49,8 @@ pub struct Plan<'a> {
     pub mpi_memory: u64,
     /// Greatest message in bytes that is sent eagerly, when said.
     pub eager: Option<u64>,
+    /// How many percent of a processor interrupts take at most while the program computes, when said.
+    pub interrupts: Option<u8>,
     /// Whether the program's heap lends to MPI what it can spare.
     pub mpi_borrow: bool,
     /// The matching engine that the image was built for, when it is known: the nodes check it.
@@ -421,6 +423,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         mpi_memory: Some(plan.mpi_memory),
         mpi_borrow: plan.mpi_borrow,
         eager: plan.eager,
+        interrupts: plan.interrupts,
         matching: plan.matching.map(Choice::name),
         faults: plan.faults,
         output: match plan.place {

@@ -302,6 +302,27 @@ pub fn run_with_report(options: &[&str], name: &str, arguments: &[&str]) -> (End
     (ended, report)
 }
 
+/// Options: one frame in a hundred lost and one in a thousand spoiled, on each link.
+pub const BAD_LINKS: [&str; 6] = [
+    "--link-loss",
+    "0.01",
+    "--link-corrupt",
+    "0.001",
+    "--seed",
+    "7",
+];
+
+/// A killer over bad links: nothing is lost above, and frames were sent again. How it ended.
+#[track_caller]
+pub fn killer_over_bad_links(options: &[&str], processes: u32, shape: [&str; 2]) -> (Ended, Value) {
+    let options = [&BAD_LINKS, options].concat();
+    let (ended, report) = run_with_report(&options, "killer.c", &shape);
+    let ended = ended.expect(0);
+    check_killer(&ended, processes, shape[0], shape[1]);
+    assert!(total(&report, "link_retries") > 0, "{options:?}: {report}");
+    (ended, report)
+}
+
 /// A total of the report.
 pub fn total(report: &Value, name: &str) -> u64 {
     report["totals"][name]

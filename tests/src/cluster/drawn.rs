@@ -27,7 +27,7 @@ impl<E: Matching> Shared<'_, E> {
             let interrupt = match phase {
                 Phase::Finished => true,
                 Phase::Asleep => false,
-                Phase::Computing => random.chance(0.5),
+                Phase::Computing | Phase::Interruptible(_) => random.chance(0.5),
             };
             if !interrupt {
                 return Some(next);

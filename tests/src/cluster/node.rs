@@ -136,4 +136,10 @@ impl<'a, 'm, E: Matching> Node<'a, 'm, E> {
     pub fn compute(&self, steps: usize) {
         self.shared.compute(self.rank, steps, self.yielder);
     }
+
+    /// Computes for so many nanoseconds of virtual time, and for as long besides as the node takes to serve what comes
+    /// meanwhile.
+    pub fn compute_ns(&self, ns: u64) {
+        self.shared.compute_ns(self.rank, ns, self.yielder);
+    }
 }

@@ -18,6 +18,7 @@ use super::strands;
 use super::timed::{Counted, Processor};
 use super::wires::{Looks, WireEnd, Wires};
 use super::{Failure, Watched};
+use crate::measure::timed::Costs;
 use crate::random::{Random, Stream};
 
 /// Nanoseconds of virtual time that one step of one node takes, where there is no cost model.
@@ -48,6 +49,8 @@ pub(super) enum Phase {
     Computing,
     /// Asleep inside a call: may get the baton.
     Asleep,
+    /// In its own code until this time, unless there is something for its node to do.
+    Interruptible(u64),
     /// Its program has ended; its node still forwards when interrupted.
     Finished,
 }
@@ -202,10 +205,37 @@ impl<'m, E: Matching> Shared<'m, E> {
             Looks::Drawn(_) => {
                 (0..steps).for_each(|_| self.pass(rank, Phase::Computing, yielder));
             }
-            Looks::Timed(..) => {
-                self.spend(rank, steps as u64 * STEP_NS);
-                self.catch_up(rank, Phase::Computing, yielder);
+            Looks::Timed(..) => self.compute_ns(rank, steps as u64 * STEP_NS, yielder),
+        }
+    }
+
+    /// The process computes for so many nanoseconds of its processor, beside what interrupts take of it.
+    pub(super) fn compute_ns(&self, rank: usize, ns: u64, yielder: &Yielder<(), ()>) {
+        let Looks::Timed(events, costs) = &self.wires.looks else {
+            return self.compute(rank, ns.div_ceil(STEP_NS) as usize, yielder);
+        };
+        let mut left = ns;
+        // As a node's interrupt, which goes on with what the call before has left, too.
+        self.serve(rank, costs, yielder);
+        while left > 0 {
+            let until = self.wires.now.get() + left;
+            events.borrow_mut().plan(until, rank);
+            self.pass(rank, Phase::Interruptible(until), yielder);
+            left = until.saturating_sub(self.wires.now.get());
+            if left > 0 {
+                self.spend(rank, costs.interrupt_ns);
+                self.serve(rank, costs, yielder);
             }
+        }
+    }
+
+    /// The node does what it has to do, while its program is not in a call.
+    fn serve(&self, rank: usize, costs: &Costs, yielder: &Yielder<(), ()>) {
+        let adi = &mut *self.bodies[rank].adi.borrow_mut();
+        let mut moved = true;
+        while moved {
+            self.catch_up(rank, Phase::Computing, yielder);
+            moved = self.timed_step(rank, adi, &mut Counted::default(), costs);
         }
     }
 

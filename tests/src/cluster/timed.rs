@@ -2,14 +2,14 @@
 //!
 //! A processor does one thing at a time, and what a call costs is added up where it is made; a process sleeps until then
 //! before its node takes or injects another packet. Routers forward meanwhile. Computing costs nothing, save for
-//! [`Node::compute`](super::Node::compute).
+//! [`Node::compute_ns`](super::Node::compute_ns), which what comes interrupts.
 #![forbid(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
 
 use mpi_adi::Adi;
 use mpi_adi::matching::Matching;
-use mpi_adi::memory::{RawMemory, Span, UserMemory};
+use mpi_adi::memory::{MODEL_KEYS, RawMemory, Span, UserMemory};
 use mpi_adi::protocol::Sound;
 use net_torus::BODY_BYTES;
 
@@ -29,18 +29,24 @@ pub(super) struct Processor {
     owes: Cell<bool>,
 }
 
-/// The program's memory. Counts what is copied out of MPI memory, which comes in more than a packet's bytes at once.
+/// The program's memory. Counts what is copied out of MPI memory, which comes in more than a packet's bytes at once. A
+/// model's spans have no bytes: only what they take counts.
 #[derive(Default)]
 pub(super) struct Counted(u64);
 
 impl UserMemory for Counted {
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
-        RawMemory.read(span, offset, out);
+        if span.address() >= MODEL_KEYS {
+            RawMemory.read(span, offset, out);
+        }
     }
 
     fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
         if bytes.len() > BODY_BYTES {
             self.0 += bytes.len() as u64;
+        }
+        if span.address() < MODEL_KEYS {
+            return;
         }
         RawMemory.write(span, offset, bytes);
     }
@@ -70,7 +76,10 @@ impl<E: Matching> Shared<'_, E> {
             match self.phases[rank].get() {
                 Phase::Computing => return Some(rank),
                 Phase::Asleep if self.has_news(rank, moved) => return Some(rank),
-                Phase::Asleep => {}
+                Phase::Interruptible(until) if now >= until || self.has_news(rank, moved) => {
+                    return Some(rank);
+                }
+                Phase::Asleep | Phase::Interruptible(_) => {}
                 // It may have to answer, and to send what its program left behind.
                 Phase::Finished => {
                     let adi = &mut *self.bodies[rank].adi.borrow_mut();

@@ -9,7 +9,8 @@
 //!   costs `packet_ns`, with the copying of its bytes; each MPI call `call_ns`, and once more when a
 //!   blocking call ends; each entry of a queue that is looked at `search_ns`; each byte that is copied from
 //!   MPI memory to the program `copy_ns_per_byte`.
-//! * The program's computing costs nothing, so all that is seen is MPI.
+//! * The program's computing costs nothing, so all that is seen is MPI, unless it says that it computes: then what comes
+//!   interrupts it, for `interrupt_ns` beside what is done, by which its computing ends later.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -46,12 +47,15 @@ pub struct Costs {
     pub search_ns: u64,
     /// A byte copied from MPI memory to the program.
     pub copy_ns_per_byte: f64,
+    /// An interrupt of a program that computes, taken and left.
+    pub interrupt_ns: u64,
 }
 
 impl Costs {
     /// Blue Gene/L: links of 175 MB/s, 100 ns a hop, and software costs which add up to its half round trip
     /// of 3.3 us for a message without bytes to a neighbour (two calls and two packets; the processor
-    /// copies 1.4 GB/s and follows a link of a list in 40 ns, a miss of its first cache).
+    /// copies 1.4 GB/s and follows a link of a list in 40 ns, a miss of its first cache). An interrupt of its processor
+    /// at 700 MHz: 350 cycles, for the registers and the misses.
     pub const BLUE_GENE: Costs = Costs {
         link_ns_per_byte: 1e3 / 175.0,
         hop_ns: 100,
@@ -59,6 +63,7 @@ impl Costs {
         call_ns: 700,
         search_ns: 40,
         copy_ns_per_byte: 0.7,
+        interrupt_ns: 500,
     };
 
     /// Blue Gene/L's links, and processors that take next to no time: what is seen is the wires.
@@ -67,6 +72,7 @@ impl Costs {
         call_ns: 1,
         search_ns: 0,
         copy_ns_per_byte: 0.0,
+        interrupt_ns: 1,
         ..Costs::BLUE_GENE
     };
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod collectives;
+pub mod epochs;
 pub mod exchange;
 pub mod flood;
 mod machine;

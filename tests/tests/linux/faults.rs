@@ -160,14 +160,6 @@ fn a_process_by_itself_ends_with_its_message_and_status() {
 /// One frame in a hundred lost and one in a thousand spoiled on each link, and one link cut: nothing is lost above.
 #[test]
 fn bad_links_and_a_cut_one_lose_nothing() {
-    let faults = [
-        "--link-loss",
-        "0.01",
-        "--link-corrupt",
-        "0.001",
-        "--seed",
-        "7",
-    ];
     let cut = [
         "--on",
         "linux",
@@ -176,12 +168,8 @@ fn bad_links_and_a_cut_one_lose_nothing() {
         "--link-cut",
         "0,0,0:x+@0s",
     ];
-    let options = [&cut[..], &faults].concat();
-    let (ended, report) = harness::run_with_report(&options, "killer.c", &["50", "1024"]);
-    let ended = ended.expect(0);
-    harness::check_killer(&ended, 4, "50", "1024");
+    let (ended, report) = harness::killer_over_bad_links(&cut, 4, ["50", "1024"]);
     ended.says(&["the link x+ of (0,0,0) to x- of (1,0,0) is cut"]);
-    assert!(harness::total(&report, "link_retries") > 0, "{report}");
     assert_eq!(report["cut_links"].as_array().map(Vec::len), Some(1));
 }
 

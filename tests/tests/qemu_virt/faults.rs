@@ -273,19 +273,8 @@ fn every_kind_of_bad_argument_is_named() {
 #[test]
 fn bad_links_lose_nothing() {
     for (instances, memory) in [("1", "32"), ("2", "4K"), ("8", "32")] {
-        let faults = [
-            "--link-loss",
-            "0.01",
-            "--link-corrupt",
-            "0.001",
-            "--seed",
-            "7",
-        ];
         let nodes = ["--instances", instances, "--mpi-memory", memory];
-        let options = [&faults[..], &nodes].concat();
-        let (ended, report) = run_with_report(&options, "killer.c", &["50", "1024"]);
-        check_killer(&ended.expect(0), 8, "50", "1024");
-        assert!(total(&report, "link_retries") > 0, "{instances}: {report}");
+        killer_over_bad_links(&nodes, 8, ["50", "1024"]);
     }
 }
 

@@ -211,6 +211,7 @@ fn identify(args: &BootArgs<'_>, memory: u64) -> Personality {
         mpi_memory: args.mpi_memory.unwrap_or(memory / MPI_SHARE),
         mpi_borrow: args.mpi_borrow,
         eager: args.eager,
+        interrupts: args.interrupts.unwrap_or(100),
         exit: args.exit,
     }
 }

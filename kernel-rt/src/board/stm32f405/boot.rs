@@ -29,6 +29,7 @@ use super::platform::{BoardLink, BoardNode, Stm32};
 use super::{clocks, lines, tool};
 use crate::board::device::device;
 use crate::board::start::{boot_failed, leak, or_fail, strings};
+use crate::board::steps;
 use crate::dev::serial::{self, SerialLink};
 use crate::end;
 use crate::host::personality::{self, BootArgs, MAX_BYTES, Nodes, Output, ParseError, Personality};
@@ -135,6 +136,7 @@ fn identify(args: &BootArgs<'_>) -> Personality {
         mpi_memory: args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE),
         mpi_borrow: args.mpi_borrow,
         eager: args.eager,
+        interrupts: args.interrupts.unwrap_or(100),
         exit: args.exit,
     }
 }
@@ -171,8 +173,8 @@ fn start_node(who: &Personality, args: &BootArgs<'_>) {
         who.mpi_memory
     );
     install(adi, torus, who);
-    heap::call_when_freed(running::heap_freed);
-    end::publish_with(running::publish);
+    heap::call_when_freed(steps::heap_freed);
+    end::publish_with(steps::publish);
 }
 
 #[inline(never)]
@@ -238,7 +240,8 @@ fn install(adi: Box<Adi>, torus: Box<Torus<'static, BoardLink>>, who: &Personali
     let memory = NodeMemory {
         lends: who.mpi_borrow,
     };
-    running::set(Box::new(BoardNode::new(*adi, *torus, Stm32 { memory })));
+    let node = BoardNode::new(*adi, *torus, Stm32 { memory });
+    running::set(Box::new(node.limit_interrupts(who.interrupts)));
 }
 
 type Wires = [Option<BoardLink>; 6];

@@ -64,7 +64,7 @@ enum What {
 #[derive(Clone, Debug)]
 pub struct Deferred {
     serial: Serial,
-    epoch: Serial,
+    pub(super) epoch: Serial,
     /// Of a flush: `None` is all.
     target: Option<Rank>,
     what: What,
@@ -128,6 +128,17 @@ impl Window {
             deferred.epoch == epoch && deferred.is_for(target) && deferred.is_to_leave()
         };
         self.deferred.iter().any(is_so)
+    }
+
+    /// Operations of the same epoch as the one at `last`, beside that, are still to leave for `target`.
+    pub(super) fn has_deferred_but(&self, last: usize, target: Rank) -> bool {
+        let epoch = self.deferred[last].epoch;
+        self.deferred.iter().enumerate().any(|(at, deferred)| {
+            at != last
+                && deferred.epoch == epoch
+                && deferred.is_for(Some(target))
+                && deferred.is_to_leave()
+        })
     }
 }
 
@@ -282,8 +293,10 @@ impl<R: Rules> OneSided<R> {
             }
             _ => Sent::NoRoom,
         };
-        if let Sent::NoRoom = sent
-            && let Some(flags) = self.windows[at].flags(target)
+        // One on this process itself may have done a part of it without a packet.
+        let window = &mut self.windows[at];
+        if (matches!(sent, Sent::NoRoom) || window.deferred[place].is_to_leave())
+            && let Some(flags) = window.flags(target)
         {
             flags.set(Flags::BLOCKED, true);
         }
@@ -307,12 +320,26 @@ impl<R: Rules> OneSided<R> {
         else {
             return Sent::NoRoom;
         };
+        let mut ends = None;
         let (name, len, passed, asks) = match operation.head.kind {
             _ if is_asking => return Sent::NoRoom,
             Kind::Get => return self.issue_get((at, place), of, memory),
             Kind::Put | Kind::Accumulate => {
                 let (len, passed) = self.emit_pieces(operation, done, memory, out);
-                (0, len, passed, false)
+                if done + passed == operation.len {
+                    ends = self.ends_with(at, place, of.1);
+                }
+                let awaited = ends.and_then(|(_, due)| due.awaited);
+                let name = awaited.map(|awaited| self.await_answer(of, awaited, (Span::EMPTY, 0)));
+                if name == Some(None) {
+                    ends = None;
+                }
+                let head = Head {
+                    ends: ends.map(|(_, due)| due.kind),
+                    ..operation.head
+                };
+                head.emit(out);
+                (name.flatten().unwrap_or(0), len, passed, false)
             }
             _ => {
                 let (len, bytes) = self.emit_question(operation, done, memory, out);
@@ -332,10 +359,14 @@ impl<R: Rules> OneSided<R> {
         if of.1 == self.here {
             // What it says of itself it has checked.
             let _ = self.act_here(memory, name, &out[..len]);
-            return Sent::Here;
-        }
-        if !asks {
+        } else if !asks {
             self.windows[at].touch(of.1);
+        }
+        if let Some((epoch, due)) = ends {
+            self.note_sent(at, epoch, due);
+        }
+        if of.1 == self.here {
+            return Sent::Here;
         }
         Sent::Packet(Leaving {
             dest: of.1,

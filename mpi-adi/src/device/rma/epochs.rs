@@ -80,6 +80,8 @@ pub enum Flaw {
     NeedsNoGrant,
     /// A lock is given back before the operations under it have left.
     UnlocksEarly,
+    /// An epoch ends with an operation behind which others are to leave.
+    EndsWithAny,
 }
 
 /// Which rules are kept.
@@ -365,7 +367,7 @@ impl Due {
     fn lock(target: Rank, is_exclusive: bool) -> Due {
         Due {
             operation: is_exclusive.into(),
-            ..Due::ask(target, Kind::Lock, Awaited::Lock)
+            ..Due::tell(target, Kind::Lock)
         }
     }
 }
@@ -696,7 +698,7 @@ impl<R: Rules> OneSided<R> {
                 }
             }
         };
-        if matches!(due.kind, Kind::Flush | Kind::Unlock) {
+        if due.kind == Kind::Flush {
             self.windows[at].clear(target, Flags::TOUCHED);
         }
         let head = Head {
@@ -717,8 +719,33 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
+    /// What of the epoch at `place` can end with the operation at `last`, which is to leave for `target` now: nothing else
+    /// does there, and nothing is awaited from there.
+    pub(super) fn ends_with(&self, at: usize, last: usize, target: Rank) -> Option<(usize, Due)> {
+        let window = &self.windows[at];
+        let place = window.epoch_at(window.deferred[last].epoch)?;
+        let epoch = &window.epochs[place];
+        let is_closed = epoch.closed.is_some() && epoch.checks && epoch.step == Step::Open;
+        let is_last =
+            || !window.has_deferred_but(last, target) && !self.awaits(window.context, Some(target));
+        if !is_closed || !is_last() && !self.breaks(Flaw::EndsWithAny) {
+            return None;
+        }
+        let granted = || {
+            let peer = window.peers.get(target.index() as usize);
+            peer.is_some_and(|peer| peer.grants > 0) && window.accesses_before(place, target) == 0
+        };
+        let due = match epoch.sort {
+            Sort::Lock { .. } => Due::ask(target, Kind::Unlock, Awaited::Done),
+            // Of places beyond what is attached only a flush tells.
+            Sort::Start if !window.is_dynamic && granted() => Due::tell(target, Kind::Complete),
+            _ => return None,
+        };
+        Some((place, due))
+    }
+
     /// The epoch has sent this.
-    fn note_sent(&mut self, at: usize, place: usize, due: Due) {
+    pub(super) fn note_sent(&mut self, at: usize, place: usize, due: Due) {
         let window = &mut self.windows[at];
         let epoch = &mut window.epochs[place];
         match due.kind {
@@ -746,8 +773,9 @@ impl<R: Rules> OneSided<R> {
                 if epoch.sort != Sort::LockAll {
                     epoch.reach(Step::Ending, false);
                 }
-                window.clear(due.target, Flags::HELD);
-                window.clear(due.target, Flags::ASKED);
+                for flag in [Flags::TOUCHED, Flags::HELD, Flags::ASKED] {
+                    window.clear(due.target, flag);
+                }
             }
             _ => {}
         }

@@ -35,8 +35,6 @@ pub enum Awaited {
     },
     /// That it is done.
     Done,
-    /// A lock, or that it will be granted.
-    Lock,
 }
 
 /// A place for an answer.
@@ -367,13 +365,6 @@ impl<R: Rules> OneSided<R> {
                     window.is_faulty |= fault;
                 }
             }
-            (Said::Granted, Awaited::Lock) => {
-                let (window, target) = (slot.window, slot.target);
-                if let Some(flags) = self.window(window).and_then(|window| window.flags(target)) {
-                    flags.set(Flags::HELD, true);
-                }
-            }
-            (Said::Waits, Awaited::Lock) => {}
             _ => return Err(Malformed),
         }
         self.free(index, false);

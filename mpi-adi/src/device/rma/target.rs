@@ -42,6 +42,8 @@ pub(super) struct Lock {
     /// How many hold it.
     holders: u32,
     waiting: u32,
+    /// Holders that have not been told so.
+    untold: u32,
     /// Where the next look for one that waits begins.
     turn: u32,
 }
@@ -83,8 +85,14 @@ impl Window {
         }
     }
 
-    /// `origin` asks for the lock; true: it has it now.
-    fn ask_lock(&mut self, origin: Rank, exclusive: bool) -> Result<bool, Malformed> {
+    /// `origin` asks for the lock; true: it has it now. It is told so by a packet, unless it `is_here`.
+    fn ask_lock(
+        &mut self,
+        origin: Rank,
+        exclusive: bool,
+        is_here: bool,
+    ) -> Result<bool, Malformed> {
+        // None passes one that waits.
         let is_free = self.lock.waiting == 0 && self.lock.is_free_for(exclusive);
         let wish = match exclusive {
             true => Flags::WAITS_EXCLUSIVE,
@@ -95,10 +103,15 @@ impl Window {
         if taken.into_iter().any(|flag| flags.has(flag)) {
             return Err(Malformed);
         }
-        flags.set(if is_free { Flags::HOLDS } else { wish }, true);
-        match is_free {
-            true => self.lock.take(exclusive),
-            false => self.lock.waiting += 1,
+        if is_free {
+            let told = if is_here { Flags::HELD } else { Flags::UNTOLD };
+            flags.set(Flags::HOLDS, true);
+            flags.set(told, true);
+            self.lock.take(exclusive);
+            self.lock.untold += u32::from(!is_here);
+        } else {
+            flags.set(wish, true);
+            self.lock.waiting += 1;
         }
         Ok(is_free)
     }
@@ -106,7 +119,7 @@ impl Window {
     /// `origin` gives the lock back.
     fn give_back(&mut self, origin: Rank) -> Result<(), Malformed> {
         let flags = self.flags(origin).ok_or(Malformed)?;
-        if !flags.has(Flags::HOLDS) {
+        if !flags.has(Flags::HOLDS) || flags.has(Flags::UNTOLD) {
             return Err(Malformed);
         }
         flags.set(Flags::HOLDS, false);
@@ -114,8 +127,15 @@ impl Window {
         Ok(())
     }
 
-    /// The process whose turn it is, if the lock is free for it: it has it now.
+    /// A process that has the lock and is to be told so; or the one whose turn it is, if the lock is free for it: it has it
+    /// now.
     fn grant(&mut self) -> Option<Rank> {
+        if self.lock.untold > 0 {
+            let untold = self.next_with(Flags::UNTOLD, 0)?;
+            self.clear(untold, Flags::UNTOLD);
+            self.lock.untold -= 1;
+            return Some(untold);
+        }
         if self.lock.waiting == 0 {
             return None;
         }
@@ -186,7 +206,10 @@ impl<R: Rules> OneSided<R> {
         match head.kind {
             Kind::Put | Kind::Accumulate => {
                 self.take_pieces(memory, at, source, head, body)?;
-                Ok(None)
+                match head.ends {
+                    Some(kind) => self.synchronize(at, (source, name), Head { kind, ..head }),
+                    None => Ok(None),
+                }
             }
             Kind::Fetch => self.fetch(memory, at, (source, name), head, body),
             Kind::Compare => self.compare(memory, at, (source, name), body),
@@ -208,11 +231,9 @@ impl<R: Rules> OneSided<R> {
         self.is_due |= !window.epochs.is_empty();
         match head.kind {
             Kind::Lock => {
-                let said = match window.ask_lock(source, head.operation != 0)? {
-                    true => Said::Granted,
-                    false => Said::Waits,
-                };
-                return Ok(Some(answer(said, name, bytes)));
+                let is_here = source == self.here;
+                self.grants_due |=
+                    window.ask_lock(source, head.operation != 0, is_here)? && !is_here;
             }
             Kind::Flush | Kind::Unlock => {
                 if head.kind == Kind::Unlock {
@@ -472,6 +493,7 @@ impl<R: Rules> OneSided<R> {
             if dest == self.here {
                 let flags = self.window(context).and_then(|window| window.flags(dest));
                 flags?.set(Flags::HELD, true);
+                self.is_due = true;
                 continue;
             }
             Head::new(Kind::Grant, context).emit(out);

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use msg_layer::handler::Malformed;
 use msg_layer::header::{Place, SHORT_BYTES};
 
+use super::deferred::Operation;
+use super::epochs::{Opening, Sort};
 use super::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, Said, emit_piece};
 use super::*;
 
@@ -185,11 +187,14 @@ impl Rig {
             ..Head::new(kind, WINDOW)
         };
         head.emit(&mut packet);
-        let awaited = match kind {
-            Kind::Lock => Awaited::Lock,
-            _ => Awaited::Done,
-        };
-        self.ask(from, to, awaited, 0, &packet);
+        if kind != Kind::Lock {
+            self.ask(from, to, Awaited::Done, 0, &packet);
+        } else if from == to {
+            let done = self.all[from].act_here(&mut self.buffers[from], 0, &packet);
+            done.expect("sound");
+        } else {
+            assert!(self.all[from].push((WINDOW, rank(to)), 0, &packet));
+        }
     }
 
     fn get(&mut self, from: usize, to: usize, (place, len): (u64, u32), offset: usize) {
@@ -503,7 +508,7 @@ fn answers_and_data_that_are_not_awaited_are_refused() {
     let name = rig.requests[1][0].1;
     for (source, argument) in [
         (2, Said::Result.about(name)),
-        (1, Said::Granted.about(name)),
+        (1, Said::Refused.about(name ^ 1)),
         (1, Said::Result.about(name ^ 64)),
     ] {
         rig.answers[0].push_back((rank(source), argument, None, vec![0; 16]));
@@ -572,9 +577,34 @@ fn what_a_packet_allows_is_done_when_it_leaves() {
     rig.requests[0].push_back((rank(1), 0, None, grant.to_vec()));
     assert_eq!(rig.take(0), Ok(true));
     let mut out = [0; SHORT_BYTES];
-    for (is_put, is_closed) in [(true, false), (true, true)] {
-        assert!(rig.all[0].next(&mut rig.buffers[0], &mut out).is_some());
-        assert_eq!(rig.all[0].is_over(WINDOW, put), is_put);
-        assert_eq!(rig.all[0].is_over(WINDOW, closed), is_closed);
-    }
+    let leaving = rig.all[0].next(&mut rig.buffers[0], &mut out);
+    let leaving = leaving.expect("the put, and the epoch's end with it");
+    assert!([put, closed].map(|watch| rig.all[0].is_over(WINDOW, watch)) == [true; 2]);
+    let (head, _) = Head::parse(&out[..leaving.len]).expect("a head");
+    assert_eq!((head.kind, head.ends), (Kind::Put, Some(Kind::Complete)));
+}
+
+/// What a step makes ready leaves in it: a node sleeps when a step has moved nothing.
+#[test]
+fn a_get_that_is_deferred_leaves_in_the_step_that_finds_it() {
+    let mut rig = Rig::new(2, 64);
+    let opening = Opening {
+        sort: Sort::LockAll,
+        members: &[],
+        checks: false,
+    };
+    let epoch = rig.all[0].open(WINDOW, opening, None).expect("room");
+    let get = Operation {
+        head: Head::new(Kind::Get, WINDOW),
+        from: Span::EMPTY,
+        compare: Span::EMPTY,
+        into: Span::model(ORIGIN, 8),
+        to: Span::model(0, 8),
+        len: 8,
+        unit: 1,
+    };
+    let deferred = rig.all[0].defer((WINDOW, epoch, rank(1)), get, None);
+    assert!(deferred.is_some() && rig.all[0].has_to_send());
+    assert_eq!(rig.leave(0), 1);
+    assert!(!rig.all[0].has_to_send());
 }

@@ -1,7 +1,7 @@
 //! One-sided packets on the wire, little-endian.
 //!
 //! ```text
-//!   requests   0 kind   1 operation, lock type   2..4 window   4 datatype   5 not used   then
+//!   requests   0 kind   1 operation, lock type   2..4 window   4 datatype   5 what ends with it   then
 //!     PUT, ACCUMULATE    pieces: 0..8 place   8 bytes   9.. the bytes
 //!     FETCH              0..8 place   8 bytes   9.. the elements, or nothing: the operation needs none
 //!     COMPARE            0..8 place   8 bytes   9.. to compare, then the new ones
@@ -13,6 +13,9 @@
 //! ```
 //! A place is a displacement in bytes from the beginning of the window, in a dynamic window an address. The argument of
 //! a request that is answered is the origin's name for the answer, which the answer repeats with what it is on top.
+//!
+//! The last PUT or ACCUMULATE of an epoch that the program has closed says so itself: COMPLETE or UNLOCK, as if that had
+//! come right behind it. Else 0.
 #![forbid(unsafe_code)]
 
 use msg_layer::header::SHORT_BYTES;
@@ -87,6 +90,8 @@ pub struct Head {
     pub window: Context,
     /// The elements' datatype.
     pub datatype: u8,
+    /// Of a put or an accumulate: the epoch ends with it, as it does with a packet of this kind.
+    pub ends: Option<Kind>,
 }
 
 impl Head {
@@ -97,6 +102,7 @@ impl Head {
             operation: 0,
             window,
             datatype: 0,
+            ends: None,
         }
     }
 
@@ -112,7 +118,7 @@ impl Head {
             window[0],
             window[1],
             self.datatype,
-            0,
+            self.ends.map_or(0, |kind| kind as u8),
         ];
         out[..HEAD_BYTES].copy_from_slice(&head);
     }
@@ -120,11 +126,21 @@ impl Head {
     /// Reads a head, and gives what follows; `None` when it is none.
     pub fn parse(bytes: &[u8]) -> Option<(Head, &[u8])> {
         let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
+        let kind = *Kind::ALL.get(head[0] as usize)?;
+        let ends = match (kind, head[5]) {
+            (_, 0) => None,
+            (Kind::Put | Kind::Accumulate, ends) => {
+                let is_it = |kind: &Kind| *kind as u8 == ends;
+                Some([Kind::Complete, Kind::Unlock].into_iter().find(is_it)?)
+            }
+            _ => return None,
+        };
         let head = Head {
-            kind: *Kind::ALL.get(head[0] as usize)?,
+            kind,
             operation: head[1],
             window: Context::from_le_bytes([head[2], head[3]]),
             datatype: head[4],
+            ends,
         };
         Some((head, rest))
     }
@@ -157,14 +173,10 @@ pub enum Said {
     Result = 0,
     /// There is no place for it now: ask again.
     Refused = 1,
-    /// The lock.
-    Granted = 2,
-    /// The lock will be granted.
-    Waits = 3,
 }
 
 /// Bits of an origin's name for an answer.
-pub const NAME_BITS: u32 = 14;
+pub const NAME_BITS: u32 = 15;
 
 impl Said {
     /// The argument of an answer.
@@ -176,9 +188,7 @@ impl Said {
     pub fn of(argument: u16) -> (Said, u16) {
         let said = match argument >> NAME_BITS {
             0 => Said::Result,
-            1 => Said::Refused,
-            2 => Said::Granted,
-            _ => Said::Waits,
+            _ => Said::Refused,
         };
         (said, argument & ((1 << NAME_BITS) - 1))
     }
@@ -197,6 +207,7 @@ mod tests {
                 operation: 7,
                 window: 0x1234,
                 datatype: 3,
+                ends: (number < 2).then_some(Kind::Unlock),
             };
             let mut bytes = [0; HEAD_BYTES + 1];
             head.emit(&mut bytes);
@@ -205,6 +216,10 @@ mod tests {
         }
         let unknown = [Kind::ALL.len() as u8, 0, 0, 0, 0, 0];
         assert_eq!(Head::parse(&unknown), None);
+        for (kind, ends) in [(Kind::Put, Kind::Flush), (Kind::Flush, Kind::Unlock)] {
+            let wrong = [kind as u8, 0, 0, 0, 0, ends as u8];
+            assert_eq!(Head::parse(&wrong), None);
+        }
     }
 
     #[test]
@@ -217,7 +232,7 @@ mod tests {
 
     #[test]
     fn an_answer_says_what_it_is_and_about_what() {
-        for said in [Said::Result, Said::Refused, Said::Granted, Said::Waits] {
+        for said in [Said::Result, Said::Refused] {
             for name in [0, 5, (1 << NAME_BITS) - 1] {
                 assert_eq!(Said::of(said.about(name)), (said, name));
             }

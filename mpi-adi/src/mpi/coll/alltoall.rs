@@ -106,10 +106,11 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> 
         (0..PAIRS).find_map(|lane| self.next_in(lane))
     }
 
-    fn lanes(&self) -> Lanes {
+    fn lanes(&mut self) -> Lanes {
         Lanes {
             count: PAIRS.min(self.ranks.size as usize),
             messages: 2,
+            cross: true,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::device::memory::area::Area;
 use crate::device::wire::INLINE_BYTES;
 use crate::mpi::coll::lines::Spread;
 use crate::mpi::coll::running::run_side_by_side;
-use crate::mpi::coll::schedule::{BCAST, Buffer, Lanes, Ranks, Schedule, Step};
+use crate::mpi::coll::schedule::{BCAST, Buffer, Chosen, Ranks, Schedule, Step};
 use crate::mpi::coll::tree;
 use crate::mpi::coll::trees::Trees;
 use crate::mpi::comm::{CommRank, Communicator};
@@ -47,30 +47,15 @@ impl Bcast {
             None => Bcast::Binomial(Binomial::new(ranks, span, root)),
         }
     }
+}
 
+impl Chosen for Bcast {
     fn chosen(&mut self) -> &mut dyn Schedule {
         match self {
             Bcast::Binomial(schedule) => schedule,
             Bcast::Lines(schedule) => schedule,
             Bcast::Trees(schedule) => schedule,
         }
-    }
-}
-
-impl Schedule for Bcast {
-    fn next(&mut self) -> Option<Step> {
-        self.chosen().next()
-    }
-
-    fn lanes(&self) -> Lanes {
-        match self {
-            Bcast::Trees(trees) => trees.lanes(),
-            _ => Lanes::ONE,
-        }
-    }
-
-    fn next_in(&mut self, lane: usize) -> Option<Step> {
-        self.chosen().next_in(lane)
     }
 }
 

@@ -51,7 +51,7 @@ impl<S: Schedule + Send, C: Combining, H: Send> Work for Kept<S, C, H> {
         Ok(self.schedule.next())
     }
 
-    fn lanes(&self) -> Lanes {
+    fn lanes(&mut self) -> Lanes {
         self.schedule.lanes()
     }
 

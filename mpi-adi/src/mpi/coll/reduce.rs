@@ -8,7 +8,7 @@ use crate::mpi::coll::lines::Halves;
 use crate::mpi::coll::rings::Rings;
 use crate::mpi::coll::run::{Combine, run_in_segments};
 use crate::mpi::coll::running::run_side_by_side;
-use crate::mpi::coll::schedule::{Buffer, Half, Lanes, REDUCE, Ranks, Schedule, Step};
+use crate::mpi::coll::schedule::{Buffer, Chosen, Half, REDUCE, Ranks, Schedule, Step};
 use crate::mpi::coll::segments::{
     LongSegments, RING_BYTES, SEGMENT_BYTES, Segment, Walk, read, same_length, write,
 };
@@ -277,30 +277,15 @@ impl Allreduce {
             _ => Allreduce::Tree(ThroughRoot::new(ranks, areas, size)),
         }
     }
+}
 
+impl Chosen for Allreduce {
     fn chosen(&mut self) -> &mut dyn Schedule {
         match self {
             Allreduce::Tree(schedule) => schedule,
             Allreduce::Lines(schedule) => schedule,
             Allreduce::Rings(schedule) => schedule,
         }
-    }
-}
-
-impl Schedule for Allreduce {
-    fn next(&mut self) -> Option<Step> {
-        self.chosen().next()
-    }
-
-    fn lanes(&self) -> Lanes {
-        match self {
-            Allreduce::Rings(rings) => rings.lanes(),
-            _ => Lanes::ONE,
-        }
-    }
-
-    fn next_in(&mut self, lane: usize) -> Option<Step> {
-        self.chosen().next_in(lane)
     }
 }
 

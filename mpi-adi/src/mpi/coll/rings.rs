@@ -254,10 +254,11 @@ impl Schedule for Rings {
         (0..self.count).find_map(|lane| self.next_in(lane))
     }
 
-    fn lanes(&self) -> Lanes {
+    fn lanes(&mut self) -> Lanes {
         Lanes {
             count: self.count,
             messages: 2,
+            cross: false,
         }
     }
 

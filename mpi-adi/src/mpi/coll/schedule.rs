@@ -56,7 +56,7 @@ pub(super) trait Schedule {
     fn next(&mut self) -> Option<Step>;
 
     /// The lanes that it can go on in side by side.
-    fn lanes(&self) -> Lanes {
+    fn lanes(&mut self) -> Lanes {
         Lanes::ONE
     }
 
@@ -79,6 +79,9 @@ pub(super) struct Lanes {
     pub(super) count: usize,
     /// Messages of a lane that can be under way at one time.
     pub(super) messages: usize,
+    /// The messages of all processes go all over the machine and cross each other, as those along lines do not: long
+    /// ones had better go any way that is free.
+    pub(super) cross: bool,
 }
 
 impl Lanes {
@@ -86,6 +89,7 @@ impl Lanes {
     pub(super) const ONE: Lanes = Lanes {
         count: 1,
         messages: 2,
+        cross: false,
     };
 }
 
@@ -95,12 +99,31 @@ impl<S: Schedule> Schedule for Option<S> {
         self.as_mut()?.next()
     }
 
-    fn lanes(&self) -> Lanes {
-        self.as_ref().map_or(Lanes::ONE, Schedule::lanes)
+    fn lanes(&mut self) -> Lanes {
+        self.as_mut().map_or(Lanes::ONE, Schedule::lanes)
     }
 
     fn next_in(&mut self, lane: usize) -> Option<Step> {
         self.as_mut()?.next_in(lane)
+    }
+}
+
+/// A schedule that is one of several, by the rules of docs/collectives.md.
+pub(super) trait Chosen {
+    fn chosen(&mut self) -> &mut dyn Schedule;
+}
+
+impl<C: Chosen> Schedule for C {
+    fn next(&mut self) -> Option<Step> {
+        self.chosen().next()
+    }
+
+    fn lanes(&mut self) -> Lanes {
+        self.chosen().lanes()
+    }
+
+    fn next_in(&mut self, lane: usize) -> Option<Step> {
+        self.chosen().next_in(lane)
     }
 }
 

@@ -142,10 +142,11 @@ impl Schedule for Trees {
         (0..self.lanes().count).find_map(|lane| self.next_in(lane))
     }
 
-    fn lanes(&self) -> Lanes {
+    fn lanes(&mut self) -> Lanes {
         Lanes {
             count: self.count * LANES_EACH,
             messages: Dests::MOST + 1,
+            cross: false,
         }
     }
 

@@ -6,6 +6,7 @@ mod collectives;
 mod costs;
 mod drawing;
 mod emulated;
+mod epochs;
 mod flood;
 mod killer;
 mod matching;
@@ -33,6 +34,12 @@ pub enum Bench {
     /// In virtual time, on processors that take no time, so that only the wires count, and on Blue Gene/L's.
     /// docs/collectives.md says what the numbers mean.
     Collectives(collectives::CollectivesArgs),
+    /// Epochs of one-sided communication with calls that block and with calls that do not, beside the thesis's numbers
+    ///
+    /// The inefficiency patterns of the thesis behind the matching engines,
+    /// chapter 5, and random transactions under locks, on a simulated machine in virtual time. docs/rma.md says what
+    /// the numbers mean.
+    Epochs(epochs::EpochsArgs),
     /// Instructions that a message of 8 bytes takes whose receive is posted, with the protocol and with it
     /// left out
     ///
@@ -62,6 +69,7 @@ pub fn run(bench: &Bench) -> Result<u8, Stop> {
         Bench::Killer(options) => killer::run(options),
         Bench::Flood(options) => flood::run(options),
         Bench::Collectives(options) => collectives::run(options),
+        Bench::Epochs(options) => epochs::run(options),
         Bench::Message => message::run(),
         Bench::MessageLoop(options) => message::run_loop(options),
         Bench::Matching(options) => matching::run(options),

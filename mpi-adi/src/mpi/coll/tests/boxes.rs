@@ -131,7 +131,7 @@ fn run<S: Schedule>(
     let mut processes = Vec::new();
     for own in 0..size {
         let grid = Some(grid);
-        let schedule = schedule(Ranks { own, size, grid });
+        let mut schedule = schedule(Ranks { own, size, grid });
         let is_one = way == Way::OneAfterTheOther || way == Way::Mixed && own % 2 == 1;
         let count = if is_one { 1 } else { schedule.lanes().count };
         let lane = |_| Lane {
@@ -455,7 +455,7 @@ fn what_is_chosen_is_the_same_at_every_rank() {
     for (len, is_long) in [(8, false), (100_000, true)] {
         for own in 0..size {
             let grid = Some(grid);
-            let bcast = Bcast::new(
+            let mut bcast = Bcast::new(
                 Ranks { own, size, grid },
                 span(0, MEMORY_BYTES.min(len)),
                 CommRank(3),
@@ -466,7 +466,7 @@ fn what_is_chosen_is_the_same_at_every_rank() {
                 size,
                 grid: None,
             };
-            let bcast = Bcast::new(anywhere, span(0, MEMORY_BYTES.min(len)), CommRank(3));
+            let mut bcast = Bcast::new(anywhere, span(0, MEMORY_BYTES.min(len)), CommRank(3));
             assert_eq!(bcast.lanes().count, 1);
         }
     }

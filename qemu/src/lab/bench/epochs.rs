@@ -1,0 +1,417 @@
+//! Epochs with calls that block and with calls that do not, in virtual time, beside the thesis's numbers.
+
+use crate::host::signals::Signals;
+use crate::host::stop::Stop;
+use crate::show::file::{ResultFile, check_apart};
+use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
+use crate::show::say::say;
+use crate::show::table::{self, Column, Table, six_places};
+use clap::Args;
+use midplane_tests::Failure;
+use midplane_tests::epochs_timed::{
+    Calls, Lu, Pattern, Solved, Transactions, pattern, solve, throughput,
+};
+use midplane_tests::timed::Costs;
+use plotters::style::RGBColor;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Options of `midplane bench epochs`.
+#[derive(Args, Debug)]
+pub struct EpochsArgs {
+    /// By how many microseconds a process is late
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    late: u32,
+
+    /// Random transactions of each process
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    transactions: u32,
+
+    /// How many of them it has under way at most that it has not waited for
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    ahead: u32,
+
+    /// Rows of the matrix on 16 processes; on 32 and 64 as many more as keep each process's part
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(64..=4096))]
+    rows: u32,
+
+    /// Write a line per measurement to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Draw the patterns to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// Bytes of a transfer: next to none, and as many as take Blue Gene/L's links what 1 MB took the thesis's.
+const BYTES: [usize; 2] = [8, 64 << 10];
+/// The machines of transactions and of LU.
+const MACHINES: [[u16; 3]; 3] = [[4, 2, 2], [4, 4, 2], [4, 4, 4]];
+/// By how many percent the thesis's calls that do not block, reordered, do more transactions on each.
+const THESIS_GAINS: [f64; 3] = [8.93, 10.75, 13.14];
+/// Bytes of a transaction.
+const TRANSACTION: usize = 256;
+/// What a number less a product takes, in nanoseconds: 20 times what it takes Blue Gene/L's processor from memory, so that
+/// computing has the share that it has with 20 times as many rows, of which each takes 20 times as long to compute for
+/// each byte of it that travels.
+const UPDATE_NS: f64 = 40.0;
+
+/// One measurement.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    what: &'static str,
+    measured: &'static str,
+    unit: &'static str,
+    processes: u32,
+    /// Bytes of a transfer or a transaction; rows of a matrix.
+    size: usize,
+    #[serde(serialize_with = "six_places")]
+    blocking: f64,
+    #[serde(serialize_with = "six_places")]
+    nonblocking: f64,
+    /// As `nonblocking` where no access follows access.
+    #[serde(serialize_with = "six_places")]
+    reordered: f64,
+    thesis: String,
+}
+
+const TABLE: Table<Row> = Table {
+    columns: &[
+        Column::left("", 16, |r| r.what.into()),
+        Column::right("pro-\ncesses", 6, |r| r.processes.to_string()),
+        Column::right("size", 6, |r| r.size.to_string()),
+        Column::right("blocking", 10, |r| format!("{:.1}", r.blocking)),
+        Column::right("not\nblocking", 10, |r| format!("{:.1}", r.nonblocking)),
+        Column::right("and\nreordered", 10, |r| format!("{:.1}", r.reordered)),
+        Column::left("the thesis", 23, |r| r.thesis.clone()),
+    ],
+    keys: 3,
+    gap: 1,
+};
+
+/// The pattern's name, what is measured, and what the thesis has, for next to no bytes and for many: blocking; not.
+fn about(what: Pattern) -> (&'static str, &'static str, [&'static str; 2]) {
+    match what {
+        Pattern::LatePost => (
+            "late post",
+            "until the origin's next activity begins",
+            [">1000; 1.74", ">1660; 334.32"],
+        ),
+        Pattern::EarlyTransfer => (
+            "early transfer",
+            "until the origin is through with its operation",
+            ["void since MPI-3.0", "void since MPI-3.0"],
+        ),
+        Pattern::EarlyWait => (
+            "early wait",
+            "until the target has its data and has computed",
+            ["-", "-"],
+        ),
+        Pattern::LateComplete => (
+            "late complete",
+            "the target's epoch",
+            [">=1000; 9.05", ">=1000; 336.1"],
+        ),
+        Pattern::EarlyFence => (
+            "early fence",
+            "until the origin's data is there and it has computed",
+            ["-", "sum; barely >1000"],
+        ),
+        Pattern::WaitAtFence => (
+            "wait at fence",
+            "the target's epoch",
+            [">1000; none of it", ">1000; none of it"],
+        ),
+        Pattern::LateUnlock => (
+            "late unlock",
+            "the second holder's epoch",
+            [">1000; <1000", ">1000; well <1000"],
+        ),
+        Pattern::LateTarget => (
+            "late target",
+            "the epoch of the target that is in time",
+            ["-", "1654.73; reordered ~330"],
+        ),
+    }
+}
+
+fn failed(error: Failure) -> Stop {
+    Stop::failure(format!("epochs on the simulated machine: {error:?}"))
+}
+
+/// What has been measured so far, and whether the user wants no more.
+struct Bench {
+    signals: Signals,
+    rows: Vec<Row>,
+}
+
+impl Bench {
+    fn tell(&mut self, row: Row) -> Result<(), Stop> {
+        say(TABLE.row(&row))?;
+        self.rows.push(row);
+        self.signals.pending().map_or(Ok(()), Err)
+    }
+
+    fn patterns(&mut self, late_us: u32, costs: Costs) -> Result<(), Stop> {
+        say(format_args!(
+            "microseconds; one process is late by {late_us}"
+        ))?;
+        say(TABLE.heading().join("\n"))?;
+        for what in Pattern::ALL {
+            for (place, bytes) in BYTES.into_iter().enumerate() {
+                let late = u64::from(late_us) * 1000;
+                let us = |calls| {
+                    let ns = pattern(what, calls, (bytes, late), costs).map_err(failed)?;
+                    Ok::<_, Stop>(ns as f64 / 1e3)
+                };
+                let (name, measured, thesis) = about(what);
+                self.tell(Row {
+                    what: name,
+                    measured,
+                    unit: "us",
+                    processes: 3,
+                    size: bytes,
+                    blocking: us(Calls::Blocking)?,
+                    nonblocking: us(Calls::Nonblocking)?,
+                    reordered: us(Calls::Reordered)?,
+                    thesis: thesis[place].into(),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn transactions(&mut self, (each, ahead): (u32, u32), costs: Costs) -> Result<(), Stop> {
+        say(format_args!(
+            "\nthousands of random transactions in a second, of {TRANSACTION} bytes each, up to {ahead} of a process \
+             under\nway; of not blocking and reordered what is gained"
+        ))?;
+        for (extents, thesis) in MACHINES.into_iter().zip(THESIS_GAINS) {
+            let what = Transactions {
+                extents,
+                each: each as usize,
+                ahead: ahead as usize,
+                bytes: TRANSACTION,
+            };
+            let thousands = |calls| {
+                let each_second = throughput(what, calls, costs).map_err(failed)?;
+                Ok::<_, Stop>(each_second / 1e3)
+            };
+            let (blocking, nonblocking, reordered) = (
+                thousands(Calls::Blocking)?,
+                thousands(Calls::Nonblocking)?,
+                thousands(Calls::Reordered)?,
+            );
+            let gain = |calls: f64| 100.0 * (calls / blocking - 1.0);
+            self.tell(Row {
+                what: "transactions",
+                measured: "of all processes together",
+                unit: "thousands/s",
+                processes: processes(extents),
+                size: TRANSACTION,
+                blocking,
+                nonblocking,
+                reordered,
+                thesis: format!("reordered {thesis:+.2} %"),
+            })?;
+            say(format_args!(
+                "{:>43}{:>+10.2} %{:>+8.2} %",
+                "",
+                gain(nonblocking),
+                gain(reordered)
+            ))?;
+        }
+        Ok(())
+    }
+
+    fn lu(&mut self, rows: u32, costs: Costs) -> Result<(), Stop> {
+        say(format_args!(
+            "\nmilliseconds of LU decomposition with a fence for each row, {UPDATE_NS} ns for a number less a product"
+        ))?;
+        for extents in MACHINES {
+            let more = f64::from(processes(extents)) / f64::from(processes(MACHINES[0]));
+            let lu = Lu {
+                extents,
+                rows: (f64::from(rows) * more.sqrt()) as u32,
+                update_ns: UPDATE_NS,
+            };
+            let solved = |calls| solve(lu, calls, costs).map_err(failed);
+            let (waits, goes_on) = (solved(Calls::Blocking)?, solved(Calls::Nonblocking)?);
+            for (what, of) in [
+                ("LU", (|s| s.ns) as fn(Solved) -> u64),
+                ("communication", |s| s.communication_ns),
+            ] {
+                let [blocking, nonblocking] = [waits, goes_on].map(|s| of(s) as f64 / 1e6);
+                self.tell(Row {
+                    what,
+                    measured: "until the last process ends",
+                    unit: "ms",
+                    processes: processes(extents),
+                    size: lu.rows as usize,
+                    blocking,
+                    nonblocking,
+                    reordered: nonblocking,
+                    thesis: "not blocking is less".into(),
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn processes(extents: [u16; 3]) -> u32 {
+    extents.map(u32::from).iter().product()
+}
+
+/// Measures; the exit status.
+pub fn run(options: &EpochsArgs) -> Result<u8, Stop> {
+    check_apart(options.csv.as_ref(), options.svg.as_ref())?;
+    let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
+    let svg_file = ResultFile::open_if_given(options.svg.as_ref())?;
+    let costs = Costs::BLUE_GENE;
+    say(format_args!(
+        "simulated machine: links of {:.0} MB/s, {} ns a hop, {} ns a packet at a processor,\n\
+         {} ns an MPI call and once more where it waits, {} ns an interrupt of a program that\n\
+         computes; what the engine of epochs looks through costs nothing",
+        1e3 / costs.link_ns_per_byte,
+        costs.hop_ns,
+        costs.packet_ns,
+        costs.call_ns,
+        costs.interrupt_ns,
+    ))?;
+    let mut bench = Bench {
+        signals: Signals::catch()?,
+        rows: Vec::new(),
+    };
+    bench.patterns(options.late, costs)?;
+    bench.transactions((options.transactions, options.ahead), costs)?;
+    bench.lu(options.rows, costs)?;
+    if let Some(file) = csv_file {
+        file.write(&table::csv(&bench.rows)?)?;
+    }
+    if let Some(file) = svg_file {
+        file.write(&drawing(&bench.rows)?)?;
+    }
+    Ok(0)
+}
+
+const BLOCKING: RGBColor = RGBColor(0xb8, 0x44, 0x2c);
+const NONBLOCKING: RGBColor = RGBColor(0x1f, 0x5f, 0xa8);
+const REORDERED: RGBColor = RGBColor(0x2c, 0x8f, 0x4e);
+
+/// A kind of calls: its name, how it is drawn, and its value of a row.
+type Drawn = (&'static str, Mark, fn(&Row) -> f64);
+
+/// How the three kinds of calls are drawn.
+fn marks() -> [Drawn; 3] {
+    let mark = |shape, colour| Mark {
+        shape,
+        colour,
+        filled: true,
+    };
+    [
+        ("blocking", mark(Shape::Square, BLOCKING), |r| r.blocking),
+        ("not blocking", mark(Shape::Circle, NONBLOCKING), |r| {
+            r.nonblocking
+        }),
+        ("and reordered", mark(Shape::Triangle, REORDERED), |r| {
+            r.reordered
+        }),
+    ]
+}
+
+/// The patterns side by side, next to no bytes before many.
+fn drawing(rows: &[Row]) -> Result<String, Stop> {
+    let patterns: Vec<&Row> = rows.iter().filter(|row| row.unit == "us").collect();
+    let values = patterns
+        .iter()
+        .flat_map(|r| [r.blocking, r.nonblocking, r.reordered]);
+    let most = values.fold(10.0f64, f64::max).log10();
+    let least = 0.0;
+    let (count, small) = (patterns.len() / BYTES.len(), BYTES[0]);
+    let name = |at: &f64| {
+        let row = patterns.get(at.round() as usize * BYTES.len());
+        match (at.fract() == 0.0, row) {
+            (true, Some(row)) => row.what.into(),
+            _ => String::new(),
+        }
+    };
+    let series = marks()
+        .into_iter()
+        .enumerate()
+        .map(|(kind, (_, mark, of))| Series {
+            points: patterns
+                .iter()
+                .enumerate()
+                .map(|(place, row)| {
+                    let aside = if row.size == small { -0.2 } else { 0.2 };
+                    let at = (place / BYTES.len()) as f64 + aside + 0.06 * (kind as f64 - 1.0);
+                    (at, of(row).max(1.0).log10())
+                })
+                .collect(),
+            mark,
+            joined: false,
+        });
+    plot::chart(&Chart {
+        heading: "Epochs: what waits when one process is late, with 8 bytes (left) and with 64 KiB",
+        x: Axis {
+            title: "pattern",
+            range: -0.5..count as f64 - 0.5,
+            names: count,
+            name: &name,
+        },
+        y: Axis {
+            title: "microseconds",
+            range: least..most + 0.1,
+            names: 5,
+            name: &|log| match log.fract() == 0.0 {
+                true => format!("{:.0}", 10f64.powf(*log)),
+                false => String::new(),
+            },
+        },
+        series: series.collect(),
+        legend: marks().map(|(name, mark, _)| (name.into(), mark)).into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::table::WIDTH;
+
+    fn row(what: Pattern, size: usize) -> Row {
+        let (name, measured, thesis) = about(what);
+        Row {
+            what: name,
+            measured,
+            unit: "us",
+            processes: 64,
+            size,
+            blocking: 1_001_001.5,
+            nonblocking: 3.5,
+            reordered: 2.5,
+            thesis: thesis[1].into(),
+        }
+    }
+
+    #[test]
+    fn the_widest_row_fits_a_terminal() {
+        for what in Pattern::ALL {
+            let line = TABLE.row(&row(what, 64 << 10));
+            assert!(line.len() <= usize::from(WIDTH), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_pattern_has_its_name_in_the_drawing() {
+        let rows: Vec<Row> = Pattern::ALL
+            .into_iter()
+            .flat_map(|what| BYTES.map(|size| row(what, size)))
+            .collect();
+        let drawing = drawing(&rows).expect("a drawing");
+        for what in Pattern::ALL {
+            assert!(drawing.contains(about(what).0), "{what:?}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! LU decomposition of a matrix whose rows go round the processes, with fences: the owner of a row puts it to all others,
+//! which take it off their rows below.
+//!
+//! With calls that block a fence stands between two rows: all wait for the row, then all compute. With those that do not
+//! the owner of the next row computes that first and puts it, all call the fence, and what is left is computed while the
+//! row travels. A row then stays in use until the second fence behind it, so it has one of three places.
+
+use mpi_adi::device::rma::epochs::{Serial, Watch};
+
+use super::{Calls, Process, run};
+use crate::Failure;
+use crate::measure::timed::Costs;
+
+/// What is decomposed, and on what.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Lu {
+    /// The machine, a torus.
+    pub extents: [u16; 3],
+    /// Rows of the matrix, of as many 8-byte numbers.
+    pub rows: u32,
+    /// What one number less a product takes, in nanoseconds.
+    pub update_ns: f64,
+}
+
+/// How long it took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Solved {
+    /// All of it, in nanoseconds.
+    pub ns: u64,
+    /// What of that a process does not compute, on average: its calls, its waits and its interrupts.
+    pub communication_ns: u64,
+}
+
+/// Decomposes it.
+pub fn solve(lu: Lu, calls: Calls, costs: Costs) -> Result<Solved, Failure> {
+    let measured = run(lu.extents, calls, costs, |process| {
+        match process.blocks() {
+            true => lu.row_by_row(process),
+            false => lu.ahead(process),
+        }
+        process.elapsed()
+    })?;
+    let size = measured.len() as u32;
+    let computed: u64 = (0..size)
+        .flat_map(|rank| {
+            (0..lu.rows - 1).map(move |row| lu.computing(row, lu.below(row, rank, size)))
+        })
+        .sum();
+    let ns = measured.into_iter().max().unwrap_or(0);
+    Ok(Solved {
+        ns,
+        communication_ns: ns - computed / u64::from(size),
+    })
+}
+
+impl Lu {
+    /// Rows of `rank` below `row`.
+    fn below(self, row: u32, rank: u32, size: u32) -> u32 {
+        let up_to = |rows: u32| (rows + size - 1 - rank) / size;
+        up_to(self.rows) - up_to(row + 1)
+    }
+
+    /// What taking `row` off so many others takes.
+    fn computing(self, row: u32, rows: u32) -> u64 {
+        (f64::from(rows) * f64::from(self.rows - row) * self.update_ns) as u64
+    }
+
+    fn put_row(self, process: &Process<'_, '_, '_>, epoch: Serial, row: u32) {
+        let (rank, size) = (process.node.rank(), process.node.size());
+        if row % size == rank {
+            let bytes = 8 * (self.rows - row) as usize;
+            for target in (1..size).map(|distance| (rank + distance) % size) {
+                process.put(epoch, target, bytes);
+            }
+        }
+    }
+
+    fn row_by_row(self, process: &Process<'_, '_, '_>) {
+        let (rank, size) = (process.node.rank(), process.node.size());
+        let mut epoch = process.fence(None);
+        for row in 0..self.rows - 1 {
+            self.put_row(process, epoch, row);
+            epoch = process.fence(Some(epoch));
+            process.compute(self.computing(row, self.below(row, rank, size)));
+        }
+    }
+
+    fn ahead(self, process: &Process<'_, '_, '_>) {
+        let (rank, size) = (process.node.rank(), process.node.size());
+        let mut epoch = process.fence(None);
+        self.put_row(process, epoch, 0);
+        epoch = process.fence(Some(epoch));
+        for row in 0..self.rows - 1 {
+            process.wait(Watch::Opened(epoch));
+            let mut below = self.below(row, rank, size);
+            if (row + 1) % size == rank {
+                process.compute(self.computing(row, 1));
+                below -= 1;
+            }
+            self.put_row(process, epoch, row + 1);
+            epoch = process.fence(Some(epoch));
+            process.compute(self.computing(row, below));
+        }
+        process.wait(Watch::Opened(epoch));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_that_do_not_block_hide_rows_behind_what_is_computed() {
+        let lu = Lu {
+            extents: [4, 1, 1],
+            rows: 24,
+            update_ns: 100.0,
+        };
+        let of = |calls| solve(lu, calls, Costs::BLUE_GENE).expect("a run");
+        let (waits, goes_on) = (of(Calls::Blocking), of(Calls::Nonblocking));
+        assert!(goes_on.ns < waits.ns, "{goes_on:?}, {waits:?}");
+        assert!(
+            goes_on.communication_ns < waits.communication_ns,
+            "{goes_on:?}, {waits:?}"
+        );
+    }
+
+    #[test]
+    fn rows_go_round() {
+        let lu = Lu {
+            extents: [3, 1, 1],
+            rows: 7,
+            update_ns: 1.0,
+        };
+        let below = |row| [0, 1, 2].map(|rank| lu.below(row, rank, 3));
+        assert_eq!(
+            (below(0), below(2), below(6)),
+            ([2, 2, 2], [2, 1, 1], [0; 3])
+        );
+    }
+}

@@ -1,0 +1,257 @@
+//! Epochs in virtual time: what waits for what, with calls that block and with those that do not (thesis 001, chapter
+//! 5). The processes are those of a [`Cluster`] with costs, so what is measured is a function of the arguments alone.
+//!
+//! The programs call the engine of epochs as the C binding does: a call that blocks is the one that does not, and a wait.
+//! Their windows have no bytes, only what moving them takes.
+#![forbid(unsafe_code)]
+
+mod lu;
+mod patterns;
+mod transactions;
+
+use std::sync::Mutex;
+
+use mpi_adi::call::{block_on, immediate};
+use mpi_adi::device::rma::deferred::Operation;
+use mpi_adi::device::rma::epochs::{Opening, Reorder, Serial, Sort, Watch};
+use mpi_adi::device::rma::wire::{Head, Kind};
+use mpi_adi::device::rma::{OneSided, Peer, Window};
+use mpi_adi::envelope::{Context, Rank};
+use mpi_adi::kernel::CallNote;
+use mpi_adi::memory::Span;
+use mpi_adi::{Env, Mpi};
+
+pub use lu::{Lu, Solved, solve};
+pub use patterns::{Pattern, pattern};
+pub use transactions::{Transactions, throughput};
+
+use super::timed::Costs;
+use crate::{Cluster, Failure, Node};
+
+/// How calls are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Calls {
+    /// They wait.
+    Blocking,
+    /// They do not, and epochs keep their order.
+    Nonblocking,
+    /// They do not, and access may pass access.
+    Reordered,
+}
+
+const WINDOW: Context = 6;
+/// Bytes of each process's part of the window: enough for a packet.
+const WINDOW_BYTES: usize = 1024;
+/// Bytes of an element of an accumulate.
+const ELEMENT: usize = 8;
+const NOTE: CallNote = CallNote {
+    function: "a call of a window's",
+    peer: None,
+    tag: None,
+};
+
+/// All packets go to the same place.
+fn walk(span: Span, _: usize, len: usize, run: &mut dyn FnMut(usize, usize, usize)) {
+    run(span.address(), 0, len);
+}
+
+/// The one window of a process of `size`.
+fn windows(here: u32, size: u32, reorder: Reorder) -> OneSided {
+    let mut all = OneSided::new(Rank::new(here), |_, _, _, _| true, walk);
+    assert!(all.prepare());
+    let peers = vec![Peer::default(); size as usize].into_boxed_slice();
+    let members = ((0..size).map(Rank::new), Rank::new(here));
+    let regions = vec![Span::model(0, WINDOW_BYTES)];
+    let window = Window::new(WINDOW, regions, (false, 1), peers, members);
+    let mut window = window.expect("the host's memory");
+    window.set_reorder(reorder);
+    all.add(window);
+    all
+}
+
+/// A process and its window.
+struct Process<'a, 'b, 'm> {
+    node: &'a Node<'b, 'm>,
+    calls: Calls,
+    began: u64,
+}
+
+impl Process<'_, '_, '_> {
+    fn blocks(&self) -> bool {
+        self.calls == Calls::Blocking
+    }
+
+    /// A call: it waits if calls do, until what `watch` says of its number is so.
+    fn call(
+        &self,
+        start: impl FnOnce(&mut OneSided) -> Serial,
+        watch: fn(Serial) -> Watch,
+    ) -> Serial {
+        let mut start = Some(start);
+        let mut serial = 0;
+        let mut begin = |all: &mut OneSided| {
+            if let Some(start) = start.take() {
+                serial = start(all);
+            }
+            serial
+        };
+        if self.blocks() {
+            block_on(self.node, NOTE, |adi, kernel| {
+                let all = adi.one_sided().expect("a window");
+                let serial = begin(all);
+                all.go_on_here(kernel.memory());
+                all.is_over(WINDOW, watch(serial)).then_some(())
+            });
+        } else {
+            immediate(
+                self.node,
+                || NOTE,
+                |adi, kernel| {
+                    let all = adi.one_sided().expect("a window");
+                    begin(all);
+                    all.go_on_here(kernel.memory());
+                },
+            );
+        }
+        serial
+    }
+
+    /// MPI_Wait for what a call that does not block has begun.
+    fn wait(&self, watch: Watch) {
+        block_on(self.node, NOTE, |adi, _| {
+            let all = adi.one_sided().expect("a window");
+            all.is_over(WINDOW, watch).then_some(())
+        });
+    }
+
+    fn open(&self, sort: Sort, member: Option<u32>) -> Serial {
+        let member = member.map(Rank::new);
+        let opening = Opening {
+            sort,
+            members: member.as_slice(),
+            checks: true,
+        };
+        let open = |all: &mut OneSided| all.open(WINDOW, opening, None);
+        self.call(|all| open(all).expect("the host's memory"), Watch::Opened)
+    }
+
+    fn start(&self, target: u32) -> Serial {
+        self.open(Sort::Start, Some(target))
+    }
+
+    fn post(&self, origin: u32) -> Serial {
+        self.open(Sort::Post, Some(origin))
+    }
+
+    fn lock(&self, target: u32) -> Serial {
+        let target = Rank::new(target);
+        let is_exclusive = true;
+        let sort = Sort::Lock {
+            target,
+            is_exclusive,
+        };
+        self.open(sort, None)
+    }
+
+    /// Closes the epoch of the last fence, if there is one, and opens the next: one call.
+    fn fence(&self, before: Option<Serial>) -> Serial {
+        let opening = Opening {
+            sort: Sort::Fence,
+            members: &[],
+            checks: true,
+        };
+        let fence = |all: &mut OneSided| {
+            before
+                .into_iter()
+                .for_each(|epoch| all.close(WINDOW, epoch, None));
+            let epoch = all.open(WINDOW, opening, None);
+            epoch.expect("the host's memory")
+        };
+        self.call(fence, Watch::Opened)
+    }
+
+    /// MPI_Win_complete, MPI_Win_wait or MPI_Win_unlock.
+    fn close(&self, epoch: Serial) {
+        let close = |all: &mut OneSided| {
+            all.close(WINDOW, epoch, None);
+            epoch
+        };
+        self.call(close, Watch::Closed);
+    }
+
+    fn put(&self, epoch: Serial, target: u32, bytes: usize) {
+        self.operation(Kind::Put, epoch, target, bytes);
+    }
+
+    fn accumulate(&self, epoch: Serial, target: u32, bytes: usize) {
+        self.operation(Kind::Accumulate, epoch, target, bytes);
+    }
+
+    fn operation(&self, kind: Kind, epoch: Serial, target: u32, bytes: usize) {
+        let operation = Operation {
+            head: Head {
+                operation: 1,
+                ..Head::new(kind, WINDOW)
+            },
+            from: Span::model(1, bytes),
+            compare: Span::EMPTY,
+            into: Span::EMPTY,
+            to: Span::model(0, bytes),
+            len: bytes,
+            unit: ELEMENT,
+        };
+        let of = (WINDOW, epoch, Rank::new(target));
+        let defer = |all: &mut OneSided| all.defer(of, operation, None);
+        self.call(|all| defer(all).expect("the host's memory"), Watch::Done);
+    }
+
+    fn compute(&self, ns: u64) {
+        self.node.compute_ns(ns);
+    }
+
+    /// Since all began.
+    fn elapsed(&self) -> u64 {
+        self.node.now_ns() - self.began
+    }
+}
+
+/// Runs `program` as every process of a machine, which all begin at the same time: what each has measured.
+fn run(
+    extents: [u16; 3],
+    calls: Calls,
+    costs: Costs,
+    program: impl Fn(&Process<'_, '_, '_>) -> u64 + Sync,
+) -> Result<Vec<u64>, Failure> {
+    let measured = Mutex::new(vec![0; extents.iter().map(|&e| usize::from(e)).product()]);
+    let reorder = Reorder {
+        access_after_access: calls == Calls::Reordered,
+        ..Reorder::default()
+    };
+    let process = |node: &Node<'_, '_>| {
+        let (rank, size) = (node.rank(), node.size());
+        let all = windows(rank, size, reorder);
+        let mut all = Some(Box::new(all));
+        node.with(&mut |adi, _| {
+            all.take()
+                .into_iter()
+                .for_each(|all| adi.set_one_sided(all))
+        });
+        let mpi = Mpi::new(node);
+        // Windows are there before the first packet for them.
+        mpi.world().barrier().expect("a barrier");
+        // All have left it by then.
+        let began = u64::from(size) * SETTLING_NS;
+        node.compute_ns(began.saturating_sub(node.now_ns()));
+        let process = Process { node, calls, began };
+        let ns = program(&process);
+        measured.lock().unwrap_or_else(|held| held.into_inner())[rank as usize] = ns;
+        0
+    };
+    Cluster::new(extents).costs(costs).run(process)?;
+    Ok(measured
+        .into_inner()
+        .unwrap_or_else(|held| held.into_inner()))
+}
+
+/// From the beginning of a job until all are through a barrier, for each process.
+const SETTLING_NS: u64 = 100_000;

@@ -1,0 +1,269 @@
+//! The inefficiency patterns: two or three processes, one of which is late.
+
+use mpi_adi::device::rma::epochs::Watch;
+
+use super::{Calls, Process, run};
+use crate::Failure;
+use crate::measure::timed::Costs;
+
+/// The inefficiency patterns: six of Kuehnal et al., and the thesis's own two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pattern {
+    /// A target posts late: when the origin's next activity begins.
+    LatePost,
+    /// A target posts late: when the origin is through with its operation.
+    EarlyTransfer,
+    /// A target waits before the transfer ends, and has something to compute: when both are over.
+    EarlyWait,
+    /// An origin completes late: how long the target's epoch is.
+    LateComplete,
+    /// A fence is called before the transfer ends, and the origin has something to compute: when both are over.
+    EarlyFence,
+    /// One process comes late to a fence: how long the other's epoch is.
+    WaitAtFence,
+    /// A lock is held longer than it is used: how long the epoch is of the process that waits for it.
+    LateUnlock,
+    /// Of two targets the first posts late: how long the epoch of the second is, with access after access reordered.
+    LateTarget,
+}
+
+impl Pattern {
+    /// All of them.
+    pub const ALL: [Pattern; 8] = [
+        Pattern::LatePost,
+        Pattern::EarlyTransfer,
+        Pattern::EarlyWait,
+        Pattern::LateComplete,
+        Pattern::EarlyFence,
+        Pattern::WaitAtFence,
+        Pattern::LateUnlock,
+        Pattern::LateTarget,
+    ];
+
+    /// The process whose time is measured.
+    fn measured(self) -> usize {
+        match self {
+            Pattern::LatePost | Pattern::EarlyTransfer | Pattern::EarlyFence => 0,
+            Pattern::EarlyWait
+            | Pattern::LateComplete
+            | Pattern::WaitAtFence
+            | Pattern::LateUnlock => 1,
+            Pattern::LateTarget => 2,
+        }
+    }
+}
+
+/// What a pattern takes, in nanoseconds: one process is late by `late`.
+pub fn pattern(
+    pattern: Pattern,
+    calls: Calls,
+    (bytes, late): (usize, u64),
+    costs: Costs,
+) -> Result<u64, Failure> {
+    let play = Play { bytes, late };
+    let program = |process: &Process<'_, '_, '_>| match pattern {
+        Pattern::LatePost | Pattern::EarlyTransfer => play.late_post(process, pattern),
+        Pattern::EarlyWait | Pattern::LateComplete => play.late_complete(process, pattern),
+        Pattern::EarlyFence | Pattern::WaitAtFence => play.late_fence(process, pattern),
+        Pattern::LateUnlock => play.late_unlock(process),
+        Pattern::LateTarget => play.late_target(process),
+    };
+    let measured = run([3, 1, 1], calls, costs, program)?;
+    Ok(measured[pattern.measured()])
+}
+
+/// Process 0 is the origin, process 1 the target; 2 is there where a third is needed.
+struct Play {
+    bytes: usize,
+    late: u64,
+}
+
+impl Play {
+    fn late_post(&self, process: &Process<'_, '_, '_>, pattern: Pattern) -> u64 {
+        match process.node.rank() {
+            0 => {
+                let epoch = process.start(1);
+                process.put(epoch, 1, self.bytes);
+                let transferred = process.elapsed();
+                process.close(epoch);
+                let next = process.elapsed();
+                process.wait(Watch::Closed(epoch));
+                match pattern {
+                    Pattern::EarlyTransfer => transferred,
+                    _ => next,
+                }
+            }
+            1 => {
+                process.compute(self.late);
+                let epoch = process.post(0);
+                process.close(epoch);
+                process.wait(Watch::Closed(epoch));
+                0
+            }
+            _ => 0,
+        }
+    }
+
+    /// The origin has something to compute behind its transfer, the target as much behind its epoch. What does not block
+    /// closes the epoch first.
+    fn late_complete(&self, process: &Process<'_, '_, '_>, pattern: Pattern) -> u64 {
+        match process.node.rank() {
+            0 => {
+                let epoch = process.start(1);
+                process.put(epoch, 1, self.bytes);
+                if pattern == Pattern::LateComplete && process.blocks() {
+                    process.compute(self.late);
+                    process.close(epoch);
+                } else {
+                    process.close(epoch);
+                    process.compute(self.late);
+                    process.wait(Watch::Closed(epoch));
+                }
+                0
+            }
+            1 => {
+                let epoch = process.post(0);
+                process.close(epoch);
+                if pattern == Pattern::EarlyWait {
+                    process.compute(self.late);
+                }
+                process.wait(Watch::Closed(epoch));
+                process.elapsed()
+            }
+            _ => 0,
+        }
+    }
+
+    /// The origin has something to compute: behind the fence, or before it, which is late then. What does not block
+    /// calls the fence first.
+    fn late_fence(&self, process: &Process<'_, '_, '_>, pattern: Pattern) -> u64 {
+        let first = process.fence(None);
+        let is_origin = process.node.rank() == 0;
+        if is_origin {
+            process.put(first, 1, self.bytes);
+        }
+        let is_late = is_origin && pattern == Pattern::WaitAtFence && process.blocks();
+        if is_late {
+            process.compute(self.late);
+        }
+        let last = process.fence(Some(first));
+        if is_origin && !is_late {
+            process.compute(self.late);
+        }
+        process.wait(Watch::Opened(last));
+        process.elapsed()
+    }
+
+    /// Process 2 is the target, process 1 comes a little later than process 0.
+    fn late_unlock(&self, process: &Process<'_, '_, '_>) -> u64 {
+        match process.node.rank() {
+            0 => {
+                let epoch = process.lock(2);
+                process.put(epoch, 2, self.bytes);
+                if process.blocks() {
+                    process.compute(self.late);
+                    process.close(epoch);
+                } else {
+                    process.close(epoch);
+                    process.compute(self.late);
+                    process.wait(Watch::Closed(epoch));
+                }
+                0
+            }
+            1 => {
+                process.compute(self.late / 50);
+                let began = process.elapsed();
+                let epoch = process.lock(2);
+                process.put(epoch, 2, self.bytes);
+                process.close(epoch);
+                process.wait(Watch::Closed(epoch));
+                process.elapsed() - began
+            }
+            _ => 0,
+        }
+    }
+
+    fn late_target(&self, process: &Process<'_, '_, '_>) -> u64 {
+        let rank = process.node.rank();
+        if rank == 0 {
+            let access = |target| {
+                let epoch = process.start(target);
+                process.put(epoch, target, self.bytes);
+                process.close(epoch);
+                epoch
+            };
+            for epoch in [1, 2].map(access) {
+                process.wait(Watch::Closed(epoch));
+            }
+            return 0;
+        }
+        if rank == 1 {
+            process.compute(self.late);
+        }
+        let epoch = process.post(0);
+        process.close(epoch);
+        process.wait(Watch::Closed(epoch));
+        process.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LATE: u64 = 1_000_000;
+    const COSTS: Costs = Costs::BLUE_GENE;
+    /// A call, and what one sends at once.
+    const CALL: u64 = COSTS.call_ns + 2 * COSTS.packet_ns;
+
+    fn with(what: Pattern, calls: Calls, bytes: usize) -> u64 {
+        pattern(what, calls, (bytes, LATE), COSTS).expect("a run")
+    }
+
+    fn of(what: Pattern, calls: Calls) -> u64 {
+        with(what, calls, 8)
+    }
+
+    #[test]
+    fn behind_a_late_post_the_next_activity_begins_at_the_cost_of_the_calls() {
+        // Start, put and complete; of a transfer that is early, without complete.
+        for (what, calls) in [(Pattern::LatePost, 3), (Pattern::EarlyTransfer, 2)] {
+            let (waits, goes_on) = (of(what, Calls::Blocking), of(what, Calls::Nonblocking));
+            assert!(waits > LATE, "{what:?}: {waits}");
+            assert!(goes_on <= calls * CALL, "{what:?}: {goes_on}");
+        }
+    }
+
+    #[test]
+    fn none_of_the_time_that_a_process_is_late_reaches_its_peer() {
+        for (what, most) in [
+            (Pattern::LateComplete, 6 * CALL),
+            (Pattern::WaitAtFence, 12 * CALL),
+            (Pattern::LateUnlock, 9 * CALL),
+        ] {
+            let (waits, goes_on) = (of(what, Calls::Blocking), of(what, Calls::Nonblocking));
+            assert!(waits > LATE * 9 / 10, "{what:?}: {waits}");
+            assert!(goes_on < most, "{what:?}: {goes_on}");
+        }
+    }
+
+    #[test]
+    fn a_late_target_holds_up_another_unless_access_may_pass_access() {
+        let what = Pattern::LateTarget;
+        assert!(of(what, Calls::Nonblocking) > LATE);
+        assert!(of(what, Calls::Reordered) < 9 * CALL);
+    }
+
+    /// The processor has its own part in each packet, and its interrupts; the rest is hidden.
+    #[test]
+    fn transfers_are_hidden_behind_what_is_computed() {
+        const BYTES: usize = 64 << 10;
+        for what in [Pattern::EarlyWait, Pattern::EarlyFence] {
+            let of = |calls| with(what, calls, BYTES);
+            let (waits, goes_on) = (of(Calls::Blocking), of(Calls::Nonblocking));
+            let wire = (BYTES as f64 * COSTS.link_ns_per_byte) as u64;
+            assert!(waits > LATE + wire, "{what:?}: {waits}");
+            assert!(goes_on < waits - wire / 8, "{what:?}: {goes_on}, {waits}");
+        }
+    }
+}
