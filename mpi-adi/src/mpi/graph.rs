@@ -291,7 +291,8 @@ mod tests {
         assert_eq!(letters.edges[..2], [[2, 5], [1, 7]]);
         assert_eq!(letters.edges[2..3], [[0, 7]]);
         assert_eq!(letters.edges[3..], [[2, 6], [0, 5], [2, 6]]);
-        let all = letters.opened(true).expect("room");
+        let (starts, rooms) = (letters.starts().unwrap(), letters.rooms().unwrap());
+        let all = letters.opened(&starts, rooms, true);
         assert_eq!(all.destinations, [[2, 5], [0, 7], [2, 6]]);
         assert_eq!(all.sources, [[1, 7], [0, 5], [2, 6]]);
     }
