@@ -7,7 +7,7 @@
 //! never been heard of, and reading it takes no page. A node that talks to everybody has all pages in the end, as many
 //! bytes as one table would take, beside the list of pages.
 //!
-//! Which groups have peers that wait for something is kept beside them ([`peer_sets`](super::peer_sets)), so that the next
+//! Which groups have peers that wait for something is kept beside them (`peer_sets.rs`), so that the next
 //! one is found in a few steps, however many there are and however far away it is.
 //!
 //! What is first kept of a peer is that a message of its was refused, or the age that its restart brings: it comes with a
@@ -480,7 +480,7 @@ impl Peers {
         })
     }
 
-    /// Groups, and words of [`peer_sets`](super::peer_sets), looked at by all searches.
+    /// Groups of peers, and words of which groups have some, looked at by all searches.
     pub fn steps(&self) -> u64 {
         self.steps
     }

@@ -359,8 +359,9 @@ mod tests {
         };
         assert_eq!(named("MPI memory"), 64 << 10);
         assert_eq!(named("its bit map"), (64 << 10) / 32 / 8);
-        // The list of 256 pages and 8 of them; all that there can be are in the reason.
-        let (pages, list) = (8 * 256 * 5 / 2, 256 * 4 * size_of::<usize>() as u64);
+        // The list of 256 pages, the words by which peers are found, and 8 pages; all that there can be are in the reason.
+        let list = (256 * size_of::<usize>() + 65_536 / 16 / 64 * 5 * size_of::<u64>()) as u64;
+        let pages = 8 * 256 * 5 / 2;
         assert_eq!(named("table of peers"), list + pages);
         let most = (list + 65_536 * 5 / 2).to_string();
         let why = &terms.iter().find(|term| term.name == "table of peers");
