@@ -250,7 +250,7 @@ static void one_has_none(void)
 #ifdef MIDPLANE_MPI
     enum { EDGES = 5000 };
     static int edges[EDGES];
-    int dims[1] = {check_size}, periods[1] = {1}, index[64], i, code;
+    int dims[1] = {check_size}, periods[1] = {1}, index[64], counts[1] = {EDGES}, i, code;
     void **blocks;
     MPI_Comm comm;
     MPI_Group group;
@@ -261,6 +261,19 @@ static void one_has_none(void)
     blocks = check_rank == check_size / 2 ? hoard() : NULL;
     code = MPI_Graph_create(MPI_COMM_WORLD, check_size, index, edges, 0, &comm);
     alike(code, 1);
+    code = MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, EDGES, edges, MPI_UNWEIGHTED, EDGES, edges, MPI_UNWEIGHTED,
+                                          MPI_INFO_NULL, 0, &comm);
+    alike(code, 1);
+    /* One gives edges to itself that it has no room for, and one gives edges that another has no room for. */
+    code = MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &check_rank, counts, edges, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    alike(code, 1);
+    i = check_size / 2;
+    for (counts[0] = 0; counts[0] < EDGES; counts[0]++)
+        edges[counts[0]] = i;
+    code = MPI_Dist_graph_create(MPI_COMM_WORLD, check_rank == check_size - 1, &i, counts, edges, MPI_UNWEIGHTED,
+                                 MPI_INFO_NULL, 0, &comm);
+    alike(code, 1);
+    memset(edges, 0, sizeof edges);
     code = MPI_Comm_split(MPI_COMM_WORLD, check_rank % 2, 0, &comm);
     alike(code, 0);
     if (code == MPI_SUCCESS)

@@ -298,18 +298,22 @@ unsafe fn edges(
     Ok((edges, weights.is_some()))
 }
 
-/// Makes the communicator of the same processes in which this one has these neighbours; its handle.
+/// Makes the communicator of the same processes in which this one has these neighbours; its handle. That there is no
+/// memory for them all processes learn.
 fn make(
     function: &'static str,
     comm: Communicator<'static>,
     parent: c_int,
-    own: Neighbourhood,
+    own: Result<Neighbourhood, Error>,
 ) -> Result<c_int, Error> {
+    let mut given = Some(own);
+    let mut own = None;
     let made = comm.make_duplicate(function, &mut |context| {
+        own = given.take().transpose()?.or(own.take());
         kept::reserve()?;
         prepare(context)
     })?;
-    kept::attach(made.context(), Some(Topology::Distributed(own)));
+    kept::attach(made.context(), own.map(Topology::Distributed));
     enter(comm.env, made, parent)
 }
 
@@ -333,25 +337,26 @@ pub unsafe extern "C" fn MPI_Dist_graph_create_adjacent(
     const NAME: &str = "MPI_Dist_graph_create_adjacent";
     on_comm(NAME, comm_old, |comm| {
         // SAFETY: the standard's promise about the arrays and `comm_dist_graph`.
-        let ((sources, weighted), (destinations, also), comm_dist_graph) = unsafe {
+        let (sources, destinations, comm_dist_graph) = unsafe {
             (
-                edges(&comm, (indegree, sources, "sources"), sourceweights)?,
-                edges(
+                apart(edges(&comm, (indegree, sources, "sources"), sourceweights))?,
+                apart(edges(
                     &comm,
                     (outdegree, destinations, "destinations"),
                     destweights,
-                )?,
+                ))?,
                 out(comm_dist_graph, "comm_dist_graph")?,
             )
         };
         check_hints(info)?;
-        if weighted != also {
-            return Err(WEIGHTS_DIFFER);
-        }
-        let own = Neighbourhood {
-            sources,
-            destinations,
-            is_weighted: weighted,
+        let own = match (sources, destinations) {
+            (Ok((_, weighted)), Ok((_, also))) if weighted != also => return Err(WEIGHTS_DIFFER),
+            (Ok((sources, is_weighted)), Ok((destinations, _))) => Ok(Neighbourhood {
+                sources,
+                destinations,
+                is_weighted,
+            }),
+            (Err(error), _) | (_, Err(error)) => Err(error),
         };
         *comm_dist_graph = make(NAME, comm, comm_old, own)?;
         Ok(())
@@ -415,15 +420,19 @@ pub unsafe extern "C" fn MPI_Dist_graph_create(
     const NAME: &str = "MPI_Dist_graph_create";
     on_comm(NAME, comm_old, |comm| {
         // SAFETY: the standard's promise about the arrays and `comm_dist_graph`.
-        let ((arcs, weighted), comm_dist_graph) = unsafe {
+        let (given, comm_dist_graph) = unsafe {
             (
-                arcs(&comm, n, (sources, degrees, destinations), weights)?,
+                apart(arcs(&comm, n, (sources, degrees, destinations), weights))?,
                 out(comm_dist_graph, "comm_dist_graph")?,
             )
         };
         check_hints(info)?;
-        let own = comm.neighbourhood(NAME, &arcs, weighted)?;
-        *comm_dist_graph = make(NAME, comm, comm_old, own)?;
+        let (arcs, is_weighted) = match &given {
+            Ok((arcs, is_weighted)) => (Ok(&arcs[..]), *is_weighted),
+            Err(error) => (Err(*error), false),
+        };
+        let own = comm.neighbourhood(NAME, arcs, is_weighted)?;
+        *comm_dist_graph = make(NAME, comm, comm_old, Ok(own))?;
         Ok(())
     })
 }

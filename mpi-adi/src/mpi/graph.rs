@@ -165,38 +165,53 @@ impl Letters {
         Ok(letters)
     }
 
-    /// The own edges, of those that all processes have told.
-    fn opened(&self, is_weighted: bool) -> Result<Neighbourhood, Error> {
+    /// Room for the own edges: those that go out, and those that come in.
+    fn rooms(&self) -> Result<[Vec<Edge>; 2], Error> {
         let count = |kind: usize| self.counts.iter().map(|both| both[kind] as usize).sum();
-        let (mut destinations, mut sources) = (room(count(0))?, room(count(1))?);
-        let starts = self.starts()?;
+        Ok([room(count(0))?, room(count(1))?])
+    }
+
+    /// The own edges, of those that all processes have told, in the room for them.
+    fn opened(
+        &self,
+        starts: &[usize],
+        [mut destinations, mut sources]: [Vec<Edge>; 2],
+        is_weighted: bool,
+    ) -> Neighbourhood {
         for (start, [out, back]) in starts.iter().zip(&self.counts) {
             let (out, back) = (*out as usize, *back as usize);
             let edges = &self.edges[*start..start + out + back];
             destinations.extend_from_slice(&edges[..out]);
             sources.extend_from_slice(&edges[out..]);
         }
-        Ok(Neighbourhood {
+        Neighbourhood {
             sources,
             destinations,
             is_weighted,
-        })
+        }
     }
 }
 
 impl<E: Matching> Communicator<'_, E> {
     /// This process's edges of the graph to which every process adds some: in the order of the ranks that have given
-    /// them, and as each has given them. Blocks until all processes have called it. Fails with [`Error::NoRoom`] and
+    /// them, and as each has given them. Blocks until all processes have called it. Where one of them has no room, or
+    /// has been `given` an error, it fails with that error there and [`Error::NoRoomElsewhere`] at the others; else with
     /// [`Error::NoMemory`].
     pub(crate) fn neighbourhood(
         self,
         function: &'static str,
-        arcs: &[Arc],
+        given: Result<&[Arc], Error>,
         is_weighted: bool,
     ) -> Result<Neighbourhood, Error> {
-        let given = Letters::of(arcs, self.size())?;
-        let mut counts = room(self.size() as usize)?;
-        counts.resize(self.size() as usize, [0u32; 2]);
+        let size = self.size() as usize;
+        let first = given.and_then(|arcs| {
+            let given = Letters::of(arcs, self.size())?;
+            let parts = given.starts()?;
+            let mut counts = room(size)?;
+            counts.resize(size, [0u32; 2]);
+            Ok((given, parts, counts))
+        });
+        let (given, parts, mut counts) = self.once_all_have(function, first)?;
         let one = |rank: CommRank| rank.0 as usize * size_of::<[u32; 2]>();
         let each = |rank: CommRank| one(rank)..one(rank) + size_of::<[u32; 2]>();
         self.alltoall_bytes(
@@ -204,8 +219,11 @@ impl<E: Matching> Communicator<'_, E> {
             (bytemuck::cast_slice(&given.counts), &each),
             (bytemuck::cast_slice_mut(&mut counts), &each),
         )?;
-        let mut taken = Letters::with(counts)?;
-        let (parts, places) = (given.starts()?, taken.starts()?);
+        let second = Letters::with(counts).and_then(|taken| {
+            let (places, rooms) = (taken.starts()?, taken.rooms()?);
+            Ok((taken, places, rooms))
+        });
+        let (mut taken, places, rooms) = self.once_all_have(function, second)?;
         let between = |starts: &[usize], rank: CommRank| {
             let at = rank.0 as usize;
             starts[at] * size_of::<Edge>()..starts[at + 1] * size_of::<Edge>()
@@ -219,7 +237,18 @@ impl<E: Matching> Communicator<'_, E> {
                 between(&places, rank)
             }),
         )?;
-        taken.opened(is_weighted)
+        Ok(taken.opened(&places, rooms, is_weighted))
+    }
+
+    /// What this process has got, once all have. Blocks until all have called it. Fails at all alike where one of them
+    /// has an error.
+    fn once_all_have<T>(self, function: &'static str, got: Result<T, Error>) -> Result<T, Error> {
+        let mut everywhere = [u64::from(got.is_ok())];
+        self.and_masks(function, &mut everywhere)?;
+        match (got, everywhere) {
+            (Ok(_), [0]) => Err(Error::NoRoomElsewhere),
+            (got, _) => got,
+        }
     }
 }
 
@@ -262,7 +291,8 @@ mod tests {
         assert_eq!(letters.edges[..2], [[2, 5], [1, 7]]);
         assert_eq!(letters.edges[2..3], [[0, 7]]);
         assert_eq!(letters.edges[3..], [[2, 6], [0, 5], [2, 6]]);
-        let all = letters.opened(true).expect("room");
+        let (starts, rooms) = (letters.starts().unwrap(), letters.rooms().unwrap());
+        let all = letters.opened(&starts, rooms, true);
         assert_eq!(all.destinations, [[2, 5], [0, 7], [2, 6]]);
         assert_eq!(all.sources, [[1, 7], [0, 5], [2, 6]]);
     }

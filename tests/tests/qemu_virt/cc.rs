@@ -174,3 +174,69 @@ fn functions_of_mpi_that_are_missing_are_named_again_at_the_end() {
         "{ended}"
     );
 }
+
+/// The nodes' own headers, in C as it was and is, and in C++; and a program of K&R's time has its own `getline`.
+#[test]
+fn headers_compile_in_every_language_that_has_them() {
+    let folder = Folder::new("headers");
+    let root =
+        fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel-rt/include")).unwrap();
+    let mut lines = Vec::new();
+    for below in ["", "arpa", "linux", "netinet", "sys"] {
+        for entry in fs::read_dir(root.join(below)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                let name = path.strip_prefix(&root).unwrap().display();
+                lines.push(format!("#include <{name}>\n"));
+            }
+        }
+    }
+    lines.sort();
+    assert!(lines.len() > 40, "{lines:?}");
+    fs::write(folder.0.join("all.c"), lines.concat()).unwrap();
+    let mpicc = mpicc();
+    for options in [
+        &["-std=c11"][..],
+        &["-std=gnu89"],
+        &["-ansi", "-D_POSIX_C_SOURCE=200112L"],
+        &["-std=gnu17", "-D_GNU_SOURCE"],
+        &["-x", "c++", "-std=c++17"],
+    ] {
+        let mut words = vec![mpicc.as_str(), "-Wall", "-Werror", "-fsyntax-only"];
+        words.extend(options);
+        words.push("all.c");
+        assert_eq!(text(&run_in(&folder.0, "qemu", &words), 0), "");
+    }
+    let own = "#include <stdio.h>\nint getline(char *line, int room) { return line[room]; }\n";
+    fs::write(folder.0.join("own.c"), own).unwrap();
+    let words = [mpicc.as_str(), "-ansi", "-fsyntax-only", "own.c"];
+    text(&run_in(&folder.0, "qemu", &words), 0);
+}
+
+/// The option is heard once, where the program is linked, and the functions are those of one thread.
+#[test]
+fn directives_of_openmp_are_comments_on_nodes() {
+    let folder = Folder::new("openmp");
+    let source = "#include <omp.h>\n#ifdef _OPENMP\n#error \"compiled\"\n#endif\n\
+                  int main(void)\n{\n    int i, sum = 0;\n#pragma omp parallel for reduction(+ : sum)\n\
+                  \x20   for (i = 0; i < 9; i++)\n        sum += omp_get_num_threads();\n    return sum - 9;\n}\n";
+    fs::write(folder.0.join("own.c"), source).unwrap();
+    let mpicc = mpicc();
+    let compile = [
+        mpicc.as_str(),
+        "-Wall",
+        "-Werror",
+        "-fopenmp",
+        "-c",
+        "own.c",
+    ];
+    let compiled = run_in(&folder.0, "qemu", &compile);
+    text(&compiled, 0);
+    assert!(compiled.stderr.is_empty(), "{compiled:?}");
+    let link = [mpicc.as_str(), "-fopenmp", "own.o", "-lgomp", "-o", "own"];
+    let linked = run_in(&folder.0, "qemu", &link);
+    text(&linked, 0);
+    let said = String::from_utf8_lossy(&linked.stderr).into_owned();
+    assert_eq!(said.matches("-fopenmp").count(), 1, "{said}");
+    midplane(&["run", "--timeout", LIMIT, "-n", "2", &folder.path("own")]).expect(0);
+}
