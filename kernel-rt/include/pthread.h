@@ -68,6 +68,11 @@ int pthread_setcanceltype(int, int *);
 void pthread_testcancel(void);
 int pthread_sigmask(int, const sigset_t *, sigset_t *);
 
+#if __GNU_VISIBLE
+int pthread_getaffinity_np(pthread_t, size_t, cpu_set_t *);
+int pthread_setaffinity_np(pthread_t, size_t, const cpu_set_t *);
+#endif
+
 int pthread_attr_init(pthread_attr_t *);
 int pthread_attr_destroy(pthread_attr_t *);
 int pthread_attr_setdetachstate(pthread_attr_t *, int);

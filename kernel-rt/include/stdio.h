@@ -10,10 +10,39 @@
 extern "C" {
 #endif
 
-ssize_t getdelim(char **, size_t *, int, FILE *);
-ssize_t getline(char **, size_t *, FILE *);
+#if __POSIX_VISIBLE
 FILE *popen(const char *, const char *);
 int pclose(FILE *);
+void flockfile(FILE *);
+int ftrylockfile(FILE *);
+void funlockfile(FILE *);
+int getc_unlocked(FILE *);
+int getchar_unlocked(void);
+int putc_unlocked(int, FILE *);
+int putchar_unlocked(int);
+#endif
+#if __POSIX_VISIBLE >= 200809
+ssize_t getdelim(char **, size_t *, int, FILE *);
+ssize_t getline(char **, size_t *, FILE *);
+int dprintf(int, const char *, ...) __attribute__((__format__(__printf__, 2, 3)));
+int vdprintf(int, const char *, __builtin_va_list) __attribute__((__format__(__printf__, 2, 0)));
+FILE *open_memstream(char **, size_t *);
+#endif
+#if __MISC_VISIBLE
+int fgetc_unlocked(FILE *);
+int fputc_unlocked(int, FILE *);
+size_t fread_unlocked(void *, size_t, size_t, FILE *);
+size_t fwrite_unlocked(const void *, size_t, size_t, FILE *);
+int fflush_unlocked(FILE *);
+int feof_unlocked(FILE *);
+int ferror_unlocked(FILE *);
+void clearerr_unlocked(FILE *);
+int fileno_unlocked(FILE *);
+#endif
+#if __GNU_VISIBLE
+char *fgets_unlocked(char *, int, FILE *);
+int fputs_unlocked(const char *, FILE *);
+#endif
 
 #ifdef __cplusplus
 }

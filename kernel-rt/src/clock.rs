@@ -15,6 +15,7 @@ static NS_PER_TICK: AtomicU64 = AtomicU64::new(0);
 static WALL_CLOCK_AT_0: AtomicU64 = AtomicU64::new(0);
 
 /// Time since the machine started in nanoseconds.
+#[inline]
 pub fn now_ns() -> u64 {
     ns(arch::ticks())
 }
@@ -33,11 +34,13 @@ pub fn set(hz: u64, calendar_ns: u64, ticks: u64) {
 
 /// Nanoseconds that `ticks` of the clock take. Without a division, because every step asks. A frequency that
 /// does not divide a thousand million is off by less than one part in a thousand million.
+#[inline]
 pub fn ns(ticks: u64) -> u64 {
     ((ticks as u128 * NS_PER_TICK.load(Ordering::Relaxed) as u128) >> 32) as u64
 }
 
 /// Ticks of the clock in `ns` nanoseconds.
+#[inline]
 pub fn ticks_of(ns: u64) -> u64 {
     let hz = CLOCK_HZ.load(Ordering::Relaxed);
     let rest = (ns % NS_PER_SECOND).saturating_mul(hz) / NS_PER_SECOND;

@@ -75,6 +75,7 @@ pub fn call_when_freed(freed: fn()) {
 
 /// From now on every free is reported, or not any more. The node's device wants it while messages stand
 /// refused that the heap could lend memory for.
+#[inline]
 pub fn report_frees(wanted: bool) {
     HEAP.wanted.store(wanted, Ordering::Relaxed);
 }

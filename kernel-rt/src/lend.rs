@@ -33,18 +33,22 @@ impl NodeMemory {
 }
 
 impl UserMemory for NodeMemory {
+    #[inline]
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
         RawMemory.read(span, offset, out);
     }
 
+    #[inline]
     fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
         RawMemory.write(span, offset, bytes);
     }
 
+    #[inline]
     fn copy(&mut self, from: Span, to: Span, len: usize) {
         RawMemory.copy(from, to, len);
     }
 
+    #[inline]
     fn whole(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }

@@ -45,7 +45,8 @@ mod log;
 #[cfg(any(target_os = "none", target_os = "linux"))]
 mod program;
 #[cfg(target_os = "none")]
-mod running;
+#[doc(hidden)]
+pub mod running;
 
 #[cfg(target_os = "linux")]
 use board::linux::heap;

@@ -26,6 +26,7 @@ use crate::console::{self, Stream};
 #[macro_export]
 macro_rules! program {
     ($main:path) => {
+        $crate::node!();
         const _: () = {
             // On the board whose reset handler calls `main`, that is the kernel's entry (ld/stm32f405.ld).
             #[cfg_attr(
@@ -42,6 +43,41 @@ macro_rules! program {
             ) -> ::core::ffi::c_int {
                 // SAFETY: the arguments of C's `main`.
                 unsafe { $crate::__run($main, count, words) }
+            }
+        };
+    };
+}
+
+/// Defines, in the crate that an image is made of, how its node goes on. [`program!`](crate::program) does so, too.
+#[macro_export]
+macro_rules! node {
+    () => {
+        // A process of this machine has its node in the kernel.
+        #[cfg(target_os = "none")]
+        const _: () = {
+            #[unsafe(no_mangle)]
+            fn midplane_with(work: &mut $crate::running::Work<'_>) {
+                $crate::running::with(work);
+            }
+
+            #[unsafe(no_mangle)]
+            fn midplane_interrupt() {
+                $crate::running::interrupt();
+            }
+
+            #[unsafe(no_mangle)]
+            fn midplane_heap_freed() {
+                $crate::running::heap_freed();
+            }
+
+            #[unsafe(no_mangle)]
+            fn midplane_publish() {
+                $crate::running::publish();
+            }
+
+            #[unsafe(no_mangle)]
+            fn midplane_forward() -> ! {
+                $crate::running::forward()
             }
         };
     };

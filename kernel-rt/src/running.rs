@@ -1,14 +1,16 @@
 //! The one node of this image, as the program's calls and the interrupts meet it.
+//!
+//! What is inlined here runs with each call and interrupt: [`node!`](crate::node) has it compiled for speed.
 #![forbid(unsafe_code)]
 
 use core::cell::RefCell;
 
 use critical_section::Mutex;
-use mpi_adi::kernel::Kernel;
-use mpi_adi::{Adi, Env, Process};
+pub use mpi_adi::Work;
+use mpi_adi::{Env, Process};
 
 use crate::board::platform::{BoardNode, Held};
-use crate::board::{system, timer};
+use crate::board::{steps, system, timer};
 use crate::end::{Message, end};
 use crate::host::blackboard::End;
 use crate::host::personality::Exit;
@@ -61,16 +63,8 @@ pub fn set(node: Held) {
 pub struct NodeEnv;
 
 impl Env for NodeEnv {
-    fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
-        // Unfinished lines go out before a call that may block.
-        console::flush();
-        critical_section::with(|cs| {
-            let mut node = NODE.borrow_ref_mut(cs);
-            let Some(node) = node.as_mut() else {
-                unreachable!("the program runs after the node is set up");
-            };
-            node.with(f);
-        });
+    fn with<'f>(&self, f: &'f mut Work<'f>) {
+        steps::with(f);
     }
 
     fn process(&self) -> &Process {
@@ -79,7 +73,22 @@ impl Env for NodeEnv {
     }
 }
 
+/// Runs `work` with the node's device; see [`BoardNode`]'s `with`.
+#[inline]
+pub fn with(work: &mut Work<'_>) {
+    // Unfinished lines go out before a call that may block.
+    console::flush();
+    critical_section::with(|cs| {
+        let mut node = NODE.borrow_ref_mut(cs);
+        let Some(node) = node.as_mut() else {
+            unreachable!("the program runs after the node is set up");
+        };
+        node.with(work);
+    });
+}
+
 /// An interrupt while the program computes; see [`BoardNode`]'s `interrupted`.
+#[inline]
 pub fn interrupt() {
     critical_section::with(|cs| {
         let mut node = NODE.borrow_ref_mut(cs);
@@ -95,6 +104,7 @@ pub fn interrupt() {
 
 /// The heap has got memory back that the device may be waiting for. The device's own frees, when it gives
 /// loans back, come here too; it knows of those.
+#[inline]
 pub fn heap_freed() {
     critical_section::with(|cs| {
         if let Ok(mut node) = NODE.borrow(cs).try_borrow_mut()
@@ -106,6 +116,7 @@ pub fn heap_freed() {
 }
 
 /// Brings the blackboard up to date, unless the node is at work.
+#[inline]
 pub fn publish() {
     critical_section::with(|cs| {
         if let Ok(node) = NODE.borrow(cs).try_borrow()
@@ -152,7 +163,7 @@ pub fn finish(status: i32) -> ! {
         end(End::MpiError, status, &message);
     }
     console::flush();
-    publish();
+    steps::publish();
     defmt::info!("program ended with status {=i32}", status);
     MIDPLANE_BLACKBOARD.call(None);
     MIDPLANE_BLACKBOARD.done(status);
@@ -160,6 +171,12 @@ pub fn finish(status: i32) -> ! {
     if personality().is_some_and(|p| p.exit == Exit::Test) {
         system::exit(exit_byte(status));
     }
+    steps::forward()
+}
+
+/// Goes on forwarding for others, for ever.
+#[inline]
+pub fn forward() -> ! {
     critical_section::with(|cs| {
         let mut node = NODE.borrow_ref_mut(cs);
         let Some(node) = node.as_mut() else {

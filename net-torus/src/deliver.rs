@@ -95,7 +95,8 @@ impl Router<'_> {
             let Some(to) = self.reserve_reception(fifo, chunks) else {
                 return;
             };
-            self.memory.copy_within(from..from + chunks, to);
+            let carried = self.carried(chunks);
+            self.memory.copy_within(from..from + carried, to);
             self.last[output] = source as u8;
             match route::dimension_order(head.left) {
                 // A deposit packet leaves its copy and goes on.

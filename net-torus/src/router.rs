@@ -223,6 +223,9 @@ pub struct Router<'m> {
     /// Sides where tokens were given free since [`Router::take_released`].
     #[cfg(any(test, feature = "sim"))]
     released: u8,
+    /// Of each packet only the first chunk is moved.
+    #[cfg(any(test, feature = "sim"))]
+    heads_only: bool,
     #[cfg(test)]
     pub(crate) rules: Rules,
     /// How often a source or the tokens of a channel were looked at.
@@ -331,6 +334,8 @@ impl<'m> Router<'m> {
             turn: 0,
             #[cfg(any(test, feature = "sim"))]
             released: 0,
+            #[cfg(any(test, feature = "sim"))]
+            heads_only: false,
             #[cfg(test)]
             rules: Rules::ALL,
             #[cfg(test)]
@@ -359,6 +364,48 @@ impl<'m> Router<'m> {
     pub fn set_exact(&mut self, exact: Directions) {
         self.exact = exact;
     }
+    /// From now on only the first chunk of each packet is moved, and frames hold no more of it; where they hold several
+    /// packets nothing is right any more. For a simulator that looks at no more than that.
+    #[cfg(any(test, feature = "sim"))]
+    pub(crate) fn carry_heads_only(&mut self) {
+        self.heads_only = true;
+    }
+
+    /// Reads what a look at links with these bits will read, and a frame that comes in; what it returns means nothing.
+    #[cfg(any(test, feature = "sim"))]
+    pub(crate) fn look_ahead(&self, links: u8) -> u64 {
+        let tokens = self
+            .tokens
+            .iter()
+            .flatten()
+            .step_by(4)
+            .map(|t| t.available());
+        let grants = self
+            .grants
+            .iter()
+            .step_by(2)
+            .map(|[grant, ..]| grant.untold());
+        let mut sum = tokens.chain(grants).map(u64::from).sum::<u64>();
+        sum += u64::from(self.last[0] ^ self.turn);
+        for d in ones(links & self.wanted) {
+            let source = self.want[d].trailing_zeros() as usize;
+            sum += self.heads[source].map_or(0, |head| u64::from(head.outputs));
+            let front = self.queues[source].front().unwrap_or_default();
+            sum += u64::from(self.memory[front][0]);
+        }
+        sum
+    }
+
+    /// Of `chunks` of packets so many are moved.
+    #[inline]
+    pub(crate) fn carried(&self, chunks: usize) -> usize {
+        #[cfg(any(test, feature = "sim"))]
+        if self.heads_only {
+            return 1;
+        }
+        chunks
+    }
+
     /// The counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -433,7 +480,7 @@ impl<'m> Router<'m> {
                 false => Packet::new_checked(packets),
             };
             let chunks = match packet {
-                Ok(packet) => match self.accept(side, packet, packets) {
+                Ok(packet) => match self.accept(side, packet.repr(), packets) {
                     Ok(chunks) => chunks,
                     Err(defect) => {
                         self.defect(defect);
@@ -464,15 +511,14 @@ impl<'m> Router<'m> {
         }
     }
 
-    /// Takes from the link in direction `side` the packet with which `packets` begin, and as many of those behind it
+    /// Takes from the link in direction `side` the packet with which `packets` begin, whose header is `repr`, and as many of those behind it
     /// as are like it and go where it goes in one piece; their chunks.
     pub(crate) fn accept(
         &mut self,
         side: Direction,
-        packet: Packet<'_>,
+        repr: Repr,
         packets: &[u8],
     ) -> Result<usize, Defect> {
-        let repr = packet.repr();
         let chunks = repr.chunks();
         route::check(&self.shape, self.here, self.links, side, &repr)?;
         let (s, v) = (side as usize, repr.vc as usize);
@@ -496,7 +542,8 @@ impl<'m> Router<'m> {
             _ => 1,
         };
         let (all, charge) = (count * chunks, count as u16 * charge);
-        let bytes = &packets[..all * CHUNK_BYTES];
+        let carried = self.carried(all);
+        let bytes = &packets[..carried * CHUNK_BYTES];
         self.stats.channels[s][v].received.add_all(count, all);
         self.grants[s][v].receive(charge);
         if is_here {
@@ -504,7 +551,7 @@ impl<'m> Router<'m> {
             let stats = &mut self.stats.fifos[repr.fifo as usize];
             stats.delivered.add_all(count, all);
             stats.reception_high_water = self.queues[reception].high();
-            queue::copy(queue::bytes_mut(self.memory, start, all), bytes);
+            queue::copy(queue::bytes_mut(self.memory, start, carried), bytes);
             self.release(s, v, charge);
             return Ok(all);
         }
@@ -513,7 +560,7 @@ impl<'m> Router<'m> {
         let start = queue.push(charge);
         let first = queue.used() == charge;
         self.stats.channels[s][v].high_water = queue.high();
-        queue::copy(queue::bytes_mut(self.memory, start, all), bytes);
+        queue::copy(queue::bytes_mut(self.memory, start, carried), bytes);
         if first {
             self.open(source, repr);
         }
@@ -895,8 +942,9 @@ impl<'m> Router<'m> {
             _ => 1,
         };
         let all = count * chunks;
-        let out = out.get_mut(..all * CHUNK_BYTES)?;
-        queue::copy(out, queue::bytes(self.memory, start, all));
+        let carried = self.carried(all);
+        let out = out.get_mut(..carried * CHUNK_BYTES)?;
+        queue::copy(out, queue::bytes(self.memory, start, carried));
         let repr = Repr { vc, ..head.repr };
         let header = if !self.exact.has(d) && (head.repr.vc != vc || !self.is_summed(source)) {
             Some(u64::from_le_bytes(repr.emit()))

@@ -151,6 +151,10 @@ impl Grant {
     pub fn release(&mut self, chunks: u16) {
         self.free = self.free.wrapping_add(chunks);
     }
+    /// Chunks given free that the sender has not been told of.
+    pub fn untold(&self) -> u16 {
+        self.free.wrapping_sub(self.told)
+    }
     /// The counter to put into a frame, which must then be sent.
     pub fn tell(&mut self) -> u16 {
         self.told = self.free;
@@ -161,7 +165,7 @@ impl Grant {
     /// a buffer of `capacity`. Otherwise only when half the buffer has been freed since, because a frame
     /// costs far more than the packets in it.
     pub fn is_due(&self, vc: Vc, capacity: u16) -> bool {
-        let untold = self.free.wrapping_sub(self.told);
+        let untold = self.untold();
         let needed = if vc.is_bubble() {
             vc.needed(PACKET_CHUNKS, false)
         } else {

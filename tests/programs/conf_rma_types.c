@@ -138,6 +138,48 @@ static void structs(void)
     OK(MPI_Type_free(&item));
 }
 
+/* Pairs with a hole behind their index, which is not of them: every second one of the target's. */
+static void pairs(void)
+{
+    struct pair { double value; int index, hole; } mine[2], was[2], *theirs;
+    MPI_Datatype second, wrong;
+    MPI_Win other;
+    int i;
+
+    OK(MPI_Win_allocate(4 * sizeof(struct pair), sizeof(struct pair), MPI_INFO_NULL, MPI_COMM_WORLD, &theirs, &other));
+    for (i = 0; i < 4; i++)
+        theirs[i] = (struct pair){-1, 99, 55};
+    for (i = 0; i < 2; i++) {
+        mine[i] = (struct pair){i ? check_rank : -check_rank, check_rank, 33};
+        was[i] = (struct pair){-7, -7, 44};
+    }
+    OK(MPI_Type_vector(2, 1, 2, MPI_DOUBLE_INT, &second));
+    OK(MPI_Type_commit(&second));
+    OK(MPI_Win_fence(0, other));
+    OK(MPI_Accumulate(mine, 2, MPI_DOUBLE_INT, 0, 1, 1, second, MPI_MAXLOC, other));
+    OK(MPI_Win_fence(0, other));
+    OK(MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, was, 2, MPI_DOUBLE_INT, 0, 1, 1, second, MPI_NO_OP, other));
+    OK(MPI_Win_fence(0, other));
+    CHECK(was[0].value == 0 && was[0].index == 0 && was[0].hole == 44);
+    CHECK(was[1].value == check_size - 1 && was[1].index == check_size - 1 && was[1].hole == 44);
+    OK(MPI_Accumulate(mine, 2, MPI_DOUBLE_INT, 0, 1, 1, second, MPI_MINLOC, other));
+    OK(MPI_Win_fence(0, other));
+    for (i = 0; i < 4; i++) {
+        double value = !check_rank && i % 2 ? i == 1 ? 1 - check_size : 0 : -1;
+        int index = !check_rank && i % 2 ? i == 1 ? check_size - 1 : 0 : 99;
+
+        CHECK(theirs[i].value == value && theirs[i].index == index && theirs[i].hole == 55);
+    }
+    OK(MPI_Win_set_errhandler(other, MPI_ERRORS_RETURN));
+    OK(MPI_Type_vector(2, 1, 2, MPI_INT, &wrong));
+    OK(MPI_Type_commit(&wrong));
+    FAILS(MPI_ERR_TYPE, MPI_Accumulate(mine, 1, MPI_2INT, 0, 1, 1, wrong, MPI_MAXLOC, other));
+    OK(MPI_Win_fence(0, other));
+    OK(MPI_Win_free(&other));
+    OK(MPI_Type_free(&second));
+    OK(MPI_Type_free(&wrong));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -145,6 +187,7 @@ int main(int argc, char **argv)
     columns();
     blocks();
     structs();
+    pairs();
     OK(MPI_Win_free(&win));
     return check_end("conf_rma_types");
 }

@@ -10,6 +10,8 @@
  *     barrier    MPI_Barrier of all ranks
  *     allreduce  MPI_Allreduce of 8 bytes of all ranks
  *     self       8 bytes from rank 0 to itself: MPI_Irecv, MPI_Send, MPI_Wait
+ *     put        MPI_Put of 8 bytes of rank 0 at rank 1, which waits for a message meanwhile
+ *     fetch      MPI_Fetch_and_op of 8 bytes in the same way, with the result: MPI_Win_flush
  *
  * Rank 0 prints them, one a line. Without an exact counter of instructions (riscv64: `instret`, in QEMU with
  * `midplane run --instances 1 --count-instructions`) the numbers mean nothing.
@@ -122,6 +124,35 @@ static void self(int count)
     }
 }
 
+/* What rank 0 does at rank 1. */
+static MPI_Win win;
+static long *counter;
+
+static void put(int count)
+{
+    long value;
+
+    for (value = 1; check_rank == 0 && value <= count; value++)
+        POLL(MPI_Put(&value, 1, MPI_LONG, 1, 1, 1, MPI_LONG, win));
+    if (check_rank == 0)
+        POLL(MPI_Win_flush(1, win));
+    round_trips(1, 8);
+    wrong += check_rank == 1 && counter[1] != count;
+}
+
+static void fetch(int count)
+{
+    static long next;
+    long one = 1, was;
+
+    for (; check_rank == 0 && count > 0; count--, next++) {
+        POLL(MPI_Fetch_and_op(&one, &was, MPI_LONG, 1, 0, MPI_SUM, win));
+        POLL(MPI_Win_flush(1, win));
+        wrong += was != next;
+    }
+    round_trips(1, 8);
+}
+
 /* What each of `count` takes, those of the first ones left out. */
 static void count_one(const char *name, void (*run)(int), int count)
 {
@@ -157,6 +188,16 @@ int main(int argc, char **argv)
     count_one("barrier", barrier, count);
     count_one("allreduce", allreduce, count);
     count_one("self", self, count);
+    if (check_size > 1) {
+        OK(MPI_Win_allocate(2 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &counter, &win));
+        counter[0] = 0;
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Win_lock_all(0, win));
+        count_one("put", put, count);
+        count_one("fetch", fetch, count);
+        OK(MPI_Win_unlock_all(win));
+        OK(MPI_Win_free(&win));
+    }
     CHECK(wrong == 0);
     return check_end("costs");
 }

@@ -1,9 +1,14 @@
+#define _GNU_SOURCE
 /* Files: each rank works in a folder of its own inside the one that is given (/ on nodes, where `--files` says what that
  * is), and then all look at one file. Without an argument there must be no files at all. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -175,6 +180,88 @@ static void no_files(void)
     MISSES(close(3), EBADF);
 }
 
+/* Reads and writes at a place leave the descriptor where it stands. */
+static void at_places(void)
+{
+    int descriptor = open(in("places"), O_RDWR | O_CREAT | O_TRUNC, 0644);
+    char bytes[16] = "", whole[PATH_MAX], expected[PATH_MAX + 600];
+    struct iovec pieces[2] = {{"abc", 3}, {"defg", 4}};
+    struct pollfd ready = {descriptor, POLLIN | POLLOUT, 0};
+    FILE *file;
+    fpos_t place;
+
+    CHECK(descriptor >= 3 && dprintf(descriptor, "%s %d", "0123456789", 10) == 13);
+    CHECK(pwrite(descriptor, "XY", 2, 4) == 2 && lseek(descriptor, 0, SEEK_CUR) == 13);
+    CHECK(pread(descriptor, bytes, 6, 2) == 6 && memcmp(bytes, "23XY67", 6) == 0);
+    CHECK(pread(descriptor, bytes, 6, 100) == 0);
+    MISSES(pread(descriptor, bytes, 6, -1), EINVAL);
+    CHECK(writev(descriptor, pieces, 2) == 7 && lseek(descriptor, 13, SEEK_SET) == 13);
+    pieces[0].iov_base = bytes + 3, pieces[1].iov_base = bytes;
+    CHECK(readv(descriptor, pieces, 2) == 7 && memcmp(bytes, "defabc", 3) == 0);
+    CHECK(memcmp(bytes, "defg", 4) == 0);
+    CHECK(poll(&ready, 1, -1) == 1 && ready.revents == (POLLIN | POLLOUT));
+    CHECK(fdatasync(descriptor) == 0 && close(descriptor) == 0);
+    file = fopen(in("places"), "r");
+    CHECK(file != NULL && fgetc(file) == '0' && fgetpos(file, &place) == 0 && fgetc(file) == '1');
+    CHECK(fsetpos(file, &place) == 0 && fgetc(file) == '1' && fclose(file) == 0);
+    CHECK(realpath(in("./places"), whole) == whole && realpath(in(""), expected) == expected);
+    strcat(expected, "/places");
+    CHECK(strcmp(whole, expected) == 0);
+    MISSES(realpath(in("absent"), whole) == NULL ? -1 : 0, ENOENT);
+}
+
+static int is_text(const struct dirent *entry)
+{
+    return strstr(entry->d_name, ".txt") != NULL;
+}
+
+static void searches(void)
+{
+    static const char *const names[] = {"b.txt", "a.txt", "c.dat"};
+    struct dirent **entries, *entry;
+    char folder[700], path[900], first[256];
+    glob_t found;
+    DIR *open_folder;
+    int i, count;
+    long place;
+
+    snprintf(folder, sizeof folder, "%s", in("searchXXXXXX"));
+    CHECK(mkdtemp(folder) == folder && strstr(folder, "XXXXXX") == NULL && access(folder, R_OK) == 0);
+    for (i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        CHECK(close(creat(path, 0644)) == 0);
+    }
+    count = scandir(folder, &entries, is_text, alphasort);
+    CHECK(count == 2 && strcmp(entries[0]->d_name, "a.txt") == 0 && strcmp(entries[1]->d_name, "b.txt") == 0);
+    while (count-- > 0)
+        free(entries[count]);
+    free(entries);
+    open_folder = opendir(folder);
+    place = telldir(open_folder);
+    entry = readdir(open_folder);
+    CHECK(entry != NULL);
+    snprintf(first, sizeof first, "%s", entry->d_name);
+    CHECK(readdir(open_folder) != NULL);
+    seekdir(open_folder, place);
+    entry = readdir(open_folder);
+    CHECK(entry != NULL && strcmp(entry->d_name, first) == 0 && closedir(open_folder) == 0);
+    snprintf(path, sizeof path, "%s/*.t?t", in("search*"));
+    CHECK(glob(path, 0, NULL, &found) == 0 && found.gl_pathc == 2 && found.gl_pathv[2] == NULL);
+    CHECK(strstr(found.gl_pathv[0], "/a.txt") != NULL && strstr(found.gl_pathv[1], "/b.txt") != NULL);
+    globfree(&found);
+    CHECK(glob(in("none*"), 0, NULL, &found) == GLOB_NOMATCH);
+    CHECK(glob(in("none*"), GLOB_NOCHECK, NULL, &found) == 0 && found.gl_pathc == 1);
+    globfree(&found);
+    CHECK(glob(in("search*"), GLOB_MARK, NULL, &found) == 0 && found.gl_pathc == 1);
+    CHECK(found.gl_pathv[0][strlen(found.gl_pathv[0]) - 1] == '/');
+    globfree(&found);
+    for (i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        CHECK(unlink(path) == 0);
+    }
+    CHECK(rmdir(folder) == 0);
+}
+
 int main(int argc, char **argv)
 {
     FILE *left;
@@ -186,6 +273,8 @@ int main(int argc, char **argv)
         streams();
         descriptors();
         folders();
+        at_places();
+        searches();
         together();
         /* What is not closed is written out at the end. */
         left = fopen(in("left"), "w");

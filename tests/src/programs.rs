@@ -48,6 +48,7 @@ macro_rules! self_checking_programs {
             profiling_interface: "conf_profile";
             memory_used_up: "conf_exhaust";
             c_library: "conf_libc";
+            posix: "conf_posix";
             random_traffic: "soak";
             functions_that_are_not_supported: "unsupported";
             latency_and_bandwidth_of_pairs: "app_pairs";

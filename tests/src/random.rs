@@ -30,6 +30,8 @@ pub enum Stream {
     Collectives = 8,
     /// The epochs of a simulated job's windows.
     Windows = 9,
+    /// Whether the operations of a simulated job's collectives commute.
+    Operations = 10,
 }
 
 /// Random numbers from a seed.

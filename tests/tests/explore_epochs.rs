@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_tests::epochs::cases::table;
-use midplane_tests::epochs::explore::{Case, Found, explore, walk};
+use midplane_tests::epochs::explore::{Found, explore, walk};
 use midplane_tests::epochs::random::Windows;
 use mpi_adi::device::rma::epochs::Flaw;
 
@@ -29,19 +29,14 @@ fn epochs_keep_their_rules_and_each_broken_one_is_found() {
     assert!(surprises.is_empty(), "{}", surprises.join("\n"));
 }
 
-fn case(seed: u64, flaw: Option<Flaw>) -> Case {
-    let Windows { scripts, reorder } = Windows::draw(2 + (seed % 4) as u32, seed);
-    Case {
-        scripts,
-        reorder,
-        flaw,
-    }
+fn random(seed: u64, flaw: Option<Flaw>) -> Found {
+    walk(&Windows::draw(2 + (seed % 4) as u32, seed), flaw, seed)
 }
 
 #[test]
 fn random_epochs_leave_what_sequential_memory_has() {
     for seed in 0..300 {
-        let found = walk(&case(seed, None), seed);
+        let found = random(seed, None);
         assert!(matches!(found, Found::Sound(_)), "seed {seed}: {found}");
     }
 }
@@ -60,7 +55,7 @@ fn random_epochs_find_each_broken_rule() {
         Flaw::UnlocksEarly,
         Flaw::EndsWithAny,
     ] {
-        let finds = |seed: &u64| !matches!(walk(&case(*seed, Some(flaw)), *seed), Found::Sound(_));
+        let finds = |seed: &u64| !matches!(random(*seed, Some(flaw)), Found::Sound(_));
         let found = (0..1000).find(finds);
         println!("{flaw:?}: found by seed {found:?}");
         assert!(found.is_some(), "{flaw:?}");

@@ -174,12 +174,13 @@ fn what_is_taken_is_what_is_said() {
         let budget = Budget::of(mpi_memory, peers);
         let allocate = || Memory::allocate(mpi_memory, peers).expect("memory");
         assert_eq!(taken(allocate), budget.total(), "{extents:?}, {mpi_memory}");
-        // 2.5 bytes a peer, and a list of their pages; in greater machines some pages at the start.
+        // 2.5 bytes a peer, the bits by the word. In greater machines a list of pages, some pages at the start, and five
+        // bits for each 16 peers by which those are found that wait.
         let pages = peers.div_ceil(PAGE_PEERS);
-        let list = pages * 4 * size_of::<usize>();
+        let list = pages * size_of::<usize>() + peers.div_ceil(1024) * 40;
         let of_pages = |pages: usize| list + pages * PAGE_PEERS * 5 / 2;
         let (start, most) = match pages {
-            1 => [list + (peers * 5).div_ceil(2); 2].into(),
+            1 => [peers.div_ceil(16) * 8 + peers * 2; 2].into(),
             _ => (of_pages(STOCK_PAGES), of_pages(pages)),
         };
         assert_eq!((budget.peers, budget.most_peers), (start, most));

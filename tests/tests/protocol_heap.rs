@@ -56,7 +56,7 @@ impl Heap for Scarce {
 }
 
 /// Jobs whose allocations are failed.
-const JOBS: u64 = 300;
+const JOBS: u64 = 100;
 /// Parts of what a call takes after which it gets no more.
 const PARTS: usize = 8;
 

@@ -1,4 +1,4 @@
-//! What datatypes take of the heap and give back, to the byte, by an allocator that counts and has a limit; by way of
+//! What datatypes and windows take of the heap and give back, to the byte, by an allocator that counts and has a limit; by way of
 //! the C binding, alone in a job.
 
 use std::alloc::System;
@@ -7,9 +7,16 @@ use std::ptr::null_mut;
 
 use cap::Cap;
 use midplane_tests::alone;
+use midplane_tests::epochs::memory;
 use mpi_adi::Class;
-use mpi_adi::c::constants::{MPI_COMM_WORLD, MPI_DATATYPE_NULL, MPI_ERRORS_RETURN, MPI_SUCCESS};
+use mpi_adi::c::constants::{
+    MPI_COMM_WORLD, MPI_DATATYPE_NULL, MPI_ERRORS_RETURN, MPI_INFO_NULL, MPI_SUCCESS, MPI_WIN_NULL,
+};
 use mpi_adi::c::*;
+use mpi_adi::device::rma::deferred::DEFERRED_BYTES;
+use mpi_adi::device::rma::epochs::{EPOCH_BYTES, MEMBER_BYTES};
+use mpi_adi::device::rma::{OneSided, Peer, Window, window_bytes};
+use mpi_adi::envelope::Rank;
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
@@ -193,10 +200,82 @@ fn a_chain_of_any_length_is_freed() {
     assert_eq!(ALLOCATOR.allocated(), before);
 }
 
+/// Of the device's part: what `midplane memory` and docs/rma.md say. The process at the top of the tree takes most.
+fn a_window_takes_what_is_said_of_it() {
+    for size in [1, 2, 5, 64, 1000] {
+        let here = Rank::new(0);
+        let mut all = Box::new(OneSided::new(here, memory::combine, memory::walk));
+        let before = ALLOCATOR.allocated();
+        assert!(all.prepare());
+        let peers = vec![Peer::default(); size].into_boxed_slice();
+        let members = ((0..size as u32).map(Rank::new), here);
+        let window = Window::new(6, vec![memory::window(0)], (false, 1), peers, members);
+        all.add(window.expect("room"));
+        assert_eq!(ALLOCATOR.allocated() - before, window_bytes(size));
+        assert_eq!(size_of_val(&*all), size_of::<OneSided>());
+    }
+}
+
+/// By way of C: what a window takes comes back, whatever part of it the heap has no room for; it fails as a whole then.
+fn windows_take_what_they_give_back() {
+    let round = || {
+        let (mut win, mut place) = (MPI_WIN_NULL, null_mut::<u8>());
+        let at = (&raw mut place).cast();
+        // SAFETY: handles' places are places.
+        unsafe {
+            let code = MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, at, &mut win);
+            ALLOCATOR.set_limit(usize::MAX).expect("no limit");
+            if code == MPI_SUCCESS {
+                assert_eq!(MPI_Win_fence(0, win), MPI_SUCCESS);
+                assert_eq!(
+                    MPI_Put(place.cast(), 1, INT, 0, 8, 1, INT, win),
+                    MPI_SUCCESS
+                );
+                assert_eq!(MPI_Win_fence(0, win), MPI_SUCCESS);
+                assert_eq!(MPI_Win_free(&mut win), MPI_SUCCESS);
+            }
+            code
+        }
+    };
+    // Tables of windows stay.
+    assert_eq!(round(), MPI_SUCCESS);
+    let (mut failed, mut done) = (0, 0);
+    for bytes in (0..8192).step_by(16) {
+        let before = ALLOCATOR.allocated();
+        let limit = ALLOCATOR.set_limit(before + bytes);
+        limit.expect("above what is allocated");
+        let code = round();
+        assert_eq!(ALLOCATOR.allocated(), before, "with {bytes} bytes");
+        match code {
+            MPI_SUCCESS => done += 1,
+            _ => {
+                assert_eq!(
+                    (code, done),
+                    (Class::NoMem as c_int, 0),
+                    "with {bytes} bytes"
+                );
+                failed += 1;
+            }
+        }
+    }
+    assert!(failed > 20 && done > 50, "{failed} {done}");
+    println!(
+        "a window: {} for one process; {} and {} for each in the device; an epoch {} and {}, deferred {}",
+        16 * failed,
+        window_bytes(1) - size_of::<Peer>(),
+        size_of::<Peer>(),
+        EPOCH_BYTES,
+        MEMBER_BYTES,
+        DEFERRED_BYTES
+    );
+}
+
 /// One test, since the limit holds for all threads.
 #[test]
-fn datatypes_take_what_they_give_back() {
+fn datatypes_and_windows_take_what_they_give_back() {
     start();
+    a_window_takes_what_is_said_of_it();
+    windows_take_what_they_give_back();
     ten_to_the_fifth_datatypes_leave_nothing();
     a_heap_that_is_used_up_is_an_error_and_leaves_nothing();
     a_request_given_up_gives_back_its_datatype_when_it_is_done();

@@ -43,6 +43,9 @@ int mlock(const void *, size_t);
 int munlock(const void *, size_t);
 int mlockall(int);
 int munlockall(void);
+/* For several processes: ENOSYS. */
+int shm_open(const char *, int, mode_t);
+int shm_unlink(const char *);
 
 #ifdef __cplusplus
 }

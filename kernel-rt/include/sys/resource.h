@@ -40,6 +40,12 @@ struct rlimit {
 #define RLIMIT_MEMLOCK 8
 #define RLIMIT_AS 9
 
+#define PRIO_PROCESS 0
+#define PRIO_PGRP 1
+#define PRIO_USER 2
+
+int getpriority(int, id_t);
+int setpriority(int, id_t, int);
 int getrusage(int, struct rusage *);
 int getrlimit(int, struct rlimit *);
 int setrlimit(int, const struct rlimit *);

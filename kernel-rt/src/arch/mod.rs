@@ -1,8 +1,8 @@
 //! The processor: nothing of an architecture stands elsewhere.
 //!
 //! Each architecture defines the same names: `wait_for_interrupt`, `is_interrupt_pending`, `ticks`, `arm_interrupts`,
-//! `enable_interrupts`, `registers`, `park`, `stack`, `constants`, `image_end`, `set_errno`, and the implementation of
-//! the critical section. Others only its boards use. Upwards it knows symbols only, which the board defines:
+//! `enable_interrupts`, `registers`, `park`, `stack`, `constants`, `image_end`, `errno`, `set_errno`, and the
+//! implementation of the critical section. Others only its boards use. Upwards it knows symbols only, which the board defines:
 //! `midplane_interrupt`, `midplane_fault`, and on riscv64 `midplane_survey`, `midplane_map`, `midplane_boot`.
 
 pub mod cortex_m;

@@ -12,6 +12,8 @@ pub use virt::{platform, system, timer, uart};
 
 #[cfg(target_os = "none")]
 mod start;
+#[cfg(target_os = "none")]
+pub mod steps;
 pub mod stm32f405;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub use stm32f405::{platform, system, timer, uart};

@@ -1,6 +1,6 @@
 //! Error numbers, and how a call fails.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_long};
 
 use crate::arch::set_errno;
 
@@ -13,17 +13,26 @@ pub const EBADF: c_int = 9;
 pub const ECHILD: c_int = 10;
 pub const EAGAIN: c_int = 11;
 pub const ENOMEM: c_int = 12;
+pub const EFAULT: c_int = 14;
 pub const EBUSY: c_int = 16;
+pub const EEXIST: c_int = 17;
 pub const ENODEV: c_int = 19;
 pub const EINVAL: c_int = 22;
 pub const EMFILE: c_int = 24;
+pub const ENOTTY: c_int = 25;
+pub const ENOSPC: c_int = 28;
+pub const ESPIPE: c_int = 29;
 pub const EROFS: c_int = 30;
 pub const ERANGE: c_int = 34;
 pub const EDEADLK: c_int = 45;
+pub const ENOLCK: c_int = 46;
 pub const ENOSYS: c_int = 88;
 pub const ENAMETOOLONG: c_int = 91;
+pub const EAFNOSUPPORT: c_int = 106;
+pub const ENOTSOCK: c_int = 108;
 pub const ETIMEDOUT: c_int = 116;
 pub const ENOTSUP: c_int = 134;
+pub const EOVERFLOW: c_int = 139;
 
 /// The number that picolibc has for an error that Linux calls `number`; EIO for those that it does not have.
 pub fn of_linux(number: u32) -> c_int {
@@ -48,6 +57,12 @@ pub fn of_linux(number: u32) -> c_int {
 
 /// Sets `errno` and returns what failing calls return.
 pub fn fail(errno: c_int) -> c_int {
+    set_errno(errno);
+    -1
+}
+
+/// The same for calls that return a long.
+pub fn fail_long(errno: c_int) -> c_long {
     set_errno(errno);
     -1
 }

@@ -6,10 +6,12 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 
 use super::errno::{
-    EBADF, EINVAL, EMFILE, ENAMETOOLONG, ENOENT, ENOSYS, EPERM, ERANGE, EROFS, fail, of_linux,
+    EBADF, EINVAL, EMFILE, ENAMETOOLONG, ENOENT, ENOLCK, ENOSYS, EOVERFLOW, EPERM, ERANGE, EROFS,
+    fail, fail_long, of_linux,
 };
 use super::stdio::input;
-use super::time::{Timespec, Timeval, sleep_for};
+use super::time::Timespec;
+use super::{Offset, wide};
 use crate::arch::set_errno;
 use crate::console::{self, Stream};
 use crate::host::blackboard;
@@ -22,9 +24,10 @@ use crate::running::sleep;
 
 define!(
     write, read, open, creat, close, lseek, fsync, unlink, rename, mkdir, rmdir, chdir, getcwd,
-    access, stat, lstat, fstat, isatty, dup, dup2, pipe, ftruncate, truncate, chmod, readlink,
-    symlink, link, fcntl, select,
+    access, stat, lstat, fstat, isatty, dup, dup2, pipe, ftruncate, truncate, chmod, fchmod,
+    readlink, symlink, link, mknod, mkfifo, utime, utimes, fcntl, flock, lockf, sync, umask,
 );
+define_same!(fdatasync = fsync);
 
 /// How long the first wait for the tool's answer is, in nanoseconds; each is twice as long as the one before.
 const FIRST_WAIT_NS: u64 = 50_000;
@@ -91,6 +94,14 @@ pub fn file(descriptor: c_int) -> Result<u64, c_int> {
     }
 }
 
+/// Whether there is something behind a descriptor: the streams are always open.
+pub fn is_open(descriptor: c_int) -> bool {
+    (0..FIRST_FILE).contains(&descriptor)
+        || file(descriptor)
+            .and_then(|file| ask(Call::Fstat, [file, 0, 0], &[]))
+            .is_ok()
+}
+
 /// Does a call for one path.
 ///
 /// # Safety
@@ -108,7 +119,7 @@ fn stream(descriptor: c_int) -> Option<Stream> {
     }
 }
 
-unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
+pub unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
     let bytes = match count {
         // Of no bytes there may be no place.
         0 => &[],
@@ -143,7 +154,7 @@ unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, count: usize
     result.map_or_else(|error| fail(error) as isize, |written| written as isize)
 }
 
-unsafe extern "C" fn read(descriptor: c_int, out: *mut c_void, count: usize) -> isize {
+pub unsafe extern "C" fn read(descriptor: c_int, out: *mut c_void, count: usize) -> isize {
     let out = match count {
         // Of no bytes there may be no place.
         0 => &mut [],
@@ -215,11 +226,11 @@ extern "C" fn close(descriptor: c_int) -> c_int {
     done(file(descriptor).and_then(|file| ask(Call::Close, [file, 0, 0], &[])))
 }
 
-extern "C" fn lseek(descriptor: c_int, offset: i64, whence: c_int) -> i64 {
-    let numbers = |file| [file, offset.cast_unsigned(), whence as u64];
+pub extern "C" fn lseek(descriptor: c_int, offset: Offset, whence: c_int) -> Offset {
+    let numbers = |file| [file, wide(offset).cast_unsigned(), whence as u64];
     match file(descriptor).and_then(|file| ask(Call::Seek, numbers(file), &[])) {
-        Ok(answer) => answer.numbers[0].cast_signed(),
-        Err(error) => fail(error).into(),
+        Ok(answer) => Offset::try_from(answer.numbers[0]).unwrap_or_else(|_| fail_long(EOVERFLOW)),
+        Err(error) => fail_long(error),
     }
 }
 
@@ -245,7 +256,7 @@ unsafe extern "C" fn rename(old: *const c_char, new: *const c_char) -> c_int {
     done(both.and_then(|(old, new)| ask(Call::Rename, [old.len() as u64, 0, 0], &[old, new])))
 }
 
-unsafe extern "C" fn mkdir(name: *const c_char, mode: u32) -> c_int {
+pub unsafe extern "C" fn mkdir(name: *const c_char, mode: u32) -> c_int {
     // SAFETY: C's promise.
     done(unsafe { with_path(Call::MakeFolder, [mode.into(), 0, 0], name) })
 }
@@ -276,7 +287,7 @@ unsafe extern "C" fn getcwd(out: *mut c_char, room: usize) -> *mut c_char {
     out
 }
 
-unsafe extern "C" fn access(name: *const c_char, mode: c_int) -> c_int {
+pub unsafe extern "C" fn access(name: *const c_char, mode: c_int) -> c_int {
     // SAFETY: C's promise.
     done(unsafe { with_path(Call::Access, [mode as u64, 0, 0], name) })
 }
@@ -390,8 +401,8 @@ extern "C" fn pipe(_: *mut c_int) -> c_int {
     fail(EMFILE)
 }
 
-fn resize(descriptor: c_int, size: i64) -> c_int {
-    let Ok(size) = u64::try_from(size) else {
+fn resize(descriptor: c_int, size: Offset) -> c_int {
+    let Ok(size) = u64::try_from(wide(size)) else {
         return fail(EINVAL);
     };
     match descriptor {
@@ -400,11 +411,11 @@ fn resize(descriptor: c_int, size: i64) -> c_int {
     }
 }
 
-extern "C" fn ftruncate(descriptor: c_int, size: i64) -> c_int {
+extern "C" fn ftruncate(descriptor: c_int, size: Offset) -> c_int {
     resize(descriptor, size)
 }
 
-unsafe extern "C" fn truncate(name: *const c_char, size: i64) -> c_int {
+unsafe extern "C" fn truncate(name: *const c_char, size: Offset) -> c_int {
     // SAFETY: C's promise.
     let descriptor = unsafe { open(name, 1, 0) };
     if descriptor < 0 {
@@ -418,6 +429,47 @@ unsafe extern "C" fn truncate(name: *const c_char, size: i64) -> c_int {
 
 extern "C" fn chmod(_: *const c_char, _: u32) -> c_int {
     fail(EPERM)
+}
+
+extern "C" fn fchmod(_: c_int, _: u32) -> c_int {
+    fail(EPERM)
+}
+
+/// Devices and pipes by name.
+extern "C" fn mknod(_: *const c_char, _: u32, _: i16) -> c_int {
+    fail(EPERM)
+}
+
+extern "C" fn mkfifo(_: *const c_char, _: u32) -> c_int {
+    fail(EPERM)
+}
+
+/// Times are the host's to keep.
+extern "C" fn utime(_: *const c_char, _: *const c_void) -> c_int {
+    fail(EPERM)
+}
+
+extern "C" fn utimes(_: *const c_char, _: *const c_void) -> c_int {
+    fail(EPERM)
+}
+
+/// The tool holds no locks: other ranks would not see them.
+extern "C" fn flock(_: c_int, _: c_int) -> c_int {
+    fail(ENOLCK)
+}
+
+extern "C" fn lockf(_: c_int, _: c_int, _: Offset) -> c_int {
+    fail(ENOLCK)
+}
+
+/// What was written to files is the host's at once.
+extern "C" fn sync() {
+    console::flush();
+}
+
+/// Files are made with the mask of the tool, which a program can neither see nor change. 022 is what it usually is.
+extern "C" fn umask(_: u32) -> u32 {
+    0o022
 }
 
 extern "C" fn readlink(_: *const c_char, _: *mut c_char, _: usize) -> isize {
@@ -438,6 +490,8 @@ extern "C" fn fcntl(descriptor: c_int, command: c_int) -> c_int {
     const F_GETFD: c_int = 1;
     const F_SETFD: c_int = 2;
     const F_GETFL: c_int = 3;
+    const F_GETLK: c_int = 7;
+    const F_SETLKW: c_int = 9;
     const O_WRONLY: c_int = 1;
     match (descriptor, command) {
         (0..FIRST_FILE, F_GETFD) => 0,
@@ -447,24 +501,7 @@ extern "C" fn fcntl(descriptor: c_int, command: c_int) -> c_int {
             done(file(descriptor).and_then(|file| ask(Call::Fstat, [file, 0, 0], &[])))
         }
         (_, _) if descriptor < 0 => fail(EBADF),
+        (_, F_GETLK..=F_SETLKW) => fail(ENOLCK),
         _ => fail(EINVAL),
-    }
-}
-
-/// Sleeps where it waits for time only, as old programs do; descriptors cannot be waited for.
-unsafe extern "C" fn select(
-    count: c_int,
-    _: *mut c_void,
-    _: *mut c_void,
-    _: *mut c_void,
-    time: *const Timeval,
-) -> c_int {
-    // SAFETY: C's promise.
-    match unsafe { time.as_ref() } {
-        Some(time) if count == 0 => match sleep_for(time) {
-            Ok(()) => 0,
-            Err(error) => fail(error),
-        },
-        _ => fail(ENOSYS),
     }
 }

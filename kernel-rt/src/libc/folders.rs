@@ -1,20 +1,24 @@
 //! The entries of folders. A `DIR` is a block of the program's heap.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_long, c_void};
 use core::ptr;
 
-use super::errno::{EBADF, EINVAL, ENOMEM, fail};
+use super::errno::{EBADF, EINVAL, ENOMEM, fail, fail_long};
 use super::files::{ask, file, path};
-use crate::arch::set_errno;
+use super::lists::{Compare, qsort, strcoll};
+use super::stdio::realloc;
+use crate::arch::{errno, set_errno};
 use crate::heap;
 use crate::host::files::{Call, OPEN_FOLDER, OPEN_READ};
 use crate::host::records::MIDPLANE_FILES;
 
-define!(opendir, fdopendir, readdir, closedir, rewinddir, dirfd);
+define!(
+    opendir, fdopendir, readdir, closedir, rewinddir, telldir, seekdir, dirfd, scandir, alphasort,
+);
 
 /// `struct dirent` of kernel-rt/include/sys/dirent.h.
 #[repr(C)]
-struct Entry {
+pub struct Entry {
     inode: u16,
     kind: u8,
     name: [u8; Entry::NAME],
@@ -23,12 +27,21 @@ struct Entry {
 impl Entry {
     /// Room for a name and its zero.
     const NAME: usize = 256;
+
+    /// Its name, as a C string.
+    pub fn name_of(entry: *const Entry) -> *const c_char {
+        entry
+            .wrapping_byte_add(core::mem::offset_of!(Entry, name))
+            .cast()
+    }
 }
 
 /// `DIR`.
 #[repr(C)]
-struct Folder {
+pub struct Folder {
     descriptor: c_int,
+    /// How many entries have been read.
+    read: c_long,
     entry: Entry,
 }
 
@@ -51,7 +64,7 @@ fn close(descriptor: c_int) -> Result<(), c_int> {
     ask(Call::Close, [file(descriptor)?, 0, 0], &[]).map(|_| ())
 }
 
-unsafe extern "C" fn opendir(name: *const c_char) -> *mut Folder {
+pub unsafe extern "C" fn opendir(name: *const c_char) -> *mut Folder {
     // SAFETY: C's promise.
     let name = unsafe { path(name) };
     let opened = name.and_then(|name| ask(Call::Open, [OPEN_READ | OPEN_FOLDER, 0, 0], &[name]));
@@ -79,7 +92,7 @@ extern "C" fn fdopendir(descriptor: c_int) -> *mut Folder {
 }
 
 /// The next entry; null at the end, with `errno` as it was, and with another one where that failed.
-unsafe extern "C" fn readdir(folder: *mut Folder) -> *mut Entry {
+pub unsafe extern "C" fn readdir(folder: *mut Folder) -> *mut Entry {
     // SAFETY: C's promise.
     let Some(folder) = (unsafe { folder.as_mut() }) else {
         set_errno(EBADF);
@@ -88,6 +101,7 @@ unsafe extern "C" fn readdir(folder: *mut Folder) -> *mut Entry {
     match ask(Call::Next, [folder.descriptor as u64, 0, 0], &[]) {
         Ok(answer) if answer.length == 0 => ptr::null_mut(),
         Ok(answer) => {
+            folder.read += 1;
             let entry = &mut folder.entry;
             let [inode, kind] = answer.numbers;
             entry.inode = inode as u16;
@@ -104,7 +118,7 @@ unsafe extern "C" fn readdir(folder: *mut Folder) -> *mut Entry {
     }
 }
 
-unsafe extern "C" fn closedir(folder: *mut Folder) -> c_int {
+pub unsafe extern "C" fn closedir(folder: *mut Folder) -> c_int {
     // SAFETY: C's promise.
     let Some(descriptor) = (unsafe { folder.as_ref() }).map(|folder| folder.descriptor) else {
         return fail(EBADF);
@@ -120,7 +134,8 @@ unsafe extern "C" fn closedir(folder: *mut Folder) -> c_int {
 
 unsafe extern "C" fn rewinddir(folder: *mut Folder) {
     // SAFETY: C's promise.
-    if let Some(folder) = unsafe { folder.as_ref() } {
+    if let Some(folder) = unsafe { folder.as_mut() } {
+        folder.read = 0;
         // POSIX has no way to say that it failed.
         let _ = ask(Call::Rewind, [folder.descriptor as u64, 0, 0], &[]);
     }
@@ -132,4 +147,133 @@ unsafe extern "C" fn dirfd(folder: *mut Folder) -> c_int {
         Some(folder) => folder.descriptor,
         None => fail(EINVAL),
     }
+}
+
+unsafe extern "C" fn telldir(folder: *const Folder) -> c_long {
+    // SAFETY: C's promise.
+    match unsafe { folder.as_ref() } {
+        Some(folder) => folder.read,
+        None => fail_long(EBADF),
+    }
+}
+
+/// Reads that many entries again.
+unsafe extern "C" fn seekdir(folder: *mut Folder, place: c_long) {
+    // SAFETY: C's promise.
+    unsafe {
+        rewinddir(folder);
+        for _ in 0..place {
+            if readdir(folder).is_null() {
+                break;
+            }
+        }
+    }
+}
+
+type Select = unsafe extern "C" fn(*const Entry) -> c_int;
+
+/// The entries of a folder, each a block of the program's, and the list of them, too.
+unsafe extern "C" fn scandir(
+    name: *const c_char,
+    out: *mut *mut *mut Entry,
+    select: Option<Select>,
+    compare: Option<Compare>,
+) -> c_int {
+    // SAFETY: C's promises; what is opened here is closed here, and the list has room for what is put into it.
+    unsafe {
+        let folder = opendir(name);
+        if folder.is_null() {
+            return -1;
+        }
+        let before = errno();
+        set_errno(0);
+        let mut list = List::new();
+        loop {
+            let entry = readdir(folder);
+            if entry.is_null() {
+                break;
+            }
+            if select.is_none_or(|select| select(entry) != 0) && !list.add(&*entry) {
+                set_errno(ENOMEM);
+                break;
+            }
+        }
+        let error = errno();
+        closedir(folder);
+        if error != 0 {
+            list.free();
+            return fail(error);
+        }
+        set_errno(before);
+        if let Some(compare) = compare {
+            qsort(
+                list.start.cast(),
+                list.count,
+                size_of::<*mut Entry>(),
+                compare,
+            );
+        }
+        out.write(list.start);
+        list.count as c_int
+    }
+}
+
+/// A list of entries, in blocks of the program's heap.
+struct List {
+    start: *mut *mut Entry,
+    count: usize,
+}
+
+impl List {
+    fn new() -> List {
+        List {
+            start: ptr::null_mut(),
+            count: 0,
+        }
+    }
+
+    /// Adds a copy; false where there is no memory for it.
+    fn add(&mut self, entry: &Entry) -> bool {
+        const AT_ONCE: usize = 32;
+        let copy = heap::c_alloc(size_of::<Entry>(), heap::C_ALIGN).cast::<Entry>();
+        if copy.is_null() {
+            return false;
+        }
+        // SAFETY: a block of this size; the list's block has room for a multiple of `AT_ONCE`.
+        unsafe {
+            copy.copy_from_nonoverlapping(entry, 1);
+            if self.count.is_multiple_of(AT_ONCE) {
+                let bytes = (self.count + AT_ONCE) * size_of::<*mut Entry>();
+                let more = realloc(self.start.cast(), bytes);
+                if more.is_null() {
+                    let _ = heap::c_free(copy.cast());
+                    return false;
+                }
+                self.start = more.cast();
+            }
+            self.start.add(self.count).write(copy);
+        }
+        self.count += 1;
+        true
+    }
+
+    fn free(self) {
+        for at in 0..self.count {
+            // SAFETY: `add` has made them.
+            let _ = unsafe { heap::c_free((*self.start.add(at)).cast()) };
+        }
+        if !self.start.is_null() {
+            // SAFETY: as above.
+            let _ = unsafe { heap::c_free(self.start.cast()) };
+        }
+    }
+}
+
+unsafe extern "C" fn alphasort(a: *const c_void, b: *const c_void) -> c_int {
+    let name = |place: *const c_void| {
+        // SAFETY: C's promise that there are pointers to entries.
+        Entry::name_of(unsafe { place.cast::<*const Entry>().read() })
+    };
+    // SAFETY: C strings.
+    unsafe { strcoll(name(a), name(b)) }
 }

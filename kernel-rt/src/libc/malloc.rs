@@ -11,7 +11,7 @@ use crate::heap;
 use crate::host::failed_malloc::Failed;
 use crate::host::records::MIDPLANE_FAILED_MALLOC;
 
-define!(free, malloc_usable_size);
+define!(free, malloc_usable_size, sbrk, brk);
 
 #[cfg(target_arch = "riscv64")]
 macro_rules! return_address_as {
@@ -147,4 +147,15 @@ unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     }
     // SAFETY: C's promise.
     unsafe { heap::c_size(block.cast()) }.unwrap_or(0)
+}
+
+/// The heap is the allocator's alone.
+extern "C" fn sbrk(_: isize) -> *mut c_void {
+    set_errno(ENOMEM);
+    ptr::without_provenance_mut(usize::MAX)
+}
+
+extern "C" fn brk(_: *mut c_void) -> c_int {
+    set_errno(ENOMEM);
+    -1
 }

@@ -9,7 +9,15 @@
 //! time      clocks and sleep                printf    `long double` in printf's family
 //! threads   POSIX threads, of which there is one
 //! signals   within the program              mapping   anonymous memory by mmap
-//! errno     error numbers
+//! errno     error numbers                   streams   streams in memory, what POSIX adds to stdio
+//! messages  err, error, syslog              positioned  reads and writes at a place, in several pieces
+//! polling   poll, select                    paths     realpath, mkdtemp, limits of paths
+//! affinity  the one processor               semaphores  POSIX semaphores, for one thread
+//! omp       OpenMP's functions, for one thread  net     names and sockets, of which there are none
+//! terminal  ioctl, termios: no terminal     users     the one user
+//! random    getrandom, initstate            lists     lsearch, insque
+//! glob      paths that match a pattern
+//! absent    what a node cannot have: shared memory of processes, shared libraries, timers
 //! ```
 
 #[cfg(all(target_os = "none", target_arch = "riscv64"))]
@@ -57,6 +65,111 @@ macro_rules! define {
     };
 }
 
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+macro_rules! variadic {
+    () => {
+        "addi sp, sp, -80
+         sd ra, 0(sp)
+         sd a0, 16(sp)
+         sd a1, 24(sp)
+         sd a2, 32(sp)
+         sd a3, 40(sp)
+         sd a4, 48(sp)
+         sd a5, 56(sp)
+         sd a6, 64(sp)
+         sd a7, 72(sp)
+         addi a{fixed}, sp, 16 + 8 * {fixed}
+         call {function}
+         ld ra, 0(sp)
+         addi sp, sp, 80
+         ret"
+    };
+}
+
+#[cfg(all(target_os = "none", target_arch = "arm"))]
+macro_rules! variadic {
+    () => {
+        "push {{r0-r3}}
+         push {{r4, lr}}
+         add r{fixed}, sp, #(8 + 4 * {fixed})
+         bl {function}
+         pop {{r4, lr}}
+         add sp, sp, #16
+         bx lr"
+    };
+}
+
+/// Defines C's names of functions with arguments that vary, of which so many come first that do not; the Rust function
+/// takes a `va_list` in place of the others. What came in registers is put in memory in front of what came there, as
+/// the calling conventions of both processors intend.
+#[cfg(target_os = "none")]
+macro_rules! define_variadic {
+    ($($function:ident: $fixed:literal),* $(,)?) => {
+        $(core::arch::global_asm!(
+            concat!(".section .text.libc.", stringify!($function), ", \"ax\""),
+            concat!(".weak ", stringify!($function)),
+            concat!(".type ", stringify!($function), ", ", function_type!()),
+            concat!(stringify!($function), ":"),
+            variadic!(),
+            function = sym $function,
+            fixed = const $fixed,
+        );)*
+    };
+}
+
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+macro_rules! jump_to {
+    ($function:ident) => {
+        concat!("tail ", stringify!($function))
+    };
+}
+
+#[cfg(all(target_os = "none", target_arch = "arm"))]
+macro_rules! jump_to {
+    ($function:ident) => {
+        concat!("b ", stringify!($function))
+    };
+}
+
+/// Defines C's names of functions that do what another of C's functions does.
+#[cfg(target_os = "none")]
+macro_rules! define_same {
+    ($($name:ident = $function:ident),* $(,)?) => {
+        $(core::arch::global_asm!(
+            concat!(".section .text.libc.", stringify!($name), ", \"ax\""),
+            concat!(".weak ", stringify!($name)),
+            concat!(".type ", stringify!($name), ", ", function_type!()),
+            concat!(stringify!($name), ":"),
+            jump_to!($function),
+        );)*
+    };
+}
+
+/// C's `va_list`, which functions take and give as a pointer on both processors.
+#[cfg(target_os = "none")]
+type Arguments = *const core::ffi::c_void;
+
+/// `off_t` of picolibc.
+#[cfg(target_os = "none")]
+type Offset = core::ffi::c_long;
+
+/// An offset as the tool has them.
+#[cfg(target_os = "none")]
+#[cfg_attr(
+    target_arch = "riscv64",
+    expect(
+        clippy::useless_conversion,
+        reason = "not of the same size on every processor"
+    )
+)]
+fn wide(offset: Offset) -> i64 {
+    i64::from(offset)
+}
+
+#[cfg(target_os = "none")]
+mod absent;
+#[cfg(target_os = "none")]
+mod affinity;
 #[cfg(target_os = "none")]
 mod errno;
 #[cfg(target_os = "none")]
@@ -64,20 +177,46 @@ mod files;
 #[cfg(target_os = "none")]
 mod folders;
 #[cfg(target_os = "none")]
+mod glob;
+#[cfg(target_os = "none")]
+mod lists;
+#[cfg(target_os = "none")]
 mod malloc;
 #[cfg(target_os = "none")]
 mod mapping;
+#[cfg(target_os = "none")]
+mod messages;
+#[cfg(target_os = "none")]
+mod net;
+#[cfg(target_os = "none")]
+mod omp;
+#[cfg(target_os = "none")]
+mod paths;
+#[cfg(target_os = "none")]
+mod polling;
+#[cfg(target_os = "none")]
+mod positioned;
 pub mod printf;
 #[cfg(target_os = "none")]
 mod process;
+#[cfg(target_os = "none")]
+mod random;
+#[cfg(target_os = "none")]
+mod semaphores;
 #[cfg(target_os = "none")]
 mod signals;
 #[cfg(target_os = "none")]
 mod stdio;
 #[cfg(target_os = "none")]
+mod streams;
+#[cfg(target_os = "none")]
+mod terminal;
+#[cfg(target_os = "none")]
 mod threads;
 #[cfg(target_os = "none")]
 mod time;
+#[cfg(target_os = "none")]
+mod users;
 
 #[cfg(target_os = "none")]
 pub use process::run;

@@ -1,12 +1,14 @@
 //! The one process: its start, its end, and what it can ask about itself and its node.
 
 use core::cell::Cell;
-use core::ffi::{c_char, c_int, c_long, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::fmt::Write as _;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use critical_section::Mutex;
 
-use super::errno::{EAGAIN, ECHILD, EINVAL, ENOENT, EPERM, fail};
+use super::errno::{EAGAIN, ECHILD, EINVAL, ENOENT, EPERM, ESRCH, fail, fail_long};
 use super::time::CLOCKS_PER_SECOND;
 use crate::arch::{self, set_errno};
 use crate::end::program_abort;
@@ -37,7 +39,22 @@ define!(
     execv,
     execve,
     execvp,
-    getlogin,
+    quick_exit,
+    at_quick_exit,
+    getpgrp,
+    getpgid,
+    setpgid,
+    getsid,
+    setsid,
+    gettid,
+    nice,
+    getpriority,
+    setpriority,
+    getdomainname,
+    gethostid,
+    confstr,
+    secure_getenv,
+    clearenv,
 );
 
 /// What writes out the streams of files, where there are any.
@@ -108,10 +125,7 @@ extern "C" fn sysconf(name: c_int) -> c_long {
             (heap.bytes.saturating_sub(heap.used) as u64 / PAGE) as c_long
         }
         65 => 63, // a host name's bytes
-        _ => {
-            set_errno(EINVAL);
-            -1
-        }
+        _ => fail_long(EINVAL),
     }
 }
 
@@ -234,10 +248,149 @@ extern "C" fn execvp(_: *const c_char, _: *const c_void) -> c_int {
     fail(ENOENT)
 }
 
-/// A node has no users.
-extern "C" fn getlogin() -> *mut c_char {
-    set_errno(ENOENT);
-    core::ptr::null_mut()
+type Ending = extern "C" fn();
+
+/// What `quick_exit` is to call: as many as C wants at least (C17 section 7.22.4.3).
+static QUICK_ENDINGS: [AtomicUsize; 32] = [const { AtomicUsize::new(0) }; 32];
+
+extern "C" fn at_quick_exit(ending: Ending) -> c_int {
+    const NONE: usize = 0;
+    let free = QUICK_ENDINGS
+        .iter()
+        .find(|place| place.load(Ordering::Relaxed) == NONE);
+    match free {
+        Some(place) => {
+            place.store((ending as *const ()).expose_provenance(), Ordering::Relaxed);
+            0
+        }
+        None => 1,
+    }
+}
+
+/// The last that was named is called first.
+extern "C" fn quick_exit(status: c_int) -> ! {
+    for place in QUICK_ENDINGS.iter().rev() {
+        let address = place.swap(0, Ordering::Relaxed);
+        if address != 0 {
+            let address = ptr::with_exposed_provenance::<()>(address);
+            // SAFETY: what was given to `at_quick_exit`.
+            unsafe { core::mem::transmute::<*const (), Ending>(address)() };
+        }
+    }
+    _exit(status)
+}
+
+/// The one process is alone in its group and session, which it leads.
+extern "C" fn getpgrp() -> c_int {
+    getpid()
+}
+
+/// Whether a number is this process's, which 0 is too.
+fn own(process: c_int) -> Result<c_int, c_int> {
+    match process {
+        0 | 1 => Ok(getpid()),
+        _ => Err(ESRCH),
+    }
+}
+
+extern "C" fn getpgid(process: c_int) -> c_int {
+    own(process).unwrap_or_else(fail)
+}
+
+extern "C" fn getsid(process: c_int) -> c_int {
+    own(process).unwrap_or_else(fail)
+}
+
+extern "C" fn setpgid(process: c_int, group: c_int) -> c_int {
+    match (own(process), group) {
+        (Ok(_), 0 | 1) => 0,
+        (Ok(_), _) => fail(EPERM),
+        (Err(error), _) => fail(error),
+    }
+}
+
+extern "C" fn setsid() -> c_int {
+    fail(EPERM)
+}
+
+extern "C" fn gettid() -> c_int {
+    getpid()
+}
+
+/// With one process no priority is other than 0.
+extern "C" fn nice(more: c_int) -> c_int {
+    if more == 0 { 0 } else { fail(EPERM) }
+}
+
+extern "C" fn getpriority(which: c_int, who: u32) -> c_int {
+    const PRIO_USER: c_int = 2;
+    match (which, who) {
+        (0..=PRIO_USER, 0 | 1) => 0,
+        (0..=PRIO_USER, _) => fail(ESRCH),
+        _ => fail(EINVAL),
+    }
+}
+
+extern "C" fn setpriority(which: c_int, who: u32, priority: c_int) -> c_int {
+    match getpriority(which, who) {
+        0 if priority != 0 => fail(EPERM),
+        result => result,
+    }
+}
+
+/// It has none.
+unsafe extern "C" fn getdomainname(out: *mut c_char, room: usize) -> c_int {
+    if out.is_null() || room == 0 {
+        return fail(EINVAL);
+    }
+    // SAFETY: C's promise that there are `room` bytes.
+    unsafe { out.write(0) };
+    0
+}
+
+/// One more than the rank.
+extern "C" fn gethostid() -> c_long {
+    personality().map_or(0, |p| p.rank as c_long + 1)
+}
+
+/// No string is defined for any name.
+extern "C" fn confstr(_: c_int, _: *mut c_char, _: usize) -> usize {
+    set_errno(EINVAL);
+    0
+}
+
+unsafe extern "C" fn secure_getenv(name: *const c_char) -> *mut c_char {
+    // SAFETY: C's promise.
+    unsafe { getenv(name) }
+}
+
+/// Leaves no variable.
+extern "C" fn clearenv() -> c_int {
+    struct Empty([*mut c_char; 1]);
+    // SAFETY: a null pointer, which nothing writes: who adds a variable makes a new list.
+    unsafe impl Sync for Empty {}
+    static EMPTY: Empty = Empty([ptr::null_mut()]);
+    // SAFETY: C's variable, by the one thread.
+    unsafe { environ = EMPTY.0.as_ptr().cast_mut() };
+    0
+}
+
+/// The program's words, for the name in its messages.
+static WORDS: AtomicPtr<*mut c_char> = AtomicPtr::new(ptr::null_mut());
+
+/// The program's name: its first word from the last slash on.
+pub fn program_name() -> &'static CStr {
+    let words = WORDS.load(Ordering::Relaxed);
+    // SAFETY: `run` has put them there; the words live for ever, though the program may have taken the pointer.
+    let word = unsafe { words.as_ref().filter(|word| !word.is_null()) };
+    let Some(word) = word else {
+        return c"program";
+    };
+    // SAFETY: a C string.
+    let word = unsafe { CStr::from_ptr(*word) };
+    let bytes = word.to_bytes_with_nul();
+    let at = bytes.iter().rposition(|byte| *byte == b'/');
+    CStr::from_bytes_with_nul(&bytes[at.map_or(0, |at| at + 1)..]).unwrap_or(word)
 }
 
 unsafe extern "C" {
@@ -245,6 +398,7 @@ unsafe extern "C" {
     #[cfg_attr(target_arch = "arm", link_name = "__real_main")]
     fn main(argc: c_int, argv: *mut *mut c_char, environment: *mut *mut c_char) -> c_int;
     pub fn exit(status: c_int) -> !;
+    fn getenv(name: *const c_char) -> *mut c_char;
     static mut environ: *mut *mut c_char;
     static __preinit_array_start: [extern "C" fn(); 0];
     static __preinit_array_end: [extern "C" fn(); 0];
@@ -258,6 +412,7 @@ unsafe extern "C" {
 /// Called once, when everything that the program may use is set up. `argv` holds the arguments, which
 /// C may change and keep, and a null pointer behind them; `environment` the variables, likewise.
 pub unsafe fn run(argv: &'static mut [*mut c_char], environment: &'static mut [*mut c_char]) -> ! {
+    WORDS.store(argv.as_mut_ptr(), Ordering::Relaxed);
     let environment = environment.as_mut_ptr();
     // SAFETY: C's variable, before any of the program's code runs.
     unsafe { environ = environment };

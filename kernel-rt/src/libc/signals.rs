@@ -16,12 +16,21 @@ define!(
     raise,
     sigaction,
     sigprocmask,
+    sigpending,
+    sigsuspend,
     pthread_sigmask,
     pthread_kill,
     kill,
     alarm,
+    ualarm,
     pause,
+    getitimer,
     setitimer,
+    timer_create,
+    timer_delete,
+    timer_settime,
+    timer_gettime,
+    timer_getoverrun,
 );
 
 type Handler = *const c_void;
@@ -141,6 +150,16 @@ unsafe extern "C" fn sigprocmask(_: c_int, _: *const c_ulong, old: *mut c_ulong)
     0
 }
 
+/// None waits.
+unsafe extern "C" fn sigpending(out: *mut c_ulong) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { sigprocmask(0, ptr::null(), out) }
+}
+
+extern "C" fn sigsuspend(_: *const c_ulong) -> c_int {
+    program_abort("sigsuspend(): no signal comes to a node, nothing could ever end this wait")
+}
+
 unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const c_ulong, old: *mut c_ulong) -> c_int {
     // SAFETY: C's promise.
     unsafe { sigprocmask(how, new, old) }
@@ -176,4 +195,42 @@ extern "C" fn pause() -> c_int {
 extern "C" fn setitimer(_: c_int, _: *const c_void, _: *mut c_void) -> c_int {
     say_once();
     fail(ENOSYS)
+}
+
+extern "C" fn ualarm(_: c_uint, _: c_uint) -> c_uint {
+    say_once();
+    0
+}
+
+/// `struct itimerval`: two times of sixteen bytes each. No timer runs.
+unsafe extern "C" fn getitimer(which: c_int, out: *mut [u64; 4]) -> c_int {
+    const ITIMER_PROF: c_int = 2;
+    if !(0..=ITIMER_PROF).contains(&which) || out.is_null() {
+        return fail(EINVAL);
+    }
+    // SAFETY: C's promise.
+    unsafe { out.write([0; 4]) };
+    0
+}
+
+extern "C" fn timer_create(_: c_ulong, _: *const c_void, _: *mut c_void) -> c_int {
+    say_once();
+    fail(ENOSYS)
+}
+
+/// There are none, for these four.
+extern "C" fn timer_delete(_: c_ulong) -> c_int {
+    fail(EINVAL)
+}
+
+extern "C" fn timer_settime(_: c_ulong, _: c_int, _: *const c_void, _: *mut c_void) -> c_int {
+    fail(EINVAL)
+}
+
+extern "C" fn timer_gettime(_: c_ulong, _: *mut c_void) -> c_int {
+    fail(EINVAL)
+}
+
+extern "C" fn timer_getoverrun(_: c_ulong) -> c_int {
+    fail(EINVAL)
 }

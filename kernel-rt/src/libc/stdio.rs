@@ -67,7 +67,7 @@ type Unget = u16;
 
 /// `struct __file` of picolibc's tinystdio (stdio.h).
 #[repr(C)]
-struct File {
+pub struct File {
     unget: Unget,
     flags: u8,
     put: Option<unsafe extern "C" fn(c_char, *mut File) -> c_int>,
@@ -75,8 +75,22 @@ struct File {
     flush: Option<unsafe extern "C" fn(*mut File) -> c_int>,
 }
 
+impl File {
+    /// A stream to be written, by this function.
+    pub fn to_write(flags: u8, put: unsafe extern "C" fn(c_char, *mut File) -> c_int) -> Self {
+        File {
+            unget: 0,
+            flags,
+            put: Some(put),
+            get: None,
+            flush: None,
+        }
+    }
+}
+
 const READABLE: u8 = 1;
-const WRITABLE: u8 = 2;
+/// `__SWR`.
+pub const WRITABLE: u8 = 2;
 const EOF: c_int = -2; // _FDEV_EOF
 
 #[repr(transparent)]
@@ -213,7 +227,7 @@ unsafe extern "C" fn fflush(file: *mut File) -> c_int {
 
 unsafe extern "C" {
     fn getc(file: *mut File) -> c_int;
-    fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void;
+    pub fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void;
 }
 
 /// Reads up to and with `end` (POSIX). The buffer grows by doubling.

@@ -13,6 +13,8 @@ define!(
     times,
     getrusage,
     nanosleep,
+    clock_nanosleep,
+    timespec_get,
     usleep,
     sleep,
 );
@@ -22,6 +24,13 @@ define!(
 pub struct Timeval {
     seconds: i64,
     microseconds: c_long,
+}
+
+impl Timeval {
+    /// So many of them.
+    pub fn milliseconds(count: u32) -> Timeval {
+        timeval(u64::from(count) * 1_000_000)
+    }
 }
 
 /// `struct timespec`.
@@ -48,23 +57,29 @@ fn timeval(ns: u64) -> Timeval {
 }
 
 unsafe extern "C" fn clock_gettime(clock: c_int, out: *mut Timespec) -> c_int {
-    const CLOCK_REALTIME: c_int = 1; // time.h of picolibc
-    let now = match clock {
-        CLOCK_REALTIME => kernel_clock::wall_clock_ns(),
-        // Monotonic, or the processor time of the one process, which has the processor to itself.
-        _ => kernel_clock::now_ns(),
-    };
     if out.is_null() {
         return fail(EINVAL);
     }
     // SAFETY: C's promise.
-    unsafe {
-        out.write(Timespec {
-            seconds: (now / 1_000_000_000) as i64,
-            nanoseconds: (now % 1_000_000_000) as c_long,
-        });
-    }
+    unsafe { out.write(timespec(now(clock))) };
     0
+}
+
+/// What a clock shows.
+fn now(clock: c_int) -> u64 {
+    const CLOCK_REALTIME: c_int = 1; // time.h of picolibc
+    match clock {
+        CLOCK_REALTIME => kernel_clock::wall_clock_ns(),
+        // Monotonic, or the processor time of the one process, which has the processor to itself.
+        _ => kernel_clock::now_ns(),
+    }
+}
+
+fn timespec(ns: u64) -> Timespec {
+    Timespec {
+        seconds: (ns / 1_000_000_000) as i64,
+        nanoseconds: (ns % 1_000_000_000) as c_long,
+    }
 }
 
 /// One tick, for every clock.
@@ -153,6 +168,27 @@ pub fn sleep_for(time: &Timeval) -> Result<(), c_int> {
     Ok(())
 }
 
+/// The same for a `struct timespec`.
+///
+/// # Errors
+/// EINVAL: not a time.
+pub fn sleep_for_spec(time: &Timespec) -> Result<(), c_int> {
+    running::sleep(nanoseconds(time)?);
+    Ok(())
+}
+
+/// How long a time is.
+fn nanoseconds(time: &Timespec) -> Result<u64, c_int> {
+    let (Ok(seconds), Ok(nanoseconds @ 0..1_000_000_000)) =
+        (u64::try_from(time.seconds), u64::try_from(time.nanoseconds))
+    else {
+        return Err(EINVAL);
+    };
+    Ok(seconds
+        .saturating_mul(1_000_000_000)
+        .saturating_add(nanoseconds))
+}
+
 /// Sleeps until the wall clock shows this time.
 ///
 /// # Errors
@@ -179,27 +215,50 @@ unsafe extern "C" fn nanosleep(duration: *const Timespec, left: *mut Timespec) -
     let Some(duration) = (unsafe { duration.as_ref() }) else {
         return fail(EINVAL);
     };
-    let (Ok(seconds), Ok(nanoseconds @ 0..1_000_000_000)) = (
-        u64::try_from(duration.seconds),
-        u64::try_from(duration.nanoseconds),
-    ) else {
-        return fail(EINVAL);
-    };
-    running::sleep(
-        seconds
-            .saturating_mul(1_000_000_000)
-            .saturating_add(nanoseconds),
-    );
+    if let Err(error) = sleep_for_spec(duration) {
+        return fail(error);
+    }
     if !left.is_null() {
         // SAFETY: C's promise.
-        unsafe {
-            left.write(Timespec {
-                seconds: 0,
-                nanoseconds: 0,
-            });
-        }
+        unsafe { left.write(timespec(0)) };
     }
     0
+}
+
+/// With TIMER_ABSTIME until the clock shows the time, else for so long; the result is the error's number (POSIX).
+unsafe extern "C" fn clock_nanosleep(
+    clock: c_int,
+    flags: c_int,
+    time: *const Timespec,
+    left: *mut Timespec,
+) -> c_int {
+    const TIMER_ABSTIME: c_int = 4; // time.h of picolibc
+    // SAFETY: C's promise.
+    let asked = unsafe { time.as_ref() };
+    let Some(Ok(asked)) = asked.map(nanoseconds) else {
+        return EINVAL;
+    };
+    if flags & TIMER_ABSTIME != 0 {
+        running::sleep(asked.saturating_sub(now(clock)));
+        return 0;
+    }
+    running::sleep(asked);
+    if !left.is_null() {
+        // SAFETY: C's promise.
+        unsafe { left.write(timespec(0)) };
+    }
+    0
+}
+
+/// The time of day in base TIME_UTC, the only one there is (C17 section 7.27.2.5).
+unsafe extern "C" fn timespec_get(out: *mut Timespec, base: c_int) -> c_int {
+    const TIME_UTC: c_int = 1;
+    if base != TIME_UTC || out.is_null() {
+        return 0;
+    }
+    // SAFETY: C's promise.
+    unsafe { out.write(timespec(kernel_clock::wall_clock_ns())) };
+    base
 }
 
 extern "C" fn usleep(microseconds: u32) -> c_int {

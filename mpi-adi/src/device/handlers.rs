@@ -175,6 +175,13 @@ pub(super) fn on_arrive<R: Rules, E: Matching, M: ?Sized>(
     on.adi.take_arrival(arrival)
 }
 
+pub(super) fn on_told<R: Rules, E: Matching, M: ?Sized>(
+    on: &mut Handling<'_, R, E, M>,
+    arrival: &Arrival<'_>,
+) -> Result<(), Malformed> {
+    on.adi.take_told(arrival)
+}
+
 pub(super) fn on_release<R: Rules, E: Matching, M: ?Sized>(
     on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,

@@ -22,6 +22,7 @@ pub mod matching;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod names;
+mod peer_sets;
 pub mod peers;
 mod progress;
 pub mod protocol;

@@ -1,10 +1,14 @@
 //! What is kept of peers: two ages and four bits each, 2.5 bytes.
 //!
 //! # Pages
-//! The table is in pages of [`PAGE_PEERS`] peers. A machine of no more has its one page from the start. In a greater one a
+//! Sixteen peers are a *group*, whose bits are a word. A machine of at most [`PAGE_PEERS`] has what it needs from the
+//! start, in one piece, to which the way is short. In a greater one the table is in pages of so many peers, and a
 //! page comes when something is to be kept of one of its peers: of all others is known what is known of a peer that has
 //! never been heard of, and reading it takes no page. A node that talks to everybody has all pages in the end, as many
 //! bytes as one table would take, beside the list of pages.
+//!
+//! Which groups have peers that wait for something is kept beside them ([`peer_sets`](super::peer_sets)), so that the next
+//! one is found in a few steps, however many there are and however far away it is.
 //!
 //! What is first kept of a peer is that a message of its was refused, or the age that its restart brings: it comes with a
 //! packet, and packets come at any time, when nothing may be allocated. So a number of pages is in *stock*,
@@ -18,10 +22,10 @@
 
 use alloc::boxed::Box;
 use core::hash::{Hash, Hasher};
-use core::ops::Range;
 
 use crate::device::config::boxed;
 use crate::device::envelope::Rank;
+use crate::device::peer_sets::{GroupSets, Set};
 use crate::device::protocol::{Age, Rules};
 
 /// A peer's ages.
@@ -76,9 +80,9 @@ impl Standing {
     }
 
     /// Its messages stand refused, and no restart is on its way.
-    pub fn awaits_restart(self) -> bool {
-        use Standing::*;
-        matches!(self, RefusedEarlier | Refused | WildcardQueued)
+    #[cfg(test)]
+    fn awaits_restart(self) -> bool {
+        members(Set::Waiting).contains(&self)
     }
 }
 
@@ -86,65 +90,105 @@ impl Standing {
 /// message, so not everybody is asked at the same time.
 pub const WILDCARD_RESTARTS: u32 = 8;
 
-/// Peers whose bits make up a 64-bit word.
-const WORD: u32 = 16;
+/// Peers of a group.
+const GROUP_PEERS: usize = 16;
+/// Bits of a peer.
+const PEER_BITS: usize = u64::BITS as usize / GROUP_PEERS;
 const STANDING: u8 = 7;
 /// As a sender, we owe the peer a DONE.
 const DONE: u8 = 8;
 
-/// Peers of a page, a multiple of `WORD`.
+/// Peers of a page, a multiple of `GROUP_PEERS`.
 pub const PAGE_PEERS: usize = 256;
-const _: () = assert!(PAGE_PEERS.is_multiple_of(WORD as usize));
+const PAGE_GROUPS: usize = PAGE_PEERS / GROUP_PEERS;
 /// Pages in stock, at most.
 pub const STOCK_PAGES: usize = 8;
 
-/// What is kept of some peers; empty where nothing is.
-#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
-struct Page {
-    ages: Box<[Ages]>,
-    /// Four bits a peer.
-    bits: Box<[u8]>,
+/// The standings of the members of a set; none where it is not for its standing that a peer is in it.
+const fn members(set: Set) -> &'static [Standing] {
+    use Standing::*;
+    match set {
+        Set::Waiting => &[RefusedEarlier, Refused, WildcardQueued],
+        Set::WildcardQueued => &[WildcardQueued],
+        Set::RestartDue => &[RestartQueued],
+        Set::AskedByWildcards => &[RefusedEarlier, Refused, Offering, RestartSent],
+        Set::DoneDue => &[],
+    }
 }
 
-impl Page {
-    /// For so many peers of whom nothing is known; `None`: the heap has no room.
-    fn allocate(peers: usize) -> Option<Page> {
-        Some(Page {
-            ages: boxed(Ages::default(), peers)?,
-            bits: boxed(0, Self::bit_bytes(peers))?,
-        })
-    }
+/// The bits of a group: four a peer.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+struct Bits(u64);
 
-    const fn bit_bytes(peers: usize) -> usize {
-        peers.div_ceil(2)
-    }
+/// In a group's bits, those of its first peer once for each peer.
+const EACH: u64 = u64::MAX / ((1 << PEER_BITS) - 1);
 
-    /// Bytes for so many peers.
-    const fn bytes(peers: usize) -> usize {
-        peers * size_of::<Ages>() + Self::bit_bytes(peers)
-    }
-
-    fn is_there(&self) -> bool {
-        !self.ages.is_empty()
-    }
-
+impl Bits {
     fn nibble(&self, at: usize) -> u8 {
-        self.bits
-            .get(at / 2)
-            .map_or(0, |byte| byte >> (at % 2 * 4) & 0xF)
+        (self.0 >> (at * PEER_BITS)) as u8 & (STANDING | DONE)
+    }
+
+    fn set_nibble(&mut self, at: usize, nibble: u8) {
+        let change = self.nibble(at) ^ nibble;
+        self.0 ^= u64::from(change) << (at * PEER_BITS);
+    }
+
+    /// The members of `set`: the highest of a peer's bits is set for each of them.
+    fn marks(&self, set: Set) -> u64 {
+        const DONES: u64 = EACH * DONE as u64;
+        if set == Set::DoneDue {
+            return self.0 & DONES;
+        }
+        let standings = self.0 & !DONES;
+        let marks = members(set).iter().map(|&standing| {
+            // 8 - 0 has that bit, 8 - 1 to 8 - 7 have not, and none of them borrows from the next.
+            DONES - (standings ^ (EACH * standing as u64))
+        });
+        marks.fold(0, |all, marks| all | marks) & DONES
+    }
+
+    /// The first member of `set` from place `from` on.
+    fn first(&self, set: Set, from: usize) -> Option<usize> {
+        let marks = self.marks(set) & u64::MAX << (from * PEER_BITS);
+        (marks != 0).then(|| marks.trailing_zeros() as usize / PEER_BITS)
+    }
+}
+
+/// What is kept of [`PAGE_PEERS`] peers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Page {
+    bits: [Bits; PAGE_GROUPS],
+    ages: [Ages; PAGE_PEERS],
+}
+
+/// A page in the heap, in the one form of a box of one word that can be asked for without a panic.
+type PageBox = Box<[Page; 1]>;
+
+impl Page {
+    /// Of peers of whom nothing is known; `None`: the heap has no room.
+    fn allocate() -> Option<PageBox> {
+        let page = Page {
+            bits: [Bits::default(); PAGE_GROUPS],
+            ages: [Ages { to: 0, from: 0 }; PAGE_PEERS],
+        };
+        boxed(page, 1)?.try_into().ok()
     }
 }
 
 /// The peer table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peers {
-    pages: Box<[Page]>,
-    /// Peers of a page.
-    page_peers: u32,
+    /// In a machine of one page: the bits of its groups and the ages of its peers. Empty in a greater one.
+    bits: Box<[Bits]>,
+    ages: Box<[Ages]>,
+    /// The pages of a greater machine.
+    pages: Box<[Option<PageBox>]>,
     peers: u32,
     /// Pages that are not there.
     missing: u32,
-    stock: heapless::Vec<Page, STOCK_PAGES>,
+    stock: heapless::Vec<PageBox, STOCK_PAGES>,
+    /// Which groups have members of which sets.
+    sets: GroupSets,
     /// Peers by standing.
     count: [u32; Standing::ALL.len()],
     done: u32,
@@ -155,23 +199,28 @@ pub struct Peers {
     steps: u64,
 }
 
-/// Without the measure; the counts say no more than the bits.
+/// Without the measure; sets and counts say no more than the bits.
 impl Hash for Peers {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.pages, self.turn, self.due_turn).hash(state);
+        let Peers {
+            bits, ages, pages, ..
+        } = self;
+        (bits, ages, pages, self.turn, self.due_turn).hash(state);
     }
 }
 
 impl Peers {
     /// The table of so many peers, at least 1, of whom nothing is known; `None`: the heap has no room.
     pub fn allocate(peers: usize) -> Option<Self> {
-        let pages = peers.div_ceil(PAGE_PEERS);
+        let (near, pages) = Self::parts(peers);
         let mut table = Peers {
-            pages: boxed(Page::default(), pages)?,
-            page_peers: peers.min(PAGE_PEERS) as u32,
+            bits: boxed(Bits::default(), near.div_ceil(GROUP_PEERS))?,
+            ages: boxed(Ages::default(), near)?,
+            pages: boxed(None, pages)?,
             peers: peers as u32,
             missing: pages as u32,
             stock: heapless::Vec::new(),
+            sets: GroupSets::allocate(peers.div_ceil(GROUP_PEERS))?,
             count: [0; Standing::ALL.len()],
             done: 0,
             turn: 0,
@@ -180,14 +229,16 @@ impl Peers {
         };
         table.count[Standing::Clear as usize] = table.peers;
         table.fill_stock();
-        if table.stock.len() < Self::stock_of(pages) {
-            return None;
+        (table.stock.len() == Self::stock_of(pages)).then_some(table)
+    }
+
+    /// Of a table of so many peers: those in one piece, and the number of pages.
+    const fn parts(peers: usize) -> (usize, usize) {
+        if peers > PAGE_PEERS {
+            (0, peers.div_ceil(PAGE_PEERS))
+        } else {
+            (peers, 0)
         }
-        if let [page] = &mut table.pages[..] {
-            *page = table.stock.pop()?;
-            table.missing = 0;
-        }
-        Some(table)
     }
 
     const fn stock_of(missing: usize) -> usize {
@@ -198,24 +249,32 @@ impl Peers {
         }
     }
 
+    /// Bytes of the table of `peers` peers with so many of its pages.
+    const fn bytes_with(peers: usize, there: usize) -> usize {
+        let (near, pages) = Self::parts(peers);
+        near.div_ceil(GROUP_PEERS) * size_of::<Bits>()
+            + near * size_of::<Ages>()
+            + pages * size_of::<Option<PageBox>>()
+            + there * size_of::<Page>()
+            + GroupSets::bytes(peers.div_ceil(GROUP_PEERS))
+    }
+
     /// Bytes that [`Peers::allocate`] takes for `peers` peers.
     pub const fn bytes(peers: usize) -> usize {
-        let pages = peers.div_ceil(PAGE_PEERS);
-        let page_peers = if pages > 1 { PAGE_PEERS } else { peers };
-        pages * size_of::<Page>() + Self::stock_of(pages) * Page::bytes(page_peers)
+        let (_, pages) = Self::parts(peers);
+        Self::bytes_with(peers, Self::stock_of(pages))
     }
 
     /// Bytes of the table of `peers` peers once there is something to keep of all of them.
     pub const fn most_bytes(peers: usize) -> usize {
-        let pages = peers.div_ceil(PAGE_PEERS);
-        let page_peers = if pages > 1 { PAGE_PEERS } else { peers };
-        pages * (size_of::<Page>() + Page::bytes(page_peers))
+        let (_, pages) = Self::parts(peers);
+        Self::bytes_with(peers, pages)
     }
 
     /// Bytes of the table now, those in stock included.
     pub fn bytes_now(&self) -> usize {
         let there = self.pages.len() - self.missing as usize + self.stock.len();
-        self.pages.len() * size_of::<Page>() + there * Page::bytes(self.page_peers as usize)
+        Self::bytes_with(self.size(), there)
     }
 
     /// Number of peers.
@@ -243,38 +302,55 @@ impl Peers {
     #[cold]
     fn allocate_stock(&mut self) {
         while self.stock.len() < Self::stock_of(self.missing as usize)
-            && let Some(page) = Page::allocate(self.page_peers as usize)
+            && let Some(page) = Page::allocate()
         {
             // There is room: fewer than it holds.
             let _ = self.stock.push(page);
         }
     }
 
+    /// The group of `peer`, and the place in it.
+    #[inline]
     fn place(peer: Rank) -> (usize, usize) {
         let peer = peer.index() as usize;
-        (peer / PAGE_PEERS, peer % PAGE_PEERS)
+        (peer / GROUP_PEERS, peer % GROUP_PEERS)
     }
 
-    /// The page of `peer`, out of the stock if it is not there yet, and the place in it.
-    fn page_mut(&mut self, peer: Rank) -> (&mut Page, usize) {
-        let (page, at) = Self::place(peer);
-        let page = &mut self.pages[page];
-        if !page.is_there() {
-            *page = self.stock.pop().expect("a page in stock for each packet");
-            self.missing -= 1;
+    /// The bits of a group, those of which nothing is kept too.
+    #[inline]
+    fn bits(&self, group: usize) -> Bits {
+        match self.bits.get(group) {
+            Some(bits) => *bits,
+            None => self
+                .pages
+                .get(group / PAGE_GROUPS)
+                .map_or(Bits::default(), |page| {
+                    let bits = |page: &PageBox| page[0].bits[group % PAGE_GROUPS];
+                    page.as_ref().map_or(Bits::default(), bits)
+                }),
         }
-        (page, at)
+    }
+
+    fn bits_mut(&mut self, group: usize) -> &mut Bits {
+        if group < self.bits.len() {
+            return &mut self.bits[group];
+        }
+        &mut self.page_mut(group / PAGE_GROUPS).bits[group % PAGE_GROUPS]
+    }
+
+    /// A page, out of the stock if it is not there yet.
+    fn page_mut(&mut self, page: usize) -> &mut Page {
+        let (stock, missing) = (&mut self.stock, &mut self.missing);
+        let [page] = &mut **self.pages[page].get_or_insert_with(|| {
+            *missing -= 1;
+            stock.pop().expect("a page in stock for each packet")
+        });
+        page
     }
 
     fn nibble(&self, peer: Rank) -> u8 {
-        let (page, at) = Self::place(peer);
-        self.pages[page].nibble(at)
-    }
-
-    fn set_nibble(&mut self, peer: Rank, nibble: u8) {
-        let (page, at) = self.page_mut(peer);
-        let (byte, shift) = (&mut page.bits[at / 2], at % 2 * 4);
-        *byte = *byte & !(0xF << shift) | nibble << shift;
+        let (group, at) = Self::place(peer);
+        self.bits(group).nibble(at)
     }
 
     /// How `source` stands.
@@ -293,16 +369,43 @@ impl Peers {
         self.set_nibble(source, self.nibble(source) & DONE | standing as u8);
     }
 
+    fn set_nibble(&mut self, peer: Rank, nibble: u8) {
+        let (group, at) = Self::place(peer);
+        let bits = self.bits_mut(group);
+        let before = *bits;
+        bits.set_nibble(at, nibble);
+        let now = *bits;
+        for set in Set::ALL {
+            match (before.marks(set) != 0, now.marks(set) != 0) {
+                (false, true) => self.sets.insert(set, group),
+                (true, false) => self.sets.remove(set, group),
+                _ => {}
+            }
+        }
+    }
+
     /// The ages of `peer`.
+    #[inline]
     pub fn ages(&self, peer: Rank) -> Ages {
-        let (page, at) = Self::place(peer);
-        self.pages[page].ages.get(at).copied().unwrap_or_default()
+        match self.ages.get(peer.index() as usize) {
+            Some(ages) => *ages,
+            None => self.ages_of_page(peer),
+        }
+    }
+
+    fn ages_of_page(&self, peer: Rank) -> Ages {
+        let peer = peer.index() as usize;
+        let page = self.pages[peer / PAGE_PEERS].as_ref();
+        page.map_or_else(Ages::default, |page| page[0].ages[peer % PAGE_PEERS])
     }
 
     /// The ages of `peer`, to change them.
     pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
-        let (page, at) = self.page_mut(peer);
-        &mut page.ages[at]
+        let peer = peer.index() as usize;
+        if peer < self.ages.len() {
+            return &mut self.ages[peer];
+        }
+        &mut self.page_mut(peer / PAGE_PEERS).ages[peer % PAGE_PEERS]
     }
 
     /// Takes the age that `peer`'s restart brings.
@@ -357,44 +460,27 @@ impl Peers {
         self.counts([Standing::WildcardQueued])
     }
 
-    /// The first peer from `from` on of whom `is` is true, once around. It is true of no peer that is clear
-    /// and owed nothing, so that those are passed by sixteen at a time, or by the page.
-    fn find(&mut self, from: u32, is: impl Fn(u8) -> bool) -> Option<Rank> {
-        self.find_in(from..self.peers, &is)
-            .or_else(|| self.find_in(0..from, &is))
+    /// The first member of `set` from `from` on, once around.
+    fn find(&mut self, set: Set, from: u32) -> Option<Rank> {
+        let from = from as usize;
+        self.find_from(set, from / GROUP_PEERS, from % GROUP_PEERS)
+            .or_else(|| self.find_from(set, 0, 0))
     }
 
-    fn find_in(&mut self, range: Range<u32>, is: &impl Fn(u8) -> bool) -> Option<Rank> {
-        let mut peer = range.start;
-        while peer < range.end {
-            self.steps += 1;
-            let (page, at) = Self::place(Rank::new(peer));
-            if !self.pages[page].is_there() {
-                peer += (PAGE_PEERS - at) as u32;
-                continue;
-            }
-            if self.are_clear(peer) {
-                // A word that reaches beyond the range holds no such peer either.
-                peer += WORD;
-                continue;
-            }
-            let rank = Rank::new(peer);
-            if is(self.nibble(rank)) {
-                return Some(rank);
-            }
-            peer += 1;
-        }
-        None
+    /// The first member of `set` from place `at` of a group on.
+    fn find_from(&mut self, set: Set, group: usize, at: usize) -> Option<Rank> {
+        let first = |this: &Self, number: usize, at: usize| {
+            let at = this.bits(number).first(set, at)?;
+            Some(Rank::new((number * GROUP_PEERS + at) as u32))
+        };
+        self.steps += 1;
+        first(self, group, at).or_else(|| {
+            let next = self.sets.next(set, group + 1, &mut self.steps)?;
+            first(self, next, 0)
+        })
     }
 
-    /// A word of peers begins with that of this number, and all of them are clear and owed nothing.
-    fn are_clear(&self, peer: u32) -> bool {
-        let (page, at) = Self::place(Rank::new(peer));
-        let bits = &self.pages[page].bits[at / 2..];
-        peer.is_multiple_of(WORD) && bits.first_chunk::<{ WORD as usize / 2 }>() == Some(&[0; _])
-    }
-
-    /// Peers, or words of peers, looked at by all searches.
+    /// Groups, and words of [`peer_sets`](super::peer_sets), looked at by all searches.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -413,21 +499,20 @@ impl Peers {
     /// Restarts up to `count` sources that wait, by turns.
     pub fn restart_next(&mut self, count: u32, rules: impl Rules) {
         for _ in 0..count.min(self.waiting()) {
-            self.restart_one(|standing| standing.awaits_restart(), rules);
+            self.restart_one(Set::Waiting, rules);
         }
     }
 
     /// Restarts sources that have still to be asked, by turns, as many as may be asked at once.
     pub fn restart_wildcards(&mut self, rules: impl Rules) {
-        use Standing::*;
         let under_way = self.under_way();
         for _ in under_way..WILDCARD_RESTARTS.min(under_way + self.wildcards_queued()) {
-            self.restart_one(|standing| standing == WildcardQueued, rules);
+            self.restart_one(Set::WildcardQueued, rules);
         }
     }
 
-    fn restart_one(&mut self, which: impl Fn(Standing) -> bool, rules: impl Rules) {
-        if let Some(source) = self.find(self.turn, |nibble| which(Standing::of(nibble))) {
+    fn restart_one(&mut self, set: Set, rules: impl Rules) {
+        if let Some(source) = self.find(set, self.turn) {
             self.turn = self.after(source);
             self.restart(source, rules);
         }
@@ -460,30 +545,23 @@ impl Peers {
     }
 
     fn posted_for_any(&mut self, rules: impl Rules) {
-        use Standing::*;
-        if self.counts([RefusedEarlier, Refused, Offering, RestartSent]) > 0 {
-            for page in 0..self.pages.len() {
-                // Those of a page that is not there are clear.
-                if self.pages[page].is_there() {
-                    self.posted_for_page(page);
-                }
+        let set = Set::AskedByWildcards;
+        let mut from = 0;
+        while let Some(number) = self.sets.next(set, from, &mut self.steps) {
+            while let Some(at) = self.bits(number).first(set, 0) {
+                self.steps += 1;
+                let source = Rank::new((number * GROUP_PEERS + at) as u32);
+                self.set(
+                    source,
+                    match self.standing(source) {
+                        Standing::RestartSent => Standing::RestartSentStale,
+                        _ => Standing::WildcardQueued,
+                    },
+                );
             }
+            from = number + 1;
         }
         self.restart_wildcards(rules);
-    }
-
-    fn posted_for_page(&mut self, page: usize) {
-        use Standing::*;
-        let first = page * PAGE_PEERS;
-        let sources = first..self.size().min(first + PAGE_PEERS);
-        self.steps += sources.len() as u64;
-        for source in sources.map(|source| Rank::new(source as u32)) {
-            match self.standing(source) {
-                RefusedEarlier | Refused | Offering => self.set(source, WildcardQueued),
-                RestartSent => self.set(source, RestartSentStale),
-                Clear | RestartQueued | RestartSentStale | WildcardQueued => {}
-            }
-        }
     }
 
     /// A message of `source` has been refused under the current age.
@@ -518,8 +596,7 @@ impl Peers {
         if self.counts([Standing::RestartQueued]) == 0 {
             return None;
         }
-        let owed = |nibble| Standing::of(nibble) == Standing::RestartQueued;
-        let source = self.find(self.due_turn, owed)?;
+        let source = self.find(Set::RestartDue, self.due_turn)?;
         self.due_turn = self.after(source);
         self.set(source, Standing::RestartSent);
         Some((source, self.ages(source).from))
@@ -543,7 +620,7 @@ impl Peers {
     }
 
     fn take_first_due_done(&mut self) -> Option<(Rank, Age)> {
-        let peer = self.find(self.due_turn, |nibble| nibble & DONE != 0)?;
+        let peer = self.find(Set::DoneDue, self.due_turn)?;
         self.set_nibble(peer, self.nibble(peer) & !DONE);
         self.done -= 1;
         Some((peer, self.ages(peer).to))
@@ -559,7 +636,7 @@ mod tests {
         Peers::allocate(peers).expect("room")
     }
 
-    fn ranks(size: usize) -> impl Iterator<Item = Rank> {
+    fn ranks(size: usize) -> impl Iterator<Item = Rank> + Clone {
         (0..size as u32).map(Rank::new)
     }
 
@@ -591,15 +668,28 @@ mod tests {
         }
     }
 
+    /// Whether one source waits or all of them do: each is found, restarted and told in a few steps.
     #[test]
-    fn a_search_passes_calm_peers_by_the_word() {
-        let mut peers = table(65_536);
-        peers.refused(Rank::new(65_535));
-        peers.restart_next(1, Sound);
-        assert_eq!(restarts(&mut peers), [Rank::new(65_535)]);
-        assert!(peers.steps() <= 2 * 65_536 / u64::from(WORD) + 64);
-        let pages = 65_536 / PAGE_PEERS as u64;
-        assert!(peers.steps() <= 2 * pages + 64, "{}", peers.steps());
+    fn a_search_takes_a_few_steps_however_many_wait() {
+        const PEERS: usize = 65_536;
+        for each in [1, 7, 300, PEERS] {
+            let mut peers = table(PEERS);
+            let waiting = ranks(PEERS).skip(each - 1).step_by(each);
+            for source in waiting.clone() {
+                peers.fill_stock();
+                peers.refused(source);
+            }
+            // The last is asked for by name, then all others are by turns.
+            let last = waiting.clone().last().expect("some");
+            assert!(peers.posted(Some(last), Sound));
+            assert_eq!(restarts(&mut peers), [last]);
+            for source in waiting.take(PEERS / each - 1) {
+                let before = peers.steps();
+                peers.restart_next(1, Sound);
+                assert_eq!(restarts(&mut peers), [source], "each {each}");
+                assert!(peers.steps() - before <= 16, "each {each}");
+            }
+        }
     }
 
     /// What is never changed takes no page; what is takes one out of the stock, and packets are taken as long as there
@@ -720,9 +810,9 @@ mod tests {
         assert_eq!(peers.standing(clear), Standing::Clear);
     }
 
-    /// Whatever happens, the counts are those of the standings.
+    /// Whatever happens, the counts are those of the standings, and a search finds the first peer that it is for.
     #[test]
-    fn peers_are_counted_by_standing() {
+    fn peers_are_counted_and_found_by_standing() {
         let mut random = oorandom::Rand32::new(5);
         for size in [1, 7, 40, 600] {
             let mut peers = table(size);
@@ -769,6 +859,16 @@ mod tests {
                     count(|s| matches!(s, RestartQueued | RestartSent | RestartSentStale));
                 assert_eq!(peers.under_way(), under_way);
                 assert_eq!(peers.owed(), count(|s| s == RestartQueued) + peers.done);
+                let from = random.rand_range(0..size as u32);
+                for set in Set::ALL {
+                    let is = |peer: &Rank| match set {
+                        Set::DoneDue => peers.nibble(*peer) & DONE != 0,
+                        _ => members(set).contains(&peers.standing(*peer)),
+                    };
+                    let from_there = ranks(size).skip(from as usize).chain(ranks(size));
+                    let expected = from_there.into_iter().find(is);
+                    assert_eq!(peers.find(set, from), expected, "{set:?} from {from}");
+                }
             }
         }
     }

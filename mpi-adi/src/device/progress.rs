@@ -27,7 +27,8 @@ impl<R: Rules, E: Matching, M: UserMemory + ?Sized> Handling<'_, R, E, M> {
         .request::<{ wire::CANCEL }>(handlers::on_cancel::<R, E, M>)
         .answer::<{ wire::CANCELLED }>(handlers::on_cancelled::<R, E, M>)
         .answer::<{ wire::ARRIVE }>(handlers::on_arrive::<R, E, M>)
-        .answer::<{ wire::RELEASE }>(handlers::on_release::<R, E, M>);
+        .answer::<{ wire::RELEASE }>(handlers::on_release::<R, E, M>)
+        .answer::<{ wire::TELL }>(handlers::on_told::<R, E, M>);
 }
 
 impl<R: Rules, E: Matching> Adi<R, E> {

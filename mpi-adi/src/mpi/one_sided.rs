@@ -75,16 +75,48 @@ pub(crate) fn basic_of(number: u8) -> Option<Basic> {
     Basic::ALL.get(usize::from(number).checked_sub(1)?).copied()
 }
 
+/// A pair travels without the hole behind its index, as it is packed. The hole of MPI_SHORT_INT is between its parts, and
+/// travels with them.
+const fn is_packed(basic: Basic) -> bool {
+    basic.size() < basic.extent() && basic.size() == basic.true_extent()
+}
+
+/// Bytes of an element as it travels, which stay together.
+pub(crate) const fn element_bytes(basic: Basic) -> usize {
+    if is_packed(basic) {
+        basic.size()
+    } else {
+        basic.extent()
+    }
+}
+
+/// Combines pairs without what is behind their indices.
+fn combine_packed(op: Op, basic: Basic, origin: &[u8], target: &mut [u8]) -> bool {
+    // The largest pair has a quadruple number.
+    const MOST: usize = 32;
+    let (size, extent) = (basic.size(), basic.extent());
+    let mut pairs = origin.chunks(size).zip(target.chunks_mut(size));
+    pairs.all(|(origin, target)| {
+        let (mut left, mut right) = ([0; MOST], [0; MOST]);
+        left[..size].copy_from_slice(origin);
+        right[..size].copy_from_slice(target);
+        let is_done = op.combine(basic, &left[..extent], &mut right[..extent]);
+        target.copy_from_slice(&right[..size]);
+        is_done.is_ok()
+    })
+}
+
 /// What a window's memory is given for an operation: `target[i] = target[i] op origin[i]`. False when there is no such
 /// operation, or the bytes are not whole elements.
 pub(crate) fn combine(operation: u8, datatype: u8, origin: &[u8], target: &mut [u8]) -> bool {
     let (Some(operation), Some(basic)) = (Operation::of(operation), basic_of(datatype)) else {
         return false;
     };
-    if origin.len() != target.len() || !target.len().is_multiple_of(basic.extent()) {
+    if origin.len() != target.len() || !target.len().is_multiple_of(element_bytes(basic)) {
         return false;
     }
     match operation {
+        Operation::Combine(op) if is_packed(basic) => combine_packed(op, basic, origin, target),
         Operation::Combine(op) => op.combine(as_number(basic), origin, target).is_ok(),
         Operation::Replace => {
             target.copy_from_slice(origin);
@@ -102,8 +134,19 @@ pub(crate) fn is_comparable(basic: Basic) -> bool {
     }
 }
 
-/// The predefined datatype that a derived one is made of, whose leaves have these tags; of pairs of a value and its
-/// index those without holes, for operations on pairs. `None`: there is not one.
+/// The pair of such a value and its index; of MPI_SHORT_INT, whose hole is between the two, `None`.
+fn pair_of(value: u8) -> Option<Basic> {
+    match basic_of(value)? {
+        Basic::Float => Some(Basic::FloatInt),
+        Basic::Double => Some(Basic::DoubleInt),
+        Basic::Long => Some(Basic::LongInt),
+        Basic::LongDouble => Some(Basic::LongDoubleInt),
+        _ => None,
+    }
+}
+
+/// The predefined datatype that a derived one is made of, whose leaves have these tags; for operations on pairs, two whole
+/// numbers are one. `None`: there is not one, or MPI_SHORT_INT.
 pub(crate) fn only_basic(operation: Operation, tags: impl Iterator<Item = u8>) -> Option<Basic> {
     let is_on_pairs = matches!(operation, Operation::Combine(Op::MinLoc | Op::MaxLoc));
     let (mut first, mut others) = (None, None);
@@ -116,13 +159,11 @@ pub(crate) fn only_basic(operation: Operation, tags: impl Iterator<Item = u8>) -
         }
     }
     let int = number_of(Basic::Int);
-    let float = number_of(Basic::Float);
     match (first?, others) {
         (tag, None) if is_on_pairs && tag == int => Some(Basic::TwoInt),
         (tag, None) => basic_of(tag),
-        (tag, Some(other)) if (tag, other) == (float, int) || (tag, other) == (int, float) => {
-            Some(Basic::FloatInt)
-        }
+        (tag, Some(other)) if other == int => pair_of(tag),
+        (tag, Some(other)) if tag == int => pair_of(other),
         _ => None,
     }
 }
@@ -163,6 +204,21 @@ mod tests {
     }
 
     #[test]
+    fn pairs_travel_without_the_hole_behind_them() {
+        let pair =
+            |value: f64, index: i32| [&value.to_ne_bytes()[..], &index.to_ne_bytes()].concat();
+        let max = Operation::Combine(Op::MaxLoc).number();
+        let origin = [pair(3.0, 5), pair(1.0, 6)].concat();
+        let mut target = [pair(3.0, 7), pair(2.0, 8)].concat();
+        let double_int = number_of(Basic::DoubleInt);
+        assert_eq!(element_bytes(Basic::DoubleInt), 12);
+        assert!(combine(max, double_int, &origin, &mut target));
+        assert_eq!(target, [pair(3.0, 5), pair(2.0, 8)].concat());
+        assert!(!combine(max, double_int, &origin[..16], &mut target[..16]));
+        assert_eq!(element_bytes(Basic::ShortInt), Basic::ShortInt.extent());
+    }
+
+    #[test]
     fn what_makes_no_sense_changes_nothing() {
         let (int, sum) = (number_of(Basic::Int), Operation::Combine(Op::Sum).number());
         let mut target = [1u8; 6];
@@ -194,7 +250,14 @@ mod tests {
         assert_eq!(found(minloc, &[Basic::Int]), Some(Basic::TwoInt));
         let pair = [Basic::Float, Basic::Int];
         assert_eq!(found(minloc, &pair), Some(Basic::FloatInt));
-        assert_eq!(found(sum, &[Basic::Double, Basic::Int]), None);
+        for (value, pair) in [
+            (Basic::Double, Some(Basic::DoubleInt)),
+            (Basic::Long, Some(Basic::LongInt)),
+            (Basic::LongDouble, Some(Basic::LongDoubleInt)),
+            (Basic::Short, None),
+        ] {
+            assert_eq!(found(minloc, &[value, Basic::Int]), pair);
+        }
         assert_eq!(found(sum, &[Basic::Double, Basic::Int, Basic::Float]), None);
         assert_eq!(found(sum, &[]), None);
     }

@@ -61,7 +61,9 @@ fn hop(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction, cho
     let there = shape.neighbour(routers[node].coord(), d).unwrap();
     let there = &mut routers[shape.rank(there).unwrap() as usize];
     let packet = Packet::new_checked(&bytes[..size]).unwrap();
-    there.accept(d.opposite(), packet, packet.bytes()).unwrap();
+    there
+        .accept(d.opposite(), packet.repr(), packet.bytes())
+        .unwrap();
     while there.head(Fifo::Normal).is_some() {
         there.pop(Fifo::Normal);
     }
@@ -127,7 +129,7 @@ impl Explorer {
             let mut bytes = [0; PACKET_BYTES];
             bytes[..8].copy_from_slice(header);
             let packet = Packet::new_checked(&bytes).unwrap();
-            router.accept(side, packet, packet.bytes()).unwrap();
+            router.accept(side, packet.repr(), packet.bytes()).unwrap();
             let there = shape.neighbour(router.coord(), side).unwrap();
             let there = &mut routers[shape.rank(there).unwrap() as usize];
             there.tokens[side.opposite() as usize][vc as usize].spend(vc.charge(PACKET_CHUNKS));

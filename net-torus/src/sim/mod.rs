@@ -11,6 +11,8 @@ pub mod hostile;
 mod link;
 pub mod matrix;
 mod network;
+mod part;
+mod threads;
 mod traffic;
 
 pub use faulty::{Faults, Faulty};

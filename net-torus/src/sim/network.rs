@@ -4,25 +4,20 @@
 //! A packet of n chunks keeps its link busy for n ticks. Its head is at the next router one tick after it
 //! left and may leave again at once (virtual cut-through); the tokens of its buffer are back at the sender
 //! one tick after its last chunk left. The routers are the very ones that run on nodes; only the frames
-//! are left out.
+//! are left out, and what packets carry.
 //!
-//! Everything is a function of the configuration and its seed.
+//! Everything is a function of the configuration and its seed, however many threads go through the parts of a machine.
 
+use super::part::{Mail, Part};
+use super::threads::run_together;
 use super::traffic::{Limit, Traffic};
-use crate::chunk::{Chunk, PACKET_BYTES, PACKET_CHUNKS};
-use crate::coord::{Coord, Direction, Shape};
-use crate::inject::{InjectError, Routing};
+use crate::chunk::{Chunk, PACKET_CHUNKS};
+use crate::coord::{Coord, Shape};
+use crate::inject::Routing;
 use crate::router::{ConfigError, Router, Sizes};
-use crate::vc::Vc;
-use crate::wire::{Directions, Fifo, HEADER_BYTES, Packet};
-use oorandom::Rand32;
 
-/// Ticks for which events can be planned ahead, a power of two.
-const WHEEL: usize = 16;
 /// Latencies of more ticks are counted as this many.
 const LONGEST: usize = 1 << 16;
-/// Bytes of a simulated packet's body that mean something: source, birth, serial number.
-const BODY: usize = 12;
 
 /// What to simulate.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +113,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             counts: vec![0; LONGEST + 1],
             total: 0,
@@ -129,10 +124,17 @@ impl Latencies {
         self.counts.fill(0);
         (self.total, self.sum) = (0, 0);
     }
-    fn add(&mut self, ticks: u64) {
+    pub(super) fn add(&mut self, ticks: u64) {
         self.counts[(ticks as usize).min(LONGEST)] += 1;
         self.total += 1;
         self.sum += ticks;
+    }
+    fn add_all(&mut self, others: &Self) {
+        for (count, others) in self.counts.iter_mut().zip(&others.counts) {
+            *count += others;
+        }
+        self.total += others.total;
+        self.sum += others.sum;
     }
     /// The mean; 0 when nothing arrived.
     pub fn mean(&self) -> f64 {
@@ -152,37 +154,6 @@ impl Latencies {
     }
 }
 
-/// A packet to be injected.
-#[derive(Clone, Copy)]
-struct Birth {
-    /// In ticks.
-    at: f64,
-    dest: Coord,
-    chunks: u8,
-    fifo: Fifo,
-}
-
-/// A node's source of packets.
-struct Source {
-    random: Rand32,
-    next: Option<Birth>,
-    serial: u32,
-}
-
-/// What happens in one tick.
-#[derive(Default)]
-struct Slot {
-    /// Node, side, packet size in chunks; the bytes in order in `bytes`.
-    arrivals: Vec<(u32, u8, u8)>,
-    bytes: Vec<u8>,
-    /// Node, side, the neighbour's counters.
-    grants: Vec<(u32, u8, [u16; Vc::COUNT])>,
-    /// Node, direction whose link becomes idle.
-    idle: Vec<(u32, u8)>,
-    /// Nodes with a packet to be born.
-    births: Vec<u32>,
-}
-
 /// Totals since the start, or since [`Network::clear`].
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Totals {
@@ -200,46 +171,17 @@ pub struct Totals {
 
 /// A machine of routers in virtual time; the text above has the rules.
 pub struct Network<'m> {
-    config: Config,
-    routers: Vec<Router<'m>>,
-    sources: Vec<Source>,
-    neighbours: Vec<[u32; 6]>,
-    /// By node: links that carry nothing now.
-    idle: Vec<u8>,
-    /// Nodes where something may be able to move, and the same as a flag by node.
-    dirty: Vec<u32>,
-    is_dirty: Vec<bool>,
-    wheel: Vec<Slot>,
-    /// Births beyond the wheel, the nearest first.
-    later: std::collections::BinaryHeap<core::cmp::Reverse<(u64, u32)>>,
-    now: u64,
-    on_the_way: u64,
-    totals: Totals,
-    latencies: Latencies,
+    /// Nodes with consecutive ranks each, a thread each.
+    parts: Vec<Part<'m>>,
     /// By node, by direction: chunks sent when [`Network::clear`] was called.
     sent_before: Vec<[u64; 6]>,
     escapes_before: u64,
-    /// Sum over (source, destination, serial) of packets on their way, each hashed: zero when all of them
-    /// arrived once.
-    balance: u64,
-    /// By destination, source and FIFO: serial number after the last that arrived, to check order; empty
-    /// when the machine is too large for it or order is not promised.
-    order: Vec<[u32; Fifo::ALL.len()]>,
-    /// Mean ticks between two births of a node.
-    interval: f64,
     limit: Limit,
     senders: u32,
 }
 
 /// Greatest machine whose packets' order is checked: the table has its square.
 const ORDER_NODES: u32 = 1024;
-
-fn hash(source: u32, dest: u32, serial: u32) -> u64 {
-    let mut h = (source as u64) << 32 | dest as u64;
-    h = (h ^ (serial as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
-        .wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    (h ^ h >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93)
-}
 
 impl<'m> Network<'m> {
     /// Chunks of memory that a machine of this shape and these buffers needs.
@@ -249,6 +191,16 @@ impl<'m> Network<'m> {
 
     /// A machine with its routers' buffers in `memory`.
     pub fn new(config: Config, memory: &'m mut [Chunk]) -> Result<Self, SimError> {
+        Self::with_threads(config, memory, 1)
+    }
+
+    /// As [`Network::new`], gone through by so many threads, or as many as there are nodes; at least one. The results
+    /// are the same.
+    pub fn with_threads(
+        config: Config,
+        memory: &'m mut [Chunk],
+        threads: u32,
+    ) -> Result<Self, SimError> {
         let Config { shape, sizes, .. } = config;
         if !config.is_possible() {
             return Err(SimError::Config);
@@ -257,315 +209,84 @@ impl<'m> Network<'m> {
             return Err(SimError::Memory);
         }
         let nodes = shape.nodes();
-        let coords = || (0..nodes).map(|r| shape.coord(r).unwrap_or_default());
-        let routers = coords()
-            .zip(memory.chunks_exact_mut(sizes.chunks()))
-            .map(|(here, memory)| Router::new(shape, here, sizes, memory))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(SimError::Router)?;
-        let neighbours = coords()
-            .map(|here| {
-                Direction::ALL.map(|d| {
-                    let there = shape.neighbour(here, d);
-                    there.and_then(|c| shape.rank(c)).unwrap_or(u32::MAX)
-                })
-            })
-            .collect();
         let limit = config.traffic.limit(&shape);
         let (least, most) = config.chunks;
         let mean = (least as f64 + most as f64) / 2.0;
-        let ordered = config.routing == Routing::Deterministic && nodes <= ORDER_NODES;
+        let interval = if limit.load > 0.0 {
+            mean / (config.load * limit.load)
+        } else {
+            f64::INFINITY
+        };
+        let each = nodes.div_ceil(threads.max(1));
+        let firsts = (0..nodes).step_by(each as usize);
+        let parts = firsts
+            .zip(memory.chunks_mut(each as usize * sizes.chunks()))
+            .map(|(first, memory)| {
+                let ranks = first..nodes.min(first + each);
+                Part::new(config, ranks, each, memory, interval)
+            })
+            .collect::<Result<_, _>>()?;
         let mut network = Self {
-            routers,
-            sources: (0..nodes)
-                .map(|rank| Source {
-                    random: Rand32::new_inc(config.seed ^ (rank as u64) << 32, rank as u64),
-                    next: None,
-                    serial: 0,
-                })
-                .collect(),
-            neighbours,
-            idle: coords().map(|c| shape.links(c).bits()).collect(),
-            dirty: Vec::new(),
-            is_dirty: vec![false; nodes as usize],
-            wheel: (0..WHEEL).map(|_| Slot::default()).collect(),
-            later: Default::default(),
-            now: 0,
-            on_the_way: 0,
-            totals: Totals::default(),
-            latencies: Latencies::new(),
+            parts,
             sent_before: vec![[0; 6]; nodes as usize],
             escapes_before: 0,
-            balance: 0,
-            order: vec![Default::default(); if ordered { (nodes * nodes) as usize } else { 0 }],
-            interval: if limit.load > 0.0 {
-                mean / (config.load * limit.load)
-            } else {
-                f64::INFINITY
-            },
             limit,
             senders: config.traffic.senders(&shape),
-            config,
         };
-        for node in 0..nodes as usize {
-            network.exchange_grants(node);
-            network.plan(node, 0.0);
+        if config.routing == Routing::Deterministic && nodes <= ORDER_NODES {
+            network.check_order();
         }
+        network.parts.iter_mut().for_each(Part::grant_all);
+        network.hand_over();
+        network.parts.iter_mut().for_each(Part::take_first_grants);
         Ok(network)
     }
 
-    /// Hands every neighbour the node's tokens at once, before the first tick.
-    fn exchange_grants(&mut self, node: usize) {
-        for d in self.routers[node].links().iter() {
-            let granted = self.routers[node].tell_grants(d);
-            let there = self.neighbours[node][d as usize] as usize;
-            self.routers[there].take_grants(d.opposite(), granted);
-        }
-        self.routers[node].take_released();
+    fn check_order(&mut self) {
+        self.parts.iter_mut().for_each(Part::check_order);
     }
 
-    /// Draws the node's next packet, born at least one interval's draw after `after`.
-    fn plan(&mut self, node: usize, after: f64) {
-        let source = &mut self.sources[node];
-        source.next = None;
-        if self.interval.is_infinite() || self.config.packets.is_some_and(|n| source.serial >= n) {
-            return;
-        }
-        // Exponential intervals: births are independent of one another.
-        let draw = 1.0 - source.random.rand_float() as f64;
-        let birth = after - draw.ln() * self.interval;
-        let traffic = self.config.traffic;
-        let dest = traffic.dest(
-            &self.config.shape,
-            node as u32,
-            source.serial,
-            &mut source.random,
-        );
-        let Some(dest) = dest else { return };
-        let (least, most) = self.config.chunks;
-        let chunks = source.random.rand_range(least as u32..most as u32 + 1) as u8;
-        let priority = self.config.priority;
-        let fifo = if priority > 0.0 && (source.random.rand_float() as f64) < priority {
-            Fifo::Priority
-        } else {
-            Fifo::Normal
-        };
-        source.next = Some(Birth {
-            at: birth,
-            dest,
-            chunks,
-            fifo,
-        });
-        let tick = birth.ceil() as u64;
-        if tick > self.now {
-            if tick - self.now < WHEEL as u64 {
-                self.wheel[tick as usize % WHEEL].births.push(node as u32);
-            } else {
-                self.later.push(core::cmp::Reverse((tick, node as u32)));
+    /// Hands over what parts have for one another.
+    fn hand_over(&mut self) {
+        for from in 0..self.parts.len() {
+            for to in 0..self.parts.len() {
+                let mut mail: Mail = core::mem::take(&mut self.parts[from].out[to]);
+                self.parts[to].take_mail(&mut mail);
+                self.parts[from].out[to] = mail;
             }
-        }
-    }
-
-    fn touch(&mut self, node: usize) {
-        if !core::mem::replace(&mut self.is_dirty[node], true) {
-            self.dirty.push(node as u32);
-        }
-    }
-
-    /// Injects what has been born at `node` as far as there is room.
-    fn inject(&mut self, node: usize) {
-        while let Some(birth) = self.sources[node].next
-            && birth.at.ceil() as u64 <= self.now
-        {
-            let serial = self.sources[node].serial;
-            let len = birth.chunks as usize * 32 - HEADER_BYTES;
-            let result = self.routers[node].inject_with(
-                birth.fifo,
-                birth.dest,
-                len,
-                self.config.routing,
-                |body| {
-                    let words = [node as u32, birth.at as u32, serial];
-                    for (bytes, word) in body.chunks_exact_mut(4).zip(words) {
-                        bytes.copy_from_slice(&word.to_le_bytes());
-                    }
-                },
-            );
-            match result {
-                Ok(()) => {
-                    let to = self.config.shape.rank(birth.dest).unwrap_or_default();
-                    self.balance = self.balance.wrapping_add(hash(node as u32, to, serial));
-                    self.totals.injected += 1;
-                    self.on_the_way += 1;
-                    self.sources[node].serial += 1;
-                    self.plan(node, birth.at);
-                }
-                Err(InjectError::Full) => return,
-                Err(_) => unreachable!("patterns stay inside the torus"),
-            }
-        }
-    }
-
-    /// Takes what has arrived in the reception FIFOs of `node`.
-    fn collect(&mut self, node: usize) -> Result<(), SimError> {
-        Fifo::ALL
-            .into_iter()
-            .try_for_each(|fifo| self.collect_from(node, fifo))
-    }
-
-    fn collect_from(&mut self, node: usize, fifo: Fifo) -> Result<(), SimError> {
-        while let Some(body) = self.routers[node].head(fifo) {
-            let word =
-                |i: usize| u32::from_le_bytes([body[i], body[i + 1], body[i + 2], body[i + 3]]);
-            let chunks = (body.len() + HEADER_BYTES).div_ceil(32) as u64;
-            let wrong = SimError::Wrong {
-                node: self.routers[node].coord(),
-            };
-            if body.len() < BODY || word(0) >= self.config.shape.nodes() {
-                return Err(wrong);
-            }
-            let (source, birth, serial) = (word(0), word(4), word(8));
-            if !self.order.is_empty() {
-                let pair = node * self.routers.len() + source as usize;
-                let next = &mut self.order[pair][fifo as usize];
-                if serial < *next {
-                    return Err(wrong);
-                }
-                *next = serial + 1;
-            }
-            self.balance = self.balance.wrapping_sub(hash(source, node as u32, serial));
-            self.totals.delivered += 1;
-            self.totals.delivered_chunks += chunks;
-            self.on_the_way -= 1;
-            // The last chunk comes in chunks - 1 ticks after the head.
-            let arrived = self.now as u32 as u64 + chunks - 1;
-            self.latencies.add(arrived.saturating_sub(birth as u64));
-            self.routers[node].pop(fifo);
-        }
-        Ok(())
-    }
-
-    /// Sends the tokens that `node` has given free to its neighbours, `after` ticks from now.
-    fn return_tokens(&mut self, node: usize, after: u64) {
-        let released = Directions::from_bits(self.routers[node].take_released());
-        for d in released.iter() {
-            let granted = self.routers[node].tell_grants(d);
-            let there = self.neighbours[node][d as usize];
-            let slot = &mut self.wheel[(self.now + after) as usize % WHEEL];
-            slot.grants.push((there, d.opposite() as u8, granted));
         }
     }
 
     /// One tick. Fails with [`SimError::Wrong`].
     pub fn tick(&mut self) -> Result<(), SimError> {
-        self.now += 1;
-        self.totals.ticks += 1;
-        while let Some(&core::cmp::Reverse((tick, node))) = self.later.peek()
-            && tick <= self.now
-        {
-            self.later.pop();
-            self.touch(node as usize);
-        }
-        let index = self.now as usize % WHEEL;
-        let mut slot = core::mem::take(&mut self.wheel[index]);
-        for (node, d) in slot.idle.drain(..) {
-            self.idle[node as usize] |= 1 << d;
-            self.touch(node as usize);
-        }
-        for (node, side, granted) in slot.grants.drain(..) {
-            self.routers[node as usize].take_grants(Direction::ALL[side as usize], granted);
-            self.touch(node as usize);
-        }
-        for node in slot.births.drain(..) {
-            self.touch(node as usize);
-        }
-        let mut bytes = &slot.bytes[..];
-        for (node, side, chunks) in slot.arrivals.drain(..) {
-            let (packet, rest) = bytes.split_at(chunks as usize * 32);
-            bytes = rest;
-            let router = &mut self.routers[node as usize];
-            let accepted = Packet::new_checked(packet)
-                .map_err(|(defect, _)| defect)
-                .and_then(|packet| {
-                    router.accept(Direction::ALL[side as usize], packet, packet.bytes())
-                });
-            if accepted.is_err() {
-                let node = router.coord();
-                return Err(SimError::Wrong { node });
-            }
-            self.collect(node as usize)?;
-            self.return_tokens(node as usize, chunks as u64 + 1);
-            self.touch(node as usize);
-        }
-        slot.bytes.clear();
-        self.wheel[index] = slot;
-        let mut dirty = core::mem::take(&mut self.dirty);
-        for node in dirty.drain(..) {
-            self.is_dirty[node as usize] = false;
-            self.run_node(node as usize)?;
-        }
-        // What `run_node` has touched for the next tick stands in the new list.
-        dirty.append(&mut self.dirty);
-        self.dirty = dirty;
-        Ok(())
+        let tick = |result: Result<_, _>, part: &mut Part<'_>| result.and(part.tick());
+        let result = self.parts.iter_mut().fold(Ok(()), tick);
+        self.hand_over();
+        result
     }
 
-    /// Injection and all idle links of one node.
-    fn run_node(&mut self, node: usize) -> Result<(), SimError> {
-        self.inject(node);
-        let idle = Directions::from_bits(self.idle[node]);
-        let in_turn = self.routers[node].links_in_turn();
-        for direction in in_turn.filter(|&d| idle.has(d)) {
-            let d = direction as usize;
-            let mut packet = [0; PACKET_BYTES];
-            let Some(size) = self.routers[node].take(direction, &mut packet) else {
-                if self.routers[node].is_holding(direction) {
-                    self.touch(node);
-                }
-                continue;
-            };
-            let chunks = size / 32;
-            self.totals.hops += 1;
-            self.idle[node] &= !(1 << d);
-            let there = self.neighbours[node][d];
-            let slot = &mut self.wheel[(self.now as usize + 1) % WHEEL];
-            slot.arrivals.push((there, d as u8 ^ 1, chunks as u8));
-            slot.bytes.extend_from_slice(&packet[..size]);
-            let slot = &mut self.wheel[(self.now as usize + chunks) % WHEEL];
-            slot.idle.push((node as u32, d as u8));
-            self.collect(node)?;
-            self.return_tokens(node, chunks as u64 + 1);
-        }
-        self.inject(node);
-        Ok(())
-    }
-
-    /// Runs for `ticks` ticks.
+    /// Runs for `ticks` ticks. Fails with [`SimError::Wrong`].
     pub fn run(&mut self, ticks: u64) -> Result<(), SimError> {
-        (0..ticks).try_for_each(|_| self.tick())
+        match &mut self.parts[..] {
+            [part] => (0..ticks).try_for_each(|_| part.tick()),
+            parts => run_together(parts, ticks),
+        }
     }
 
     /// Runs until every source has sent all its packets ([`Config::packets`]) and all have arrived, at
-    /// most `limit` ticks. Fails with [`SimError::Stuck`] as soon as nothing can move any more.
+    /// most `limit` ticks, in one thread. Fails with [`SimError::Stuck`] as soon as nothing can move any more.
     pub fn finish(&mut self, limit: u64) -> Result<(), SimError> {
         for _ in 0..limit {
-            let quiet = self.dirty.is_empty()
-                && self.later.is_empty()
-                && self.wheel.iter().all(|slot| {
-                    slot.arrivals.is_empty()
-                        && slot.grants.is_empty()
-                        && slot.idle.is_empty()
-                        && slot.births.is_empty()
-                });
-            if quiet {
-                let full = self.routers.iter().find(|r| !r.is_empty());
-                return match (full, self.balance) {
+            if self.parts.iter().all(Part::is_quiet) {
+                let full = self.routers().find(|r| !r.is_empty());
+                let balances = self.parts.iter().map(|part| part.balance);
+                return match (full, balances.fold(0, u64::wrapping_add)) {
                     (None, 0) => Ok(()),
                     (None, _) => Err(SimError::Wrong {
                         node: Coord::default(),
                     }),
                     (Some(router), _) => Err(SimError::Stuck {
-                        packets: self.on_the_way,
+                        packets: self.on_the_way(),
                         node: router.coord(),
                     }),
                 };
@@ -573,40 +294,48 @@ impl<'m> Network<'m> {
             self.tick()?;
         }
         Err(SimError::Late {
-            packets: self.on_the_way,
+            packets: self.on_the_way(),
         })
     }
 
-    /// No further births: what has been injected is all there will be.
-    pub fn stop(&mut self) {
-        self.config.packets = Some(0);
-        self.later.clear();
-        for source in &mut self.sources {
-            source.next = None;
-        }
+    fn on_the_way(&self) -> u64 {
+        let packets: i64 = self.parts.iter().map(|part| part.on_the_way).sum();
+        packets as u64
     }
 
     /// Starts measuring afresh; the machine's state stays.
     pub fn clear(&mut self) {
-        self.totals = Totals::default();
-        self.latencies.clear();
-        self.escapes_before = self.all_escapes();
-        for (before, router) in self.sent_before.iter_mut().zip(&self.routers) {
-            *before = sent(router);
+        for part in &mut self.parts {
+            part.totals = Totals::default();
+            part.latencies.clear();
         }
+        self.escapes_before = self.all_escapes();
+        self.sent_before = self.routers().map(sent).collect();
     }
 
     fn all_escapes(&self) -> u64 {
-        self.routers.iter().map(|r| r.stats().escapes).sum()
+        self.routers().map(|r| r.stats().escapes).sum()
     }
 
     /// Totals.
     pub fn totals(&self) -> Totals {
-        self.totals
+        let mut all = Totals::default();
+        for part in &self.parts {
+            all.ticks = part.totals.ticks;
+            all.injected += part.totals.injected;
+            all.delivered += part.totals.delivered;
+            all.delivered_chunks += part.totals.delivered_chunks;
+            all.hops += part.totals.hops;
+        }
+        all
     }
     /// Latencies of the packets delivered.
-    pub fn latencies(&self) -> &Latencies {
-        &self.latencies
+    pub fn latencies(&self) -> Latencies {
+        let mut all = Latencies::new();
+        self.parts
+            .iter()
+            .for_each(|part| all.add_all(&part.latencies));
+        all
     }
     /// Packets that changed from a dynamic channel to the bubble channel, or stayed in it.
     pub fn escapes(&self) -> u64 {
@@ -618,15 +347,14 @@ impl<'m> Network<'m> {
     }
     /// Delivered load in chunks per sending node and tick.
     pub fn accepted(&self) -> f64 {
-        self.totals.delivered_chunks as f64
-            / self.totals.ticks.max(1) as f64
-            / self.senders.max(1) as f64
+        let totals = self.totals();
+        totals.delivered_chunks as f64 / totals.ticks.max(1) as f64 / self.senders.max(1) as f64
     }
     /// By dimension: fraction of time in which its links carried something, on average; 0 where there are
     /// none.
     pub fn dimension_use(&self) -> [f64; 3] {
         let (mut used, mut links) = ([0.0; 3], [0u32; 3]);
-        for (node, by_link) in self.routers.iter().zip(self.link_use()) {
+        for (node, by_link) in self.routers().zip(self.link_use()) {
             for d in node.links().iter() {
                 used[d.dimension()] += by_link[d as usize];
                 links[d.dimension()] += 1;
@@ -636,9 +364,8 @@ impl<'m> Network<'m> {
     }
     /// By node and direction: fraction of time in which the link carried something; 0 where there is none.
     pub fn link_use(&self) -> Vec<[f64; 6]> {
-        let ticks = self.totals.ticks.max(1) as f64;
-        self.routers
-            .iter()
+        let ticks = self.totals().ticks.max(1) as f64;
+        self.routers()
             .zip(&self.sent_before)
             .map(|(router, before)| {
                 let now = sent(router);
@@ -649,13 +376,13 @@ impl<'m> Network<'m> {
     /// Turns rules off, to see that checks can fail.
     #[cfg(test)]
     pub(crate) fn set_rules(&mut self, rules: crate::router::Rules) {
-        for router in &mut self.routers {
+        for router in self.parts.iter_mut().flat_map(|part| &mut part.routers) {
             router.rules = rules;
         }
     }
     /// The routers, by rank.
-    pub fn routers(&self) -> &[Router<'m>] {
-        &self.routers
+    pub fn routers(&self) -> impl Iterator<Item = &Router<'m>> {
+        self.parts.iter().flat_map(|part| &part.routers)
     }
 }
 
@@ -754,6 +481,61 @@ mod tests {
         assert_ne!(run(1), run(2));
     }
 
+    /// The numbers are those that the simulator gave when it carried whole packets, in one thread.
+    #[test]
+    fn neither_threads_nor_what_is_carried_change_a_result() {
+        let shape = Shape::new([5, 4, 3], [true, true, false]).unwrap();
+        for (routing, sizes, load, expected) in [
+            (
+                Routing::Adaptive,
+                Sizes::BLUE_GENE,
+                0.7,
+                [30_712, 9_775, 132_048],
+            ),
+            (
+                Routing::Deterministic,
+                Sizes::SMALLEST,
+                1.5,
+                [19_917, 6_320, 2_848_846],
+            ),
+        ] {
+            let run = |threads| {
+                let config = Config {
+                    shape,
+                    sizes,
+                    routing,
+                    traffic: Traffic::Uniform,
+                    load,
+                    chunks: (1, 8),
+                    seed: 1,
+                    priority: 0.1,
+                    packets: None,
+                };
+                let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
+                let mut network = Network::with_threads(config, &mut memory, threads).unwrap();
+                network.run(300).unwrap();
+                network.clear();
+                network.run(700).unwrap();
+                let Totals {
+                    hops, delivered, ..
+                } = network.totals();
+                let latencies = network.latencies();
+                let results = [hops, delivered, latencies.sum];
+                (
+                    results,
+                    latencies.counts,
+                    network.link_use(),
+                    network.escapes(),
+                )
+            };
+            let alone = run(1);
+            assert_eq!(alone.0, expected, "{routing:?}");
+            for threads in [2, 3] {
+                assert!(run(threads) == alone, "{routing:?}, {threads} threads");
+            }
+        }
+    }
+
     #[test]
     fn adaptive_packets_overtake_and_deterministic_ones_do_not() {
         let shape = Shape::new([4, 4, 1], [true; 3]).unwrap();
@@ -772,7 +554,7 @@ mod tests {
             };
             let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
             let mut network = Network::new(config, &mut memory).unwrap();
-            network.order = vec![Default::default(); 16 * 16];
+            network.check_order();
             network.finish(1_000_000)
         };
         assert_eq!(overtaken(Routing::Deterministic), Ok(()));
@@ -804,7 +586,7 @@ mod tests {
             let mut network = Network::new(config, &mut memory).unwrap();
             network.run(20_000).unwrap();
             let injected = |r: &Router<'_>| r.stats().fifos[0].injected.packets;
-            let least = network.routers().iter().map(injected).min().unwrap();
+            let least = network.routers().map(injected).min().unwrap();
             // 2,500 packets is what a link carries in this time.
             assert!(least >= 50, "{routing:?}: a node sent only {least} packets");
         }

@@ -11,7 +11,9 @@
 //! `--on linux` in front, or `MIDPLANE_ON=linux` in the environment, the host's, `cc`, for programs that are processes.
 
 use crate::build::linux;
-use crate::build::program::{self, Kind, Runtime, kernel_library, run_compiler};
+use crate::build::program::{
+    self, Kind, OPENMP, Runtime, kernel_library, run_compiler, without_openmp,
+};
 use crate::build::said::Said;
 use crate::host::folders;
 use crate::host::setup;
@@ -74,16 +76,6 @@ const QUESTIONS: [&str; 6] = [
     "-dumpmachine",
     "-dumpspecs",
     "--help",
-];
-/// What needs nothing of a node: threads and the like are in its C library, and no image is shared or moved.
-const LEFT_OUT: [&str; 7] = [
-    "-pthread",
-    "-lpthread",
-    "-lrt",
-    "-ldl",
-    "-rdynamic",
-    "-pie",
-    "-lmpi",
 ];
 
 /// What is wanted of the compiler.
@@ -164,7 +156,7 @@ impl Line {
         let show = rest.iter().find_map(|word| Show::of(word));
         let words: Vec<OsString> = { rest.iter() }
             .filter(|word| Show::of(word).is_none())
-            .filter(|word| on_linux && *word != "-pie" || !LEFT_OUT.iter().any(|out| *word == out))
+            .filter(|word| on_linux && *word != "-pie" || program::is_for_nodes(word))
             .cloned()
             .collect();
         let inputs = inputs(&words);
@@ -269,6 +261,9 @@ fn for_nodes(line: &Line) -> Result<Command, Stop> {
             "-shared: nodes have no shared libraries; make a static one (ar)",
         ));
     }
+    if line.step == Step::Link && line.show.is_none() && line.words.iter().any(|w| w == OPENMP) {
+        program::say_that_openmp_is_left_out();
+    }
     let tools = setup::ensure()?;
     let [compiles, links, words] = parts(line);
     let mut command = tools.gcc.command();
@@ -279,7 +274,7 @@ fn for_nodes(line: &Line) -> Result<Command, Stop> {
         program::begin_link(&mut command);
     }
     if words {
-        command.args(&line.words);
+        command.args(without_openmp(&line.words));
     }
     if compiles {
         program::end_compile(&mut command);
@@ -494,8 +489,12 @@ mod tests {
 
     #[test]
     fn what_needs_nothing_of_a_node_is_left_out() {
-        let line = read("-pthread a.c -lpthread -lm -rdynamic").unwrap();
-        assert_eq!(line.words, ["a.c", "-lm"]);
+        let line = read("-pthread a.c -fopenmp -lpthread -lm -lgomp -rdynamic").unwrap();
+        assert_eq!(line.words, ["a.c", "-fopenmp", "-lm"]);
+        let words: Vec<&OsStr> = without_openmp(&line.words).collect();
+        assert_eq!(words, ["a.c", "-Wno-unknown-pragmas", "-lm"]);
+        let line = read("-O3 -march=native -m64 a.c -lutil").unwrap();
+        assert_eq!(line.words, ["-O3", "a.c"]);
         let line = read("--on linux -pthread a.c -pie").unwrap();
         assert_eq!(line.words, ["-pthread", "a.c"]);
     }

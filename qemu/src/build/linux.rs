@@ -85,8 +85,8 @@ fn compiler() -> Compiler {
     Compiler {
         cargo,
         target: folders::target().join("midplane/linux"),
-        profile: "node",
-        output: "node".into(),
+        profile: "process",
+        output: "process".into(),
         version: String::new(),
     }
 }

@@ -14,7 +14,7 @@ use midplane_setup::kit::kit;
 use mpi_adi::matching::Choice;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io::{BufRead, BufReader, IsTerminal, Read};
@@ -241,6 +241,9 @@ impl Program {
         if let Self::Image(path) = self {
             return Image::read(path);
         }
+        if flags.compile.iter().any(|word| word == OPENMP) {
+            say_that_openmp_is_left_out();
+        }
         let folder = self.folder(flags, kit().target)?;
         let scratch = Scratch::new(&folder)?;
         let linked = scratch.0.join("image");
@@ -271,7 +274,7 @@ impl Program {
                     self.compile_c(tools, flags, path, &object)?;
                     link.arg(object);
                 }
-                link.args(&flags.link);
+                link.args(flags.link.iter().filter(|word| is_for_nodes(word)));
                 end_link(&mut link, &kernel_library(tools, flags.runtime())?);
             }
             Self::Image(_) => {}
@@ -299,7 +302,8 @@ impl Program {
         }
         let mut compile = tools.gcc.command();
         begin_compile(&mut compile);
-        compile.arg("-O2").args(&flags.compile);
+        let options = without_openmp(&flags.compile).filter(|word| is_for_nodes(word));
+        compile.arg("-O2").args(options);
         end_compile(&mut compile);
         compile.arg("-c").arg(source).arg("-o").arg(object);
         run_compiler(compile, source)
@@ -362,6 +366,50 @@ impl Program {
         fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
         Ok(folder)
     }
+}
+
+/// Words for the compiler that a node needs nothing for: threads and the like are in its C library, no image is shared or
+/// moved, and it is compiled for no other processor than the node's own.
+const LEFT_OUT: [&str; 15] = [
+    "-pthread",
+    "-lpthread",
+    "-lrt",
+    "-ldl",
+    "-lutil",
+    "-lgomp",
+    "-rdynamic",
+    "-pie",
+    "-lmpi",
+    "-lmpich",
+    "-lmpi_mt",
+    "-march=native",
+    "-mtune=native",
+    "-mcpu=native",
+    "-m64",
+];
+
+/// Whether the nodes' compiler is to see this word.
+pub(super) fn is_for_nodes(word: &OsStr) -> bool {
+    !LEFT_OUT.iter().any(|out| word == *out)
+}
+
+/// The compiler's option for OpenMP. It is left out for nodes, whose programs have one thread: without it directives are
+/// comments, and OpenMP's functions are those of the nodes' C library.
+pub(super) const OPENMP: &str = "-fopenmp";
+
+/// The compiler's words with another in its place, by which directives are comments without a warning.
+pub(super) fn without_openmp(words: &[OsString]) -> impl Iterator<Item = &OsStr> {
+    words.iter().map(|word| match word == OPENMP {
+        true => OsStr::new("-Wno-unknown-pragmas"),
+        false => word,
+    })
+}
+
+pub(super) fn say_that_openmp_is_left_out() {
+    complain(format_args!(
+        "midplane: {OPENMP}: a node has one thread; OpenMP's directives are not compiled, and its functions say that \
+         there is one thread"
+    ));
 }
 
 /// What compiling C begins with, in front of the user's options.
@@ -456,7 +504,7 @@ pub(super) fn runtime_library(compiler: Compiler, runtime: Runtime) -> Result<Pa
         .join(name.collect::<Vec<_>>().join("-"));
     fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
     let source = folder.join("lib.rs");
-    write_if_changed(&source, "#![no_std]\nextern crate kernel_rt;\n")?;
+    write_if_changed(&source, "#![no_std]\nkernel_rt::node!();\n")?;
     let built = package_library(compiler, (runtime, Links::Kernel), &source, &folder)?;
     built.ok_or_else(|| {
         Stop::failure("the runtime does not compile; what the compiler says is above")

@@ -3,6 +3,9 @@
 use clap::Args;
 use kernel_rt::host::outbox;
 use kernel_rt::{blackboard, mem};
+use mpi_adi::device::rma::deferred::DEFERRED_BYTES;
+use mpi_adi::device::rma::epochs::{EPOCH_BYTES, MEMBER_BYTES};
+use mpi_adi::device::rma::{self, CURSORS, OneSided, Peer, RESULTS, RING_PACKETS, SLOTS};
 use mpi_adi::matching::{Choice, Matching, WithEngine};
 use mpi_adi::peers::{PAGE_PEERS, STOCK_PAGES};
 use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
@@ -186,7 +189,7 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
 fn peers_why(nodes: u64, budget: &Budget) -> String {
     let each = "2.5 each: an age each way, four bits";
     match budget.most_peers > budget.peers {
-        false => format!("{nodes} x {each}; and the list of its pages"),
+        false => format!("{nodes} x {each}, by 16 peers"),
         true => format!(
             "{each}; {STOCK_PAGES} pages of {PAGE_PEERS} of {nodes} peers in stock, more from the program's heap as there is \
              something to keep; at most {}",
@@ -236,6 +239,39 @@ fn terms_of_the_node(links: u64) -> Vec<Term> {
 pub fn run(options: &MemoryArgs) -> Result<u8, Stop> {
     say(table(options).join("\n"))?;
     Ok(0)
+}
+
+/// What windows take of the heap, where a program makes some.
+fn window_terms(nodes: usize) -> [Term; 4] {
+    [
+        term(
+            "windows",
+            size_of::<OneSided>(),
+            format!(
+                "once: {SLOTS} answers awaited, {RING_PACKETS} packets; {CURSORS} gets and {RESULTS} results served"
+            ),
+        ),
+        term(
+            "a window",
+            rma::window_bytes(nodes),
+            format!(
+                "{} for each of {nodes} processes among it; and a communicator, and C's handle",
+                size_of::<Peer>()
+            ),
+        ),
+        term(
+            "an epoch",
+            EPOCH_BYTES,
+            format!(
+                "until it is complete; {MEMBER_BYTES} more for each process of a post or start"
+            ),
+        ),
+        term(
+            "deferred",
+            DEFERRED_BYTES,
+            "an operation with a request or in an epoch that is not open yet, a flush; until it is over",
+        ),
+    ]
 }
 
 /// What the matching engine takes of the heap, if anything.
@@ -288,6 +324,7 @@ fn table(options: &MemoryArgs) -> Vec<String> {
         },
     ];
     let from_the_heap = from_the_heap.into_iter().chain(engine_terms(options));
+    let from_the_heap = from_the_heap.chain(window_terms(options.nodes as usize));
     let from_the_heap: Vec<Term> = from_the_heap.collect();
     let mut lines = vec![format!(
         "A node of {} with {} of MPI memory and {} links, in bytes:",
@@ -338,6 +375,8 @@ mod tests {
             .expect("a sum");
         let total = total.split_whitespace().next().expect("a number");
         assert_eq!(total.parse(), Ok(sum));
+        let window = format!("{:>12}  a window", rma::window_bytes(65_536));
+        assert!(lines.iter().any(|line| line.starts_with(&window)));
         for term in &terms {
             let begin = format!("{:>12}  {}", term.bytes, term.name);
             assert!(lines.iter().any(|line| line.starts_with(&begin)), "{begin}");

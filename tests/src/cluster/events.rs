@@ -4,10 +4,21 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Nanoseconds from the time that it is for which events are in slots of their own, a multiple of 64: links and
+/// processors take less than that.
+const SLOTS: usize = 4096;
+
 /// Nodes and when they are to be looked at: the earliest first, and among those of one time the one that was planned
 /// first.
 pub(super) struct Events {
-    queue: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    now: u64,
+    /// By time: the nodes, those before `taken` in that of `now` having been looked at.
+    slots: Vec<Vec<u32>>,
+    taken: usize,
+    /// A bit for each slot that has nodes.
+    used: Box<[u64]>,
+    /// What is further away. When its time comes near it stands before what has been planned since.
+    later: BinaryHeap<Reverse<(u64, u64, u32)>>,
     planned: u64,
     /// By node: the last time that it was looked at.
     looked: Vec<u64>,
@@ -20,7 +31,11 @@ impl Events {
     /// So many nodes, each to be looked at once at the start, in order.
     pub(super) fn at_start(nodes: usize) -> Events {
         let mut events = Events {
-            queue: BinaryHeap::new(),
+            now: 0,
+            slots: vec![Vec::new(); SLOTS],
+            taken: 0,
+            used: vec![0; SLOTS / 64].into(),
+            later: BinaryHeap::new(),
             planned: 0,
             looked: vec![NEVER; nodes],
         };
@@ -28,21 +43,73 @@ impl Events {
         events
     }
 
-    /// `node` is to be looked at when it is `time`, in nanoseconds.
+    /// `node` is to be looked at when it is `time`, in nanoseconds; now at the earliest.
     pub(super) fn plan(&mut self, time: u64, node: usize) {
-        self.queue.push(Reverse((time, self.planned, node as u32)));
-        self.planned += 1;
+        if time - self.now < SLOTS as u64 {
+            let slot = time as usize % SLOTS;
+            self.slots[slot].push(node as u32);
+            self.used[slot / 64] |= 1 << (slot % 64);
+        } else {
+            self.later.push(Reverse((time, self.planned, node as u32)));
+            self.planned += 1;
+        }
     }
 
     /// The next time and node; a node comes once at a time. `None`: nothing will ever happen.
     pub(super) fn next(&mut self) -> Option<(u64, usize)> {
         loop {
-            let Reverse((time, _, node)) = self.queue.pop()?;
+            let slot = self.now as usize % SLOTS;
+            let Some(&node) = self.slots[slot].get(self.taken) else {
+                self.slots[slot].clear();
+                self.used[slot / 64] &= !(1 << (slot % 64));
+                self.taken = 0;
+                self.advance()?;
+                continue;
+            };
+            self.taken += 1;
             let node = node as usize;
-            if std::mem::replace(&mut self.looked[node], time) != time {
-                return Some((time, node));
+            if std::mem::replace(&mut self.looked[node], self.now) != self.now {
+                return Some((self.now, node));
             }
         }
+    }
+
+    /// Goes on to the next time at which something is planned.
+    fn advance(&mut self) -> Option<()> {
+        let near = self.next_used();
+        let far = self.later.peek().map(|&Reverse((time, ..))| time);
+        self.now = match (near, far) {
+            (None, None) => return None,
+            (Some(time), None) | (None, Some(time)) => time,
+            (Some(near), Some(far)) => near.min(far),
+        };
+        // What comes into reach with this step was planned before anything else that has its time.
+        while let Some(&Reverse((time, _, node))) = self.later.peek()
+            && time - self.now < SLOTS as u64
+        {
+            self.later.pop();
+            self.plan(time, node as usize);
+        }
+        Some(())
+    }
+
+    /// The next time whose slot has nodes, which that of `now` has not.
+    fn next_used(&self) -> Option<u64> {
+        let first = self.now as usize % SLOTS;
+        // The rest of the word that `now` is in, the other words, and what is before `now` in its own.
+        (0..=self.used.len()).find_map(|word| {
+            let at = (first / 64 + word) % self.used.len();
+            let mask = if word == 0 {
+                u64::MAX << (first % 64)
+            } else {
+                u64::MAX
+            };
+            let bits = self.used[at] & mask;
+            (bits != 0).then(|| {
+                let slot = at * 64 + bits.trailing_zeros() as usize;
+                self.now + ((slot + SLOTS - first) % SLOTS) as u64
+            })
+        })
     }
 }
 
@@ -59,5 +126,38 @@ mod tests {
         events.plan(3, 1);
         let all: Vec<_> = std::iter::from_fn(|| events.next()).collect();
         assert_eq!(all, [(0, 0), (0, 1), (0, 2), (3, 1), (3, 0), (5, 2)]);
+    }
+
+    /// As by one queue, in the order of times and of planning.
+    #[test]
+    fn near_and_far_times_come_in_one_order() {
+        const NODES: usize = 50;
+        let mut random = oorandom::Rand32::new(2);
+        let mut events = Events::at_start(NODES);
+        let mut plain: Vec<(u64, u64, usize)> = (0..NODES).map(|node| (0, 0, node)).collect();
+        let mut planned = 0;
+        let mut last = (NEVER, NODES);
+        for _ in 0..20_000 {
+            let expected = plain.iter().min().copied();
+            let Some((now, _, node)) = expected else {
+                break;
+            };
+            plain.retain(|&(time, _, other)| (time, other) != (now, node));
+            assert_eq!(events.next(), Some((now, node)));
+            assert_ne!(last, (now, node));
+            last = (now, node);
+            for _ in 0..random.rand_range(0..3) {
+                let spans = [3, 200, 3_000, SLOTS as u32 + 2, 50_000];
+                let span = spans[random.rand_range(0..spans.len() as u32) as usize];
+                let time = now + u64::from(random.rand_range(1..span));
+                let node = random.rand_range(0..NODES as u32) as usize;
+                planned += 1;
+                plain.push((time, planned, node));
+                events.plan(time, node);
+            }
+        }
+        if plain.is_empty() {
+            assert_eq!(events.next(), None);
+        }
     }
 }

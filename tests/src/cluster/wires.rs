@@ -14,7 +14,7 @@ use crate::measure::timed::Costs;
 /// No frame.
 const NONE: u32 = u32::MAX;
 
-/// What a node has sent one way and its neighbour has not taken: frames of the pool, the oldest first.
+/// What a node's neighbour on one side has sent and the node has not taken: frames of the pool, the oldest first.
 #[derive(Clone, Copy)]
 struct Wire {
     first: u32,
@@ -51,7 +51,7 @@ pub(super) enum Looks {
 
 /// All links of a machine. A link that carries nothing has no buffer.
 pub(super) struct Wires {
-    /// By node, then by direction.
+    /// By the node that takes, then by its side: a node looks at all of its own at each step.
     wires: RefCell<Vec<[Wire; 6]>>,
     frames: RefCell<Vec<Frame>>,
     free: RefCell<Vec<u32>>,
@@ -133,6 +133,11 @@ impl Link for WireEnd<'_> {
         self.wires.mtu()
     }
 
+    /// Time is too dear for sums over bytes in memory, which do not turn; jobs that are drawn have them.
+    fn is_exact(&self) -> bool {
+        matches!(self.wires.looks, Looks::Timed(..))
+    }
+
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
         let Wires {
             wires,
@@ -142,7 +147,7 @@ impl Link for WireEnd<'_> {
             ..
         } = self.wires;
         let at = {
-            let wire = &mut wires.borrow_mut()[self.there as usize][self.back as usize];
+            let wire = &mut wires.borrow_mut()[self.here as usize][self.direction as usize];
             if wire.count == 0 {
                 return false;
             }
@@ -168,7 +173,7 @@ impl Link for WireEnd<'_> {
 
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
         let (here, there) = (self.here as usize, self.there as usize);
-        let wire = &mut self.wires.wires.borrow_mut()[here][self.direction as usize];
+        let wire = &mut self.wires.wires.borrow_mut()[there][self.back as usize];
         if !self.wires.takes(wire) {
             return false;
         }

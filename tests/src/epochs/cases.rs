@@ -6,7 +6,7 @@ use mpi_adi::envelope::Rank;
 
 use super::explore::{BESIDE, Case, END};
 use super::memory::{BUFFERS, WINDOW};
-use super::script::{Call, Do, WRONG_BYTES};
+use super::script::{ADD, Call, Do, REPLACE, WRONG_BYTES};
 
 /// A row of the table.
 #[derive(Clone, Debug)]
@@ -62,15 +62,8 @@ fn lock_all(window: usize) -> Call {
 /// Two bytes at buffer `from`, which has room for eight, and place `place`.
 fn operation(kind: Kind, (epoch, target): (usize, u32), place: usize, from: usize) -> Call {
     Call::Do(Do {
-        epoch,
-        target,
-        kind,
-        place,
-        from: BUFFERS + 8 * from,
         other: BUFFERS + 8 * from + 4,
-        len: 2,
-        is_strided: false,
-        is_straight: false,
+        ..Do::new((epoch, target), kind, (place, BUFFERS + 8 * from), 2)
     })
 }
 
@@ -178,6 +171,29 @@ fn late_origin(with_fence: bool) -> Vec<Vec<Call>> {
         }
     }
     scripts
+}
+
+/// A process that fetches of itself byte by byte what it replaces next.
+fn on_itself() -> Vec<Vec<Call>> {
+    let strided = |kind, operation, from| {
+        Call::Do(Do {
+            operation,
+            other: BUFFERS + 16,
+            is_strided: true,
+            ..Do::new((0, 0), kind, (0, BUFFERS + from), 2)
+        })
+    };
+    let script = vec![
+        Call::Write(BUFFERS, vec![3, 0, 4, 0, 5, 0, 6]),
+        lock_all(0),
+        strided(Kind::Fetch, ADD, 0),
+        strided(Kind::Accumulate, REPLACE, 4),
+        Close(0),
+        WaitClosed(0),
+        Call::Expect(BUFFERS + 16, vec![0; 3]),
+        Call::Expect(0, vec![5, 0, 6]),
+    ];
+    vec![script, vec![], vec![]]
 }
 
 /// An exposure whose origin is late, an access behind it that passes it, and then a fence, which must not.
@@ -482,6 +498,7 @@ pub fn table() -> Vec<Row> {
         sound("counted", counted(), IN_ORDER),
         sound("counted, any order", counted(), ANY_ORDER),
         sound("unexposed", unexposed(), IN_ORDER),
+        sound("on itself", on_itself(), IN_ORDER),
         broken(
             "nested epochs are deferred",
             exchange(),

@@ -12,8 +12,10 @@ use msg_layer::header::{Place, SHORT_BYTES};
 use rustc_hash::FxBuildHasher;
 
 use super::memory::Flat;
+use super::random::Windows;
 use super::script::{Call, Script, windows};
 use crate::random::{Random, Stream};
+use crate::sim::job::Plenty;
 
 /// The rules, of which one may be broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,7 +150,7 @@ impl Job {
             memory,
         } = &mut node;
         let is_done = match step {
-            Step::Call(_) => script.step(all, memory)?,
+            Step::Call(_) => script.step(all, memory, &Plenty)?,
             Step::Leave(_) => {
                 let mut out = [0; SHORT_BYTES];
                 if let Some((dest, argument, place, len)) = all.leave(memory, &mut out) {
@@ -258,10 +260,14 @@ pub fn explore(case: &Case, limit: u64) -> Found {
     Found::Sound(seen.len() as u64)
 }
 
-/// Follows one of the ways that the job can go, drawn from the seed.
-pub fn walk(case: &Case, seed: u64) -> Found {
+/// Follows one of the ways that a random job can go, drawn from the seed.
+pub fn walk(windows: &Windows, flaw: Option<Flaw>, seed: u64) -> Found {
     let mut random = Random::new(seed, Stream::Schedule);
-    let mut job = Job::new(case);
+    let mut job = Job::new(&Case {
+        scripts: windows.scripts.clone(),
+        reorder: windows.reorder,
+        flaw,
+    });
     let mut taken = 0;
     loop {
         let mut steps = job.steps();
@@ -278,9 +284,11 @@ pub fn walk(case: &Case, seed: u64) -> Found {
             }
         }
         if !moved {
-            return match job.is_complete() {
-                true => Found::Sound(taken),
-                false => Found::Broken(END, Vec::new()),
+            let got = |rank: u32, at: usize| job.nodes[rank as usize].1.memory.0[at];
+            return match (job.is_complete(), windows.check(got)) {
+                (true, Ok(())) => Found::Sound(taken),
+                (true, Err(what)) => Found::Broken(what, Vec::new()),
+                (false, _) => Found::Broken(END, Vec::new()),
             };
         }
         taken += 1;

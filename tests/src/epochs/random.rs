@@ -1,17 +1,22 @@
 //! Random jobs of epochs, with their oracle: sequential memory.
 //!
 //! A job is a sequence of rounds, which every process goes through in the same order: fences, post and start among some,
-//! transactions under locks, locks of all. In a round a process opens, does what it does and closes, and waits for
-//! nothing of it; it waits for what was before wherever it likes. So a job ends. What processes put at a target are bytes
-//! of their own places, or sums, in which the order is of no account; what they get they have put themselves and waited
-//! for, or nobody changes. So every byte is known, whatever comes first.
+//! transactions under locks, several locks at a time, locks of all. In a round a process opens, does what it does and
+//! closes; between the two it may do the same under a lock in another window, of which it waits for nothing. It waits for
+//! what was before wherever it likes, and for what it does now as calls do that block: there, in the same order, all
+//! others come to what it waits for. What it has locked it gives back whatever others do. So a job ends.
+//!
+//! What processes put at a target are bytes of their own places, or sums, in which the order is of no account; what they
+//! get they have put themselves and waited for, or nobody changes. Accumulates of an epoch on a place of its own are
+//! done in their order, each result is known. So every byte is known, whatever comes first; but for those of [`Race`],
+//! where all may come first, and only one does.
 
 use mpi_adi::device::rma::epochs::{Reorder, Sort};
 use mpi_adi::device::rma::wire::Kind;
 use mpi_adi::envelope::Rank;
 
 use super::memory::{BUFFERS, WINDOW, WINDOWS};
-use super::script::{Call, Do};
+use super::script::{ADD, Call, Do, REPLACE};
 use crate::random::{Random, Stream};
 
 /// A random job.
@@ -21,10 +26,27 @@ pub struct Windows {
     pub scripts: Vec<Vec<Call>>,
     /// Which epochs may pass others.
     pub reorder: Reorder,
+    /// By window and process: who came first there is not known before.
+    races: Vec<Race>,
 }
 
-/// Bytes of a window in which all count.
-const SUMS: usize = 8;
+/// What all add to or compare with at one process, atomically: what each has got of it.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+struct Race {
+    /// Who has added 1 to the number, and where the number before is that it has got.
+    tickets: Vec<(u32, usize)>,
+    /// Who has put its mark where there was none, or has found one: its mark, and where that is which it has found.
+    claims: Vec<(u32, u8, usize)>,
+}
+
+/// Whose mark is there; the only byte that depends on who is first.
+const CLAIM: usize = 0;
+/// Bytes of a window in which all add.
+const SUMS: std::ops::Range<usize> = 1..8;
+/// The number that all add 1 to.
+const TICKET: usize = 8;
+/// The first place of a window that is for one epoch alone.
+const PLACES: usize = 9;
 /// Bytes that a process puts, its own; results go behind them.
 const SOURCE: usize = 32;
 /// The most bytes of an operation.
@@ -42,6 +64,9 @@ struct Draw {
     results: Vec<usize>,
     /// By process: what it has put where.
     put: Vec<Vec<Put>>,
+    /// By process: its operations and flushes.
+    deferred: Vec<usize>,
+    races: Vec<Race>,
 }
 
 /// An epoch of a process.
@@ -96,7 +121,24 @@ impl Draw {
         }
     }
 
-    /// Somebody waits for something that was before the round, or computes.
+    /// Opens an epoch, as a call does that blocks or as one that does not.
+    fn open_or_wait(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
+        let epoch = self.open(rank, window, sort, members);
+        if self.random.chance(0.2) {
+            self.scripts[rank as usize].push(Call::WaitOpen(epoch));
+        }
+        epoch
+    }
+
+    /// Closes it, in the same way.
+    fn close_or_wait(&mut self, rank: u32, epoch: usize) {
+        self.close(rank, epoch);
+        if self.random.chance(0.2) {
+            self.wait(rank, epoch);
+        }
+    }
+
+    /// Some wait for something that was before the round, or compute.
     fn idle(&mut self) {
         for rank in 0..self.size {
             let waiting = &self.opened[rank as usize];
@@ -111,19 +153,73 @@ impl Draw {
         }
     }
 
-    /// Some operations of an epoch on a target.
+    /// Some operations of an epoch on a target; now and then something under a lock in another window.
     fn work(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+        self.operate(rank, (window, epoch), target);
+        if self.random.chance(0.1) {
+            let aside = (window + 1 + self.random.index(WINDOWS - 1)) % WINDOWS;
+            let (target, sort) = self.draw_lock();
+            let epoch = self.open(rank, aside, sort, Vec::new());
+            self.operate(rank, (aside, epoch), target);
+            self.close(rank, epoch);
+        }
+    }
+
+    fn operate(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
         for _ in 0..self.random.below(4) {
-            match self.random.below(6) {
-                0..3 => self.draw_put(rank, (window, epoch), target),
-                3 => self.draw_sum(rank, (window, epoch), target),
+            match self.random.below(10) {
+                0..4 => self.draw_put(rank, (window, epoch), target),
+                4 => self.draw_sum(rank, (window, epoch), target),
+                5 => self.draw_ordered(rank, (window, epoch), target),
+                6 => self.draw_ticket(rank, (window, epoch), target),
+                7 => self.draw_claim(rank, (window, epoch), target),
                 _ => self.draw_get(rank, (window, epoch)),
             }
         }
     }
 
+    fn draw_lock(&mut self) -> (u32, Sort) {
+        let target = self.random.below(self.size);
+        let sort = Sort::Lock {
+            target: Rank::new(target),
+            is_exclusive: self.random.chance(0.5),
+        };
+        (target, sort)
+    }
+
     fn perform(&mut self, rank: u32, what: Do) {
-        self.scripts[rank as usize].push(Call::Do(what));
+        self.defer(rank, Call::Do(what));
+    }
+
+    /// An operation or a flush; its number.
+    fn defer(&mut self, rank: u32, call: Call) -> usize {
+        self.scripts[rank as usize].push(call);
+        self.deferred[rank as usize] += 1;
+        self.deferred[rank as usize] - 1
+    }
+
+    /// So many bytes of a process's results.
+    fn result(&mut self, rank: u32, len: usize) -> Option<usize> {
+        let at = self.results[rank as usize];
+        (at + len <= WINDOW).then(|| {
+            self.results[rank as usize] += len;
+            BUFFERS + at
+        })
+    }
+
+    /// So many places of a window that nobody has put anything at.
+    fn place(&mut self, window: usize, target: u32, len: usize) -> Option<usize> {
+        let (_, free) = &mut self.memory[window][target as usize];
+        let place = *free;
+        (place + len <= WINDOW).then(|| {
+            *free += len;
+            place
+        })
+    }
+
+    fn expect(&mut self, rank: u32, epoch: usize, at: usize, wanted: Vec<u8>) {
+        let expects = &mut self.opened[rank as usize][epoch].expects;
+        expects.push(Call::Expect(at, wanted));
     }
 
     fn draw_put(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
@@ -131,12 +227,10 @@ impl Draw {
         let (len, is_strided) = (1 + r.index(MOST), r.chance(0.3));
         let (is_straight, from) = (r.chance(0.5), r.index(SOURCE - 2 * MOST));
         let kind = r.pick(&[Kind::Put, Kind::Put, Kind::Accumulate]);
-        let (memory, free) = &mut self.memory[window][target as usize];
-        let place = *free;
-        if place + reach(len, is_strided) > WINDOW {
+        let Some(place) = self.place(window, target, reach(len, is_strided)) else {
             return;
-        }
-        *free += reach(len, is_strided);
+        };
+        let (memory, _) = &mut self.memory[window][target as usize];
         let stride = if is_strided { 2 } else { 1 };
         for i in 0..len {
             // There was nothing: what is added is what is there.
@@ -151,54 +245,132 @@ impl Draw {
             len,
             is_strided,
         });
-        self.perform(
-            rank,
-            Do {
-                epoch,
-                target,
-                kind,
-                place,
-                from: BUFFERS + from,
-                other: 0,
-                len,
-                is_strided,
-                is_straight,
-            },
-        );
+        let what = Do {
+            is_strided,
+            is_straight,
+            ..Do::new((epoch, target), kind, (place, BUFFERS + from), len)
+        };
+        self.perform(rank, what);
     }
 
     /// A sum, which comes back or does not.
     fn draw_sum(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
         let r = &mut self.random;
         let len = 1 + r.index(4);
-        let (place, from, is_straight) = (r.index(SUMS - len), r.index(8), r.chance(0.5));
-        let mut kind = r.pick(&[Kind::Accumulate, Kind::Fetch]);
-        let other = BUFFERS + self.results[rank as usize];
-        if kind == Kind::Fetch {
-            if self.results[rank as usize] + len > WINDOW {
-                kind = Kind::Accumulate;
-            } else {
-                self.results[rank as usize] += len;
-            }
-        }
+        let place = SUMS.start + r.index(SUMS.len() - len);
+        let (from, is_straight) = (r.index(8), r.chance(0.5));
+        let fetches = r.chance(0.5);
+        let other = if fetches {
+            self.result(rank, len)
+        } else {
+            None
+        };
         let (memory, _) = &mut self.memory[window][target as usize];
         for i in 0..len {
             memory[place + i] = memory[place + i].wrapping_add(byte(rank, from + i));
         }
-        self.perform(
-            rank,
-            Do {
-                epoch,
-                target,
-                kind,
-                place,
-                from: BUFFERS + from,
-                other,
-                len,
-                is_strided: false,
-                is_straight,
-            },
-        );
+        let kind = other.map_or(Kind::Accumulate, |_| Kind::Fetch);
+        let what = Do {
+            other: other.unwrap_or(0),
+            is_straight,
+            ..Do::new((epoch, target), kind, (place, BUFFERS + from), len)
+        };
+        self.perform(rank, what);
+    }
+
+    /// Accumulates on one place, which are done in their order.
+    fn draw_ordered(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+        let (len, is_strided) = (1 + self.random.index(3), self.random.chance(0.3));
+        let stride = if is_strided { 2 } else { 1 };
+        let reach = reach(len, is_strided);
+        let Some(place) = self.place(window, target, reach) else {
+            return;
+        };
+        let mut there = vec![0; len];
+        for _ in 0..2 + self.random.index(4) {
+            let from = self.random.index(8);
+            let operation = self.random.pick(&[ADD, REPLACE]);
+            let own: Vec<u8> = (0..len).map(|i| byte(rank, from + stride * i)).collect();
+            let mut what = Do {
+                operation,
+                is_strided,
+                is_straight: self.random.chance(0.5),
+                ..Do::new(
+                    (epoch, target),
+                    Kind::Accumulate,
+                    (place, BUFFERS + from),
+                    len,
+                )
+            };
+            let before = there.clone();
+            let comes = match self.random.below(4) {
+                0 | 1 => None,
+                2 if !is_strided => self.draw_compared(rank, &mut what, &before),
+                _ => self.result(rank, reach).inspect(|at| {
+                    (what.kind, what.other) = (Kind::Fetch, *at);
+                }),
+            };
+            let is_refused = what.kind == Kind::Compare && what.operation == ADD;
+            for (there, own) in there.iter_mut().zip(&own).filter(|_| !is_refused) {
+                *there = match what.operation == ADD {
+                    true => there.wrapping_add(*own),
+                    false => *own,
+                };
+            }
+            self.perform(rank, what);
+            for (i, byte) in before.iter().enumerate() {
+                if let Some(at) = comes {
+                    self.expect(rank, epoch, at + stride * i, vec![*byte]);
+                }
+            }
+        }
+        let (memory, _) = &mut self.memory[window][target as usize];
+        for (i, there) in there.into_iter().enumerate() {
+            memory[place + stride * i] = there;
+        }
+    }
+
+    /// Makes a comparison of it, with what is there, so that it replaces, or else (as if it would add) with something else;
+    /// where its result comes.
+    fn draw_compared(&mut self, rank: u32, what: &mut Do, there: &[u8]) -> Option<usize> {
+        let at = self.result(rank, 2 * what.len)?;
+        let is_equal = what.operation == REPLACE;
+        let compare = there.iter().map(|byte| byte ^ u8::from(!is_equal));
+        self.scripts[rank as usize].push(Call::Write(at, compare.collect()));
+        (what.kind, what.other) = (Kind::Compare, at);
+        Some(at + what.len)
+    }
+
+    /// A number that no other process gets.
+    fn draw_ticket(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+        let race = window * self.size as usize + target as usize;
+        let Some(at) = self.result(rank, 2) else {
+            return;
+        };
+        self.scripts[rank as usize].push(Call::Write(at, vec![1]));
+        let what = Do {
+            other: at + 1,
+            ..Do::new((epoch, target), Kind::Fetch, (TICKET, at), 1)
+        };
+        self.perform(rank, what);
+        self.races[race].tickets.push((rank, at + 1));
+        self.memory[window][target as usize].0[TICKET] += 1;
+    }
+
+    /// A mark where there is none.
+    fn draw_claim(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+        let race = window * self.size as usize + target as usize;
+        let Some(at) = self.result(rank, 3) else {
+            return;
+        };
+        let mark = self.races[race].claims.len() as u8 + 1;
+        self.scripts[rank as usize].push(Call::Write(at, vec![0, 0, mark]));
+        let what = Do {
+            other: at,
+            ..Do::new((epoch, target), Kind::Compare, (CLAIM, at + 2), 1)
+        };
+        self.perform(rank, what);
+        self.races[race].claims.push((rank, mark, at + 1));
     }
 
     /// What the process has put somewhere itself.
@@ -218,30 +390,17 @@ impl Draw {
             return;
         }
         let put = known[self.random.index(known.len())].clone();
-        let at = self.results[rank as usize];
-        if at + reach(put.len, put.is_strided) > WINDOW {
+        let Some(at) = self.result(rank, reach(put.len, put.is_strided)) else {
             return;
-        }
-        self.results[rank as usize] += reach(put.len, put.is_strided);
-        self.perform(
-            rank,
-            Do {
-                epoch,
-                target: put.target,
-                kind: Kind::Get,
-                place: put.place,
-                from: BUFFERS + at,
-                other: 0,
-                len: put.len,
-                is_strided: put.is_strided,
-                is_straight: false,
-            },
-        );
+        };
+        let what = Do {
+            is_strided: put.is_strided,
+            ..Do::new((epoch, put.target), Kind::Get, (put.place, at), put.len)
+        };
+        self.perform(rank, what);
         for i in 0..put.len {
             let step = i * if put.is_strided { 2 } else { 1 };
-            let wanted = vec![byte(rank, put.from + step)];
-            let expects = &mut self.opened[rank as usize][epoch].expects;
-            expects.push(Call::Expect(BUFFERS + at + step, wanted));
+            self.expect(rank, epoch, at + step, vec![byte(rank, put.from + step)]);
         }
     }
 
@@ -266,12 +425,12 @@ impl Draw {
         for fence in 0..=count {
             for rank in 0..self.size {
                 if let Some(epoch) = open[rank as usize] {
-                    self.close(rank, epoch);
+                    self.close_or_wait(rank, epoch);
                 }
-                let epoch = self.open(rank, window, Sort::Fence, Vec::new());
+                let epoch = self.open_or_wait(rank, window, Sort::Fence, Vec::new());
                 open[rank as usize] = Some(epoch);
                 if fence == count {
-                    self.close(rank, epoch);
+                    self.close_or_wait(rank, epoch);
                 } else if self.random.chance(0.7) {
                     let target = self.random.below(self.size);
                     self.work(rank, (window, epoch), target);
@@ -294,13 +453,14 @@ impl Draw {
             let from: Vec<u32> = pairs.iter().filter(|p| p.1 == rank).map(|p| p.0).collect();
             let to: Vec<u32> = pairs.iter().filter(|p| p.0 == rank).map(|p| p.1).collect();
             let place = self.scripts[rank as usize].len();
-            let exposure = (!from.is_empty()).then(|| self.open(rank, window, Sort::Post, from));
+            let exposure =
+                (!from.is_empty()).then(|| self.open_or_wait(rank, window, Sort::Post, from));
             if !to.is_empty() {
-                let epoch = self.open(rank, window, Sort::Start, to.clone());
+                let epoch = self.open_or_wait(rank, window, Sort::Start, to.clone());
                 for target in to {
                     self.work(rank, (window, epoch), target);
                 }
-                self.close(rank, epoch);
+                self.close_or_wait(rank, epoch);
             }
             if let Some(epoch) = exposure {
                 self.close(rank, epoch);
@@ -313,27 +473,65 @@ impl Draw {
             let came = memory[before[rank]..*free].to_vec();
             let nothing = Call::Expect(window * WINDOW + before[rank], vec![0; came.len()]);
             self.scripts[rank].insert(place, nothing);
-            let expect = Call::Expect(window * WINDOW + before[rank], came);
-            self.opened[rank][epoch].expects.push(expect);
+            self.expect(rank as u32, epoch, window * WINDOW + before[rank], came);
+            if self.random.chance(0.3) {
+                self.wait(rank as u32, epoch);
+            }
         }
     }
 
     fn locks(&mut self, window: usize) {
         for rank in 0..self.size {
             for _ in 0..self.random.below(4) {
-                let target = self.random.below(self.size);
+                let (target, sort) = self.draw_lock();
+                let epoch = self.open_or_wait(rank, window, sort, Vec::new());
+                self.work(rank, (window, epoch), target);
+                if self.random.chance(0.3) {
+                    self.flush(rank, epoch, Some(target));
+                    self.work(rank, (window, epoch), target);
+                }
+                let script = &mut self.scripts[rank as usize];
+                let is_its = matches!(script.last(), Some(Call::Do(what)) if what.epoch == epoch);
+                if is_its && self.random.chance(0.3) {
+                    script.push(Call::WaitDone(self.deferred[rank as usize] - 1));
+                }
+                self.close_or_wait(rank, epoch);
+            }
+        }
+    }
+
+    /// A flush, which is waited for or not; behind it all results are there that the epoch has asked for.
+    fn flush(&mut self, rank: u32, epoch: usize, target: Option<u32>) {
+        let is_local = self.random.chance(0.5);
+        let flush = self.defer(rank, Call::Flush(epoch, target, is_local));
+        if self.random.chance(0.5) {
+            let expects = std::mem::take(&mut self.opened[rank as usize][epoch].expects);
+            let script = &mut self.scripts[rank as usize];
+            script.push(Call::WaitDone(flush));
+            script.extend(expects);
+        }
+    }
+
+    /// Several locks of a process at the same time, none of which it waits for.
+    fn nested_locks(&mut self, window: usize) {
+        for rank in 0..self.size {
+            let mut targets: Vec<u32> = (0..self.size).collect();
+            self.random.shuffle(&mut targets);
+            targets.truncate(1 + self.random.index(3));
+            let mut epochs = Vec::new();
+            for target in targets {
                 let sort = Sort::Lock {
                     target: Rank::new(target),
                     is_exclusive: self.random.chance(0.5),
                 };
-                let epoch = self.open(rank, window, sort, Vec::new());
-                self.work(rank, (window, epoch), target);
-                if self.random.chance(0.3) {
-                    let is_local = self.random.chance(0.5);
-                    let flush = Call::Flush(epoch, Some(target), is_local);
-                    self.scripts[rank as usize].push(flush);
-                    self.work(rank, (window, epoch), target);
-                }
+                epochs.push((self.open(rank, window, sort, Vec::new()), target));
+            }
+            for _ in 0..epochs.len() {
+                let (epoch, target) = epochs[self.random.index(epochs.len())];
+                self.operate(rank, (window, epoch), target);
+            }
+            self.random.shuffle(&mut epochs);
+            for (epoch, _) in epochs {
                 self.close(rank, epoch);
             }
         }
@@ -344,17 +542,20 @@ impl Draw {
             if self.random.chance(0.5) {
                 continue;
             }
-            let epoch = self.open(rank, window, Sort::LockAll, Vec::new());
+            let epoch = self.open_or_wait(rank, window, Sort::LockAll, Vec::new());
             for _ in 0..self.random.below(3) {
                 let target = self.random.below(self.size);
                 self.work(rank, (window, epoch), target);
+                if self.random.chance(0.2) {
+                    self.flush(rank, epoch, None);
+                }
             }
-            self.close(rank, epoch);
+            self.close_or_wait(rank, epoch);
         }
     }
 
     /// All wait for all, and look at everything.
-    fn end(mut self) -> Vec<Vec<Call>> {
+    fn end(&mut self) {
         for window in 0..WINDOWS {
             for rank in 0..self.size {
                 let epoch = self.open(rank, window, Sort::Fence, Vec::new());
@@ -366,11 +567,36 @@ impl Draw {
                 self.wait(rank, epoch);
             }
             for window in 0..WINDOWS {
-                let bytes = self.memory[window][rank as usize].0.clone();
-                self.scripts[rank as usize].push(Call::Expect(window * WINDOW, bytes));
+                let bytes = self.memory[window][rank as usize].0[CLAIM + 1..].to_vec();
+                let all = Call::Expect(window * WINDOW + CLAIM + 1, bytes);
+                self.scripts[rank as usize].push(all);
             }
         }
-        self.scripts
+    }
+}
+
+/// Two have got the same number, or one a number that it cannot have.
+pub const TICKETS: &str = "each process gets a number of its own";
+/// Not exactly one has found no mark, or another mark is there than all others have found.
+pub const CLAIMS: &str = "one process puts its mark, and all others find it";
+
+impl Race {
+    /// Whether it has gone as it may, by the mark that is there and what `got` says that a process has at a place.
+    fn check(&self, mark: u8, got: impl Fn(u32, usize) -> u8) -> Result<(), &'static str> {
+        let tickets = self.tickets.iter().map(|(rank, at)| got(*rank, *at));
+        let mut tickets: Vec<u8> = tickets.collect();
+        tickets.sort_unstable();
+        if !tickets.into_iter().eq(0..self.tickets.len() as u8) {
+            return Err(TICKETS);
+        }
+        let found = |own: u8| if own == mark { 0 } else { mark };
+        let mut claims = self.claims.iter();
+        let is_one = self.claims.is_empty() || claims.any(|(_, own, _)| *own == mark);
+        let mut claims = self.claims.iter();
+        match is_one && claims.all(|(rank, own, at)| got(*rank, *at) == found(*own)) {
+            true => Ok(()),
+            false => Err(CLAIMS),
+        }
     }
 }
 
@@ -380,7 +606,19 @@ impl Windows {
         Windows {
             scripts: Vec::new(),
             reorder: Reorder::default(),
+            races: Vec::new(),
         }
+    }
+
+    /// Whether what depends on who was first is as it may be, when all have ended; by what `got` says that a process has at
+    /// a place. Says what is not so.
+    pub fn check(&self, got: impl Fn(u32, usize) -> u8) -> Result<(), &'static str> {
+        let size = self.scripts.len();
+        let mut races = self.races.iter().enumerate();
+        races.try_for_each(|(number, race)| {
+            let mark = got((number % size) as u32, number / size * WINDOW + CLAIM);
+            race.check(mark, &got)
+        })
     }
 
     /// A job of so many processes.
@@ -394,7 +632,7 @@ impl Windows {
         };
         let own = |rank| (0..SOURCE).map(|at| byte(rank, at)).collect();
         let begin = |rank| vec![Call::Write(BUFFERS, own(rank))];
-        let empty = || vec![(vec![0; WINDOW], SUMS); size as usize];
+        let empty = || vec![(vec![0; WINDOW], PLACES); size as usize];
         let mut draw = Draw {
             random,
             size,
@@ -403,20 +641,25 @@ impl Windows {
             memory: (0..WINDOWS).map(|_| empty()).collect(),
             results: vec![SOURCE; size as usize],
             put: vec![Vec::new(); size as usize],
+            deferred: vec![0; size as usize],
+            races: vec![Race::default(); WINDOWS * size as usize],
         };
         for _ in 0..1 + draw.random.below(8) {
             let window = draw.random.index(WINDOWS);
-            match draw.random.below(5) {
+            match draw.random.below(6) {
                 0 => draw.fences(window),
                 1 | 2 => draw.posts(window),
                 3 => draw.locks(window),
+                4 => draw.nested_locks(window),
                 _ => draw.locks_of_all(window),
             }
             draw.idle();
         }
+        draw.end();
         Windows {
-            scripts: draw.end(),
+            scripts: draw.scripts,
             reorder,
+            races: draw.races,
         }
     }
 }

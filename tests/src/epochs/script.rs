@@ -10,6 +10,12 @@ use mpi_adi::envelope::{Context, Rank};
 use mpi_adi::memory::{Span, UserMemory};
 
 use super::memory;
+use crate::sim::Heap;
+
+/// The operation that adds bytes.
+pub const ADD: u8 = 1;
+/// The operation that replaces them.
+pub const REPLACE: u8 = 2;
 
 /// An operation at a target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +26,8 @@ pub struct Do {
     pub target: u32,
     /// What.
     pub kind: Kind,
+    /// Which operation, of accumulates.
+    pub operation: u8,
     /// The place in the target's window.
     pub place: usize,
     /// Where the origin's bytes are, or the result goes.
@@ -32,6 +40,29 @@ pub struct Do {
     pub is_strided: bool,
     /// Straight to the target, as calls do that wait, not recorded.
     pub is_straight: bool,
+}
+
+impl Do {
+    /// An operation of an epoch on a target: so many bytes, between a place there and one here.
+    pub fn new(
+        (epoch, target): (usize, u32),
+        kind: Kind,
+        (place, from): (usize, usize),
+        len: usize,
+    ) -> Do {
+        Do {
+            epoch,
+            target,
+            kind,
+            operation: ADD,
+            place,
+            from,
+            other: 0,
+            len,
+            is_strided: false,
+            is_straight: false,
+        }
+    }
 }
 
 /// A call.
@@ -71,6 +102,8 @@ pub struct Script {
     computing: u32,
     epochs: Vec<(Context, Serial)>,
     deferred: Vec<(Context, Serial)>,
+    /// The last call could not be made for want of memory.
+    is_short: bool,
 }
 
 fn context(window: usize) -> Context {
@@ -93,6 +126,12 @@ pub fn windows<R: Rules>(here: u32, size: u32, rules: R, reorder: Reorder) -> On
     all
 }
 
+/// Nothing is open, deferred or awaited in any window.
+pub fn is_idle<R: Rules>(all: &mut OneSided<R>) -> bool {
+    let mut windows = (0..memory::WINDOWS).map(context);
+    windows.all(|context| all.is_idle(context) && !all.awaits(context, None))
+}
+
 impl Script {
     /// Before its first call.
     pub fn new(calls: Vec<Call>) -> Script {
@@ -102,7 +141,13 @@ impl Script {
             computing: 0,
             epochs: Vec::new(),
             deferred: Vec::new(),
+            is_short: false,
         }
+    }
+
+    /// The next call could not be made for want of memory, and is to be made again.
+    pub fn is_short(&self) -> bool {
+        self.is_short
     }
 
     /// It has made all its calls.
@@ -115,19 +160,20 @@ impl Script {
         (self.at, self.computing)
     }
 
-    /// Makes the next call if it can be made, and looks at its memory if it does so next; false: it waits, or there is
-    /// none.
+    /// Makes the next call if it can be made, with memory of `heap`, and looks at its memory if it does so next; false: it
+    /// waits, or there is none.
     pub fn step<R: Rules>(
         &mut self,
         all: &mut OneSided<R>,
         memory: &mut dyn UserMemory,
+        heap: &dyn Heap,
     ) -> Result<bool, &'static str> {
         all.go_on_here(memory);
-        let is_made = self.step_once(all, memory)?;
+        let is_made = self.step_once(all, memory, heap)?;
         all.go_on_here(memory);
         let is_local = |call: &Call| matches!(call, Call::Write(..) | Call::Expect(..));
         while is_made && self.calls.get(self.at).is_some_and(is_local) {
-            self.step_once(all, memory)?;
+            self.step_once(all, memory, heap)?;
         }
         Ok(is_made)
     }
@@ -136,7 +182,10 @@ impl Script {
         &mut self,
         all: &mut OneSided<R>,
         memory: &mut dyn UserMemory,
+        heap: &dyn Heap,
     ) -> Result<bool, &'static str> {
+        let here = all.here();
+        self.is_short = false;
         let calls = self.calls.clone();
         let Some(call) = calls.get(self.at) else {
             return Ok(false);
@@ -149,23 +198,27 @@ impl Script {
                     members: &members,
                     checks: true,
                 };
+                heap.enter(here);
                 let epoch = all.open(context(*window), opening, None);
-                self.epochs
-                    .push((context(*window), epoch.expect("the host's memory")));
-                true
+                heap.leave(here);
+                self.is_short = epoch.is_none();
+                let epoch = epoch.map(|epoch| (context(*window), epoch));
+                self.epochs.extend(epoch);
+                epoch.is_some()
             }
             Call::Close(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
                 all.close(context, serial, None);
                 true
             }
-            Call::Do(what) => self.perform(what, all, memory),
+            Call::Do(what) => self.perform(what, all, memory, heap),
             Call::Flush(epoch, target, is_local) => {
                 let (context, serial) = self.epochs[*epoch];
                 let of = (context, serial, target.map(Rank::new));
-                let flush = all.flush(of, *is_local, None).expect("the host's memory");
-                self.deferred.push((context, flush));
-                true
+                heap.enter(here);
+                let flush = all.flush(of, *is_local, None);
+                heap.leave(here);
+                self.note(context, flush)
             }
             Call::WaitOpen(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
@@ -202,17 +255,25 @@ impl Script {
         Ok(is_made || self.computing > 0)
     }
 
+    /// Notes an operation or a flush, unless there was no memory for it.
+    fn note(&mut self, context: Context, deferred: Option<Serial>) -> bool {
+        self.is_short = deferred.is_none();
+        self.deferred.extend(deferred.map(|one| (context, one)));
+        !self.is_short
+    }
+
     fn perform<R: Rules>(
         &mut self,
         what: &Do,
         all: &mut OneSided<R>,
         memory: &mut dyn UserMemory,
+        heap: &dyn Heap,
     ) -> bool {
         let (context, epoch) = self.epochs[what.epoch];
         let target = Rank::new(what.target);
         let mine = |at| memory::here(at, what.len, what.is_strided);
         let head = Head {
-            operation: 1,
+            operation: what.operation,
             ..Head::new(what.kind, context)
         };
         let is_put = matches!(what.kind, Kind::Put | Kind::Accumulate);
@@ -258,9 +319,10 @@ impl Script {
                 _ => 1,
             },
         };
+        let here = all.here();
+        heap.enter(here);
         let deferred = all.defer((context, epoch, target), operation, None);
-        self.deferred
-            .push((context, deferred.expect("the host's memory")));
-        true
+        heap.leave(here);
+        self.note(context, deferred)
     }
 }

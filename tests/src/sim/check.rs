@@ -104,6 +104,18 @@ pub enum Violation {
         /// What is wrong.
         what: String,
     },
+    /// A program waits for its windows for ever.
+    Waits {
+        /// Whose.
+        rank: Rank,
+        /// The call's number among those for windows.
+        at: usize,
+    },
+    /// What all do to the same bytes of a window was not atomic.
+    Race {
+        /// What is not so.
+        what: &'static str,
+    },
     /// Something is left in a device after the job.
     Left {
         /// Whose.
@@ -173,6 +185,10 @@ impl fmt::Display for Violation {
             Violation::Collective { rank, at, what } => {
                 write!(f, "collective {at} of rank {rank}: {what}")
             }
+            Violation::Waits { rank, at } => {
+                write!(f, "stuck: rank {rank} in call {at} for its windows")
+            }
+            Violation::Race { what } => write!(f, "not so: {what}"),
             Violation::Left { rank, what } => write!(f, "rank {rank} has {what} left"),
             Violation::Budget { rank, bytes } => {
                 write!(f, "rank {rank} used {bytes} bytes of MPI memory")

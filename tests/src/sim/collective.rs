@@ -12,7 +12,7 @@ use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Env, Error, Work};
 
 use super::check::Violation;
-use super::collectives::{Collective, ELEMENT, combine};
+use super::collectives::{Collective, ELEMENT};
 use super::job::Heap;
 use super::memory;
 use super::program::Program;
@@ -103,8 +103,8 @@ impl UnderWay {
         };
         let operation = Operation {
             element: ELEMENT,
-            combine,
-            commute: false,
+            combine: collective.combine(),
+            commute: collective.commute,
         };
         let (rank, what) = (adi.rank(), collective.what);
         let turn = Turn(RefCell::new((adi, memory)));

@@ -37,6 +37,8 @@ pub struct Collective {
     pub elements: usize,
     /// What comes goes to where what was given is, where that is allowed.
     pub in_place: bool,
+    /// Elements may be combined in any order.
+    pub commute: bool,
 }
 
 /// The first context of a communicator that collectives are drawn for; the others follow.
@@ -51,6 +53,15 @@ pub const ELEMENT: usize = 8;
 fn words(element: &[u8]) -> [u32; 2] {
     let word = |at: usize| u32::from_le_bytes(element[at..at + 4].try_into().expect("four bytes"));
     [word(0), word(4)]
+}
+
+/// `right[i] = left[i] + right[i]`, word by word: the operation that commutes.
+fn add(left: &[u8], right: &mut [u8]) {
+    for (left, right) in left.chunks(ELEMENT).zip(right.chunks_mut(ELEMENT)) {
+        let ([a, b], [c, d]) = (words(left), words(right));
+        right[..4].copy_from_slice(&a.wrapping_add(c).to_le_bytes());
+        right[4..].copy_from_slice(&b.wrapping_add(d).to_le_bytes());
+    }
 }
 
 /// `right[i] = left[i] op right[i]`: first the left one, then the right one.
@@ -98,6 +109,11 @@ pub(super) fn draw(ranks: u32, seed: u64) -> (Vec<Collective>, Vec<Event>) {
                 }
             }
         }
+    }
+    // By numbers of their own, so that a seed's collectives are what they are without.
+    let mut random = Random::new(seed, Stream::Operations);
+    for collective in &mut collectives {
+        collective.commute = random.chance(0.5);
     }
     (collectives, events)
 }
@@ -181,7 +197,13 @@ impl Collective {
             what,
             elements: r.pick(&ELEMENTS),
             in_place: r.chance(0.3) && may_be_in_place,
+            commute: false,
         }
+    }
+
+    /// What combines elements: `right[i] = left[i] op right[i]`.
+    pub fn combine(&self) -> fn(&[u8], &mut [u8]) {
+        if self.commute { add } else { combine }
     }
 
     /// Element `at` of what the process at `place` gives.
@@ -209,7 +231,7 @@ impl Collective {
         let mut rows = places.map(|place| self.row(place, from, count));
         let mut all = rows.next().expect("a process");
         for mut row in rows {
-            combine(&all, &mut row);
+            self.combine()(&all, &mut row);
             all = row;
         }
         all

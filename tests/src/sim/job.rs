@@ -164,6 +164,12 @@ impl Job<'_> {
             bytes += more_bytes;
             messages += more;
         }
+        messages += program
+            .windows
+            .scripts
+            .iter()
+            .map(|calls| calls.len() as u64)
+            .sum::<u64>();
         let limit = LEAST_LIMIT + LIMIT_PER_MESSAGE * messages + bytes as u64 / BYTES_PER_STEP;
         let (steps, short) = if setup.bad_links {
             let mut memory = RouterMemory::new(ranks.into(), Sizes::BLUE_GENE);
@@ -177,6 +183,12 @@ impl Job<'_> {
         let completed = short.is_none();
         let devices = processes.iter().map(|p| (&p.adi, p.buffers.lent()));
         check::at_rest(devices, setup.mpi_memory, completed)?;
+        for process in processes.iter_mut().filter(|_| completed) {
+            if !process.is_idle_in_windows() {
+                let (rank, what) = (process.rank, "something in a window");
+                return Err(Violation::Left { rank, what });
+            }
+        }
         if let Some((rank, what)) = processes
             .iter()
             .find_map(|p| Some((p.rank, p.buffers.fault()?)))
@@ -184,6 +196,11 @@ impl Job<'_> {
             return Err(Violation::Buffer { rank, what });
         }
         check::matching(program, &records.got, &records.sent, completed)?;
+        if completed {
+            let byte = |rank: u32, at| processes[rank as usize].byte(at);
+            let race = program.windows.check(byte);
+            race.map_err(|what| Violation::Race { what })?;
+        }
         let stats = processes.iter().map(|p| *p.adi.stats()).collect();
         Ok(Report {
             short,

@@ -4,6 +4,8 @@ use mpi_adi::boxed;
 use mpi_adi::memory::{MODEL_KEYS, RawMemory, Span, UserMemory};
 use mpi_adi::region::{BLOCK_BYTES, Blocks};
 
+use crate::epochs::memory::{Flat, is_here};
+
 /// What a buffer is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Buffer {
@@ -20,6 +22,8 @@ pub struct Buffers {
     buffers: Vec<Option<Buffer>>,
     free: Vec<usize>,
     fault: std::cell::Cell<Option<&'static str>>,
+    /// What windows and their calls have.
+    windows: Flat,
     spare: u32,
     lent: u32,
     asked: u32,
@@ -120,6 +124,11 @@ impl Buffers {
         }
     }
 
+    /// The byte at this place of windows and their buffers.
+    pub fn in_windows(&self, at: usize) -> u8 {
+        self.windows.0[at]
+    }
+
     /// The program's heap can spare so many blocks now.
     pub fn set_spare(&mut self, blocks: u32) {
         self.spare = blocks;
@@ -150,8 +159,20 @@ fn is_of_a_collective(span: Span) -> bool {
     span.address() >= MODEL_KEYS || span == Span::EMPTY
 }
 
+/// Messages' buffers have keys below those of windows.
+fn is_of_windows(span: Span) -> bool {
+    is_here(span) && span.address() < MODEL_KEYS
+}
+
 impl UserMemory for Buffers {
+    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+        Some(self)
+    }
+
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
+        if is_of_windows(span) {
+            return self.windows.read(span, offset, out);
+        }
         if is_of_a_collective(span) {
             return RawMemory.read(span, offset, out);
         }
@@ -166,6 +187,9 @@ impl UserMemory for Buffers {
     }
 
     fn write(&mut self, span: Span, offset: usize, new: &[u8]) {
+        if is_of_windows(span) {
+            return self.windows.write(span, offset, new);
+        }
         if is_of_a_collective(span) {
             return RawMemory.write(span, offset, new);
         }

@@ -4,7 +4,8 @@
 //!   seed.rs      draws a job from one seed
 //!        |
 //!   program.rs   a random but legal MPI program: operations by rank, and what they must receive
-//!        |       (collectives.rs: its collectives, and what they must come to)
+//!        |       (collectives.rs: its collectives, and what they must come to; its windows, beside all that:
+//!        |       ../epochs/random.rs)
 //!        |
 //!   job.rs       runs it      schedule.rs   draws from the seed which node computes, which one is polled,
 //!      |                                    which packet arrives

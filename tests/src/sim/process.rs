@@ -1,6 +1,7 @@
 //! One rank of a job: its device, its buffers and how far its program is.
 #![forbid(unsafe_code)]
 
+use mpi_adi::device::rma::epochs;
 use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::matching::Matching;
 use mpi_adi::memory::Span;
@@ -15,6 +16,7 @@ use super::collective::UnderWay;
 use super::job::{Got, Heap};
 use super::memory::Buffers;
 use super::program::{Op, Program};
+use crate::epochs::script::{self, Script};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Live {
@@ -36,6 +38,8 @@ pub(super) struct Process<'a, E> {
     sends: Vec<(u32, Live)>,
     receives: Vec<(u32, Live)>,
     pub(super) collectives: UnderWay,
+    /// What it calls for its windows.
+    windows: Script,
     /// What a matched probe has taken and is still to be received.
     held: Option<(RequestId, Probed)>,
     calls: u64,
@@ -82,6 +86,15 @@ impl<'a, E: Matching> Process<'a, E> {
         heap: &'a dyn Heap,
         numbers_alike: bool,
     ) -> Process<'a, E> {
+        let mut adi = adi;
+        let here = rank.index();
+        let calls = program.windows.scripts.get(here as usize).cloned();
+        let calls = calls.unwrap_or_default();
+        if !calls.is_empty() {
+            let size = program.ops.len() as u32;
+            let all = script::windows(here, size, epochs::Sound, program.windows.reorder);
+            adi.set_one_sided(Box::new(all));
+        }
         Process {
             rank,
             program,
@@ -93,6 +106,7 @@ impl<'a, E: Matching> Process<'a, E> {
             sends: Vec::new(),
             receives: Vec::new(),
             collectives: UnderWay::default(),
+            windows: Script::new(calls),
             held: None,
             calls: 0,
             numbers_alike,
@@ -101,12 +115,52 @@ impl<'a, E: Matching> Process<'a, E> {
         }
     }
 
-    pub(super) fn is_finished(&self) -> bool {
-        self.at == self.program.ops[self.rank.index() as usize].len()
-    }
-
     /// One step of the program; true when it got on.
     pub(super) fn step(&mut self, records: &mut Records) -> Result<bool, Violation> {
+        let moved = self.step_in_windows()?;
+        Ok(self.step_aside(records)? || moved)
+    }
+
+    /// The next call for windows, if it can be made.
+    fn step_in_windows(&mut self) -> Result<bool, Violation> {
+        let rank = self.rank;
+        let Some(all) = self.adi.one_sided() else {
+            return Ok(false);
+        };
+        let step = self.windows.step(all, &mut self.buffers, self.heap);
+        step.map_err(|what| Violation::Buffer { rank, what })
+    }
+
+    /// The operation that could not be made for want of memory, and what ran out. A call for windows is one of them all.
+    pub(super) fn short(&self) -> Option<(usize, Error)> {
+        let in_windows = self.windows.is_short();
+        let in_windows = in_windows.then_some(Error::NoRoom { bytes: 0 });
+        Some((self.at, self.short.or(in_windows)?))
+    }
+
+    /// What it waits for, if it has not ended.
+    pub(super) fn stuck(&self) -> Option<Violation> {
+        let (rank, at) = (self.rank, self.at);
+        if let Some(op) = self.program.ops[rank.index() as usize].get(at) {
+            let op = op.clone();
+            return Some(Violation::Stuck { rank, at, op });
+        }
+        let (at, _) = self.windows.place();
+        (!self.windows.is_finished()).then_some(Violation::Waits { rank, at })
+    }
+
+    /// The byte at this place of its windows and their buffers.
+    pub(super) fn byte(&self, at: usize) -> u8 {
+        self.buffers.in_windows(at)
+    }
+
+    /// Nothing is open, deferred or awaited in its windows.
+    pub(super) fn is_idle_in_windows(&mut self) -> bool {
+        self.adi.one_sided().is_none_or(script::is_idle)
+    }
+
+    /// The next call that has nothing to do with windows.
+    fn step_aside(&mut self, records: &mut Records) -> Result<bool, Violation> {
         if self.computing > 0 {
             self.computing -= 1;
             return Ok(true);

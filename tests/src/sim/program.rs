@@ -16,6 +16,7 @@ use mpi_adi::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use mpi_adi::request::Mode;
 
 use super::collectives::{self, Collective};
+use crate::epochs::random::Windows;
 use crate::random::{Random, Stream};
 
 /// A message, named by its place in [`Program::messages`].
@@ -182,6 +183,8 @@ pub struct Program {
     pub collectives: Vec<Collective>,
     /// Operations, by rank.
     pub ops: Vec<Vec<Op>>,
+    /// What goes on in windows beside them.
+    pub windows: Windows,
 }
 
 /// Which message each receive takes, when all `messages` of one source and context are there in order and
@@ -224,6 +227,8 @@ impl Program {
 }
 
 const STEP: f64 = 1e-9;
+/// One job in so many has windows.
+const WITH_WINDOWS: u64 = 3;
 
 struct Draw<'a> {
     plan: &'a Plan,
@@ -523,6 +528,10 @@ impl<'a> Draw<'a> {
             receives: self.receives,
             collectives,
             ops,
+            windows: match self.seed % WITH_WINDOWS {
+                0 => Windows::draw(self.plan.ranks, self.seed),
+                _ => Windows::none(),
+            },
         }
     }
 }

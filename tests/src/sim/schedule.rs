@@ -133,19 +133,16 @@ fn move_all<E: Matching>(
 /// A call that waits for memory.
 fn short<E: Matching>(processes: &[Process<'_, E>]) -> Option<Short> {
     processes.iter().find_map(|process| {
-        let (rank, at) = (process.rank, process.at);
-        process.short.map(|what| Short { rank, at, what })
+        let (at, what) = process.short()?;
+        let rank = process.rank;
+        Some(Short { rank, at, what })
     })
 }
 
 /// Nothing moves any more: every program has ended, unless one is short of memory.
 fn finished<E: Matching>(processes: &[Process<'_, E>], is_short: bool) -> Result<(), Violation> {
-    match processes.iter().find(|process| !process.is_finished()) {
-        Some(stuck) if !is_short => Err(Violation::Stuck {
-            rank: stuck.rank,
-            at: stuck.at,
-            op: stuck.program.ops[stuck.rank.index() as usize][stuck.at].clone(),
-        }),
+    match processes.iter().find_map(Process::stuck) {
+        Some(stuck) if !is_short => Err(stuck),
         _ => Ok(()),
     }
 }

@@ -34,7 +34,16 @@ fn messages_between_two_nodes_take_no_more_than_they_did() {
         ("long", 390_000),
         ("self", 2_750),
     ];
-    at_most(&counted("2x1x1"), &limits);
+    let counted = counted("2x1x1");
+    at_most(&counted, &limits);
+    // A put is a packet as a message is, without a receive; a fetch is one round trip.
+    let (put, fetch) = (counted("put"), counted("fetch"));
+    assert!(put <= counted("stream"), "{put} instructions of a put");
+    let round_trip = 2 * counted("half");
+    assert!(
+        fetch <= round_trip,
+        "{fetch} instructions of a fetch, {round_trip} of a round trip"
+    );
 }
 
 #[test]

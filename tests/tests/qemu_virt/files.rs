@@ -21,7 +21,7 @@ fn programs_work_with_files_as_on_linux() {
             all.extend(["--files", &inside]);
         }
         let ended = run(&all, "files.c", &[root]).expect(0);
-        let line = "[0] files: 8 processes, 832 checks, 0 failed";
+        let line = "[0] files: 8 processes, 1096 checks, 0 failed";
         assert_eq!(ended.stdout.trim_end(), line, "{ended}");
         for rank in 0..8 {
             let left = fs::read(folder.path(&format!("rank{rank}/left"))).unwrap();

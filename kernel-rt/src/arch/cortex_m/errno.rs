@@ -36,3 +36,25 @@ pub fn set_errno(value: c_int) {
         );
     }
 }
+
+/// `errno` as it is.
+pub fn errno() -> c_int {
+    let value;
+    // SAFETY: as above, a read.
+    unsafe {
+        core::arch::asm!(
+            "ldr {value}, 2f",
+            "movw {base}, #:lower16:(__tls_base - 8)",
+            "movt {base}, #:upper16:(__tls_base - 8)",
+            "ldr {value}, [{base}, {value}]",
+            "b 3f",
+            ".p2align 2",
+            "2: .word errno(tpoff)",
+            "3:",
+            value = out(reg) value,
+            base = out(reg) _,
+            options(nostack, readonly)
+        );
+    }
+    value
+}

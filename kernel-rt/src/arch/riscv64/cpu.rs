@@ -22,12 +22,14 @@ pub fn enable_interrupts() {
 }
 
 /// The timer interrupts once [`ticks`] reaches `deadline` (`stimecmp`), and until it is set again.
+#[inline]
 pub fn set_timer(deadline: u64) {
     // SAFETY: sets a comparator.
     unsafe { asm!("csrw 0x14d, {}", in(reg) deadline, options(nomem, nostack)) };
 }
 
 /// Whether the timer interrupts.
+#[inline]
 pub fn is_timer_pending() -> bool {
     let pending: usize;
     // SAFETY: reads a status register.
@@ -36,24 +38,28 @@ pub fn is_timer_pending() -> bool {
 }
 
 /// Takes the software interrupt, if there is one. What its sender wrote before is seen by what follows.
+#[inline]
 pub fn acknowledge_software() {
     // SAFETY: clears a pending interrupt; memory accesses stay behind it (no `nomem`).
     unsafe { asm!("csrc sip, {}", "fence iorw, iorw", in(reg) SOFTWARE, options(nostack)) };
 }
 
 /// What was written to memory is seen before what is written to devices from now on.
+#[inline]
 pub fn memory_before_devices() {
     // SAFETY: orders accesses.
     unsafe { asm!("fence w, o", options(nostack)) };
 }
 
 /// Sleeps until an interrupt is pending, whether or not it would be taken.
+#[inline]
 pub fn wait_for_interrupt() {
     // SAFETY: changes no state.
     unsafe { asm!("wfi", options(nostack)) };
 }
 
 /// The clock, in ticks since the machine started.
+#[inline]
 pub fn ticks() -> u64 {
     let ticks: u64;
     // SAFETY: reads a counter.
@@ -62,6 +68,7 @@ pub fn ticks() -> u64 {
 }
 
 /// Whether the interrupt controller has something: cheaper to ask than the controller itself.
+#[inline]
 pub fn is_external_pending() -> bool {
     let pending: usize;
     // SAFETY: reads a status register.
@@ -70,6 +77,7 @@ pub fn is_external_pending() -> bool {
 }
 
 /// Whether any interrupt is pending.
+#[inline]
 pub fn is_interrupt_pending() -> bool {
     let pending: usize;
     // SAFETY: reads a status register.

@@ -16,3 +16,19 @@ pub fn set_errno(value: c_int) {
         );
     }
 }
+
+/// `errno` as it is.
+pub fn errno() -> c_int {
+    let value;
+    // SAFETY: as above, a read.
+    unsafe {
+        core::arch::asm!(
+            "lui {value}, %tprel_hi(errno)",
+            "add {value}, {value}, tp, %tprel_add(errno)",
+            "lw {value}, %tprel_lo(errno)({value})",
+            value = out(reg) value,
+            options(nostack, readonly)
+        );
+    }
+    value
+}

@@ -1,4 +1,4 @@
-//! Traps: registers are kept, then the board's `midplane_interrupt` or `midplane_fault` takes over.
+//! Traps: registers are kept, then `midplane_interrupt` (board/steps.rs) or the board's `midplane_fault` takes over.
 
 use core::arch::global_asm;
 

@@ -29,6 +29,7 @@ use super::platform::{BoardLink, BoardNode, Stm32};
 use super::{clocks, lines, tool};
 use crate::board::device::device;
 use crate::board::start::{boot_failed, leak, or_fail, strings};
+use crate::board::steps;
 use crate::dev::serial::{self, SerialLink};
 use crate::end;
 use crate::host::personality::{self, BootArgs, MAX_BYTES, Nodes, Output, ParseError, Personality};
@@ -172,8 +173,8 @@ fn start_node(who: &Personality, args: &BootArgs<'_>) {
         who.mpi_memory
     );
     install(adi, torus, who);
-    heap::call_when_freed(running::heap_freed);
-    end::publish_with(running::publish);
+    heap::call_when_freed(steps::heap_freed);
+    end::publish_with(steps::publish);
 }
 
 #[inline(never)]

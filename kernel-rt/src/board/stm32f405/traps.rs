@@ -1,12 +1,12 @@
 //! Interrupts and faults, as the processor's code hands them over.
 
 use super::memory::RAM;
+use crate::arch;
 use crate::end::{Message, end};
 use crate::fault::{Fault, Map, Report};
 use crate::host::callers::Registers;
 use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, personality};
 use crate::mem::Bytes;
-use crate::{arch, running};
 
 /// Where null pointers and their neighbourhood point.
 const NULL: Bytes = Bytes {
@@ -18,12 +18,6 @@ const BELOW: Bytes = Bytes {
     start: RAM.start - (1 << 20),
     end: RAM.start,
 };
-
-/// An interrupt while the program computes.
-#[unsafe(no_mangle)]
-fn midplane_interrupt() {
-    running::interrupt();
-}
 
 /// A trap that is no interrupt.
 #[unsafe(no_mangle)]

@@ -19,6 +19,7 @@ use super::{plic, timer, traps};
 use crate::board::device::device;
 use crate::board::device_tree::{Hardware, Slot};
 use crate::board::start::{boot_failed, leak, or_fail, strings};
+use crate::board::steps;
 use crate::console;
 use crate::dev::virtio::{self, DeviceError};
 use crate::dev::virtio_net::{Frame, NetLink};
@@ -86,8 +87,8 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
         who.mpi_memory
     );
     running::set(node(&who, hardware.random, wires(links, &args, &who)));
-    heap::call_when_freed(running::heap_freed);
-    end::publish_with(running::publish);
+    heap::call_when_freed(steps::heap_freed);
+    end::publish_with(steps::publish);
     let argv = strings(args.args.iter().map(personality::decode), 1);
     let environment = strings(args.environment.iter().map(personality::decode), 0);
     arch::enable_interrupts();

@@ -50,6 +50,7 @@ pub struct Register {
 }
 
 impl Bell for Register {
+    #[inline]
     fn ring(&self) {
         arch::memory_before_devices();
         write32(self.address as usize, self.word);

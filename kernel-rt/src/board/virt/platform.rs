@@ -73,40 +73,49 @@ impl Link for BoardLink {
         either!(self, link => link.transmit(f))
     }
 
+    #[inline]
     fn is_behind(&mut self) -> bool {
         either!(self, link => link.is_behind())
     }
 
+    #[inline]
     fn is_exact(&self) -> bool {
         either!(self, link => link.is_exact())
     }
 
+    #[inline]
     fn is_untaken(&mut self) -> bool {
         either!(self, link => link.is_untaken())
     }
 
+    #[inline]
     fn poll(&mut self, now_ns: u64) {
         either!(self, link => link.poll(now_ns));
     }
 
+    #[inline]
     fn poll_at(&self) -> Option<u64> {
         either!(self, link => link.poll_at())
     }
 
+    #[inline]
     fn is_dead(&self) -> bool {
         either!(self, link => link.is_dead())
     }
 }
 
 impl NodeLink for BoardLink {
+    #[inline]
     fn hold_interrupts(&mut self) {
         either!(self, link => link.hold_interrupts());
     }
 
+    #[inline]
     fn prepare_sleep(&mut self) -> bool {
         either!(self, link => link.prepare_sleep())
     }
 
+    #[inline]
     fn defects(&self) -> u64 {
         either!(self, link => link.defects())
     }
@@ -147,22 +156,27 @@ pub fn acknowledge<L>(links: &mut Links<L>, device: impl Fn(&mut L) -> &mut Boar
 impl Platform<Wire> for Virt {
     type Memory = NodeMemory;
 
+    #[inline]
     fn ticks(&self) -> u64 {
         arch::ticks()
     }
 
+    #[inline]
     fn ns(&self, ticks: u64) -> u64 {
         clock::ns(ticks)
     }
 
+    #[inline]
     fn wake_in(&mut self, ns: u64) {
         timer::wake_by(arch::ticks() + clock::ticks_of(ns));
     }
 
+    #[inline]
     fn wait(&mut self) {
         arch::wait_for_interrupt();
     }
 
+    #[inline]
     fn is_interrupted(&self) -> bool {
         arch::is_interrupt_pending()
     }
@@ -171,14 +185,17 @@ impl Platform<Wire> for Virt {
         acknowledge(links, device);
     }
 
+    #[inline]
     fn memory(&mut self) -> &mut NodeMemory {
         &mut self.memory
     }
 
+    #[inline]
     fn lends(&self) -> bool {
         self.memory.lends
     }
 
+    #[inline]
     fn report_frees(&mut self, wanted: bool) {
         heap::report_frees(wanted);
     }

@@ -14,6 +14,7 @@ const FURTHEST_SECONDS: u64 = 2;
 /// What the timer is set to. Changed with interrupts held off only.
 static DEADLINE: AtomicU64 = AtomicU64::new(u64::MAX);
 
+#[inline]
 fn set(deadline: u64) {
     DEADLINE.store(deadline, Ordering::Relaxed);
     arch::set_timer(deadline);
@@ -22,6 +23,7 @@ fn set(deadline: u64) {
 /// How far away it is without a deadline, in ticks.
 static FURTHEST: AtomicU64 = AtomicU64::new(u64::MAX);
 
+#[inline]
 fn set_furthest() {
     set(arch::ticks().saturating_add(FURTHEST.load(Ordering::Relaxed)));
 }
@@ -36,6 +38,7 @@ pub fn start(has_virtio: bool) {
 }
 
 /// Asks for an interrupt once [`arch::ticks`] reaches `deadline`, or earlier.
+#[inline]
 pub fn wake_by(deadline: u64) {
     critical_section::with(|_| {
         if deadline < DEADLINE.load(Ordering::Relaxed) {
@@ -49,6 +52,7 @@ pub fn wake_by(deadline: u64) {
 /// QEMU raises the interrupt in a thread of its own, which may do so for a deadline that was put off at that very moment.
 /// Nothing would take that interrupt before the next deadline, and the program would not go on until then: it is taken by
 /// setting the deadline once more.
+#[inline]
 pub fn acknowledge() {
     critical_section::with(|_| {
         let deadline = DEADLINE.load(Ordering::Relaxed);

@@ -5,24 +5,18 @@ use core::cell::Cell;
 use critical_section::Mutex;
 
 use super::layout::{BELOW_RAM, NULL_BYTES};
+use crate::arch;
 use crate::end::{Message, end};
 use crate::fault::{Fault, Map, Report};
 use crate::host::callers::Registers;
 use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, personality};
 use crate::mem::Bytes;
-use crate::{arch, running};
 
 static RAM: Mutex<Cell<Bytes>> = Mutex::new(Cell::new(Bytes { start: 0, end: 0 }));
 
 /// Says where the memory is.
 pub fn set_ram(ram: Bytes) {
     critical_section::with(|cs| RAM.borrow(cs).set(ram));
-}
-
-/// An interrupt while the program computes.
-#[unsafe(no_mangle)]
-fn midplane_interrupt() {
-    running::interrupt();
 }
 
 /// A trap that is no interrupt.

@@ -1,7 +1,8 @@
 //! Sections 11.3.4 and, for them, 11.3.5: what combines elements.
 //!
-//! Elements travel as they are in memory, each whole in one packet: of a pair of a value and its index what is between
-//! them travels, too. So derived datatypes of pairs have to be of such without holes.
+//! Elements travel as they are in memory, each whole in one packet; pairs of a value and its index without the hole
+//! behind them, so that those of derived datatypes are the same. The hole of MPI_SHORT_INT is between its parts: it
+//! travels, too, and derived datatypes of it are not for accumulates.
 
 use core::ffi::{c_int, c_void};
 
@@ -19,7 +20,7 @@ use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, 
 use crate::device::rma::{Awaited, OneSided};
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::{Class, Error};
-use crate::mpi::one_sided::{Operation, is_comparable, number_of, only_basic};
+use crate::mpi::one_sided::{Operation, element_bytes, is_comparable, number_of, only_basic};
 
 const MPI_REPLACE: c_int = 0x5800_000d;
 const MPI_NO_OP: c_int = 0x5800_000e;
@@ -44,18 +45,29 @@ fn operation_of(op: c_int, fetches: bool) -> Result<Operation, Error> {
     }
 }
 
+const NOT_ONE: Error = wrong(
+    Class::Type,
+    "a derived datatype that is not made of whole elements of one predefined one, or of MPI_SHORT_INT",
+);
+
 /// What elements of this datatype are to the operation, and the predefined one that they are made of.
 fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Basic), Error> {
     let (elements, basic) = match known(datatype)? {
-        Known::Basic(basic) => (Elements::of_basic(basic), basic),
+        Known::Basic(basic) if element_bytes(basic) == basic.extent() => {
+            (Elements::of_basic(basic), basic)
+        }
+        Known::Basic(basic) => (Elements::of(datatype)?, basic),
         Known::Marker { .. } => return Err(Error::Datatype { handle: datatype }),
         Known::Made(object) => {
             let tags = object.datatype.layout().tags();
-            let basic = only_basic(operation, tags).ok_or(wrong(
-                Class::Type,
-                "a derived datatype of more than one predefined one, or of pairs with holes",
-            ))?;
-            (Elements::of(datatype)?, basic)
+            let basic = only_basic(operation, tags).ok_or(NOT_ONE)?;
+            let elements = Elements::of(datatype)?;
+            let (mut is_whole, each) = (true, element_bytes(basic));
+            elements.runs(elements.size(), |_, _, len| is_whole &= len % each == 0);
+            if !is_whole {
+                return Err(NOT_ONE);
+            }
+            (elements, basic)
         }
     };
     operation.check(basic)?;
@@ -116,7 +128,7 @@ unsafe fn accumulate(
         return Ok(SEND_COMPLETE);
     };
     let head = head(window, Kind::Accumulate, operation, basic);
-    let unit = basic.extent();
+    let unit = element_bytes(basic);
     if is_request || !place.is_straight {
         let origin = Origin {
             from,
@@ -225,7 +237,7 @@ unsafe fn get_accumulate(
     let Some(place) = window.find(target, (&elements, count), is_request)? else {
         return Ok(RECEIVED_FROM_PROC_NULL);
     };
-    let unit = basic.extent();
+    let unit = element_bytes(basic);
     if is_request || !place.is_straight {
         let head = head(window, Kind::Fetch, operation, basic);
         let origin = Origin {

@@ -112,6 +112,9 @@ pub(super) struct Object {
     pub kept: Vec<Kept>,
 }
 
+// What docs/rma.md says.
+const _: () = assert!(size_of::<Object>() <= 256 && size_of::<Facts>() <= 24);
+
 impl Object {
     pub fn context(&self) -> Context {
         self.membership.context

@@ -1,38 +1,64 @@
 //! How far a process is in the barrier.
 #![forbid(unsafe_code)]
 
-/// How far this process is.
+use crate::device::barrier::line::Circle;
+
+/// How far this process is. The dimensions are by number.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(in crate::device) enum BarrierStage {
     /// In no barrier.
     #[default]
     Outside,
-    /// Waits for the rest of its line in this dimension, whose head it is; or, in the first dimension of
-    /// which it is not the head, has to tell the head.
+    /// The pair in this dimension: has to tell the first one, or waits for the second.
     Gathering(usize),
-    /// Has told the head of its line.
+    /// Has told the first one of its pair.
     Waiting,
-    /// Has still to tell so many of its half lines, two a dimension, that all have arrived.
+    /// Tells the others of its line in this dimension; by this packet, up or down.
+    Telling(usize, Circle, usize),
+    /// Has told them, and waits for the same from them.
+    Hearing(usize, Circle),
+    /// Has still to tell the second one of its pairs in so many of the first dimensions that all have arrived.
     Releasing(usize),
     /// Everybody has arrived.
     Done,
+}
+
+/// Packets of a barrier that have come, of one dimension.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Heard {
+    group: u16,
+    line: u16,
+}
+
+impl Heard {
+    pub(super) fn of(&mut self, circle: Circle) -> &mut u16 {
+        match circle {
+            Circle::Group => &mut self.group,
+            Circle::Line => &mut self.line,
+        }
+    }
 }
 
 /// This process's part in the barrier.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(in crate::device) struct Barrier {
     pub(super) stage: BarrierStage,
-    /// By dimension: nodes of the line from here that have arrived.
-    pub(super) arrived: [u16; 3],
+    /// The number of this barrier, or of the one before, is odd.
+    pub(super) is_odd: bool,
+    /// By dimension: the second one of the pair has arrived.
+    pub(super) arrived: [bool; 3],
+    /// By the parity of the barrier's number, and by dimension. Another process can be a barrier ahead of this one, not two:
+    /// it leaves none that this one has not entered.
+    pub(super) heard: [[Heard; 3]; 2],
 }
 
 impl Barrier {
-    /// There may be something to send for it.
+    /// There may be something to send for it, or to count.
     #[inline]
     pub(in crate::device) fn has_steps(&self) -> bool {
-        matches!(
+        !matches!(
             self.stage,
-            BarrierStage::Gathering(_) | BarrierStage::Releasing(_)
+            BarrierStage::Outside | BarrierStage::Waiting | BarrierStage::Done
         )
     }
 }

@@ -293,8 +293,10 @@ impl<R: Rules> OneSided<R> {
             }
             _ => Sent::NoRoom,
         };
-        if let Sent::NoRoom = sent
-            && let Some(flags) = self.windows[at].flags(target)
+        // One on this process itself may have done a part of it without a packet.
+        let window = &mut self.windows[at];
+        if (matches!(sent, Sent::NoRoom) || window.deferred[place].is_to_leave())
+            && let Some(flags) = window.flags(target)
         {
             flags.set(Flags::BLOCKED, true);
         }

@@ -71,10 +71,21 @@ pub const RESULTS: usize = 8;
 /// Bytes of all this, at most.
 pub const ONE_SIDED_BYTES: usize = 10 << 10;
 const _: () = assert!(size_of::<OneSided>() <= ONE_SIDED_BYTES);
-/// Bytes of a window, at most, without a [`Peer`] for each process of the job and 16 for each region, epochs and what
-/// is deferred.
-pub const WINDOW_BYTES: usize = 208;
-const _: () = assert!(size_of::<Window>() <= WINDOW_BYTES);
+/// Epochs that a window has room for from the start.
+const EPOCHS_AT_FIRST: usize = 2;
+
+/// Bytes of the heap that a window takes at most, in a job of so many processes, with one region or none: itself, a
+/// [`Peer`] for each process, and room for its first epochs and an operation or flush that is deferred. The process at
+/// the top of the window's tree takes them all.
+pub const fn window_bytes(processes: usize) -> usize {
+    let children = usize::BITS - processes.saturating_sub(1).leading_zeros();
+    size_of::<Window>()
+        + processes * size_of::<Peer>()
+        + EPOCHS_AT_FIRST * epochs::EPOCH_BYTES
+        + deferred::DEFERRED_BYTES
+        + size_of::<Span>()
+        + children as usize * size_of::<Rank>()
+}
 
 /// Applies an operation to elements: which, the elements' datatype, the origin's, and the target's in place. False when
 /// there is no such operation, or the bytes are not whole elements.
@@ -219,8 +230,8 @@ impl Window {
         let tree = Tree::new(&peers, here)?;
         // For calls that block, which have one of each at a time.
         let (mut epochs, mut deferred) = (Vec::new(), Vec::new());
-        epochs.try_reserve(2).ok()?;
-        deferred.try_reserve(1).ok()?;
+        epochs.try_reserve_exact(EPOCHS_AT_FIRST).ok()?;
+        deferred.try_reserve_exact(1).ok()?;
         Some(Window {
             context,
             regions,
@@ -360,7 +371,7 @@ impl<R: Rules> OneSided<R> {
 
     /// Makes room for another window; false when the heap has none.
     pub fn prepare(&mut self) -> bool {
-        self.windows.try_reserve(1).is_ok()
+        self.windows.try_reserve_exact(1).is_ok()
     }
 
     /// Enters a window, for which there is room.
@@ -401,18 +412,25 @@ impl<R: Rules> OneSided<R> {
         self.rules.breaks(flaw)
     }
 
-    /// The next packet to leave: what the program has made ready, then what it asks for, then what others have asked.
+    /// The next packet to leave: what the program has made ready, then what it asks for, then what others have asked. A
+    /// step that finds none leaves nothing to be done: where epochs and what is deferred make something ready that has
+    /// its turn before them, it leaves now.
     fn next(
         &mut self,
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
     ) -> Option<Leaving> {
-        self.next_of_ring(out)
-            .or_else(|| self.next_asked(out))
-            .or_else(|| self.next_fetched(out))
-            .or_else(|| self.next_of_cursors(memory, out))
-            .or_else(|| self.next_grant(out))
-            .or_else(|| self.next_due(memory, out))
+        let mut leaving = None;
+        while leaving.is_none() && self.has_to_send() {
+            leaving = self
+                .next_of_ring(out)
+                .or_else(|| self.next_asked(out))
+                .or_else(|| self.next_fetched(out))
+                .or_else(|| self.next_of_cursors(memory, out))
+                .or_else(|| self.next_grant(out))
+                .or_else(|| self.next_due(memory, out));
+        }
+        leaving
     }
 }
 

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use msg_layer::handler::Malformed;
 use msg_layer::header::{Place, SHORT_BYTES};
 
+use super::deferred::Operation;
+use super::epochs::{Opening, Sort};
 use super::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, Said, emit_piece};
 use super::*;
 
@@ -580,4 +582,29 @@ fn what_a_packet_allows_is_done_when_it_leaves() {
     assert!([put, closed].map(|watch| rig.all[0].is_over(WINDOW, watch)) == [true; 2]);
     let (head, _) = Head::parse(&out[..leaving.len]).expect("a head");
     assert_eq!((head.kind, head.ends), (Kind::Put, Some(Kind::Complete)));
+}
+
+/// What a step makes ready leaves in it: a node sleeps when a step has moved nothing.
+#[test]
+fn a_get_that_is_deferred_leaves_in_the_step_that_finds_it() {
+    let mut rig = Rig::new(2, 64);
+    let opening = Opening {
+        sort: Sort::LockAll,
+        members: &[],
+        checks: false,
+    };
+    let epoch = rig.all[0].open(WINDOW, opening, None).expect("room");
+    let get = Operation {
+        head: Head::new(Kind::Get, WINDOW),
+        from: Span::EMPTY,
+        compare: Span::EMPTY,
+        into: Span::model(ORIGIN, 8),
+        to: Span::model(0, 8),
+        len: 8,
+        unit: 1,
+    };
+    let deferred = rig.all[0].defer((WINDOW, epoch, rank(1)), get, None);
+    assert!(deferred.is_some() && rig.all[0].has_to_send());
+    assert_eq!(rig.leave(0), 1);
+    assert!(!rig.all[0].has_to_send());
 }

@@ -1,7 +1,6 @@
 //! The barrier: nobody leaves before the last one has come, on machines of every shape, whatever is deferred.
 
 use msg_layer::Class;
-use msg_layer::fake::Fake;
 use msg_layer::header::Header;
 use net_torus::Shape;
 use oorandom::Rand32;
@@ -13,8 +12,8 @@ fn machine(extents: [u16; 3], wraps: [bool; 3]) -> Rig {
     Rig::of(Shape::new(extents, wraps).expect("a shape"), 1)
 }
 
-/// Moves one packet that is under way, any of them, and says whether it was one of a release.
-fn move_one(rig: &mut Rig, random: &mut Rand32) -> Option<bool> {
+/// Moves one packet that is under way, any of them; the number of its handler.
+fn move_one(rig: &mut Rig, random: &mut Rand32) -> Option<u8> {
     let nodes = rig.adis.len();
     let under_way =
         (0..nodes).flat_map(|node| (0..rig.wires[node].sent().len()).map(move |at| (node, at)));
@@ -27,28 +26,17 @@ fn move_one(rig: &mut Rig, random: &mut Rand32) -> Option<bool> {
     assert_eq!(packet.class, Class::Priority);
     let (header, bytes) = Header::parse(&packet.body).expect("a packet");
     assert!(bytes.is_empty());
-    let is_release = header.handler == wire::RELEASE;
     let dest = rig.adis[0].shape.rank(packet.dest).expect("a node") as usize;
     rig.wires[dest].arrive(packet.class, &packet.body);
     rig.step(dest);
-    Some(is_release)
+    Some(header.handler)
 }
 
-/// Lines that leave a node to release those behind it: one a dimension, two around a ring of more than two.
-fn lines(shape: Shape) -> usize {
-    let mut lines = 0;
-    let mut heads = 1;
-    for dimension in (0..3).rev() {
-        let extent = shape.extents()[dimension];
-        let halves = match (extent, shape.wraps()[dimension]) {
-            (1, _) => 0,
-            (2, _) | (_, false) => 1,
-            (_, true) => 2,
-        };
-        lines += heads * halves;
-        heads *= usize::from(extent);
-    }
-    lines
+/// Nodes that are the second of a pair for whom the first speaks.
+fn pairs(shape: Shape) -> usize {
+    let longer = shape.extents().into_iter().filter(|&extent| extent > 2);
+    let firsts: usize = longer.map(usize::from).product();
+    shape.nodes() as usize - firsts
 }
 
 #[test]
@@ -58,6 +46,8 @@ fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
         [1, 1, 1],
         [2, 1, 1],
         [5, 1, 1],
+        [2, 2, 2],
+        [9, 2, 1],
         [1, 4, 1],
         [1, 1, 3],
         [3, 4, 2],
@@ -69,7 +59,7 @@ fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
             let mut left = vec![0_u32; nodes];
             let mut entered = vec![0_u32; nodes];
             const ROUNDS: u32 = 4;
-            let mut arrivals = 0;
+            let mut packets = [0; 2];
             for turn in 0.. {
                 if left.iter().all(|&left| left == ROUNDS) {
                     break;
@@ -84,7 +74,9 @@ fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
                     rig.step(node);
                 }
                 let moved = move_one(&mut rig, &mut random);
-                arrivals += usize::from(moved == Some(false));
+                for (packets, handler) in packets.iter_mut().zip([wire::ARRIVE, wire::RELEASE]) {
+                    *packets += usize::from(moved == Some(handler));
+                }
                 for node in 0..nodes {
                     if rig.adis[node].leave_barrier() {
                         left[node] += 1;
@@ -98,9 +90,7 @@ fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
                 None,
                 "nothing is left over"
             );
-            assert_eq!(arrivals, ROUNDS as usize * (nodes - 1));
-            let sent: usize = rig.wires.iter().map(Fake::lines).sum();
-            assert_eq!(sent, ROUNDS as usize * lines(rig.adis[0].shape));
+            assert_eq!(packets, [ROUNDS as usize * pairs(rig.adis[0].shape); 2]);
             assert!(
                 rig.adis
                     .iter()
@@ -108,6 +98,20 @@ fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
             );
         }
     }
+}
+
+/// Of a line of eight each node tells its group and, up or down, the others.
+#[test]
+fn two_packets_of_each_node_are_enough_in_a_line_of_eight() {
+    let mut rig = machine([8, 1, 1], [true; 3]);
+    let mut random = Rand32::new(3);
+    for node in 0..8 {
+        rig.adis[node].enter_barrier();
+        rig.step(node);
+    }
+    while move_one(&mut rig, &mut random).is_some() {}
+    assert!((0..8).all(|node| rig.adis[node].leave_barrier()));
+    assert!(rig.wires.iter().all(|wire| wire.lines() == 2));
 }
 
 #[test]
@@ -141,70 +145,86 @@ fn a_step_of_the_barrier_is_something_done() {
     assert!(!step(&mut rig) && rig.adis[0].has_barrier());
 }
 
+/// Whether the node `here`, in no barrier, is told something by `from` in the next one: the first of a pair by the second,
+/// the firsts of all pairs by those of their lines. Lines of three nodes have groups of one, those of four of two.
+fn is_due(shape: &Shape, (here, from): ([u8; 3], [u8; 3]), (handler, argument): (u8, u16)) -> bool {
+    let extents = shape.extents();
+    let dimension = match handler {
+        wire::TELL => usize::from(argument & 3),
+        _ => usize::from(argument),
+    };
+    if dimension > 2 {
+        return false;
+    }
+    let on_line = (0..3).all(|other| other == dimension || here[other] == from[other]);
+    let is_first = |up_to: usize| (0..up_to).all(|dim| extents[dim] != 2 || here[dim] == 0);
+    let others = here[dimension] != from[dimension] && on_line;
+    match handler {
+        wire::ARRIVE => others && extents[dimension] == 2 && is_first(dimension + 1),
+        wire::TELL => {
+            let group = if extents[dimension] == 4 { 2 } else { 1 };
+            let is_of_group = here[dimension] / group == from[dimension] / group;
+            let is_of_circle = argument >> 3 == u16::from(!is_of_group);
+            others && extents[dimension] > 2 && is_first(3) && is_of_circle
+        }
+        _ => false,
+    }
+}
+
 #[test]
 fn a_packet_that_is_due_from_nobody_moves_nothing() {
-    let shape = Shape::new([3, 2, 2], [true; 3]).expect("a shape");
+    let shape = Shape::new([3, 2, 4], [true; 3]).expect("a shape");
     let coords = |rank: u32| shape.coord(rank).expect("a node").axes();
     for here in 0..shape.nodes() {
         for from in 0..shape.nodes() {
-            for dimension in 0..5 {
-                let (at, source) = (coords(here), coords(from));
-                let on_line = |dimension: usize| {
-                    (0..3).all(|other| other == dimension || at[other] == source[other])
-                };
-                let is_head = |dimensions: usize| at[..dimensions].iter().all(|&at| at == 0);
-                // In no barrier yet: others on its line may have come before it.
-                let due =
-                    dimension < 3 && here != from && on_line(dimension) && is_head(dimension + 1);
-                let mut rig = Rig::of(shape, 1);
-                let others = match due {
-                    true => u64::from(shape.extents()[dimension]) - 1,
-                    false => 0,
-                };
-                for _ in 0..4 {
-                    packet(&mut rig, here, from, wire::ARRIVE, dimension);
+            for handler in [wire::ARRIVE, wire::TELL, wire::RELEASE] {
+                for argument in 0..17 {
+                    let mut rig = Rig::of(shape, 1);
+                    let nodes = (coords(here), coords(from));
+                    let due = is_due(&shape, nodes, (handler, argument));
+                    packet(&mut rig, here, from, (handler, argument));
+                    let malformed = rig.adis[here as usize].stats.layer.malformed;
+                    assert_eq!(malformed == 0, due, "{nodes:?} {handler} {argument}");
+                    assert!(!rig.adis[here as usize].leave_barrier());
                 }
-                let malformed = |rig: &Rig| rig.adis[here as usize].stats.layer.malformed;
-                assert_eq!(malformed(&rig), 4 - others, "{at:?} {source:?} {dimension}");
-                packet(&mut rig, here, from, wire::RELEASE, dimension);
-                assert_eq!(malformed(&rig), 5 - others, "it has not come yet");
-                assert!(!rig.adis[here as usize].leave_barrier());
-
-                // It has told the head of its line, and waits for it.
-                let mut rig = Rig::of(shape, 1);
-                fill(&mut rig, here, coords);
-                rig.adis[here as usize].enter_barrier();
-                rig.step(here as usize);
-                let heads = at.iter().position(|&at| at != 0).unwrap_or(3);
-                let head_of = dimension < 3 && on_line(dimension) && source[dimension] == 0;
-                let due = heads < 3 && dimension == heads && head_of;
-                packet(&mut rig, here, from, wire::RELEASE, dimension);
-                assert_eq!(malformed(&rig) == 0, due, "{at:?} {source:?} {dimension}");
-                assert_eq!(rig.adis[here as usize].leave_barrier(), due || here == 0);
             }
         }
     }
 }
 
-/// All others of the lines of which `here` is the head have arrived.
-fn fill(rig: &mut Rig, here: u32, coords: impl Fn(u32) -> [u8; 3]) {
-    let at = coords(here);
-    for from in 0..rig.adis.len() as u32 {
-        let source = coords(from);
-        for dimension in 0..3 {
-            let on_line = (0..3).all(|other| other == dimension || at[other] == source[other]);
-            if here != from && on_line && at[..=dimension].iter().all(|&at| at == 0) {
-                packet(rig, here, from, wire::ARRIVE, dimension);
-            }
-        }
+#[test]
+fn none_is_counted_that_is_one_too_many() {
+    let mut rig = machine([3, 2, 1], [true; 3]);
+    // By rank: its line has ranks 0 to 2, and the second of its pair is rank 3.
+    for _ in 0..3 {
+        packet(&mut rig, 0, 1, (wire::TELL, 0b1000));
+        packet(&mut rig, 0, 3, (wire::ARRIVE, 1));
     }
+    assert_eq!(rig.adis[0].stats.layer.malformed, 1 + 2);
 }
 
-fn packet(rig: &mut Rig, to: u32, from: u32, handler: u8, dimension: usize) {
+/// The second of a pair leaves when the first says so, once it has told that one.
+#[test]
+fn a_release_is_for_who_waits_for_it() {
+    let mut rig = machine([2, 2, 1], [true; 3]);
+    packet(&mut rig, 1, 0, (wire::RELEASE, 0));
+    assert_eq!(rig.adis[1].stats.layer.malformed, 1, "it has not come yet");
+    rig.adis[1].enter_barrier();
+    rig.step(1);
+    for (from, dimension) in [(0, 1), (2, 0), (3, 0)] {
+        packet(&mut rig, 1, from, (wire::RELEASE, dimension));
+    }
+    assert_eq!(rig.adis[1].stats.layer.malformed, 4);
+    assert!(!rig.adis[1].leave_barrier());
+    packet(&mut rig, 1, 0, (wire::RELEASE, 0));
+    assert!(rig.adis[1].leave_barrier());
+}
+
+fn packet(rig: &mut Rig, to: u32, from: u32, (handler, argument): (u8, u16)) {
     let header = Header {
         handler,
         source: rig.adis[0].shape.coord(from).expect("a node"),
-        argument: dimension as u16,
+        argument,
         place: None,
     };
     let mut body = vec![0; header.bytes()];

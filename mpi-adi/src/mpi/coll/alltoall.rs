@@ -110,6 +110,7 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> 
         Lanes {
             count: PAIRS.min(self.ranks.size as usize),
             messages: 2,
+            cross: true,
         }
     }
 

@@ -258,6 +258,7 @@ impl Schedule for Rings {
         Lanes {
             count: self.count,
             messages: 2,
+            cross: false,
         }
     }
 

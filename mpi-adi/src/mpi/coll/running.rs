@@ -18,6 +18,7 @@ use crate::device::memory::Span;
 use crate::device::memory::area::Place;
 use crate::device::protocol::Sound;
 use crate::device::request::{KEPT_SLOTS, Mode, RequestId};
+use crate::device::wire::INLINE_BYTES;
 use crate::mpi::call::{block_on, immediate};
 use crate::mpi::coll::run::{Combine, Workspace, exactly, run_in_segments};
 use crate::mpi::coll::schedule::{Buffer, Lanes, MOST_LANES, Schedule, Step, numbered};
@@ -79,7 +80,10 @@ impl Plan {
         work: impl Work + Send + 'static,
         messages: usize,
     ) -> Result<Plan, Error> {
-        let lanes = Lanes { count: 1, messages };
+        let lanes = Lanes {
+            messages,
+            ..Lanes::ONE
+        };
         Ok(Plan {
             work: boxed(work)?,
             element: None,
@@ -461,7 +465,12 @@ impl Flight {
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(lane, data));
         let partners = comm.partners().for_collectives();
-        let to = partners.send_to(span, dest, tag, Mode::Standard)?;
+        // Eager data keeps to the order of the offers, and so to one way; what waits for its receive goes all ways.
+        let mode = match self.lanes.cross && span.len() > INLINE_BYTES {
+            true => Mode::Synchronous,
+            false => Mode::Standard,
+        };
+        let to = partners.send_to(span, dest, tag, mode)?;
         let note = partners.note(self.function, Some(dest), Some(tag));
         let (is_aside, blocks) = (self.take_aside(), self.blocks);
         let id = immediate(

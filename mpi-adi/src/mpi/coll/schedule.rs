@@ -79,6 +79,9 @@ pub(super) struct Lanes {
     pub(super) count: usize,
     /// Messages of a lane that can be under way at one time.
     pub(super) messages: usize,
+    /// The messages of all processes go all over the machine and cross each other, as those along lines do not: long
+    /// ones had better go any way that is free.
+    pub(super) cross: bool,
 }
 
 impl Lanes {
@@ -86,6 +89,7 @@ impl Lanes {
     pub(super) const ONE: Lanes = Lanes {
         count: 1,
         messages: 2,
+        cross: false,
     };
 }
 

@@ -146,6 +146,7 @@ impl Schedule for Trees {
         Lanes {
             count: self.count * LANES_EACH,
             messages: Dests::MOST + 1,
+            cross: false,
         }
     }
 

@@ -18,6 +18,10 @@ use std::time::Instant;
 
 /// Ticks that may be asked for: a packet's birth is stored in 32 bits.
 const MOST_TICKS: u64 = 1 << 31;
+/// Threads that may be asked for.
+const MOST_THREADS: i64 = 1024;
+/// Routers that a thread has at least if none are asked for: with fewer, threads wait for one another most of the time.
+const LEAST_ROUTERS: u32 = 128;
 /// Loads in one command.
 const MOST_LOADS: usize = 100;
 
@@ -75,6 +79,11 @@ pub struct SimArgs {
     #[arg(long, value_name = "TICKS", default_value_t = 4000,
           value_parser = clap::value_parser!(u64).range(1..=MOST_TICKS))]
     ticks: u64,
+
+    /// Threads that simulate; the numbers are the same however many [default: one for each processor, of 128 routers
+    /// at least]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS))]
+    threads: Option<u32>,
 
     /// Write a line per load to this file
     #[arg(long, value_name = "FILE")]
@@ -213,6 +222,14 @@ impl<'a> Setting<'a> {
         }
     }
 
+    fn threads(&self) -> u32 {
+        let processors = std::thread::available_parallelism().map_or(1, |number| number.get());
+        let most = (self.shape.nodes() / LEAST_ROUTERS).max(1);
+        self.options
+            .threads
+            .unwrap_or(most.min(processors.min(MOST_THREADS as usize) as u32))
+    }
+
     /// Bytes of all routers' buffers.
     fn bytes(&self) -> u64 {
         u64::from(self.shape.nodes()) * self.sizes.bytes() as u64
@@ -235,7 +252,7 @@ impl<'a> Setting<'a> {
             packets: None,
         };
         let failed = |error| Stop::failure(format!("simulation at load {load}: {error}"));
-        let mut network = Network::new(config, memory).map_err(failed)?;
+        let mut network = Network::with_threads(config, memory, self.threads()).map_err(failed)?;
         network.run(self.options.warmup).map_err(failed)?;
         let before = network.totals().hops;
         network.clear();
@@ -380,6 +397,7 @@ mod tests {
             "--chunks 9",
             "--chunks 5-4",
             "--buffers 1",
+            "--threads 0",
             "--buffers 2048",
             "--ticks 0",
             "--hot 1.1",
@@ -407,7 +425,7 @@ mod tests {
         std::fs::create_dir_all(&directory).unwrap();
         let (csv, svg) = (directory.join("out.csv"), directory.join("out.svg"));
         let arguments = format!(
-            "--torus 4x2x3 --mesh z --load 0.2,0.8 --ticks 500 --csv {} --svg {}",
+            "--torus 4x2x3 --mesh z --load 0.2,0.8 --ticks 500 --threads 2 --csv {} --svg {}",
             csv.display(),
             svg.display()
         );

@@ -395,6 +395,33 @@ fn borrowed_memory_is_searched_as_fast() {
     }
 }
 
+/// A loan that follows a smaller one under its number keeps what has been entered of it when a search comes to blocks
+/// that the smaller one did not have.
+#[test]
+fn a_larger_loan_in_the_place_of_a_smaller_one_keeps_its_entries() {
+    let mut ours = Queues::<Indexed>::new(8, 1);
+    let envelope = |tag: i32| Envelope {
+        source: Rank::new(0),
+        tag,
+        context: 0,
+    };
+    let missing = Pattern::new(None, Some(1000), 0);
+    for (heap, count) in [(64, 48), (4000, 600)] {
+        ours.heap = Heap(heap);
+        for tag in 0..count {
+            assert!(ours.message(envelope(tag)).is_err_and(|at| at.is_some()));
+            // The first search makes the index.
+            for _ in 0..2 * u32::from(tag == 47 || tag + 1 == count) {
+                assert_eq!(ours.engine.probe(&mut ours.region, &missing), None);
+            }
+        }
+        for tag in 0..count {
+            assert!(ours.receive(envelope(tag).pattern()).is_ok());
+        }
+        assert!(!ours.region.has_loans());
+    }
+}
+
 /// A search that finds the last loan gone goes on without buckets where the MPI memory is too small to have any.
 #[test]
 fn searches_go_on_when_the_loans_are_over() {

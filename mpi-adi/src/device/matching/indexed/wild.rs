@@ -154,11 +154,13 @@ impl Wild {
             }
             self.lent.resize_with(MAX_LOANS, Box::default);
         }
-        // Those that are there are of a loan that was given back, and so without records.
-        match boxed(None, region.blocks_of_loan(loan)) {
-            Some(places) => self.lent[loan] = places,
-            None => return false,
-        }
+        let Some(mut places) = boxed(None, region.blocks_of_loan(loan)) else {
+            return false;
+        };
+        // Those that are there were made for a smaller loan of this number, and are in use by the one that is there now.
+        let before = &self.lent[loan];
+        places[..before.len()].copy_from_slice(before);
+        self.lent[loan] = places;
         true
     }
 

@@ -1,0 +1,23 @@
+/* picolibc's, and what it lacks of C and POSIX. */
+#ifndef MIDPLANE_TIME_H
+#define MIDPLANE_TIME_H
+#pragma GCC system_header
+
+#include_next <time.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if __POSIX_VISIBLE >= 200112
+int clock_nanosleep(clockid_t, int, const struct timespec *, struct timespec *);
+#endif
+#if __ISO_C_VISIBLE >= 2011
+#define TIME_UTC 1
+int timespec_get(struct timespec *, int);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

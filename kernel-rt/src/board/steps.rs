@@ -1,0 +1,24 @@
+//! How the node goes on, compiled by the crate that an image is made of.
+//!
+//! The kernel is optimised for size, as most of it runs once or never; what runs with each message is not
+//! (`.cargo/config.toml`). A generic function is compiled by the crate in which it meets its types, an inlined one by each
+//! that calls it, and both would be this crate. So it only declares the node's steps; [`node!`](crate::node) defines them,
+//! in the crate that is linked into the image, and that crate's profile holds for all that they are made of.
+
+use mpi_adi::Work;
+
+// SAFETY: the signatures are those in `node!`, which alone defines these names.
+unsafe extern "Rust" {
+    /// [`running::with`](crate::running::with).
+    #[link_name = "midplane_with"]
+    pub safe fn with(work: &mut Work<'_>);
+    /// [`running::heap_freed`](crate::running::heap_freed).
+    #[link_name = "midplane_heap_freed"]
+    pub safe fn heap_freed();
+    /// [`running::publish`](crate::running::publish).
+    #[link_name = "midplane_publish"]
+    pub safe fn publish();
+    /// [`running::forward`](crate::running::forward).
+    #[link_name = "midplane_forward"]
+    pub safe fn forward() -> !;
+}

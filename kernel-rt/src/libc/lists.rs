@@ -1,0 +1,94 @@
+//! Searches of tables, and lists (POSIX search.h).
+
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr;
+
+define!(lfind, lsearch, insque, remque);
+
+/// How C's functions compare two elements.
+pub type Compare = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
+
+unsafe extern "C" {
+    pub fn qsort(start: *mut c_void, count: usize, bytes: usize, compare: Compare);
+    pub fn strcoll(a: *const c_char, b: *const c_char) -> c_int;
+}
+
+/// The first element that is the key; null where there is none.
+unsafe extern "C" fn lfind(
+    key: *const c_void,
+    start: *const c_void,
+    count: *const usize,
+    bytes: usize,
+    compare: Compare,
+) -> *mut c_void {
+    // SAFETY: C's promises.
+    unsafe {
+        for at in 0..*count {
+            let element = start.byte_add(at * bytes);
+            if compare(key, element) == 0 {
+                return element.cast_mut();
+            }
+        }
+    }
+    ptr::null_mut()
+}
+
+/// The same, and adds the key where there is none: the table has room.
+unsafe extern "C" fn lsearch(
+    key: *const c_void,
+    start: *mut c_void,
+    count: *mut usize,
+    bytes: usize,
+    compare: Compare,
+) -> *mut c_void {
+    // SAFETY: C's promises.
+    unsafe {
+        let found = lfind(key, start, count, bytes, compare);
+        if !found.is_null() {
+            return found;
+        }
+        let new = start.byte_add(*count * bytes);
+        new.cast::<u8>().copy_from(key.cast(), bytes);
+        *count += 1;
+        new
+    }
+}
+
+/// What the program's elements begin with.
+#[repr(C)]
+struct Element {
+    next: *mut Element,
+    previous: *mut Element,
+}
+
+/// Puts an element behind another, or alone.
+unsafe extern "C" fn insque(element: *mut Element, behind: *mut Element) {
+    // SAFETY: C's promises.
+    unsafe {
+        let next = behind
+            .as_ref()
+            .map_or(ptr::null_mut(), |behind| behind.next);
+        (*element).next = next;
+        (*element).previous = behind;
+        for (place, is_next) in [(behind, true), (next, false)] {
+            match place.as_mut() {
+                Some(place) if is_next => place.next = element,
+                Some(place) => place.previous = element,
+                None => {}
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn remque(element: *mut Element) {
+    // SAFETY: C's promises.
+    unsafe {
+        let Element { next, previous } = element.read();
+        if let Some(previous) = previous.as_mut() {
+            previous.next = next;
+        }
+        if let Some(next) = next.as_mut() {
+            next.previous = previous;
+        }
+    }
+}

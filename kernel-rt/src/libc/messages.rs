@@ -1,0 +1,208 @@
+//! Messages to standard error: err.h, error.h, syslog.h. A node has no log of a system, so `syslog` writes there, too.
+
+use core::ffi::{CStr, c_char, c_int};
+use core::fmt::Write as _;
+use core::ptr;
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+
+use super::Arguments;
+use super::process::{exit, program_name};
+use super::streams::Text;
+use crate::arch;
+use crate::console::{self, Stream};
+
+define_variadic!(
+    err: 2,
+    errx: 2,
+    warn: 1,
+    warnx: 1,
+    error: 3,
+    error_at_line: 5,
+    syslog: 2,
+);
+define!(
+    verr, verrx, vwarn, vwarnx, vsyslog, openlog, closelog, setlogmask
+);
+
+unsafe extern "C" {
+    fn strerror(error: c_int) -> *const c_char;
+}
+
+fn put(bytes: &[u8]) {
+    console::write(Stream::Err, bytes);
+}
+
+/// Writes `program: text: error`, or less of it.
+///
+/// # Safety
+/// As for C's `vprintf`, unless the format is null.
+unsafe fn say(format: *const c_char, arguments: Arguments, error: Option<c_int>) {
+    // What stands there first was written first.
+    console::flush();
+    put(program_name().to_bytes());
+    put(b": ");
+    // SAFETY: the caller's promise.
+    unsafe { say_rest(format, arguments, error) };
+}
+
+/// The same from the text on.
+///
+/// # Safety
+/// The same.
+unsafe fn say_rest(format: *const c_char, arguments: Arguments, error: Option<c_int>) {
+    if !format.is_null() {
+        // SAFETY: the caller's promise.
+        if let Some(text) = unsafe { Text::of(format, arguments) } {
+            put(text.bytes());
+        }
+        if error.is_some() {
+            put(b": ");
+        }
+    }
+    if let Some(error) = error {
+        // SAFETY: C's own function, which gives a string for every number.
+        put(unsafe { CStr::from_ptr(strerror(error)) }.to_bytes());
+    }
+    put(b"\n");
+    console::flush();
+}
+
+unsafe extern "C" fn err(status: c_int, format: *const c_char, arguments: Arguments) -> ! {
+    // SAFETY: C's promise.
+    unsafe { verr(status, format, arguments) }
+}
+
+unsafe extern "C" fn errx(status: c_int, format: *const c_char, arguments: Arguments) -> ! {
+    // SAFETY: C's promise.
+    unsafe { verrx(status, format, arguments) }
+}
+
+unsafe extern "C" fn warn(format: *const c_char, arguments: Arguments) {
+    // SAFETY: C's promise.
+    unsafe { vwarn(format, arguments) };
+}
+
+unsafe extern "C" fn warnx(format: *const c_char, arguments: Arguments) {
+    // SAFETY: C's promise.
+    unsafe { vwarnx(format, arguments) };
+}
+
+unsafe extern "C" fn verr(status: c_int, format: *const c_char, arguments: Arguments) -> ! {
+    // SAFETY: C's promise, and C's own function.
+    unsafe {
+        say(format, arguments, Some(arch::errno()));
+        exit(status)
+    }
+}
+
+unsafe extern "C" fn verrx(status: c_int, format: *const c_char, arguments: Arguments) -> ! {
+    // SAFETY: C's promise, and C's own function.
+    unsafe {
+        say(format, arguments, None);
+        exit(status)
+    }
+}
+
+unsafe extern "C" fn vwarn(format: *const c_char, arguments: Arguments) {
+    // SAFETY: C's promise.
+    unsafe { say(format, arguments, Some(arch::errno())) };
+}
+
+unsafe extern "C" fn vwarnx(format: *const c_char, arguments: Arguments) {
+    // SAFETY: C's promise.
+    unsafe { say(format, arguments, None) };
+}
+
+/// How often `error` was called; the program may read and change it.
+#[unsafe(no_mangle)]
+static error_message_count: AtomicU32 = AtomicU32::new(0);
+
+/// Ends the program unless `status` is 0.
+fn counted(status: c_int) {
+    error_message_count.fetch_add(1, Ordering::Relaxed);
+    if status != 0 {
+        // SAFETY: C's own function.
+        unsafe { exit(status) }
+    }
+}
+
+unsafe extern "C" fn error(
+    status: c_int,
+    number: c_int,
+    format: *const c_char,
+    arguments: Arguments,
+) {
+    // SAFETY: C's promise.
+    unsafe { say(format, arguments, (number != 0).then_some(number)) };
+    counted(status);
+}
+
+unsafe extern "C" fn error_at_line(
+    status: c_int,
+    number: c_int,
+    file: *const c_char,
+    line: u32,
+    format: *const c_char,
+    arguments: Arguments,
+) {
+    console::flush();
+    put(program_name().to_bytes());
+    if !file.is_null() {
+        let mut place = heapless::String::<16>::new();
+        // A number of at most ten digits fits.
+        let _ = write!(place, ":{line}");
+        put(b":");
+        // SAFETY: C's promise.
+        put(unsafe { CStr::from_ptr(file) }.to_bytes());
+        put(place.as_bytes());
+    }
+    put(b": ");
+    // SAFETY: C's promise.
+    unsafe { say_rest(format, arguments, (number != 0).then_some(number)) };
+    counted(status);
+}
+
+/// What `openlog` was given to begin messages with.
+static IDENTITY: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+/// The priorities that are written, a bit each.
+static LOG_MASK: AtomicI32 = AtomicI32::new(0xff);
+
+extern "C" fn openlog(identity: *mut c_char, _: c_int, _: c_int) {
+    IDENTITY.store(identity, Ordering::Relaxed);
+}
+
+extern "C" fn closelog() {
+    IDENTITY.store(ptr::null_mut(), Ordering::Relaxed);
+}
+
+/// 0 changes nothing (POSIX).
+extern "C" fn setlogmask(mask: c_int) -> c_int {
+    match mask {
+        0 => LOG_MASK.load(Ordering::Relaxed),
+        mask => LOG_MASK.swap(mask, Ordering::Relaxed),
+    }
+}
+
+unsafe extern "C" fn syslog(priority: c_int, format: *const c_char, arguments: Arguments) {
+    // SAFETY: C's promise.
+    unsafe { vsyslog(priority, format, arguments) };
+}
+
+unsafe extern "C" fn vsyslog(priority: c_int, format: *const c_char, arguments: Arguments) {
+    const PRIORITIES: c_int = 7;
+    if LOG_MASK.load(Ordering::Relaxed) >> (priority & PRIORITIES) & 1 == 0 {
+        return;
+    }
+    let identity = IDENTITY.load(Ordering::Relaxed);
+    // SAFETY: C's promise that it stays; and about the format.
+    unsafe {
+        let identity = match identity.is_null() {
+            true => program_name(),
+            false => CStr::from_ptr(identity),
+        };
+        console::flush();
+        put(identity.to_bytes());
+        put(b": ");
+        say_rest(format, arguments, None);
+    }
+}

@@ -1,0 +1,169 @@
+//! Waiting for descriptors (POSIX poll, select). The streams and files are always ready: a read of standard input may
+//! wait all the same. A wait for nothing is a sleep; without an end it would be for ever, and ends the program.
+
+use core::ffi::{c_int, c_short, c_uint, c_ulong, c_void};
+
+use super::errno::{EBADF, EINVAL, fail};
+use super::files::is_open;
+use super::time::{Timespec, Timeval, sleep_for, sleep_for_spec};
+use crate::end::program_abort;
+
+define!(poll, ppoll, select, pselect);
+
+/// `struct pollfd` of the project's poll.h.
+#[repr(C)]
+struct Polled {
+    descriptor: c_int,
+    wanted: c_short,
+    ready: c_short,
+}
+
+/// POLLIN, POLLRDNORM; POLLOUT, POLLWRNORM: what files are ready for.
+const READY: c_short = 0x1 | 0x40 | 0x4 | 0x100;
+const POLLNVAL: c_short = 0x20;
+
+/// Marks what is ready; the result is how many.
+///
+/// # Safety
+/// `polled` points to `count`.
+unsafe fn mark(polled: *mut Polled, count: c_ulong) -> c_int {
+    let mut ready = 0;
+    for at in 0..count as usize {
+        // SAFETY: the caller's promise.
+        let one = unsafe { &mut *polled.add(at) };
+        one.ready = match one.descriptor {
+            ..0 => 0,
+            descriptor if is_open(descriptor) => one.wanted & READY,
+            _ => POLLNVAL,
+        };
+        ready += c_int::from(one.ready != 0);
+    }
+    ready
+}
+
+/// What a wait returns for which nothing is ready.
+fn slept(result: Result<(), c_int>) -> c_int {
+    match result {
+        Ok(()) => 0,
+        Err(error) => fail(error),
+    }
+}
+
+unsafe extern "C" fn poll(polled: *mut Polled, count: c_ulong, milliseconds: c_int) -> c_int {
+    // SAFETY: C's promise.
+    let ready = unsafe { mark(polled, count) };
+    match c_uint::try_from(milliseconds) {
+        _ if ready > 0 => ready,
+        Ok(milliseconds) => slept(sleep_for(&Timeval::milliseconds(milliseconds))),
+        Err(_) => for_ever("poll()"),
+    }
+}
+
+unsafe extern "C" fn ppoll(
+    polled: *mut Polled,
+    count: c_ulong,
+    time: *const Timespec,
+    _: *const c_void,
+) -> c_int {
+    // SAFETY: C's promises.
+    match unsafe { (mark(polled, count), time.as_ref()) } {
+        (ready @ 1.., _) => ready,
+        (_, Some(time)) => slept(sleep_for_spec(time)),
+        (_, None) => for_ever("ppoll()"),
+    }
+}
+
+/// Nothing is ready, and nothing will be.
+fn for_ever(call: &str) -> ! {
+    let mut words = heapless::String::<96>::new();
+    for word in [
+        call,
+        ": for no descriptor that is open, nothing could ever end this wait",
+    ] {
+        // Both fit.
+        let _ = words.push_str(word);
+    }
+    program_abort(&words)
+}
+
+/// `FD_SETSIZE` of picolibc.
+const SET_BITS: usize = 64;
+const WORD_BITS: usize = c_ulong::BITS as usize;
+
+/// `fd_set`.
+type Set = [c_ulong; SET_BITS / WORD_BITS];
+
+/// How many descriptors of the sets are ready, which all but the last are.
+///
+/// # Safety
+/// The sets are null or sets.
+unsafe fn ready(count: c_int, sets: [*mut Set; 3]) -> Result<c_int, c_int> {
+    let count = usize::try_from(count)
+        .ok()
+        .filter(|count| *count <= SET_BITS)
+        .ok_or(EINVAL)?;
+    let mut ready = 0;
+    for (at, set) in sets.into_iter().enumerate() {
+        // SAFETY: the caller's promise.
+        let Some(set) = (unsafe { set.as_mut() }) else {
+            continue;
+        };
+        for descriptor in 0..count {
+            if set[descriptor / WORD_BITS] >> (descriptor % WORD_BITS) & 1 == 0 {
+                continue;
+            }
+            if !is_open(descriptor as c_int) {
+                return Err(EBADF);
+            }
+            ready += c_int::from(at < 2);
+        }
+        if at == 2 {
+            // Nothing exceptional comes.
+            *set = [0; SET_BITS / WORD_BITS];
+        }
+    }
+    Ok(ready)
+}
+
+unsafe extern "C" fn select(
+    count: c_int,
+    to_read: *mut Set,
+    to_write: *mut Set,
+    exceptional: *mut Set,
+    time: *const Timeval,
+) -> c_int {
+    // SAFETY: C's promises.
+    match unsafe {
+        (
+            ready(count, [to_read, to_write, exceptional]),
+            time.as_ref(),
+        )
+    } {
+        (Err(error), _) => fail(error),
+        (Ok(ready @ 1..), _) => ready,
+        (Ok(_), Some(time)) => slept(sleep_for(time)),
+        (Ok(_), None) => for_ever("select()"),
+    }
+}
+
+unsafe extern "C" fn pselect(
+    count: c_int,
+    to_read: *mut Set,
+    to_write: *mut Set,
+    exceptional: *mut Set,
+    time: *const Timespec,
+    _: *const c_void,
+) -> c_int {
+    // SAFETY: C's promises.
+    match unsafe {
+        (
+            ready(count, [to_read, to_write, exceptional]),
+            time.as_ref(),
+        )
+    } {
+        (Err(error), _) => fail(error),
+        (Ok(ready @ 1..), _) => ready,
+        (Ok(_), Some(time)) => slept(sleep_for_spec(time)),
+        (Ok(_), None) => for_ever("pselect()"),
+    }
+}

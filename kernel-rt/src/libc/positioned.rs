@@ -1,0 +1,145 @@
+//! Reads and writes at a place, and of several pieces (POSIX pread, readv). The tool reads and writes where a descriptor
+//! stands; with one thread, going there and back is the same.
+
+use core::ffi::{c_int, c_void};
+
+use super::Offset;
+use super::errno::{EBADF, EINVAL, ESPIPE, fail};
+use super::files::{FIRST_FILE, lseek, read, write};
+use crate::arch::{errno, set_errno};
+
+define!(pread, pwrite, readv, writev, preadv, pwritev);
+
+/// `struct iovec` of the project's sys/uio.h.
+#[repr(C)]
+struct Piece {
+    start: *mut c_void,
+    bytes: usize,
+}
+
+/// IOV_MAX.
+const MOST_PIECES: c_int = 1024;
+
+const SEEK_SET: c_int = 0;
+const SEEK_CUR: c_int = 1;
+
+/// Does something at a place of a file, and goes back to where the descriptor stood.
+fn at(descriptor: c_int, offset: Offset, f: impl FnOnce() -> isize) -> isize {
+    if (0..FIRST_FILE).contains(&descriptor) {
+        return fail(ESPIPE) as isize;
+    }
+    if offset < 0 {
+        return fail(EINVAL) as isize;
+    }
+    let before = lseek(descriptor, 0, SEEK_CUR);
+    if before < 0 || lseek(descriptor, offset, SEEK_SET) < 0 {
+        return -1;
+    }
+    let result = f();
+    let error = errno();
+    // It stood there.
+    lseek(descriptor, before, SEEK_SET);
+    set_errno(error);
+    result
+}
+
+unsafe extern "C" fn pread(
+    descriptor: c_int,
+    out: *mut c_void,
+    count: usize,
+    offset: Offset,
+) -> isize {
+    // SAFETY: C's promise.
+    at(descriptor, offset, || unsafe {
+        read(descriptor, out, count)
+    })
+}
+
+unsafe extern "C" fn pwrite(
+    descriptor: c_int,
+    bytes: *const c_void,
+    count: usize,
+    offset: Offset,
+) -> isize {
+    // SAFETY: C's promise.
+    at(descriptor, offset, || unsafe {
+        write(descriptor, bytes, count)
+    })
+}
+
+/// Does each of some pieces until one comes short.
+///
+/// # Safety
+/// `pieces` points to `count` of them.
+unsafe fn each(
+    descriptor: c_int,
+    pieces: *const Piece,
+    count: c_int,
+    f: impl Fn(&Piece) -> isize,
+) -> isize {
+    if descriptor < 0 {
+        return fail(EBADF) as isize;
+    }
+    if !(1..=MOST_PIECES).contains(&count) {
+        return fail(EINVAL) as isize;
+    }
+    // SAFETY: the caller's promise.
+    let pieces = unsafe { core::slice::from_raw_parts(pieces, count as usize) };
+    let mut all: isize = 0;
+    for piece in pieces {
+        match f(piece) {
+            // What was done was; the error comes with the next call.
+            ..0 if all > 0 => break,
+            failed @ ..0 => return failed,
+            done => {
+                all = all.saturating_add(done);
+                if done.unsigned_abs() < piece.bytes {
+                    break;
+                }
+            }
+        }
+    }
+    all
+}
+
+unsafe extern "C" fn readv(descriptor: c_int, pieces: *const Piece, count: c_int) -> isize {
+    let piece = |piece: &Piece| {
+        // SAFETY: C's promise.
+        unsafe { read(descriptor, piece.start, piece.bytes) }
+    };
+    // SAFETY: C's promise.
+    unsafe { each(descriptor, pieces, count, piece) }
+}
+
+unsafe extern "C" fn writev(descriptor: c_int, pieces: *const Piece, count: c_int) -> isize {
+    let piece = |piece: &Piece| {
+        // SAFETY: C's promise.
+        unsafe { write(descriptor, piece.start, piece.bytes) }
+    };
+    // SAFETY: C's promise.
+    unsafe { each(descriptor, pieces, count, piece) }
+}
+
+unsafe extern "C" fn preadv(
+    descriptor: c_int,
+    pieces: *const Piece,
+    count: c_int,
+    offset: Offset,
+) -> isize {
+    // SAFETY: C's promise.
+    at(descriptor, offset, || unsafe {
+        readv(descriptor, pieces, count)
+    })
+}
+
+unsafe extern "C" fn pwritev(
+    descriptor: c_int,
+    pieces: *const Piece,
+    count: c_int,
+    offset: Offset,
+) -> isize {
+    // SAFETY: C's promise.
+    at(descriptor, offset, || unsafe {
+        writev(descriptor, pieces, count)
+    })
+}

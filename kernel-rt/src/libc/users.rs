@@ -1,0 +1,193 @@
+//! Users and groups: the one that there is has number 0 and the name that it has everywhere.
+
+use core::ffi::{CStr, c_char, c_int, c_uint};
+use core::ptr;
+
+use super::errno::{ENOENT, EPERM, fail};
+use crate::arch::set_errno;
+
+define!(
+    getpwuid, getpwnam, getpwuid_r, getpwnam_r, getgrgid, getgrnam, getgrgid_r, getgrnam_r,
+    getlogin, getlogin_r, getgroups, setuid, setgid, seteuid, setegid,
+);
+
+/// A pointer to a string that nothing changes.
+type Word = *const c_char;
+
+/// `struct passwd` of picolibc.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct User {
+    name: Word,
+    password: Word,
+    user: u16,
+    group: u16,
+    texts: [Word; 2],
+    folder: Word,
+    shell: Word,
+}
+
+/// `struct group` of picolibc.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Group {
+    name: Word,
+    password: Word,
+    group: u16,
+    members: *const Word,
+}
+
+struct Fixed<T>(T);
+// SAFETY: nothing writes them, nor what they point to.
+unsafe impl<T> Sync for Fixed<T> {}
+
+const NAME: &CStr = c"root";
+
+static USER: Fixed<User> = Fixed(User {
+    name: NAME.as_ptr(),
+    password: c"x".as_ptr(),
+    user: 0,
+    group: 0,
+    texts: [NAME.as_ptr(); 2],
+    folder: c"/".as_ptr(),
+    shell: c"".as_ptr(),
+});
+
+static MEMBERS: Fixed<[Word; 1]> = Fixed([ptr::null()]);
+
+static GROUP: Fixed<Group> = Fixed(Group {
+    name: NAME.as_ptr(),
+    password: c"x".as_ptr(),
+    group: 0,
+    members: MEMBERS.0.as_ptr(),
+});
+
+/// # Safety
+/// There is a string.
+unsafe fn is_ours(name: Word) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(name) == NAME }
+}
+
+/// The record, or null with `errno` as it was: that there is none is no error (POSIX).
+fn found<T>(is: bool, record: &'static Fixed<T>) -> *const T {
+    match is {
+        true => &raw const record.0,
+        false => ptr::null(),
+    }
+}
+
+/// The same as a copy, for the calls with `_r`; their strings are no part of it.
+///
+/// # Safety
+/// There is room for both.
+unsafe fn copied<T: Copy>(
+    is: bool,
+    record: &'static Fixed<T>,
+    out: *mut T,
+    result: *mut *mut T,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        out.write(record.0);
+        result.write(if is { out } else { ptr::null_mut() });
+    }
+    0
+}
+
+extern "C" fn getpwuid(user: c_uint) -> *const User {
+    found(user == 0, &USER)
+}
+
+unsafe extern "C" fn getpwnam(name: Word) -> *const User {
+    // SAFETY: C's promise.
+    found(unsafe { is_ours(name) }, &USER)
+}
+
+unsafe extern "C" fn getpwuid_r(
+    user: c_uint,
+    out: *mut User,
+    _: *mut c_char,
+    _: usize,
+    result: *mut *mut User,
+) -> c_int {
+    // SAFETY: C's promises.
+    unsafe { copied(user == 0, &USER, out, result) }
+}
+
+unsafe extern "C" fn getpwnam_r(
+    name: Word,
+    out: *mut User,
+    _: *mut c_char,
+    _: usize,
+    result: *mut *mut User,
+) -> c_int {
+    // SAFETY: C's promises.
+    unsafe { copied(is_ours(name), &USER, out, result) }
+}
+
+extern "C" fn getgrgid(group: c_uint) -> *const Group {
+    found(group == 0, &GROUP)
+}
+
+unsafe extern "C" fn getgrnam(name: Word) -> *const Group {
+    // SAFETY: C's promise.
+    found(unsafe { is_ours(name) }, &GROUP)
+}
+
+unsafe extern "C" fn getgrgid_r(
+    group: c_uint,
+    out: *mut Group,
+    _: *mut c_char,
+    _: usize,
+    result: *mut *mut Group,
+) -> c_int {
+    // SAFETY: C's promises.
+    unsafe { copied(group == 0, &GROUP, out, result) }
+}
+
+unsafe extern "C" fn getgrnam_r(
+    name: Word,
+    out: *mut Group,
+    _: *mut c_char,
+    _: usize,
+    result: *mut *mut Group,
+) -> c_int {
+    // SAFETY: C's promises.
+    unsafe { copied(is_ours(name), &GROUP, out, result) }
+}
+
+/// Nothing has logged in.
+extern "C" fn getlogin() -> *mut c_char {
+    set_errno(ENOENT);
+    ptr::null_mut()
+}
+
+extern "C" fn getlogin_r(_: *mut c_char, _: usize) -> c_int {
+    ENOENT
+}
+
+/// None besides its own.
+extern "C" fn getgroups(_: c_int, _: *mut u16) -> c_int {
+    0
+}
+
+fn set(id: c_uint) -> c_int {
+    if id == 0 { 0 } else { fail(EPERM) }
+}
+
+extern "C" fn setuid(user: c_uint) -> c_int {
+    set(user)
+}
+
+extern "C" fn setgid(group: c_uint) -> c_int {
+    set(group)
+}
+
+extern "C" fn seteuid(user: c_uint) -> c_int {
+    set(user)
+}
+
+extern "C" fn setegid(group: c_uint) -> c_int {
+    set(group)
+}

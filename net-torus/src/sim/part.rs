@@ -1,0 +1,523 @@
+//! A part of a simulated machine: nodes with consecutive ranks, and what is to happen there.
+//!
+//! What happens at a node in a tick depends on that node alone, and so does what it leads to at its neighbours, one tick
+//! later at the earliest. So parts go through a tick independently of one another, and what one of them has for the nodes
+//! of another ([`Mail`]) is handed over between two ticks. Within a tick neither the order of nodes nor, at a node, that
+//! of links makes a difference: a link brings one packet at most, behind each there are buffers of its own, and what is at
+//! its destination is taken out at once. Hence results do not depend on how a machine is divided.
+//!
+//! Of a packet only the first chunk is carried, in which the header is and all that is looked at.
+
+use super::network::{Config, Latencies, SimError, Totals};
+use crate::chunk::Chunk;
+use crate::coord::{Coord, Direction};
+use crate::inject::InjectError;
+use crate::router::Router;
+use crate::vc::Vc;
+use crate::wire::{Directions, Fifo, HEADER_BYTES, Repr};
+use core::cmp::Reverse;
+use core::ops::Range;
+use oorandom::Rand32;
+use std::collections::BinaryHeap;
+
+/// Ticks for which events can be planned ahead, a power of two.
+const WHEEL: usize = 16;
+/// Bytes of a simulated packet's body that mean something: source, birth, serial number.
+const BODY: usize = 12;
+
+/// How many nodes further on it is read ahead, in parts of more than so many routers.
+const AHEAD: usize = 6;
+const CACHED: usize = 512;
+
+/// A packet to be injected.
+#[derive(Clone, Copy)]
+struct Birth {
+    /// In ticks.
+    at: f64,
+    /// The tick in which it can be injected.
+    tick: u64,
+    dest: Coord,
+    chunks: u8,
+    fifo: Fifo,
+}
+
+/// A node's source of packets.
+struct Source {
+    random: Rand32,
+    next: Option<Birth>,
+    serial: u32,
+}
+
+/// A packet that comes in over the link of a node's side.
+struct Arrival {
+    node: u32,
+    side: u8,
+    head: Chunk,
+}
+
+/// The counters of the neighbour at a node's side.
+struct Grant {
+    node: u32,
+    side: u8,
+    granted: [u16; Vc::COUNT],
+}
+
+/// What happens in one tick.
+#[derive(Default)]
+struct Slot {
+    arrivals: Vec<Arrival>,
+    grants: Vec<Grant>,
+    /// Node, direction whose link becomes idle.
+    idle: Vec<(u32, u8)>,
+    /// Nodes with a packet to be born.
+    births: Vec<u32>,
+}
+
+/// What a tick leads to at nodes of another part.
+#[derive(Default)]
+pub(super) struct Mail {
+    /// In the next tick.
+    arrivals: Vec<Arrival>,
+    /// Each with its tick.
+    grants: Vec<(u64, Grant)>,
+}
+
+impl Mail {
+    pub fn is_empty(&self) -> bool {
+        self.arrivals.is_empty() && self.grants.is_empty()
+    }
+}
+
+/// A node, as its neighbours know it.
+#[derive(Clone, Copy)]
+struct Place {
+    part: u32,
+    node: u32,
+}
+
+/// Order of packets: by destination of the part, source and FIFO, the serial number after the last that arrived.
+type Order = Vec<[u32; Fifo::ALL.len()]>;
+
+/// See the [module](self). Nodes are numbered within it.
+pub(super) struct Part<'m> {
+    config: Config,
+    number: u32,
+    /// Rank of the first node.
+    first: u32,
+    pub routers: Vec<Router<'m>>,
+    sources: Vec<Source>,
+    neighbours: Vec<[Option<Place>; 6]>,
+    /// By node: links that carry nothing now.
+    idle: Vec<u8>,
+    /// Nodes where something may be able to move, and the same as a flag by node.
+    dirty: Vec<u32>,
+    is_dirty: Vec<bool>,
+    wheel: Vec<Slot>,
+    /// Births beyond the wheel, the nearest first.
+    later: BinaryHeap<Reverse<(u64, u32)>>,
+    now: u64,
+    /// By part: what is for its nodes.
+    pub out: Vec<Mail>,
+    /// Packets injected here, less those delivered here, since the start.
+    pub on_the_way: i64,
+    pub totals: Totals,
+    pub latencies: Latencies,
+    /// Sum over (source, destination, serial) of packets injected, less those delivered, each hashed: zero over all
+    /// parts when all of them arrived once.
+    pub balance: u64,
+    /// Empty where order is not checked.
+    pub order: Order,
+    /// Mean ticks between two births of a node.
+    interval: f64,
+}
+
+fn hash(source: u32, dest: u32, serial: u32) -> u64 {
+    let mut h = (source as u64) << 32 | dest as u64;
+    h = (h ^ (serial as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+        .wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    (h ^ h >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93)
+}
+
+impl<'m> Part<'m> {
+    /// The nodes with these `ranks`; `each`: nodes of every part but the last one.
+    pub fn new(
+        config: Config,
+        ranks: Range<u32>,
+        each: u32,
+        memory: &'m mut [Chunk],
+        interval: f64,
+    ) -> Result<Self, SimError> {
+        let Config { shape, sizes, .. } = config;
+        let coords = || ranks.clone().map(|r| shape.coord(r).unwrap_or_default());
+        let routers = coords()
+            .zip(memory.chunks_exact_mut(sizes.chunks()))
+            .map(|(here, memory)| {
+                let mut router = Router::new(shape, here, sizes, memory)?;
+                router.set_exact(router.links());
+                router.carry_heads_only();
+                Ok(router)
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(SimError::Router)?;
+        let place = |there| Place {
+            part: there / each,
+            node: there % each,
+        };
+        let neighbours = coords().map(|here| {
+            let there = |d| shape.rank(shape.neighbour(here, d)?);
+            Direction::ALL.map(|d| there(d).map(place))
+        });
+        let source = |rank| Source {
+            random: Rand32::new_inc(config.seed ^ (rank as u64) << 32, rank as u64),
+            next: None,
+            serial: 0,
+        };
+        let mut part = Self {
+            config,
+            number: ranks.start / each,
+            first: ranks.start,
+            sources: ranks.clone().map(source).collect(),
+            neighbours: neighbours.collect(),
+            idle: coords().map(|c| shape.links(c).bits()).collect(),
+            dirty: Vec::new(),
+            is_dirty: vec![false; routers.len()],
+            wheel: (0..WHEEL).map(|_| Slot::default()).collect(),
+            later: BinaryHeap::new(),
+            now: 0,
+            out: (0..shape.nodes().div_ceil(each))
+                .map(|_| Mail::default())
+                .collect(),
+            on_the_way: 0,
+            totals: Totals::default(),
+            latencies: Latencies::new(),
+            balance: 0,
+            order: Order::new(),
+            interval,
+            routers,
+        };
+        for node in 0..part.routers.len() {
+            part.plan(node, 0.0);
+        }
+        Ok(part)
+    }
+
+    /// Checks the order of packets from now on.
+    pub fn check_order(&mut self) {
+        let pairs = self.routers.len() * self.config.shape.nodes() as usize;
+        self.order = vec![Default::default(); pairs];
+    }
+
+    fn rank(&self, node: usize) -> u32 {
+        self.first + node as u32
+    }
+
+    /// Nothing is planned.
+    pub fn is_quiet(&self) -> bool {
+        self.dirty.is_empty()
+            && self.later.is_empty()
+            && self.out.iter().all(Mail::is_empty)
+            && self.wheel.iter().all(|slot| {
+                slot.arrivals.is_empty()
+                    && slot.grants.is_empty()
+                    && slot.idle.is_empty()
+                    && slot.births.is_empty()
+            })
+    }
+
+    /// Draws the node's next packet, born at least one interval's draw after `after`.
+    fn plan(&mut self, node: usize, after: f64) {
+        let rank = self.rank(node);
+        let source = &mut self.sources[node];
+        source.next = None;
+        if self.interval.is_infinite() || self.config.packets.is_some_and(|n| source.serial >= n) {
+            return;
+        }
+        // Exponential intervals: births are independent of one another.
+        let draw = 1.0 - source.random.rand_float() as f64;
+        let birth = after - draw.ln() * self.interval;
+        let Config { traffic, shape, .. } = &self.config;
+        let dest = traffic.dest(shape, rank, source.serial, &mut source.random);
+        let Some(dest) = dest else { return };
+        let (least, most) = self.config.chunks;
+        let chunks = source.random.rand_range(least as u32..most as u32 + 1) as u8;
+        let priority = self.config.priority;
+        let fifo = if priority > 0.0 && (source.random.rand_float() as f64) < priority {
+            Fifo::Priority
+        } else {
+            Fifo::Normal
+        };
+        let tick = birth.ceil() as u64;
+        source.next = Some(Birth {
+            at: birth,
+            tick,
+            dest,
+            chunks,
+            fifo,
+        });
+        if tick > self.now {
+            if tick - self.now < WHEEL as u64 {
+                self.wheel[tick as usize % WHEEL].births.push(node as u32);
+            } else {
+                self.later.push(Reverse((tick, node as u32)));
+            }
+        }
+    }
+
+    fn touch(&mut self, node: usize) {
+        if !core::mem::replace(&mut self.is_dirty[node], true) {
+            self.dirty.push(node as u32);
+        }
+    }
+
+    /// Injects what has been born at `node` as far as there is room.
+    fn inject(&mut self, node: usize) {
+        while let Some(birth) = self.sources[node].next
+            && birth.tick <= self.now
+        {
+            let (rank, serial) = (self.rank(node), self.sources[node].serial);
+            let len = birth.chunks as usize * 32 - HEADER_BYTES;
+            let result = self.routers[node].inject_with(
+                birth.fifo,
+                birth.dest,
+                len,
+                self.config.routing,
+                |body| {
+                    let words = [rank, birth.at as u32, serial];
+                    for (bytes, word) in body.chunks_exact_mut(4).zip(words) {
+                        bytes.copy_from_slice(&word.to_le_bytes());
+                    }
+                },
+            );
+            match result {
+                Ok(()) => {
+                    let to = self.config.shape.rank(birth.dest).unwrap_or_default();
+                    self.balance = self.balance.wrapping_add(hash(rank, to, serial));
+                    self.totals.injected += 1;
+                    self.on_the_way += 1;
+                    self.sources[node].serial += 1;
+                    self.plan(node, birth.at);
+                }
+                Err(InjectError::Full) => return,
+                Err(_) => unreachable!("patterns stay inside the torus"),
+            }
+        }
+    }
+
+    /// Takes what has arrived in the reception FIFOs of `node`.
+    fn collect(&mut self, node: usize) -> Result<(), SimError> {
+        if !self.routers[node].has_received() {
+            return Ok(());
+        }
+        Fifo::ALL
+            .into_iter()
+            .try_for_each(|fifo| self.collect_from(node, fifo))
+    }
+
+    fn collect_from(&mut self, node: usize, fifo: Fifo) -> Result<(), SimError> {
+        let rank = self.rank(node);
+        while let Some(body) = self.routers[node].head(fifo) {
+            let word =
+                |i: usize| u32::from_le_bytes([body[i], body[i + 1], body[i + 2], body[i + 3]]);
+            let chunks = (body.len() + HEADER_BYTES).div_ceil(32) as u64;
+            let wrong = SimError::Wrong {
+                node: self.routers[node].coord(),
+            };
+            let nodes = self.config.shape.nodes();
+            if body.len() < BODY || word(0) >= nodes {
+                return Err(wrong);
+            }
+            let (source, birth, serial) = (word(0), word(4), word(8));
+            if !self.order.is_empty() {
+                let pair = node * nodes as usize + source as usize;
+                let next = &mut self.order[pair][fifo as usize];
+                if serial < *next {
+                    return Err(wrong);
+                }
+                *next = serial + 1;
+            }
+            self.balance = self.balance.wrapping_sub(hash(source, rank, serial));
+            self.totals.delivered += 1;
+            self.totals.delivered_chunks += chunks;
+            self.on_the_way -= 1;
+            // The last chunk comes in chunks - 1 ticks after the head.
+            let arrived = self.now as u32 as u64 + chunks - 1;
+            self.latencies.add(arrived.saturating_sub(birth as u64));
+            self.routers[node].pop(fifo);
+        }
+        Ok(())
+    }
+
+    /// What stands in the wheel `after` ticks from now.
+    fn slot(&mut self, after: u64) -> &mut Slot {
+        &mut self.wheel[(self.now + after) as usize % WHEEL]
+    }
+
+    /// Sends the tokens that `node` has given free to its neighbours, `after` ticks from now; `all`: even those that are
+    /// free since the start.
+    fn return_tokens(&mut self, node: usize, after: u64, all: bool) {
+        let released = match all {
+            true => self.routers[node].links(),
+            false => Directions::from_bits(self.routers[node].take_released()),
+        };
+        for d in released.iter() {
+            let granted = self.routers[node].tell_grants(d);
+            let Some(Place { part, node }) = self.neighbours[node][d as usize] else {
+                continue;
+            };
+            let grant = Grant {
+                node,
+                side: d.opposite() as u8,
+                granted,
+            };
+            if part == self.number {
+                self.slot(after).grants.push(grant);
+            } else {
+                self.out[part as usize]
+                    .grants
+                    .push((self.now + after, grant));
+            }
+        }
+    }
+
+    /// Before the first tick: hands every neighbour all tokens of all nodes.
+    pub fn grant_all(&mut self) {
+        (0..self.routers.len()).for_each(|node| self.return_tokens(node, 1, true));
+    }
+
+    /// Takes what all parts have granted before the first tick.
+    pub fn take_first_grants(&mut self) {
+        for grant in core::mem::take(&mut self.slot(1).grants) {
+            self.take_grant(&grant);
+        }
+    }
+
+    fn take_grant(&mut self, grant: &Grant) {
+        let side = Direction::ALL[grant.side as usize];
+        self.routers[grant.node as usize].take_grants(side, grant.granted);
+    }
+
+    /// Takes over what another part has for nodes of this one, after the tick that it went through last.
+    pub fn take_mail(&mut self, mail: &mut Mail) {
+        self.slot(1).arrivals.append(&mut mail.arrivals);
+        for (tick, grant) in mail.grants.drain(..) {
+            self.wheel[tick as usize % WHEEL].grants.push(grant);
+        }
+    }
+
+    /// One tick. Fails with [`SimError::Wrong`].
+    pub fn tick(&mut self) -> Result<(), SimError> {
+        self.now += 1;
+        self.totals.ticks += 1;
+        while let Some(&Reverse((tick, node))) = self.later.peek()
+            && tick <= self.now
+        {
+            self.later.pop();
+            self.touch(node as usize);
+        }
+        let index = self.now as usize % WHEEL;
+        let mut slot = core::mem::take(&mut self.wheel[index]);
+        for (node, d) in slot.idle.drain(..) {
+            self.idle[node as usize] |= 1 << d;
+            self.touch(node as usize);
+        }
+        for node in slot.births.drain(..) {
+            self.touch(node as usize);
+        }
+        let nodes = slot.grants.iter().map(|grant| grant.node);
+        for node in nodes.chain(slot.arrivals.iter().map(|arrival| arrival.node)) {
+            self.touch(node as usize);
+        }
+        let done = self.sweep(&mut slot);
+        slot.grants.clear();
+        slot.arrivals.clear();
+        self.wheel[index] = slot;
+        done
+    }
+
+    /// Goes once through all nodes at which something happens, in the order of their numbers: routers of great machines
+    /// do not stay in the host's caches from one look to the next.
+    fn sweep(&mut self, slot: &mut Slot) -> Result<(), SimError> {
+        slot.grants.sort_unstable_by_key(|grant| grant.node);
+        slot.arrivals.sort_unstable_by_key(|arrival| arrival.node);
+        let mut grants = slot.grants.iter().peekable();
+        let mut arrivals = slot.arrivals.iter().peekable();
+        let mut dirty = core::mem::take(&mut self.dirty);
+        dirty.sort_unstable();
+        let is_great = self.routers.len() > CACHED;
+        for (at, &node) in dirty.iter().enumerate() {
+            if is_great && let Some(&ahead) = dirty.get(at + AHEAD) {
+                self.look_ahead(ahead as usize);
+            }
+            self.is_dirty[node as usize] = false;
+            while let Some(grant) = grants.next_if(|grant| grant.node == node) {
+                self.take_grant(grant);
+            }
+            while let Some(arrival) = arrivals.next_if(|arrival| arrival.node == node) {
+                self.arrive(arrival)?;
+            }
+            self.run_node(node as usize)?;
+        }
+        // What `run_node` has touched for the next tick stands in the new list.
+        dirty.clear();
+        dirty.append(&mut self.dirty);
+        self.dirty = dirty;
+        Ok(())
+    }
+
+    /// Reads what a look at `node` will read, so that the host fetches it while it works on others.
+    fn look_ahead(&self, node: usize) {
+        core::hint::black_box(self.routers[node].look_ahead(self.idle[node]));
+    }
+
+    fn arrive(&mut self, arrival: &Arrival) -> Result<(), SimError> {
+        let node = arrival.node as usize;
+        let router = &mut self.routers[node];
+        let side = Direction::ALL[arrival.side as usize];
+        let wrong = SimError::Wrong {
+            node: router.coord(),
+        };
+        let header = arrival.head.first_chunk().ok_or(wrong)?;
+        let repr = Repr::parse_unsummed(header).map_err(|_| wrong)?;
+        let accepted = router.accept(side, repr, &arrival.head);
+        let chunks = accepted.map_err(|_| wrong)?;
+        self.collect(node)?;
+        self.return_tokens(node, chunks as u64 + 1, false);
+        Ok(())
+    }
+
+    /// Injection and all idle links of one node.
+    fn run_node(&mut self, node: usize) -> Result<(), SimError> {
+        self.inject(node);
+        let idle = Directions::from_bits(self.idle[node]);
+        let in_turn = self.routers[node].links_in_turn();
+        for direction in in_turn.filter(|&d| idle.has(d)) {
+            let d = direction as usize;
+            let mut head = Chunk::default();
+            let Some(size) = self.routers[node].take(direction, &mut head) else {
+                if self.routers[node].is_holding(direction) {
+                    self.touch(node);
+                }
+                continue;
+            };
+            let chunks = size as u64 / 32;
+            self.totals.hops += 1;
+            self.idle[node] &= !(1 << d);
+            if let Some(there) = self.neighbours[node][d] {
+                let arrival = Arrival {
+                    node: there.node,
+                    side: direction.opposite() as u8,
+                    head,
+                };
+                match there.part == self.number {
+                    true => self.slot(1).arrivals.push(arrival),
+                    false => self.out[there.part as usize].arrivals.push(arrival),
+                }
+            }
+            self.slot(chunks).idle.push((node as u32, d as u8));
+            self.collect(node)?;
+            self.return_tokens(node, chunks + 1, false);
+        }
+        self.inject(node);
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! Parts of a machine, a thread each, tick by tick.
+
+use super::network::SimError;
+use super::part::{Mail, Part};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Mutex;
+
+/// Looks of a thread that waits for the others before it lets the host run something else: ticks take microseconds.
+const LOOKS: u32 = 1 << 12;
+
+/// Where threads wait for one another.
+struct Gate {
+    threads: usize,
+    waiting: AtomicUsize,
+    /// How often all have come.
+    rounds: AtomicU64,
+    /// A thread has panicked: nothing to wait for.
+    broken: AtomicBool,
+}
+
+impl Gate {
+    fn new(threads: usize) -> Gate {
+        Gate {
+            threads,
+            waiting: AtomicUsize::new(0),
+            rounds: AtomicU64::new(0),
+            broken: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns once all threads have come; false: one of them never will.
+    fn pass(&self) -> bool {
+        let round = self.rounds.load(Ordering::Acquire);
+        if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.waiting.store(0, Ordering::Relaxed);
+            self.rounds.store(round + 1, Ordering::Release);
+            return true;
+        }
+        let mut looks = 0;
+        while self.rounds.load(Ordering::Acquire) == round {
+            if self.broken.load(Ordering::Acquire) {
+                return false;
+            }
+            looks += 1;
+            match looks < LOOKS {
+                true => core::hint::spin_loop(),
+                false => std::thread::yield_now(),
+            }
+        }
+        true
+    }
+}
+
+/// Lets the others go when its thread panics.
+struct BreaksGate<'a>(&'a Gate);
+
+impl Drop for BreaksGate<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// What all threads share.
+struct Shared {
+    gate: Gate,
+    /// By tick, even or odd, then by sender and receiver: what is handed over. A thread that is a tick ahead writes
+    /// where none still reads, and it is never two ticks ahead.
+    mail: [Vec<Mutex<Mail>>; 2],
+    parts: usize,
+    /// The first tick that went wrong.
+    failed: AtomicU64,
+}
+
+/// Runs all parts for `ticks` ticks, each in a thread, and hands over what they have for one another. Fails as the first
+/// of them that fails.
+pub(super) fn run_together(parts: &mut [Part<'_>], ticks: u64) -> Result<(), SimError> {
+    let count = parts.len();
+    let boxes = || (0..count * count).map(|_| Mutex::default()).collect();
+    let shared = &Shared {
+        gate: Gate::new(count),
+        mail: [boxes(), boxes()],
+        parts: count,
+        failed: AtomicU64::new(u64::MAX),
+    };
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let run = |(number, part)| scope.spawn(move || run_part(shared, number, part, ticks));
+        let threads: Vec<_> = parts.iter_mut().enumerate().map(run).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined.collect()
+    });
+    results
+        .into_iter()
+        .try_for_each(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
+
+fn run_part(
+    shared: &Shared,
+    number: usize,
+    part: &mut Part<'_>,
+    ticks: u64,
+) -> Result<(), SimError> {
+    let _breaks = BreaksGate(&shared.gate);
+    for tick in 0..ticks {
+        let result = part.tick();
+        if result.is_err() {
+            shared.failed.fetch_min(tick, Ordering::AcqRel);
+        }
+        let mail = &shared.mail[tick as usize % 2];
+        let others = || (0..shared.parts).filter(|&other| other != number);
+        for to in others() {
+            let mut there = lock(&mail[number * shared.parts + to]);
+            core::mem::swap(&mut *there, &mut part.out[to]);
+        }
+        if !shared.gate.pass() || shared.failed.load(Ordering::Acquire) <= tick {
+            return result;
+        }
+        for from in others() {
+            part.take_mail(&mut lock(&mail[from * shared.parts + number]));
+        }
+    }
+    Ok(())
+}
+
+/// A thread that has panicked leaves nothing half done that would still be read.
+fn lock(mail: &Mutex<Mail>) -> std::sync::MutexGuard<'_, Mail> {
+    mail.lock().unwrap_or_else(|held| held.into_inner())
+}
