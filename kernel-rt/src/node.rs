@@ -28,6 +28,9 @@ use crate::host::counters::{LinkFigures, NodeFigures, Sources};
 pub const STEPS_PER_INTERRUPT: u32 = 64;
 /// How long the program then computes before the interrupt goes on, in nanoseconds.
 pub const PROGRAM_SLICE_NS: u64 = 50_000;
+/// How far interrupts may be ahead of their share before they are held off, in nanoseconds: a timer's interrupt, which ends
+/// that, is not for less.
+pub const INTERRUPT_GRACE_NS: u64 = 20_000;
 /// How old the blackboard's figures may be while the node is at work, in nanoseconds by its own clock.
 pub const PUBLISH_NS: u64 = 1_000_000;
 
@@ -195,8 +198,8 @@ struct Carrier<L, P> {
     share: u8,
     /// Ticks that they have taken.
     interrupt_ticks: u64,
-    /// The program has the processor until this tick.
-    program_until: u64,
+    /// By this tick what they have taken will be their share.
+    paid_at: u64,
     started: u64,
 }
 
@@ -240,7 +243,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
             idle_ticks: 0,
             share: 100,
             interrupt_ticks: 0,
-            program_until: 0,
+            paid_at: 0,
             started: platform.ticks(),
             torus,
             platform,
@@ -248,8 +251,8 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         Self { adi, carrier }
     }
 
-    /// Interrupts take at most so many percent of the processor while the program computes: what one has taken is
-    /// followed by as much for the program as the share asks for. With 0 there are none, and the node goes on in the
+    /// Interrupts take at most so many percent of the processor while the program computes: what they have taken is
+    /// followed by as much for the program as the share asks for, but for [`INTERRUPT_GRACE_NS`]. With 0 there are none, and the node goes on in the
     /// program's next call only, for others, too.
     pub fn limit_interrupts(mut self, percent: u8) -> Self {
         self.carrier.share = percent.min(100);
@@ -280,18 +283,20 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     pub fn interrupted(&mut self) {
         let carrier = &mut self.carrier;
         let began = carrier.platform.ticks();
-        if carrier.share < 100 && (carrier.share == 0 || began < carrier.program_until) {
-            return carrier.keep_for_the_program();
+        if carrier.share < 100 && carrier.keep_for_the_program() {
+            return;
         }
+        let beats = carrier.beats;
         carrier.quiet = false;
         // It may have been a link's.
         carrier.watch = Watch::Open;
         carrier.settle(&mut self.adi);
         let now = carrier.platform.ticks();
         carrier.interrupt_ticks += now - began;
-        if carrier.share < 100 {
-            let share = u64::from(carrier.share);
-            carrier.program_until = now + (now - began) * (100 - share) / share;
+        // One that finds nothing to do ends a time that was the program's: another would follow it for ever.
+        if carrier.share < 100 && carrier.beats > beats {
+            let took = (now - began) * 100 / u64::from(carrier.share);
+            carrier.paid_at = carrier.paid_at.max(began) + took;
             carrier.keep_for_the_program();
         }
     }
@@ -325,20 +330,21 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.platform.ns(self.platform.ticks())
     }
 
-    /// No link interrupts before the program has had its share.
+    /// No link interrupts before the program has had its share; false: it has.
     #[cold]
     #[inline(never)]
-    fn keep_for_the_program(&mut self) {
-        let now = self.platform.ticks();
-        if self.share > 0 && now >= self.program_until {
-            return;
+    fn keep_for_the_program(&mut self) -> bool {
+        let ahead = self.paid_at.saturating_sub(self.platform.ticks());
+        let ahead_ns = self.platform.ns(ahead);
+        if self.share > 0 && ahead_ns <= INTERRUPT_GRACE_NS {
+            return false;
         }
         self.watch = Watch::Held;
         self.torus.each_link(L::hold_interrupts);
         if self.share > 0 {
-            let rest = self.platform.ns(self.program_until - now);
-            self.platform.wake_in(rest);
+            self.platform.wake_in(ahead_ns);
         }
+        true
     }
 
     fn step(&mut self, adi: &mut Adi) -> bool {
@@ -799,7 +805,7 @@ mod tests {
 
     #[test]
     fn interrupts_take_no_more_than_their_share() {
-        let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(25);
+        let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(10);
         node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = true;
         node.carrier.platform.look = 1;
         node.interrupted();
@@ -807,7 +813,7 @@ mod tests {
         assert!(beats > 0 && took >= beats, "{beats} steps in {took} ticks");
         let wake = *node.carrier.platform.wakes.last().unwrap();
         assert!(
-            wake > 290 * took && wake <= 300 * took,
+            wake > 880 * took && wake <= 900 * took,
             "{wake} ns for {took} ticks"
         );
         // Too early, by whatever.
@@ -821,6 +827,14 @@ mod tests {
         pass(&mut node, wake);
         node.interrupted();
         assert!(node.carrier.beats > beats);
+        // One that finds nothing is not followed by another.
+        node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = false;
+        pass(&mut node, PUBLISH_NS);
+        node.interrupted();
+        pass(&mut node, PUBLISH_NS);
+        let wakes = node.carrier.platform.wakes.len();
+        node.interrupted();
+        assert_eq!(node.carrier.platform.wakes.len(), wakes);
     }
 
     #[test]

@@ -26,4 +26,4 @@ pub mod sim;
 
 pub use cluster::{Cluster, Failure, Node, NodeReport, Statuses, Watched};
 pub use measure::epochs as epochs_timed;
-pub use measure::{collectives, exchange, flood, oneself, scale, timed};
+pub use measure::{collectives, exchange, flood, oneself, overlap, scale, timed};

@@ -12,6 +12,7 @@ use mpi_adi::Adi;
 use mpi_adi::kernel::CallNote;
 use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::protocol::Sound;
+use msg_layer::{Class, Port};
 use net_torus::Torus;
 
 use super::strands;
@@ -214,19 +215,38 @@ impl<'m, E: Matching> Shared<'m, E> {
         let Looks::Timed(events, costs) = &self.wires.looks else {
             return self.compute(rank, ns.div_ceil(STEP_NS) as usize, yielder);
         };
-        let mut left = ns;
+        let percent = costs.interrupt_percent;
         // As a node's interrupt, which goes on with what the call before has left, too.
         self.serve(rank, costs, yielder);
+        let (mut left, mut kept) = (ns, if percent == 0 { ns } else { 0 });
         while left > 0 {
-            let until = self.wires.now.get() + left;
-            events.borrow_mut().plan(until, rank);
-            self.pass(rank, Phase::Interruptible(until), yielder);
-            left = until.saturating_sub(self.wires.now.get());
+            if kept > 0 {
+                let held = left.min(kept);
+                self.spend(rank, held);
+                self.catch_up(rank, Phase::Computing, yielder);
+                (left, kept) = (left - held, 0);
+            }
+            if left > 0 && !self.can_go_on(rank) {
+                let until = self.wires.now.get() + left;
+                events.borrow_mut().plan(until, rank);
+                self.pass(rank, Phase::Interruptible(until), yielder);
+                left = until.saturating_sub(self.wires.now.get());
+            }
             if left > 0 {
+                let began = self.wires.now.get();
                 self.spend(rank, costs.interrupt_ns);
                 self.serve(rank, costs, yielder);
+                kept = (self.wires.now.get() - began) * (100 - percent) / percent;
             }
         }
+    }
+
+    /// The node has something to do, without news.
+    fn can_go_on(&self, rank: usize) -> bool {
+        let torus = self.bodies[rank].torus.borrow();
+        let router = torus.router();
+        let can_send = self.processors[rank].owes() && Port::can_inject(router, Class::Normal);
+        router.has_received() || can_send
     }
 
     /// The node does what it has to do, while its program is not in a call.

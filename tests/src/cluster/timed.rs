@@ -29,6 +29,13 @@ pub(super) struct Processor {
     owes: Cell<bool>,
 }
 
+impl Processor {
+    /// Something is still to leave.
+    pub(super) fn owes(&self) -> bool {
+        self.owes.get()
+    }
+}
+
 /// The program's memory. Counts what is copied out of MPI memory, which comes in more than a packet's bytes at once. A
 /// model's spans have no bytes: only what they take counts.
 #[derive(Default)]

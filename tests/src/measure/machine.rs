@@ -49,6 +49,8 @@ pub struct Costs {
     pub copy_ns_per_byte: f64,
     /// An interrupt of a program that computes, taken and left.
     pub interrupt_ns: u64,
+    /// How many percent of a processor interrupts take at most while a program computes; 0: there are none.
+    pub interrupt_percent: u64,
 }
 
 impl Costs {
@@ -64,6 +66,7 @@ impl Costs {
         search_ns: 40,
         copy_ns_per_byte: 0.7,
         interrupt_ns: 500,
+        interrupt_percent: 100,
     };
 
     /// Blue Gene/L's links, and processors that take next to no time: what is seen is the wires.

@@ -8,5 +8,6 @@ pub mod flood;
 mod machine;
 pub mod matching;
 pub mod oneself;
+pub mod overlap;
 pub mod scale;
 pub mod timed;

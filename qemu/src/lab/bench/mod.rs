@@ -11,6 +11,7 @@ mod flood;
 mod killer;
 mod matching;
 mod message;
+mod overlap;
 mod row;
 
 use crate::host::stop::Stop;
@@ -47,6 +48,12 @@ pub enum Bench {
     /// to itself takes, through the C binding. Then, in QEMU, what messages and collectives take on nodes, all of them
     /// together.
     Message,
+    /// What of a message's transfer is hidden behind what its two processes compute
+    ///
+    /// A message to a neighbour, of 1 byte to 4 MiB, whose sender or receiver comes first, received by a call that blocks
+    /// or by one that does not; with interrupts, without, and with a bound on them. In virtual time: docs/overlap.md says
+    /// what the numbers mean.
+    Overlap(overlap::OverlapArgs),
     /// The matching engines side by side: their memory, how fast they search, what they make of the traffic of
     /// collectives and applications, their instructions, and those of whole messages on a node
     ///
@@ -70,6 +77,7 @@ pub fn run(bench: &Bench) -> Result<u8, Stop> {
         Bench::Flood(options) => flood::run(options),
         Bench::Collectives(options) => collectives::run(options),
         Bench::Epochs(options) => epochs::run(options),
+        Bench::Overlap(options) => overlap::run(options),
         Bench::Message => message::run(),
         Bench::MessageLoop(options) => message::run_loop(options),
         Bench::Matching(options) => matching::run(options),

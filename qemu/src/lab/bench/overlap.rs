@@ -1,0 +1,304 @@
+//! What of a message's transfer is hidden behind what its two processes compute, in virtual time.
+
+use crate::host::signals::Signals;
+use crate::host::size;
+use crate::host::stop::Stop;
+use crate::show::file::{ResultFile, check_apart};
+use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
+use crate::show::say::say;
+use crate::show::table::{self, Column, Table, six_places};
+use clap::Args;
+use midplane_tests::Failure;
+use midplane_tests::overlap::{First, Overlap, Receive};
+use midplane_tests::timed::Costs;
+use plotters::style::RGBColor;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Options of `midplane bench overlap`.
+#[derive(Args, Debug)]
+pub struct OverlapArgs {
+    /// Messages of so many bytes, one after the other
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "1,1K,8K,64K,256K,1M,4M",
+          value_parser = parse_bytes)]
+    bytes: Vec<u64>,
+
+    /// Write a line per measurement to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Draw what is hidden by the time that is computed to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// Greatest message, in bytes.
+const MOST_BYTES: u64 = 4 << 20;
+/// What each process computes, in microseconds; and twice the transfer's time.
+const COMPUTE_US: [u64; 4] = [0, 500, 1000, 2000];
+/// How many percent of a processor interrupts take at most: none, half, and as many as there are.
+const PERCENTS: [u64; 3] = [0, 50, 100];
+const ORDERS: [First; 2] = [First::Sender, First::Receiver];
+
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    size::parse(text).and_then(|bytes| match bytes {
+        1..=MOST_BYTES => Ok(bytes),
+        _ => Err(format!("from 1 to {}", size::exact(MOST_BYTES))),
+    })
+}
+
+/// One measurement; times in microseconds, what is hidden and what interrupts took as shares of the transfer's time.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    bytes: usize,
+    first: &'static str,
+    receive: &'static str,
+    interrupts_percent: u64,
+    #[serde(serialize_with = "six_places")]
+    transfer_us: f64,
+    #[serde(serialize_with = "six_places")]
+    compute_us: f64,
+    #[serde(serialize_with = "six_places")]
+    sender_us: f64,
+    #[serde(serialize_with = "six_places")]
+    receiver_us: f64,
+    #[serde(serialize_with = "six_places")]
+    sender_hidden: f64,
+    #[serde(serialize_with = "six_places")]
+    receiver_hidden: f64,
+    #[serde(serialize_with = "six_places")]
+    sender_served: f64,
+    #[serde(serialize_with = "six_places")]
+    receiver_served: f64,
+}
+
+const TABLE: Table<Row> = Table {
+    columns: &[
+        Column::right("bytes", 7, |r| r.bytes.to_string()),
+        Column::left("first", 8, |r| r.first.into()),
+        Column::left("receive", 11, |r| r.receive.into()),
+        Column::right("inter-\nrupts", 6, |r| {
+            format!("{} %", r.interrupts_percent)
+        }),
+        Column::right("transfer\n(us)", 8, |r| format!("{:.0}", r.transfer_us)),
+        Column::right("compute\n(us)", 7, |r| format!("{:.0}", r.compute_us)),
+        Column::right("hidden,\nsender", 7, |r| part(r.sender_hidden)),
+        Column::right("recei-\nver", 6, |r| part(r.receiver_hidden)),
+        Column::right("served", 6, |r| {
+            part(r.sender_served.max(r.receiver_served))
+        }),
+    ],
+    keys: 6,
+    gap: 1,
+};
+
+fn part(share: f64) -> String {
+    format!("{:.1}%", 100.0 * share)
+}
+
+fn failed(error: Failure) -> Stop {
+    Stop::failure(format!("overlap on the simulated machine: {error:?}"))
+}
+
+/// Each amount of computing for one message, in one order, with one bound of interrupts.
+fn measure(overlap: Overlap, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> Result<(), Stop> {
+    let transfer = overlap.transfer_ns().map_err(failed)?;
+    let computed = COMPUTE_US.map(|us| us * 1000).into_iter();
+    for compute_ns in computed.chain([2 * transfer]) {
+        let measured = Overlap {
+            compute_ns,
+            ..overlap
+        };
+        let measured = measured.run().map_err(failed)?;
+        let us = |ns: u64| ns as f64 / 1e3;
+        let (sender, receiver) = (measured.sender, measured.receiver);
+        tell(Row {
+            bytes: overlap.bytes,
+            first: match overlap.first {
+                First::Sender => "sender",
+                First::Receiver => "receiver",
+            },
+            receive: match overlap.receive {
+                Receive::Blocking => "blocking",
+                Receive::Nonblocking => "nonblocking",
+            },
+            interrupts_percent: overlap.costs.interrupt_percent,
+            transfer_us: us(transfer),
+            compute_us: us(compute_ns),
+            sender_us: us(sender.total_ns),
+            receiver_us: us(receiver.total_ns),
+            sender_hidden: sender.hidden(transfer),
+            receiver_hidden: receiver.hidden(transfer),
+            sender_served: sender.served(transfer),
+            receiver_served: receiver.served(transfer),
+        })?;
+    }
+    Ok(())
+}
+
+/// Measures; the exit status.
+pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
+    check_apart(options.csv.as_ref(), options.svg.as_ref())?;
+    let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
+    let svg_file = ResultFile::open_if_given(options.svg.as_ref())?;
+    let signals = Signals::catch()?;
+    let costs = Costs::BLUE_GENE;
+    say(format_args!(
+        "simulated machine: links of {:.0} MB/s, {} ns a packet at a processor, {} ns an MPI\n\
+         call and once more where it waits, {} ns an interrupt. Hidden is what of the transfer\n\
+         no call waits for; served, by how much computing took longer for it, at the busier side.",
+        1e3 / costs.link_ns_per_byte,
+        costs.packet_ns,
+        costs.call_ns,
+        costs.interrupt_ns,
+    ))?;
+    say(TABLE.heading().join("\n"))?;
+    let mut rows = Vec::new();
+    for &bytes in &options.bytes {
+        for first in ORDERS {
+            let nonblocking = PERCENTS.map(|percent| (Receive::Nonblocking, percent));
+            for (receive, interrupt_percent) in
+                [(Receive::Blocking, 100)].into_iter().chain(nonblocking)
+            {
+                let overlap = Overlap {
+                    bytes: bytes as usize,
+                    compute_ns: 0,
+                    first,
+                    receive,
+                    costs: Costs {
+                        interrupt_percent,
+                        ..costs
+                    },
+                };
+                measure(overlap, |row| {
+                    say(TABLE.row(&row))?;
+                    rows.push(row);
+                    signals.pending().map_or(Ok(()), Err)
+                })?;
+            }
+        }
+    }
+    if let Some(file) = csv_file {
+        file.write(&table::csv(&rows)?)?;
+    }
+    if let Some(file) = svg_file {
+        file.write(&drawing(&rows)?)?;
+    }
+    Ok(0)
+}
+
+const COLOURS: [RGBColor; 3] = [
+    RGBColor(0xb8, 0x44, 0x2c),
+    RGBColor(0x2c, 0x8f, 0x4e),
+    RGBColor(0x1f, 0x5f, 0xa8),
+];
+
+/// What is hidden of a nonblocking receive, at the side that hides less, by what is computed for each transfer's time.
+fn drawing(rows: &[Row]) -> Result<String, Stop> {
+    let marks = PERCENTS
+        .into_iter()
+        .zip(COLOURS)
+        .flat_map(|(percent, colour)| {
+            let shapes = [("sender", Shape::Circle), ("receiver", Shape::Square)];
+            shapes.map(|(first, shape)| {
+                let mark = Mark {
+                    shape,
+                    colour,
+                    filled: first == "receiver",
+                };
+                (percent, first, mark)
+            })
+        });
+    let marks: Vec<(u64, &str, Mark)> = marks.collect();
+    let series = marks.iter().map(|(percent, first, mark)| {
+        let is_of = |row: &&Row| {
+            row.receive == "nonblocking"
+                && row.interrupts_percent == *percent
+                && row.first == *first
+        };
+        let point = |row: &Row| {
+            let computed = (row.compute_us / row.transfer_us).min(3.0);
+            (computed, 100.0 * row.sender_hidden.min(row.receiver_hidden))
+        };
+        Series {
+            points: rows.iter().filter(is_of).map(point).collect(),
+            mark: *mark,
+            joined: false,
+        }
+    });
+    plot::chart(&Chart {
+        heading: "Transfer that is hidden at both sides, by computing",
+        x: Axis {
+            title: "computing over the transfer's time (3: that or more)",
+            range: -0.1..3.1,
+            names: 7,
+            name: &|times| format!("{times:.1}"),
+        },
+        y: Axis {
+            title: "percent hidden",
+            range: -2.0..102.0,
+            names: 6,
+            name: &|percent| format!("{percent:.0}"),
+        },
+        series: series.collect(),
+        legend: { marks.iter() }
+            .map(|(percent, first, mark)| {
+                (
+                    format!("interrupts up to {percent} %, {first} first"),
+                    *mark,
+                )
+            })
+            .collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::table::WIDTH;
+
+    fn rows(first: First, interrupt_percent: u64) -> Vec<Row> {
+        let overlap = Overlap {
+            bytes: 16 << 10,
+            compute_ns: 0,
+            first,
+            receive: Receive::Nonblocking,
+            costs: Costs {
+                interrupt_percent,
+                ..Costs::BLUE_GENE
+            },
+        };
+        let mut rows = Vec::new();
+        measure(overlap, |row| {
+            rows.push(row);
+            Ok(())
+        })
+        .expect("a run");
+        rows
+    }
+
+    #[test]
+    fn more_computing_hides_more_where_there_are_interrupts() {
+        let (with, without) = (rows(First::Receiver, 100), rows(First::Receiver, 0));
+        let last = with.last().expect("rows");
+        assert!(
+            last.sender_hidden > 0.9 && last.receiver_hidden > 0.9,
+            "{last:?}"
+        );
+        let last = without.last().expect("rows");
+        assert!(
+            last.sender_hidden.min(last.receiver_hidden) < 0.1,
+            "{last:?}"
+        );
+        let drawing = drawing(&[with, without].concat()).expect("a drawing");
+        assert!(drawing.contains("interrupts up to 50 %, receiver first"));
+    }
+
+    #[test]
+    fn the_widest_row_fits_a_terminal() {
+        let mut row = rows(First::Receiver, 100).remove(0);
+        (row.bytes, row.compute_us) = (MOST_BYTES as usize, 123_456.0);
+        let line = TABLE.row(&row);
+        assert!(line.len() <= usize::from(WIDTH), "{line}");
+    }
+}
