@@ -179,12 +179,8 @@ mod tests {
             let table = memory.peers.bytes_now();
             assert_eq!((budget.peers, memory.peers.size()), (table, peers));
             if peers < 100 {
-                let list = 4 * size_of::<usize>();
-                assert_eq!(
-                    budget.peers,
-                    list + (5 * peers).div_ceil(2),
-                    "2.5 bytes a peer"
-                );
+                let bits = peers.div_ceil(16) * size_of::<u64>();
+                assert_eq!(budget.peers, 2 * peers + bits, "2.5 bytes a peer");
             }
             assert_eq!(
                 budget.matching,
