@@ -8,7 +8,7 @@
 //!
 //! What processes put at a target are bytes of their own places, or sums, in which the order is of no account; what they
 //! get they have put themselves and waited for, or nobody changes. Accumulates of an epoch on a place of its own are
-//! done in their order, each result is known. So every byte is known, whatever comes first; but for those of [`Race`],
+//! done in their order, each result is known. So every byte is known, whatever comes first; but for those of `Race`,
 //! where all may come first, and only one does.
 
 use mpi_adi::device::rma::epochs::{Reorder, Sort};

@@ -20,7 +20,7 @@ mod line;
 pub(super) mod state;
 
 use msg_layer::header::Header;
-use msg_layer::{Arrival, Class, Malformed, Port};
+use msg_layer::{Arrival, Malformed, Port};
 use net_torus::{Coord, Direction};
 
 use crate::device::adi::Adi;
@@ -36,13 +36,18 @@ const IS_ODD: u16 = 1 << 2;
 const IS_LINE: u16 = 1 << 3;
 
 /// The same place but for one dimension, where it is the pair's first or second.
-fn of_pair(here: Coord, dimension: usize, is_second: bool) -> Coord {
+fn of_pair(here: Coord, dimension: u8, is_second: bool) -> Coord {
     let at = u8::from(is_second);
     match dimension {
         0 => Coord { x: at, ..here },
         1 => Coord { y: at, ..here },
         _ => Coord { z: at, ..here },
     }
+}
+
+/// From the second of a pair to the first, or the other way.
+fn pair_way(dimension: u8, is_second: bool) -> Direction {
+    Direction::ALL[2 * usize::from(dimension) + usize::from(is_second)]
 }
 
 impl<R: Rules, E: Matching> Adi<R, E> {
@@ -86,28 +91,28 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.barrier.has_steps() && !self.waits_for_others()
     }
 
-    fn is_pair(&self, dimension: usize) -> bool {
-        self.shape.extents()[dimension] == 2
+    fn is_pair(&self, dimension: u8) -> bool {
+        self.shape.extents()[usize::from(dimension)] == 2
     }
 
     /// It is the second of its pair in this dimension.
-    fn is_second(&self, dimension: usize) -> bool {
-        self.is_pair(dimension) && self.here.axes()[dimension] == 1
+    fn is_second(&self, dimension: u8) -> bool {
+        self.is_pair(dimension) && self.here.axes()[usize::from(dimension)] == 1
     }
 
     /// It is the first of its pairs in so many of the first dimensions, and the first of them in no more.
-    fn firsts(&self) -> usize {
+    fn firsts(&self) -> u8 {
         (0..3)
             .find(|&dimension| self.is_second(dimension))
             .unwrap_or(3)
     }
 
-    fn place_on_line(&self, dimension: usize) -> Place {
-        Place::new(&self.shape, self.here, dimension)
+    fn place_on_line(&self, dimension: u8) -> Place {
+        Place::new(&self.shape, self.here, dimension.into())
     }
 
     /// What comes next in this dimension of two nodes, or in later ones.
-    fn pair_from(&self, dimension: usize) -> BarrierStage {
+    fn pair_from(&self, dimension: u8) -> BarrierStage {
         match (dimension..3).find(|&dimension| self.is_pair(dimension)) {
             Some(dimension) => BarrierStage::Gathering(dimension),
             None => self.line_from(0),
@@ -115,8 +120,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// What comes next in this dimension of more nodes, or in later ones.
-    fn line_from(&self, dimension: usize) -> BarrierStage {
-        match (dimension..3).find(|&dimension| self.shape.extents()[dimension] > 2) {
+    fn line_from(&self, dimension: u8) -> BarrierStage {
+        match (dimension..3).find(|&dimension| self.shape.extents()[usize::from(dimension)] > 2) {
             Some(dimension) => BarrierStage::Telling(dimension, Circle::Group, 0),
             None => BarrierStage::Releasing(3),
         }
@@ -126,10 +131,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     fn waits_for_others(&self) -> bool {
         match self.barrier.stage {
             BarrierStage::Gathering(dimension) => {
-                !self.is_second(dimension) && !self.barrier.arrived[dimension]
+                !self.is_second(dimension) && !self.barrier.arrived[usize::from(dimension)]
             }
             BarrierStage::Hearing(dimension, circle) => {
-                let mut heard = self.barrier.heard[usize::from(self.barrier.is_odd)][dimension];
+                let by_dimension = &self.barrier.heard[usize::from(self.barrier.is_odd)];
+                let mut heard = by_dimension[usize::from(dimension)];
                 *heard.of(circle) < self.place_on_line(dimension).expected(circle)
             }
             _ => false,
@@ -150,27 +156,34 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// Makes a step, which waits for nothing but room; what comes next.
+    #[inline(always)]
     fn make_step<P: Port>(&mut self, port: &mut P) -> Option<BarrierStage> {
         Some(match self.barrier.stage {
             stage @ (BarrierStage::Outside | BarrierStage::Waiting | BarrierStage::Done) => stage,
             BarrierStage::Gathering(dimension) if self.is_second(dimension) => {
-                let first = of_pair(self.here, dimension, false);
-                self.tell_one(port, first, ARRIVE, dimension)?;
+                self.tell(
+                    port,
+                    (pair_way(dimension, true), 1),
+                    ARRIVE,
+                    dimension.into(),
+                )?;
                 BarrierStage::Waiting
             }
             BarrierStage::Gathering(dimension) => {
-                self.barrier.arrived[dimension] = false;
+                self.barrier.arrived[usize::from(dimension)] = false;
                 self.pair_from(dimension + 1)
             }
             BarrierStage::Telling(dimension, circle, 2) => BarrierStage::Hearing(dimension, circle),
             BarrierStage::Telling(dimension, circle, packet) => {
-                let (direction, hops) = self.place_on_line(dimension).hops(circle)[packet];
-                self.tell_line(port, (direction, hops), dimension, circle)?;
+                let way = self.place_on_line(dimension).hops(circle)[usize::from(packet)];
+                let is_odd = if self.barrier.is_odd { IS_ODD } else { 0 };
+                let is_line = if circle == Circle::Line { IS_LINE } else { 0 };
+                self.tell(port, way, TELL, u16::from(dimension) | is_odd | is_line)?;
                 BarrierStage::Telling(dimension, circle, packet + 1)
             }
             BarrierStage::Hearing(dimension, circle) => {
-                let heard = &mut self.barrier.heard[usize::from(self.barrier.is_odd)][dimension];
-                *heard.of(circle) = 0;
+                let by_dimension = &mut self.barrier.heard[usize::from(self.barrier.is_odd)];
+                *by_dimension[usize::from(dimension)].of(circle) = 0;
                 match circle {
                     Circle::Group => BarrierStage::Telling(dimension, Circle::Line, 0),
                     Circle::Line => self.line_from(dimension + 1),
@@ -180,41 +193,30 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             BarrierStage::Releasing(left) => {
                 let dimension = left - 1;
                 if self.is_pair(dimension) {
-                    let second = of_pair(self.here, dimension, true);
-                    self.tell_one(port, second, RELEASE, dimension)?;
+                    self.tell(
+                        port,
+                        (pair_way(dimension, false), 1),
+                        RELEASE,
+                        dimension.into(),
+                    )?;
                 }
                 BarrierStage::Releasing(dimension)
             }
         })
     }
 
-    /// Tells one node; `None`: there is no room.
-    fn tell_one<P: Port>(
-        &self,
-        port: &mut P,
-        dest: Coord,
-        handler: u8,
-        dimension: usize,
-    ) -> Option<()> {
-        let header = self.barrier_header(handler, dimension as u16);
-        let emit = |body: &mut [u8]| {
-            header.emit(body, 0);
-        };
-        port.inject(Class::Priority, dest, header.bytes(), emit)
-            .then_some(())
-    }
-
     /// Tells so many nodes in this direction; `None`: there is no room.
-    fn tell_line<P: Port>(
+    fn tell<P: Port>(
         &self,
         port: &mut P,
         (direction, hops): (Direction, u16),
-        dimension: usize,
-        circle: Circle,
+        handler: u8,
+        argument: u16,
     ) -> Option<()> {
-        let is_odd = if self.barrier.is_odd { IS_ODD } else { 0 };
-        let is_line = if circle == Circle::Line { IS_LINE } else { 0 };
-        let header = self.barrier_header(TELL, dimension as u16 | is_odd | is_line);
+        let header = Header {
+            argument,
+            ..self.header(handler)
+        };
         let emit = |body: &mut [u8]| {
             header.emit(body, 0);
         };
@@ -222,33 +224,27 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         told.then_some(())
     }
 
-    fn barrier_header(&self, handler: u8, argument: u16) -> Header {
-        Header {
-            argument,
-            ..self.header(handler)
-        }
-    }
-
     /// The second of a pair has arrived.
     pub(in crate::device) fn take_arrival(
         &mut self,
         arrival: &Arrival<'_>,
     ) -> Result<(), Malformed> {
-        let dimension = usize::from(arrival.argument);
+        let dimension = u8::try_from(arrival.argument).unwrap_or(u8::MAX);
         let ours = dimension < self.firsts()
             && self.is_pair(dimension)
             && arrival.source == of_pair(self.here, dimension, true)
-            && !self.barrier.arrived[dimension];
+            && !self.barrier.arrived[usize::from(dimension)];
         if !ours {
             return Err(Malformed);
         }
-        self.barrier.arrived[dimension] = true;
+        self.barrier.arrived[usize::from(dimension)] = true;
         Ok(())
     }
 
     /// A node of a line has arrived, with all for which it speaks.
     pub(in crate::device) fn take_told(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
         let dimension = usize::from(arrival.argument & DIMENSION_BITS);
+        let line = dimension as u8;
         let is_odd = arrival.argument & IS_ODD != 0;
         let circle = match arrival.argument & IS_LINE {
             0 => Circle::Group,
@@ -261,11 +257,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             && is_on_line
             && self.firsts() == 3
             && self.shape.extents()[dimension] > 2
-            && self.place_on_line(dimension).hears(circle, from[dimension]);
+            && self.place_on_line(line).hears(circle, from[dimension]);
         if !ours {
             return Err(Malformed);
         }
-        let expected = self.place_on_line(dimension).expected(circle);
+        let expected = self.place_on_line(line).expected(circle);
         let heard = self.barrier.heard[usize::from(is_odd)][dimension].of(circle);
         if *heard >= expected {
             return Err(Malformed);
@@ -280,7 +276,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         arrival: &Arrival<'_>,
     ) -> Result<(), Malformed> {
         let firsts = self.firsts();
-        let ours = usize::from(arrival.argument) == firsts
+        let ours = arrival.argument == firsts.into()
             && self.barrier.stage == BarrierStage::Waiting
             && arrival.source == of_pair(self.here, firsts, false);
         if !ours {

@@ -3,22 +3,22 @@
 
 use crate::device::barrier::line::Circle;
 
-/// How far this process is. The dimensions are by number.
+/// How far this process is, in a register. The dimensions are by number.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(in crate::device) enum BarrierStage {
     /// In no barrier.
     #[default]
     Outside,
     /// The pair in this dimension: has to tell the first one, or waits for the second.
-    Gathering(usize),
+    Gathering(u8),
     /// Has told the first one of its pair.
     Waiting,
     /// Tells the others of its line in this dimension; by this packet, up or down.
-    Telling(usize, Circle, usize),
+    Telling(u8, Circle, u8),
     /// Has told them, and waits for the same from them.
-    Hearing(usize, Circle),
+    Hearing(u8, Circle),
     /// Has still to tell the second one of its pairs in so many of the first dimensions that all have arrived.
-    Releasing(usize),
+    Releasing(u8),
     /// Everybody has arrived.
     Done,
 }
