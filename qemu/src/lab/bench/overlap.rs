@@ -145,8 +145,9 @@ pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
     let costs = Costs::BLUE_GENE;
     say(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns a packet at a processor, {} ns an MPI\n\
-         call and once more where it waits, {} ns an interrupt. Hidden is what of the transfer\n\
-         no call waits for; served, by how much computing took longer for it, at the busier side.",
+         call and once more where it waits, {} ns an interrupt. Hidden is what of the\n\
+         transfer no call waits for; served, by how much computing took longer for it,\n\
+         at the busier side.",
         1e3 / costs.link_ns_per_byte,
         costs.packet_ns,
         costs.call_ns,
