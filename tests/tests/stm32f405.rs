@@ -203,7 +203,7 @@ fn a_null_pointer_and_a_full_stack_are_told() {
     let ended = run(&["--torus", "2x1x1"], "fail_null.c", &[]).expect(1);
     ended.says(&["null pointer: store to 0x0", "fail_null.c:"]);
     let ended = run(&["--torus", "2x1x1"], "fail_stack.c", &[]).expect(1);
-    ended.says(&["stack overflow: the program's stack of 16 KiB"]);
+    ended.says(&["stack overflow: the program's stack of 20 KiB"]);
 }
 
 #[test]

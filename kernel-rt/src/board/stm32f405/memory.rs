@@ -78,7 +78,7 @@ pub const MIN_HEAP: u64 = 12 * 1024;
 /// failing node says.
 pub const TRAP_STACK_BYTES: u64 = 6144;
 /// The program's stack, if it is not said otherwise. The kernel boots on it.
-pub const STACK_BYTES: u64 = 16384;
+pub const STACK_BYTES: u64 = 20480;
 
 /// Memory of a link's window in bytes.
 pub const WINDOW_MEMORY: usize = (WINDOW + MAIL) * MTU;
