@@ -5,7 +5,7 @@ use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::Stop;
 use crate::run::{limits, topology};
-use crate::show::file::{ResultFile, check_apart};
+use crate::show::file::ResultFile;
 use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
 use crate::show::say::{complain, say};
 use crate::show::table::{self, Column, Table, six_places};
@@ -185,9 +185,7 @@ const TABLE: Table<Row> = Table {
 
 /// Runs what is asked for; the exit status.
 pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
-    check_apart(options.csv.as_ref(), options.svg.as_ref())?;
-    let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
-    let svg_file = ResultFile::open_if_given(options.svg.as_ref())?;
+    let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let signals = Signals::catch()?;
     say(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();

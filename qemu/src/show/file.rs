@@ -43,6 +43,18 @@ impl ResultFile {
         path.map(|path| Self::open(path)).transpose()
     }
 
+    /// Opens a table's and a drawing's file, where they were asked for: before the work, which may take long.
+    ///
+    /// # Errors
+    /// As [`ResultFile::open`]; a usage error, too, when both are one file.
+    pub fn open_both(
+        table: Option<&PathBuf>,
+        drawing: Option<&PathBuf>,
+    ) -> Result<(Option<Self>, Option<Self>), Stop> {
+        check_apart(table, drawing)?;
+        Ok((Self::open_if_given(table)?, Self::open_if_given(drawing)?))
+    }
+
     /// Replaces what it held.
     ///
     /// # Errors
@@ -63,7 +75,7 @@ impl ResultFile {
 ///
 /// # Errors
 /// A usage error that names the file.
-pub fn check_apart(one: Option<&PathBuf>, other: Option<&PathBuf>) -> Result<(), Stop> {
+fn check_apart(one: Option<&PathBuf>, other: Option<&PathBuf>) -> Result<(), Stop> {
     match (one, other) {
         (Some(one), Some(other)) if one == other => Err(Stop::usage(format!(
             "{} cannot hold two results; give two files",

@@ -2,7 +2,7 @@
 
 use crate::host::signals::Signals;
 use crate::host::stop::Stop;
-use crate::show::file::{ResultFile, check_apart};
+use crate::show::file::ResultFile;
 use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
 use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places};
@@ -267,9 +267,7 @@ fn processes(extents: [u16; 3]) -> u32 {
 
 /// Measures; the exit status.
 pub fn run(options: &EpochsArgs) -> Result<u8, Stop> {
-    check_apart(options.csv.as_ref(), options.svg.as_ref())?;
-    let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
-    let svg_file = ResultFile::open_if_given(options.svg.as_ref())?;
+    let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let costs = Costs::BLUE_GENE;
     say(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns a hop, {} ns a packet at a processor,\n\

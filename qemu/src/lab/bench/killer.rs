@@ -5,7 +5,7 @@ use crate::host::stop::Stop;
 use crate::lab::bench::row::{Memory, Place, Row, TABLE, median, tell};
 use crate::lab::bench::{drawing, emulated};
 use crate::run::limits;
-use crate::show::file::{ResultFile, check_apart};
+use crate::show::file::ResultFile;
 use crate::show::say::say;
 use crate::show::table;
 use clap::Args;
@@ -50,9 +50,7 @@ const MACHINES: [[u16; 3]; 4] = [[4, 2, 2], [4, 4, 2], [4, 4, 4], [8, 4, 4]];
 /// Measures; the exit status.
 pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
     // Before the measurement, which takes long.
-    check_apart(options.csv.as_ref(), options.svg.as_ref())?;
-    let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
-    let svg_file = ResultFile::open_if_given(options.svg.as_ref())?;
+    let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let signals = Signals::catch()?;
     let costs = Costs::BLUE_GENE;
     say(format_args!(

@@ -3,7 +3,7 @@
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::Stop;
-use crate::show::file::{ResultFile, check_apart};
+use crate::show::file::ResultFile;
 use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
 use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places};
@@ -138,9 +138,7 @@ fn measure(overlap: Overlap, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> R
 
 /// Measures; the exit status.
 pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
-    check_apart(options.csv.as_ref(), options.svg.as_ref())?;
-    let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
-    let svg_file = ResultFile::open_if_given(options.svg.as_ref())?;
+    let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let signals = Signals::catch()?;
     let costs = Costs::BLUE_GENE;
     say(format_args!(

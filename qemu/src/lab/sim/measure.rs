@@ -7,7 +7,7 @@ use crate::lab::sim::check::{self, Check};
 use crate::lab::sim::drawing;
 use crate::lab::sim::row::{Row, TABLE};
 use crate::run::topology;
-use crate::show::file::{ResultFile, check_apart};
+use crate::show::file::ResultFile;
 use crate::show::say::say;
 use crate::show::table;
 use clap::{Args, ValueEnum};
@@ -298,9 +298,7 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
     }
     let setting = Setting::of(options)?;
     // Before the simulation, which may take long.
-    check_apart(options.csv.as_ref(), options.svg.as_ref())?;
-    let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
-    let svg_file = ResultFile::open_if_given(options.svg.as_ref())?;
+    let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let mut memory = vec![[0; 32]; Network::chunks(&setting.shape, &setting.sizes)];
     let heading = heading(&setting);
     say(format_args!("{heading}\n{}", TABLE.heading().join("\n")))?;

@@ -9,7 +9,7 @@ mod time;
 
 use crate::host::signals::Signals;
 use crate::host::stop::Stop;
-use crate::show::file::{ResultFile, check_apart};
+use crate::show::file::ResultFile;
 use crate::show::say::say;
 use clap::{Args, ValueEnum};
 use midplane_tests::matching::{ENGINES, Engine};
@@ -95,9 +95,7 @@ pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
         return Err(Stop::usage("--svg: only `search` is drawn"));
     }
     // Before the measurement, which takes long.
-    check_apart(options.csv.as_ref(), options.svg.as_ref())?;
-    let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
-    let svg_file = ResultFile::open_if_given(options.svg.as_ref())?;
+    let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let is_wanted = |engine: &&Engine| {
         let wanted = options
             .engines
