@@ -134,9 +134,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 !self.is_second(dimension) && !self.barrier.arrived[usize::from(dimension)]
             }
             BarrierStage::Hearing(dimension, circle) => {
-                let by_dimension = &self.barrier.heard[usize::from(self.barrier.is_odd)];
-                let mut heard = by_dimension[usize::from(dimension)];
-                *heard.of(circle) < self.place_on_line(dimension).expected(circle)
+                let mut barrier = self.barrier;
+                *barrier.heard(barrier.is_odd, dimension, circle)
+                    < self.place_on_line(dimension).expected(circle)
             }
             _ => false,
         }
@@ -182,8 +182,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 BarrierStage::Telling(dimension, circle, packet + 1)
             }
             BarrierStage::Hearing(dimension, circle) => {
-                let by_dimension = &mut self.barrier.heard[usize::from(self.barrier.is_odd)];
-                *by_dimension[usize::from(dimension)].of(circle) = 0;
+                let is_odd = self.barrier.is_odd;
+                *self.barrier.heard(is_odd, dimension, circle) = 0;
                 match circle {
                     Circle::Group => BarrierStage::Telling(dimension, Circle::Line, 0),
                     Circle::Line => self.line_from(dimension + 1),
@@ -243,26 +243,26 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// A node of a line has arrived, with all for which it speaks.
     pub(in crate::device) fn take_told(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
-        let dimension = usize::from(arrival.argument & DIMENSION_BITS);
-        let line = dimension as u8;
+        let dimension = (arrival.argument & DIMENSION_BITS) as u8;
+        let along = usize::from(dimension);
         let is_odd = arrival.argument & IS_ODD != 0;
         let circle = match arrival.argument & IS_LINE {
             0 => Circle::Group,
             _ => Circle::Line,
         };
         let (at, from) = (self.here.axes(), arrival.source.axes());
-        let is_on_line = (0..3).all(|other| other == dimension || at[other] == from[other]);
+        let is_on_line = (0..3).all(|other| other == along || at[other] == from[other]);
         let ours = arrival.argument & !(DIMENSION_BITS | IS_ODD | IS_LINE) == 0
             && dimension < 3
             && is_on_line
             && self.firsts() == 3
-            && self.shape.extents()[dimension] > 2
-            && self.place_on_line(line).hears(circle, from[dimension]);
+            && self.shape.extents()[along] > 2
+            && self.place_on_line(dimension).hears(circle, from[along]);
         if !ours {
             return Err(Malformed);
         }
-        let expected = self.place_on_line(line).expected(circle);
-        let heard = self.barrier.heard[usize::from(is_odd)][dimension].of(circle);
+        let expected = self.place_on_line(dimension).expected(circle);
+        let heard = self.barrier.heard(is_odd, dimension, circle);
         if *heard >= expected {
             return Err(Malformed);
         }

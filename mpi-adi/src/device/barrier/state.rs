@@ -25,18 +25,9 @@ pub(in crate::device) enum BarrierStage {
 
 /// Packets of a barrier that have come, of one dimension.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Heard {
+struct Heard {
     group: u16,
     line: u16,
-}
-
-impl Heard {
-    pub(super) fn of(&mut self, circle: Circle) -> &mut u16 {
-        match circle {
-            Circle::Group => &mut self.group,
-            Circle::Line => &mut self.line,
-        }
-    }
 }
 
 /// This process's part in the barrier.
@@ -49,10 +40,19 @@ pub(in crate::device) struct Barrier {
     pub(super) arrived: [bool; 3],
     /// By the parity of the barrier's number, and by dimension. Another process can be a barrier ahead of this one, not two:
     /// it leaves none that this one has not entered.
-    pub(super) heard: [[Heard; 3]; 2],
+    heard: [[Heard; 3]; 2],
 }
 
 impl Barrier {
+    /// Packets of this circle that have come, in this dimension and in the barrier of this parity.
+    pub(super) fn heard(&mut self, is_odd: bool, dimension: u8, circle: Circle) -> &mut u16 {
+        let heard = &mut self.heard[usize::from(is_odd)][usize::from(dimension)];
+        match circle {
+            Circle::Group => &mut heard.group,
+            Circle::Line => &mut heard.line,
+        }
+    }
+
     /// There may be something to send for it, or to count.
     #[inline]
     pub(in crate::device) fn has_steps(&self) -> bool {
