@@ -252,8 +252,8 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     }
 
     /// Interrupts take at most so many percent of the processor while the program computes: what they have taken is
-    /// followed by as much for the program as the share asks for, but for [`INTERRUPT_GRACE_NS`]. With 0 there are none, and the node goes on in the
-    /// program's next call only, for others, too.
+    /// followed by as much for the program as the share asks for, but for [`INTERRUPT_GRACE_NS`]. With 0 there are none,
+    /// and the node goes on in the program's next call only, for others, too.
     pub fn limit_interrupts(mut self, percent: u8) -> Self {
         self.carrier.share = percent.min(100);
         self

@@ -49,16 +49,26 @@ macro_rules! jump {
     };
 }
 
+/// Defines a name of C by what the assembler takes.
+#[cfg(target_os = "none")]
+macro_rules! weak_symbol {
+    ($name:ident: $($code:tt)*) => {
+        core::arch::global_asm!(
+            concat!(".section .text.libc.", stringify!($name), ", \"ax\""),
+            concat!(".weak ", stringify!($name)),
+            concat!(".type ", stringify!($name), ", ", function_type!()),
+            concat!(stringify!($name), ":"),
+            $($code)*
+        );
+    };
+}
+
 #[cfg(target_os = "none")]
 /// Defines C's names. Weak, as in every C library: a program that has a function of its own with one of
 /// these names means its own.
 macro_rules! define {
     ($($function:ident),* $(,)?) => {
-        $(core::arch::global_asm!(
-            concat!(".section .text.libc.", stringify!($function), ", \"ax\""),
-            concat!(".weak ", stringify!($function)),
-            concat!(".type ", stringify!($function), ", ", function_type!()),
-            concat!(stringify!($function), ":"),
+        $(weak_symbol!($function:
             jump!(),
             function = sym $function,
         );)*
@@ -105,11 +115,7 @@ macro_rules! variadic {
 #[cfg(target_os = "none")]
 macro_rules! define_variadic {
     ($($function:ident: $fixed:literal),* $(,)?) => {
-        $(core::arch::global_asm!(
-            concat!(".section .text.libc.", stringify!($function), ", \"ax\""),
-            concat!(".weak ", stringify!($function)),
-            concat!(".type ", stringify!($function), ", ", function_type!()),
-            concat!(stringify!($function), ":"),
+        $(weak_symbol!($function:
             variadic!(),
             function = sym $function,
             fixed = const $fixed,
@@ -135,11 +141,7 @@ macro_rules! jump_to {
 #[cfg(target_os = "none")]
 macro_rules! define_same {
     ($($name:ident = $function:ident),* $(,)?) => {
-        $(core::arch::global_asm!(
-            concat!(".section .text.libc.", stringify!($name), ", \"ax\""),
-            concat!(".weak ", stringify!($name)),
-            concat!(".type ", stringify!($name), ", ", function_type!()),
-            concat!(stringify!($name), ":"),
+        $(weak_symbol!($name:
             jump_to!($function),
         );)*
     };

@@ -125,6 +125,20 @@ unsafe fn ready(count: c_int, sets: [*mut Set; 3]) -> Result<c_int, c_int> {
     Ok(ready)
 }
 
+/// What a call on sets returns: how many are ready, or when it has slept, if there is an end to that.
+fn selected(
+    call: &str,
+    ready: Result<c_int, c_int>,
+    sleep: Option<impl FnOnce() -> Result<(), c_int>>,
+) -> c_int {
+    match (ready, sleep) {
+        (Err(error), _) => fail(error),
+        (Ok(ready @ 1..), _) => ready,
+        (Ok(_), Some(sleep)) => slept(sleep()),
+        (Ok(_), None) => for_ever(call),
+    }
+}
+
 unsafe extern "C" fn select(
     count: c_int,
     to_read: *mut Set,
@@ -133,16 +147,13 @@ unsafe extern "C" fn select(
     time: *const Timeval,
 ) -> c_int {
     // SAFETY: C's promises.
-    match unsafe {
-        (
-            ready(count, [to_read, to_write, exceptional]),
-            time.as_ref(),
+    unsafe {
+        let ready = ready(count, [to_read, to_write, exceptional]);
+        selected(
+            "select()",
+            ready,
+            time.as_ref().map(|time| || sleep_for(time)),
         )
-    } {
-        (Err(error), _) => fail(error),
-        (Ok(ready @ 1..), _) => ready,
-        (Ok(_), Some(time)) => slept(sleep_for(time)),
-        (Ok(_), None) => for_ever("select()"),
     }
 }
 
@@ -155,15 +166,12 @@ unsafe extern "C" fn pselect(
     _: *const c_void,
 ) -> c_int {
     // SAFETY: C's promises.
-    match unsafe {
-        (
-            ready(count, [to_read, to_write, exceptional]),
-            time.as_ref(),
+    unsafe {
+        let ready = ready(count, [to_read, to_write, exceptional]);
+        selected(
+            "pselect()",
+            ready,
+            time.as_ref().map(|time| || sleep_for_spec(time)),
         )
-    } {
-        (Err(error), _) => fail(error),
-        (Ok(ready @ 1..), _) => ready,
-        (Ok(_), Some(time)) => slept(sleep_for_spec(time)),
-        (Ok(_), None) => for_ever("pselect()"),
     }
 }
