@@ -130,14 +130,16 @@ fn ten_to_the_fifth_datatypes_leave_nothing() {
     assert_eq!(ALLOCATOR.allocated(), before);
 }
 
-fn a_heap_that_is_used_up_is_an_error_and_leaves_nothing() {
+/// Rounds with ever more memory, each of which gives back what it took; how many failed for want of it, which only the
+/// first ones do, and how many did not.
+fn rounds_in_little_memory(round: impl Fn() -> c_int) -> (usize, usize) {
     let (mut failed, mut done) = (0, 0);
     for bytes in (0..8192).step_by(16) {
         let before = ALLOCATOR.allocated();
         ALLOCATOR
             .set_limit(before + bytes)
             .expect("above what is allocated");
-        let code = round(1);
+        let code = round();
         ALLOCATOR.set_limit(usize::MAX).expect("no limit");
         assert_eq!(ALLOCATOR.allocated(), before, "with {bytes} bytes");
         match code {
@@ -152,6 +154,11 @@ fn a_heap_that_is_used_up_is_an_error_and_leaves_nothing() {
             }
         }
     }
+    (failed, done)
+}
+
+fn a_heap_that_is_used_up_is_an_error_and_leaves_nothing() {
+    let (failed, done) = rounds_in_little_memory(|| round(1));
     assert!(failed > 50 && done > 50, "{failed} {done}");
 }
 
@@ -239,25 +246,7 @@ fn windows_take_what_they_give_back() {
     };
     // Tables of windows stay.
     assert_eq!(round(), MPI_SUCCESS);
-    let (mut failed, mut done) = (0, 0);
-    for bytes in (0..8192).step_by(16) {
-        let before = ALLOCATOR.allocated();
-        let limit = ALLOCATOR.set_limit(before + bytes);
-        limit.expect("above what is allocated");
-        let code = round();
-        assert_eq!(ALLOCATOR.allocated(), before, "with {bytes} bytes");
-        match code {
-            MPI_SUCCESS => done += 1,
-            _ => {
-                assert_eq!(
-                    (code, done),
-                    (Class::NoMem as c_int, 0),
-                    "with {bytes} bytes"
-                );
-                failed += 1;
-            }
-        }
-    }
+    let (failed, done) = rounds_in_little_memory(round);
     assert!(failed > 20 && done > 50, "{failed} {done}");
     println!(
         "a window: {} for one process; {} and {} for each in the device; an epoch {} and {}, deferred {}",

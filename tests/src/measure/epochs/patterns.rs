@@ -1,6 +1,6 @@
 //! The inefficiency patterns: two or three processes, one of which is late.
 
-use mpi_adi::device::rma::epochs::Watch;
+use mpi_adi::device::rma::epochs::{Serial, Watch};
 
 use super::{Calls, Process, run};
 use crate::Failure;
@@ -104,6 +104,18 @@ impl Play {
         }
     }
 
+    /// Computes and closes the epoch: late, or first, and waits for it then.
+    fn compute_and_close(&self, process: &Process<'_, '_, '_>, epoch: Serial, is_late: bool) {
+        if is_late {
+            process.compute(self.late);
+            process.close(epoch);
+        } else {
+            process.close(epoch);
+            process.compute(self.late);
+            process.wait(Watch::Closed(epoch));
+        }
+    }
+
     /// The origin has something to compute behind its transfer, the target as much behind its epoch. What does not block
     /// closes the epoch first.
     fn late_complete(&self, process: &Process<'_, '_, '_>, pattern: Pattern) -> u64 {
@@ -111,14 +123,8 @@ impl Play {
             0 => {
                 let epoch = process.start(1);
                 process.put(epoch, 1, self.bytes);
-                if pattern == Pattern::LateComplete && process.blocks() {
-                    process.compute(self.late);
-                    process.close(epoch);
-                } else {
-                    process.close(epoch);
-                    process.compute(self.late);
-                    process.wait(Watch::Closed(epoch));
-                }
+                let is_late = pattern == Pattern::LateComplete && process.blocks();
+                self.compute_and_close(process, epoch, is_late);
                 0
             }
             1 => {
@@ -160,14 +166,7 @@ impl Play {
             0 => {
                 let epoch = process.lock(2);
                 process.put(epoch, 2, self.bytes);
-                if process.blocks() {
-                    process.compute(self.late);
-                    process.close(epoch);
-                } else {
-                    process.close(epoch);
-                    process.compute(self.late);
-                    process.wait(Watch::Closed(epoch));
-                }
+                self.compute_and_close(process, epoch, process.blocks());
                 0
             }
             1 => {
