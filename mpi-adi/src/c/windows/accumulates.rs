@@ -54,10 +54,10 @@ const NOT_ONE: Error = wrong(
 /// no bytes.
 fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Option<Basic>), Error> {
     let (elements, basic) = match known(datatype)? {
-        Known::Basic(basic) if element_bytes(basic) == basic.extent() => {
+        Known::Basic(basic, _) if element_bytes(basic) == basic.extent() => {
             (Elements::of_basic(basic), basic)
         }
-        Known::Basic(basic) => (Elements::of(datatype)?, basic),
+        Known::Basic(basic, _) => (Elements::of(datatype)?, basic),
         Known::Marker { .. } => return Err(Error::Datatype { handle: datatype }),
         Known::Made(object) if object.datatype.size() == 0 => {
             return Ok((Elements::of(datatype)?, None));
@@ -273,7 +273,7 @@ unsafe fn get_accumulate(
 /// The predefined datatype that `handle` names, and its one element. Fails with class Type.
 fn one(handle: c_int) -> Result<(Basic, Elements), Error> {
     match known(handle)? {
-        Known::Basic(basic) => Ok((basic, Elements::of_basic(basic))),
+        Known::Basic(basic, _) => Ok((basic, Elements::of_basic(basic))),
         _ => Err(wrong(Class::Type, "not a predefined datatype")),
     }
 }
