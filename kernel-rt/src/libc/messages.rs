@@ -1,4 +1,5 @@
-//! Messages to standard error: err.h, error.h, syslog.h, and what a node cannot do. A node has no log of a system, so `syslog` writes there, too.
+//! Messages to standard error: err.h, error.h, syslog.h, and what a node cannot do. A node has no log of a system, so
+//! `syslog` writes there, too.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::fmt::Write as _;
