@@ -242,6 +242,46 @@ static void alike(int code, int is_certain)
     OK(MPI_Allreduce(&class, &highest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
     CHECK(class == highest);
 }
+
+/* The memory of one is used up when the duplicate is under way. */
+static void idup_where_one_has_none(void)
+{
+    MPI_Comm parent, comm;
+    MPI_Request request;
+    void **blocks;
+    int key, code, i;
+
+    OK(MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &parent));
+    OK(MPI_Comm_set_attr(parent, key, &key));
+    OK(MPI_Comm_set_errhandler(parent, MPI_ERRORS_RETURN));
+    for (i = 0; i < 2; i++) {
+        int is_hoarding = i == 0 && check_rank == check_size / 2;
+
+        /* The others begin when it has no memory any more. */
+        if (!is_hoarding)
+            OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Comm_idup(parent, &comm, &request));
+        blocks = is_hoarding ? hoard() : NULL;
+        if (is_hoarding)
+            OK(MPI_Barrier(MPI_COMM_WORLD));
+        code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        set_free(blocks);
+        CHECK(request == MPI_REQUEST_NULL);
+        if (i == 0) {
+            alike(code, check_size > 1);
+            CHECK((comm == MPI_COMM_NULL) == (code != MPI_SUCCESS));
+            if (code == MPI_SUCCESS)
+                OK(MPI_Comm_free(&comm));
+        }
+    }
+    /* With memory again there is one. */
+    OK(code);
+    OK(MPI_Barrier(comm));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Comm_free(&parent));
+    OK(MPI_Comm_free_keyval(&key));
+}
 #endif
 
 /* What one process has no memory for, none has, and none waits for it. */
@@ -288,6 +328,7 @@ static void one_has_none(void)
         OK(MPI_Comm_free(&comm));
     OK(MPI_Group_free(&group));
     set_free(blocks);
+    idup_where_one_has_none();
     OK(MPI_Graph_create(MPI_COMM_WORLD, check_size, index, edges, 0, &comm));
     OK(MPI_Barrier(comm));
     OK(MPI_Comm_free(&comm));

@@ -180,6 +180,30 @@ static void pairs(void)
     OK(MPI_Type_free(&wrong));
 }
 
+/* What has no bytes is combined with anything: datatypes without elements, and no elements of different datatypes. */
+static void nothing(void)
+{
+    MPI_Datatype empty;
+    double before = 7;
+    int value = 5;
+
+    OK(MPI_Type_contiguous(0, MPI_INT, &empty));
+    OK(MPI_Type_commit(&empty));
+    base[0][0] = 3;
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Accumulate(NULL, 2, empty, 0, 0, 1, empty, MPI_SUM, win));
+    OK(MPI_Accumulate(&value, 0, MPI_INT, 0, 0, 2, empty, MPI_MAX, win));
+    OK(MPI_Accumulate(&value, 0, MPI_INT, 0, 0, 0, MPI_DOUBLE, MPI_SUM, win));
+    OK(MPI_Get_accumulate(&value, 1, empty, &before, 0, MPI_DOUBLE, 0, 0, 0, MPI_INT, MPI_REPLACE, win));
+    OK(MPI_Win_fence(0, win));
+    CHECK(base[0][0] == 3 && before == 7);
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    CHECK(MPI_Accumulate(&value, 1, MPI_INT, 0, 0, 1, empty, MPI_SUM, win) != MPI_SUCCESS);
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Type_free(&empty));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -188,6 +212,7 @@ int main(int argc, char **argv)
     blocks();
     structs();
     pairs();
+    nothing();
     OK(MPI_Win_free(&win));
     return check_end("conf_rma_types");
 }

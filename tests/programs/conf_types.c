@@ -195,6 +195,35 @@ static void copies_and_names(void)
     CHECK(counts[0] == 0 && counts[1] == 0 && counts[2] == 0 && counts[3] == MPI_COMBINER_NAMED);
 }
 
+/* What other languages call datatypes has handles and names of its own (annex A.1). */
+static void other_languages(void)
+{
+#define NAMED(type) {type, #type}
+    static const struct { MPI_Datatype type; const char *name; } all[] = {
+        NAMED(MPI_CXX_BOOL), NAMED(MPI_CXX_FLOAT_COMPLEX), NAMED(MPI_CXX_DOUBLE_COMPLEX),
+        NAMED(MPI_CXX_LONG_DOUBLE_COMPLEX), NAMED(MPI_CHARACTER), NAMED(MPI_LOGICAL), NAMED(MPI_INTEGER),
+        NAMED(MPI_REAL), NAMED(MPI_DOUBLE_PRECISION), NAMED(MPI_COMPLEX), NAMED(MPI_DOUBLE_COMPLEX),
+        NAMED(MPI_2INTEGER), NAMED(MPI_INTEGER1), NAMED(MPI_INTEGER2), NAMED(MPI_INTEGER4), NAMED(MPI_INTEGER8),
+        NAMED(MPI_REAL4), NAMED(MPI_REAL8), NAMED(MPI_COMPLEX8), NAMED(MPI_COMPLEX16), NAMED(MPI_LB), NAMED(MPI_UB),
+    };
+    char name[MPI_MAX_OBJECT_NAME];
+    int len, i, ints[1], sum = -1;
+    MPI_Aint addrs[1];
+    MPI_Datatype type, of;
+
+    for (i = 0; i < (int)(sizeof all / sizeof *all); i++) {
+        OK(MPI_Type_get_name(all[i].type, name, &len));
+        CHECK(strcmp(name, all[i].name) == 0);
+    }
+    OK(MPI_Type_contiguous(2, MPI_REAL8, &type));
+    OK(MPI_Type_get_contents(type, 1, 0, 1, ints, addrs, &of));
+    CHECK(of == MPI_REAL8 && of != MPI_DOUBLE);
+    bounds(type, 0, 16, 0, 16, 16);
+    OK(MPI_Type_free(&type));
+    OK(MPI_Allreduce(&check_rank, &sum, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(sum == check_size * (check_size - 1) / 2);
+}
+
 static void addresses(void)
 {
     static int numbers[10];
@@ -348,6 +377,7 @@ int main(int argc, char **argv)
     resized();
     arrays();
     copies_and_names();
+    other_languages();
     addresses();
     sizes_by_class();
     pairs();

@@ -1,15 +1,17 @@
-//! Messages to standard error: err.h, error.h, syslog.h. A node has no log of a system, so `syslog` writes there, too.
+//! Messages to standard error: err.h, error.h, syslog.h, and what a node cannot do. A node has no log of a system, so
+//! `syslog` writes there, too.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::fmt::Write as _;
 use core::ptr;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 use super::Arguments;
 use super::process::{exit, program_name};
 use super::streams::Text;
 use crate::arch;
 use crate::console::{self, Stream};
+use crate::host::records::personality;
 
 define_variadic!(
     err: 2,
@@ -30,6 +32,13 @@ unsafe extern "C" {
 
 fn put(bytes: &[u8]) {
     console::write(Stream::Err, bytes);
+}
+
+/// Says once, by `has_said`, what nodes are not good for. Only rank 0 does: all ranks run the same program.
+pub fn say_of_nodes(has_said: &AtomicBool, words: &str) {
+    if personality().is_some_and(|p| p.rank == 0) && !has_said.swap(true, Ordering::Relaxed) {
+        put(words.as_bytes());
+    }
 }
 
 /// Writes `program: text: error`, or less of it.

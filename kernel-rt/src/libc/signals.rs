@@ -6,10 +6,9 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::errno::{EINVAL, ENOSYS, ESRCH, fail};
+use super::messages::say_of_nodes;
 use crate::arch::set_errno;
-use crate::console::{self, Stream};
 use crate::end::program_abort;
-use crate::host::records::personality;
 
 define!(
     signal,
@@ -58,14 +57,13 @@ fn slot(signal: c_int) -> Option<&'static AtomicUsize> {
     HANDLERS.get(number)
 }
 
-/// Says once what handlers are good for here. Only rank 0 does: all ranks run the same program.
+/// Says once what handlers are good for here.
 fn say_once() {
     static HAS_SAID: AtomicBool = AtomicBool::new(false);
-    if personality().is_none_or(|p| p.rank != 0) || HAS_SAID.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    const WORDS: &str = "midplane: no signal comes to a node from outside, nor by time: handlers run by raise() only\n";
-    console::write(Stream::Err, WORDS.as_bytes());
+    say_of_nodes(
+        &HAS_SAID,
+        "midplane: no signal comes to a node from outside, nor by time: handlers run by raise() only\n",
+    );
 }
 
 /// Handlers stay when they have run, as on Linux; picolibc's would be forgotten.

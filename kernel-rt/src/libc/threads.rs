@@ -4,8 +4,10 @@
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_uint, c_ulong, c_void};
 use core::ptr;
+use core::sync::atomic::AtomicBool;
 
 use super::errno::{EAGAIN, EBUSY, EDEADLK, EINVAL, ENOTSUP, EPERM, ESRCH, ETIMEDOUT};
+use super::messages::say_of_nodes;
 use super::process::exit;
 use super::time::{Timespec, sleep_until};
 use crate::end::program_abort;
@@ -79,6 +81,12 @@ extern "C" fn pthread_create(
     _: *const c_void,
     _: *mut c_void,
 ) -> c_int {
+    // Programs that do not look at the result would do less than they should, and say nothing.
+    static HAS_SAID: AtomicBool = AtomicBool::new(false);
+    say_of_nodes(
+        &HAS_SAID,
+        "midplane: a node has one thread: pthread_create() fails with EAGAIN, what the thread would do is not done\n",
+    );
     EAGAIN
 }
 

@@ -27,8 +27,10 @@ struct Duplicate {
     inter: Option<Inter>,
     handler: c_int,
     attributes: Copies,
-    /// What a copy function has said: there will be no duplicate.
+    /// What a copy function has said: there will be no duplicate. Or there was no room for the attributes.
     refused: Result<(), Error>,
+    /// It, once it is ready.
+    twin: Option<c_int>,
     /// Where its handle goes.
     place: AtomicPtr<c_int>,
 }
@@ -38,8 +40,8 @@ impl Duplicate {
         any_env().expect("a collective is under way")
     }
 
-    /// Makes it, as MPI_Comm_dup does when the processes have agreed on a context.
-    fn make(&mut self, context: Context) -> Result<c_int, Error> {
+    /// Makes it, without attributes.
+    fn make(&self, context: Context) -> Result<c_int, Error> {
         let env = Self::env();
         prepare(context)?;
         let twin = match self.inter {
@@ -52,13 +54,6 @@ impl Duplicate {
             }
         };
         set_handler(twin, self.handler);
-        let attached = self.attributes.attach::<Communicators>(twin);
-        if let Err(error) = self.refused.and(attached) {
-            // The first error is the one to tell.
-            let _ = keyvals::delete_all::<Communicators>(twin);
-            give_up(twin);
-            return Err(error);
-        }
         Ok(twin)
     }
 }
@@ -82,8 +77,31 @@ impl Holder for Duplicate {
         env.process().confirm_context(env, context)
     }
 
-    fn agreed(&mut self, context: Context) -> Result<(), Error> {
+    fn get_ready(&mut self, context: Context) -> Result<(), Error> {
+        if let Err(error @ Error::NoRoom { .. }) = self.refused {
+            return Err(error);
+        }
         let twin = self.make(context)?;
+        self.twin = Some(twin);
+        self.attributes.reserve::<Communicators>(twin)
+    }
+
+    fn give_up(&mut self) {
+        if let Some(twin) = self.twin.take() {
+            give_up(twin);
+        }
+    }
+
+    /// When a copy function says no, the duplicate is freed again, as by MPI_Comm_dup: the others have theirs.
+    fn agreed(&mut self) -> Result<(), Error> {
+        let twin = self.twin.unwrap_or(MPI_COMM_NULL);
+        let attached = self.attributes.attach::<Communicators>(twin);
+        if let Err(error) = self.refused.and(attached) {
+            // The first error is the one to tell.
+            let _ = keyvals::delete_all::<Communicators>(twin);
+            return Err(error);
+        }
+        self.twin = None;
         // SAFETY: the standard's promise about `newcomm`, which the program leaves alone until the request is complete.
         unsafe { *self.place.load(Ordering::Relaxed) = twin };
         Ok(())
@@ -109,6 +127,7 @@ pub unsafe extern "C" fn MPI_Comm_idup(
             handler: handler(comm),
             attributes,
             refused,
+            twin: None,
             place: AtomicPtr::new(newcomm),
         };
         coll::agree(given, duplicate)

@@ -208,6 +208,11 @@ impl Copies {
         })
     }
 
+    /// Makes room in `new` for them. Fails with [`Error::NoRoom`].
+    pub(super) fn reserve<C: Carrier>(&self, new: c_int) -> Result<(), Error> {
+        C::with(new, |attributes| attributes.reserve(self.0.len())).unwrap_or(Ok(()))
+    }
+
     /// The object is there. Fails with [`Error::NoRoom`].
     pub(super) fn attach<C: Carrier>(&mut self, new: c_int) -> Result<(), Error> {
         while let Some(&attribute) = self.0.first() {

@@ -38,11 +38,16 @@ impl Attributes {
 
     /// Adds an attribute whose key has none yet. Fails with [`Error::NoRoom`].
     pub fn add(&mut self, attribute: Attribute) -> Result<(), Error> {
-        self.list.try_reserve(1).map_err(|_| Error::NoRoom {
-            bytes: size_of::<Attribute>(),
-        })?;
+        self.reserve(1)?;
         self.list.push(attribute);
         Ok(())
+    }
+
+    /// Makes room for so many more. Fails with [`Error::NoRoom`].
+    pub fn reserve(&mut self, more: usize) -> Result<(), Error> {
+        self.list.try_reserve(more).map_err(|_| Error::NoRoom {
+            bytes: more.saturating_mul(size_of::<Attribute>()),
+        })
     }
 
     /// Takes the attribute with this key out; false when there is none.

@@ -55,12 +55,12 @@ pub(super) fn operation(op: c_int, datatype: c_int) -> Result<(Elements, Combine
     let known = known(datatype)?;
     let operation = args::operation(op)?;
     let of = || match known {
-        Known::Basic(basic) => Ok(Elements::of_basic(basic)),
+        Known::Basic(basic, _) => Ok(Elements::of_basic(basic)),
         _ => Elements::of(datatype),
     };
     let elements = of()?;
     let function = match (operation, &known) {
-        (Operation::Predefined(op), Known::Basic(basic)) if op.is_defined(*basic) => {
+        (Operation::Predefined(op), Known::Basic(basic, _)) if op.is_defined(*basic) => {
             return Ok((elements, Combiner::Predefined(op, *basic)));
         }
         (Operation::Predefined(_), _) => return Err(Error::Undefined),

@@ -217,8 +217,10 @@ impl Elements {
             return Ok(Elements::of_basic(basic));
         }
         match known(handle)? {
-            Known::Basic(basic) if basic.size() == basic.extent() => Ok(Elements::of_basic(basic)),
-            Known::Basic(basic) => Ok(Elements::of_object(objects::pair(basic)?)),
+            Known::Basic(basic, _) if basic.size() == basic.extent() => {
+                Ok(Elements::of_basic(basic))
+            }
+            Known::Basic(basic, _) => Ok(Elements::of_object(objects::pair(basic)?)),
             Known::Marker { .. } => Err(Error::Datatype { handle }),
             Known::Made(object) if object.is_committed() => Ok(Elements::of_object(object)),
             Known::Made(_) => Err(Error::Uncommitted { handle }),

@@ -7,7 +7,7 @@ use core::ffi::{c_char, c_int, c_longlong, c_void};
 use spin::Mutex;
 
 use super::make::room;
-use super::objects::{Known, enter_again, known, leave};
+use super::objects::{Known, enter_again, known, leave, other_name};
 use crate::c::args::{self, put_text};
 use crate::c::report::on_process;
 use crate::c::types::constants::*;
@@ -346,7 +346,7 @@ pub unsafe extern "C" fn MPI_Type_get_name(
                 core::str::from_utf8(&own).unwrap_or_default()
             }
             (_, Some((_, name))) => name,
-            (Known::Basic(basic), None) => name_of(*basic),
+            (Known::Basic(basic, _), None) => other_name(datatype).unwrap_or(name_of(*basic)),
             (Known::Marker { is_upper: true }, None) => "MPI_UB",
             (Known::Marker { is_upper: false }, None) => "MPI_LB",
         };

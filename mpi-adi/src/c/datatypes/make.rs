@@ -715,12 +715,11 @@ pub unsafe extern "C" fn MPI_Type_match_size(
             }
         };
         let found: Option<Basic> = match_size(class, size);
-        *datatype =
-            found
-                .and_then(|basic| Known::Basic(basic).handle())
-                .ok_or(Error::Argument {
-                    what: "no datatype of this class has this size",
-                })?;
+        *datatype = found
+            .and_then(|basic| Known::of_basic(basic).handle())
+            .ok_or(Error::Argument {
+                what: "no datatype of this class has this size",
+            })?;
         Ok(())
     })
 }

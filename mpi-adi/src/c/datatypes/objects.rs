@@ -13,10 +13,47 @@ use crate::mpi::datatype::derived::Type;
 use crate::mpi::error::Error;
 
 const PREDEFINED: c_int = 0x4c00_0000;
-const LB: c_int = 0x4c00_0030;
-const UB: c_int = 0x4c00_0031;
-/// The predefined datatypes from this one on are pairs, some of which have holes.
-const FIRST_PAIR: Basic = Basic::FloatInt;
+const LB: c_int = 0x4c00_00f0;
+const UB: c_int = 0x4c00_00f1;
+/// What C++ and Fortran call predefined datatypes, with the sizes that GCC gives them (annex A.1). Each has a handle
+/// and a name of its own; its elements are those of C's. Their handles follow those of [`Basic::ALL`].
+const OTHERS: [(Basic, &str); 20] = [
+    (Basic::CBool, "MPI_CXX_BOOL"),
+    (Basic::FloatComplex, "MPI_CXX_FLOAT_COMPLEX"),
+    (Basic::DoubleComplex, "MPI_CXX_DOUBLE_COMPLEX"),
+    (Basic::LongDoubleComplex, "MPI_CXX_LONG_DOUBLE_COMPLEX"),
+    (Basic::Char, "MPI_CHARACTER"),
+    (Basic::Int, "MPI_LOGICAL"),
+    (Basic::Int, "MPI_INTEGER"),
+    (Basic::Float, "MPI_REAL"),
+    (Basic::Double, "MPI_DOUBLE_PRECISION"),
+    (Basic::FloatComplex, "MPI_COMPLEX"),
+    (Basic::DoubleComplex, "MPI_DOUBLE_COMPLEX"),
+    (Basic::TwoInt, "MPI_2INTEGER"),
+    (Basic::Int8, "MPI_INTEGER1"),
+    (Basic::Int16, "MPI_INTEGER2"),
+    (Basic::Int32, "MPI_INTEGER4"),
+    (Basic::Int64, "MPI_INTEGER8"),
+    (Basic::Float, "MPI_REAL4"),
+    (Basic::Double, "MPI_REAL8"),
+    (Basic::FloatComplex, "MPI_COMPLEX8"),
+    (Basic::DoubleComplex, "MPI_COMPLEX16"),
+];
+/// The predefined datatypes in the order of their handles.
+const BY_HANDLE: [Basic; Basic::ALL.len() + OTHERS.len()] = {
+    let mut all = [Basic::Byte; Basic::ALL.len() + OTHERS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = match at < Basic::ALL.len() {
+            true => Basic::ALL[at],
+            false => OTHERS[at - Basic::ALL.len()].0,
+        };
+        at += 1;
+    }
+    all
+};
+/// So many predefined datatypes have no holes; those behind them are pairs.
+const PLAIN: usize = Basic::FloatInt as usize - 1;
 
 const KIND: Kind = Kind {
     name: "datatypes of the program's own at one time",
@@ -80,7 +117,8 @@ impl Drop for Object {
 /// What a handle names.
 #[derive(Clone)]
 pub enum Known {
-    Basic(Basic),
+    /// A predefined datatype by this handle; some have more than one.
+    Basic(Basic, c_int),
     /// MPI_LB, or MPI_UB.
     Marker {
         is_upper: bool,
@@ -107,22 +145,32 @@ impl Facts {
 /// No call holds the lock while it waits, and interrupts do not come here.
 static TABLE: Mutex<Table<Shared<Object>>> = Mutex::new(Table::new(KIND));
 
-/// The predefined datatype without holes that `handle` names, if it names one: most do.
+/// The predefined datatype of C without holes that `handle` names, if it names one: most do.
 #[inline]
 pub fn plain(handle: c_int) -> Option<Basic> {
-    predefined(handle).filter(|basic| (*basic as u8) < FIRST_PAIR as u8)
+    BY_HANDLE[..PLAIN].get(place(handle)?).copied()
 }
 
-#[inline]
 fn predefined(handle: c_int) -> Option<Basic> {
-    let index = usize::try_from(handle.wrapping_sub(PREDEFINED + 1)).ok()?;
-    Basic::ALL.get(index).copied()
+    BY_HANDLE.get(place(handle)?).copied()
+}
+
+/// The place of a predefined datatype's handle among those that there may be.
+#[inline]
+fn place(handle: c_int) -> Option<usize> {
+    usize::try_from(handle.wrapping_sub(PREDEFINED + 1)).ok()
+}
+
+/// The name that C++ or Fortran gives to what `handle` names, if it is one of [`OTHERS`].
+pub fn other_name(handle: c_int) -> Option<&'static str> {
+    let at = place(handle)?.checked_sub(Basic::ALL.len())?;
+    OTHERS.get(at).map(|(_, name)| *name)
 }
 
 /// The datatype that `handle` names. Fails with [`Error::Datatype`].
 pub fn known(handle: c_int) -> Result<Known, Error> {
     if let Some(basic) = predefined(handle) {
-        return Ok(Known::Basic(basic));
+        return Ok(Known::Basic(basic, handle));
     }
     match handle {
         LB | UB => Ok(Known::Marker {
@@ -169,10 +217,15 @@ fn object(datatype: Type, recipe: Recipe) -> Result<Shared<Object>, Error> {
 }
 
 impl Known {
+    /// A predefined datatype by C's own handle.
+    pub fn of_basic(basic: Basic) -> Known {
+        Known::Basic(basic, PREDEFINED + basic as c_int)
+    }
+
     /// Its handle, where it has always the same.
     pub fn handle(&self) -> Option<c_int> {
         match self {
-            Known::Basic(basic) => Some(PREDEFINED + *basic as c_int),
+            Known::Basic(_, handle) => Some(*handle),
             Known::Marker { is_upper: true } => Some(UB),
             Known::Marker { is_upper: false } => Some(LB),
             Known::Made(_) => None,
@@ -192,7 +245,7 @@ impl Known {
             }
         };
         match self {
-            Known::Basic(basic) => Facts {
+            Known::Basic(basic, _) => Facts {
                 size: basic.size(),
                 lb: 0,
                 extent: basic.extent() as isize,
@@ -207,7 +260,7 @@ impl Known {
     /// How many basic elements so many bytes are; `None`: the last of them is not whole. Takes no memory.
     pub fn elements_in(&self, bytes: usize) -> Option<usize> {
         match self {
-            Known::Basic(basic) => basic.elements_in(bytes),
+            Known::Basic(basic, _) => basic.elements_in(bytes),
             Known::Marker { .. } => (bytes == 0).then_some(0),
             Known::Made(object) => object.datatype.layout().items_in(bytes),
         }
@@ -216,7 +269,7 @@ impl Known {
     /// How many bytes so many basic elements are; `None`: more than `usize` holds. Takes no memory.
     pub fn bytes_of(&self, elements: usize) -> Option<usize> {
         match self {
-            Known::Basic(basic) => basic.bytes_of(elements),
+            Known::Basic(basic, _) => basic.bytes_of(elements),
             Known::Marker { .. } => (elements == 0).then_some(0),
             Known::Made(object) => object.datatype.layout().bytes_of(elements),
         }
@@ -225,7 +278,7 @@ impl Known {
     /// Runs `f` with its type. Fails as `f` does, and with [`Error::NoRoom`].
     pub fn with_type<R>(&self, f: impl FnOnce(&Type) -> Result<R, Error>) -> Result<R, Error> {
         match self {
-            Known::Basic(basic) => f(&Type::basic(*basic)?),
+            Known::Basic(basic, _) => f(&Type::basic(*basic)?),
             Known::Marker { is_upper } => f(&Type::marker(*is_upper)),
             Known::Made(object) => f(&object.datatype),
         }

@@ -50,14 +50,18 @@ const NOT_ONE: Error = wrong(
     "a derived datatype that is not made of whole elements of one predefined one, or of MPI_SHORT_INT",
 );
 
-/// What elements of this datatype are to the operation, and the predefined one that they are made of.
-fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Basic), Error> {
+/// What elements of this datatype are to the operation, and the predefined one that they are made of; `None`: they have
+/// no bytes.
+fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Option<Basic>), Error> {
     let (elements, basic) = match known(datatype)? {
-        Known::Basic(basic) if element_bytes(basic) == basic.extent() => {
+        Known::Basic(basic, _) if element_bytes(basic) == basic.extent() => {
             (Elements::of_basic(basic), basic)
         }
-        Known::Basic(basic) => (Elements::of(datatype)?, basic),
+        Known::Basic(basic, _) => (Elements::of(datatype)?, basic),
         Known::Marker { .. } => return Err(Error::Datatype { handle: datatype }),
+        Known::Made(object) if object.datatype.size() == 0 => {
+            return Ok((Elements::of(datatype)?, None));
+        }
         Known::Made(object) => {
             let tags = object.datatype.layout().tags();
             let basic = only_basic(operation, tags).ok_or(NOT_ONE)?;
@@ -71,7 +75,7 @@ fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Basic
         }
     };
     operation.check(basic)?;
-    Ok((elements, basic))
+    Ok((elements, Some(basic)))
 }
 
 /// A buffer of the origin's, as its elements travel.
@@ -81,7 +85,7 @@ fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Basic
 unsafe fn buffer(
     operation: Operation,
     (address, count, datatype): (*const c_void, c_int, c_int),
-) -> Result<(Lent, Basic), Error> {
+) -> Result<(Lent, Option<Basic>), Error> {
     let (elements, basic) = elements_of(operation, datatype)?;
     // SAFETY: the caller's promise.
     let lent = unsafe { elements.at(address, args::count(count)?) }?;
@@ -97,13 +101,14 @@ fn head(window: &Window, kind: Kind, operation: Operation, basic: Basic) -> Head
     }
 }
 
-fn same(origin: Basic, target: Basic) -> Result<(), Error> {
-    match origin == target {
-        true => Ok(()),
-        false => Err(wrong(
+/// The predefined datatype that both are made of. Without bytes there is nothing that could differ.
+fn same(origin: Option<Basic>, target: Option<Basic>, bytes: usize) -> Result<Basic, Error> {
+    match (origin, target) {
+        (Some(origin), Some(target)) if bytes > 0 && origin != target => Err(wrong(
             Class::Type,
             "the datatypes of origin, result and target are not made of the same predefined one",
         )),
+        _ => Ok(target.or(origin).unwrap_or(Basic::Byte)),
     }
 }
 
@@ -120,9 +125,9 @@ unsafe fn accumulate(
     // SAFETY: the caller's promise.
     let (from, basic) = unsafe { buffer(operation, origin) }?;
     let (elements, target_basic) = elements_of(operation, target.datatype)?;
-    same(basic, target_basic)?;
     let count = args::count(target.count)?;
     let bytes = from.span().len();
+    let basic = same(basic, target_basic, bytes)?;
     fits(bytes, elements.length(count)?)?;
     let Some(place) = window.find(target, (&elements, count), is_request)? else {
         return Ok(SEND_COMPLETE);
@@ -223,7 +228,7 @@ unsafe fn get_accumulate(
         true => {
             // SAFETY: the caller's promise.
             let (from, origin_basic) = unsafe { buffer(operation, origin) }?;
-            same(origin_basic, basic)?;
+            same(origin_basic, basic, bytes)?;
             fits(bytes, from.span().len())?;
             from
         }
@@ -232,7 +237,7 @@ unsafe fn get_accumulate(
     };
     // SAFETY: the caller's promise.
     let (into, result_basic) = unsafe { buffer(operation, result) }?;
-    same(result_basic, basic)?;
+    let basic = same(result_basic, basic, bytes)?;
     fits(bytes, into.span().len())?;
     let Some(place) = window.find(target, (&elements, count), is_request)? else {
         return Ok(RECEIVED_FROM_PROC_NULL);
@@ -268,7 +273,7 @@ unsafe fn get_accumulate(
 /// The predefined datatype that `handle` names, and its one element. Fails with class Type.
 fn one(handle: c_int) -> Result<(Basic, Elements), Error> {
     match known(handle)? {
-        Known::Basic(basic) => Ok((basic, Elements::of_basic(basic))),
+        Known::Basic(basic, _) => Ok((basic, Elements::of_basic(basic))),
         _ => Err(wrong(Class::Type, "not a predefined datatype")),
     }
 }

@@ -1,8 +1,9 @@
 //! Agreeing on a context without blocking, for MPI_Comm_idup: see [`crate::mpi::context`].
 //!
 //! In each round every process proposes the lowest unit of contexts of which it has some free and holds them. Where
-//! all have proposed the same unit, and have a context of it in common, they look at that a second time. Otherwise
-//! they go on from the highest unit that was proposed.
+//! all have proposed the same unit, and have a context of it in common, they look at that a second time, and get ready
+//! what will have it. Otherwise they go on from the highest unit that was proposed. Where one of them cannot get ready,
+//! it fails at all.
 
 use alloc::vec::Vec;
 
@@ -27,12 +28,17 @@ pub(crate) trait Holder: Send {
     fn release(&mut self, unit: usize);
     /// Looks once more at a context of the unit that is held.
     fn confirm(&mut self, context: Context) -> bool;
-    /// All processes have agreed on this context, which is still held.
-    fn agreed(&mut self, context: Context) -> Result<(), Error>;
+    /// Gets ready what will have this context, which is held. Fails with [`Error::NoRoom`].
+    fn get_ready(&mut self, context: Context) -> Result<(), Error>;
+    /// Gives up what it has got ready, if anything: another context will do, or none.
+    fn give_up(&mut self);
+    /// All processes have agreed on the context, which is still held, and are ready.
+    fn agreed(&mut self) -> Result<(), Error>;
 }
 
 /// What processes tell each other: a unit; its free contexts; whether all have proposed it; whether none has passed
-/// over a unit since another agreement held it.
+/// over a unit since another agreement held it. In the end: the unit; whether the context is idle; 1; whether all are
+/// ready.
 type Proposal = [u8; 4];
 const _: () = assert!(UNITS == 1 << u8::BITS);
 
@@ -53,8 +59,8 @@ fn combine(left: &[u8], right: &mut [u8]) {
 enum Round {
     /// To find a context, with the unit that this process holds.
     Find(Option<usize>),
-    /// To confirm a context of the unit that this process holds.
-    Confirm(usize, Context),
+    /// To confirm a context of the unit that this process holds, for which it is ready or has failed to be.
+    Confirm(usize, Result<(), Error>),
 }
 
 struct Agreement<H: Holder> {
@@ -114,8 +120,12 @@ impl<H: Holder> Agreement<H> {
                 let context =
                     2 * (held as Context * HELD as Context + free.trailing_zeros() as Context);
                 let is_idle = self.holder.confirm(context);
-                let proposal = [held as u8, is_idle.into(), 1, 1];
-                self.begin(proposal, Round::Confirm(held, context));
+                let ready = match is_idle {
+                    true => self.holder.get_ready(context),
+                    false => Ok(()),
+                };
+                let proposal = [held as u8, is_idle.into(), 1, ready.is_ok().into()];
+                self.begin(proposal, Round::Confirm(held, ready));
                 Ok(false)
             }
             Round::Find(held) => {
@@ -137,11 +147,15 @@ impl<H: Holder> Agreement<H> {
                 }
                 Ok(false)
             }
-            Round::Confirm(held, context) => {
-                let agreed = match free {
-                    0 => Ok(false),
-                    _ => self.holder.agreed(context).map(|()| true),
+            Round::Confirm(held, ready) => {
+                let agreed = match (free, all) {
+                    (_, 0) => Err(ready.err().unwrap_or(Error::NoRoomElsewhere)),
+                    (0, _) => Ok(false),
+                    _ => self.holder.agreed().map(|()| true),
                 };
+                if agreed != Ok(true) {
+                    self.holder.give_up();
+                }
                 self.holder.release(held);
                 if agreed == Ok(false) {
                     self.propose(held);
@@ -179,6 +193,7 @@ impl<H: Holder> Drop for Agreement<H> {
     fn drop(&mut self) {
         // It has failed on the way; after its end nothing is held.
         if let Some((_, Round::Find(Some(held)) | Round::Confirm(held, _))) = self.under_way {
+            self.holder.give_up();
             self.holder.release(held);
         }
     }
