@@ -251,6 +251,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.one_sided.as_deref_mut()
     }
 
+    /// Something of the program's is under way or exposed, which others can go on with while it computes: a request, a copy
+    /// that has not been taken, a window.
+    pub fn is_under_way(&self) -> bool {
+        self.requests.live() > 0 || !self.bcopies.is_empty() || self.one_sided.is_some()
+    }
+
     /// What is watched for in a window is so.
     pub fn is_over(&self, window: Context, watch: Watch) -> bool {
         let all = self.one_sided.as_deref();
