@@ -1,9 +1,9 @@
 //! What goes on while the program computes: a thread that stands in for the program's calls.
 //!
-//! Links between processes cannot interrupt a program as a node's do. A signal could, but it would end the program's own
-//! system calls early, such as `sleep` and `poll`. So a thread makes the steps that an interrupt makes, while the program
-//! has the node to itself by no call. It has a stack of its own and the lock that calls have, all signals go to the
-//! program, and what it does needs no memory: it does not matter where in `malloc` the program is.
+//! Links between processes cannot interrupt a program as a node's do. A signal could, but it would end the program's
+//! own system calls early, such as `sleep` and `poll`. So a thread makes the steps that an interrupt makes, while the
+//! program has the node to itself by no call. It has a stack of its own and the lock that calls have, all signals go to
+//! the program, and what it does needs no memory: it does not matter where in `malloc` the program is.
 //!
 //! The thread is there for what needs it: it is started by the first call that leaves a request, or a window. A program
 //! that blocks in every receive has none. It looks each millisecond whether a call has ended since, less often

@@ -8,8 +8,8 @@
 //! ```
 //! An import points downwards in this list.
 //!
-//! What goes on in a window is the same for all bindings: `mpi/windows`. What travels and why no target needs memory for it: [`crate::device::rma`]. `docs/rma.md` says what a program can
-//! rely on.
+//! What goes on in a window is the same for all bindings: `mpi/windows`. What travels and why no target needs memory
+//! for it: [`crate::device::rma`]. `docs/rma.md` says what a program can rely on.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
     missing_docs,

@@ -1,8 +1,8 @@
 //! Section 11.5: what opens, closes and flushes epochs, in calls that wait and in calls that do not (thesis 001,
 //! section 5). A call that waits is the one that does not, and a wait for what its request would be for.
 //!
-//! What a request of a call that opens is for: that the epoch is open. Posts have left, a lock is granted, all have come
-//! to a fence; access by start is open when it may begin. What one of a call that closes is for: that the epoch is
+//! What a request of a call that opens is for: that the epoch is open. Posts have left, a lock is granted, all have
+//! come to a fence; access by start is open when it may begin. What one of a call that closes is for: that the epoch is
 //! complete, as its blocking twin returns then.
 
 use alloc::vec::Vec;
@@ -104,8 +104,8 @@ impl<H: Home> Window<'_, H> {
         fence.map_or(Ok(()), |epoch| self.close(epoch, None))
     }
 
-    /// Where an operation on `target` belongs: its epoch, and whether it goes straight there. Waits until it can, unless
-    /// the epoch `defers` or the operation has a request. Fails with class RmaSync.
+    /// Where an operation on `target` belongs: its epoch, and whether it goes straight there. Waits until it can,
+    /// unless the epoch `defers` or the operation has a request. Fails with class RmaSync.
     pub fn enter(&self, target: Rank, entry: Entry) -> Result<(Serial, bool), Error> {
         let is_request = entry == Entry::Request;
         let none = match is_request {
@@ -168,8 +168,8 @@ impl<H: Home> Window<'_, H> {
         })
     }
 
-    /// Ends the epoch since the last fence, and begins one, unless no epoch `succeeds`; the number of what the fence waits
-    /// for to be open.
+    /// Ends the epoch since the last fence, and begins one, unless no epoch `succeeds`; the number of what the fence
+    /// waits for to be open.
     pub fn fence(&self, succeeds: bool, told: Told, defers: bool) -> Result<Serial, Error> {
         self.with(|state| {
             if state.exposure.is_some() {
@@ -339,8 +339,8 @@ impl<H: Home> Window<'_, H> {
         self.close(epoch, told).map(|()| epoch)
     }
 
-    /// The passive epoch that includes the process; of several locks each has an epoch, and all are 0. Fails unless there
-    /// is one.
+    /// The passive epoch that includes the process; of several locks each has an epoch, and all are 0. Fails unless
+    /// there is one.
     pub fn passive(&self, target: Option<Rank>) -> Result<Serial, Error> {
         self.with(|state| match &state.access {
             Access::All(opened) => Ok(opened.epoch),

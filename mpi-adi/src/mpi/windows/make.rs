@@ -63,8 +63,8 @@ fn prepare_device(env: &dyn Env, here: crate::device::envelope::Rank) -> Result<
     }
 }
 
-/// Enters a window at this process's device, once `enter` has entered it in the binding; `None` for its memory: a dynamic
-/// one. Fails as `enter`, and with [`Error::NoRoom`].
+/// Enters a window at this process's device, once `enter` has entered it in the binding; `None` for its memory: a
+/// dynamic one. Fails as `enter`, and with [`Error::NoRoom`].
 pub(crate) fn enter_device<R>(
     env: &dyn Env,
     membership: Membership<'_>,

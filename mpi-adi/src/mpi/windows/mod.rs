@@ -1,5 +1,5 @@
-//! One-sided communication (MPI-3.1 chapter 11) above the device, for all bindings: what is open in a window, and how an
-//! operation gets to its target.
+//! One-sided communication (MPI-3.1 chapter 11) above the device, for all bindings: what is open in a window, and how
+//! an operation gets to its target.
 //!
 //! ```text
 //! make         a window at the device, and what its processes have in common

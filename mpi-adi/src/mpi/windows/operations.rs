@@ -31,12 +31,12 @@ pub(crate) trait Elements {
     /// From the least displacement of a byte of `count` elements, 0 that of the first element, to behind the greatest.
     fn range(&self, count: usize) -> (i128, i128);
 
-    /// The runs of the first `bytes` packed bytes of elements: `run` gets, in order, the displacement of some bytes, how
-    /// many packed ones come before, and how many they are.
+    /// The runs of the first `bytes` packed bytes of elements: `run` gets, in order, the displacement of some bytes,
+    /// how many packed ones come before, and how many they are.
     fn runs(&self, bytes: usize, run: impl FnMut(isize, usize, usize));
 
-    /// Places of `bytes` packed bytes in a target's window, the first element's at `base`: they are walked, and nothing is
-    /// looked at there. Fails with [`Error::NoRoom`].
+    /// Places of `bytes` packed bytes in a target's window, the first element's at `base`: they are walked, and nothing
+    /// is looked at there. Fails with [`Error::NoRoom`].
     fn places(&self, base: usize, bytes: usize) -> Result<Self::Hold, Error>;
 }
 
@@ -79,8 +79,8 @@ pub(crate) fn same(origin: Basic, target: Basic) -> Result<(), Error> {
     }
 }
 
-/// The predefined datatype that elements of a derived one, of `size` bytes and with leaves of these tags, are made of for
-/// the operation. Fails with class Type unless they are whole elements of one.
+/// The predefined datatype that elements of a derived one, of `size` bytes and with leaves of these tags, are made of
+/// for the operation. Fails with class Type unless they are whole elements of one.
 pub(crate) fn made_of(
     operation: Operation,
     tags: impl Iterator<Item = u8>,
@@ -156,8 +156,8 @@ impl<H: Home> Fetch<'_, H> {
 }
 
 impl<H: Home> Window<'_, H> {
-    /// Finds the elements of a target, `disp` from the beginning of its part, and that an epoch is open there. Fails with
-    /// classes RmaRange, RmaSync, Disp.
+    /// Finds the elements of a target, `disp` from the beginning of its part, and that an epoch is open there. Fails
+    /// with classes RmaRange, RmaSync, Disp.
     pub fn find(
         &self,
         (rank, disp): (Rank, isize),
@@ -214,8 +214,8 @@ impl<H: Home> Window<'_, H> {
         pieces.end();
     }
 
-    /// Asks for elements of a target, which go to the origin's buffer as they are packed. When the buffer has holes, waits
-    /// until they are there: what tells where they go is held by this call.
+    /// Asks for elements of a target, which go to the origin's buffer as they are packed. When the buffer has holes,
+    /// waits until they are there: what tells where they go is held by this call.
     pub fn fetch_bytes(
         &self,
         into: Span,
@@ -244,8 +244,8 @@ impl<H: Home> Window<'_, H> {
         }
     }
 
-    /// Combines elements of a target with those `from` here, and fetches what they were. Returns when the former are the
-    /// program's again.
+    /// Combines elements of a target with those `from` here, and fetches what they were. Returns when the former are
+    /// the program's again.
     pub fn fetch(
         &self,
         place: &Place,
@@ -268,8 +268,8 @@ impl<H: Home> Window<'_, H> {
         fetch.run(elements, bytes, unit);
     }
 
-    /// Swaps an element of a target, of `len` bytes and at most [`RESULT_BYTES`], for a new one if it is as the one that it
-    /// is compared with; asks for what it was.
+    /// Swaps an element of a target, of `len` bytes and at most [`RESULT_BYTES`], for a new one if it is as the one
+    /// that it is compared with; asks for what it was.
     pub fn swap(&self, place: &Place, (new, compare, into): (Span, Span, Span), len: usize) {
         let mut packet = [0; HEAD_BYTES + PIECE_BYTES + 2 * RESULT_BYTES];
         Head::new(Kind::Compare, self.context()).emit(&mut packet);

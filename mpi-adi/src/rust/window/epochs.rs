@@ -99,8 +99,8 @@ impl<'w, K: Kind> Epoch<'w, K> {
         }
     }
 
-    /// A request that is complete when the epoch is open: posts have left, a lock is granted, all processes have come to a
-    /// fence, an epoch before it lets access begin. Operations can be made before.
+    /// A request that is complete when the epoch is open: posts have left, a lock is granted, all processes have come
+    /// to a fence, an epoch before it lets access begin. Operations can be made before.
     pub fn opening(&self) -> Request<'static, ()> {
         complete_when(self.record, Watched::Opened(self.serial))
     }
@@ -197,8 +197,8 @@ impl Epoch<'_, Fence> {
         complete_when(self.record, Watched::Fenced(self.serial))
     }
 
-    /// Ends what has been done since the last fence, at all processes (MPI_Win_fence with MPI_MODE_NOSUCCEED). Blocks until
-    /// all processes have come to it, which all call this and none [`next`](Epoch::next). Its error ends the job.
+    /// Ends what has been done since the last fence, at all processes (MPI_Win_fence with MPI_MODE_NOSUCCEED). Blocks
+    /// until all processes have come to it, which all call this and none [`next`](Epoch::next). Its error ends the job.
     #[track_caller]
     pub fn end(self) {
         let here = self.record.here();
@@ -253,8 +253,8 @@ impl Epoch<'_, Post> {
         self.closing("MPI_Win_iwait")
     }
 
-    /// Makes progress, and ends it if [`wait`](Epoch::wait) would return at once; else gives it back (MPI_Win_test). Does
-    /// not block.
+    /// Makes progress, and ends it if [`wait`](Epoch::wait) would return at once; else gives it back (MPI_Win_test).
+    /// Does not block.
     #[track_caller]
     pub fn test(self) -> Result<(), Self> {
         match self.record.run("MPI_Win_test", |call| call.test_exposure()) {
@@ -286,7 +286,8 @@ impl Epoch<'_, Lock> {
         here.or_fatal("MPI_Win_unlock", self.try_unlock());
     }
 
-    /// As [`unlock`](Epoch::unlock). Fails with class RmaRange: an operation beyond the target's part, of a dynamic window.
+    /// As [`unlock`](Epoch::unlock). Fails with class RmaRange: an operation beyond the target's part, of a dynamic
+    /// window.
     pub fn try_unlock(self) -> Result<(), Error> {
         self.close_and_wait("MPI_Win_unlock")
     }
@@ -299,8 +300,8 @@ impl Epoch<'_, Lock> {
 }
 
 impl Epoch<'_, LockAll> {
-    /// Gives all locks back (MPI_Win_unlock_all). Blocks until what has been done is done at all targets. Its error ends
-    /// the job.
+    /// Gives all locks back (MPI_Win_unlock_all). Blocks until what has been done is done at all targets. Its error
+    /// ends the job.
     #[track_caller]
     pub fn unlock_all(self) {
         let here = self.record.here();
@@ -351,11 +352,11 @@ fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelop
 
 /// Opening epochs, of all windows. Sealed.
 ///
-/// A call that blocks returns when the epoch is open. A call without blocking (the `immediate_` ones; the thesis 001, section
-/// 5, proposes them) returns at once: operations are recorded until they can be done, and
-/// [`Epoch::opening`] tells when it is open. Each takes of the program's heap what `docs/rma.md` says. Errors end the job:
-/// [`Error::NoRoom`](crate::Error::NoRoom), and class RmaSync when an epoch is open that excludes this one; the calls with
-/// `try_` have them as their result.
+/// A call that blocks returns when the epoch is open. A call without blocking (the `immediate_` ones; the thesis 001,
+/// section 5, proposes them) returns at once: operations are recorded until they can be done, and [`Epoch::opening`]
+/// tells when it is open. Each takes of the program's heap what `docs/rma.md` says. Errors end the job:
+/// [`Error::NoRoom`](crate::Error::NoRoom), and class RmaSync when an epoch is open that excludes this one; the calls
+/// with `try_` have them as their result.
 ///
 /// MPI_MODE_NOCHECK is not here: it is a promise that no compiler can check. The other assertions change nothing.
 pub trait Epochs: AnyWindow {
@@ -498,15 +499,15 @@ pub trait Epochs: AnyWindow {
         record.here().or_fatal("MPI_Win_ilock_all", epoch)
     }
 
-    /// Blocks until all that has been done under locks is done at its targets (MPI_Win_flush_all). Fails with class RmaSync
-    /// when there is no lock, and with class RmaRange.
+    /// Blocks until all that has been done under locks is done at its targets (MPI_Win_flush_all). Fails with class
+    /// RmaSync when there is no lock, and with class RmaRange.
     fn flush_all(&self) -> Result<(), Error> {
         let call = self.record().call("MPI_Win_flush_all")?;
         call.flush_and_wait(None, false)
     }
 
-    /// Blocks until the buffers of all that has been done under locks are the program's again (MPI_Win_flush_local_all).
-    /// Fails with class RmaSync when there is no lock.
+    /// Blocks until the buffers of all that has been done under locks are the program's again
+    /// (MPI_Win_flush_local_all). Fails with class RmaSync when there is no lock.
     fn flush_local_all(&self) -> Result<(), Error> {
         let call = self.record().call("MPI_Win_flush_local_all")?;
         call.flush_and_wait(None, true)
@@ -518,7 +519,8 @@ pub trait Epochs: AnyWindow {
         flush(self.record(), "MPI_Win_iflush_all", None, false)
     }
 
-    /// As [`flush_local_all`](Epochs::flush_local_all), without blocking (MPI_Win_iflush_local_all). Its error ends the job.
+    /// As [`flush_local_all`](Epochs::flush_local_all), without blocking (MPI_Win_iflush_local_all). Its error ends the
+    /// job.
     #[track_caller]
     fn immediate_flush_local_all(&self) -> Request<'static, ()> {
         flush(self.record(), "MPI_Win_iflush_local_all", None, true)

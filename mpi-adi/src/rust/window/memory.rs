@@ -54,8 +54,8 @@ impl<T: Equivalence> Exposed<T> {
     fn span(&self) -> Span {
         match self.len * size_of::<T>() {
             0 => Span::EMPTY,
-            // SAFETY: the memory is there until it is exposed no more: a window is freed, and what is attached detached,
-            // before it goes; what is forgotten stays for ever, or is freed by its scope.
+            // SAFETY: the memory is there until it is exposed no more: a window is freed, and what is attached
+            // detached, before it goes; what is forgotten stays for ever, or is freed by its scope.
             bytes => unsafe { Span::new(self.first.as_ptr().cast_const().cast(), bytes) },
         }
     }
@@ -108,7 +108,8 @@ impl<T: Equivalence> Exposed<T> {
 
     fn local<'l>(&'l mut self, record: &'l Rc<Record>) -> Result<Local<'l, T>, Error> {
         record.withdraw("Window::local", self.span())?;
-        // SAFETY: nothing but this process gets at the memory until it is given back, and `self` is borrowed for as long.
+        // SAFETY: nothing but this process gets at the memory until it is given back, and `self` is borrowed for as
+        // long.
         let memory = unsafe {
             T::settle(self.first.as_ptr(), self.len);
             core::slice::from_raw_parts_mut(self.first.as_ptr(), self.len)
@@ -157,7 +158,8 @@ pub trait AnyWindow: sealed::Sealed {
         self.record().comm.rank()
     }
 
-    /// Its processes (MPI_Win_get_group, MPI-3.1 section 11.2.6). Does not block; ends the job when the heap has no room.
+    /// Its processes (MPI_Win_get_group, MPI-3.1 section 11.2.6). Does not block; ends the job when the heap has no
+    /// room.
     fn group(&self) -> UserGroup {
         self.record().comm.group()
     }
@@ -172,8 +174,8 @@ pub trait AnyWindow: sealed::Sealed {
         self.record().name.borrow().clone()
     }
 
-    /// Lets epochs pass others of the window from now on, at this process (MPI_Win_set_info with the keys that `docs/rma.md`
-    /// names): by that the program says that they touch other memory. Does not block.
+    /// Lets epochs pass others of the window from now on, at this process (MPI_Win_set_info with the keys that
+    /// `docs/rma.md` names): by that the program says that they touch other memory. Does not block.
     fn set_reorder(&self, reorder: Reorder) {
         self.record().run("MPI_Win_set_info", |call| {
             call.change(|window| window.set_reorder(reorder));
@@ -188,8 +190,8 @@ pub trait AnyWindow: sealed::Sealed {
         })
     }
 
-    /// Makes progress (MPI_Win_sync, MPI-3.1 section 11.5.4). There is one copy of a window, so that nothing else is to be
-    /// done. Does not block.
+    /// Makes progress (MPI_Win_sync, MPI-3.1 section 11.5.4). There is one copy of a window, so that nothing else is to
+    /// be done. Does not block.
     fn sync(&self) {
         self.record().run("MPI_Win_sync", |call| {
             crate::mpi::call::look(call.env, call.note(None), |_, _| ());
@@ -236,8 +238,8 @@ impl<T: Equivalence> Window<'static, T> {
     }
 
     /// As [`allocate`](Window::allocate). Fails at all processes alike: with [`Error::NoRoom`] where the heap has no
-    /// room, with class NoMem at the others, and with [`Error::Limit`] when there are too many windows and communicators;
-    /// with class Type for elements with padding.
+    /// room, with class NoMem at the others, and with [`Error::Limit`] when there are too many windows and
+    /// communicators; with class Type for elements with padding.
     pub fn try_allocate<C: Communicator + ?Sized>(len: usize, comm: &C) -> Result<Self, Error> {
         Exposed::<T>::check()?;
         let (record, (memory, capacity)) = Record::make(comm.as_simple(), size_of::<T>(), || {
@@ -321,8 +323,8 @@ impl<'a, T: Equivalence> Window<'a, T> {
         self.memory.len == 0
     }
 
-    /// A copy of an element of this process's part, as it is now: others may be changing it. Makes progress, and does not
-    /// block; a program can wait for a value with it.
+    /// A copy of an element of this process's part, as it is now: others may be changing it. Makes progress, and does
+    /// not block; a program can wait for a value with it.
     ///
     /// # Panics
     /// When there is no such element.
@@ -340,8 +342,8 @@ impl<'a, T: Equivalence> Window<'a, T> {
         self.memory.store(&self.record, index, value);
     }
 
-    /// This process's part, for itself alone: under an exclusive lock of its own. Blocks until the epochs of this process
-    /// are complete and no other has a lock here. Its error ends the job.
+    /// This process's part, for itself alone: under an exclusive lock of its own. Blocks until the epochs of this
+    /// process are complete and no other has a lock here. Its error ends the job.
     #[track_caller]
     pub fn local(&mut self) -> Local<'_, T> {
         let here = self.record.here().clone();
@@ -423,7 +425,8 @@ impl DynamicWindow {
         self.record.here().or_fatal("MPI_Win_attach", attached)
     }
 
-    /// As [`attach`](DynamicWindow::attach). Fails with [`Error::NoRoom`], and with class Type for elements with padding.
+    /// As [`attach`](DynamicWindow::attach). Fails with [`Error::NoRoom`], and with class Type for elements with
+    /// padding.
     pub fn try_attach<'a, S, T>(
         &self,
         scope: S,

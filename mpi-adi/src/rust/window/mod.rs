@@ -1,7 +1,8 @@
 //! One-sided communication (MPI-3.1 chapter 11): windows, epochs, operations.
 //!
-//! rsmpi has none of it; the names are in its style. A [`Window`] is memory that each process of a communicator exposes to
-//! all. Its memory is got at in an [`Epoch`], which a call of [`Epochs`] opens; what can be done in it is on a [`Target`]:
+//! rsmpi has none of it; the names are in its style. A [`Window`] is memory that each process of a communicator exposes
+//! to all. Its memory is got at in an [`Epoch`], which a call of [`Epochs`] opens; what can be done in it is on a
+//! [`Target`]:
 //!
 //! ```
 //! # use mpi_adi::rust as mpi;
@@ -38,8 +39,8 @@
 //! | MPI_Win_ifence and the others that do not block | the same with `immediate_` in front |
 //! | loads and stores | [`Window::local`] for the memory as a slice; [`Window::load`] and [`Window::store`] beside others |
 //!
-//! Not here are MPI_MODE_NOCHECK, a promise that no compiler can check; attributes and error handlers, which keep data and
-//! functions of C; and MPI_PROC_NULL as a target, where there is simply no operation.
+//! Not here are MPI_MODE_NOCHECK, a promise that no compiler can check; attributes and error handlers, which keep data
+//! and functions of C; and MPI_PROC_NULL as a target, where there is simply no operation.
 //!
 //! # What the compiler checks
 //! There are operations in an epoch alone:
@@ -154,8 +155,8 @@
 //! allows there finds no memory, and fails with class RmaRange: no mistake of another process changes a slice.
 //!
 //! # Memory
-//! As `docs/rma.md` has it, all of it of the program's heap. An operation that blocks takes none; one that does not, 136
-//! bytes and a place in its scope.
+//! As `docs/rma.md` has it, all of it of the program's heap. An operation that blocks takes none; one that does not,
+//! 136 bytes and a place in its scope.
 
 mod epochs;
 #[allow(unsafe_code)]

@@ -60,8 +60,8 @@ impl Home for &Record {
 pub(super) type Call<'r> = windows::Window<'r, &'r Record>;
 
 impl Record {
-    /// Makes a window of all processes of a communicator, of memory that `allocate` gives; `None`: a dynamic one. Blocks
-    /// until all processes have called it. Fails at all of them alike.
+    /// Makes a window of all processes of a communicator, of memory that `allocate` gives; `None`: a dynamic one.
+    /// Blocks until all processes have called it. Fails at all of them alike.
     pub(super) fn make<M>(
         comm: &SimpleCommunicator,
         disp_unit: usize,
@@ -202,9 +202,9 @@ impl Record {
         Ok(())
     }
 
-    /// Nothing of others is done to `memory` until [`Record::give_back`]: this process holds its own lock, and what does not
-    /// ask for it finds no memory. Blocks until all epochs are complete and the lock is free. Fails with class RmaSync
-    /// while one is open.
+    /// Nothing of others is done to `memory` until [`Record::give_back`]: this process holds its own lock, and what
+    /// does not ask for it finds no memory. Blocks until all epochs are complete and the lock is free. Fails with class
+    /// RmaSync while one is open.
     pub(super) fn withdraw(&self, function: &'static str, memory: Span) -> Result<(), Error> {
         let call = self.call(function)?;
         call.with(|state| match state.access {

@@ -96,12 +96,12 @@ impl<'d> At<'d> {
 
 /// A process of a window, within an epoch `K` that gives access to it: what operations are on.
 ///
-/// Those that block return when their buffers are the program's own again. Those that do not have a request, and a scope
-/// for as long as which their buffers are borrowed; they are done in the order of their calls where the standard has them
-/// so, and some time before the epoch is closed. Errors end the job: class RmaRange for elements beyond the target's part,
-/// class RmaSync where the epoch does not give access to the process, class Type and Op for operations that the datatype
-/// does not have, [`Error::Lengths`] where what is sent does not fit, [`Error::NoRoom`]. Calls with `try_` have them as
-/// their result.
+/// Those that block return when their buffers are the program's own again. Those that do not have a request, and a
+/// scope for as long as which their buffers are borrowed; they are done in the order of their calls where the standard
+/// has them so, and some time before the epoch is closed. Errors end the job: class RmaRange for elements beyond the
+/// target's part, class RmaSync where the epoch does not give access to the process, class Type and Op for operations
+/// that the datatype does not have, [`Error::Lengths`] where what is sent does not fit, [`Error::NoRoom`]. Calls with
+/// `try_` have them as their result.
 pub struct Target<'e, K> {
     record: &'e Rc<Record>,
     rank: envelope::Rank,
@@ -421,8 +421,8 @@ impl<'e, K> Target<'e, K> {
         })
     }
 
-    /// Combines an element with one of the target's part; what that was (MPI_Fetch_and_op, MPI-3.1 section 11.3.4). Blocks
-    /// for a round trip.
+    /// Combines an element with one of the target's part; what that was (MPI_Fetch_and_op, MPI-3.1 section 11.3.4).
+    /// Blocks for a round trip.
     #[track_caller]
     pub fn fetch_and_op<'d, T: Equivalence>(
         &self,
@@ -478,8 +478,8 @@ impl<'e, K> Target<'e, K> {
         })
     }
 
-    /// As [`put`](Target::put), without blocking (MPI_Rput, MPI-3.1 section 11.3.5; here in every epoch). The request is
-    /// complete when the buffer is the program's again.
+    /// As [`put`](Target::put), without blocking (MPI_Rput, MPI-3.1 section 11.3.5; here in every epoch). The request
+    /// is complete when the buffer is the program's again.
     #[track_caller]
     pub fn immediate_put<'a, 'd, B, S>(
         &self,
@@ -629,8 +629,8 @@ impl<'e, K> Target<'e, K> {
             let datatype = T::equivalent_datatype();
             let (elements, count) = at.far((1, kind_of(&datatype)));
             Self::swap_plan::<T>(&call, (elements, count))?;
-            // SAFETY: borrowed for `'a`, the last exclusively, until the request is complete. The first has no holes, and
-            // so nothing to hold.
+            // SAFETY: borrowed for `'a`, the last exclusively, until the request is complete. The first has no holes,
+            // and so nothing to hold.
             let (compare, loans) = unsafe {
                 let loans = [Loan::reading(new)?, Loan::writing(&mut *data)?];
                 (Loan::reading(compare)?.span(), loans)
