@@ -272,6 +272,16 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
+    /// Interrupts are not left out.
+    pub fn is_interruptible(&self) -> bool {
+        self.carrier.share > 0
+    }
+
+    /// Something of the program's is under way, which others may go on with while it computes.
+    pub fn is_under_way(&self) -> bool {
+        self.adi.is_under_way()
+    }
+
     /// Takes all pending interrupts.
     pub fn acknowledge(&mut self) {
         self.carrier.acknowledge();

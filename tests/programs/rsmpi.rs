@@ -80,6 +80,8 @@ mod structured;
 mod time;
 #[path = "rsmpi/vector.rs"]
 mod vector;
+#[path = "rsmpi/window.rs"]
+mod window;
 
 kernel::program!(choose);
 
@@ -118,7 +120,8 @@ fn choose() -> i32 {
         split,
         structured,
         time,
-        vector
+        vector,
+        window
     ];
     let name = kernel::args().nth(1).unwrap_or_default();
     match programs.iter().find(|(known, _)| *known == name) {

@@ -83,6 +83,7 @@ programs! {
     structured: "../programs/rsmpi/structured.rs",
     time: "../programs/rsmpi/time.rs",
     vector: "../programs/rsmpi/vector.rs",
+    window: "../programs/rsmpi/window.rs",
 }
 
 /// Every name of the table in docs/rust.md is there, and none of those that are said not to be.

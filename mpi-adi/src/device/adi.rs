@@ -23,6 +23,7 @@ use crate::device::recv::eager::Eager;
 use crate::device::recv::probe::Probes;
 use crate::device::request::{Concluded, KEPT_SLOTS, Outcome, RequestPool};
 use crate::device::rma::OneSided;
+use crate::device::rma::epochs::Watch;
 use crate::device::send::bcopy::Bcopies;
 use crate::device::send::pending::Pending;
 use crate::device::send::stream::Stream;
@@ -248,6 +249,18 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     pub fn one_sided(&mut self) -> Option<&mut OneSided> {
         self.one_sided.as_deref_mut()
+    }
+
+    /// Something of the program's is under way or exposed, which others can go on with while it computes: a request, a copy
+    /// that has not been taken, a window.
+    pub fn is_under_way(&self) -> bool {
+        self.requests.live() > 0 || !self.bcopies.is_empty() || self.one_sided.is_some()
+    }
+
+    /// What is watched for in a window is so.
+    pub fn is_over(&self, window: Context, watch: Watch) -> bool {
+        let all = self.one_sided.as_deref();
+        all.is_none_or(|all| all.is_over(window, watch))
     }
 
     /// From now on there can be windows.

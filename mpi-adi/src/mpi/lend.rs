@@ -30,6 +30,13 @@ pub(super) unsafe fn writing(bytes: &mut [u8]) -> Span {
     unsafe { Span::new(bytes.as_mut_ptr(), bytes.len()) }
 }
 
+/// Runs `call` with the span of bytes that it has written when it returns: it waits for the answer that they are of.
+pub(crate) fn lend_until_over(bytes: &mut [u8], call: impl FnOnce(Span)) {
+    // SAFETY: the answer is waited for in `call`, and nothing else has the bytes until then.
+    call(unsafe { writing(bytes) });
+    core::hint::black_box(bytes);
+}
+
 impl<E: Matching> Partners<'_, E> {
     /// Sends bytes; see [`Partners::send_span`].
     pub(crate) fn send_bytes(

@@ -1,6 +1,7 @@
 //! What MPI has above the device: communicators, groups, collectives, datatypes, operations, errors.
 //!
 //! ```text
+//! windows/   one-sided communication
 //! inter   intercommunicators                topology  which kind a communicator has -> graph
 //! split   communicators made of others      coll/   collectives      buffered   the attached buffer
 //! lend    slices for blocking calls         sides   the two groups of an intercommunicator
@@ -36,3 +37,4 @@ pub mod process;
 pub(crate) mod sides;
 pub mod split;
 pub(crate) mod topology;
+pub(crate) mod windows;

@@ -31,6 +31,7 @@
 //! ```text
 //! collective     point_to_point     what communicators, processes and roots do
 //! topology                          communicators, groups, grids
+//! window                            one-sided communication: windows, epochs, operations
 //! request                           scopes, requests, what is under way
 //! datatype                          buffers, datatypes, views
 //! environment    process            start and end; the process that asks
@@ -55,6 +56,7 @@ pub mod process;
 #[allow(unsafe_code)]
 pub mod request;
 pub mod topology;
+pub mod window;
 
 /// All traits: `use mpi::traits::*`.
 pub mod traits {
@@ -63,6 +65,7 @@ pub mod traits {
     pub use super::point_to_point::traits::*;
     pub use super::request::traits::*;
     pub use super::topology::traits::*;
+    pub use super::window::traits::*;
 }
 
 pub use environment::{Threading, initialize, initialize_with_threading, time, time_resolution};

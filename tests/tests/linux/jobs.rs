@@ -100,6 +100,12 @@ fn what_has_not_changed_is_not_made_again() {
 }
 
 #[test]
+fn a_process_that_computes_lets_others_go_on() {
+    let ended = run(&["-n", "4"], "beside.c", &[]).expect(0);
+    assert!(ended.stdout.contains("all went on"), "{ended}");
+}
+
+#[test]
 fn one_process_needs_no_links() {
     let ended = run(&["-n", "1"], "pi.c", &["1000"]).expect(0);
     assert!(ended.stdout.starts_with("[0] pi is about 3.14"), "{ended}");

@@ -16,7 +16,7 @@ use net_torus::torus::Torus;
 
 use super::platform::{Futex, Link, Linux, LinuxNode, Wire, now_ns};
 use super::share::{Account, Layout};
-use super::{PROCESS, Process, VARIABLE, end, heap, process};
+use super::{PROCESS, Process, VARIABLE, end, heap, process, stand_in};
 use crate::board::device::device;
 use crate::dev::ring::{Asleep, RingLink, RingPair};
 use crate::fault::NodeName;
@@ -40,8 +40,9 @@ impl Env for LinuxEnv {
                 node.heap_freed();
             }
             node.with(f);
-            // There is no interrupt that a neighbour could wake us by while the program computes.
+            // While the program computes no neighbour need wake us, unless the stand-in has it so.
             word.disarm();
+            stand_in::call_ended(node.is_interruptible() && node.is_under_way());
         });
     }
 
@@ -49,6 +50,12 @@ impl Env for LinuxEnv {
         static PROCESS: mpi_adi::Process = mpi_adi::Process::new();
         &PROCESS
     }
+}
+
+/// Runs `f` with the node, if no call has it.
+pub(super) fn try_node<R>(f: impl FnOnce(&mut LinuxNode, &'static Asleep) -> R) -> Option<R> {
+    let mut node = NODE.try_lock().ok()?;
+    Some(f(node.as_mut()?, process()?.word))
 }
 
 fn with_node<R>(f: impl FnOnce(&mut LinuxNode, &Asleep) -> R) -> R {
@@ -183,7 +190,7 @@ fn node(
         watches: who.shape.nodes() as usize <= processors,
         wake_at: None,
     };
-    LinuxNode::new(adi, torus, platform)
+    LinuxNode::new(adi, torus, platform).limit_interrupts(who.interrupts)
 }
 
 /// What no program knows before.

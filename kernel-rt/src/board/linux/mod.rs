@@ -6,19 +6,21 @@
 //! platform    clock, sleep and heap, as a node asks for them
 //! heap        what the process's own heap could lend
 //! share       the file in memory that the processes and the tool share
+//! stand_in    what goes on while the program computes
 //! ```
 //! The program is compiled by the host's compiler, and linked with this and `ld/linux.c`, which calls it. Streams,
 //! files, malloc and threads are the host's own.
 //!
-//! There are no interrupts: messages make progress, the program's own and those that pass through its node, in its
-//! calls of MPI, in MPI_Finalize and after its end, but not while it computes or sleeps. MPI-3.1 section 3.5 asks
-//! for no more; a rank that computes for long without a call of MPI holds up those whose messages pass its node.
+//! There are no interrupts. While a request or a window is there, a thread stands in for them when the program computes
+//! or sleeps. Else messages make progress in the program's calls of MPI, in MPI_Finalize and after its end: a rank that
+//! computes for long without a call, and has nothing under way itself, holds up those whose messages pass its node.
 
 mod boot;
 mod end;
 pub mod heap;
 mod platform;
 pub mod share;
+mod stand_in;
 
 use std::sync::OnceLock;
 

@@ -32,7 +32,7 @@ pub struct Futex(pub &'static Asleep);
 
 impl Bell for Futex {
     fn ring(&self) {
-        futex(self.0.word(), libc::FUTEX_WAKE, i32::MAX as u32, None);
+        futex_wake(self.0.word());
     }
 }
 
@@ -52,6 +52,16 @@ fn futex(word: &AtomicU32, operation: i32, value: u32, limit_ns: Option<u64>) {
             limit.as_ref().map_or(ptr::null(), ptr::from_ref),
         );
     }
+}
+
+/// Wakes what waits on the word.
+pub fn futex_wake(word: &AtomicU32) {
+    futex(word, libc::FUTEX_WAKE, i32::MAX as u32, None);
+}
+
+/// Waits while the word has this value, for so many nanoseconds at most; it may end earlier.
+pub fn futex_wait(word: &AtomicU32, value: u32, limit_ns: Option<u64>) {
+    futex(word, libc::FUTEX_WAIT, value, limit_ns);
 }
 
 /// Nanoseconds by the clock that never goes back.
@@ -113,7 +123,7 @@ impl Platform<Wire> for Linux {
             return;
         }
         // Returns at once when the word has been rung; a signal that ends the wait does no harm.
-        futex(self.word.word(), libc::FUTEX_WAIT, Asleep::ARMED, limit);
+        futex_wait(self.word.word(), Asleep::ARMED, limit);
     }
 
     fn is_interrupted(&self) -> bool {

@@ -6,29 +6,19 @@
 
 use core::ffi::{c_int, c_void};
 
-use msg_layer::header::SHORT_BYTES;
-
-use super::deferred::Origin;
-use super::objects::{Window, on_win, wrong};
-use super::operations::{Place, Target, fetch_bytes, fits};
-use super::transport::Pieces;
+use super::objects::{Window, on_win};
+use super::operations::{Origin, Target};
 use crate::c::args::{self, operation};
 use crate::c::datatypes::{Elements, Known, Lent, known};
 use crate::c::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
-use crate::device::memory::Span;
-use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
-use crate::device::rma::{Awaited, OneSided};
+use crate::device::rma::wire::{Head, Kind};
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::{Class, Error};
-use crate::mpi::one_sided::{Operation, element_bytes, is_comparable, number_of, only_basic};
+use crate::mpi::one_sided::{Operation, element_bytes, is_comparable};
+use crate::mpi::windows::{fits, made_of, same, wrong};
 
 const MPI_REPLACE: c_int = 0x5800_000d;
 const MPI_NO_OP: c_int = 0x5800_000e;
-/// Bytes of a result that fits an answer.
-const RESULT_BYTES: usize = 16;
-/// Up to so many bytes come in several answers that are all under way at once. What is longer comes in packets of its
-/// own, one after the other; or as a get's data, if it is only read.
-const FETCH_BYTES: usize = 4 * RESULT_BYTES;
 
 /// The operation that `op` names; MPI_NO_OP only where the call `fetches`.
 fn operation_of(op: c_int, fetches: bool) -> Result<Operation, Error> {
@@ -45,37 +35,24 @@ fn operation_of(op: c_int, fetches: bool) -> Result<Operation, Error> {
     }
 }
 
-const NOT_ONE: Error = wrong(
-    Class::Type,
-    "a derived datatype that is not made of whole elements of one predefined one, or of MPI_SHORT_INT",
-);
-
 /// What elements of this datatype are to the operation, and the predefined one that they are made of; `None`: they have
 /// no bytes.
 fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Option<Basic>), Error> {
     let (elements, basic) = match known(datatype)? {
         Known::Basic(basic, _) if element_bytes(basic) == basic.extent() => {
-            (Elements::of_basic(basic), basic)
+            (Elements::of_basic(basic), Some(basic))
         }
-        Known::Basic(basic, _) => (Elements::of(datatype)?, basic),
+        Known::Basic(basic, _) => (Elements::of(datatype)?, Some(basic)),
         Known::Marker { .. } => return Err(Error::Datatype { handle: datatype }),
-        Known::Made(object) if object.datatype.size() == 0 => {
-            return Ok((Elements::of(datatype)?, None));
-        }
         Known::Made(object) => {
             let tags = object.datatype.layout().tags();
-            let basic = only_basic(operation, tags).ok_or(NOT_ONE)?;
             let elements = Elements::of(datatype)?;
-            let (mut is_whole, each) = (true, element_bytes(basic));
-            elements.runs(elements.size(), |_, _, len| is_whole &= len % each == 0);
-            if !is_whole {
-                return Err(NOT_ONE);
-            }
+            let basic = made_of(operation, tags, (&elements, elements.size()))?;
             (elements, basic)
         }
     };
-    operation.check(basic)?;
-    Ok((elements, Some(basic)))
+    basic.map_or(Ok(()), |basic| operation.check(basic))?;
+    Ok((elements, basic))
 }
 
 /// A buffer of the origin's, as its elements travel.
@@ -90,26 +67,6 @@ unsafe fn buffer(
     // SAFETY: the caller's promise.
     let lent = unsafe { elements.at(address, args::count(count)?) }?;
     Ok((lent, basic))
-}
-
-/// The head of packets that combine elements.
-fn head(window: &Window, kind: Kind, operation: Operation, basic: Basic) -> Head {
-    Head {
-        operation: operation.number(),
-        datatype: number_of(basic),
-        ..Head::new(kind, window.context())
-    }
-}
-
-/// The predefined datatype that both are made of. Without bytes there is nothing that could differ.
-fn same(origin: Option<Basic>, target: Option<Basic>, bytes: usize) -> Result<Basic, Error> {
-    match (origin, target) {
-        (Some(origin), Some(target)) if bytes > 0 && origin != target => Err(wrong(
-            Class::Type,
-            "the datatypes of origin, result and target are not made of the same predefined one",
-        )),
-        _ => Ok(target.or(origin).unwrap_or(Basic::Byte)),
-    }
 }
 
 /// # Safety
@@ -129,84 +86,21 @@ unsafe fn accumulate(
     let bytes = from.span().len();
     let basic = same(basic, target_basic, bytes)?;
     fits(bytes, elements.length(count)?)?;
-    let Some(place) = window.find(target, (&elements, count), is_request)? else {
+    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
         return Ok(SEND_COMPLETE);
     };
-    let head = head(window, Kind::Accumulate, operation, basic);
+    let head = window.combining(Kind::Accumulate, operation, basic);
     let unit = element_bytes(basic);
-    if is_request || !place.is_straight {
+    if !place.is_straight {
         let origin = Origin {
             from,
             compare: Lent::EMPTY,
             into: Lent::EMPTY,
         };
-        return origin.leave(window, &place, head, (&elements, bytes, unit), is_request);
+        return window.record(&place, (head, origin), (&elements, bytes, unit), is_request);
     }
-    let mut pieces = Pieces::new(window, place.rank, head, (from.span(), unit));
-    elements.runs(bytes, |at, done, len| pieces.add(place.at(at), done, len));
-    pieces.end();
+    window.send(&place, head, (from.span(), unit), &elements);
     Ok(SEND_COMPLETE)
-}
-
-/// Elements that are combined with those of a target, which come back.
-struct Fetch<'a> {
-    window: &'a Window,
-    place: &'a Place,
-    head: Head,
-    /// What is combined; with nothing it is not looked at.
-    from: Span,
-    into: Span,
-    has_operand: bool,
-}
-
-impl Fetch<'_> {
-    /// `len` bytes at `offset` of both buffers, with those at `place`. A result that is longer than an answer is waited
-    /// for: the target keeps it until it leaves, if it has room for it.
-    fn ask(&self, place: u64, offset: usize, len: usize) {
-        let mut packet = [0; SHORT_BYTES];
-        self.head.emit(&mut packet);
-        let out = emit_piece(&mut packet[HEAD_BYTES..], place, len);
-        let mut end = HEAD_BYTES + PIECE_BYTES;
-        if self.has_operand {
-            let from = self.from;
-            self.window
-                .env
-                .with(&mut |_, kernel| kernel.memory().read(from, offset, out));
-            end += len;
-        }
-        let (target, awaited) = (self.place.rank, Awaited::Result(len as u32));
-        loop {
-            self.window
-                .ask(target, awaited, (self.into, offset), &packet[..end]);
-            if len <= RESULT_BYTES {
-                break;
-            }
-            self.window.drain(Some(target));
-            let mut is_refused = false;
-            self.window.env.with(&mut |adi, _| {
-                is_refused = adi.one_sided().is_some_and(OneSided::take_refused);
-            });
-            if !is_refused {
-                break;
-            }
-        }
-    }
-
-    fn run(&self, elements: &Elements, bytes: usize, unit: usize) {
-        elements.runs(bytes, |at, done, len| {
-            let is_short = len <= FETCH_BYTES && unit <= RESULT_BYTES;
-            let room = if is_short { RESULT_BYTES } else { MOST_BYTES };
-            let most = room / unit * unit;
-            for passed in (0..len).step_by(most) {
-                let bytes = (len - passed).min(most);
-                self.ask(self.place.at(at) + passed as u64, done + passed, bytes);
-            }
-        });
-        self.window.set_off();
-        if self.into.is_typed() {
-            self.window.drain(Some(self.place.rank));
-        }
-    }
 }
 
 /// # Safety
@@ -239,34 +133,22 @@ unsafe fn get_accumulate(
     let (into, result_basic) = unsafe { buffer(operation, result) }?;
     let basic = same(result_basic, basic, bytes)?;
     fits(bytes, into.span().len())?;
-    let Some(place) = window.find(target, (&elements, count), is_request)? else {
+    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
         return Ok(RECEIVED_FROM_PROC_NULL);
     };
     let unit = element_bytes(basic);
-    if is_request || !place.is_straight {
-        let head = head(window, Kind::Fetch, operation, basic);
+    let head = window.combining(Kind::Fetch, operation, basic);
+    let elements = (&elements, bytes, unit);
+    if !place.is_straight {
         let origin = Origin {
             from,
             compare: Lent::EMPTY,
             into,
         };
-        return origin.leave(window, &place, head, (&elements, bytes, unit), is_request);
+        return window.record(&place, (head, origin), elements, is_request);
     }
-    if !has_operand && bytes > FETCH_BYTES {
-        fetch_bytes(window, &into, &place, (&elements, bytes));
-        // What the program accumulates next comes behind it.
-        window.drain(Some(place.rank));
-        return Ok(SEND_COMPLETE);
-    }
-    let fetch = Fetch {
-        window,
-        place: &place,
-        head: head(window, Kind::Fetch, operation, basic),
-        from: from.span(),
-        into: into.span(),
-        has_operand,
-    };
-    fetch.run(&elements, bytes, unit);
+    let from = has_operand.then_some(from.span());
+    window.fetch(&place, head, (from, into.span()), elements);
     Ok(SEND_COMPLETE)
 }
 
@@ -451,7 +333,7 @@ pub unsafe extern "C" fn MPI_Compare_and_swap(
             count: 1,
             datatype,
         };
-        let Some(place) = window.find(target, (&elements, 1), false)? else {
+        let Some(place) = window.find_target(target, (&elements, 1), false)? else {
             return Ok(());
         };
         let len = basic.extent();
@@ -462,22 +344,10 @@ pub unsafe extern "C" fn MPI_Compare_and_swap(
                 compare,
                 into,
             };
-            let left = origin.leave(&window, &place, head, (&elements, len, len), false);
-            return left.map(|_| ());
+            let recorded = window.record(&place, (head, origin), (&elements, len, len), false);
+            return recorded.map(|_| ());
         }
-        let mut packet = [0; HEAD_BYTES + PIECE_BYTES + 2 * RESULT_BYTES];
-        Head::new(Kind::Compare, window.context()).emit(&mut packet);
-        emit_piece(&mut packet[HEAD_BYTES..], place.at(0), len);
-        let begin = HEAD_BYTES + PIECE_BYTES;
-        window.env.with(&mut |_, kernel| {
-            let (first, second) = packet[begin..].split_at_mut(len);
-            kernel.memory().read(compare.span(), 0, first);
-            kernel.memory().read(new.span(), 0, &mut second[..len]);
-        });
-        let awaited = Awaited::Result(len as u32);
-        let packet = &packet[..begin + 2 * len];
-        window.ask(place.rank, awaited, (into.span(), 0), packet);
-        window.set_off();
+        window.swap(&place, (new.span(), compare.span(), into.span()), len);
         Ok(())
     })
 }

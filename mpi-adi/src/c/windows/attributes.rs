@@ -99,7 +99,7 @@ pub unsafe extern "C" fn MPI_Win_get_attr(
                 args::out(flag, "flag")?,
             )
         };
-        let known = window.with(|object| Ok(predefined(object, win_keyval)))?;
+        let known = window.with_object(|object| Ok(predefined(object, win_keyval)))?;
         let value = match known {
             Some(value) => Some(value),
             None => keyvals::get::<Windows>(win, win_keyval)?,
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn MPI_Win_set_name(win: c_int, win_name: *const c_char) -
         copy.try_reserve_exact(name.len())
             .map_err(|_| Error::NoRoom { bytes: name.len() })?;
         copy.extend_from_slice(name.as_bytes());
-        window.with(|object| {
+        window.with_object(|object| {
             object.name = copy;
             Ok(())
         })
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn MPI_Win_get_name(
     resultlen: *mut c_int,
 ) -> c_int {
     on_win("MPI_Win_get_name", win, |window| {
-        window.with(|object| {
+        window.with_object(|object| {
             let name = core::str::from_utf8(&object.name).unwrap_or_default();
             // SAFETY: the standard's promise about both.
             unsafe { args::put_text(win_name, MPI_MAX_OBJECT_NAME, name, resultlen) }
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn MPI_Win_create_errhandler(
 pub unsafe extern "C" fn MPI_Win_set_errhandler(win: c_int, errhandler: c_int) -> c_int {
     on_win("MPI_Win_set_errhandler", win, |window| {
         errors::check(errhandler)?;
-        window.with(|object| {
+        window.with_object(|object| {
             hold_handler(errhandler);
             release_handler(object.handler);
             object.handler = errhandler;
@@ -256,7 +256,7 @@ pub unsafe extern "C" fn MPI_Win_get_errhandler(win: c_int, errhandler: *mut c_i
     on_win("MPI_Win_get_errhandler", win, |window| {
         // SAFETY: the standard's promise about `errhandler`.
         let place = unsafe { args::out(errhandler, "errhandler") }?;
-        *place = errors::give(window.with(|object| Ok(object.handler))?);
+        *place = errors::give(window.with_object(|object| Ok(object.handler))?);
         Ok(())
     })
 }

@@ -5,21 +5,18 @@
 //! to a fence; access by start is open when it may begin. What one of a call that closes is for: that the epoch is
 //! complete, as its blocking twin returns then.
 
-use alloc::vec::Vec;
 use core::ffi::c_int;
 
-use super::make::no_room;
-use super::objects::{Access, Opened, Window, on_win, out_of_order, wrong};
-use crate::c::args::{self, Peer, destination};
+use super::objects::{Window, on_win};
+use crate::c::args::{self, Peer};
 use crate::c::groups::members_within;
 use crate::c::requests::SEND_COMPLETE;
 use crate::c::types::constants::*;
 use crate::device::envelope::Rank;
-use crate::device::rma::epochs::{Opening, Serial, Sort, Told, Watch};
+use crate::device::rma::epochs::{Serial, Told, Watch};
 use crate::mpi::call;
-use crate::mpi::coll;
-use crate::mpi::comm::{Communicator, Partners, RankMap};
 use crate::mpi::error::{Class, Error};
+use crate::mpi::windows::wrong;
 
 /// Fails unless `assert` says nothing but what a call `allows`.
 fn check_assert(assert: c_int, allows: c_int) -> Result<(), Error> {
@@ -32,367 +29,34 @@ fn check_assert(assert: c_int, allows: c_int) -> Result<(), Error> {
     }
 }
 
-/// The epoch has just been opened by a call that waits, unless it `defers`.
-fn opened(epoch: Serial, defers: bool) -> Opened {
-    Opened {
-        epoch,
-        is_ready: false,
-        ready_at: None,
-        defers,
-    }
+fn fence(window: &Window, assert: c_int, told: Told, defers: bool) -> Result<Serial, Error> {
+    check_assert(
+        assert,
+        MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED,
+    )?;
+    window.fence(assert & MPI_MODE_NOSUCCEED == 0, told, defers)
 }
 
-/// An epoch of access can begin, if none is open.
-fn check_idle(access: &Access) -> Result<(), Error> {
-    match access {
-        Access::None | Access::Fence { is_used: false, .. } => Ok(()),
-        Access::Fence { is_used: true, .. } => {
-            Err(out_of_order("operations since the last MPI_Win_fence"))
-        }
-        Access::Start(_) => Err(out_of_order("MPI_Win_start has not been completed")),
-        Access::Locks(_) | Access::All(_) => Err(out_of_order("a lock is held")),
-    }
+fn start(
+    window: &Window,
+    (group, assert): (c_int, c_int),
+    told: Told,
+    defers: bool,
+) -> Result<Serial, Error> {
+    check_assert(assert, MPI_MODE_NOCHECK)?;
+    let group = members_within(window.membership, group)?;
+    window.start((&group, assert & MPI_MODE_NOCHECK == 0), told, defers)
 }
 
-impl Window {
-    /// The process with the rank that the program gives.
-    pub fn target(&self, rank: c_int) -> Result<Peer<Rank>, Error> {
-        let group = self.membership.group();
-        let partners = Partners::at(self.env, group);
-        Ok(match destination(&partners, rank)? {
-            Peer::ProcNull => Peer::ProcNull,
-            Peer::Rank(rank) => Peer::Rank(group.to_world(rank)),
-        })
-    }
+fn post(window: &Window, (group, assert): (c_int, c_int), told: Told) -> Result<Serial, Error> {
+    check_assert(assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT)?;
+    let group = members_within(window.membership, group)?;
+    window.post(&group, assert & MPI_MODE_NOCHECK == 0, told)
+}
 
-    /// No process leaves before all have come.
-    pub fn barrier(&self) -> Result<(), Error> {
-        let world = Communicator::world(self.env);
-        let is_of_all = self.membership.map == RankMap::All && self.membership.size == world.size();
-        let comm = if is_of_all { world } else { self.comm() };
-        coll::barrier(comm, self.function)
-    }
-
-    /// Opens an epoch. Fails with [`Error::NoRoom`].
-    fn open(
-        &self,
-        sort: Sort,
-        members: &[Rank],
-        checks: bool,
-        told: Told,
-    ) -> Result<Serial, Error> {
-        let opening = Opening {
-            sort,
-            members,
-            checks,
-        };
-        let context = self.context();
-        let epoch = self.with_all(|all| all.open(context, opening, told))?;
-        self.set_off();
-        epoch.ok_or(no_room::<Serial>(8 + members.len()))
-    }
-
-    fn close(&self, epoch: Serial, told: Told) -> Result<(), Error> {
-        let context = self.context();
-        self.with_all(|all| all.close(context, epoch, told))?;
-        self.set_off();
-        Ok(())
-    }
-
-    /// Ends the epoch that the last fence has begun, if nothing has been done in it. The device has room for another.
-    pub fn end_fence(&self) -> Result<(), Error> {
-        let context = self.context();
-        if !self.with_all(|all| all.prepare_epoch(context))? {
-            return Err(no_room::<Serial>(8));
-        }
-        let fence = self.with(|object| {
-            Ok(match object.access {
-                Access::Fence { opened, .. } => {
-                    object.access = Access::None;
-                    Some(opened.epoch)
-                }
-                _ => None,
-            })
-        })?;
-        fence.map_or(Ok(()), |epoch| self.close(epoch, None))
-    }
-
-    /// Where an operation on `target` belongs: its epoch, and whether it goes straight there. Waits until it can, unless
-    /// the epoch `defers` or the operation has a request. Fails with class RmaSync.
-    pub fn enter(&self, target: Rank, is_request: bool) -> Result<(Serial, bool), Error> {
-        let none = match is_request {
-            true => {
-                "a request is for an epoch of MPI_Win_lock or MPI_Win_lock_all that includes the target"
-            }
-            false => "no epoch is open that includes the target",
-        };
-        let opened = self.with(|object| {
-            let opened = match &mut object.access {
-                Access::Fence { opened, is_used } if !is_request => {
-                    *is_used = true;
-                    Some(*opened)
-                }
-                Access::Start(opened) if !is_request => Some(*opened),
-                Access::Locks(locks) => {
-                    let held = locks.iter().find(|(held, _)| *held == target);
-                    held.map(|(_, opened)| *opened)
-                }
-                Access::All(opened) => Some(*opened),
-                _ => None,
-            };
-            opened.ok_or(out_of_order(none))
-        })?;
-        let Opened {
-            epoch,
-            is_ready,
-            ready_at,
-            defers,
-        } = opened;
-        if is_ready || ready_at == Some(target) {
-            return Ok((epoch, true));
-        }
-        let context = self.context();
-        let has_access = self.with_all(|all| {
-            let is_included = all.includes(context, epoch, target);
-            is_included.then(|| all.can_access(context, epoch, target))
-        })?;
-        let has_access = has_access.ok_or(out_of_order(none))?;
-        let waits = !defers && !is_request;
-        if !has_access && waits {
-            self.set_off();
-            self.wait_until(Some(target), |all| all.can_access(context, epoch, target));
-        }
-        let is_straight = has_access || waits;
-        self.with(|object| {
-            // Of these one target's turn is all's.
-            let of_all = matches!(object.access, Access::Fence { .. } | Access::Locks(_));
-            let is_it = |opened: &&mut Opened| opened.epoch == epoch;
-            if is_straight && let Some(opened) = object.access.opened().find(is_it) {
-                opened.is_ready = of_all;
-                opened.ready_at = Some(target);
-            }
-            Ok((epoch, is_straight))
-        })
-    }
-
-    fn fence(&self, assert: c_int, told: Told, defers: bool) -> Result<Serial, Error> {
-        check_assert(
-            assert,
-            MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED,
-        )?;
-        self.with(|object| {
-            if object.exposure.is_some() {
-                return Err(out_of_order("MPI_Win_post has not been waited for"));
-            }
-            match object.access {
-                Access::None | Access::Fence { .. } => Ok(()),
-                _ => check_idle(&object.access),
-            }
-        })?;
-        self.end_fence()?;
-        let epoch = self.open(Sort::Fence, &[], true, told)?;
-        if assert & MPI_MODE_NOSUCCEED != 0 {
-            self.close(epoch, None)?;
-            return Ok(epoch);
-        }
-        self.with(|object| {
-            object.access = Access::Fence {
-                opened: opened(epoch, defers),
-                is_used: false,
-            };
-            Ok(epoch)
-        })
-    }
-
-    fn start(
-        &self,
-        group: c_int,
-        assert: c_int,
-        told: Told,
-        defers: bool,
-    ) -> Result<Serial, Error> {
-        check_assert(assert, MPI_MODE_NOCHECK)?;
-        let group = members_within(self.membership, group)?;
-        self.with(|object| check_idle(&object.access))?;
-        self.end_fence()?;
-        let epoch = self.open(Sort::Start, &group, assert & MPI_MODE_NOCHECK == 0, told)?;
-        self.with(|object| {
-            object.access = Access::Start(opened(epoch, defers));
-            Ok(epoch)
-        })
-    }
-
-    fn complete(&self, told: Told) -> Result<Serial, Error> {
-        let epoch = self.with(|object| match object.access {
-            Access::Start(opened) => {
-                object.access = Access::None;
-                Ok(opened.epoch)
-            }
-            _ => Err(out_of_order("MPI_Win_start has not been called")),
-        })?;
-        self.close(epoch, told).map(|()| epoch)
-    }
-
-    fn post(&self, group: c_int, assert: c_int, told: Told) -> Result<Serial, Error> {
-        check_assert(assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT)?;
-        let group = members_within(self.membership, group)?;
-        self.with(|object| {
-            if object.exposure.is_some() {
-                return Err(out_of_order("MPI_Win_post has not been waited for"));
-            }
-            match object.access {
-                Access::Fence { is_used: true, .. } => {
-                    Err(out_of_order("operations since the last MPI_Win_fence"))
-                }
-                _ => Ok(()),
-            }
-        })?;
-        self.end_fence()?;
-        let epoch = self.open(Sort::Post, &group, assert & MPI_MODE_NOCHECK == 0, told)?;
-        self.with(|object| {
-            object.exposure = Some(epoch);
-            Ok(epoch)
-        })
-    }
-
-    fn exposure(&self) -> Result<Serial, Error> {
-        self.with(|object| {
-            object
-                .exposure
-                .ok_or(out_of_order("MPI_Win_post has not been called"))
-        })
-    }
-
-    fn end_exposure(&self, told: Told) -> Result<Serial, Error> {
-        let epoch = self.exposure()?;
-        self.with(|object| {
-            object.exposure = None;
-            Ok(())
-        })?;
-        self.close(epoch, told).map(|()| epoch)
-    }
-
-    fn lock(
-        &self,
-        (target, is_exclusive): (Rank, bool),
-        checks: bool,
-        told: Told,
-        defers: bool,
-    ) -> Result<Serial, Error> {
-        self.with(|object| {
-            if let Access::None | Access::Fence { is_used: false, .. } = object.access {
-                return Ok(());
-            }
-            let Access::Locks(locks) = &mut object.access else {
-                return check_idle(&object.access);
-            };
-            if locks.iter().any(|(held, _)| *held == target) {
-                return Err(out_of_order("the lock is held already"));
-            }
-            locks
-                .try_reserve(1)
-                .map_err(|_| no_room::<(Rank, Opened)>(1))
-        })?;
-        self.end_fence()?;
-        let mut first = Vec::new();
-        first
-            .try_reserve(1)
-            .map_err(|_| no_room::<(Rank, Opened)>(1))?;
-        let sort = Sort::Lock {
-            target,
-            is_exclusive,
-        };
-        let epoch = self.open(sort, &[], checks, told)?;
-        self.with(|object| {
-            let lock = (target, opened(epoch, defers));
-            match &mut object.access {
-                Access::Locks(locks) => locks.push(lock),
-                access => {
-                    first.push(lock);
-                    *access = Access::Locks(first);
-                }
-            }
-            Ok(epoch)
-        })
-    }
-
-    fn unlock(&self, target: Rank, told: Told) -> Result<Serial, Error> {
-        let epoch = self.with(|object| {
-            let none = out_of_order("no lock is held there");
-            let Access::Locks(locks) = &mut object.access else {
-                return Err(none);
-            };
-            let at = locks.iter().position(|(held, _)| *held == target);
-            let (_, opened) = locks.swap_remove(at.ok_or(none)?);
-            if locks.is_empty() {
-                object.access = Access::None;
-            }
-            Ok(opened.epoch)
-        })?;
-        self.close(epoch, told).map(|()| epoch)
-    }
-
-    fn lock_all(&self, assert: c_int, told: Told, defers: bool) -> Result<Serial, Error> {
-        check_assert(assert, MPI_MODE_NOCHECK)?;
-        self.with(|object| check_idle(&object.access))?;
-        self.end_fence()?;
-        let epoch = self.open(Sort::LockAll, &[], assert & MPI_MODE_NOCHECK == 0, told)?;
-        self.with(|object| {
-            object.access = Access::All(opened(epoch, defers));
-            Ok(epoch)
-        })
-    }
-
-    fn unlock_all(&self, told: Told) -> Result<Serial, Error> {
-        let epoch = self.with(|object| match object.access {
-            Access::All(opened) => {
-                object.access = Access::None;
-                Ok(opened.epoch)
-            }
-            _ => Err(out_of_order("MPI_Win_lock_all has not been called")),
-        })?;
-        self.close(epoch, told).map(|()| epoch)
-    }
-
-    /// The passive epoch that includes the process; of several locks each has an epoch, and all are 0. Fails unless there
-    /// is one.
-    fn passive(&self, target: Option<Rank>) -> Result<Serial, Error> {
-        self.with(|object| match &object.access {
-            Access::All(opened) => Ok(opened.epoch),
-            Access::Locks(_) if target.is_none() => Ok(0),
-            Access::Locks(locks) => {
-                let held = locks.iter().find(|(held, _)| Some(*held) == target);
-                held.map(|(_, opened)| opened.epoch)
-                    .ok_or(out_of_order("no lock is held there"))
-            }
-            _ => Err(out_of_order("no lock is held there")),
-        })
-    }
-
-    fn record_flush(
-        &self,
-        (target, epoch): (Option<Rank>, Serial),
-        is_local: bool,
-        told: Told,
-    ) -> Result<Serial, Error> {
-        let of = (self.context(), epoch, target);
-        let flush = self.with_all(|all| all.flush(of, is_local, told))?;
-        self.set_off();
-        flush.ok_or(no_room::<Serial>(8))
-    }
-
-    /// Flushes the passive epochs that include the process, or all. Fails unless there is one.
-    fn flush(&self, target: Option<Rank>, is_local: bool, told: Told) -> Result<Serial, Error> {
-        let epoch = self.passive(target)?;
-        self.record_flush((target, epoch), is_local, told)
-    }
-
-    /// Waits until an epoch that has been closed is complete.
-    fn wait_closed(&self, target: Option<Rank>, epoch: Serial) -> Result<(), Error> {
-        self.wait_for(target, Watch::Closed(epoch));
-        self.sweep()?;
-        self.faults()
-    }
+fn lock_all(window: &Window, assert: c_int, told: Told, defers: bool) -> Result<Serial, Error> {
+    check_assert(assert, MPI_MODE_NOCHECK)?;
+    window.lock_all(assert & MPI_MODE_NOCHECK == 0, told, defers)
 }
 
 /// Runs a call with a request.
@@ -439,7 +103,7 @@ unsafe fn begin_at(
 #[unsafe(export_name = "PMPI_Win_fence")]
 pub unsafe extern "C" fn MPI_Win_fence(assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_fence", win, |window| {
-        let epoch = window.fence(assert, None, false)?;
+        let epoch = fence(&window, assert, None, false)?;
         window.wait_for(None, Watch::Opened(epoch));
         window.sweep()?;
         window.faults()
@@ -448,7 +112,7 @@ pub unsafe extern "C" fn MPI_Win_fence(assert: c_int, win: c_int) -> c_int {
 
 #[unsafe(export_name = "PMPI_Win_ifence")]
 pub unsafe extern "C" fn MPI_Win_ifence(assert: c_int, win: c_int, request: *mut c_int) -> c_int {
-    let start = |window: &Window, told| window.fence(assert, told, true);
+    let start = |window: &Window, told| fence(window, assert, told, true);
     // SAFETY: the caller's promise about `request`.
     unsafe { begin("MPI_Win_ifence", win, request, start) }
 }
@@ -456,7 +120,7 @@ pub unsafe extern "C" fn MPI_Win_ifence(assert: c_int, win: c_int, request: *mut
 #[unsafe(export_name = "PMPI_Win_start")]
 pub unsafe extern "C" fn MPI_Win_start(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_start", win, |window| {
-        let epoch = window.start(group, assert, None, false)?;
+        let epoch = start(&window, (group, assert), None, false)?;
         window.wait_for(None, Watch::Opened(epoch));
         Ok(())
     })
@@ -469,9 +133,9 @@ pub unsafe extern "C" fn MPI_Win_istart(
     win: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let start = |window: &Window, told| window.start(group, assert, told, true);
+    let begin_access = |window: &Window, told| start(window, (group, assert), told, true);
     // SAFETY: as above.
-    unsafe { begin("MPI_Win_istart", win, request, start) }
+    unsafe { begin("MPI_Win_istart", win, request, begin_access) }
 }
 
 #[unsafe(export_name = "PMPI_Win_complete")]
@@ -491,7 +155,7 @@ pub unsafe extern "C" fn MPI_Win_icomplete(win: c_int, request: *mut c_int) -> c
 #[unsafe(export_name = "PMPI_Win_post")]
 pub unsafe extern "C" fn MPI_Win_post(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_post", win, |window| {
-        let epoch = window.post(group, assert, None)?;
+        let epoch = post(&window, (group, assert), None)?;
         window.wait_for(None, Watch::Opened(epoch));
         Ok(())
     })
@@ -504,7 +168,7 @@ pub unsafe extern "C" fn MPI_Win_ipost(
     win: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let start = |window: &Window, told| window.post(group, assert, told);
+    let start = |window: &Window, told| post(window, (group, assert), told);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_ipost", win, request, start) }
 }
@@ -529,15 +193,8 @@ pub unsafe extern "C" fn MPI_Win_test(win: c_int, flag: *mut c_int) -> c_int {
     on_win("MPI_Win_test", win, |window| {
         // SAFETY: the standard's promise about `flag`.
         let flag = unsafe { args::out(flag, "flag") }?;
-        let epoch = window.exposure()?;
-        call::look(window.env, window.note(None), |_, _| ());
-        let context = window.context();
-        let is_over = window.with_all(|all| all.can_end(context, epoch))?;
-        *flag = is_over.into();
-        match is_over {
-            true => window.end_exposure(None).map(|_| ()),
-            false => Ok(()),
-        }
+        *flag = window.test_exposure()?.into();
+        Ok(())
     })
 }
 
@@ -618,7 +275,7 @@ pub unsafe extern "C" fn MPI_Win_iunlock(rank: c_int, win: c_int, request: *mut 
 #[unsafe(export_name = "PMPI_Win_lock_all")]
 pub unsafe extern "C" fn MPI_Win_lock_all(assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_lock_all", win, |window| {
-        let epoch = window.lock_all(assert, None, false)?;
+        let epoch = lock_all(&window, assert, None, false)?;
         window.wait_for(None, Watch::Opened(epoch));
         Ok(())
     })
@@ -630,7 +287,7 @@ pub unsafe extern "C" fn MPI_Win_ilock_all(
     win: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let start = |window: &Window, told| window.lock_all(assert, told, true);
+    let start = |window: &Window, told| lock_all(window, assert, told, true);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_ilock_all", win, request, start) }
 }
@@ -659,20 +316,7 @@ fn flush(function: &'static str, win: c_int, rank: Option<c_int>, is_local: bool
                 Peer::Rank(target) => Some(target),
             },
         };
-        let epoch = window.passive(target)?;
-        let context = window.context();
-        if window.with_all(|all| all.is_answered(context, target, is_local))? {
-            window.set_off();
-            window.drain(target);
-        } else {
-            let flush = window.record_flush((target, epoch), is_local, None)?;
-            window.wait_for(target, Watch::Done(flush));
-        }
-        window.sweep()?;
-        match is_local {
-            true => Ok(()),
-            false => window.faults(),
-        }
+        window.flush_and_wait(target, is_local)
     })
 }
 

@@ -3,32 +3,23 @@
 //! A window has a communicator of its own, whose context names it in all of its processes. Memory that a process cannot
 //! get is told to all: the call fails everywhere, and none waits for another.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ffi::{c_int, c_long, c_void};
+use core::ffi::{c_int, c_void};
 
 use super::attributes::{Windows, take_hints};
-use super::objects::{
-    Access, Extent, Facts, Object, TABLE, Window, no_window, on_win, out_of_order, with_object,
-    wrong,
-};
+use super::objects::{Facts, Object, TABLE, Window, on_win, with_object};
 use crate::c::args;
-use crate::c::collectives::MPI_Allreduce;
 use crate::c::comm_objects::{enter, give_up, prepare, views};
 use crate::c::infos::{self, MPI_Free_mem, check_hints};
 use crate::c::keyvals;
 use crate::c::report::{on_comm, release_handler};
 use crate::c::types::constants::*;
-use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, runs};
-use crate::device::rma::{self, OneSided, Peer};
+use crate::device::memory::Span;
 use crate::mpi::attributes::Attributes;
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::{Class, Error};
-use crate::mpi::one_sided::combine;
 use crate::mpi::process::Env;
-
-const MPI_LONG: c_int = 0x4c00_000b;
-const MPI_MIN: c_int = 0x5800_0002;
+use crate::mpi::windows::{self, State, agree, enter_device, leave_device, make_room, wrong};
 
 /// What a window is made of at one process.
 #[derive(Clone, Copy)]
@@ -53,16 +44,18 @@ impl Part {
             size,
             disp_unit,
         };
-        part.check_base()?;
+        if flavor != MPI_WIN_FLAVOR_ALLOCATE {
+            part.shared().check()?;
+        }
         Ok(part)
     }
 
-    fn check_base(self) -> Result<(), Error> {
-        let end = self.base.checked_add(self.size);
-        let is_memory = self.base >= MODEL_KEYS && end.is_some_and(|end| end <= END_OF_ADDRESSES);
-        match self.size == 0 || self.flavor == MPI_WIN_FLAVOR_ALLOCATE || is_memory {
-            true => Ok(()),
-            false => Err(wrong(Class::Base, "base is not where size bytes can be")),
+    /// It, as all bindings have it.
+    fn shared(self) -> windows::Part {
+        windows::Part {
+            base: self.base,
+            size: self.size,
+            disp_unit: self.disp_unit as u32,
         }
     }
 }
@@ -79,42 +72,6 @@ unsafe fn span(base: usize, size: usize) -> Span {
     }
 }
 
-pub(super) fn no_room<T>(count: usize) -> Error {
-    Error::NoRoom {
-        bytes: count.saturating_mul(size_of::<T>()),
-    }
-}
-
-/// A value in the program's heap. Fails with [`Error::NoRoom`].
-pub(super) fn boxed<T>(value: T) -> Result<Box<T>, Error> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(1).map_err(|_| no_room::<T>(1))?;
-    room.push(value);
-    let one = Box::into_raw(room.into_boxed_slice()).cast::<T>();
-    // SAFETY: a slice of one has the layout of the one, and has just been given up as a box.
-    Ok(unsafe { Box::from_raw(one) })
-}
-
-/// Makes sure that the device can have another window. Fails with [`Error::NoRoom`].
-fn prepare_device(env: &dyn Env, here: crate::device::envelope::Rank) -> Result<(), Error> {
-    let mut is_there = false;
-    env.with(&mut |adi, _| is_there = adi.one_sided().is_some());
-    if !is_there {
-        let mut made = Some(boxed(OneSided::new(here, combine, runs))?);
-        env.with(&mut |adi, _| {
-            if let Some(made) = made.take() {
-                adi.set_one_sided(made);
-            }
-        });
-    }
-    let mut has_room = false;
-    env.with(&mut |adi, _| has_room = adi.one_sided().is_some_and(OneSided::prepare));
-    match has_room {
-        true => Ok(()),
-        false => Err(no_room::<rma::Window>(1)),
-    }
-}
-
 /// Enters a window at this process; its handle.
 ///
 /// # Safety
@@ -124,86 +81,29 @@ unsafe fn enter_window(
     (comm, membership): (c_int, Membership<'static>),
     part: Part,
 ) -> Result<c_int, Error> {
-    let here = membership.to_world(membership.rank);
-    prepare_device(env, here)?;
-    let size = Communicator::world(env).size() as usize;
-    let mut peers = Vec::new();
-    peers
-        .try_reserve_exact(size)
-        .map_err(|_| no_room::<Peer>(size))?;
-    peers.resize(size, Peer::default());
-    let is_dynamic = part.flavor == MPI_WIN_FLAVOR_DYNAMIC;
-    let mut regions = Vec::new();
-    if !is_dynamic {
-        regions
-            .try_reserve_exact(1)
-            .map_err(|_| no_room::<Span>(1))?;
-        // SAFETY: the caller's promise.
-        regions.push(unsafe { span(part.base, part.size) });
-    }
-    let facts = boxed(Facts {
+    let facts = make_room(Facts {
         size: part.size as isize,
         disp_unit: part.disp_unit,
         flavor: part.flavor,
         model: MPI_WIN_UNIFIED,
     })?;
-    let kind = (is_dynamic, part.disp_unit as u32);
-    let members = membership.ranks().map(|rank| membership.to_world(rank));
-    let mut window = rma::Window::new(
-        membership.context,
-        regions,
-        kind,
-        peers.into_boxed_slice(),
-        (members, here),
-    );
-    if window.is_none() {
-        return Err(no_room::<rma::Window>(1));
-    }
-    let handle = TABLE.lock().add(Object {
-        comm,
-        membership,
-        base: part.base,
-        facts,
-        uniform: None,
-        extents: Vec::new(),
-        handler: MPI_ERRORS_ARE_FATAL,
-        name: Vec::new(),
-        attributes: Attributes::new(),
-        access: Access::None,
-        exposure: None,
-        kept: Vec::new(),
-    })?;
-    env.with(&mut |adi, _| {
-        if let (Some(all), Some(window)) = (adi.one_sided(), window.take()) {
-            all.add(window);
-        }
-    });
-    Ok(handle)
-}
-
-/// What all processes have in common, once each of them has come as far as this one: `None`, not all have got the
-/// memory they need; else the extent that they all have, if it is the same.
-fn agree(comm: c_int, is_ready: bool, part: Part) -> Result<Option<Option<Extent>>, Error> {
-    let (size, unit) = (part.size as c_long, c_long::from(part.disp_unit));
-    let given = [c_long::from(is_ready), size, -size, unit, -unit];
-    let mut least = [0; 5];
-    // SAFETY: so many elements are in both.
-    let code = unsafe {
-        let (from, to) = (given.as_ptr().cast(), least.as_mut_ptr().cast());
-        MPI_Allreduce(from, to, 5, MPI_LONG, MPI_MIN, comm)
+    let memory = match part.flavor {
+        MPI_WIN_FLAVOR_DYNAMIC => None,
+        // SAFETY: the caller's promise.
+        _ => Some(unsafe { span(part.base, part.size) }),
     };
-    if code != MPI_SUCCESS {
-        return Err(Error::Raised {
-            class: Class::from_code(code).unwrap_or(Class::Other),
-            code,
-        });
-    }
-    let [all_ready, size, more, unit, larger] = least;
-    let is_uniform = size == -more && unit == -larger;
-    Ok((all_ready != 0).then_some(is_uniform.then_some(Extent {
-        size: size as u64,
-        disp_unit: unit as u32,
-    })))
+    enter_device(env, membership, (memory, part.disp_unit as u32), || {
+        TABLE.lock().add(Object {
+            comm,
+            membership,
+            base: part.base,
+            facts,
+            state: State::new(),
+            handler: MPI_ERRORS_ARE_FATAL,
+            name: Vec::new(),
+            attributes: Attributes::new(),
+        })
+    })
 }
 
 /// Takes a window out of the tables of this process.
@@ -211,10 +111,7 @@ fn leave(env: &dyn Env, handle: c_int) {
     let Some(object) = TABLE.lock().remove(handle) else {
         return;
     };
-    let context = object.context();
-    env.with(&mut |adi, _| {
-        adi.one_sided().and_then(|all| all.remove(context));
-    });
+    leave_device(env, object.membership);
     release_handler(object.handler);
     if matches!(
         object.facts.flavor,
@@ -251,29 +148,24 @@ unsafe fn make(
         // SAFETY: the caller's promise, or memory that has just been allocated.
         unsafe { enter_window(env, (own, views.local), part) }
     });
-    let agreed = agree(own, entered.is_ok(), part);
+    let comm = Communicator::at(env, views.local);
+    let agreed = agree(comm, entered.is_ok(), part.shared());
     match (entered, agreed) {
-        (Ok(handle), Ok(Some(uniform))) => {
-            with_object(handle, |object| object.uniform = uniform);
+        (Ok(handle), Ok(uniform)) => {
+            with_object(handle, |object| object.state.uniform = uniform);
             Ok((handle, part.base))
         }
-        (entered, agreed) => {
-            match entered {
-                Ok(handle) => leave(env, handle),
-                Err(_) => {
-                    if allocates && part.base != 0 {
-                        // SAFETY: from MPI_Alloc_mem, and nothing has it.
-                        unsafe { MPI_Free_mem(core::ptr::with_exposed_provenance_mut(part.base)) };
-                    }
-                    give_up(own);
-                }
+        (Ok(handle), Err(error)) => {
+            leave(env, handle);
+            Err(error)
+        }
+        (Err(error), _) => {
+            if allocates && part.base != 0 {
+                // SAFETY: from MPI_Alloc_mem, and nothing has it.
+                unsafe { MPI_Free_mem(core::ptr::with_exposed_provenance_mut(part.base)) };
             }
-            entered?;
-            agreed?;
-            Err(wrong(
-                Class::NoMem,
-                "another process has no memory for its part of the window",
-            ))
+            give_up(own);
+            Err(error)
         }
     }
 }
@@ -402,7 +294,7 @@ pub unsafe extern "C" fn MPI_Win_shared_query(
         };
         // Of MPI_PROC_NULL it tells the lowest rank's part: here there is one.
         window.target(rank)?;
-        window.with(|object| {
+        window.with_object(|object| {
             if object.facts.flavor != MPI_WIN_FLAVOR_SHARED {
                 return Err(wrong(
                     Class::RmaFlavor,
@@ -456,22 +348,7 @@ pub unsafe extern "C" fn MPI_Win_attach(win: c_int, base: *mut c_void, size: isi
         }
         // SAFETY: the standard's promise about the memory, until it is detached.
         let region = unsafe { span(part.base, part.size) };
-        let attached = window.change(|window| {
-            let regions = window.regions();
-            let meets = |other: &Span| {
-                base < other.address() + other.len() && other.address() < base + part.size
-            };
-            if regions.iter().any(meets) {
-                return Err(wrong(
-                    Class::RmaAttach,
-                    "some of the memory is attached already",
-                ));
-            }
-            regions.try_reserve(1).map_err(|_| no_room::<Span>(1))?;
-            regions.push(region);
-            Ok(())
-        });
-        attached.unwrap_or(Err(no_window()))
+        window.attach(region)
     })
 }
 
@@ -479,20 +356,7 @@ pub unsafe extern "C" fn MPI_Win_attach(win: c_int, base: *mut c_void, size: isi
 pub unsafe extern "C" fn MPI_Win_detach(win: c_int, base: *const c_void) -> c_int {
     on_win("MPI_Win_detach", win, |window| {
         check_dynamic(&window)?;
-        let detached = window.change(|window| {
-            let regions = window.regions();
-            let at = regions
-                .iter()
-                .position(|region| region.address() == base.addr());
-            at.map(|at| regions.swap_remove(at))
-        });
-        match detached.flatten() {
-            Some(_) => Ok(()),
-            None => Err(wrong(
-                Class::RmaAttach,
-                "no memory is attached that begins there",
-            )),
-        }
+        window.detach(base.addr()).map(|_| ())
     })
 }
 
@@ -501,20 +365,9 @@ pub unsafe extern "C" fn MPI_Win_free(win: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `win`.
     let handle = unsafe { win.as_ref() }.copied().unwrap_or(MPI_WIN_NULL);
     on_win("MPI_Win_free", handle, |window| {
-        window.with(|object| match object.access {
-            _ if object.exposure.is_some() => {
-                Err(out_of_order("MPI_Win_post has not been waited for"))
-            }
-            Access::None | Access::Fence { is_used: false, .. } => Ok(()),
-            _ => Err(out_of_order("an epoch is open")),
-        })?;
+        window.check_free()?;
         keyvals::delete_all::<Windows>(handle)?;
-        // Epochs that calls have closed that do not block end first.
-        window.end_fence()?;
-        let context = window.context();
-        window.wait_until(None, |all| all.is_idle(context));
-        // After it no process has anything to do with this one's part.
-        window.barrier()?;
+        window.end_all()?;
         leave(window.env, handle);
         // SAFETY: as above; not null, since it has named a window.
         *unsafe { args::out(win, "win") }? = MPI_WIN_NULL;

@@ -6,19 +6,21 @@ use core::ffi::c_int;
 
 use spin::Mutex;
 
+use crate::c::args::{Peer, destination};
 use crate::c::binding::env;
 use crate::c::comm_objects::Blame;
 use crate::c::datatypes::Lent;
 use crate::c::handles::{Kind, Table};
 use crate::c::report::{blame, end_under};
 use crate::c::types::constants::*;
-use crate::device::envelope::{Context, Rank};
-use crate::device::rma::epochs::Serial;
+use crate::device::envelope::Rank;
+use crate::device::memory::Span;
 use crate::mpi::attributes::Attributes;
-use crate::mpi::comm::{Communicator, Membership};
+use crate::mpi::comm::{Membership, Partners};
 use crate::mpi::context::CONTEXTS;
-use crate::mpi::error::{Class, Error};
+use crate::mpi::error::Error;
 use crate::mpi::process::Env;
+use crate::mpi::windows::{self, Hold, Home, State, no_window};
 
 const KIND: Kind = Kind {
     name: "windows at one time",
@@ -37,116 +39,44 @@ pub(super) struct Facts {
     pub model: c_int,
 }
 
-/// The size in bytes of a process's part of a window, and the unit of displacements in it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Extent {
-    pub size: u64,
-    pub disp_unit: u32,
-}
-
-/// An access epoch that the program has open.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Opened {
-    pub epoch: Serial,
-    /// Operations go straight to their targets: it is open there, and nothing waits to leave before them.
-    pub is_ready: bool,
-    /// The same for this one target, the last.
-    pub ready_at: Option<Rank>,
-    /// It was opened by a call that does not block: operations do not wait for their targets either.
-    pub defers: bool,
-}
-
-/// Access that this process has to others (section 11.5).
-#[derive(Debug)]
-pub(super) enum Access {
-    None,
-    /// From a fence on; it counts as an epoch when an operation is made.
-    Fence {
-        opened: Opened,
-        is_used: bool,
-    },
-    /// To these that MPI_Win_start names.
-    Start(Opened),
-    /// Locks at these.
-    Locks(Vec<(Rank, Opened)>),
-    /// To all, with a shared lock each, asked for before the first operation there, unless nothing conflicts.
-    All(Opened),
-}
-
-impl Access {
-    /// The open epochs.
-    pub fn opened(&mut self) -> impl Iterator<Item = &mut Opened> {
-        let (one, locks) = match self {
-            Access::None => (None, &mut [][..]),
-            Access::Fence { opened, .. } | Access::Start(opened) | Access::All(opened) => {
-                (Some(opened), &mut [][..])
-            }
-            Access::Locks(locks) => (None, &mut locks[..]),
-        };
-        one.into_iter()
-            .chain(locks.iter_mut().map(|(_, opened)| opened))
-    }
-}
-
-/// What a deferred operation needs until it is over.
-pub(super) struct Kept {
-    pub operation: Serial,
-    /// Its buffers, and where the elements are at the target.
-    pub _lent: [Lent; 4],
-}
-
 pub(super) struct Object {
     /// The window's own communicator.
     pub comm: c_int,
     pub membership: Membership<'static>,
     pub base: usize,
     pub facts: Box<Facts>,
-    /// That of all processes, where it is the same.
-    pub uniform: Option<Extent>,
-    /// Those of processes that have been targets, by number, where they are not the same.
-    pub extents: Vec<(Rank, Extent)>,
+    pub state: State<Lent>,
     pub handler: c_int,
     pub name: Vec<u8>,
     pub attributes: Attributes,
-    pub access: Access,
-    /// The exposure epoch that is open (MPI_Win_post).
-    pub exposure: Option<Serial>,
-    pub kept: Vec<Kept>,
 }
 
 // What docs/rma.md says.
 const _: () = assert!(size_of::<Object>() <= 256 && size_of::<Facts>() <= 24);
 
-impl Object {
-    pub fn context(&self) -> Context {
-        self.membership.context
-    }
-}
-
 /// No call holds the lock while it waits, and interrupts do not come here.
 pub(super) static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
-pub(super) const fn wrong(class: Class, what: &'static str) -> Error {
-    Error::Wrong { class, what }
+impl Hold for Lent {
+    fn span(&self) -> Span {
+        self.span()
+    }
 }
 
-pub(super) fn no_window() -> Error {
-    wrong(Class::Win, "win names no window")
-}
+/// A window by its handle.
+#[derive(Clone, Copy)]
+pub(super) struct Handle(pub c_int);
 
-pub(super) fn out_of_order(what: &'static str) -> Error {
-    wrong(Class::RmaSync, what)
+impl Home for Handle {
+    type Hold = Lent;
+
+    fn with<R>(&self, f: impl FnOnce(&mut State<Lent>) -> Result<R, Error>) -> Result<R, Error> {
+        f(&mut TABLE.lock().get_mut(self.0).ok_or(no_window())?.state)
+    }
 }
 
 /// A window for the length of a call.
-#[derive(Clone, Copy)]
-pub(super) struct Window {
-    pub env: &'static dyn Env,
-    pub function: &'static str,
-    pub handle: c_int,
-    pub membership: Membership<'static>,
-    pub is_dynamic: bool,
-}
+pub(super) type Window = windows::Window<'static, Handle>;
 
 impl Window {
     fn new(
@@ -157,7 +87,7 @@ impl Window {
         Window {
             env,
             function,
-            handle,
+            home: Handle(handle),
             membership: object.membership,
             is_dynamic: object.facts.flavor == MPI_WIN_FLAVOR_DYNAMIC,
         }
@@ -173,22 +103,22 @@ impl Window {
         with_object(handle, window).ok_or(no_window())
     }
 
-    pub fn context(&self) -> Context {
-        self.membership.context
-    }
-
-    /// This process, by its number in the job.
-    pub fn here(&self) -> Rank {
-        self.membership.to_world(self.membership.rank)
-    }
-
-    pub fn comm(&self) -> Communicator<'static> {
-        Communicator::at(self.env, self.membership)
-    }
-
     /// Runs `f` on the window's object; for as long as `f` runs nothing else has it.
-    pub fn with<R>(&self, f: impl FnOnce(&mut Object) -> Result<R, Error>) -> Result<R, Error> {
-        f(TABLE.lock().get_mut(self.handle).ok_or(no_window())?)
+    pub fn with_object<R>(
+        &self,
+        f: impl FnOnce(&mut Object) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        f(TABLE.lock().get_mut(self.home.0).ok_or(no_window())?)
+    }
+
+    /// The process with the rank that the program gives.
+    pub fn target(&self, rank: c_int) -> Result<Peer<Rank>, Error> {
+        let group = self.membership.group();
+        let partners = Partners::at(self.env, group);
+        Ok(match destination(&partners, rank)? {
+            Peer::ProcNull => Peer::ProcNull,
+            Peer::Rank(rank) => Peer::Rank(group.to_world(rank)),
+        })
     }
 }
 

@@ -2,28 +2,13 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::deferred::Origin;
-use super::objects::{Window, on_win, wrong};
-use super::transport::Pieces;
+use super::objects::{Window, on_win};
 use crate::c::args::{self, Peer};
 use crate::c::datatypes::{Elements, Lent};
 use crate::c::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
-use crate::device::envelope::Rank;
-use crate::device::rma::Awaited;
-use crate::device::rma::epochs::Serial;
 use crate::device::rma::wire::{Head, Kind};
-use crate::device::rma::{MOST_GET, get_request};
-use crate::mpi::error::{Class, Error};
-
-/// Where the elements of a target are: its number, and displacement 0 of the first in bytes.
-pub(super) struct Place {
-    pub rank: Rank,
-    pub base: i128,
-    /// The epoch that it belongs to.
-    pub epoch: Serial,
-    /// Operations go straight there; else they are recorded.
-    pub is_straight: bool,
-}
+use crate::mpi::error::Error;
+use crate::mpi::windows::{self, Entry, Operands, Place, fits};
 
 /// The target's side of an operation, as the program gives it.
 #[derive(Clone, Copy)]
@@ -34,63 +19,84 @@ pub(super) struct Target {
     pub datatype: c_int,
 }
 
+/// The origin's side of an operation; what it has none of is [`Lent::EMPTY`].
+pub(super) struct Origin {
+    pub from: Lent,
+    pub compare: Lent,
+    pub into: Lent,
+}
+
 impl Window {
     /// Finds the elements of a target, and that an epoch is open there. `None`: the target is MPI_PROC_NULL. Fails with
-    /// classes RmaRange, RmaSync, Rank, Disp.
-    pub(super) fn find(
+    /// class Rank, and as [`windows::Window::find`].
+    pub(super) fn find_target(
         &self,
         target: Target,
-        (elements, count): (&Elements, usize),
+        elements: (&Elements, usize),
         is_request: bool,
     ) -> Result<Option<Place>, Error> {
         let Peer::Rank(rank) = self.target(target.rank)? else {
             return Ok(None);
         };
-        let (epoch, is_straight) = self.enter(rank, is_request)?;
-        let place = |base| {
-            Some(Place {
-                rank,
-                base,
-                epoch,
-                is_straight,
-            })
+        let entry = match is_request {
+            true => Entry::Request,
+            false => Entry::AsOpened,
         };
-        if target.disp < 0 && !self.is_dynamic {
-            return Err(wrong(Class::Disp, "target_disp is negative"));
+        self.find((rank, target.disp), elements, entry).map(Some)
+    }
+
+    /// Records an operation, with a request if that `is_request`: its handle, of no bytes that of one that is complete.
+    pub(super) fn record(
+        &self,
+        place: &Place,
+        (head, origin): (Head, Origin),
+        elements: (&Elements, usize, usize),
+        is_request: bool,
+    ) -> Result<c_int, Error> {
+        if elements.1 == 0 {
+            return Ok(SEND_COMPLETE);
         }
-        if self.is_dynamic {
-            // The addresses are the target's own business.
-            let base = i128::from(target.disp as usize as u64);
-            return Ok(place(base));
+        let Origin {
+            from,
+            compare,
+            into,
+        } = origin;
+        let operands = Operands {
+            from: from.span(),
+            compare: compare.span(),
+            into: into.span(),
+        };
+        let holds = [from, compare, into].map(Some);
+        let defer = |told| {
+            self.defer(place, (head, operands), elements, holds, told)
+                .map(|_| ())
+        };
+        match is_request {
+            true => self.request(defer),
+            false => defer(None).map(|()| SEND_COMPLETE),
         }
-        let extent = self.extent(rank)?;
-        let base = target.disp as i128 * i128::from(extent.disp_unit);
-        let (low, high) = elements.range(count);
-        if low < high && (base + low < 0 || base + high > i128::from(extent.size)) {
-            return Err(wrong(
-                Class::RmaRange,
-                "target_disp, target_count and target_datatype reach beyond the target's window",
-            ));
-        }
-        Ok(place(base))
     }
 }
 
-impl Place {
-    /// Where a byte at this displacement is, as it travels.
-    pub fn at(&self, displacement: isize) -> u64 {
-        (self.base + displacement as i128) as u64
-    }
-}
+impl windows::Elements for Elements {
+    type Hold = Lent;
 
-/// Fails unless what is `sent` fits into the `room` that is given for it.
-pub(super) fn fits(sent: usize, room: usize) -> Result<(), Error> {
-    match sent <= room {
-        true => Ok(()),
-        false => Err(Error::Lengths {
-            expected: room,
-            given: sent,
-        }),
+    fn length(&self, count: usize) -> Result<usize, Error> {
+        self.length(count)
+    }
+
+    fn range(&self, count: usize) -> (i128, i128) {
+        self.range(count)
+    }
+
+    fn runs(&self, bytes: usize, run: impl FnMut(isize, usize, usize)) {
+        self.runs(bytes, run);
+    }
+
+    fn places(&self, base: usize, bytes: usize) -> Result<Lent, Error> {
+        let base = core::ptr::without_provenance(base);
+        // SAFETY: these are places in a target's window, and not looked at here but walked alone.
+        unsafe { self.origin(base, 0, bytes) }
     }
 }
 
@@ -107,53 +113,20 @@ unsafe fn put(
     let (elements, count) = (Elements::of(target.datatype)?, args::count(target.count)?);
     let bytes = from.span().len();
     fits(bytes, elements.length(count)?)?;
-    let Some(place) = window.find(target, (&elements, count), is_request)? else {
+    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
         return Ok(SEND_COMPLETE);
     };
     let head = Head::new(Kind::Put, window.context());
-    if is_request || !place.is_straight {
+    if !place.is_straight {
         let origin = Origin {
             from,
             compare: Lent::EMPTY,
             into: Lent::EMPTY,
         };
-        return origin.leave(window, &place, head, (&elements, bytes, 1), is_request);
+        return window.record(&place, (head, origin), (&elements, bytes, 1), is_request);
     }
-    let mut pieces = Pieces::new(window, place.rank, head, (from.span(), 1));
-    elements.runs(bytes, |at, done, len| pieces.add(place.at(at), done, len));
-    pieces.end();
+    window.send(&place, head, (from.span(), 1), &elements);
     Ok(SEND_COMPLETE)
-}
-
-/// Asks for elements of a target, which go to the origin's buffer as they are packed. When the buffer has holes, waits
-/// until they are there: what tells where they go is held by this call.
-pub(super) fn fetch_bytes(
-    window: &Window,
-    into: &Lent,
-    place: &Place,
-    (elements, bytes): (&Elements, usize),
-) {
-    let span = into.span();
-    elements.runs(bytes, |at, done, len| {
-        let mut passed = 0;
-        while passed < len {
-            let bytes = (len - passed).min(MOST_GET as usize);
-            let from = place.at(at) + passed as u64;
-            let mut packet = [0; 32];
-            let awaited = Awaited::Data {
-                place: from,
-                len: bytes as u32,
-            };
-            let length = get_request(&mut packet, window.context(), from, bytes as u32);
-            let to = (span, done + passed);
-            window.ask(place.rank, awaited, to, &packet[..length]);
-            passed += bytes;
-        }
-    });
-    window.set_off();
-    if span.is_typed() {
-        window.drain(Some(place.rank));
-    }
 }
 
 /// # Safety
@@ -169,19 +142,19 @@ unsafe fn get(
     let (elements, count) = (Elements::of(target.datatype)?, args::count(target.count)?);
     let bytes = elements.length(count)?;
     fits(bytes, into.span().len())?;
-    let Some(place) = window.find(target, (&elements, count), is_request)? else {
+    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
         return Ok(RECEIVED_FROM_PROC_NULL);
     };
-    if is_request || !place.is_straight {
+    if !place.is_straight {
         let head = Head::new(Kind::Get, window.context());
         let origin = Origin {
             from: Lent::EMPTY,
             compare: Lent::EMPTY,
             into,
         };
-        return origin.leave(window, &place, head, (&elements, bytes, 1), is_request);
+        return window.record(&place, (head, origin), (&elements, bytes, 1), is_request);
     }
-    fetch_bytes(window, &into, &place, (&elements, bytes));
+    window.fetch_bytes(into.span(), &place, (&elements, bytes));
     Ok(SEND_COMPLETE)
 }
 

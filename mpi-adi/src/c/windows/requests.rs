@@ -6,14 +6,13 @@ use core::ffi::c_int;
 
 use spin::Mutex;
 
-use super::make::boxed;
 use super::objects::{Window, blame_of};
-use super::transport::BEYOND;
 use crate::c::handles::{Kind, Table};
 use crate::c::requests::{Completed, Family, ONE_SIDED, Rest, enter_family, with_status};
 use crate::c::types::MPI_Status;
 use crate::device::rma::epochs::{Ticket, Told};
 use crate::mpi::error::{Class, Error};
+use crate::mpi::windows::{BEYOND, make_room};
 
 const KIND: Kind = Kind {
     name: "requests of windows",
@@ -38,8 +37,8 @@ impl Window {
     /// [`Error::Limit`], and as `start` does.
     pub fn request(&self, start: impl FnOnce(Told) -> Result<(), Error>) -> Result<c_int, Error> {
         enter_family(ONE_SIDED, &OfWindows);
-        let ticket: &'static Ticket = Box::leak(boxed(Ticket::default())?);
-        let win = self.handle;
+        let ticket: &'static Ticket = Box::leak(make_room(Ticket::default())?);
+        let win = self.home.0;
         let added = TABLE.lock().add(Object { win, ticket });
         let started = added.and_then(|handle| start(Some(ticket)).map(|()| handle));
         if started.is_err() {

@@ -15,6 +15,9 @@ pub mod blocks;
 pub mod layout;
 pub mod region;
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use crate::device::memory::blocks::Blocks;
 use crate::device::memory::layout::Layout;
 use crate::device::names::Packed;
@@ -281,6 +284,16 @@ fn walk(span: Span, offset: usize, len: usize, run: impl FnMut(usize, usize, usi
         len,
         |at, done, bytes| run(typed.base.wrapping_add_signed(at), done, bytes),
     );
+}
+
+/// A value in the program's heap; `None` when that has no room.
+pub(crate) fn boxed<T>(value: T) -> Option<Box<T>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(1).ok()?;
+    room.push(value);
+    let one = Box::into_raw(room.into_boxed_slice()).cast::<T>();
+    // SAFETY: a slice of one has the layout of the one, and has just been given up as a box.
+    Some(unsafe { Box::from_raw(one) })
 }
 
 /// Walks `len` bytes at `offset` of a span, which need not be where it says: `run` gets the address of some, how many

@@ -949,10 +949,11 @@ impl<R: Rules> OneSided<R> {
     }
 
     /// What is watched for is so.
-    pub fn is_over(&mut self, context: Context, watch: Watch) -> bool {
-        let Some(window) = self.window(context) else {
+    pub fn is_over(&self, context: Context, watch: Watch) -> bool {
+        let Some(at) = self.place(context) else {
             return true;
         };
+        let window = &self.windows[at];
         let step = |serial| window.epoch_at(serial).map(|at| window.epochs[at].step);
         match watch {
             Watch::Opened(serial) => step(serial).is_none_or(|step| step >= Step::Open),

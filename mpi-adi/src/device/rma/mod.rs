@@ -188,6 +188,8 @@ pub struct Window {
     lock: Lock,
     /// An operation from here went beyond a target's window.
     is_faulty: bool,
+    /// The program has the memory to itself: to others there is none.
+    is_withdrawn: bool,
     reorder: Reorder,
     /// Epochs in the order in which they were opened; those that are complete are taken out by calls.
     epochs: Vec<Epoch>,
@@ -240,6 +242,7 @@ impl Window {
             peers,
             lock: Lock::default(),
             is_faulty: false,
+            is_withdrawn: false,
             reorder: Reorder::default(),
             epochs,
             deferred,
@@ -289,6 +292,11 @@ impl Window {
     /// An operation from here went beyond a target's window since the last look.
     pub fn take_fault(&mut self) -> bool {
         core::mem::take(&mut self.is_faulty)
+    }
+
+    /// Withdraws the memory, and gives it back: an operation of others on it meanwhile is beyond the window.
+    pub fn withdraw(&mut self, is_withdrawn: bool) {
+        self.is_withdrawn = is_withdrawn;
     }
 
     /// What is exposed; the caller makes room before it adds.
@@ -389,6 +397,11 @@ impl<R: Rules> OneSided<R> {
         self.windows
             .iter()
             .position(|window| window.context == context)
+    }
+
+    /// Data of a get is still to be read from this memory.
+    pub fn reads(&self, memory: Span) -> bool {
+        self.cursors.iter().any(|cursor| cursor.is_in(memory))
     }
 
     /// The window of this name.

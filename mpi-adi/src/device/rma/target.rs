@@ -20,6 +20,13 @@ pub(super) struct Cursor {
     offset: u32,
 }
 
+impl Cursor {
+    pub(super) fn is_in(&self, memory: Span) -> bool {
+        let (at, from) = (self.span.address(), memory.address());
+        at < from + memory.len() && from < at + self.span.len()
+    }
+}
+
 /// The result of a fetch that is longer than an answer.
 #[derive(Clone, Hash, Debug)]
 pub(super) struct Fetched {
@@ -66,6 +73,9 @@ impl Lock {
 impl Window {
     /// The `len` bytes at `place`; `None`: they are not in the window.
     fn at(&self, place: u64, len: usize) -> Option<Span> {
+        if self.is_withdrawn {
+            return None;
+        }
         if !self.is_dynamic {
             let [span] = self.regions[..] else {
                 return None;

@@ -98,6 +98,12 @@ system! {
     bitwise_xor => Bxor,
 }
 
+impl SystemOperation {
+    pub(crate) fn op(self) -> Op {
+        self.0
+    }
+}
+
 impl sealed::Sealed for SystemOperation {}
 impl Operation for SystemOperation {
     fn is_commutative(&self) -> bool {

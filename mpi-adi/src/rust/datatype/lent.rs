@@ -16,6 +16,7 @@ use crate::device::memory::area::Area;
 use crate::device::memory::{Span, Typed};
 use crate::mpi::datatype::derived::Type;
 use crate::mpi::error::Error;
+use crate::mpi::windows::{self, Hold};
 
 /// Elements at an address.
 #[derive(Clone, Copy)]
@@ -358,5 +359,59 @@ impl Loan {
             // SAFETY: the caller's promise.
             unsafe { settling.settle() }
         }
+    }
+}
+
+impl Hold for Loan {
+    fn span(&self) -> Span {
+        self.span
+    }
+}
+
+/// Elements at the target of a one-sided operation.
+#[derive(Clone, Copy)]
+pub(crate) struct Far<'d>(pub(crate) Kind<'d>);
+
+impl windows::Elements for Far<'_> {
+    type Hold = Loan;
+
+    fn length(&self, count: usize) -> Result<usize, Error> {
+        let bytes = self.0.size().checked_mul(count);
+        bytes.ok_or(Error::TooLong { bytes: usize::MAX })
+    }
+
+    fn range(&self, count: usize) -> (i128, i128) {
+        if count == 0 || self.0.size() == 0 {
+            return (0, 0);
+        }
+        let (extent, low, reach) = match self.0 {
+            Kind::Basic(basic) => (basic.size() as isize, 0, basic.size() as isize),
+            Kind::Made(made) => {
+                let (low, reach) = made.true_extent();
+                (made.extent(), low, reach)
+            }
+        };
+        let last = (count as i128 - 1) * extent as i128;
+        let (low, reach) = (low as i128, reach as i128);
+        (last.min(0) + low, last.max(0) + low + reach)
+    }
+
+    fn runs(&self, bytes: usize, mut run: impl FnMut(isize, usize, usize)) {
+        match self.0 {
+            _ if bytes == 0 => {}
+            Kind::Basic(_) => run(0, 0, bytes),
+            Kind::Made(made) if made.is_row() => run(made.layout().first(), 0, bytes),
+            Kind::Made(made) => made.layout().walk(made.extent(), 0, bytes, run),
+        }
+    }
+
+    fn places(&self, base: usize, bytes: usize) -> Result<Loan, Error> {
+        let elements = Elements {
+            at: core::ptr::without_provenance(base),
+            count: bytes.div_ceil(self.0.size().max(1)),
+            kind: self.0,
+        };
+        // SAFETY: these are places in a target's window, and not looked at here but walked alone.
+        unsafe { Loan::of(elements, None) }
     }
 }

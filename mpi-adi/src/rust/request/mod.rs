@@ -109,6 +109,7 @@ mod scopes;
 mod ticket;
 pub(crate) mod under_way;
 
+use alloc::rc::Rc;
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
@@ -121,7 +122,9 @@ pub use guards::{CancelGuard, WaitGuard};
 pub use scopes::{LocalScope, Scope, StaticScope, scope};
 pub(crate) use ticket::{Ticket, What};
 
+use super::datatype::lent::Loan;
 use super::point_to_point::Status;
+use super::window::{Record as Window, Watched};
 use crate::mpi::error::Error;
 use scopes::Held;
 
@@ -140,6 +143,19 @@ pub struct Request<'a, D: ?Sized, S: Scope<'a> = StaticScope> {
     scope: S,
     // Invariant, as the scope is.
     borrowed: PhantomData<(Cell<&'a ()>, &'a D)>,
+}
+
+/// A request without a buffer, complete when it is so in a window.
+pub(crate) fn complete_when(record: &Rc<Window>, watched: Watched) -> Request<'static, ()> {
+    Request {
+        held: Some(Held::Own(Ticket::new(
+            What::OneSided(record.clone(), watched),
+            Loan::EMPTY,
+        ))),
+        data: &(),
+        scope: StaticScope,
+        borrowed: PhantomData,
+    }
 }
 
 impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
@@ -202,6 +218,10 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
 
     /// Makes progress, and completes the request if its operation is complete (MPI_Test, MPI-3.1 section 3.7.3), as
     /// [`Request::wait`] does; else gives it back. Does not block.
+    #[allow(
+        clippy::result_large_err,
+        reason = "the request goes on, as a value of rsmpi's does"
+    )]
     pub fn test(self) -> Result<Status, Self> {
         match self.is_complete() {
             true => Ok(self.wait()),
@@ -210,6 +230,10 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     }
 
     /// As [`Request::test`]; gives the buffer back, too.
+    #[allow(
+        clippy::result_large_err,
+        reason = "the request goes on, as a value of rsmpi's does"
+    )]
     pub fn test_with_data(self) -> Result<(Status, &'a D), Self> {
         if !self.is_complete() {
             return Err(self);

@@ -11,6 +11,7 @@ use crate::rust::datatype::lent::Loan;
 use crate::rust::point_to_point::Status;
 use crate::rust::process::{Here, note_of};
 use crate::rust::topology::Record;
+use crate::rust::window::{self, Watched};
 
 /// What is under way.
 pub(crate) enum What {
@@ -20,6 +21,8 @@ pub(crate) enum What {
     Receive(Rc<Record>, RequestId),
     /// The collective at this place of the process's list.
     Collective(Rc<Record>, usize),
+    /// What goes on in a window.
+    OneSided(Rc<window::Record>, Watched),
     /// Nothing: it is complete.
     Over(Status),
 }
@@ -36,7 +39,7 @@ const _: () = assert!(size_of::<Ticket>() <= 160);
 
 const NOT_ALLOWED: Error = Error::Wrong {
     class: Class::Request,
-    what: "a collective cannot be cancelled (MPI-3.1 section 5.12); complete it",
+    what: "neither a collective nor what goes on in a window can be cancelled (MPI-3.1 sections 5.12, 11.3.5); complete it",
 };
 
 impl Ticket {
@@ -52,6 +55,7 @@ impl Ticket {
             What::Send(record, _) | What::Receive(record, _) | What::Collective(record, _) => {
                 Some(&record.here)
             }
+            What::OneSided(record, _) => Some(record.here()),
             What::Over(_) => None,
         }
     }
@@ -61,6 +65,7 @@ impl Ticket {
         match &self.what {
             What::Send(_, id) | What::Receive(_, id) => adi.is_done(*id),
             What::Collective(record, place) => super::under_way::is_over(&record.here, *place),
+            What::OneSided(record, watched) => record.is_over(adi, *watched),
             What::Over(_) => true,
         }
     }
@@ -84,7 +89,7 @@ impl Ticket {
                 let env = here.or_fatal("MPI_Cancel", here.env());
                 look(env, note_of("MPI_Cancel"), |adi, _| adi.cancel(*id));
             }
-            What::Collective(..) => here.fatal("MPI_Cancel", NOT_ALLOWED),
+            What::Collective(..) | What::OneSided(..) => here.fatal("MPI_Cancel", NOT_ALLOWED),
             What::Over(_) => {}
         }
     }
@@ -106,6 +111,9 @@ impl Ticket {
             }),
             What::Collective(record, place) => {
                 super::under_way::wait(&record.here, function, *place).map(|()| Status::EMPTY)
+            }
+            What::OneSided(record, watched) => {
+                record.wait(function, *watched).map(|()| Status::EMPTY)
             }
             What::Over(status) => Ok(*status),
         };

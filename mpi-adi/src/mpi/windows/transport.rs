@@ -2,7 +2,7 @@
 
 use msg_layer::header::SHORT_BYTES;
 
-use super::objects::{Extent, Window, no_window, wrong};
+use super::state::{Extent, Home, Window, no_window, wrong};
 use crate::device::envelope::Rank;
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
@@ -11,14 +11,15 @@ use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, 
 use crate::device::rma::{self, Awaited, OneSided};
 use crate::mpi::call;
 use crate::mpi::error::{Class, Error};
+use crate::mpi::lend::lend_until_over;
 
 /// What a target has found, and tells when it is asked.
-pub(super) const BEYOND: Error = wrong(
+pub(crate) const BEYOND: Error = wrong(
     Class::RmaRange,
     "an operation since the last synchronization was beyond what its target exposes, and not done",
 );
 
-impl Window {
+impl<H: Home> Window<'_, H> {
     pub fn note(&self, target: Option<Rank>) -> CallNote {
         CallNote {
             function: self.function,
@@ -150,12 +151,11 @@ impl Window {
             return Ok(extent);
         }
         let mut bytes = [0u8; 16];
-        // SAFETY: the answer is waited for here, and nothing else has the bytes until then.
-        let span = unsafe { Span::new(bytes.as_mut_ptr(), bytes.len()) };
-        let packet = self.head(Kind::Size, 0);
-        self.ask(target, Awaited::Result(16), (span, 0), &packet);
-        self.drain(Some(target));
-        let bytes = core::hint::black_box(bytes);
+        lend_until_over(&mut bytes, |span| {
+            let packet = self.head(Kind::Size, 0);
+            self.ask(target, Awaited::Result(16), (span, 0), &packet);
+            self.drain(Some(target));
+        });
         let word = |at: usize| bytes[at..].first_chunk().copied().unwrap_or_default();
         let extent = Extent {
             size: u64::from_le_bytes(bytes[..8].try_into().unwrap_or_default()),
@@ -175,8 +175,8 @@ impl Window {
 }
 
 /// Pieces on their way to a target, as many in a packet as it holds.
-pub(super) struct Pieces<'a> {
-    window: &'a Window,
+pub(super) struct Pieces<'a, H> {
+    window: &'a Window<'a, H>,
     target: Rank,
     /// Where the bytes come from.
     from: Span,
@@ -186,13 +186,13 @@ pub(super) struct Pieces<'a> {
     len: usize,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a, H: Home> Pieces<'a, H> {
     pub fn new(
-        window: &'a Window,
+        window: &'a Window<'a, H>,
         target: Rank,
         head: Head,
         (from, unit): (Span, usize),
-    ) -> Pieces<'a> {
+    ) -> Pieces<'a, H> {
         let mut packet = [0; SHORT_BYTES];
         head.emit(&mut packet);
         Pieces {

@@ -1,0 +1,178 @@
+//! A window at the device, and what its processes have in common.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::state::{Extent, Home, Window, no_window, wrong};
+use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, boxed, runs};
+use crate::device::rma::{self, OneSided, Peer};
+use crate::mpi::comm::{Communicator, Membership};
+use crate::mpi::error::{Class, Error};
+use crate::mpi::one_sided::combine;
+use crate::mpi::op::Op;
+use crate::mpi::process::Env;
+
+/// What a window is made of at one process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub base: usize,
+    pub size: usize,
+    pub disp_unit: u32,
+}
+
+impl Part {
+    /// Fails with class Base, unless memory of this size can be there.
+    pub fn check(self) -> Result<(), Error> {
+        let end = self.base.checked_add(self.size);
+        let is_memory = self.base >= MODEL_KEYS && end.is_some_and(|end| end <= END_OF_ADDRESSES);
+        match self.size == 0 || is_memory {
+            true => Ok(()),
+            false => Err(wrong(Class::Base, "base is not where size bytes can be")),
+        }
+    }
+}
+
+pub(crate) fn no_room<T>(count: usize) -> Error {
+    Error::NoRoom {
+        bytes: count.saturating_mul(size_of::<T>()),
+    }
+}
+
+/// A value in the program's heap. Fails with [`Error::NoRoom`].
+pub(crate) fn make_room<T>(value: T) -> Result<Box<T>, Error> {
+    boxed(value).ok_or(no_room::<T>(1))
+}
+
+/// Makes sure that the device can have another window. Fails with [`Error::NoRoom`].
+fn prepare_device(env: &dyn Env, here: crate::device::envelope::Rank) -> Result<(), Error> {
+    let mut is_there = false;
+    env.with(&mut |adi, _| is_there = adi.one_sided().is_some());
+    if !is_there {
+        let mut made = Some(make_room(OneSided::new(here, combine, runs))?);
+        env.with(&mut |adi, _| {
+            if let Some(made) = made.take() {
+                adi.set_one_sided(made);
+            }
+        });
+    }
+    let mut has_room = false;
+    env.with(&mut |adi, _| has_room = adi.one_sided().is_some_and(OneSided::prepare));
+    match has_room {
+        true => Ok(()),
+        false => Err(no_room::<rma::Window>(1)),
+    }
+}
+
+/// Enters a window at this process's device, once `enter` has entered it in the binding; `None` for its memory: a
+/// dynamic one. Fails as `enter`, and with [`Error::NoRoom`].
+pub(crate) fn enter_device<R>(
+    env: &dyn Env,
+    membership: Membership<'_>,
+    (memory, disp_unit): (Option<Span>, u32),
+    enter: impl FnOnce() -> Result<R, Error>,
+) -> Result<R, Error> {
+    let here = membership.to_world(membership.rank);
+    prepare_device(env, here)?;
+    let size = Communicator::world(env).size() as usize;
+    let mut peers = Vec::new();
+    peers
+        .try_reserve_exact(size)
+        .map_err(|_| no_room::<Peer>(size))?;
+    peers.resize(size, Peer::default());
+    let mut regions = Vec::new();
+    if let Some(memory) = memory {
+        regions
+            .try_reserve_exact(1)
+            .map_err(|_| no_room::<Span>(1))?;
+        regions.push(memory);
+    }
+    let members = membership.ranks().map(|rank| membership.to_world(rank));
+    let mut window = rma::Window::new(
+        membership.context,
+        regions,
+        (memory.is_none(), disp_unit),
+        peers.into_boxed_slice(),
+        (members, here),
+    );
+    if window.is_none() {
+        return Err(no_room::<rma::Window>(1));
+    }
+    let entered = enter()?;
+    env.with(&mut |adi, _| {
+        if let (Some(all), Some(window)) = (adi.one_sided(), window.take()) {
+            all.add(window);
+        }
+    });
+    Ok(entered)
+}
+
+/// Takes a window out of this process's device.
+pub(crate) fn leave_device(env: &dyn Env, membership: Membership<'_>) {
+    let mut window = None;
+    env.with(&mut |adi, _| {
+        window = adi
+            .one_sided()
+            .and_then(|all| all.remove(membership.context));
+    });
+}
+
+/// What all processes have in common, once each of them has come as far as this one, on the window's communicator: the
+/// extent that they all have, if it is the same. Fails with class NoMem when not all have got the memory they need.
+pub(crate) fn agree(
+    comm: Communicator<'_>,
+    is_ready: bool,
+    part: Part,
+) -> Result<Option<Extent>, Error> {
+    let (size, unit) = (part.size as i64, i64::from(part.disp_unit));
+    let given = [i64::from(is_ready), size, -size, unit, -unit];
+    let mut least = [0; 5];
+    comm.allreduce_slices(&given, &mut least, Op::Min)?;
+    let [all_ready, size, more, unit, larger] = least;
+    if all_ready == 0 {
+        return Err(wrong(
+            Class::NoMem,
+            "another process has no memory for its part of the window",
+        ));
+    }
+    let is_uniform = size == -more && unit == -larger;
+    Ok(is_uniform.then_some(Extent {
+        size: size as u64,
+        disp_unit: unit as u32,
+    }))
+}
+
+impl<H: Home> Window<'_, H> {
+    /// Attaches memory to a dynamic window. Fails with class RmaAttach, and with [`Error::NoRoom`].
+    pub fn attach(&self, memory: Span) -> Result<(), Error> {
+        let (base, size) = (memory.address(), memory.len());
+        let attached = self.change(|window| {
+            let regions = window.regions();
+            let meets = |other: &Span| {
+                base < other.address() + other.len() && other.address() < base + size
+            };
+            if regions.iter().any(meets) {
+                return Err(wrong(
+                    Class::RmaAttach,
+                    "some of the memory is attached already",
+                ));
+            }
+            regions.try_reserve(1).map_err(|_| no_room::<Span>(1))?;
+            regions.push(memory);
+            Ok(())
+        });
+        attached.unwrap_or(Err(no_window()))
+    }
+
+    /// Detaches the memory that begins there. Fails with class RmaAttach.
+    pub fn detach(&self, base: usize) -> Result<Span, Error> {
+        let detached = self.change(|window| {
+            let regions = window.regions();
+            let at = regions.iter().position(|region| region.address() == base);
+            at.map(|at| regions.swap_remove(at))
+        });
+        detached.flatten().ok_or(wrong(
+            Class::RmaAttach,
+            "no memory is attached that begins there",
+        ))
+    }
+}

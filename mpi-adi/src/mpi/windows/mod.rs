@@ -1,0 +1,30 @@
+//! One-sided communication (MPI-3.1 chapter 11) above the device, for all bindings: what is open in a window, and how
+//! an operation gets to its target.
+//!
+//! ```text
+//! make         a window at the device, and what its processes have in common
+//! operations   put, get, and what combines
+//! deferred     operations that are recorded
+//! epochs       what is open, what an operation belongs to, opening and closing
+//! transport    packets to a target, answers of it
+//! state        what a window is to a call
+//! ```
+//! An import points downwards in this list.
+//!
+//! What travels and why no target needs memory for it: [`crate::device::rma`]. `docs/rma.md` says what a program can
+//! rely on. A binding has a [`Home`] for the state of its windows, and buffers and datatypes of its own.
+#![forbid(unsafe_code)]
+
+mod deferred;
+mod epochs;
+mod make;
+mod operations;
+mod state;
+mod transport;
+
+pub(crate) use deferred::Operands;
+pub(crate) use epochs::Entry;
+pub(crate) use make::{Part, agree, enter_device, leave_device, make_room};
+pub(crate) use operations::{Elements, Place, fits, made_of, same};
+pub(crate) use state::{Access, Hold, Home, State, Window, no_window, out_of_order, wrong};
+pub(crate) use transport::BEYOND;

@@ -1,0 +1,583 @@
+//! What opens, closes and flushes epochs (MPI-3.1 section 11.5), in calls that block and in calls that do not.
+#![forbid(unsafe_code)]
+// A sealed trait's own.
+#![allow(private_interfaces)]
+
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::memory::AnyWindow;
+use super::record::{Call, Record, Watched};
+use super::target::Target;
+use crate::device::envelope;
+use crate::device::rma::epochs::{Serial, Watch};
+use crate::mpi::error::Error;
+use crate::rust::request::{Request, complete_when};
+use crate::rust::topology::{Group, Rank};
+
+mod sealed {
+    /// A kind of epochs.
+    pub trait Kind {
+        /// Closes one, when it is dropped.
+        #[doc(hidden)]
+        fn close(&self, call: &super::Call<'_>) -> Result<super::Watched, super::Error>;
+    }
+}
+use sealed::Kind;
+
+/// From one fence to the next: access to all processes, and exposure to all (section 11.5.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fence(());
+/// Access to those that the program has named, each of which exposes its part by a post (section 11.5.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start(());
+/// Exposure to those that the program has named (section 11.5.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Post(());
+/// Access to one process under a lock of its part (section 11.5.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lock {
+    rank: Rank,
+    target: envelope::Rank,
+}
+/// Access to all processes under shared locks of their parts (section 11.5.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LockAll(());
+
+/// Kinds of epochs that give access to processes by rank. Sealed.
+pub trait ToRanks: Kind {}
+impl ToRanks for Fence {}
+impl ToRanks for Start {}
+impl ToRanks for LockAll {}
+
+/// Kinds of epochs whose targets do nothing for them, and that can be flushed (section 11.5.4). Sealed.
+pub trait Passive: Kind {}
+impl Passive for Lock {}
+impl Passive for LockAll {}
+
+impl Kind for Fence {
+    fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
+        call.fence(false, None, false).map(Watched::Fenced)
+    }
+}
+impl Kind for Start {
+    fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
+        call.complete(None).map(Watched::Closed)
+    }
+}
+impl Kind for Post {
+    fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
+        call.end_exposure(None).map(Watched::Closed)
+    }
+}
+impl Kind for Lock {
+    fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
+        call.unlock(self.target, None).map(Watched::Closed)
+    }
+}
+impl Kind for LockAll {
+    fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
+        call.unlock_all(None).map(Watched::Closed)
+    }
+}
+
+/// An epoch that is open in a window. Dropping it closes it, as the call does that closes its kind and blocks.
+#[must_use = "an epoch that is dropped is closed"]
+pub struct Epoch<'w, K: Kind> {
+    record: &'w Rc<Record>,
+    kind: K,
+    serial: Serial,
+}
+
+impl<'w, K: Kind> Epoch<'w, K> {
+    fn new(record: &'w Rc<Record>, kind: K, serial: Serial) -> Self {
+        Epoch {
+            record,
+            kind,
+            serial,
+        }
+    }
+
+    /// A request that is complete when the epoch is open: posts have left, a lock is granted, all processes have come
+    /// to a fence, an epoch before it lets access begin. Operations can be made before.
+    pub fn opening(&self) -> Request<'static, ()> {
+        complete_when(self.record, Watched::Opened(self.serial))
+    }
+
+    /// It is open, as far as is known without a call that makes progress.
+    pub fn is_open(&self) -> bool {
+        self.record.run("MPI_Test", |call| {
+            let watch = Watch::Opened(self.serial);
+            let (mut is_open, context) = (false, call.context());
+            call.env
+                .with(&mut |adi, _| is_open = adi.is_over(context, watch));
+            Ok(is_open)
+        })
+    }
+
+    /// Closes it, without waiting; what is to be waited for.
+    fn close(self, function: &'static str) -> Result<Watched, Error> {
+        let this = core::mem::ManuallyDrop::new(self);
+        this.kind.close(&this.record.call(function)?)
+    }
+
+    fn close_and_wait(self, function: &'static str) -> Result<(), Error> {
+        let record = self.record;
+        let watched = self.close(function)?;
+        record.wait(function, watched)
+    }
+
+    #[track_caller]
+    fn closing(self, function: &'static str) -> Request<'static, ()> {
+        let record = self.record;
+        let watched = self.close(function);
+        complete_when(record, record.here().or_fatal(function, watched))
+    }
+}
+
+impl<K: Kind> Drop for Epoch<'_, K> {
+    fn drop(&mut self) {
+        let record = self.record;
+        if record.here().env().is_err() {
+            return;
+        }
+        let function = "Epoch::drop";
+        let closed = record
+            .call(function)
+            .and_then(|call| self.kind.close(&call))
+            .and_then(|watched| record.wait(function, watched));
+        record.here().or_fatal(function, closed);
+    }
+}
+
+impl<K: Kind> fmt::Debug for Epoch<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Epoch").finish_non_exhaustive()
+    }
+}
+
+impl<K: ToRanks> Epoch<'_, K> {
+    /// The process with this rank in the window: what operations are on. One that the epoch does not give access to is
+    /// found by them, which fail with class RmaSync.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[track_caller]
+    pub fn process_at_rank(&self, rank: Rank) -> Target<'_, K> {
+        match self.record.target(rank) {
+            Ok(target) => Target::new(self.record, target),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl Epoch<'_, Fence> {
+    /// Ends what has been done since the last fence, at all processes, and goes on (MPI_Win_fence). Blocks until all
+    /// processes have come to it. Its error ends the job: operations beyond a target's part, of a dynamic window.
+    #[track_caller]
+    pub fn next(&mut self) {
+        let next = self.try_next();
+        self.record.here().or_fatal("MPI_Win_fence", next);
+    }
+
+    /// As [`next`](Epoch::next). Fails with class RmaRange, and with [`Error::NoRoom`].
+    pub fn try_next(&mut self) -> Result<(), Error> {
+        let call = self.record.call("MPI_Win_fence")?;
+        self.serial = call.fence(true, None, false)?;
+        self.record
+            .wait("MPI_Win_fence", Watched::Fenced(self.serial))
+    }
+
+    /// As [`next`](Epoch::next), without blocking (MPI_Win_ifence); complete when that would return.
+    #[track_caller]
+    pub fn immediate_next(&mut self) -> Request<'static, ()> {
+        let name = "MPI_Win_ifence";
+        self.serial = self.record.run(name, |call| call.fence(true, None, true));
+        complete_when(self.record, Watched::Fenced(self.serial))
+    }
+
+    /// Ends what has been done since the last fence, at all processes (MPI_Win_fence with MPI_MODE_NOSUCCEED). Blocks
+    /// until all processes have come to it, which all call this and none [`next`](Epoch::next). Its error ends the job.
+    #[track_caller]
+    pub fn end(self) {
+        let here = self.record.here();
+        here.or_fatal("MPI_Win_fence", self.try_end());
+    }
+
+    /// As [`end`](Epoch::end). Fails as [`try_next`](Epoch::try_next).
+    pub fn try_end(self) -> Result<(), Error> {
+        self.close_and_wait("MPI_Win_fence")
+    }
+
+    /// As [`end`](Epoch::end), without blocking (MPI_Win_ifence).
+    #[track_caller]
+    pub fn immediate_end(self) -> Request<'static, ()> {
+        self.closing("MPI_Win_ifence")
+    }
+}
+
+impl Epoch<'_, Start> {
+    /// Ends the access (MPI_Win_complete). Blocks until the program's buffers are its own again: for the posts of those
+    /// targets that have not been used, and for results. Its error ends the job.
+    #[track_caller]
+    pub fn complete(self) {
+        let here = self.record.here();
+        here.or_fatal("MPI_Win_complete", self.try_complete());
+    }
+
+    /// As [`complete`](Epoch::complete). Fails with class RmaRange: an operation beyond a target's part, of a dynamic
+    /// window.
+    pub fn try_complete(self) -> Result<(), Error> {
+        self.close_and_wait("MPI_Win_complete")
+    }
+
+    /// As [`complete`](Epoch::complete), without blocking (MPI_Win_icomplete).
+    #[track_caller]
+    pub fn immediate_complete(self) -> Request<'static, ()> {
+        self.closing("MPI_Win_icomplete")
+    }
+}
+
+impl Epoch<'_, Post> {
+    /// Blocks until all processes that this is for have ended their access (MPI_Win_wait).
+    #[track_caller]
+    pub fn wait(self) {
+        let here = self.record.here();
+        here.or_fatal("MPI_Win_wait", self.close_and_wait("MPI_Win_wait"));
+    }
+
+    /// As [`wait`](Epoch::wait), without blocking (MPI_Win_iwait).
+    #[track_caller]
+    pub fn immediate_wait(self) -> Request<'static, ()> {
+        self.closing("MPI_Win_iwait")
+    }
+
+    /// Makes progress, and ends it if [`wait`](Epoch::wait) would return at once; else gives it back (MPI_Win_test).
+    /// Does not block.
+    #[track_caller]
+    pub fn test(self) -> Result<(), Self> {
+        match self.record.run("MPI_Win_test", |call| call.test_exposure()) {
+            true => {
+                core::mem::forget(self);
+                Ok(())
+            }
+            false => Err(self),
+        }
+    }
+}
+
+impl Epoch<'_, Lock> {
+    /// The process whose part is locked: what operations are on.
+    pub fn target(&self) -> Target<'_, Lock> {
+        Target::new(self.record, self.kind.target)
+    }
+
+    /// Its rank.
+    pub fn rank(&self) -> Rank {
+        self.kind.rank
+    }
+
+    /// Gives the lock back (MPI_Win_unlock). Blocks until what has been done is done at the target. Its error ends the
+    /// job.
+    #[track_caller]
+    pub fn unlock(self) {
+        let here = self.record.here();
+        here.or_fatal("MPI_Win_unlock", self.try_unlock());
+    }
+
+    /// As [`unlock`](Epoch::unlock). Fails with class RmaRange: an operation beyond the target's part, of a dynamic
+    /// window.
+    pub fn try_unlock(self) -> Result<(), Error> {
+        self.close_and_wait("MPI_Win_unlock")
+    }
+
+    /// As [`unlock`](Epoch::unlock), without blocking (MPI_Win_iunlock).
+    #[track_caller]
+    pub fn immediate_unlock(self) -> Request<'static, ()> {
+        self.closing("MPI_Win_iunlock")
+    }
+}
+
+impl Epoch<'_, LockAll> {
+    /// Gives all locks back (MPI_Win_unlock_all). Blocks until what has been done is done at all targets. Its error
+    /// ends the job.
+    #[track_caller]
+    pub fn unlock_all(self) {
+        let here = self.record.here();
+        here.or_fatal("MPI_Win_unlock_all", self.try_unlock_all());
+    }
+
+    /// As [`unlock_all`](Epoch::unlock_all). Fails as [`try_unlock`](Epoch::try_unlock).
+    pub fn try_unlock_all(self) -> Result<(), Error> {
+        self.close_and_wait("MPI_Win_unlock_all")
+    }
+
+    /// As [`unlock_all`](Epoch::unlock_all), without blocking (MPI_Win_iunlock_all).
+    #[track_caller]
+    pub fn immediate_unlock_all(self) -> Request<'static, ()> {
+        self.closing("MPI_Win_iunlock_all")
+    }
+}
+
+/// The request of a flush, at one process or at all.
+pub(super) fn flush(
+    record: &Rc<Record>,
+    function: &'static str,
+    target: Option<envelope::Rank>,
+    is_local: bool,
+) -> Request<'static, ()> {
+    let flush = record.run(function, |call| call.flush(target, is_local, None));
+    let watched = match is_local {
+        true => Watched::Done(flush),
+        false => Watched::Flushed(flush),
+    };
+    complete_when(record, watched)
+}
+
+/// The members of a group, all of which are in the window. Fails with [`Error::Argument`].
+fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelope::Rank>, Error> {
+    let window = record.comm.record.membership();
+    let is_in = |member: &envelope::Rank| {
+        let mut all = window.ranks().map(|rank| window.to_world(rank));
+        all.any(|rank| rank == *member)
+    };
+    match group.members().iter().all(is_in) {
+        true => crate::mpi::group::exact(group.members()),
+        false => Err(Error::Argument {
+            what: "a process of the group that is not in the window",
+        }),
+    }
+}
+
+/// Opening epochs, of all windows. Sealed.
+///
+/// A call that blocks returns when the epoch is open. A call without blocking (the `immediate_` ones; the thesis 001,
+/// section 5, proposes them) returns at once: operations are recorded until they can be done, and [`Epoch::opening`]
+/// tells when it is open. Each takes of the program's heap what `docs/rma.md` says. Errors end the job:
+/// [`Error::NoRoom`](crate::Error::NoRoom), and class RmaSync when an epoch is open that excludes this one; the calls
+/// with `try_` have them as their result.
+///
+/// MPI_MODE_NOCHECK is not here: it is a promise that no compiler can check. The other assertions change nothing.
+pub trait Epochs: AnyWindow {
+    /// Begins an epoch of all processes (MPI_Win_fence). Blocks until all have called it.
+    #[track_caller]
+    fn fence(&self) -> Epoch<'_, Fence> {
+        let record = self.record();
+        record.here().or_fatal("MPI_Win_fence", self.try_fence())
+    }
+
+    /// As [`fence`](Epochs::fence).
+    fn try_fence(&self) -> Result<Epoch<'_, Fence>, Error> {
+        let record = self.record();
+        let epoch = open_fence(record, "MPI_Win_fence", false)?;
+        record.wait("MPI_Win_fence", Watched::Fenced(epoch.serial))?;
+        Ok(epoch)
+    }
+
+    /// As [`fence`](Epochs::fence), without blocking (MPI_Win_ifence).
+    #[track_caller]
+    fn immediate_fence(&self) -> Epoch<'_, Fence> {
+        let record = self.record();
+        let epoch = open_fence(record, "MPI_Win_ifence", true);
+        record.here().or_fatal("MPI_Win_ifence", epoch)
+    }
+
+    /// Begins access to the processes of a group (MPI_Win_start).
+    #[track_caller]
+    fn start<G: Group + ?Sized>(&self, group: &G) -> Epoch<'_, Start> {
+        let record = self.record();
+        record
+            .here()
+            .or_fatal("MPI_Win_start", self.try_start(group))
+    }
+
+    /// As [`start`](Epochs::start). Fails with [`Error::Argument`], too: a process that is not in the window.
+    fn try_start<G: Group + ?Sized>(&self, group: &G) -> Result<Epoch<'_, Start>, Error> {
+        let record = self.record();
+        let epoch = open_access(record, "MPI_Win_start", group, false)?;
+        record.wait("MPI_Win_start", Watched::Opened(epoch.serial))?;
+        Ok(epoch)
+    }
+
+    /// As [`start`](Epochs::start), without blocking (MPI_Win_istart).
+    #[track_caller]
+    fn immediate_start<G: Group + ?Sized>(&self, group: &G) -> Epoch<'_, Start> {
+        let record = self.record();
+        let epoch = open_access(record, "MPI_Win_istart", group, true);
+        record.here().or_fatal("MPI_Win_istart", epoch)
+    }
+
+    /// Exposes this process's part to the processes of a group (MPI_Win_post).
+    #[track_caller]
+    fn post<G: Group + ?Sized>(&self, group: &G) -> Epoch<'_, Post> {
+        let record = self.record();
+        record.here().or_fatal("MPI_Win_post", self.try_post(group))
+    }
+
+    /// As [`post`](Epochs::post). Fails as [`try_start`](Epochs::try_start).
+    fn try_post<G: Group + ?Sized>(&self, group: &G) -> Result<Epoch<'_, Post>, Error> {
+        let record = self.record();
+        let epoch = open_exposure(record, "MPI_Win_post", group)?;
+        record.wait("MPI_Win_post", Watched::Opened(epoch.serial))?;
+        Ok(epoch)
+    }
+
+    /// As [`post`](Epochs::post), without blocking (MPI_Win_ipost).
+    #[track_caller]
+    fn immediate_post<G: Group + ?Sized>(&self, group: &G) -> Epoch<'_, Post> {
+        let record = self.record();
+        let epoch = open_exposure(record, "MPI_Win_ipost", group);
+        record.here().or_fatal("MPI_Win_ipost", epoch)
+    }
+
+    /// Locks a process's part for this one alone (MPI_Win_lock with MPI_LOCK_EXCLUSIVE).
+    #[track_caller]
+    fn lock_exclusive(&self, rank: Rank) -> Epoch<'_, Lock> {
+        let record = self.record();
+        record
+            .here()
+            .or_fatal("MPI_Win_lock", self.try_lock(rank, true))
+    }
+
+    /// Locks a process's part together with others (MPI_Win_lock with MPI_LOCK_SHARED).
+    #[track_caller]
+    fn lock_shared(&self, rank: Rank) -> Epoch<'_, Lock> {
+        let record = self.record();
+        record
+            .here()
+            .or_fatal("MPI_Win_lock", self.try_lock(rank, false))
+    }
+
+    /// As the two before. Fails with [`Error::Rank`], too.
+    fn try_lock(&self, rank: Rank, is_exclusive: bool) -> Result<Epoch<'_, Lock>, Error> {
+        let record = self.record();
+        let epoch = open_lock(record, "MPI_Win_lock", (rank, is_exclusive), false)?;
+        record.wait("MPI_Win_lock", Watched::Opened(epoch.serial))?;
+        Ok(epoch)
+    }
+
+    /// As [`lock_exclusive`](Epochs::lock_exclusive), without blocking (MPI_Win_ilock).
+    #[track_caller]
+    fn immediate_lock_exclusive(&self, rank: Rank) -> Epoch<'_, Lock> {
+        let record = self.record();
+        let epoch = open_lock(record, "MPI_Win_ilock", (rank, true), true);
+        record.here().or_fatal("MPI_Win_ilock", epoch)
+    }
+
+    /// As [`lock_shared`](Epochs::lock_shared), without blocking (MPI_Win_ilock).
+    #[track_caller]
+    fn immediate_lock_shared(&self, rank: Rank) -> Epoch<'_, Lock> {
+        let record = self.record();
+        let epoch = open_lock(record, "MPI_Win_ilock", (rank, false), true);
+        record.here().or_fatal("MPI_Win_ilock", epoch)
+    }
+
+    /// Begins access to all processes under shared locks, each of which is asked for by the first operation there
+    /// (MPI_Win_lock_all).
+    #[track_caller]
+    fn lock_all(&self) -> Epoch<'_, LockAll> {
+        let record = self.record();
+        record
+            .here()
+            .or_fatal("MPI_Win_lock_all", self.try_lock_all())
+    }
+
+    /// As [`lock_all`](Epochs::lock_all).
+    fn try_lock_all(&self) -> Result<Epoch<'_, LockAll>, Error> {
+        let record = self.record();
+        let epoch = open_lock_all(record, "MPI_Win_lock_all", false)?;
+        record.wait("MPI_Win_lock_all", Watched::Opened(epoch.serial))?;
+        Ok(epoch)
+    }
+
+    /// As [`lock_all`](Epochs::lock_all), without blocking (MPI_Win_ilock_all).
+    #[track_caller]
+    fn immediate_lock_all(&self) -> Epoch<'_, LockAll> {
+        let record = self.record();
+        let epoch = open_lock_all(record, "MPI_Win_ilock_all", true);
+        record.here().or_fatal("MPI_Win_ilock_all", epoch)
+    }
+
+    /// Blocks until all that has been done under locks is done at its targets (MPI_Win_flush_all). Fails with class
+    /// RmaSync when there is no lock, and with class RmaRange.
+    fn flush_all(&self) -> Result<(), Error> {
+        let call = self.record().call("MPI_Win_flush_all")?;
+        call.flush_and_wait(None, false)
+    }
+
+    /// Blocks until the buffers of all that has been done under locks are the program's again
+    /// (MPI_Win_flush_local_all). Fails with class RmaSync when there is no lock.
+    fn flush_local_all(&self) -> Result<(), Error> {
+        let call = self.record().call("MPI_Win_flush_local_all")?;
+        call.flush_and_wait(None, true)
+    }
+
+    /// As [`flush_all`](Epochs::flush_all), without blocking (MPI_Win_iflush_all). Its error ends the job.
+    #[track_caller]
+    fn immediate_flush_all(&self) -> Request<'static, ()> {
+        flush(self.record(), "MPI_Win_iflush_all", None, false)
+    }
+
+    /// As [`flush_local_all`](Epochs::flush_local_all), without blocking (MPI_Win_iflush_local_all). Its error ends the
+    /// job.
+    #[track_caller]
+    fn immediate_flush_local_all(&self) -> Request<'static, ()> {
+        flush(self.record(), "MPI_Win_iflush_local_all", None, true)
+    }
+}
+
+impl<W: AnyWindow + ?Sized> Epochs for W {}
+
+fn open_fence<'w>(
+    record: &'w Rc<Record>,
+    function: &'static str,
+    defers: bool,
+) -> Result<Epoch<'w, Fence>, Error> {
+    let serial = record.call(function)?.fence(true, None, defers)?;
+    Ok(Epoch::new(record, Fence(()), serial))
+}
+
+fn open_access<'w, G: Group + ?Sized>(
+    record: &'w Rc<Record>,
+    function: &'static str,
+    group: &G,
+    defers: bool,
+) -> Result<Epoch<'w, Start>, Error> {
+    let members = members(record, group)?;
+    let serial = record
+        .call(function)?
+        .start((&members, true), None, defers)?;
+    Ok(Epoch::new(record, Start(()), serial))
+}
+
+fn open_exposure<'w, G: Group + ?Sized>(
+    record: &'w Rc<Record>,
+    function: &'static str,
+    group: &G,
+) -> Result<Epoch<'w, Post>, Error> {
+    let members = members(record, group)?;
+    let serial = record.call(function)?.post(&members, true, None)?;
+    Ok(Epoch::new(record, Post(()), serial))
+}
+
+fn open_lock<'w>(
+    record: &'w Rc<Record>,
+    function: &'static str,
+    (rank, is_exclusive): (Rank, bool),
+    defers: bool,
+) -> Result<Epoch<'w, Lock>, Error> {
+    let target = record.target(rank)?;
+    let call = record.call(function)?;
+    let serial = call.lock((target, is_exclusive), true, None, defers)?;
+    Ok(Epoch::new(record, Lock { rank, target }, serial))
+}
+
+fn open_lock_all<'w>(
+    record: &'w Rc<Record>,
+    function: &'static str,
+    defers: bool,
+) -> Result<Epoch<'w, LockAll>, Error> {
+    let serial = record.call(function)?.lock_all(true, None, defers)?;
+    Ok(Epoch::new(record, LockAll(()), serial))
+}

@@ -1,0 +1,231 @@
+//! What a window is, for its handles, epochs and requests.
+#![forbid(unsafe_code)]
+
+use alloc::rc::Rc;
+use alloc::string::String;
+use core::cell::{Cell, RefCell};
+
+use crate::Adi;
+use crate::device::memory::Span;
+use crate::device::rma::epochs::{Serial, Watch};
+use crate::mpi::error::Error;
+use crate::mpi::windows::{
+    self, Access, Home, Part, State, agree, enter_device, leave_device, no_window, out_of_order,
+};
+use crate::rust::datatype::lent::Loan;
+use crate::rust::process::Here;
+use crate::rust::topology::{Communicator, Rank, SimpleCommunicator};
+
+/// What is waited for in a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Watched {
+    /// The epoch is open.
+    Opened(Serial),
+    /// A fence has come: it is open, and what was before it is done.
+    Fenced(Serial),
+    /// The epoch is complete.
+    Closed(Serial),
+    /// The operation is over, or the flush that is of interest here alone.
+    Done(Serial),
+    /// The flush is over, and what it flushes is right.
+    Flushed(Serial),
+    /// The window is freed.
+    Freed,
+    /// The memory that begins there is not attached.
+    Detached(usize),
+}
+
+/// A window.
+pub(crate) struct Record {
+    /// The window's own communicator: its context names it in all processes.
+    pub(super) comm: SimpleCommunicator,
+    state: RefCell<State<Loan>>,
+    is_dynamic: bool,
+    is_freed: Cell<bool>,
+    pub(super) name: RefCell<String>,
+}
+
+impl Home for &Record {
+    type Hold = Loan;
+
+    fn with<R>(&self, f: impl FnOnce(&mut State<Loan>) -> Result<R, Error>) -> Result<R, Error> {
+        match self.is_freed.get() {
+            true => Err(no_window()),
+            false => f(&mut self.state.borrow_mut()),
+        }
+    }
+}
+
+/// A window for the length of a call.
+pub(super) type Call<'r> = windows::Window<'r, &'r Record>;
+
+impl Record {
+    /// Makes a window of all processes of a communicator, of memory that `allocate` gives; `None`: a dynamic one.
+    /// Blocks until all processes have called it. Fails at all of them alike.
+    pub(super) fn make<M>(
+        comm: &SimpleCommunicator,
+        disp_unit: usize,
+        allocate: impl FnOnce() -> Result<(Option<Span>, M), Error>,
+    ) -> Result<(Rc<Record>, M), Error> {
+        let comm = comm.try_duplicate()?;
+        let here = comm.record.here.clone();
+        let (env, membership) = (here.env()?, comm.record.membership());
+        let disp_unit = u32::try_from(disp_unit).unwrap_or(u32::MAX);
+        let allocated = allocate();
+        let memory = match &allocated {
+            Ok((memory, _)) => *memory,
+            Err(_) => None,
+        };
+        let span = memory.unwrap_or(Span::EMPTY);
+        let entered = allocated.and_then(|(memory, rest)| {
+            enter_device(env, membership, (memory, disp_unit), || Ok(rest))
+        });
+        let part = Part {
+            base: span.address(),
+            size: span.len(),
+            disp_unit,
+        };
+        let agreed = agree(comm.record.core()?, entered.is_ok(), part);
+        match (entered, agreed) {
+            (Ok(rest), Ok(uniform)) => {
+                let mut state = State::new();
+                state.uniform = uniform;
+                let record = Record {
+                    state: RefCell::new(state),
+                    is_dynamic: memory.is_none(),
+                    is_freed: Cell::new(false),
+                    name: RefCell::new(String::new()),
+                    comm,
+                };
+                Ok((Rc::new(record), rest))
+            }
+            (Ok(_), Err(error)) => {
+                leave_device(env, membership);
+                Err(error)
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    pub(crate) fn here(&self) -> &Rc<Here> {
+        &self.comm.record.here
+    }
+
+    /// It in a call of `function`. Fails with [`Error::Order`] after the end of its process.
+    pub(super) fn call(&self, function: &'static str) -> Result<Call<'_>, Error> {
+        Ok(Call {
+            env: self.here().env()?,
+            function,
+            home: self,
+            membership: self.comm.record.membership(),
+            is_dynamic: self.is_dynamic,
+        })
+    }
+
+    /// Runs `call` of `function`; an error ends the job.
+    #[track_caller]
+    pub(super) fn run<R>(
+        &self,
+        function: &'static str,
+        call: impl FnOnce(Call<'_>) -> Result<R, Error>,
+    ) -> R {
+        self.here()
+            .or_fatal(function, self.call(function).and_then(call))
+    }
+
+    /// The number in the job of the process with this rank. Fails with [`Error::Rank`].
+    pub(super) fn target(&self, rank: Rank) -> Result<crate::device::envelope::Rank, Error> {
+        let group = self.comm.record.membership().group();
+        group.rank(rank.into()).map(|rank| group.to_world(rank))
+    }
+
+    /// For a call that is with the device.
+    pub(crate) fn is_over(&self, adi: &Adi, watched: Watched) -> bool {
+        let watch = match watched {
+            _ if self.is_freed.get() => return true,
+            Watched::Freed | Watched::Detached(_) => return false,
+            Watched::Opened(epoch) | Watched::Fenced(epoch) => Watch::Opened(epoch),
+            Watched::Closed(epoch) => Watch::Closed(epoch),
+            Watched::Done(serial) | Watched::Flushed(serial) => Watch::Done(serial),
+        };
+        adi.is_over(self.comm.record.membership().context, watch)
+    }
+
+    /// Blocks until it is so. Fails with class RmaRange, when targets have found operations to be beyond their windows.
+    pub(crate) fn wait(&self, function: &'static str, watched: Watched) -> Result<(), Error> {
+        if self.is_freed.get() {
+            return Ok(());
+        }
+        let call = self.call(function)?;
+        let (watch, reports) = match watched {
+            Watched::Freed => return self.free(function),
+            Watched::Detached(base) => return self.detach(function, base),
+            Watched::Opened(epoch) => (Watch::Opened(epoch), false),
+            Watched::Fenced(epoch) => (Watch::Opened(epoch), true),
+            Watched::Closed(epoch) => (Watch::Closed(epoch), true),
+            Watched::Done(operation) => (Watch::Done(operation), false),
+            Watched::Flushed(flush) => (Watch::Done(flush), true),
+        };
+        call.wait_for(None, watch);
+        call.sweep()?;
+        match reports {
+            true => call.faults(),
+            false => Ok(()),
+        }
+    }
+
+    /// Frees it (MPI_Win_free); blocks until all processes have come as far.
+    pub(super) fn free(&self, function: &'static str) -> Result<(), Error> {
+        if self.is_freed.get() {
+            return Ok(());
+        }
+        let call = self.call(function)?;
+        call.check_free()?;
+        call.end_all()?;
+        call.sweep()?;
+        leave_device(call.env, call.membership);
+        self.is_freed.set(true);
+        Ok(())
+    }
+
+    /// Attaches memory. Fails with class RmaAttach, and with [`Error::NoRoom`].
+    pub(super) fn attach(&self, function: &'static str, memory: Span) -> Result<(), Error> {
+        self.call(function)?.attach(memory)
+    }
+
+    /// Detaches the memory that begins there, if it is attached; blocks while data of a get is read from it.
+    pub(super) fn detach(&self, function: &'static str, base: usize) -> Result<(), Error> {
+        let call = self.call(function)?;
+        if let Ok(memory) = call.detach(base) {
+            call.wait_until(None, |all| !all.reads(memory));
+        }
+        Ok(())
+    }
+
+    /// Nothing of others is done to `memory` until [`Record::give_back`]: this process holds its own lock, and what
+    /// does not ask for it finds no memory. Blocks until all epochs are complete and the lock is free. Fails with class
+    /// RmaSync while one is open.
+    pub(super) fn withdraw(&self, function: &'static str, memory: Span) -> Result<(), Error> {
+        let call = self.call(function)?;
+        call.with(|state| match state.access {
+            _ if state.exposure.is_some() => Err(out_of_order("an exposure epoch is open")),
+            Access::None => Ok(()),
+            _ => Err(out_of_order("an epoch is open")),
+        })?;
+        let (context, here) = (call.context(), call.here());
+        call.wait_until(None, |all| all.is_idle(context));
+        let epoch = call.lock((here, true), true, None, false)?;
+        call.wait_for(Some(here), Watch::Opened(epoch));
+        call.change(|window| window.withdraw(true));
+        call.wait_until(None, |all| !all.reads(memory));
+        Ok(())
+    }
+
+    /// The reverse of [`Record::withdraw`].
+    pub(super) fn give_back(&self, function: &'static str) -> Result<(), Error> {
+        let call = self.call(function)?;
+        call.change(|window| window.withdraw(false));
+        let epoch = call.unlock(call.here(), None)?;
+        call.wait_closed(None, epoch)
+    }
+}
