@@ -102,7 +102,11 @@ pub(crate) fn made_of(
     let basic = only_basic(operation, tags).ok_or(NOT_ONE)?;
     let (mut is_whole, each) = (true, element_bytes(basic));
     elements.runs(size, |_, _, len| is_whole &= len % each == 0);
-    if is_whole { Ok(Some(basic)) } else { Err(NOT_ONE) }
+    if is_whole {
+        Ok(Some(basic))
+    } else {
+        Err(NOT_ONE)
+    }
 }
 
 /// Elements that are combined with those of a target, which come back.
