@@ -2,6 +2,7 @@
 
 use crate::host::signals::Signals;
 use crate::host::stop::{self, Stop};
+use crate::run::cluster;
 use crate::run::decode::{Decoder, Dictionary};
 use crate::run::doorbell::Doorbells;
 use crate::run::files::{Answer, Files, Folder};
@@ -85,6 +86,7 @@ pub fn run<'a>(
         shown: 0,
         stirred: false,
         held: [false; 2],
+        in_messages: matches!(plan.place, Place::Cluster),
         first: 0,
         input: Input::default(),
         files: Files::new(nodes, folder)?,
@@ -148,6 +150,8 @@ struct Job<'a, 'b, 'd> {
     stirred: bool,
     /// Nodes may have more for stdout, and for stderr, than was taken from them.
     held: [bool; 2],
+    /// What processes print comes in messages that name the rank.
+    in_messages: bool,
     /// The node that comes first when all are looked at: each in turn, where room is short.
     first: usize,
     input: Input,
@@ -167,7 +171,7 @@ impl Job<'_, '_, '_> {
         let boot_deadline = self.begun + Duration::from_secs(boot);
         let mut next_look = Instant::now();
         let tick = match plan.place {
-            Place::Qemu(_) | Place::Boards(_) => TICK,
+            Place::Qemu(_) | Place::Boards(_) | Place::Cluster => TICK,
             Place::Linux => PROCESS_TICK,
         };
         loop {
@@ -334,15 +338,23 @@ impl Job<'_, '_, '_> {
     /// anything.
     fn pass_on_printed(&mut self, at: usize, room: [bool; 2]) -> bool {
         let instance = &mut self.fleet.instances[at];
-        let &[rank] = &*instance.ranks else {
-            return false;
+        let one = match &*instance.ranks {
+            &[rank] if !self.in_messages => Some(rank),
+            _ => None,
         };
         let now = Instant::now();
         let mut any = false;
         let sinks = [&mut *self.out, &mut *self.err];
         for ((socket, sink), room) in instance.ears.prints.iter_mut().zip(sinks).zip(room) {
             if room && let Some(bytes) = read(socket, &mut self.buffer) {
-                sink.lines.take(rank, bytes, now);
+                let (rank, bytes) = match one {
+                    Some(rank) => (Some(rank), bytes),
+                    None => cluster::printed(bytes),
+                };
+                match rank {
+                    Some(rank) => sink.lines.take(rank, bytes, now),
+                    None => note(sink, bytes),
+                }
                 any = true;
             }
         }
@@ -485,8 +497,8 @@ impl Job<'_, '_, '_> {
                 let read = |offset, out: &mut [u8]| node.read_ram(offset, out);
                 let places = |stands| match (plan.place, stands) {
                     // Its words name the place.
-                    (Place::Linux, Stands::InPanic) => Vec::new(),
-                    (Place::Linux, stands) => linux::describe(plan, node, stands),
+                    (Place::Linux | Place::Cluster, Stands::InPanic) => Vec::new(),
+                    (Place::Linux | Place::Cluster, stands) => linux::describe(plan, node, stands),
                     (_, Stands::At(pc)) => plan.image.describe_fault(pc, &read),
                     (_, Stands::InCall) => plan.image.describe_call(&read),
                     (_, Stands::InPanic) => plan.image.describe_panic(&read),
@@ -577,6 +589,13 @@ fn with_whereabouts(headline: &str, nodes: &[Seen]) -> String {
         message.push_str(&line);
     }
     message
+}
+
+/// Words that are no rank's.
+fn note(sink: &mut Sink<'_>, bytes: &[u8]) {
+    for line in String::from_utf8_lossy(bytes).lines() {
+        sink.lines.note(&format!("midplane: {line}"));
+    }
 }
 
 /// Bytes that have come; a stream whose writer has gone is closed.

@@ -1,6 +1,7 @@
 //! A job on a torus of QEMU instances.
 
 mod boxes;
+mod cluster;
 pub mod command;
 mod decode;
 mod doorbell;
