@@ -8,11 +8,13 @@
 #undef _GNU_SOURCE
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/time.h>
 #include <sys/times.h>
 #include <threads.h>
@@ -305,6 +307,22 @@ int usleep(useconds_t us) {
 unsigned sleep(unsigned seconds) {
     midplane_sleep(seconds * SECOND);
     return 0;
+}
+
+/* What waits for nothing but the time. */
+int select(int count, fd_set *reads, fd_set *writes, fd_set *others, struct timeval *wait) {
+    struct timespec left, *limit = NULL;
+    if (wait != NULL) {
+        left = (struct timespec){wait->tv_sec, wait->tv_usec * 1000};
+        limit = &left;
+    }
+    if (count == 0 && limit != NULL) return nanosleep(limit, NULL);
+    return pselect(count, reads, writes, others, limit, NULL);
+}
+int poll(struct pollfd *files, nfds_t count, int ms) {
+    struct timespec limit = {ms / 1000, ms % 1000 * 1000000L};
+    if (count == 0 && ms >= 0) return nanosleep(&limit, NULL);
+    return ppoll(files, count, ms >= 0 ? &limit : NULL, NULL);
 }
 
 /* What a rank cannot have. */

@@ -311,6 +311,11 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
 
 /// Does it all; the result is the exit status.
 pub fn run(options: &Options) -> Result<u8, Stop> {
+    run_and_look(options, &mut |_| ())
+}
+
+/// The same, and `look` sees how the job has ended.
+pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<u8, Stop> {
     let extents = options.nodes.unwrap_or(options.torus);
     let shape = Shape::new(extents, options.mesh.map(|mesh| !mesh))
         .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
@@ -425,6 +430,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let (stdout, stderr) = (stdout(), stderr());
     let (mut out, mut err) = (Sink::new(&stdout), Sink::new(&stderr));
     let end = job::run(&plan, folder, options.timeout, &signals, &mut out, &mut err)?;
+    look(&end);
     let status = tell(options, &program, &plan, &end, report_file.take(), &mut err);
     job::flush(&signals, &mut out, &mut err);
     Ok(written(status, end.outcome, &mut out, &mut err, &signals))

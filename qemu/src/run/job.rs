@@ -10,6 +10,7 @@ use crate::run::input::Input;
 use crate::run::instance::{Fleet, Place, Plan};
 use crate::run::linux;
 use crate::run::output::Sink;
+use crate::run::report;
 use crate::run::verdict::{self, Cause, Glance, Outcome, Seen, Stands};
 use crate::show::say;
 use kernel_rt::host::files;
@@ -27,6 +28,8 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(200);
 /// The same of nodes that are processes: these have no bell.
 const PROCESS_TICK: Duration = Duration::from_millis(10);
+/// Of very many in one process: the looks are to take a small part of the time.
+const CLUSTER_TICK_PER_NODE: Duration = Duration::from_micros(30);
 /// Nodes have this long to come up, and this much more for each node that shares the machine.
 const BOOT_SECONDS: u64 = 60;
 const BOOT_SECONDS_PER_NODE: u64 = 1;
@@ -52,6 +55,8 @@ pub struct JobEnd {
     pub nodes: Vec<Seen>,
     /// From the start of the first node to the end.
     pub elapsed: Duration,
+    /// The same in virtual time, where nodes have that.
+    pub virtual_time: Option<Duration>,
 }
 
 /// Boots, waits for the end, takes everything down. Must be called from the main thread. The nodes may work with the
@@ -171,8 +176,9 @@ impl Job<'_, '_, '_> {
         let boot_deadline = self.begun + Duration::from_secs(boot);
         let mut next_look = Instant::now();
         let tick = match plan.place {
-            Place::Qemu(_) | Place::Boards(_) | Place::Cluster => TICK,
+            Place::Qemu(_) | Place::Boards(_) => TICK,
             Place::Linux => PROCESS_TICK,
+            Place::Cluster => PROCESS_TICK.max(CLUSTER_TICK_PER_NODE * plan.shape.nodes()),
         };
         loop {
             self.wait(signals, deadline.map_or(next_look, |at| at.min(next_look)));
@@ -562,8 +568,9 @@ impl Job<'_, '_, '_> {
             status,
             outcome,
             message,
-            nodes,
             elapsed: self.begun.elapsed(),
+            virtual_time: self.in_messages.then(|| report::longest_run(&nodes)),
+            nodes,
         }
     }
 

@@ -9,12 +9,12 @@ mod faults;
 mod files;
 mod input;
 mod instance;
-mod job;
+pub mod job;
 pub mod limits;
 mod linux;
 mod node;
 mod output;
-mod report;
+pub mod report;
 
 mod stm32f405;
 pub mod topology;

@@ -65,7 +65,7 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
         true
     });
     match job {
-        Ok(Ok(_)) => {}
+        Ok(Ok(statuses)) => accounts.all_done(statuses),
         Ok(Err(Failure::Hang(calls))) => hang(accounts, &calls),
         Ok(Err(failure)) => accounts.fail(0, End::Panic, 1, &format!("{failure:?}")),
         Err(error) => {
@@ -160,8 +160,12 @@ impl Carrier for Carried {
         }
     }
 
-    fn counts(&self, rank: usize, adi: &Adi, router: &Router<'_>, now_ns: u64) {
-        self.accounts.count(rank as u32, adi, router, now_ns);
+    fn counted(&self, rank: usize, index: usize) -> u64 {
+        self.accounts.counted(rank as u32, index)
+    }
+
+    fn counts(&self, rank: usize, adi: &Adi, router: &Router<'_>, times_ns: [u64; 2]) {
+        self.accounts.count(rank as u32, adi, router, times_ns);
     }
 }
 

@@ -88,7 +88,6 @@ extern "C" fn midplane_leave(status: c_int) -> ! {
         );
     }
     let Here { node, accounts } = here();
-    accounts.call(node.rank(), None);
     accounts.done(node.rank(), status);
     node.exit(status)
 }

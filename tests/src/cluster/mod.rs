@@ -252,7 +252,7 @@ impl Cluster {
             for (rank, body) in shared.bodies.iter().enumerate() {
                 // A program that will never go on keeps the device of the call that it is in.
                 if let (Ok(adi), Ok(torus)) = (body.adi.try_borrow(), body.torus.try_borrow()) {
-                    carrier.counts(rank, &adi, torus.router(), shared.now(rank));
+                    carrier.counts(rank, &adi, torus.router(), shared.times(rank));
                 }
             }
         };
@@ -264,7 +264,7 @@ impl Cluster {
     fn run_on<E: Matching, R>(
         &self,
         stack_bytes: usize,
-        carrier: Option<&dyn Carrier>,
+        carrier: Option<&dyn Carrier<E>>,
         program: impl Fn(&Node<'_, '_, E>) -> i32,
         watch: &mut dyn FnMut(Watched) -> bool,
         look: impl FnOnce(&Shared<'_, E>) -> R,

@@ -50,6 +50,21 @@ impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, '_, E> {
         self.node.shared.now(self.node.rank)
     }
 
+    fn count(&mut self, adi: &Adi<Sound, E>) {
+        let Node { shared, rank, .. } = *self.node;
+        if let Some(carrier) = shared.carrier() {
+            let torus = shared.bodies[rank].torus.borrow();
+            carrier.counts(rank, adi, torus.router(), shared.times(rank));
+        }
+    }
+
+    fn counted(&self, index: usize) -> u64 {
+        let Node { shared, rank, .. } = *self.node;
+        shared
+            .carrier()
+            .map_or(0, |carrier| carrier.counted(rank, index))
+    }
+
     fn note(&mut self, call: Option<CallNote>) {
         self.node.shared.note(self.node.rank, call);
     }

@@ -75,7 +75,7 @@ pub(super) struct Shared<'m, E = Engine> {
     /// By rank: what the program has ended with.
     statuses: Vec<Cell<Option<i32>>>,
     /// Of programs that cannot be unwound.
-    carrier: Option<&'m dyn Carrier>,
+    carrier: Option<&'m dyn Carrier<E>>,
 }
 
 /// Unwinds a process's program when the job is over.
@@ -87,7 +87,7 @@ impl<'m, E: Matching> Shared<'m, E> {
         bodies: Vec<Body<'m, E>>,
         wires: &'m Wires,
         seed: u64,
-        carrier: Option<&'m dyn Carrier>,
+        carrier: Option<&'m dyn Carrier<E>>,
     ) -> Self {
         let nodes = bodies.len();
         let processors = match wires.looks {
@@ -312,7 +312,7 @@ impl<'m, E: Matching> Shared<'m, E> {
     }
 
     /// What has its programs, where they cannot be unwound.
-    pub(super) fn carrier(&self) -> Option<&'m dyn Carrier> {
+    pub(super) fn carrier(&self) -> Option<&'m dyn Carrier<E>> {
         self.carrier
     }
 

@@ -7,6 +7,7 @@ use std::env;
 use std::fmt::Display;
 use std::fs::File;
 use std::os::fd::FromRawFd;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use mpi_adi::Adi;
 use mpi_adi::matching::{Engine, Matching};
@@ -29,6 +30,8 @@ pub struct Accounts {
     shape: Shape,
     /// None of them sleeps but by the cluster.
     word: &'static Asleep,
+    /// Programs that have not ended.
+    running: AtomicU32,
 }
 
 /// What the tool has told the process: a descriptor of the file with the accounts, one of each node behind the other;
@@ -76,6 +79,7 @@ impl Told {
             all,
             shape,
             word: Box::leak(Box::default()),
+            running: AtomicU32::new(shape.nodes()),
         }
     }
 }
@@ -117,18 +121,29 @@ impl Accounts {
         self.of(rank).blackboard.call(call);
     }
 
-    /// The program has ended with this status.
+    /// The program has ended with this status. The tool ends the process when it sees that of all: so of the last one it
+    /// is said at the [job's end](Accounts::all_done).
     pub fn done(&self, rank: Rank, status: i32) {
-        self.of(rank).blackboard.done(status);
+        self.of(rank).blackboard.call(None);
+        if self.running.fetch_sub(1, Ordering::Relaxed) > 1 {
+            self.of(rank).blackboard.done(status);
+        }
     }
 
-    /// Says what a node has counted until `now_ns` of its clock.
-    pub fn count(&self, rank: Rank, adi: &Adi, router: &Router<'_>, now_ns: u64) {
+    /// All programs have ended with these statuses, and what nodes have counted is said.
+    pub fn all_done(&self, statuses: impl IntoIterator<Item = i32>) {
+        for (rank, status) in (0..).zip(statuses) {
+            self.of(rank).blackboard.done(status);
+        }
+    }
+
+    /// Says what a node has counted, which has run for so many nanoseconds of its clock and idled for so many of them.
+    pub fn count(&self, rank: Rank, adi: &Adi, router: &Router<'_>, [run, idle]: [u64; 2]) {
         let own = NodeFigures {
             beats: 0,
-            idle_ticks: 0,
+            idle_ticks: idle,
             interrupt_ticks: 0,
-            run_ticks: now_ns,
+            run_ticks: run,
             heap_peak_bytes: 0,
             link_defects: 0,
             link_retries: 0,
@@ -141,6 +156,11 @@ impl Accounts {
         let links = router.links().iter();
         let links = links.map(|direction| (direction, LinkFigures::default()));
         self.of(rank).blackboard.publish(sources, links);
+    }
+
+    /// What counter number `index` of the list was when it was last said.
+    pub fn counted(&self, rank: Rank, index: usize) -> u64 {
+        self.of(rank).blackboard.counter(index)
     }
 
     /// The job cannot go on for what the program of `rank` does: says so on its account, and waits for the tool to
