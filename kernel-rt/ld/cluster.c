@@ -128,6 +128,8 @@ void midplane_begin(uint32_t rank, int argc, char *const *argv) {
         cookie_io_functions_t reads = {.read = get_nothing};
         stdin = fopencookie(NULL, "r", reads);
     }
+    /* What is named here is in the program's file, and so each rank's own. */
+    optarg = NULL, optind = opterr = 1, optopt = '?';
     /* A program may write to its arguments. */
     char **own = calloc((size_t)argc + 1, sizeof *own);
     if (own == NULL) abort();
