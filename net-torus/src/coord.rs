@@ -19,15 +19,19 @@ pub type Rank = u32;
 pub struct Shape {
     extents: [u16; 3],
     wraps: [bool; 3],
+    /// Product of the extents, which is asked for with each message.
+    nodes: u32,
 }
 
 impl Shape {
     /// A torus (`wraps` true) or mesh (`wraps` false) per dimension; `None` unless each extent is 1..=256.
     pub fn new(extents: [u16; 3], wraps: [bool; 3]) -> Option<Self> {
-        extents
-            .iter()
-            .all(|&e| (1..=256).contains(&e))
-            .then_some(Self { extents, wraps })
+        let is_valid = extents.iter().all(|&e| (1..=256).contains(&e));
+        is_valid.then(|| Self {
+            extents,
+            wraps,
+            nodes: extents.iter().map(|&e| u32::from(e)).product(),
+        })
     }
     /// Extents along X, Y, Z.
     pub fn extents(&self) -> [u16; 3] {
@@ -39,7 +43,7 @@ impl Shape {
     }
     /// Number of nodes.
     pub fn nodes(&self) -> u32 {
-        self.extents.iter().map(|&e| e as u32).product()
+        self.nodes
     }
     /// The rank at `c`; `None` outside the machine.
     pub fn rank(&self, c: Coord) -> Option<Rank> {
@@ -50,7 +54,7 @@ impl Shape {
     /// The coordinates of `rank`; `None` when it is not below [`Shape::nodes`].
     pub fn coord(&self, rank: Rank) -> Option<Coord> {
         let [ex, ey, _] = self.extents.map(u32::from);
-        (rank < self.nodes()).then(|| Coord {
+        (rank < self.nodes).then(|| Coord {
             x: (rank % ex) as u8,
             y: (rank / ex % ey) as u8,
             z: (rank / ex / ey) as u8,

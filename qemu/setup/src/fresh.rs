@@ -43,6 +43,13 @@ pub struct Begun {
     began: SystemTime,
 }
 
+impl Drop for Begun {
+    fn drop(&mut self) {
+        // It has been renamed, or nothing came of the build.
+        let _ = fs::remove_file(&self.stamp);
+    }
+}
+
 impl Artifact {
     /// Whether the file is there and none of what it is made of has changed since its build began.
     pub fn is_fresh(&self) -> bool {

@@ -3,14 +3,14 @@
 //! library.
 
 use crate::build::image::Image;
+use crate::build::making::Making;
 use crate::build::program::{
     Compiler, Flags, Kind, Links, OPENMP, Program, Runtime, Scratch, absolute, package_library,
-    refused, run_compiler, runtime_library,
+    refused, runtime_library,
 };
 use crate::host::folders;
-use crate::host::setup::own_cargo;
-use crate::host::stop::{Doing, Stop};
-use std::fs;
+use crate::host::setup::{in_path, own_cargo};
+use crate::host::stop::Stop;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -68,25 +68,47 @@ pub fn build(program: &Program, flags: &Flags, carries: Carries) -> Result<Image
         return Image::of_process(path);
     }
     let folder = program.folder(flags, carries.folder())?;
-    let scratch = Scratch::new(&folder)?;
-    let linked = scratch.0.join("program");
-    let mut link = Command::new(driver(program));
-    link.args([FIXED, carries.wrap()]).args(&flags.compile);
-    let start = scratch.0.join("start.o");
-    compile(flags, &folders::root().join(carries.start()), &start)?;
-    link.arg(start);
-    match program {
+    let file = folder.join(program.name());
+    let library = match program {
         Program::Rust(path) => {
             let source = absolute(path)?;
-            let library = package_library(
-                compiler(),
-                (flags.runtime(), Links::Binding),
-                &source,
-                &folder,
-            )?;
+            let with = (flags.runtime(), Links::Binding);
+            let library = package_library(compiler(), with, &source, &folder)?;
+            library.ok_or_else(|| refused(&source, "compile"))?
+        }
+        _ => match carries {
+            Carries::Node => library(flags.runtime())?,
+            Carries::Cluster => runtime_library(compiler(), (flags.runtime(), Links::Cluster))?,
+        },
+    };
+    let cc = in_path(driver(program)).unwrap_or_default();
+    if let Some(making) = Making::new(file.clone(), (program, flags), &cc, &[&library])? {
+        let with = (carries, &*library);
+        make(program, flags, making, with, &Scratch::new(&folder)?)?;
+    }
+    Image::of_process(&file)
+}
+
+/// Compiles what has not been, and links it with the runtime's library.
+fn make(
+    program: &Program,
+    flags: &Flags,
+    mut making: Making,
+    (carries, library): (Carries, &Path),
+    scratch: &Scratch,
+) -> Result<(), Stop> {
+    let mut link = Command::new(driver(program));
+    link.args([FIXED, carries.wrap()]).args(&flags.compile);
+    let start = (
+        folders::root().join(carries.start()),
+        scratch.0.join("start.o"),
+    );
+    making.compile(compile(flags, &start.0), &start.0, &start.1)?;
+    link.arg(start.1);
+    match program {
+        Program::Rust(_) => {
             // By its name, so that `main` is found in it.
-            link.arg("-Wl,--undefined=main")
-                .arg(library.ok_or_else(|| refused(&source, "compile"))?);
+            link.arg("-Wl,--undefined=main").arg(library);
         }
         Program::C(paths) => {
             for (at, path) in paths.iter().enumerate() {
@@ -95,22 +117,15 @@ pub fn build(program: &Program, flags: &Flags, carries: Carries) -> Result<Image
                     continue;
                 }
                 let object = scratch.0.join(format!("{at}.o"));
-                compile(flags, path, &object)?;
+                making.compile(compile(flags, path), path, &object)?;
                 link.arg(object);
             }
-            let library = match carries {
-                Carries::Node => library(flags.runtime())?,
-                Carries::Cluster => runtime_library(compiler(), (flags.runtime(), Links::Cluster))?,
-            };
             link.args(&flags.link).arg(library);
         }
         Program::Image(_) => {}
     }
-    link.args(LIBRARIES).arg("-o").arg(&linked);
-    program.link(link, &linked)?;
-    let file = folder.join(program.name());
-    fs::rename(&linked, &file).doing("put the program in its place")?;
-    Image::of_process(&file)
+    link.args(LIBRARIES);
+    making.link(link, &scratch.0.join("program"), program)
 }
 
 /// Refuses what ranks that share a process cannot be.
@@ -158,19 +173,16 @@ fn compiler() -> Compiler {
     }
 }
 
-fn compile(flags: &Flags, source: &Path, object: &Path) -> Result<(), Stop> {
+/// What compiles a source; the names of files are to follow.
+fn compile(flags: &Flags, source: &Path) -> Command {
     let compiler = if Kind::is_cpp(source) { "c++" } else { "cc" };
     let mut compile = Command::new(compiler);
     compile
         .args(["-O2", "-g", "-fno-pie"])
         .args(&flags.compile)
         .arg("-I")
-        .arg(folders::root().join("mpi-adi/include"))
-        .arg("-c")
-        .arg(source)
-        .arg("-o")
-        .arg(object);
-    run_compiler(compile, source)
+        .arg(folders::root().join("mpi-adi/include"));
+    compile
 }
 
 /// The runtime, with these features.

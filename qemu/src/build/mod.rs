@@ -4,6 +4,7 @@ pub mod board;
 pub mod cc;
 pub mod image;
 pub mod linux;
+mod making;
 pub mod program;
 mod said;
 mod unsupported;

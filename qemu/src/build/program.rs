@@ -2,6 +2,7 @@
 
 use crate::build::board::Board;
 use crate::build::image::Image;
+use crate::build::making::Making;
 use crate::build::said::Said;
 use crate::build::unsupported;
 use crate::host::setup::Tools;
@@ -103,6 +104,11 @@ impl Kind {
             path.extension().and_then(|e| e.to_str()),
             Some("cc" | "cpp" | "cxx" | "c++" | "C" | "CPP" | "cp")
         )
+    }
+
+    /// Whether the compiler reads headers for a source.
+    pub(super) fn reads_headers(path: &Path) -> bool {
+        path.extension().is_none_or(|extension| extension != "s")
     }
 
     /// Tells by name and content.
@@ -245,25 +251,40 @@ impl Program {
             say_that_openmp_is_left_out();
         }
         let folder = self.folder(flags, kit().target)?;
-        let scratch = Scratch::new(&folder)?;
-        let linked = scratch.0.join("image");
+        let image = folder.join(self.name()).with_extension("elf");
+        let library = match self {
+            Self::Rust(path) => {
+                let source = absolute(path)?;
+                let compiler = Compiler::for_nodes(tools);
+                let with = (flags.runtime(), Links::Binding);
+                let library = package_library(compiler, with, &source, &folder)?;
+                library.ok_or_else(|| refused(&source, "compile"))?
+            }
+            _ => kernel_library(tools, flags.runtime())?,
+        };
+        let script = crate::host::folders::root().join(Board::chosen().script());
+        let (gcc, parts) = (&tools.gcc.path, [&*library, &script]);
+        if let Some(making) = Making::new(image.clone(), (self, flags), gcc, &parts)? {
+            self.make(tools, flags, making, &library, &Scratch::new(&folder)?)?;
+        }
+        Image::read(&image)
+    }
+
+    /// Compiles what has not been, and links it with the runtime's library.
+    fn make(
+        &self,
+        tools: &Tools,
+        flags: &Flags,
+        mut making: Making,
+        library: &Path,
+        scratch: &Scratch,
+    ) -> Result<(), Stop> {
         let mut link = tools.gcc.command();
         begin_link(&mut link);
         if let Some(bytes) = flags.stack {
             link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));
         }
         match self {
-            Self::Rust(path) => {
-                let source = absolute(path)?;
-                let compiler = Compiler::for_nodes(tools);
-                let library = package_library(
-                    compiler,
-                    (flags.runtime(), Links::Binding),
-                    &source,
-                    &folder,
-                )?;
-                link.arg(library.ok_or_else(|| refused(&source, "compile"))?);
-            }
             Self::C(paths) => {
                 for (at, path) in paths.iter().enumerate() {
                     if Kind::of(path)? == Kind::Object {
@@ -271,52 +292,28 @@ impl Program {
                         continue;
                     }
                     let object = scratch.0.join(format!("{at}.o"));
-                    self.compile_c(tools, flags, path, &object)?;
+                    making.compile(compile_c(tools, flags, path)?, path, &object)?;
                     link.arg(object);
                 }
                 link.args(flags.link.iter().filter(|word| is_for_nodes(word)));
-                end_link(&mut link, &kernel_library(tools, flags.runtime())?);
+                end_link(&mut link, library);
             }
-            Self::Image(_) => {}
+            Self::Rust(_) | Self::Image(_) => {
+                link.arg(library);
+            }
         }
-        link.arg("-lm").arg("-o").arg(&linked);
-        self.link(link, &linked)?;
-        // In one step, so that a reader of the file finds the old image or the new one.
-        let image = folder.join(self.name()).with_extension("elf");
-        fs::rename(&linked, &image).doing("put the image in its place")?;
-        Image::read(&image)
-    }
-
-    fn compile_c(
-        &self,
-        tools: &Tools,
-        flags: &Flags,
-        source: &Path,
-        object: &Path,
-    ) -> Result<(), Stop> {
-        if Kind::is_cpp(source) {
-            return Err(Stop::usage(format!(
-                "{} is C++, which the nodes do not have yet; it runs with --on linux",
-                source.display()
-            )));
-        }
-        let mut compile = tools.gcc.command();
-        begin_compile(&mut compile);
-        let options = without_openmp(&flags.compile).filter(|word| is_for_nodes(word));
-        compile.arg("-O2").args(options);
-        end_compile(&mut compile);
-        compile.arg("-c").arg(source).arg("-o").arg(object);
-        run_compiler(compile, source)
+        link.arg("-lm");
+        making.link(link, &scratch.0.join("image"), self)
     }
 
     /// Runs the linker, whose output `linked` is; what is missing, and what is there but not supported, is told in our
-    /// words.
-    pub(super) fn link(&self, mut command: Command, linked: &Path) -> Result<(), Stop> {
+    /// words. Returns whether there was anything to tell.
+    pub(super) fn link(&self, mut command: Command, linked: &Path) -> Result<bool, Stop> {
         let said = Said::by(&mut command)?;
         if said.success {
             said.pass_on_the_rest();
-            unsupported::tell(&said, linked);
-            return Ok(());
+            let tells = unsupported::tell(&said, linked);
+            return Ok(tells || !said.is_silent());
         }
         // The linker looks for lines with the addresses that instructions have after relaxation, in tables from
         // before it: behind a call that became shorter it names an earlier line.
@@ -366,6 +363,22 @@ impl Program {
         fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
         Ok(folder)
     }
+}
+
+/// What compiles a source for nodes; the names of files are to follow.
+fn compile_c(tools: &Tools, flags: &Flags, source: &Path) -> Result<Command, Stop> {
+    if Kind::is_cpp(source) {
+        return Err(Stop::usage(format!(
+            "{} is C++, which the nodes do not have yet; it runs with --on linux",
+            source.display()
+        )));
+    }
+    let mut compile = tools.gcc.command();
+    begin_compile(&mut compile);
+    let options = without_openmp(&flags.compile).filter(|word| is_for_nodes(word));
+    compile.arg("-O2").args(options);
+    end_compile(&mut compile);
+    Ok(compile)
 }
 
 /// Words for the compiler that a node needs nothing for: threads and the like are in its C library, no image is shared or
@@ -449,12 +462,12 @@ pub(super) fn end_link(link: &mut Command, kernel: &Path) {
     link.arg("-lgcc").arg(kernel);
 }
 
-/// Runs the compiler for one source.
-pub fn run_compiler(mut compile: Command, source: &Path) -> Result<(), Stop> {
+/// Runs the compiler for one source. Returns whether it had anything to say.
+pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, Stop> {
     let said = Said::by(&mut compile)?;
     said.pass_on();
     match (said.success, said.unknown_to_the_compiler()) {
-        (true, _) => Ok(()),
+        (true, _) => Ok(!said.is_silent()),
         (false, missing) if missing.is_empty() => Err(refused(source, "compile")),
         (false, missing) => Err(Stop::usage(format!(
             "{} uses {}, which Midplane does not have yet; what the compiler says is above",

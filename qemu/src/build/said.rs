@@ -65,6 +65,11 @@ impl Said {
         Self { success, words }
     }
 
+    /// Whether there was nothing to be said.
+    pub fn is_silent(&self) -> bool {
+        self.words.is_empty()
+    }
+
     /// Shows it to the user.
     pub fn pass_on(&self) {
         self.words.lines().for_each(complain);

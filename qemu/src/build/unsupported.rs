@@ -8,15 +8,18 @@ use std::collections::HashSet;
 use std::path::Path;
 
 /// Tells which of them are in the image, each with the first line that calls it, as far as the linker has said.
-pub fn tell(said: &Said, linked: &Path) {
+/// Returns whether there are any.
+pub fn tell(said: &Said, linked: &Path) -> bool {
     let (places, there) = (said.unsupported(), in_image(linked));
-    for name in named(&places, there.as_ref()) {
+    let names = named(&places, there.as_ref());
+    for &name in &names {
         let place = places.iter().find(|(warned, _)| *warned == name);
         match place.map_or("", |(_, place)| place) {
             "" => complain(format_args!("note: {name}{WARNING}")),
             place => complain(format_args!("note: {place}: {name}{WARNING}")),
         }
     }
+    !names.is_empty()
 }
 
 /// The functions to be told of. The linker warns of calls in code that it then leaves out, too, and other linkers do not

@@ -7,6 +7,7 @@ use crate::host::sys;
 use crate::show::say;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_process_group};
+use serde_json::Value;
 use std::fmt;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -21,10 +22,10 @@ struct Counts {
 }
 
 impl Counts {
-    /// Adds a line of output if it is a test program's result.
-    fn add(&mut self, line: &str) {
+    /// Adds a line of output if it is a test program's result, and tells whether it is one.
+    fn add(&mut self, line: &str) -> bool {
         let Some(result) = line.trim().strip_prefix("test result: ") else {
-            return;
+            return false;
         };
         let fields = result.split_once(". ").map_or("", |(_, fields)| fields);
         for field in fields.split(';') {
@@ -40,6 +41,7 @@ impl Counts {
                 _ => {}
             }
         }
+        true
     }
 }
 
@@ -53,38 +55,109 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Starts `cargo test` with these arguments in this workspace: the process and what it prints. It does not
-/// outlive us.
-pub fn cargo_test(arguments: &[&str]) -> Result<(Child, ChildStdout), Stop> {
+/// Test programs that boot emulated machines. They take as long as all others together, beside which they run: one
+/// after the other, the programs would leave processors idle whenever a last test of theirs waits.
+const EMULATED: [&str; 2] = ["qemu_virt", "stm32f405"];
+
+/// What cargo is asked to do with tests of this workspace.
+fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(setup::own_cargo());
     command
-        .arg("test")
         .args(arguments)
         .current_dir(crate::host::folders::root())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        // A group of its own, so that a signal can be passed on to all that the tests have started.
-        .process_group(0);
-    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
-    let mut child = command.spawn().doing("run cargo test")?;
-    let output = child
-        .stdout
-        .take()
-        .ok_or_else(|| Stop::failure("cargo test has no output"))?;
-    Ok((child, output))
+        .stdin(Stdio::null());
+    command
 }
 
-/// Runs everything; the exit status is 0 when all passed.
-pub fn run() -> Result<u8, Stop> {
-    setup::ensure()?;
-    let signals = Signals::catch()?;
-    let (mut child, mut output) = cargo_test(&["--workspace", "--no-fail-fast"])?;
-    let group = sys::pid_of(&child);
-    let mut counts = Counts::default();
-    let mut line = Vec::new();
-    let mut buffer = [0; 8192];
-    loop {
-        let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(&output, PollFlags::IN)];
+/// The names of the workspace's integration tests.
+fn integration_tests() -> Result<Vec<String>, Stop> {
+    let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"])
+        .stderr(Stdio::inherit())
+        .output()
+        .doing("run cargo metadata")?;
+    let metadata: Value =
+        serde_json::from_slice(&metadata.stdout).doing("read what cargo metadata says")?;
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let targets = { list(&metadata["packages"]).into_iter() }.flat_map(|one| list(&one["targets"]));
+    let tests = targets.filter(|target| target["kind"][0] == "test");
+    Ok(tests
+        .filter_map(|target| target["name"].as_str().map(String::from))
+        .collect())
+}
+
+/// One `cargo test`, of which there may be several at a time.
+struct Lane {
+    child: Child,
+    output: ChildStdout,
+    /// What it has printed since the last test program's result.
+    section: Vec<u8>,
+    /// Where the last line begins in it.
+    line: usize,
+}
+
+impl Lane {
+    /// Starts it with these arguments. It does not outlive us.
+    fn start(arguments: &[&str]) -> Result<Self, Stop> {
+        let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
+        command
+            .args(arguments)
+            .stdout(Stdio::piped())
+            // A group of its own, so that a signal can be passed on to all that the tests have started.
+            .process_group(0);
+        sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+        let mut child = command.spawn().doing("run cargo test")?;
+        let output = child
+            .stdout
+            .take()
+            .ok_or_else(|| Stop::failure("cargo test has no output"))?;
+        Ok(Self {
+            child,
+            output,
+            section: Vec::new(),
+            line: 0,
+        })
+    }
+
+    /// Takes what has been printed, and shows whole sections, so that those of two lanes do not mix. `false`: that was
+    /// all.
+    fn read(&mut self, counts: &mut Counts) -> Result<bool, Stop> {
+        let mut buffer = [0; 8192];
+        let bytes = { self.output.read(&mut buffer) }.doing("read what the tests say")?;
+        for &byte in &buffer[..bytes] {
+            self.section.push(byte);
+            if byte == b'\n' {
+                let line = String::from_utf8_lossy(&self.section[self.line..]);
+                self.line = self.section.len();
+                if counts.add(&line) {
+                    self.show()?;
+                }
+            }
+        }
+        if bytes == 0 {
+            self.show()?;
+        }
+        Ok(bytes > 0)
+    }
+
+    fn show(&mut self) -> Result<(), Stop> {
+        self.line = 0;
+        say::pass_on(&std::mem::take(&mut self.section))
+    }
+
+    fn end(&mut self) {
+        let _ = kill_process_group(sys::pid_of(&self.child), Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs these to their ends; whether all succeeded.
+fn run_lanes(lanes: &mut Vec<Lane>, signals: &Signals, counts: &mut Counts) -> Result<bool, Stop> {
+    let mut succeeded = true;
+    while !lanes.is_empty() {
+        let outputs = lanes
+            .iter()
+            .map(|lane| PollFd::new(&lane.output, PollFlags::IN));
+        let mut fds: Vec<PollFd<'_>> = outputs.collect();
         fds.extend(
             signals
                 .fds()
@@ -92,35 +165,62 @@ pub fn run() -> Result<u8, Stop> {
         );
         // Interrupted by a signal or not, the loop looks again.
         let _ = poll(&mut fds, None);
-        let has_output = !fds[0].revents().is_empty();
+        let ready = fds.iter().position(|fd| !fd.revents().is_empty());
         if let Some(stop) = signals.pending() {
-            let _ = kill_process_group(group, Signal::TERM);
-            let _ = child.wait();
             return Err(stop);
         }
-        if !has_output {
+        let Some(at) = ready.filter(|&at| at < lanes.len()) else {
             continue;
-        }
-        let bytes = output.read(&mut buffer).doing("read what the tests say")?;
-        if bytes == 0 {
-            break;
-        }
-        if let Err(stop) = say::pass_on(&buffer[..bytes]) {
-            let _ = kill_process_group(group, Signal::TERM);
-            let _ = child.wait();
-            return Err(stop);
-        }
-        for &byte in &buffer[..bytes] {
-            if byte == b'\n' {
-                counts.add(&String::from_utf8_lossy(&line));
-                line.clear();
-            } else {
-                line.push(byte);
-            }
+        };
+        if !lanes[at].read(counts)? {
+            let status = { lanes[at].child.wait() }.doing("wait for cargo test")?;
+            succeeded &= status.success();
+            lanes.remove(at);
         }
     }
-    let status = child.wait().doing("wait for cargo test")?;
-    if !status.success() && counts.failed == 0 {
+    Ok(succeeded)
+}
+
+/// Runs everything; the exit status is 0 when all passed.
+pub fn run() -> Result<u8, Stop> {
+    setup::ensure()?;
+    let signals = Signals::catch()?;
+    let tests = integration_tests()?;
+    let (emulated, others): (Vec<&str>, Vec<&str>) =
+        { tests.iter().map(String::as_str) }.partition(|name| EMULATED.contains(name));
+    let named = |names: &[&'static str], tests: &[&str]| {
+        let tests = tests
+            .iter()
+            .flat_map(|name| ["--test".to_string(), name.to_string()]);
+        let names = names.iter().map(|name| name.to_string());
+        names.chain(tests).collect::<Vec<String>>()
+    };
+    let steps = [
+        vec![named(&["--no-run"], &[])],
+        vec![
+            named(&["--lib", "--bins", "--examples"], &others),
+            named(&[], &emulated),
+        ],
+        vec![named(&["--doc"], &[])],
+    ];
+    let mut counts = Counts::default();
+    let mut succeeded = true;
+    for step in steps {
+        let mut lanes = Vec::new();
+        for arguments in step {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            lanes.push(Lane::start(&arguments)?);
+        }
+        let ended = run_lanes(&mut lanes, &signals, &mut counts);
+        // Where something stopped us, it stops them.
+        lanes.iter_mut().for_each(Lane::end);
+        succeeded &= ended?;
+        if !succeeded && counts == Counts::default() {
+            // They do not compile.
+            break;
+        }
+    }
+    if !succeeded && counts.failed == 0 {
         say::complain("midplane: tests did not compile, or a test program broke off; see above");
         counts.failed = 1;
     }
@@ -142,7 +242,11 @@ mod tests {
             "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.2s",
             "test result: nonsense",
         ] {
-            counts.add(line);
+            assert_eq!(
+                counts.add(line),
+                line.starts_with("test result: "),
+                "{line}"
+            );
         }
         assert_eq!(
             counts,

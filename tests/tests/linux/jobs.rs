@@ -4,16 +4,17 @@ use crate::run;
 use midplane_harness::{self as harness, Job, check_killer, program, total};
 use std::fs::{self, File};
 use std::io::{Seek, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::process::Stdio;
 
 #[test]
-fn killer_says_the_same_with_every_memory_and_matching_engine() {
+fn killer_says_the_same_with_every_memory() {
     for options in [
         &["--mpi-memory", "64M", "--node-memory", "128M"][..],
         &["--mpi-memory", "4K"],
         &["--mpi-memory", "32"],
         &["--mpi-memory", "4K", "--mpi-borrow", "--eager", "0"],
-        &["--mpi-memory", "4K", "--matching", "array"],
         &["--mesh", "xyz"],
     ] {
         let options = [&["--torus", "2x2x2"], options].concat();
@@ -24,13 +25,78 @@ fn killer_says_the_same_with_every_memory_and_matching_engine() {
 
 #[test]
 fn programs_in_rust_run_with_the_same_command() {
-    run(&["-n", "4"], "ring.rs", &[]).expect(0);
+    // With another matching engine than the default one.
+    let options = ["--on", "linux", "-n", "4", "--matching", "array"];
+    let (ended, report) = harness::run_with_report(&options, "ring.rs", &[]);
+    ended.expect(0);
+    assert_eq!(report["matching"], "array");
     for name in harness::rust_programs() {
         run(&["--torus", "3x2x1"], "rsmpi.rs", &[&name]).expect(0);
     }
     run(&["-n", "2"], "fail_panic.rs", &[])
         .expect(1)
         .says(&["rank 1", "fail_panic.rs:"]);
+}
+
+/// An image is made again when something that it was made of has changed, and only then.
+#[test]
+fn what_has_not_changed_is_not_made_again() {
+    let name = format!("midplane_test_kept_{}", std::process::id());
+    let folder = harness::command().with_file_name(&name);
+    fs::create_dir_all(&folder).unwrap();
+    let source = folder.join(&name).with_extension("c");
+    let text = r#"
+        #include <mpi.h>
+        #include <stdio.h>
+        #include "value.h"
+        int main(void) {
+            int unused;
+            MPI_Init(NULL, NULL);
+            printf("value %d\n", VALUE);
+            return MPI_Finalize();
+        }"#;
+    fs::write(&source, text).unwrap();
+    let header = |value: i32| {
+        let text = format!("#define VALUE {value}\n");
+        fs::write(folder.join("value.h"), text).unwrap();
+    };
+    let path = source.to_str().unwrap();
+    let says = |options: &[&str], value: i32| {
+        let words = [&["run", "--on", "linux", "-n", "1"], options, &[path]].concat();
+        let ended = harness::midplane(&words).expect(0);
+        assert_eq!(ended.stdout, format!("[0] value {value}\n"), "{ended}");
+        ended.stderr
+    };
+    header(1);
+    says(&[], 1);
+    let folders = || {
+        let programs = harness::command().ancestors().nth(2).unwrap();
+        let all = fs::read_dir(programs.join("midplane/programs")).unwrap();
+        let begin = format!("{name}-");
+        let is_ours = |path: &PathBuf| path.to_str().unwrap().contains(&begin);
+        let paths = all.map(|entry| entry.unwrap().path());
+        paths.filter(is_ours).collect::<Vec<PathBuf>>()
+    };
+    let made = || {
+        let images = folders().into_iter().map(|folder| folder.join(&name));
+        images
+            .map(|image| fs::metadata(image).unwrap().ino())
+            .collect::<Vec<u64>>()
+    };
+    let first = made();
+    says(&[], 1);
+    assert_eq!(made(), first);
+    header(2);
+    says(&[], 2);
+    assert_ne!(made(), first);
+    // What a compiler has to say is said each time.
+    for _ in 0..2 {
+        let said = says(&["--cflags=-Wall"], 2);
+        assert!(said.contains("unused variable"), "{said}");
+    }
+    for folder in folders().into_iter().chain([folder]) {
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }
 
 #[test]

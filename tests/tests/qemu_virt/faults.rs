@@ -109,13 +109,6 @@ fn an_error_in_a_collective_says_nothing_of_its_messages() {
 }
 
 #[test]
-fn a_panic_of_a_rust_program_is_named_with_its_place() {
-    run(&["--torus", "2x2x1"], "fail_panic.rs", &[])
-        .expect(1)
-        .says(&["rank 3", "(1,1,0)", "panic", "fail_panic.rs:"]);
-}
-
-#[test]
 fn a_program_that_leaves_early_ends_the_job_with_its_status() {
     run(&["--torus", "2x2x1"], "fail_exit.c", &[])
         .expect(3)

@@ -73,14 +73,6 @@ fn programs_print_the_same_with_every_engine() {
     agree(Choice::ALL);
 }
 
-#[test]
-fn a_rust_program_has_the_engine_that_was_asked_for() {
-    let options = ["-n", "3", "--matching", OTHER.name()];
-    let (ended, report) = run_with_report(&options, "ring.rs", &[]);
-    ended.expect(0);
-    assert_eq!(report["matching"], OTHER.name());
-}
-
 /// A linked image has its engine: asking for one is refused, and the report says which it is.
 #[test]
 fn a_linked_image_keeps_its_engine() {

@@ -79,12 +79,12 @@ pub struct RequestPool {
     pub(super) table: Table,
     free: Option<Slot>,
     free_slots: u32,
+    /// The fewest slots ever free at once, of as many as there are now.
+    fewest_free: u32,
     /// Free slots that are reserved.
     reserved: u32,
-    live: u32,
-    /// Of these, those that the program has given up.
+    /// Live requests that the program has given up.
     forgotten: u32,
-    peak: u32,
     limit: u32,
     name_bits: GenerationBits,
 }
@@ -98,10 +98,9 @@ impl RequestPool {
             table: Table::new(),
             free: None,
             free_slots: 0,
+            fewest_free: 0,
             reserved: 0,
-            live: 0,
             forgotten: 0,
-            peak: 0,
             limit,
             name_bits: GenerationBits::new(REQUEST_GENERATION_BITS),
         }
@@ -118,17 +117,17 @@ impl RequestPool {
 
     /// Live requests.
     pub fn live(&self) -> u32 {
-        self.live
+        self.slots() as u32 - self.free_slots
     }
 
     /// Live requests that the program has not given up.
     pub fn named(&self) -> u32 {
-        self.live - self.forgotten
+        self.live() - self.forgotten
     }
 
     /// The most requests ever live at once.
     pub fn peak(&self) -> u32 {
-        self.peak
+        self.slots() as u32 - self.fewest_free
     }
 
     /// Slots, used and free.
@@ -177,6 +176,7 @@ impl RequestPool {
             self.chunks.push(chunk)?;
             self.free = Some(Slot::new(first as u32));
             self.free_slots += CHUNK_SLOTS as u32;
+            self.fewest_free += CHUNK_SLOTS as u32;
         }
         Ok(())
     }
@@ -286,8 +286,7 @@ impl RequestPool {
         let generation = entry.generation();
         self.free = next;
         self.free_slots -= 1;
-        self.live += 1;
-        self.peak = self.peak.max(self.live);
+        self.fewest_free = self.fewest_free.min(self.free_slots);
         Ok(RequestId::new(slot, generation))
     }
 
@@ -424,7 +423,6 @@ impl RequestPool {
     fn freed(&mut self, slot: Slot) {
         self.free = Some(slot);
         self.free_slots += 1;
-        self.live -= 1;
     }
 
     /// The send in `slot` has finished; frees it if the program has given it up. Returns the bcopy that it was.
