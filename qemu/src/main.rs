@@ -73,7 +73,7 @@ enum Sub {
     /// Simulate the nodes' routers alone, under synthetic traffic
     Sim(sim::SimArgs),
     /// Run a program on whole machines of up to 65,536 nodes in this process, in virtual time
-    Cluster(cluster::ClusterArgs),
+    Cluster(Box<cluster::ClusterArgs>),
     /// Show what a node's memory is used for, term by term
     Memory(memory::MemoryArgs),
     /// Show what a program's image is made of, by layer and by part

@@ -24,6 +24,6 @@ pub mod random;
 pub mod rust;
 pub mod sim;
 
-pub use cluster::{Cluster, Failure, Node, NodeReport, Statuses, Watched};
+pub use cluster::{Carrier, Cluster, Failure, Node, NodeReport, Statuses, Watched};
 pub use measure::epochs as epochs_timed;
 pub use measure::{collectives, exchange, flood, oneself, overlap, scale, timed};

@@ -380,7 +380,7 @@ fn is_program(loader: &addr2line::Loader, address: u64) -> bool {
     };
     let file = frame.location.as_ref().and_then(|location| location.file);
     let is_library = file.is_some_and(|file| {
-        ["newlib/libc/", "newlib/libm/", "libgcc/"]
+        ["newlib/libc/", "newlib/libm/", "libgcc/", "kernel-rt/ld/"]
             .iter()
             .any(|folder| file.contains(folder))
     });

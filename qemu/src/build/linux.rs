@@ -1,11 +1,12 @@
-//! From a program's source to a program for this machine, whose nodes are its processes: the same runtime as a
-//! static library, the program's objects by the host's compiler, the link; or a Rust program's own library.
+//! From a program's source to a program for this machine, whose nodes are its processes, or coroutines in one of them: the
+//! same runtime as a static library, the program's objects by the host's compiler, the link; or a Rust program's own
+//! library.
 
 use crate::build::image::Image;
 use crate::build::making::Making;
 use crate::build::program::{
-    Compiler, Flags, Kind, Links, Program, Runtime, Scratch, absolute, package_library, refused,
-    runtime_library,
+    Compiler, Flags, Kind, Links, OPENMP, Program, Runtime, Scratch, absolute, package_library,
+    refused, runtime_library,
 };
 use crate::host::folders;
 use crate::host::setup::{in_path, own_cargo};
@@ -17,18 +18,56 @@ use std::process::Command;
 pub(super) const FIXED: &str = "-no-pie";
 /// Ends of a program that the runtime must hear of.
 pub(super) const WRAP: &str = "-Wl,--wrap=_exit,--wrap=_Exit,--wrap=abort";
+/// The same where the process is a whole cluster; and its start, and what is written without a stream.
+const WRAP_IN_CLUSTER: &str = "-Wl,-z,now,--wrap=main,--wrap=write,--wrap=abort";
 /// What the runtime needs.
 pub(super) const LIBRARIES: [&str; 4] = ["-lgcc_s", "-lpthread", "-ldl", "-lm"];
+
+/// What one process of the program carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Carries {
+    /// A node.
+    Node,
+    /// All nodes of a machine.
+    Cluster,
+}
+
+impl Carries {
+    fn folder(self) -> &'static str {
+        match self {
+            Carries::Node => "linux",
+            Carries::Cluster => "cluster",
+        }
+    }
+
+    fn wrap(self) -> &'static str {
+        match self {
+            Carries::Node => WRAP,
+            Carries::Cluster => WRAP_IN_CLUSTER,
+        }
+    }
+
+    /// What stands between the program and the host's C library.
+    fn start(self) -> &'static str {
+        match self {
+            Carries::Node => "kernel-rt/ld/linux.c",
+            Carries::Cluster => "kernel-rt/ld/cluster.c",
+        }
+    }
+}
 
 /// Builds a program.
 ///
 /// # Errors
 /// What stands in the way, a compiler that is missing or does not take the program among it.
-pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
+pub fn build(program: &Program, flags: &Flags, carries: Carries) -> Result<Image, Stop> {
+    if carries == Carries::Cluster {
+        check_for_cluster(program, flags)?;
+    }
     if let Program::Image(path) = program {
         return Image::of_process(path);
     }
-    let folder = program.folder(flags, "linux")?;
+    let folder = program.folder(flags, carries.folder())?;
     let file = folder.join(program.name());
     let library = match program {
         Program::Rust(path) => {
@@ -37,11 +76,15 @@ pub fn build(program: &Program, flags: &Flags) -> Result<Image, Stop> {
             let library = package_library(compiler(), with, &source, &folder)?;
             library.ok_or_else(|| refused(&source, "compile"))?
         }
-        _ => library(flags.runtime())?,
+        _ => match carries {
+            Carries::Node => library(flags.runtime())?,
+            Carries::Cluster => runtime_library(compiler(), (flags.runtime(), Links::Cluster))?,
+        },
     };
     let cc = in_path(driver(program)).unwrap_or_default();
     if let Some(making) = Making::new(file.clone(), (program, flags), &cc, &[&library])? {
-        make(program, flags, making, &library, &Scratch::new(&folder)?)?;
+        let with = (carries, &*library);
+        make(program, flags, making, with, &Scratch::new(&folder)?)?;
     }
     Image::of_process(&file)
 }
@@ -51,13 +94,13 @@ fn make(
     program: &Program,
     flags: &Flags,
     mut making: Making,
-    library: &Path,
+    (carries, library): (Carries, &Path),
     scratch: &Scratch,
 ) -> Result<(), Stop> {
     let mut link = Command::new(driver(program));
-    link.args([FIXED, WRAP]).args(&flags.compile);
+    link.args([FIXED, carries.wrap()]).args(&flags.compile);
     let start = (
-        folders::root().join("kernel-rt/ld/linux.c"),
+        folders::root().join(carries.start()),
         scratch.0.join("start.o"),
     );
     making.compile(compile(flags, &start.0), &start.0, &start.1)?;
@@ -83,6 +126,30 @@ fn make(
     }
     link.args(LIBRARIES);
     making.link(link, &scratch.0.join("program"), program)
+}
+
+/// Refuses what ranks that share a process cannot be.
+fn check_for_cluster(program: &Program, flags: &Flags) -> Result<(), Stop> {
+    let what = match program {
+        Program::C(paths) => match paths.iter().find(|path| Kind::is_cpp(path)) {
+            Some(path) => format!("{} is C++, whose library keeps state", path.display()),
+            None if flags.compile.iter().any(|word| word == OPENMP) => {
+                format!("{OPENMP} makes threads, which have state")
+            }
+            None => return Ok(()),
+        },
+        Program::Rust(path) => format!("{} is Rust, whose library keeps state", path.display()),
+        Program::Image(path) => {
+            return Err(Stop::usage(format!(
+                "{} is linked already, and not for a cluster: give what it was made from",
+                path.display()
+            )));
+        }
+    };
+    Err(Stop::usage(format!(
+        "{what} beside the data that a rank of a cluster has for itself; a cluster runs C (.c, .o, .a), and `run --on \
+         linux` runs this"
+    )))
 }
 
 /// What links the program.
@@ -120,5 +187,5 @@ fn compile(flags: &Flags, source: &Path) -> Command {
 
 /// The runtime, with these features.
 pub(super) fn library(runtime: Runtime) -> Result<PathBuf, Stop> {
-    runtime_library(compiler(), runtime)
+    runtime_library(compiler(), (runtime, Links::Kernel))
 }

@@ -505,20 +505,27 @@ pub fn check_stack(bytes: u64) -> Result<(), Stop> {
 
 /// The kernel and all of the runtime as a static library for C programs on nodes.
 pub(super) fn kernel_library(tools: &Tools, runtime: Runtime) -> Result<PathBuf, Stop> {
-    runtime_library(Compiler::for_nodes(tools), runtime)
+    runtime_library(Compiler::for_nodes(tools), (runtime, Links::Kernel))
 }
 
 /// The same, by this compiler: a package like a Rust program's, so that what depends neither on the program nor on the
 /// runtime's features is compiled once for all.
-pub(super) fn runtime_library(compiler: Compiler, runtime: Runtime) -> Result<PathBuf, Stop> {
-    let name = ["runtime"].into_iter().chain(runtime.features());
+pub(super) fn runtime_library(
+    compiler: Compiler,
+    (runtime, links): (Runtime, Links),
+) -> Result<PathBuf, Stop> {
+    let (name, content) = match links {
+        Links::Cluster => ("cluster", "extern crate midplane_carrier as _;\n"),
+        Links::Kernel | Links::Binding => ("runtime", "#![no_std]\nkernel_rt::steps!();\n"),
+    };
+    let name = [name].into_iter().chain(runtime.features());
     let folder = crate::host::folders::target()
         .join("midplane")
         .join(name.collect::<Vec<_>>().join("-"));
     fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
     let source = folder.join("lib.rs");
-    write_if_changed(&source, "#![no_std]\nkernel_rt::steps!();\n")?;
-    let built = package_library(compiler, (runtime, Links::Kernel), &source, &folder)?;
+    write_if_changed(&source, content)?;
+    let built = package_library(compiler, (runtime, links), &source, &folder)?;
     built.ok_or_else(|| {
         Stop::failure("the runtime does not compile; what the compiler says is above")
     })
@@ -558,6 +565,8 @@ pub(super) enum Links {
     Kernel,
     /// The Rust binding of MPI, too.
     Binding,
+    /// The in-process cluster around it.
+    Cluster,
 }
 
 /// A package in `folder` around a Rust file, compiled to a static library that holds the kernel too: `None` when it
@@ -670,6 +679,13 @@ fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> St
         Links::Binding => (
             "",
             format!("mpi = {{ path = {} }}\n", quoted(&root.join("mpi-adi/mpi"))),
+        ),
+        Links::Cluster => (
+            "",
+            format!(
+                "midplane-carrier = {{ path = {} }}\n",
+                quoted(&root.join("tests/carrier"))
+            ),
         ),
     };
     format!(

@@ -1,22 +1,27 @@
 //! `midplane cluster`: whole machines in one process, in virtual time, from the command line to the table, CSV and the
-//! drawing.
+//! drawing. What runs is a program of ours, in this process, or one in C, by `run --on cluster`.
 
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::Stop;
-use crate::run::{limits, topology};
+use crate::run::command::{self, Options};
+use crate::run::job::JobEnd;
+use crate::run::{limits, report, topology};
 use crate::show::file::ResultFile;
 use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
 use crate::show::say::{complain, say};
 use crate::show::table::{self, Column, Table, six_places};
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
+use kernel_rt::counters::Counter;
 use midplane_tests::Failure;
 use midplane_tests::scale::{Far, Program, Scale};
 use midplane_tests::timed::Costs;
 use mpi_adi::region::BLOCK_BYTES;
 use plotters::style::RGBColor;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::slice;
 use std::time::{Duration, Instant};
 
 /// Greatest message or vector, in bytes.
@@ -31,35 +36,46 @@ const WORD: Duration = Duration::from_secs(10);
 #[command(
     after_help = "Every node has the MPI device, the router and the links of a real one; what links and processors do takes \
                   the time that a cost model of Blue Gene/L says, and the same command gives the same numbers.\n\n\
-                  Example: cargo midplane cluster killer --nodes 1024,4096 --mpi-memory 4K,ample --csv out.csv"
+                  Examples: cargo midplane cluster killer --nodes 1024,4096 --mpi-memory 4K,ample --csv out.csv\n\
+                  \x20         cargo midplane cluster -n 512,4096 --csv out.csv program.c -- arguments"
 )]
 pub struct ClusterArgs {
-    /// What runs
-    #[arg(value_enum)]
-    program: Named,
+    /// What runs: killer (all send to rank 0, which receives in the reverse order), barrier, allreduce (a sum) or
+    /// all-to-all (each exchanges a message with each other, one after the other); or C files (.c, .o, .a), whose ranks
+    /// each have data of their own
+    #[arg(value_name = "PROGRAM", required = true)]
+    program: Vec<OsString>,
 
     /// Numbers of nodes, each arranged as nearly as a cube as they can be; one after the other
     #[arg(short = 'n', long, value_name = "NODES", value_delimiter = ',', default_value = "64",
-          value_parser = parse_nodes)]
+          value_parser = parse_nodes, conflicts_with = "torus")]
     nodes: Vec<Nodes>,
 
-    /// MPI memory of rank 0, one after the other: a size, or `ample` for room for everything; the others have 4K
+    /// Extents of the machine along X, Y and Z instead
+    #[arg(long, value_name = "XxYxZ", value_parser = parse_torus)]
+    torus: Option<Nodes>,
+
+    /// MPI memory of rank 0, one after the other: a size, or `ample` for room for everything; the others have 4K. Of each
+    /// rank of a program in C, for which there is no `ample`
     #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "4K", value_parser = parse_memory)]
     mpi_memory: Vec<Memory>,
 
-    /// Bytes of each message, or of each process's part
+    /// Bytes of each message, or of each process's part [default: 1K, 8 of allreduce, 256 of all-to-all]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     bytes: Option<u64>,
 
-    /// Messages of each sender, or calls of the collective
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    repeats: u32,
+    /// Messages of each sender, or calls of the collective [default: 1]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: Option<u32>,
 
-    /// Seed of the devices' tables
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// Seed of the devices' tables [default: 1]
+    #[arg(long)]
+    seed: Option<u64>,
 
-    /// Say nothing of how far it is
+    #[command(flatten)]
+    c: ForC,
+
+    /// Say nothing of how far it is, nor print the report of a program in C
     #[arg(short, long)]
     quiet: bool,
 
@@ -70,6 +86,112 @@ pub struct ClusterArgs {
     /// Draw time against nodes to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+
+    /// The program's arguments
+    #[arg(value_name = "ARGUMENTS", last = true)]
+    arguments: Vec<OsString>,
+}
+
+/// Options of `run` that programs in C have here, too: they are passed on as they are.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Options for C programs, as `run` has them")]
+struct ForC {
+    /// Variable of the program's environment
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<OsString>,
+
+    /// The same with the value that the variable has here
+    #[arg(short = 'x', value_name = "NAME[=VALUE]")]
+    export: Vec<OsString>,
+
+    /// Stack of each rank
+    #[arg(long, value_name = "SIZE")]
+    stack: Option<OsString>,
+
+    /// Greatest message whose data is sent without waiting for the receiver's answer
+    #[arg(long, value_name = "SIZE")]
+    eager: Option<OsString>,
+
+    /// How many percent of a node's processor interrupts take at most while its program sleeps
+    #[arg(long, value_name = "PERCENT")]
+    interrupts: Option<OsString>,
+
+    /// Matching engine of the nodes
+    #[arg(long, value_name = "NAME")]
+    matching: Option<OsString>,
+
+    /// Dimensions that do not wrap around
+    #[arg(long, value_name = "DIMENSIONS")]
+    mesh: Option<OsString>,
+
+    /// End a job after this many seconds and say where each rank was
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<OsString>,
+
+    /// Write the report as JSON to this file, that of the last job of several
+    #[arg(long, value_name = "FILE")]
+    report: Option<OsString>,
+
+    /// Folder in which the C compiler looks for headers
+    #[arg(short = 'I', value_name = "FOLDER")]
+    include: Vec<OsString>,
+
+    /// Macro for the C compiler
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    define: Vec<OsString>,
+
+    /// Library to link with
+    #[arg(short = 'l', value_name = "LIBRARY")]
+    library: Vec<OsString>,
+
+    /// More options for the C compiler
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    cflags: Vec<OsString>,
+}
+
+impl ForC {
+    /// Those given, as `run` has them.
+    fn words(&self) -> Vec<OsString> {
+        let once = [
+            ("--stack", &self.stack),
+            ("--eager", &self.eager),
+            ("--interrupts", &self.interrupts),
+            ("--matching", &self.matching),
+            ("--mesh", &self.mesh),
+            ("--timeout", &self.timeout),
+            ("--report", &self.report),
+        ];
+        let often = [
+            ("--env", &self.env),
+            ("-x", &self.export),
+            ("-I", &self.include),
+            ("-D", &self.define),
+            ("-l", &self.library),
+            ("--cflags", &self.cflags),
+        ];
+        let once =
+            { once.iter() }.flat_map(|(name, value)| value.iter().map(move |value| (name, value)));
+        let often = { often.iter() }
+            .flat_map(|(name, values)| values.iter().map(move |value| (name, value)));
+        // In one word, because a value may begin with a hyphen.
+        let word = |(name, value): (&&str, &OsString)| {
+            let mut word = OsString::from(name);
+            if name.starts_with("--") {
+                word.push("=");
+            }
+            word.push(value);
+            word
+        };
+        once.chain(often).map(word).collect()
+    }
+}
+
+/// `run`, as it is called for a program in C.
+#[derive(Parser)]
+#[command(name = "run", no_binary_name = true)]
+struct Run {
+    #[command(flatten)]
+    options: Options,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +242,14 @@ struct Nodes([u16; 3]);
 
 fn parse_nodes(text: &str) -> Result<Nodes, String> {
     let extents = topology::parse_nodes(text)?;
+    machine(extents)
+}
+
+fn parse_torus(text: &str) -> Result<Nodes, String> {
+    machine(topology::parse_extents(text)?)
+}
+
+fn machine(extents: [u16; 3]) -> Result<Nodes, String> {
     match extents.map(u64::from).iter().product() {
         2..=MOST_NODES => Ok(Nodes(extents)),
         _ => Err(format!("a cluster has 2 to {MOST_NODES} nodes")),
@@ -150,11 +280,12 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
 /// What was measured of one run.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
-    program: &'static str,
+    program: String,
     nodes: u64,
     torus: String,
-    repeats: u32,
-    bytes: u64,
+    /// Of programs of ours.
+    repeats: Option<u32>,
+    bytes: Option<u64>,
     /// Of rank 0.
     mpi_memory: usize,
     #[serde(serialize_with = "six_places")]
@@ -163,7 +294,8 @@ struct Row {
     refusals: u64,
     restarts: u64,
     peak_bytes: usize,
-    peer_bytes: usize,
+    /// Of programs of ours.
+    peer_bytes: Option<usize>,
     #[serde(serialize_with = "six_places")]
     host_seconds: f64,
 }
@@ -185,52 +317,171 @@ const TABLE: Table<Row> = Table {
 
 /// Runs what is asked for; the exit status.
 pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
+    let named = options.named()?;
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
-    let signals = Signals::catch()?;
-    say(TABLE.heading().join("\n"))?;
+    let machines = match &options.torus {
+        Some(torus) => slice::from_ref(torus),
+        None => &options.nodes,
+    };
+    let jobs = machines.iter().flat_map(|nodes| {
+        options
+            .mpi_memory
+            .iter()
+            .map(move |memory| (*nodes, *memory))
+    });
+    let is_sweep = jobs.clone().count() > 1 || csv_file.is_some() || svg_file.is_some();
     let mut rows = Vec::new();
-    for &nodes in &options.nodes {
-        for &memory in &options.mpi_memory {
-            let row = measure(options, nodes, memory, &signals)?;
-            say(TABLE.row(&row))?;
-            rows.push(row);
+    let status = match named {
+        Some(program) => {
+            let signals = Signals::catch()?;
+            say(TABLE.heading().join("\n"))?;
+            for (nodes, memory) in jobs {
+                let row = measure(options, program, (nodes, memory), &signals)?;
+                say(TABLE.row(&row))?;
+                rows.push(row);
+            }
+            0
         }
-    }
+        None => {
+            let mut status = 0;
+            for job in jobs {
+                let row;
+                (row, status) = run_c(options, job, is_sweep)?;
+                rows.extend(row);
+                if status != 0 {
+                    break;
+                }
+            }
+            if is_sweep {
+                say(TABLE.lines(&rows).join("\n"))?;
+            }
+            status
+        }
+    };
     if let Some(file) = csv_file {
         file.write(&table::csv(&rows)?)?;
     }
     if let Some(file) = svg_file {
-        file.write(&draw(options.program, &rows)?)?;
+        file.write(&draw(&rows)?)?;
     }
-    Ok(0)
+    Ok(status)
+}
+
+impl ClusterArgs {
+    /// The program of ours that runs; `None`: one in C. Fails with options that the program does not heed.
+    fn named(&self) -> Result<Option<Named>, Stop> {
+        let named = match &self.program[..] {
+            [word] => word
+                .to_str()
+                .and_then(|word| Named::from_str(word, false).ok()),
+            _ => None,
+        };
+        let ours = [
+            (self.bytes.is_some(), "--bytes"),
+            (self.repeats.is_some(), "--repeats"),
+            (self.seed.is_some(), "--seed"),
+        ];
+        let (given, whose) = match named {
+            Some(_) => {
+                let words = self.c.words();
+                let given = words.first().or(self.arguments.first()).cloned();
+                (given, "a program in C")
+            }
+            None => {
+                let given = ours.iter().find(|(given, _)| *given);
+                (
+                    given.map(|(_, name)| name.into()),
+                    "killer, barrier, allreduce and all-to-all",
+                )
+            }
+        };
+        match given {
+            None => Ok(named),
+            Some(word) => Err(Stop::usage(format!(
+                "{} is for {whose}; leave it out",
+                word.display()
+            ))),
+        }
+    }
+}
+
+/// Runs a program in C: what was measured, unless it failed, and the exit status.
+fn run_c(
+    options: &ClusterArgs,
+    (Nodes(extents), memory): (Nodes, Memory),
+    is_sweep: bool,
+) -> Result<(Option<Row>, u8), Stop> {
+    let Memory::Bytes(mpi_memory) = memory else {
+        return Err(Stop::usage(
+            "--mpi-memory ample is for the programs that it is known of; give a size for one in C",
+        ));
+    };
+    let [x, y, z] = extents;
+    let torus = format!("{x}x{y}x{z}");
+    let mut words: Vec<OsString> = ["--on", "cluster", "--torus", &torus, "--mpi-memory"]
+        .map(OsString::from)
+        .into();
+    words.push(mpi_memory.to_string().into());
+    if options.quiet || is_sweep {
+        words.push("--quiet".into());
+    }
+    words.extend(options.c.words());
+    words.extend(options.program.iter().cloned());
+    words.push("--".into());
+    words.extend(options.arguments.iter().cloned());
+    let run = Run::try_parse_from(words)
+        .map_err(|error| Stop::usage(error.to_string().trim_start_matches("error: ").trim_end()))?;
+    let program = PathBuf::from(&options.program[0]);
+    let program = program.file_stem().unwrap_or_default().to_string_lossy();
+    let mut row = None;
+    let status = command::run_and_look(&run.options, &mut |end: &JobEnd| {
+        let total = |counter| report::total(end, counter);
+        row = end.virtual_time.map(|time| Row {
+            program: program.clone().into_owned(),
+            nodes: extents.map(u64::from).iter().product(),
+            torus: torus.clone(),
+            repeats: None,
+            bytes: None,
+            mpi_memory: mpi_memory as usize,
+            time_us: time.as_secs_f64() * 1e6,
+            messages: total(Counter::MessagesSent),
+            refusals: total(Counter::NctsSent),
+            restarts: total(Counter::RestartsSent),
+            peak_bytes: total(Counter::PeakUnexpectedBytes) as usize,
+            peer_bytes: None,
+            host_seconds: end.elapsed.as_secs_f64(),
+        });
+    })?;
+    Ok((row.filter(|_| status == 0), status))
 }
 
 fn measure(
     options: &ClusterArgs,
-    Nodes(extents): Nodes,
-    memory: Memory,
+    program: Named,
+    (Nodes(extents), memory): (Nodes, Memory),
     signals: &Signals,
 ) -> Result<Row, Stop> {
     let nodes: u64 = extents.map(u64::from).iter().product();
-    let bytes = options.bytes.unwrap_or(options.program.bytes());
+    let bytes = options.bytes.unwrap_or(program.bytes());
+    let repeats = options.repeats.unwrap_or(1);
     let others_memory = 4 << 10;
     let mpi_memory = match memory {
         Memory::Bytes(bytes) => bytes as usize,
         // A record and a buffer of whole blocks for each.
         Memory::Ample => {
             let message = bytes as usize + 2 * BLOCK_BYTES;
-            (nodes as usize * options.repeats as usize * message).max(others_memory)
+            (nodes as usize * repeats as usize * message).max(others_memory)
         }
     };
     let scale = Scale {
         extents,
-        program: options.program.program(),
-        repeats: options.repeats,
+        program: program.program(),
+        repeats,
         bytes: bytes as usize,
         mpi_memory,
         others_memory,
         costs: Costs::BLUE_GENE,
-        seed: options.seed,
+        seed: options.seed.unwrap_or(1),
     };
     let (start, mut said, mut stop) = (Instant::now(), Instant::now(), None);
     let scaled = scale.run(&mut |far: Far| {
@@ -245,24 +496,24 @@ fn measure(
         Some(stop) => stop,
         None => Stop::failure(format!(
             "{} on {nodes} nodes: {}",
-            options.program.name(),
+            program.name(),
             words(&failure)
         )),
     })?;
     let [x, y, z] = extents;
     Ok(Row {
-        program: options.program.name(),
+        program: program.name().into(),
         nodes,
         torus: format!("{x}x{y}x{z}"),
-        repeats: options.repeats,
-        bytes,
+        repeats: Some(repeats),
+        bytes: Some(bytes),
         mpi_memory,
         time_us: scaled.ns as f64 / 1e3,
         messages: scaled.messages,
         refusals: scaled.refusals,
         restarts: scaled.restarts,
         peak_bytes: scaled.peak_bytes,
-        peer_bytes: scaled.peer_bytes,
+        peer_bytes: Some(scaled.peer_bytes),
         host_seconds: start.elapsed().as_secs_f64(),
     })
 }
@@ -308,7 +559,7 @@ const SCARCE: RGBColor = RGBColor(0xc0, 0x39, 0x2b);
 const ROOMY: RGBColor = RGBColor(0x1f, 0x5f, 0x8b);
 
 /// Time against nodes, each on a logarithmic axis; a line for each amount of memory in the order given.
-fn draw(program: Named, rows: &[Row]) -> Result<String, Stop> {
+fn draw(rows: &[Row]) -> Result<String, Stop> {
     let first = rows.first().map_or(2, |row| row.nodes);
     let per_size = rows.iter().take_while(|row| row.nodes == first).count();
     let per_size = per_size.max(1);
@@ -343,7 +594,7 @@ fn draw(program: Named, rows: &[Row]) -> Result<String, Stop> {
     plot::chart(&Chart {
         heading: &format!(
             "{}: virtual time by the cost model of Blue Gene/L",
-            program.name()
+            rows.first().map_or("", |row| &row.program)
         ),
         x: Axis {
             title: "nodes",
@@ -384,7 +635,8 @@ mod tests {
         let mut rows = Vec::new();
         for &nodes in &options.nodes {
             for &memory in &options.mpi_memory {
-                rows.push(measure(&options, nodes, memory, &signals).expect("a run"));
+                let job = (nodes, memory);
+                rows.push(measure(&options, Named::Killer, job, &signals).expect("a run"));
             }
         }
         let by = |at: usize| (rows[at].nodes, rows[at].mpi_memory, rows[at].torus.as_str());
@@ -401,7 +653,7 @@ mod tests {
             "{csv}"
         );
         assert_eq!(csv.lines().count(), 5);
-        let drawing = draw(Named::Killer, &rows).expect("a drawing");
+        let drawing = draw(&rows).expect("a drawing");
         assert!(drawing.contains("killer") && drawing.contains("64 of MPI memory"));
     }
 
@@ -411,7 +663,6 @@ mod tests {
             "cluster killer -n 1",
             "cluster killer -n 65537",
             "cluster killer -n 131072",
-            "cluster nothing",
             "cluster killer --mpi-memory 3",
             "cluster killer --bytes 2M",
             "cluster killer --repeats 0",

@@ -1,7 +1,7 @@
 //! `midplane run`: from the command line to the exit status.
 
 use crate::build::board::Board;
-use crate::build::linux;
+use crate::build::linux::{self, Carries};
 use crate::build::program::{self, Flags, Heeded, Program};
 use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Machine, Memory};
 use crate::host::setup::{self, Tool};
@@ -189,6 +189,8 @@ enum On {
     Qemu,
     /// Processes of this machine
     Linux,
+    /// Coroutines in one process of this machine, in virtual time: C programs on up to 65,536 nodes
+    Cluster,
 }
 
 impl Options {
@@ -309,6 +311,11 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
 
 /// Does it all; the result is the exit status.
 pub fn run(options: &Options) -> Result<u8, Stop> {
+    run_and_look(options, &mut |_| ())
+}
+
+/// The same, and `look` sees how the job has ended.
+pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<u8, Stop> {
     let extents = options.nodes.unwrap_or(options.torus);
     let shape = Shape::new(extents, options.mesh.map(|mesh| !mesh))
         .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
@@ -323,7 +330,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
             "--under does nothing for nodes in QEMU; leave it out, or give --on linux",
         ));
     }
-    if options.on == On::Linux {
+    if options.on != On::Qemu {
         let only_in_qemu = [
             (options.instances.is_some(), "--instances"),
             (options.count_instructions, "--count-instructions"),
@@ -332,6 +339,20 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
         if let Some((_, option)) = only_in_qemu.iter().find(|(given, _)| *given) {
             return Err(Stop::usage(format!(
                 "{option} does nothing for processes; leave it out, or give --on qemu"
+            )));
+        }
+    }
+    if options.on == On::Cluster {
+        let faults = options.faults.given();
+        let not_there = [
+            (!options.under.is_empty(), "--under"),
+            (options.mpi_borrow, "--mpi-borrow"),
+            (options.node_memory.is_some(), "--node-memory"),
+            (faults.is_some(), faults.unwrap_or_default()),
+        ];
+        if let Some((_, option)) = not_there.iter().find(|(given, _)| *given) {
+            return Err(Stop::usage(format!(
+                "{option} does nothing in a cluster; leave it out, or give --on linux"
             )));
         }
     }
@@ -373,13 +394,15 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
             }
             (Some(tools), image)
         }
-        On::Linux => (None, linux::build(&program, &flags)?),
+        On::Linux => (None, linux::build(&program, &flags, Carries::Node)?),
+        On::Cluster => (None, linux::build(&program, &flags, Carries::Cluster)?),
     };
 
     let mut argv = vec![program.name().into_bytes()];
     argv.extend(options.arguments.iter().cloned().map(OsString::into_vec));
     let plan = Plan {
         place: match (&tools, options.board) {
+            (None, _) if options.on == On::Cluster => Place::Cluster,
             (None, _) => Place::Linux,
             (Some(tools), Board::Virt) => Place::Qemu(&tools.qemu),
             (Some(tools), Board::Stm32f405) => Place::Boards(&tools.qemu),
@@ -407,6 +430,7 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
     let (stdout, stderr) = (stdout(), stderr());
     let (mut out, mut err) = (Sink::new(&stdout), Sink::new(&stderr));
     let end = job::run(&plan, folder, options.timeout, &signals, &mut out, &mut err)?;
+    look(&end);
     let status = tell(options, &program, &plan, &end, report_file.take(), &mut err);
     job::flush(&signals, &mut out, &mut err);
     Ok(written(status, end.outcome, &mut out, &mut err, &signals))
@@ -417,7 +441,7 @@ fn check_board(options: &Options) -> Result<(), Stop> {
     if options.board == Board::Virt {
         return Ok(());
     }
-    if options.on == On::Linux {
+    if options.on != On::Qemu {
         return Err(Stop::usage(
             "--board does nothing for processes; leave it out, or give --on qemu",
         ));

@@ -6,6 +6,7 @@ use crate::host::shared::{Shared, memory_file};
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::run::boxes::Boxes;
+use crate::run::cluster;
 use crate::run::doorbell::{self, Doorbells};
 use crate::run::linux;
 use crate::run::node::{self, Node};
@@ -78,6 +79,8 @@ pub enum Place<'a> {
     Boards(&'a Tool),
     /// Processes of this machine.
     Linux,
+    /// Coroutines in one process of this machine, in virtual time.
+    Cluster,
 }
 
 impl Place<'_> {
@@ -85,7 +88,7 @@ impl Place<'_> {
     pub fn process(self) -> &'static str {
         match self {
             Place::Qemu(_) | Place::Boards(_) => "QEMU process",
-            Place::Linux => "process",
+            Place::Linux | Place::Cluster => "process",
         }
     }
 }
@@ -165,6 +168,7 @@ impl Fleet {
         let qemu = match plan.place {
             Place::Qemu(qemu) | Place::Boards(qemu) => qemu,
             Place::Linux => return linux::boot(plan, going_on),
+            Place::Cluster => return cluster::boot(plan),
         };
         let image = memory_file("midplane-image")?;
         (&image)
@@ -429,7 +433,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         output: match plan.place {
             Place::Qemu(_) | Place::Boards(_) => Output::Rings { log: plan.log },
             // The process has streams of its own.
-            Place::Linux => Output::default(),
+            Place::Linux | Place::Cluster => Output::default(),
         },
         exit: kernel_rt::personality::Exit::Stay,
         environment: Default::default(),
@@ -438,7 +442,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
     // A process has an environment of its own.
     let environment = match plan.place {
         Place::Qemu(_) | Place::Boards(_) => plan.environment,
-        Place::Linux => &[],
+        Place::Linux | Place::Cluster => &[],
     };
     settings
         .encode(

@@ -2,6 +2,7 @@
 
 use crate::host::signals::Signals;
 use crate::host::stop::{self, Stop};
+use crate::run::cluster;
 use crate::run::decode::{Decoder, Dictionary};
 use crate::run::doorbell::Doorbells;
 use crate::run::files::{Answer, Files, Folder};
@@ -9,6 +10,7 @@ use crate::run::input::Input;
 use crate::run::instance::{Fleet, Place, Plan};
 use crate::run::linux;
 use crate::run::output::Sink;
+use crate::run::report;
 use crate::run::verdict::{self, Cause, Glance, Outcome, Seen, Stands};
 use crate::show::say;
 use kernel_rt::host::files;
@@ -26,6 +28,8 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(200);
 /// The same of nodes that are processes: these have no bell.
 const PROCESS_TICK: Duration = Duration::from_millis(10);
+/// Of very many in one process: the looks are to take a small part of the time.
+const CLUSTER_TICK_PER_NODE: Duration = Duration::from_micros(30);
 /// Nodes have this long to come up, and this much more for each node that shares the machine.
 const BOOT_SECONDS: u64 = 60;
 const BOOT_SECONDS_PER_NODE: u64 = 1;
@@ -51,6 +55,8 @@ pub struct JobEnd {
     pub nodes: Vec<Seen>,
     /// From the start of the first node to the end.
     pub elapsed: Duration,
+    /// The same in virtual time, where nodes have that.
+    pub virtual_time: Option<Duration>,
 }
 
 /// Boots, waits for the end, takes everything down. Must be called from the main thread. The nodes may work with the
@@ -85,6 +91,7 @@ pub fn run<'a>(
         shown: 0,
         stirred: false,
         held: [false; 2],
+        in_messages: matches!(plan.place, Place::Cluster),
         first: 0,
         input: Input::default(),
         files: Files::new(nodes, folder)?,
@@ -148,6 +155,8 @@ struct Job<'a, 'b, 'd> {
     stirred: bool,
     /// Nodes may have more for stdout, and for stderr, than was taken from them.
     held: [bool; 2],
+    /// What processes print comes in messages that name the rank.
+    in_messages: bool,
     /// The node that comes first when all are looked at: each in turn, where room is short.
     first: usize,
     input: Input,
@@ -169,6 +178,7 @@ impl Job<'_, '_, '_> {
         let tick = match plan.place {
             Place::Qemu(_) | Place::Boards(_) => TICK,
             Place::Linux => PROCESS_TICK,
+            Place::Cluster => PROCESS_TICK.max(CLUSTER_TICK_PER_NODE * plan.shape.nodes()),
         };
         loop {
             self.wait(signals, deadline.map_or(next_look, |at| at.min(next_look)));
@@ -334,15 +344,23 @@ impl Job<'_, '_, '_> {
     /// anything.
     fn pass_on_printed(&mut self, at: usize, room: [bool; 2]) -> bool {
         let instance = &mut self.fleet.instances[at];
-        let &[rank] = &*instance.ranks else {
-            return false;
+        let one = match &*instance.ranks {
+            &[rank] if !self.in_messages => Some(rank),
+            _ => None,
         };
         let now = Instant::now();
         let mut any = false;
         let sinks = [&mut *self.out, &mut *self.err];
         for ((socket, sink), room) in instance.ears.prints.iter_mut().zip(sinks).zip(room) {
             if room && let Some(bytes) = read(socket, &mut self.buffer) {
-                sink.lines.take(rank, bytes, now);
+                let (rank, bytes) = match one {
+                    Some(rank) => (Some(rank), bytes),
+                    None => cluster::printed(bytes),
+                };
+                match rank {
+                    Some(rank) => sink.lines.take(rank, bytes, now),
+                    None => note(sink, bytes),
+                }
                 any = true;
             }
         }
@@ -485,8 +503,8 @@ impl Job<'_, '_, '_> {
                 let read = |offset, out: &mut [u8]| node.read_ram(offset, out);
                 let places = |stands| match (plan.place, stands) {
                     // Its words name the place.
-                    (Place::Linux, Stands::InPanic) => Vec::new(),
-                    (Place::Linux, stands) => linux::describe(plan, node, stands),
+                    (Place::Linux | Place::Cluster, Stands::InPanic) => Vec::new(),
+                    (Place::Linux | Place::Cluster, stands) => linux::describe(plan, node, stands),
                     (_, Stands::At(pc)) => plan.image.describe_fault(pc, &read),
                     (_, Stands::InCall) => plan.image.describe_call(&read),
                     (_, Stands::InPanic) => plan.image.describe_panic(&read),
@@ -550,8 +568,9 @@ impl Job<'_, '_, '_> {
             status,
             outcome,
             message,
-            nodes,
             elapsed: self.begun.elapsed(),
+            virtual_time: self.in_messages.then(|| report::longest_run(&nodes)),
+            nodes,
         }
     }
 
@@ -577,6 +596,13 @@ fn with_whereabouts(headline: &str, nodes: &[Seen]) -> String {
         message.push_str(&line);
     }
     message
+}
+
+/// Words that are no rank's.
+fn note(sink: &mut Sink<'_>, bytes: &[u8]) {
+    for line in String::from_utf8_lossy(bytes).lines() {
+        sink.lines.note(&format!("midplane: {line}"));
+    }
 }
 
 /// Bytes that have come; a stream whose writer has gone is closed.

@@ -1,6 +1,7 @@
 //! A job on a torus of QEMU instances.
 
 mod boxes;
+mod cluster;
 pub mod command;
 mod decode;
 mod doorbell;
@@ -8,12 +9,12 @@ mod faults;
 mod files;
 mod input;
 mod instance;
-mod job;
+pub mod job;
 pub mod limits;
 mod linux;
 mod node;
 mod output;
-mod report;
+pub mod report;
 
 mod stm32f405;
 pub mod topology;

@@ -11,6 +11,7 @@ use net_torus::{Direction, Shape, Vc};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// With more nodes than this the table shows totals and the busiest nodes.
 const WHOLE_TABLE: usize = 32;
@@ -67,6 +68,9 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
     seconds: f64,
+    /// Of virtual time, where the nodes have that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    virtual_seconds: Option<f64>,
     /// Links that are cut, and around which frames have gone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cut_links: Vec<String>,
@@ -298,7 +302,25 @@ pub fn table(end: &JobEnd) -> Vec<String> {
         ));
     }
     lines.extend(matching(end).map(|name| format!("matching engine: {name}")));
+    lines.extend(end.virtual_time.map(|time| {
+        let ms = time.as_secs_f64() * 1e3;
+        format!("virtual time: {ms:.6} ms")
+    }));
     with_note(lines, all.len())
+}
+
+/// The longest time that a node's clock says it ran, where that is in nanoseconds.
+pub fn longest_run(nodes: &[Seen]) -> Duration {
+    let runs = nodes
+        .iter()
+        .map(|node| Counters::of(node).get(Counter::RunTicks));
+    Duration::from_nanos(runs.max().unwrap_or(0))
+}
+
+/// All nodes together: a counter's sum, or the greatest value, as it has it.
+pub fn total(end: &JobEnd, counter: Counter) -> u64 {
+    let values = end.nodes.iter().map(|node| Counters::of(node).get(counter));
+    values.fold(0, |one, other| counter.about().total.of(one, other))
 }
 
 /// The nodes' matching engine, as they say; all run the same image.
@@ -464,6 +486,7 @@ fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
         status: end.status,
         message: end.message.as_deref(),
         seconds: end.elapsed.as_secs_f64(),
+        virtual_seconds: end.virtual_time.map(|time| time.as_secs_f64()),
         cut_links: shape.map_or(Vec::new(), |shape| cut_links(&shape, end)),
         totals: Counters::total(&all),
         ranks: end
@@ -531,6 +554,7 @@ mod tests {
                 })
                 .collect(),
             elapsed: Duration::from_millis(1500),
+            virtual_time: None,
         }
     }
 

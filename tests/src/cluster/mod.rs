@@ -6,7 +6,7 @@
 //! drawn, and links and processors take the time that a cost model says ([`Cluster::costs`]).
 //!
 //! ```text
-//!   node.rs       a process, as its program sees it: calls reach the device here
+//!   node.rs       a process, as its program sees it: calls reach the device here      carrier.rs  what holds programs of C
 //!   schedule.rs   who moves          strands.rs  the coroutines
 //!      |      \
 //!   drawn.rs   timed.rs              drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
@@ -14,6 +14,7 @@
 //!   wires.rs      the links
 //! ```
 
+mod carrier;
 mod drawn;
 mod events;
 mod node;
@@ -25,6 +26,7 @@ mod timed;
 mod wires;
 
 use std::cell::RefCell;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use corosensei::Yielder;
@@ -35,10 +37,11 @@ use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Config, Memory, Stats};
 use net_torus::{Chunk, Router, Shape, Sizes, Torus};
 
+pub use self::carrier::Carrier;
 pub use self::node::Node;
 pub(crate) use self::schedule::running;
 use self::schedule::{Body, Over, Shared};
-use self::strands::with_strands;
+use self::strands::{STACK_BYTES, with_strands};
 use self::wires::Wires;
 use crate::measure::timed::Costs;
 use crate::panic;
@@ -51,6 +54,7 @@ pub struct Cluster {
     mpi_memory: usize,
     /// Of one rank instead.
     mpi_memory_of: Option<(u32, usize)>,
+    eager: Option<usize>,
     request_slots: usize,
     sizes: Sizes,
     seed: u64,
@@ -131,6 +135,7 @@ impl Cluster {
             wraps: [true; 3],
             mpi_memory: 64 << 10,
             mpi_memory_of: None,
+            eager: None,
             request_slots: usize::MAX,
             sizes: Sizes::BLUE_GENE,
             seed: 0,
@@ -153,6 +158,12 @@ impl Cluster {
     /// Bytes of MPI memory of the node with this rank, instead.
     pub fn mpi_memory_of(mut self, rank: u32, bytes: usize) -> Self {
         self.mpi_memory_of = Some((rank, bytes));
+        self
+    }
+
+    /// Greatest message in bytes whose data does not wait for an answer, where it is not the devices' own.
+    pub fn eager(mut self, bytes: Option<usize>) -> Self {
+        self.eager = bytes;
         self
     }
 
@@ -217,16 +228,58 @@ impl Cluster {
         program: impl Fn(&Node<'_, '_, E>) -> i32 + Sync,
         watch: &mut dyn FnMut(Watched) -> bool,
     ) -> (Statuses, Vec<NodeReport>) {
+        let look = |shared: &Shared<'_, E>| {
+            let nodes = 0..shared.bodies.len();
+            nodes.map(|rank| report(shared, rank)).collect()
+        };
+        let job = self.run_on(STACK_BYTES, None, program, watch, look);
+        job.expect("a stack for each process")
+    }
+
+    /// Runs `program`, which never returns but by [`Node::exit`], as every process, on stacks of so many bytes. `carrier`
+    /// has its data. Fails when the host refuses the stacks.
+    ///
+    /// # Panics
+    /// As [`Cluster::run_and_report`].
+    pub fn carry(
+        &self,
+        stack_bytes: usize,
+        carrier: &dyn Carrier,
+        program: impl Fn(&Node<'_, '_>) -> i32,
+        watch: &mut dyn FnMut(Watched) -> bool,
+    ) -> io::Result<Statuses> {
+        let look = |shared: &Shared<'_>| {
+            for (rank, body) in shared.bodies.iter().enumerate() {
+                // A program that will never go on keeps the device of the call that it is in.
+                if let (Ok(adi), Ok(torus)) = (body.adi.try_borrow(), body.torus.try_borrow()) {
+                    carrier.counts(rank, &adi, torus.router(), shared.times(rank));
+                }
+            }
+        };
+        let job = self.run_on(stack_bytes, Some(carrier), program, watch, look);
+        job.map(|(statuses, ())| statuses)
+    }
+
+    /// Runs the job, and looks at it at its end.
+    fn run_on<E: Matching, R>(
+        &self,
+        stack_bytes: usize,
+        carrier: Option<&dyn Carrier<E>>,
+        program: impl Fn(&Node<'_, '_, E>) -> i32,
+        watch: &mut dyn FnMut(Watched) -> bool,
+        look: impl FnOnce(&Shared<'_, E>) -> R,
+    ) -> io::Result<(Statuses, R)> {
         let shape = Shape::new(self.extents, self.wraps).expect("extents of 1 to 256");
         let nodes = shape.nodes() as usize;
         let mut chunks: Vec<Chunk> = vec![[0; 32]; self.sizes.chunks() * nodes];
         let wires = Wires::new(nodes, self.costs);
-        let shared = Shared::new(self.bodies(shape, &wires, &mut chunks), &wires, self.seed);
+        let bodies = self.bodies(shape, &wires, &mut chunks);
+        let shared = Shared::new(bodies, &wires, self.seed, carrier);
         let run = |rank, yielder: &_| run_process(&shared, rank, yielder, &program);
-        let job = with_strands(nodes, run, |strands| shared.run(strands, watch));
-        let job = job.expect("a stack for each process");
-        let reports = (0..nodes).map(|rank| report(&shared, rank)).collect();
-        (job, reports)
+        let job = with_strands(nodes, stack_bytes, run, |strands| {
+            shared.run(strands, watch)
+        })?;
+        Ok((job, look(&shared)))
     }
 
     /// The nodes, with routers in `chunks`.
@@ -259,6 +312,9 @@ impl Cluster {
                 let mut adi =
                     Adi::with_rules(config, memory, Sound).expect("a rank of the machine");
                 adi.seed(self.seed);
+                if let Some(bytes) = self.eager {
+                    adi.set_eager_limit(bytes);
+                }
                 Body {
                     adi: RefCell::new(adi),
                     torus: RefCell::new(torus),
@@ -272,15 +328,12 @@ fn run_process<E: Matching>(
     shared: &Shared<'_, E>,
     rank: usize,
     yielder: &Yielder<(), ()>,
-    program: &(impl Fn(&Node<'_, '_, E>) -> i32 + Sync),
-) -> Option<i32> {
+    program: &impl Fn(&Node<'_, '_, E>) -> i32,
+) {
     let node = Node::new(shared, rank, yielder);
     let outcome = catch_unwind(AssertUnwindSafe(|| program(&node)));
     match outcome {
-        Ok(status) => {
-            shared.finish(rank);
-            Some(status)
-        }
+        Ok(status) => shared.finish(rank, status),
         Err(payload) => {
             if !payload.is::<Over>() {
                 let message = panic::words(payload.as_ref());
@@ -289,7 +342,6 @@ fn run_process<E: Matching>(
                     message,
                 });
             }
-            None
         }
     }
 }

@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
-use std::panic::resume_unwind;
 
 use corosensei::Yielder;
 use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
@@ -13,7 +12,7 @@ use mpi_adi::{Adi, Env, Process, Work};
 
 use super::Failure;
 use super::drawn::YIELDS;
-use super::schedule::{Over, Phase, Shared};
+use super::schedule::{Phase, Shared};
 use super::timed::Counted;
 use super::wires::Looks;
 
@@ -51,11 +50,29 @@ impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, '_, E> {
         self.node.shared.now(self.node.rank)
     }
 
+    fn count(&mut self, adi: &Adi<Sound, E>) {
+        let Node { shared, rank, .. } = *self.node;
+        if let Some(carrier) = shared.carrier() {
+            let torus = shared.bodies[rank].torus.borrow();
+            carrier.counts(rank, adi, torus.router(), shared.times(rank));
+        }
+    }
+
+    fn counted(&self, index: usize) -> u64 {
+        let Node { shared, rank, .. } = *self.node;
+        shared
+            .carrier()
+            .map_or(0, |carrier| carrier.counted(rank, index))
+    }
+
     fn note(&mut self, call: Option<CallNote>) {
         self.node.shared.note(self.node.rank, call);
     }
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
+        if let Some(carrier) = self.node.shared.carrier() {
+            carrier.aborts(why, status);
+        }
         let message = match why {
             AbortReason::MpiAbort => String::from("MPI_Abort"),
             AbortReason::MpiError(text) => text.to_owned(),
@@ -65,7 +82,7 @@ impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, '_, E> {
             status,
             message,
         });
-        resume_unwind(Box::new(Over))
+        self.node.shared.leave(self.node.yielder)
     }
 }
 
@@ -115,6 +132,20 @@ impl<'a, 'm, E: Matching> Node<'a, 'm, E> {
             yielder,
             process: Process::new(),
         }
+    }
+
+    /// Ends the program with this status, wherever it is; only of programs that a [`Carrier`](super::Carrier) has, whose
+    /// frames nothing unwinds.
+    ///
+    /// # Panics
+    /// When the cluster has no carrier.
+    pub fn exit(&self, status: i32) -> ! {
+        assert!(
+            self.shared.carrier().is_some(),
+            "a program that can be unwound"
+        );
+        self.shared.finish(self.rank, status);
+        self.shared.leave(self.yielder)
     }
 
     /// This process's number.

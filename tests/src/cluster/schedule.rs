@@ -15,6 +15,7 @@ use mpi_adi::protocol::Sound;
 use msg_layer::{Class, Port};
 use net_torus::Torus;
 
+use super::carrier::Carrier;
 use super::strands;
 use super::timed::{Counted, Processor};
 use super::wires::{Looks, WireEnd, Wires};
@@ -56,8 +57,8 @@ pub(super) enum Phase {
     Finished,
 }
 
-/// A process: its program under way, which ends with its status, or with none where the job's end has ended it.
-pub(super) type Strand<'a> = strands::Strand<'a, Option<i32>>;
+/// A process: its program under way.
+pub(super) type Strand<'a> = strands::Strand<'a, ()>;
 
 pub(super) struct Shared<'m, E = Engine> {
     pub(super) bodies: Vec<Body<'m, E>>,
@@ -71,6 +72,10 @@ pub(super) struct Shared<'m, E = Engine> {
     ended: Cell<usize>,
     calls: Vec<Cell<Option<CallNote>>>,
     failure: RefCell<Option<Failure>>,
+    /// By rank: what the program has ended with.
+    statuses: Vec<Cell<Option<i32>>>,
+    /// Of programs that cannot be unwound.
+    carrier: Option<&'m dyn Carrier<E>>,
 }
 
 /// Unwinds a process's program when the job is over.
@@ -78,7 +83,12 @@ pub(super) struct Over;
 
 impl<'m, E: Matching> Shared<'m, E> {
     /// Before the first step.
-    pub(super) fn new(bodies: Vec<Body<'m, E>>, wires: &'m Wires, seed: u64) -> Self {
+    pub(super) fn new(
+        bodies: Vec<Body<'m, E>>,
+        wires: &'m Wires,
+        seed: u64,
+        carrier: Option<&'m dyn Carrier<E>>,
+    ) -> Self {
         let nodes = bodies.len();
         let processors = match wires.looks {
             Looks::Drawn(_) => 0,
@@ -94,6 +104,8 @@ impl<'m, E: Matching> Shared<'m, E> {
             ended: Cell::new(0),
             calls: vec![Cell::new(None); nodes],
             failure: RefCell::new(None),
+            statuses: vec![Cell::new(None); nodes],
+            carrier,
         }
     }
 
@@ -103,12 +115,9 @@ impl<'m, E: Matching> Shared<'m, E> {
         strands: &mut [Strand<'_>],
         watch: &mut dyn FnMut(Watched) -> bool,
     ) -> Result<Vec<i32>, Failure> {
-        let mut statuses = vec![None; strands.len()];
         let mut turns = 0;
         while let Some(rank) = self.choose() {
-            if let Some(ended) = resume(&mut strands[rank], rank) {
-                statuses[rank] = ended;
-            }
+            self.resume(&mut strands[rank], rank);
             turns += 1;
             if turns % TURNS_PER_LOOK == 0 && !watch(self.watched()) {
                 self.fail(Failure::Stopped);
@@ -118,19 +127,22 @@ impl<'m, E: Matching> Shared<'m, E> {
             let calls = self.calls.iter().map(Cell::get).collect();
             self.fail(Failure::Hang(calls));
         }
-        if self.is_over() {
-            // They find that the job is over, and unwind.
-            for (rank, strand) in strands.iter_mut().enumerate() {
-                if strand.is_under_way() {
-                    resume(strand, rank);
-                }
+        for (rank, strand) in strands.iter_mut().enumerate() {
+            match self.carrier {
+                Some(_) => strand.abandon(),
+                // It finds that the job is over, and unwinds.
+                None if self.is_over() && strand.is_under_way() => self.resume(strand, rank),
+                None => {}
             }
         }
         match self.failure.take() {
             Some(failure) => Err(failure),
-            None => Ok(statuses
-                .into_iter()
-                .map(|status| status.expect("a process without a status has left a failure"))
+            None => Ok({ self.statuses.iter() }
+                .map(|status| {
+                    status
+                        .get()
+                        .expect("a process without a status has left a failure")
+                })
                 .collect()),
         }
     }
@@ -152,13 +164,13 @@ impl<'m, E: Matching> Shared<'m, E> {
 
     /// Gives the baton back; returns once it has come again.
     pub(super) fn pass(&self, rank: usize, phase: Phase, yielder: &Yielder<(), ()>) {
-        self.end_if_over();
+        self.end_if_over(yielder);
         self.phases[rank].set(phase);
         if let (Phase::Asleep, Looks::Drawn(ready)) = (phase, &self.wires.looks) {
             ready.borrow_mut().remove(rank);
         }
         yielder.suspend(());
-        self.end_if_over();
+        self.end_if_over(yielder);
         self.phases[rank].set(Phase::Computing);
         if let Looks::Drawn(ready) = &self.wires.looks {
             ready.borrow_mut().insert(rank);
@@ -260,7 +272,8 @@ impl<'m, E: Matching> Shared<'m, E> {
     }
 
     /// The program of `rank` has ended by itself.
-    pub(super) fn finish(&self, rank: usize) {
+    pub(super) fn finish(&self, rank: usize, status: i32) {
+        self.statuses[rank].set(Some(status));
         self.phases[rank].set(Phase::Finished);
         self.ends[rank].set(Some(self.now(rank)));
         self.ended.set(self.ended.get() + 1);
@@ -284,6 +297,9 @@ impl<'m, E: Matching> Shared<'m, E> {
 
     pub(super) fn note(&self, rank: usize, call: Option<CallNote>) {
         self.calls[rank].set(call);
+        if let Some(carrier) = self.carrier {
+            carrier.notes(rank, call);
+        }
     }
 
     /// The job is over, for this reason unless there is one already.
@@ -295,18 +311,35 @@ impl<'m, E: Matching> Shared<'m, E> {
         self.failure.borrow().is_some()
     }
 
-    /// Unwinds the calling process when the job is over.
-    fn end_if_over(&self) {
+    /// What has its programs, where they cannot be unwound.
+    pub(super) fn carrier(&self) -> Option<&'m dyn Carrier<E>> {
+        self.carrier
+    }
+
+    /// Ends the calling process when the job is over.
+    fn end_if_over(&self, yielder: &Yielder<(), ()>) {
         if self.is_over() {
-            resume_unwind(Box::new(Over));
+            self.leave(yielder);
         }
     }
-}
 
-/// Lets a process go on until it gives the baton back: what it has ended with, if it has.
-fn resume(strand: &mut Strand<'_>, rank: usize) -> Option<Option<i32>> {
-    let before = RUNNING.replace(Some(rank));
-    let result = strand.resume();
-    RUNNING.set(before);
-    result
+    /// Ends the calling process: its program is unwound, or never goes on.
+    pub(super) fn leave(&self, yielder: &Yielder<(), ()>) -> ! {
+        if self.carrier.is_none() {
+            resume_unwind(Box::new(Over));
+        }
+        loop {
+            yielder.suspend(());
+        }
+    }
+
+    /// Lets a process go on until it gives the baton back.
+    fn resume(&self, strand: &mut Strand<'_>, rank: usize) {
+        let before = RUNNING.replace(Some(rank));
+        if let Some(carrier) = self.carrier {
+            carrier.goes_on(rank);
+        }
+        strand.resume();
+        RUNNING.set(before);
+    }
 }

@@ -15,11 +15,10 @@ use std::ptr::NonNull;
 use corosensei::stack::{Stack, StackPointer};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-/// Bytes of a stack that can be used.
-const STACK_BYTES: usize = 256 << 10;
-/// Bytes of the guard below it: whole pages, whatever their size is on the host.
-const GUARD_BYTES: usize = 64 << 10;
-const BYTES: usize = GUARD_BYTES + STACK_BYTES;
+/// Bytes of a stack that can be used, where the programs are Rust.
+pub(super) const STACK_BYTES: usize = 256 << 10;
+/// Bytes of the guard below it: whole pages, whatever their size is on the host. Stacks are multiples of it.
+pub(super) const GUARD_BYTES: usize = 64 << 10;
 
 /// `MADV_GUARD_INSTALL` of Linux's `<asm-generic/mman-common.h>`.
 #[cfg(target_os = "linux")]
@@ -44,16 +43,24 @@ impl<R> Strand<'_, R> {
     pub(super) fn is_under_way(&self) -> bool {
         self.0.started() && !self.0.done()
     }
+
+    /// It never goes on, and what is on its stack is left as it is: frames of C cannot be unwound.
+    pub(super) fn abandon(&mut self) {
+        // SAFETY: nothing that is borrowed outlives its owner for want of a destructor: what the frames of the runtime
+        // own is on the host's heap, where it stays.
+        unsafe { self.0.force_reset() };
+    }
 }
 
-/// Hands `count` strands, of which each is to run `program` with its number, to `f`. Those that have not ended when `f`
-/// returns are unwound. Fails when the host refuses their stacks.
+/// Hands `count` strands, of which each is to run `program` with its number on a stack of so many bytes, to `f`. Those
+/// that have not ended when `f` returns are unwound. Fails when the host refuses their stacks.
 pub(super) fn with_strands<R, T>(
     count: usize,
+    stack_bytes: usize,
     program: impl Fn(usize, &Yielder<(), ()>) -> R,
     f: impl FnOnce(&mut [Strand<'_, R>]) -> T,
 ) -> io::Result<T> {
-    let mut stacks = Stacks::new(count)?;
+    let mut stacks = Stacks::new(count, stack_bytes)?;
     let program = &program;
     let strand = |(number, stack)| {
         // SAFETY: what is borrowed, `program` and the stacks, outlives the strands, which are dropped before this function
@@ -70,12 +77,18 @@ pub(super) fn with_strands<R, T>(
 struct Stacks {
     addresses: NonNull<libc::c_void>,
     count: usize,
+    /// Of each, with its guard.
+    bytes: usize,
 }
 
 impl Stacks {
     /// As many stacks. Fails when the host refuses the addresses or the guards.
-    fn new(count: usize) -> io::Result<Stacks> {
-        let bytes = BYTES.checked_mul(count.max(1));
+    fn new(count: usize, stack_bytes: usize) -> io::Result<Stacks> {
+        let of_each = stack_bytes
+            .checked_next_multiple_of(GUARD_BYTES)
+            .and_then(|stack| stack.checked_add(GUARD_BYTES));
+        let of_each = of_each.ok_or(io::ErrorKind::OutOfMemory)?;
+        let bytes = of_each.checked_mul(count.max(1));
         let bytes = bytes.ok_or(io::ErrorKind::OutOfMemory)?;
         // SAFETY: a new mapping, of addresses that the system chooses.
         let addresses = unsafe {
@@ -92,7 +105,11 @@ impl Stacks {
             return Err(io::Error::last_os_error());
         }
         let addresses = NonNull::new(addresses).ok_or(io::ErrorKind::OutOfMemory)?;
-        let stacks = Stacks { addresses, count };
+        let stacks = Stacks {
+            addresses,
+            count,
+            bytes: of_each,
+        };
         #[cfg(target_os = "linux")]
         // SAFETY: the mapping just made. It is advice: where it is refused, stacks may take more memory.
         unsafe {
@@ -106,7 +123,9 @@ impl Stacks {
 
     /// Where the guard of stack `index` begins.
     fn guard_of(&self, index: usize) -> *mut libc::c_void {
-        self.addresses.as_ptr().wrapping_byte_add(index * BYTES)
+        self.addresses
+            .as_ptr()
+            .wrapping_byte_add(index * self.bytes)
     }
 
     fn guard(&self, index: usize) -> io::Result<()> {
@@ -129,7 +148,7 @@ impl Stacks {
             let limit = self.guard_of(index).addr();
             let pointer = |address| StackPointer::new(address).expect("not at address 0");
             OneStack {
-                base: pointer(limit + BYTES),
+                base: pointer(limit + self.bytes),
                 limit: pointer(limit),
                 stacks: PhantomData,
             }
@@ -140,7 +159,7 @@ impl Stacks {
 impl Drop for Stacks {
     fn drop(&mut self) {
         // SAFETY: our mapping; no stack of it is in use, for each has borrowed it.
-        unsafe { libc::munmap(self.addresses.as_ptr(), BYTES * self.count.max(1)) };
+        unsafe { libc::munmap(self.addresses.as_ptr(), self.bytes * self.count.max(1)) };
     }
 }
 
@@ -181,7 +200,7 @@ mod tests {
             }
             mine[499]
         };
-        let ends = with_strands(COUNT, program, |strands| {
+        let ends = with_strands(COUNT, STACK_BYTES, program, |strands| {
             for now in 0..3 {
                 round.set(now);
                 for strand in strands.iter_mut() {
@@ -211,7 +230,12 @@ mod tests {
             let _counts = Counts(&dropped);
             yielder.suspend(());
         };
-        let resumed = with_strands(5, program, |strands| strands[3].resume());
+        let resumed = with_strands(5, STACK_BYTES, program, |strands| strands[3].resume());
         assert_eq!((resumed.expect("stacks"), dropped.get()), (None, 1));
+        let abandoned = with_strands(5, STACK_BYTES, program, |strands| {
+            assert_eq!(strands[3].resume(), None);
+            strands[3].abandon();
+        });
+        assert_eq!((abandoned.ok(), dropped.get()), (Some(()), 1));
     }
 }

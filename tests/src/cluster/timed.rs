@@ -23,6 +23,8 @@ use crate::sim::torus::Hands;
 pub(super) struct Processor {
     /// What it does takes until then.
     busy_until: Cell<u64>,
+    /// What it has done took so long.
+    busy: Cell<u64>,
     /// What has been paid of [`Adi::searched`].
     searched: Cell<u64>,
     /// Something is still to leave.
@@ -110,6 +112,19 @@ impl<E: Matching> Shared<'_, E> {
     pub(super) fn spend(&self, rank: usize, ns: u64) {
         let busy_until = &self.processors[rank].busy_until;
         busy_until.set(busy_until.get().max(self.wires.now.get()) + ns);
+        let busy = &self.processors[rank].busy;
+        busy.set(busy.get() + ns);
+    }
+
+    /// The clock of the process, until its program has ended, and for how much of that time its processor had nothing to
+    /// do; in nanoseconds. Without costs it always has.
+    pub(super) fn times(&self, rank: usize) -> [u64; 2] {
+        let now = self.end(rank).unwrap_or(self.now(rank));
+        let busy = self
+            .processors
+            .get(rank)
+            .map_or(now, |processor| processor.busy.get());
+        [now, now.saturating_sub(busy)]
     }
 
     /// When the processor has done all that it has been given.

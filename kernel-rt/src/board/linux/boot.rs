@@ -70,7 +70,7 @@ fn with_node<R>(f: impl FnOnce(&mut LinuxNode, &Asleep) -> R) -> R {
 }
 
 /// The process cannot become a node.
-fn boot_failed(why: impl Display) -> ! {
+pub(super) fn boot_failed(why: impl Display) -> ! {
     let name = NodeName(process().map(|p| (p.who.rank, p.who.coord)));
     end::end(End::Boot, 1, &format!("{name}: cannot start: {why}"))
 }
@@ -238,7 +238,7 @@ fn own_file() -> std::io::Result<File> {
 }
 
 /// A part of the shared file, for ever.
-fn map<T>(file: &File, offset: u64, bytes: usize) -> &'static T {
+pub(super) fn map<T>(file: &File, offset: u64, bytes: usize) -> &'static T {
     // SAFETY: a new mapping, of which nothing else knows.
     let start = unsafe {
         libc::mmap(

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! boot        from the process's start to the program, and the program's end
+//! carried     nodes that are several to a process, for the cluster
 //! end         a node that fails: by a call, a panic, a signal
 //! platform    clock, sleep and heap, as a node asks for them
 //! heap        what the process's own heap could lend
@@ -16,6 +17,7 @@
 //! computes for long without a call, and has nothing under way itself, holds up those whose messages pass its node.
 
 mod boot;
+pub mod carried;
 mod end;
 pub mod heap;
 mod platform;

@@ -71,11 +71,7 @@ fn start(plan: &Plan<'_>, (rank, coord): (u32, Coord), shared: &Shared) -> Resul
     };
     command
         .args(arguments.iter().map(|word| OsStr::from_bytes(word)))
-        .envs(plan.environment.iter().filter_map(|variable| {
-            let at = variable.iter().position(|byte| *byte == b'=')?;
-            let (name, value) = (&variable[..at], &variable[at + 1..]);
-            Some((OsStr::from_bytes(name), OsStr::from_bytes(value)))
-        }))
+        .envs(variables(plan))
         .env(
             VARIABLE,
             format!("{} {} {settings}", inherited.as_raw_fd(), plan.node_memory),
@@ -110,6 +106,15 @@ fn start(plan: &Plan<'_>, (rank, coord): (u32, Coord), shared: &Shared) -> Resul
         ..Ears::default()
     };
     Instance::new(vec![rank], ears, child)
+}
+
+/// The program's variables, name and value.
+pub fn variables<'a>(plan: &Plan<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
+    plan.environment.iter().filter_map(|variable| {
+        let at = variable.iter().position(|byte| *byte == b'=')?;
+        let (name, value) = (&variable[..at], &variable[at + 1..]);
+        Some((OsStr::from_bytes(name), OsStr::from_bytes(value)))
+    })
 }
 
 /// The functions and lines where a failed node stands, innermost first.

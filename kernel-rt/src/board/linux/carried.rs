@@ -1,0 +1,199 @@
+//! Nodes that are several to a process, each with its program's data in place while it goes on: the cluster's.
+//!
+//! This board's record of the process is such data, too. So what explains a node that fails speaks of the one that goes
+//! on, and says it on that one's account.
+
+use std::env;
+use std::fmt::Display;
+use std::fs::File;
+use std::os::fd::FromRawFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use mpi_adi::Adi;
+use mpi_adi::matching::{Engine, Matching};
+use net_torus::coord::{Coord, Rank, Shape};
+use net_torus::router::Router;
+
+use super::boot::{boot_failed, map};
+use super::share::Account;
+use super::{PROCESS, Process, VARIABLE, end};
+use crate::dev::ring::Asleep;
+use crate::fault::NodeName;
+use crate::host::blackboard::{Call, End};
+use crate::host::counters::{LinkFigures, NodeFigures, Sources};
+use crate::host::personality::{BootArgs, Exit, Personality};
+use crate::mem::Bytes;
+
+/// Where all nodes say how they fare.
+pub struct Accounts {
+    all: &'static [Account; 0],
+    shape: Shape,
+    /// None of them sleeps but by the cluster.
+    word: &'static Asleep,
+    /// Programs that have not ended.
+    running: AtomicU32,
+}
+
+/// What the tool has told the process: a descriptor of the file with the accounts, one of each node behind the other;
+/// the bytes of a stack; boot arguments. `None` where it was not the tool that started it.
+pub struct Told {
+    file: File,
+    /// Bytes of a program's stack.
+    pub stack_bytes: usize,
+    text: String,
+}
+
+impl Told {
+    /// Reads the variable, and takes it from the environment. To be called once, by the only thread.
+    pub fn read() -> Option<Told> {
+        let told = env::var(VARIABLE).ok()?;
+        // SAFETY: there is one thread.
+        unsafe { env::remove_var(VARIABLE) };
+        let mut words = told.splitn(3, ' ');
+        let number = words.next()?.parse().ok()?;
+        let stack_bytes = words.next()?.parse().ok()?;
+        let text = words.next()?.to_owned();
+        // SAFETY: the tool hands us this descriptor, and nothing else has it.
+        let file = unsafe { File::from_raw_fd(number) };
+        Some(Told {
+            file,
+            stack_bytes,
+            text,
+        })
+    }
+
+    /// The boot arguments. Ends the process where they make no sense.
+    pub fn arguments(&self) -> BootArgs<'_> {
+        let args = or_fail(BootArgs::parse(&self.text));
+        or_fail(args.check_matching(Engine::NAME));
+        args
+    }
+
+    /// The accounts of all nodes, none of which has begun. From now on what fails is explained, on the account of the
+    /// node that goes on.
+    pub fn accounts(&self, shape: Shape) -> Accounts {
+        let bytes = shape.nodes() as usize * size_of::<Account>();
+        let all = map(&self.file, 0, bytes);
+        end::explain();
+        Accounts {
+            all,
+            shape,
+            word: Box::leak(Box::default()),
+            running: AtomicU32::new(shape.nodes()),
+        }
+    }
+}
+
+fn or_fail<T, E: Display>(result: Result<T, E>) -> T {
+    result.unwrap_or_else(|why| boot_failed(why))
+}
+
+impl Accounts {
+    fn of(&self, rank: Rank) -> &'static Account {
+        assert!(rank < self.shape.nodes(), "a rank of the machine");
+        // SAFETY: as many are mapped, for ever, and made of atomics.
+        unsafe { &*self.all.as_ptr().add(rank as usize) }
+    }
+
+    /// The node of `rank` goes on for the first time, its data being in place: its program is to run on this stack.
+    pub fn begin(&self, rank: Rank, stack: Bytes) {
+        let account = self.of(rank);
+        account.blackboard.begin();
+        account.blackboard.set_rank(rank);
+        account.blackboard.set_matching(Engine::NAME);
+        let coord = self.shape.coord(rank).unwrap_or_default();
+        let process = Process {
+            who: who(self.shape, rank, coord),
+            is_tended: true,
+            number: std::process::id(),
+            account,
+            word: self.word,
+            stack,
+        };
+        if PROCESS.set(process).is_err() {
+            boot_failed("a node begins twice");
+        }
+        account.blackboard.running();
+    }
+
+    /// Says which call the program is in; `None`: it is in its own code.
+    pub fn call(&self, rank: Rank, call: Option<Call<'_>>) {
+        self.of(rank).blackboard.call(call);
+    }
+
+    /// The program has ended with this status. The tool ends the process when it sees that of all: so of the last one it
+    /// is said at the [job's end](Accounts::all_done).
+    pub fn done(&self, rank: Rank, status: i32) {
+        self.of(rank).blackboard.call(None);
+        if self.running.fetch_sub(1, Ordering::Relaxed) > 1 {
+            self.of(rank).blackboard.done(status);
+        }
+    }
+
+    /// All programs have ended with these statuses, and what nodes have counted is said.
+    pub fn all_done(&self, statuses: impl IntoIterator<Item = i32>) {
+        for (rank, status) in (0..).zip(statuses) {
+            self.of(rank).blackboard.done(status);
+        }
+    }
+
+    /// Says what a node has counted, which has run for so many nanoseconds of its clock and idled for so many of them.
+    pub fn count(&self, rank: Rank, adi: &Adi, router: &Router<'_>, [run, idle]: [u64; 2]) {
+        let own = NodeFigures {
+            beats: 0,
+            idle_ticks: idle,
+            interrupt_ticks: 0,
+            run_ticks: run,
+            heap_peak_bytes: 0,
+            link_defects: 0,
+            link_retries: 0,
+        };
+        let sources = Sources {
+            adi,
+            torus: router.stats(),
+            own: &own,
+        };
+        let links = router.links().iter();
+        let links = links.map(|direction| (direction, LinkFigures::default()));
+        self.of(rank).blackboard.publish(sources, links);
+    }
+
+    /// What counter number `index` of the list was when it was last said.
+    pub fn counted(&self, rank: Rank, index: usize) -> u64 {
+        self.of(rank).blackboard.counter(index)
+    }
+
+    /// The job cannot go on for what the program of `rank` does: says so on its account, and waits for the tool to
+    /// end the process.
+    pub fn fail(&self, rank: Rank, why: End, status: i32, message: &str) -> ! {
+        self.of(rank).blackboard.failed(why, status, message);
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// The node that goes on fails: says why on its account, with where it was, and waits for the tool to end the process.
+pub fn fail_here(why: End, status: i32, message: &str) -> ! {
+    end::end(why, status, message)
+}
+
+/// The name of the node that goes on, in messages.
+pub fn name() -> impl Display {
+    NodeName(super::process().map(|process| (process.who.rank, process.who.coord)))
+}
+
+fn who(shape: Shape, rank: Rank, coord: Coord) -> Personality {
+    Personality {
+        shape,
+        coord,
+        rank,
+        clock_hz: 1_000_000_000,
+        memory: 0,
+        mpi_memory: 0,
+        mpi_borrow: false,
+        eager: None,
+        interrupts: 100,
+        exit: Exit::Stay,
+    }
+}

@@ -1,0 +1,119 @@
+//! A job whose nodes are coroutines of one process of this machine, in virtual time (`tests/carrier`). It shares with us
+//! the nodes' accounts, as processes that are nodes do, and hands us what they print in messages that name the rank.
+
+use crate::host::shared::Shared;
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use crate::run::instance::{self, Ears, Fleet, Instance, Plan};
+use crate::run::linux::variables;
+use crate::run::node::Node;
+use kernel_rt::board::linux::VARIABLE;
+use kernel_rt::board::linux::share::Layout;
+use kernel_rt::personality::Nodes;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::Signal;
+use std::ffi::OsStr;
+use std::io::IsTerminal;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::rc::Rc;
+
+/// Bytes of a program's stack where it is not said: as on nodes.
+const STACK_BYTES: u64 = 512 << 10;
+/// In front of what is printed: that it is that, and then whose it is.
+const MARK: &[u8] = b"MPR1";
+/// Whose the process's own words are.
+const NO_RANK: u32 = u32::MAX;
+
+/// Starts all nodes; see [`Fleet::boot`].
+pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
+    let nodes = plan.shape.nodes();
+    // Of all that processes share they need the accounts, which come first.
+    let layout = Layout::new(nodes);
+    let shared = Rc::new(Shared::new("midplane-cluster", layout.words())?);
+    let (stdout, its_stdout) = messages()?;
+    let (stderr, its_stderr) = messages()?;
+    let inherited = shared.file().try_clone().doing("share the job's memory")?;
+    let first = instance::coord(&plan.shape, 0)?;
+    let bootargs = instance::boot_arguments(plan, Nodes::One(first))?;
+    let settings = bootargs.split(" -- ").next().unwrap_or_default();
+    let stack = plan.stack.unwrap_or(STACK_BYTES);
+    let mut command = Command::new(&plan.image.path);
+    if let Some((program, arguments)) = plan.argv.split_first() {
+        command.arg0(OsStr::from_bytes(program));
+        command.args(arguments.iter().map(|word| OsStr::from_bytes(word)));
+    }
+    command
+        .envs(variables(plan))
+        .env(
+            VARIABLE,
+            format!("{} {stack} {settings}", inherited.as_raw_fd()),
+        )
+        .stdout(its_stdout)
+        .stderr(its_stderr);
+    if !std::io::stdin().is_terminal() {
+        // Signals from the terminal are for us alone; only who reads from a terminal must belong to those who may.
+        command.process_group(0);
+    }
+    sys::bind_to_us(&mut command, Signal::KILL, vec![inherited.into()]);
+    let child = command
+        .spawn()
+        .doing(format_args!("start {}", plan.image.path.display()))?;
+    let ears = Ears {
+        prints: [Some(stdout), Some(stderr)],
+        ..Ears::default()
+    };
+    let instance = Instance::new((0..nodes).collect(), ears, child)?;
+    let node = |rank| {
+        let who = (rank, instance::coord(&plan.shape, rank)?);
+        Ok(Node::of_process(who, 0, &shared, layout.account(rank)))
+    };
+    Ok(Fleet {
+        instances: vec![instance],
+        nodes: (0..nodes).map(node).collect::<Result<_, Stop>>()?,
+        doorbells: None,
+    })
+}
+
+/// A socket that keeps messages apart: our end, which does not block, and the other.
+fn messages() -> Result<(UnixStream, OwnedFd), Stop> {
+    let kind = SocketType::SEQPACKET;
+    let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
+    let (ours, theirs) = pair.doing("create a socket for what is printed")?;
+    let ours = UnixStream::from(ours);
+    ours.set_nonblocking(true)
+        .doing("set up a socket for what is printed")?;
+    Ok((ours, theirs))
+}
+
+/// Whose a message is, `None` where it is the process's own or that of a library in it, and what was printed.
+pub fn printed(message: &[u8]) -> (Option<u32>, &[u8]) {
+    let whose = message
+        .strip_prefix(MARK)
+        .and_then(<[u8]>::split_first_chunk);
+    match whose {
+        Some((rank, bytes)) => {
+            let rank = u32::from_ne_bytes(*rank);
+            ((rank != NO_RANK).then_some(rank), bytes)
+        }
+        None => (None, message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_has_the_rank_in_front() {
+        let message = [MARK, &7_u32.to_ne_bytes(), b"hello\n"].concat();
+        assert_eq!(printed(&message), (Some(7), &b"hello\n"[..]));
+        let own = [MARK, &NO_RANK.to_ne_bytes(), b"so far"].concat();
+        assert_eq!(printed(&own), (None, &b"so far"[..]));
+        assert_eq!(printed(b"MPR1abc"), (None, &b"MPR1abc"[..]));
+        assert_eq!(printed(b""), (None, &b""[..]));
+    }
+}

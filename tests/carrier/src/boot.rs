@@ -1,0 +1,214 @@
+//! From the process's start to the job's end.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int};
+use std::time::Duration;
+
+use kernel_rt::blackboard::{Call, End};
+use kernel_rt::board::linux::carried::{Accounts, Told, fail_here, name};
+use kernel_rt::mem::Bytes;
+use kernel_rt::personality::BootArgs;
+use midplane_tests::timed::Costs;
+use midplane_tests::{Carrier, Cluster, Failure, Node, Watched};
+use mpi_adi::Adi;
+use mpi_adi::kernel::{AbortReason, CallNote};
+use net_torus::Router;
+
+use crate::data::Data;
+use crate::rank::{self, NO_RANK};
+
+/// MPI memory of a node where it is not said, in bytes.
+const MPI_MEMORY: u64 = 1 << 20;
+/// The seed of the devices' tables.
+const SEED: u64 = 1;
+/// From one word on how far the job is to the next.
+const WORD: Duration = Duration::from_secs(10);
+/// Stacks are whole pages.
+const PAGE: usize = 4096;
+
+unsafe extern "C" {
+    /// Runs the program as this rank, until [`rank::midplane_leave`]. In `cluster.c`.
+    fn midplane_begin(rank: u32, argc: c_int, argv: *const *const c_char) -> !;
+}
+
+/// Runs the job in place of the program's `main`.
+#[unsafe(no_mangle)]
+extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
+    let Some(told) = Told::read() else {
+        eprintln!("this is a program for `cargo midplane cluster`, which has to start it");
+        std::process::abort();
+    };
+    let args = told.arguments();
+    let ranks = args.shape.nodes();
+    let accounts: &'static Accounts = Box::leak(Box::new(told.accounts(args.shape)));
+    let data = match Data::new(ranks as usize) {
+        Ok(data) => data,
+        Err(error) => accounts.fail(
+            0,
+            End::Boot,
+            1,
+            &format!("no room for the data of {ranks} ranks: {error}"),
+        ),
+    };
+    let carried = Carried { data, accounts };
+    let program = |node: &Node<'_, '_>| {
+        accounts.begin(node.rank(), stack(told.stack_bytes));
+        // SAFETY: the program ends by `Node::exit`, and never returns; the cluster is there until the process's end.
+        unsafe {
+            rank::begin(node, accounts);
+            midplane_begin(node.rank(), argc, argv)
+        }
+    };
+    let mut progress = Progress::new(ranks);
+    let job = cluster(&args).carry(told.stack_bytes, &carried, program, &mut |watched| {
+        progress.tell(watched);
+        true
+    });
+    match job {
+        Ok(Ok(statuses)) => accounts.all_done(statuses),
+        Ok(Err(Failure::Hang(calls))) => hang(accounts, &calls),
+        Ok(Err(failure)) => accounts.fail(0, End::Panic, 1, &format!("{failure:?}")),
+        Err(error) => {
+            let why = format!(
+                "the host refuses stacks for {ranks} ranks: {error}; below Linux 6.13 each takes two mappings of those \
+                 that /proc/sys/vm/max_map_count allows"
+            );
+            accounts.fail(0, End::Boot, 1, &why)
+        }
+    }
+    // The tool sees that all have ended.
+    loop {
+        std::thread::park();
+    }
+}
+
+fn cluster(args: &BootArgs<'_>) -> Cluster {
+    let costs = Costs {
+        interrupt_percent: args.interrupts.unwrap_or(100).into(),
+        ..Costs::BLUE_GENE
+    };
+    Cluster::new(args.shape.extents())
+        .wraps(args.shape.wraps())
+        .mpi_memory(args.mpi_memory.unwrap_or(MPI_MEMORY) as usize)
+        .eager(args.eager.map(|bytes| bytes as usize))
+        .costs(costs)
+        .seed(SEED)
+}
+
+/// The stack of the coroutine that asks, whose first page this is.
+fn stack(bytes: usize) -> Bytes {
+    let here = 0_u8;
+    let end = (&raw const here).addr().next_multiple_of(PAGE);
+    Bytes {
+        start: (end - bytes) as u64,
+        end: end as u64,
+    }
+}
+
+/// Nothing moves any more: the job ends, for what the first rank that waits does.
+fn hang(accounts: &Accounts, calls: &[Option<CallNote>]) -> ! {
+    let waiting = || {
+        (0..)
+            .zip(calls)
+            .filter_map(|(rank, call)| Some((rank, (*call)?)))
+    };
+    let mut by_function = BTreeMap::<&str, usize>::new();
+    for (_, call) in waiting() {
+        *by_function.entry(call.function).or_default() += 1;
+    }
+    let groups: Vec<String> = { by_function.iter() }
+        .map(|(function, count)| format!("{count} in {function}"))
+        .collect();
+    let (first, call) = match waiting().next() {
+        Some((first, call)) => (first, call.function),
+        None => (0, "no call"),
+    };
+    let why = format!(
+        "nothing moves any more; processes that wait: {}; rank {first} is the first, in {call}",
+        groups.join(", ")
+    );
+    accounts.fail(first, End::Panic, 1, &why)
+}
+
+/// What the cluster calls of the process around it.
+struct Carried {
+    data: Data,
+    accounts: &'static Accounts,
+}
+
+impl Carrier for Carried {
+    fn goes_on(&self, rank: usize) {
+        self.data.put_in_place(rank);
+    }
+
+    fn notes(&self, rank: usize, call: Option<CallNote>) {
+        let call = call.map(|call| Call {
+            function: call.function,
+            peer: call.peer,
+            tag: call.tag,
+        });
+        self.accounts.call(rank as u32, call);
+    }
+
+    fn aborts(&self, why: AbortReason<'_>, status: i32) -> ! {
+        match why {
+            AbortReason::MpiAbort => {
+                let message = format!("{}: MPI_Abort was called with status {status}", name());
+                fail_here(End::MpiAbort, status, &message)
+            }
+            AbortReason::MpiError(text) => fail_here(End::MpiError, status, text),
+        }
+    }
+
+    fn counted(&self, rank: usize, index: usize) -> u64 {
+        self.accounts.counted(rank as u32, index)
+    }
+
+    fn counts(&self, rank: usize, adi: &Adi, router: &Router<'_>, times_ns: [u64; 2]) {
+        self.accounts.count(rank as u32, adi, router, times_ns);
+    }
+}
+
+/// Words on how far the job is.
+struct Progress {
+    ranks: u32,
+    began: Duration,
+    said: Duration,
+}
+
+impl Progress {
+    fn new(ranks: u32) -> Progress {
+        let now = host_time();
+        Progress {
+            ranks,
+            began: now,
+            said: now,
+        }
+    }
+
+    fn tell(&mut self, Watched { now_ns, ended }: Watched) {
+        let now = host_time();
+        if now - self.said < WORD {
+            return;
+        }
+        self.said = now;
+        let line = format!(
+            "{:.3} ms of virtual time after {:.0} s; {ended} of {} programs have ended\n",
+            now_ns as f64 / 1e6,
+            (now - self.began).as_secs_f64(),
+            self.ranks
+        );
+        rank::send(NO_RANK, 2, line.as_bytes());
+    }
+}
+
+/// The host's clock, which is not the programs'.
+fn host_time() -> Duration {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes the time there; this clock is always there. By the system call: `clock_gettime` is the programs'.
+    unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut now) };
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}

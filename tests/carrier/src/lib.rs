@@ -1,0 +1,21 @@
+//! C programs in the in-process cluster: one process of the host, in which each rank is a coroutine.
+//!
+//! ```text
+//! kernel-rt/ld/cluster.c   what of the host's C library has to be each rank's own
+//! boot        from the process's start to the job's end
+//! rank        a rank's way to its node: MPI, output, time, exit
+//! data        the program's data: each rank's is in place while the rank goes on
+//! ```
+//! The program is compiled by the host's compiler, for one fixed address, and linked with this and `cluster.c`: one
+//! executable, as with `--on linux`. All that it writes to in its file (its variables, those of the C binding and of
+//! `cluster.c`, and what the C library has there: `stdout`, `environ`, `optind`) is *the data*. There is one place for it,
+//! which has the data of the rank that goes on. The cluster itself, its nodes and routers, are on the heap, on stacks and
+//! in variables of the thread, which no rank's data has.
+//!
+//! What ranks share with each other is the heap's addresses, open files and the working folder. It is as on nodes
+//! otherwise: a rank that ends leaves its node, which goes on forwarding.
+#![cfg(target_os = "linux")]
+
+mod boot;
+mod data;
+mod rank;

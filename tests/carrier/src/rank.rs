@@ -1,0 +1,145 @@
+//! A rank's way to its node, for the C binding and for `cluster.c`.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem;
+
+use kernel_rt::blackboard::End;
+use kernel_rt::board::linux::carried::{Accounts, fail_here, name};
+use midplane_tests::Node;
+use mpi_adi::c::{Phase, phase};
+use mpi_adi::{Env, Process, Work};
+
+/// Greatest number of bytes that the tool is given at once.
+const MOST_PRINTED: usize = 8 << 10;
+/// The rank of what the process itself has to say.
+pub const NO_RANK: u32 = u32::MAX;
+/// In front of the bytes of what is printed: that it is that, and whose it is.
+pub const MARK: [u8; 4] = *b"MPR1";
+
+/// The rank that goes on.
+#[derive(Clone, Copy)]
+struct Here {
+    node: &'static Node<'static, 'static>,
+    accounts: &'static Accounts,
+}
+
+/// Where its node is. This is a variable of the program's data: each rank finds its own.
+struct Place(Cell<Option<Here>>);
+
+// SAFETY: the process has one thread.
+unsafe impl Sync for Place {}
+
+static HERE: Place = Place(Cell::new(None));
+
+/// The rank that goes on has this node from now on.
+///
+/// # Safety
+/// The rank never ends by returning, nor by unwinding, and the cluster that the node is of outlives it.
+pub unsafe fn begin(node: &Node<'_, '_>, accounts: &'static Accounts) {
+    // SAFETY: only the lifetimes change, and the caller says that none of them ends before the rank.
+    let node = unsafe { mem::transmute::<&Node<'_, '_>, &'static Node<'static, 'static>>(node) };
+    HERE.0.set(Some(Here { node, accounts }));
+    mpi_adi::c::install(&RankEnv);
+}
+
+fn here() -> Here {
+    HERE.0.get().expect("programs call, and each has begun")
+}
+
+/// The device of the rank that goes on.
+struct RankEnv;
+
+impl Env for RankEnv {
+    fn with<'f>(&self, f: &'f mut Work<'f>) {
+        here().node.with(f);
+    }
+
+    fn process(&self) -> &Process {
+        here().node.process()
+    }
+}
+
+/// Nanoseconds of virtual time. To ask takes as long as a call of MPI, so that a loop that waits for a time ends.
+#[unsafe(no_mangle)]
+extern "C" fn midplane_now() -> u64 {
+    let mut now = 0;
+    here().node.with(&mut |_, kernel| now = kernel.now());
+    now
+}
+
+/// The program sleeps so long.
+#[unsafe(no_mangle)]
+extern "C" fn midplane_sleep(ns: u64) {
+    here().node.compute_ns(ns);
+}
+
+/// The program has ended, and what it had to do at its end is done.
+#[unsafe(no_mangle)]
+extern "C" fn midplane_leave(status: c_int) -> ! {
+    if phase() == Phase::Running {
+        fail_here(
+            End::MpiError,
+            if status == 0 { 1 } else { status },
+            &format!(
+                "{}: the program ended with status {status} without MPI_Finalize; others may be waiting for it",
+                name()
+            ),
+        );
+    }
+    let Here { node, accounts } = here();
+    accounts.done(node.rank(), status);
+    node.exit(status)
+}
+
+/// The program calls a function that it cannot have here.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn midplane_refuse(function: *const c_char) -> ! {
+    // SAFETY: a name in `cluster.c`.
+    let function = unsafe { CStr::from_ptr(function) }.to_string_lossy();
+    fail_here(
+        End::MpiError,
+        1,
+        &format!(
+            "{}: the program calls {function}, and a rank in a cluster has one thread of one process; run it with --on \
+             linux",
+            name()
+        ),
+    );
+}
+
+/// Prints to a stream, 1 or 2, on behalf of `rank`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn midplane_print(rank: u32, stream: c_int, bytes: *const c_void, count: usize) {
+    // SAFETY: what the program wants printed.
+    let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), count) };
+    for part in bytes.chunks(MOST_PRINTED) {
+        send(rank, stream, part);
+    }
+}
+
+/// The rank that goes on, for what is printed without a stream.
+#[unsafe(no_mangle)]
+extern "C" fn midplane_rank() -> u32 {
+    HERE.0.get().map_or(NO_RANK, |here| here.node.rank())
+}
+
+/// Hands a part to the tool; waits for room. Without the tool there is nothing left to print for.
+pub fn send(rank: u32, stream: c_int, part: &[u8]) {
+    let message = [&MARK, &rank.to_ne_bytes()[..], part].concat();
+    loop {
+        // SAFETY: there are as many bytes.
+        let sent = unsafe {
+            libc::send(
+                stream,
+                message.as_ptr().cast(),
+                message.len(),
+                libc::MSG_NOSIGNAL,
+            )
+        };
+        let interrupted = std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted;
+        if sent >= 0 || !interrupted {
+            return;
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What has the programs of a cluster that are C: their data, and what is told of them.
+#![forbid(unsafe_code)]
+
+use mpi_adi::Adi;
+use mpi_adi::kernel::{AbortReason, CallNote};
+use mpi_adi::matching::Engine;
+use mpi_adi::protocol::Sound;
+use net_torus::Router;
+
+/// The host's process around a cluster whose programs cannot be unwound, and share the addresses of their data.
+pub trait Carrier<E = Engine> {
+    /// The program of `rank` is about to go on: its data has to be in place.
+    fn goes_on(&self, rank: usize);
+
+    /// The program of `rank` is in this call from now on; `None`: in its own code.
+    fn notes(&self, rank: usize, call: Option<CallNote>);
+
+    /// The program that goes on ends the whole job with this status.
+    fn aborts(&self, why: AbortReason<'_>, status: i32) -> !;
+
+    /// What counter number `index` was when it was last told.
+    fn counted(&self, rank: usize, index: usize) -> u64;
+
+    /// At the job's end, and when the program asks: what the node of `rank` has counted; and its clock, and how long it
+    /// had nothing to do, in nanoseconds of virtual time.
+    fn counts(&self, rank: usize, adi: &Adi<Sound, E>, router: &Router<'_>, times_ns: [u64; 2]);
+}

@@ -1,0 +1,145 @@
+//! C programs whose ranks are coroutines of one process (`--on cluster`): they say what they say as processes of their
+//! own, and what goes wrong is told in the same words.
+
+use midplane_harness::{self as harness, Ended, program};
+
+/// `midplane run --on cluster`; the program's name is completed.
+fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
+    let options = [&["--on", "cluster", "--quiet"], options].concat();
+    harness::run(&options, name, arguments)
+}
+
+/// The C binding's tables, the program's variables and the C library's are each rank's own, with one record of memory.
+#[test]
+fn programs_that_check_themselves_find_nothing_wrong() {
+    for name in ["conf_rma_passive", "conf_tools"] {
+        let options = ["--torus", "3x2x1", "--mpi-memory", "32"];
+        let ended = run(&options, &format!("{name}.c"), &[]).expect(0);
+        let last = ended.stdout.lines().last().unwrap_or_default();
+        let begin = format!("[0] {name}: 6 processes, ");
+        assert!(
+            last.starts_with(&begin) && last.ends_with(" checks, 0 failed"),
+            "{ended}"
+        );
+    }
+}
+
+#[test]
+fn the_output_is_that_of_processes() {
+    for (name, arguments) in [
+        ("jacobi.c", &["-n", "64", "-i", "40"][..]),
+        ("private.c", &["5"]),
+    ] {
+        let options = ["-n", "8", "--mpi-memory", "32"];
+        let here = run(&options, name, arguments).expect(0).stdout;
+        let processes = super::run(&options, name, arguments).expect(0).stdout;
+        let sorted = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(Into::into).collect();
+            lines.sort();
+            lines
+        };
+        assert!(here.starts_with('['), "{here}");
+        assert_eq!(sorted(&here), sorted(&processes), "{name}");
+        // The same command gives the same output, line by line.
+        assert_eq!(here, run(&options, name, arguments).expect(0).stdout);
+    }
+}
+
+/// Much data is mapped where little is copied.
+#[test]
+fn much_data_is_each_ranks_own_too() {
+    let options = ["-n", "8", "--mpi-memory", "32", "-D", "BYTES=3000000"];
+    let ended = run(&options, "private.c", &["5"]).expect(0);
+    assert_eq!(ended.stdout.lines().count(), 8, "{ended}");
+}
+
+#[test]
+fn what_fails_is_named_with_its_rank_and_its_line() {
+    const FOUR: [&str; 2] = ["--torus", "2x2x1"];
+    run(&FOUR, "fail_null.c", &[]).expect(1).says(&[
+        "rank 3 at (1,1,0): null pointer: store to 0x0",
+        "in main at fail_null.c:16",
+    ]);
+    run(&FOUR, "fail_stack.c", &[])
+        .expect(1)
+        .says(&["rank 3 at (1,1,0): stack overflow", "at fail_stack.c:"]);
+    run(&FOUR, "fail_mpi_error.c", &[])
+        .expect(1)
+        .says(&["MPI_ERR_RANK", "in wrong at fail_mpi_error.c:28"]);
+    run(&FOUR, "fail_exit.c", &[])
+        .expect(3)
+        .says(&["rank 3 at (1,1,0)", "without MPI_Finalize"]);
+    // A loop without a call stands where the cluster goes on.
+    let hang = program("fail_hang.c");
+    let options = [
+        "run",
+        "-q",
+        "--on",
+        "cluster",
+        "-n",
+        "4",
+        "--timeout",
+        "2",
+        &hang,
+    ];
+    let ended = harness::Job::start(&options).end().expect(1);
+    ended.says(&["rank 0 at (0,0,0): in MPI_Recv (peer 3, tag 42)"]);
+}
+
+#[test]
+fn processes_that_all_wait_are_told_at_once() {
+    let ended = run(&["-n", "4", "-D", "WAITS"], "private.c", &[]).expect(1);
+    ended.says(&["nothing moves any more", "4 in MPI_Recv", "rank 0"]);
+}
+
+#[test]
+fn what_a_cluster_cannot_run_is_refused() {
+    for (options, name, words) in [
+        (&[][..], "ring.rs", "is Rust, whose library keeps state"),
+        (&["--cflags=-fopenmp"], "pi.c", "-fopenmp makes threads"),
+        (
+            &["--mpi-borrow"],
+            "pi.c",
+            "--mpi-borrow does nothing in a cluster",
+        ),
+        (
+            &["--link-loss", "0.1"],
+            "pi.c",
+            "--link-loss does nothing in a cluster",
+        ),
+    ] {
+        run(options, name, &[]).expect(2).says(&[words]);
+    }
+}
+
+/// The command for whole machines: a table of the sizes, and the same as CSV.
+#[test]
+fn sizes_are_swept_and_written() {
+    let file = std::env::temp_dir().join(format!("midplane-sweep-{}.csv", std::process::id()));
+    let path = file.display().to_string();
+    let killer = program("killer.c");
+    let words = [
+        "cluster",
+        "-n",
+        "8,16",
+        "--mpi-memory",
+        "4K",
+        "--csv",
+        &path,
+    ];
+    let words = [&words[..], &[&killer, "--", "1", "1024"]].concat();
+    let ended = harness::Job::start(&words).end().expect(0);
+    let csv = std::fs::read_to_string(&file).expect("a file of results");
+    std::fs::remove_file(&file).expect("it is there");
+    assert!(ended.stdout.contains("16 processes, 1 messages"), "{ended}");
+    let column = |at: usize| {
+        csv.lines()
+            .map(move |line| line.split(',').nth(at).unwrap_or(""))
+    };
+    assert_eq!(
+        column(0).collect::<Vec<_>>(),
+        ["program", "killer", "killer"]
+    );
+    assert_eq!(column(1).collect::<Vec<_>>(), ["nodes", "8", "16"]);
+    assert_eq!(column(7).collect::<Vec<_>>(), ["messages", "7", "15"]);
+}
