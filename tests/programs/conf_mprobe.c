@@ -132,10 +132,10 @@ static void freed_communicator(void)
     MPI_Message message;
     MPI_Request request;
     MPI_Status status;
-    int value = check_rank;
+    int own = check_rank, value = -1;
 
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-    OK(MPI_Isend(&value, 1, MPI_INT, next, 1, comm, &request));
+    OK(MPI_Isend(&own, 1, MPI_INT, next, 1, comm, &request));
     OK(MPI_Mprobe(before, 1, comm, &message, &status));
     OK(MPI_Comm_free(&comm));
     OK(MPI_Mrecv(&value, 1, MPI_INT, &message, &status));
