@@ -195,30 +195,53 @@ impl<H: Home> Window<'_, H> {
         })
     }
 
-    pub fn start(
+    /// Opens an epoch of access of this sort, the only one.
+    fn begin_access(
         &self,
+        access: fn(Opened) -> Access,
+        sort: Sort,
         (group, checks): (&[Rank], bool),
         told: Told,
         defers: bool,
     ) -> Result<Serial, Error> {
         self.with(|state| check_idle(&state.access))?;
         self.end_fence()?;
-        let epoch = self.open(Sort::Start, group, checks, told)?;
+        let epoch = self.open(sort, group, checks, told)?;
         self.with(|state| {
-            state.access = Access::Start(opened(epoch, defers));
+            state.access = access(opened(epoch, defers));
             Ok(epoch)
         })
     }
 
-    pub fn complete(&self, told: Told) -> Result<Serial, Error> {
-        let epoch = self.with(|state| match state.access {
-            Access::Start(opened) => {
-                state.access = Access::None;
-                Ok(opened.epoch)
-            }
-            _ => Err(out_of_order("MPI_Win_start has not been called")),
+    /// Closes the epoch of access that is open, if it is the one.
+    fn end_access(
+        &self,
+        is_it: impl FnOnce(&Access) -> Result<Serial, Error>,
+        told: Told,
+    ) -> Result<Serial, Error> {
+        let epoch = self.with(|state| {
+            let epoch = is_it(&state.access)?;
+            state.access = Access::None;
+            Ok(epoch)
         })?;
         self.close(epoch, told).map(|()| epoch)
+    }
+
+    pub fn start(
+        &self,
+        (group, checks): (&[Rank], bool),
+        told: Told,
+        defers: bool,
+    ) -> Result<Serial, Error> {
+        self.begin_access(Access::Start, Sort::Start, (group, checks), told, defers)
+    }
+
+    pub fn complete(&self, told: Told) -> Result<Serial, Error> {
+        let is_it = |access: &Access| match access {
+            Access::Start(opened) => Ok(opened.epoch),
+            _ => Err(out_of_order("MPI_Win_start has not been called")),
+        };
+        self.end_access(is_it, told)
     }
 
     pub fn post(&self, group: &[Rank], checks: bool, told: Told) -> Result<Serial, Error> {
@@ -319,24 +342,15 @@ impl<H: Home> Window<'_, H> {
     }
 
     pub fn lock_all(&self, checks: bool, told: Told, defers: bool) -> Result<Serial, Error> {
-        self.with(|state| check_idle(&state.access))?;
-        self.end_fence()?;
-        let epoch = self.open(Sort::LockAll, &[], checks, told)?;
-        self.with(|state| {
-            state.access = Access::All(opened(epoch, defers));
-            Ok(epoch)
-        })
+        self.begin_access(Access::All, Sort::LockAll, (&[], checks), told, defers)
     }
 
     pub fn unlock_all(&self, told: Told) -> Result<Serial, Error> {
-        let epoch = self.with(|state| match state.access {
-            Access::All(opened) => {
-                state.access = Access::None;
-                Ok(opened.epoch)
-            }
+        let is_it = |access: &Access| match access {
+            Access::All(opened) => Ok(opened.epoch),
             _ => Err(out_of_order("MPI_Win_lock_all has not been called")),
-        })?;
-        self.close(epoch, told).map(|()| epoch)
+        };
+        self.end_access(is_it, told)
     }
 
     /// The passive epoch that includes the process; of several locks each has an epoch, and all are 0. Fails unless
