@@ -5,8 +5,7 @@
 use crate::build::image::Image;
 use crate::build::making::Making;
 use crate::build::program::{
-    Compiler, Flags, Kind, Links, OPENMP, Program, Runtime, Scratch, absolute, package_library,
-    refused, runtime_library,
+    Compiler, Flags, Kind, Links, OPENMP, Program, Runtime, Scratch, runtime_library,
 };
 use crate::host::folders;
 use crate::host::setup::{in_path, own_cargo};
@@ -40,6 +39,13 @@ impl Carries {
         }
     }
 
+    fn links(self) -> Links {
+        match self {
+            Carries::Node => Links::Kernel,
+            Carries::Cluster => Links::Cluster,
+        }
+    }
+
     fn wrap(self) -> &'static str {
         match self {
             Carries::Node => WRAP,
@@ -69,18 +75,8 @@ pub fn build(program: &Program, flags: &Flags, carries: Carries) -> Result<Image
     }
     let folder = program.folder(flags, carries.folder())?;
     let file = folder.join(program.name());
-    let library = match program {
-        Program::Rust(path) => {
-            let source = absolute(path)?;
-            let with = (flags.runtime(), Links::Binding);
-            let library = package_library(compiler(), with, &source, &folder)?;
-            library.ok_or_else(|| refused(&source, "compile"))?
-        }
-        _ => match carries {
-            Carries::Node => library(flags.runtime())?,
-            Carries::Cluster => runtime_library(compiler(), (flags.runtime(), Links::Cluster))?,
-        },
-    };
+    let with = (flags.runtime(), carries.links());
+    let library = program.library(compiler(), with, &folder)?;
     let cc = in_path(driver(program)).unwrap_or_default();
     if let Some(making) = Making::new(file.clone(), (program, flags), &cc, &[&library])? {
         let with = (carries, &*library);
@@ -111,15 +107,7 @@ fn make(
             link.arg("-Wl,--undefined=main").arg(library);
         }
         Program::C(paths) => {
-            for (at, path) in paths.iter().enumerate() {
-                if Kind::of(path)? == Kind::Object {
-                    link.arg(path);
-                    continue;
-                }
-                let object = scratch.0.join(format!("{at}.o"));
-                making.compile(compile(flags, path), path, &object)?;
-                link.arg(object);
-            }
+            making.add(&mut link, paths, scratch, |path| Ok(compile(flags, path)))?;
             link.args(&flags.link).arg(library);
         }
         Program::Image(_) => {}

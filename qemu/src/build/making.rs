@@ -5,7 +5,7 @@
 //! last making of it had something to say, so that a warning is said each time. Libraries that the user's options
 //! name are not followed: with them, too, it is made each time.
 
-use crate::build::program::{Flags, Kind, Program, absolute, run_compiler};
+use crate::build::program::{Flags, Kind, Program, Scratch, absolute, run_compiler};
 use crate::host::folders;
 use crate::host::stop::{Doing, Stop};
 use midplane_setup::fresh::{Artifact, Begun};
@@ -56,7 +56,7 @@ impl Making {
             file,
             root: folders::root().into(),
             beside,
-            with: format!("{} {length}\n{flags:?}\n{variables:?}", own.display()),
+            with: format!("{own:?} {length}\n{compiler:?}\n{flags:?}\n{variables:?}"),
         };
         let is_followed = flags.link.iter().all(|word| word == "-lm");
         if is_followed && artifact.is_fresh() {
@@ -90,6 +90,27 @@ impl Making {
             let rule = rule.replace("\\\n", " ");
             let (_, files) = rule.split_once(": ").unwrap_or_default();
             self.read.push_str(&format!(" {}", files.trim_end()));
+        }
+        Ok(())
+    }
+
+    /// Compiles the sources among these files, by what `compiler` has for each, and gives all to the linker in their
+    /// order.
+    pub(super) fn add(
+        &mut self,
+        link: &mut Command,
+        paths: &[PathBuf],
+        scratch: &Scratch,
+        compiler: impl Fn(&Path) -> Result<Command, Stop>,
+    ) -> Result<(), Stop> {
+        for (at, path) in paths.iter().enumerate() {
+            if Kind::of(path)? == Kind::Object {
+                link.arg(path);
+                continue;
+            }
+            let object = scratch.0.join(format!("{at}.o"));
+            self.compile(compiler(path)?, path, &object)?;
+            link.arg(object);
         }
         Ok(())
     }

@@ -252,22 +252,29 @@ impl Program {
         }
         let folder = self.folder(flags, kit().target)?;
         let image = folder.join(self.name()).with_extension("elf");
-        let library = match self {
-            Self::Rust(path) => {
-                let source = absolute(path)?;
-                let compiler = Compiler::for_nodes(tools);
-                let with = (flags.runtime(), Links::Binding);
-                let library = package_library(compiler, with, &source, &folder)?;
-                library.ok_or_else(|| refused(&source, "compile"))?
-            }
-            _ => kernel_library(tools, flags.runtime())?,
-        };
+        let with = (flags.runtime(), Links::Kernel);
+        let library = self.library(Compiler::for_nodes(tools), with, &folder)?;
         let script = crate::host::folders::root().join(Board::chosen().script());
         let (gcc, parts) = (&tools.gcc.path, [&*library, &script]);
         if let Some(making) = Making::new(image.clone(), (self, flags), gcc, &parts)? {
             self.make(tools, flags, making, &library, &Scratch::new(&folder)?)?;
         }
         Image::read(&image)
+    }
+
+    /// What it is linked with: a library of its own, if it is in Rust, or the runtime's.
+    pub(super) fn library(
+        &self,
+        compiler: Compiler,
+        (runtime, links): (Runtime, Links),
+        folder: &Path,
+    ) -> Result<PathBuf, Stop> {
+        let Self::Rust(path) = self else {
+            return runtime_library(compiler, (runtime, links));
+        };
+        let source = absolute(path)?;
+        let library = package_library(compiler, (runtime, Links::Binding), &source, folder)?;
+        library.ok_or_else(|| refused(&source, "compile"))
     }
 
     /// Compiles what has not been, and links it with the runtime's library.
@@ -286,15 +293,9 @@ impl Program {
         }
         match self {
             Self::C(paths) => {
-                for (at, path) in paths.iter().enumerate() {
-                    if Kind::of(path)? == Kind::Object {
-                        link.arg(path);
-                        continue;
-                    }
-                    let object = scratch.0.join(format!("{at}.o"));
-                    making.compile(compile_c(tools, flags, path)?, path, &object)?;
-                    link.arg(object);
-                }
+                making.add(&mut link, paths, scratch, |path| {
+                    compile_c(tools, flags, path)
+                })?;
                 link.args(flags.link.iter().filter(|word| is_for_nodes(word)));
                 end_link(&mut link, library);
             }
@@ -572,7 +573,7 @@ pub(super) enum Links {
 /// A package in `folder` around a Rust file, compiled to a static library that holds the kernel too: `None` when it
 /// does not compile. Each has a name of its own, and so its own file in the folder that cargo has for all: what does
 /// not depend on the matching engine is compiled once, and nothing is compiled again for another engine.
-pub(super) fn package_library(
+fn package_library(
     compiler: Compiler,
     (runtime, links): (Runtime, Links),
     source: &Path,
