@@ -152,16 +152,14 @@ struct ForC {
 impl ForC {
     /// Those given, as `run` has them.
     fn words(&self) -> Vec<OsString> {
-        let once = [
-            ("--stack", &self.stack),
-            ("--eager", &self.eager),
-            ("--interrupts", &self.interrupts),
-            ("--matching", &self.matching),
-            ("--mesh", &self.mesh),
-            ("--timeout", &self.timeout),
-            ("--report", &self.report),
-        ];
-        let often = [
+        let given: [(&str, &[OsString]); 13] = [
+            ("--stack", self.stack.as_slice()),
+            ("--eager", self.eager.as_slice()),
+            ("--interrupts", self.interrupts.as_slice()),
+            ("--matching", self.matching.as_slice()),
+            ("--mesh", self.mesh.as_slice()),
+            ("--timeout", self.timeout.as_slice()),
+            ("--report", self.report.as_slice()),
             ("--env", &self.env),
             ("-x", &self.export),
             ("-I", &self.include),
@@ -169,12 +167,8 @@ impl ForC {
             ("-l", &self.library),
             ("--cflags", &self.cflags),
         ];
-        let once =
-            { once.iter() }.flat_map(|(name, value)| value.iter().map(move |value| (name, value)));
-        let often = { often.iter() }
-            .flat_map(|(name, values)| values.iter().map(move |value| (name, value)));
         // In one word, because a value may begin with a hyphen.
-        let word = |(name, value): (&&str, &OsString)| {
+        let word = |name: &str, value: &OsString| {
             let mut word = OsString::from(name);
             if name.starts_with("--") {
                 word.push("=");
@@ -182,7 +176,10 @@ impl ForC {
             word.push(value);
             word
         };
-        once.chain(often).map(word).collect()
+        let words = given
+            .iter()
+            .flat_map(|(name, values)| values.iter().map(|value| word(name, value)));
+        words.collect()
     }
 }
 
