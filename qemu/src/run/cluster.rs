@@ -5,28 +5,17 @@ use crate::host::shared::Shared;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::run::instance::{self, Ears, Fleet, Instance, Plan};
-use crate::run::linux::variables;
+use crate::run::linux::process;
 use crate::run::node::Node;
-use kernel_rt::board::linux::VARIABLE;
-use kernel_rt::board::linux::share::Layout;
-use kernel_rt::personality::Nodes;
+use kernel_rt::board::linux::share::{Layout, NO_RANK, PRINT_MARK};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Signal;
-use std::ffi::OsStr;
-use std::io::IsTerminal;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 use std::rc::Rc;
 
 /// Bytes of a program's stack where it is not said: as on nodes.
 const STACK_BYTES: u64 = 512 << 10;
-/// In front of what is printed: that it is that, and then whose it is.
-const MARK: &[u8] = b"MPR1";
-/// Whose the process's own words are.
-const NO_RANK: u32 = u32::MAX;
 
 /// Starts all nodes; see [`Fleet::boot`].
 pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
@@ -38,26 +27,8 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     let (stderr, its_stderr) = messages()?;
     let inherited = shared.file().try_clone().doing("share the job's memory")?;
     let first = instance::coord(&plan.shape, 0)?;
-    let bootargs = instance::boot_arguments(plan, Nodes::One(first))?;
-    let settings = bootargs.split(" -- ").next().unwrap_or_default();
-    let stack = plan.stack.unwrap_or(STACK_BYTES);
-    let mut command = Command::new(&plan.image.path);
-    if let Some((program, arguments)) = plan.argv.split_first() {
-        command.arg0(OsStr::from_bytes(program));
-        command.args(arguments.iter().map(|word| OsStr::from_bytes(word)));
-    }
-    command
-        .envs(variables(plan))
-        .env(
-            VARIABLE,
-            format!("{} {stack} {settings}", inherited.as_raw_fd()),
-        )
-        .stdout(its_stdout)
-        .stderr(its_stderr);
-    if !std::io::stdin().is_terminal() {
-        // Signals from the terminal are for us alone; only who reads from a terminal must belong to those who may.
-        command.process_group(0);
-    }
+    let told = (inherited.as_raw_fd(), plan.stack.unwrap_or(STACK_BYTES));
+    let mut command = process(plan, first, told, [its_stdout, its_stderr], true)?;
     sys::bind_to_us(&mut command, Signal::KILL, vec![inherited.into()]);
     let child = command
         .spawn()
@@ -92,7 +63,7 @@ fn messages() -> Result<(UnixStream, OwnedFd), Stop> {
 /// Whose a message is, `None` where it is the process's own or that of a library in it, and what was printed.
 pub fn printed(message: &[u8]) -> (Option<u32>, &[u8]) {
     let whose = message
-        .strip_prefix(MARK)
+        .strip_prefix(&PRINT_MARK)
         .and_then(<[u8]>::split_first_chunk);
     match whose {
         Some((rank, bytes)) => {
@@ -109,9 +80,9 @@ mod tests {
 
     #[test]
     fn what_is_printed_has_the_rank_in_front() {
-        let message = [MARK, &7_u32.to_ne_bytes(), b"hello\n"].concat();
+        let message = [&PRINT_MARK[..], &7_u32.to_ne_bytes(), b"hello\n"].concat();
         assert_eq!(printed(&message), (Some(7), &b"hello\n"[..]));
-        let own = [MARK, &NO_RANK.to_ne_bytes(), b"so far"].concat();
+        let own = [&PRINT_MARK[..], &NO_RANK.to_ne_bytes(), b"so far"].concat();
         assert_eq!(printed(&own), (None, &b"so far"[..]));
         assert_eq!(printed(b"MPR1abc"), (None, &b"MPR1abc"[..]));
         assert_eq!(printed(b""), (None, &b""[..]));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kernel_rt::blackboard::{Call, End};
 use kernel_rt::board::linux::carried::{Accounts, Told, fail_here, name};
+use kernel_rt::board::linux::share::NO_RANK;
 use kernel_rt::mem::Bytes;
 use kernel_rt::personality::BootArgs;
 use midplane_tests::timed::Costs;
@@ -15,7 +16,7 @@ use mpi_adi::kernel::{AbortReason, CallNote};
 use net_torus::Router;
 
 use crate::data::Data;
-use crate::rank::{self, NO_RANK};
+use crate::rank;
 
 /// MPI memory of a node where it is not said, in bytes.
 const MPI_MEMORY: u64 = 1 << 20;

@@ -6,16 +6,13 @@ use std::mem;
 
 use kernel_rt::blackboard::End;
 use kernel_rt::board::linux::carried::{Accounts, fail_here, name};
+use kernel_rt::board::linux::share::{NO_RANK, PRINT_MARK};
 use midplane_tests::Node;
 use mpi_adi::c::{Phase, phase};
 use mpi_adi::{Env, Process, Work};
 
 /// Greatest number of bytes that the tool is given at once.
 const MOST_PRINTED: usize = 8 << 10;
-/// The rank of what the process itself has to say.
-pub const NO_RANK: u32 = u32::MAX;
-/// In front of the bytes of what is printed: that it is that, and whose it is.
-pub const MARK: [u8; 4] = *b"MPR1";
 
 /// The rank that goes on.
 #[derive(Clone, Copy)]
@@ -126,7 +123,7 @@ extern "C" fn midplane_rank() -> u32 {
 
 /// Hands a part to the tool; waits for room. Without the tool there is nothing left to print for.
 pub fn send(rank: u32, stream: c_int, part: &[u8]) {
-    let message = [&MARK, &rank.to_ne_bytes()[..], part].concat();
+    let message = [&PRINT_MARK, &rank.to_ne_bytes()[..], part].concat();
     loop {
         // SAFETY: there are as many bytes.
         let sent = unsafe {

@@ -20,6 +20,11 @@ pub const FRAMES: usize = 32;
 /// Offset of [`Trace`] in an account.
 pub const AT_TRACE: u64 = core::mem::offset_of!(Account, trace) as u64;
 
+/// In front of what a process of several nodes prints: that it is that; then whose it is, in four bytes.
+pub const PRINT_MARK: [u8; 4] = *b"MPR1";
+/// Whose that process's own words are.
+pub const NO_RANK: Rank = Rank::MAX;
+
 /// A node's own account.
 #[repr(C, align(4096))]
 #[derive(Default)]

@@ -14,7 +14,7 @@ use net_torus::coord::Coord;
 use rustix::process::{Resource, Signal};
 use std::ffi::OsStr;
 use std::io::IsTerminal;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -51,6 +51,37 @@ fn start(plan: &Plan<'_>, (rank, coord): (u32, Coord), shared: &Shared) -> Resul
     let (stdout, node_stdout) = instance::stream()?;
     let (stderr, node_stderr) = instance::stream()?;
     let inherited = shared.file().try_clone().doing("share the job's memory")?;
+    let told = (inherited.as_raw_fd(), plan.node_memory);
+    let prints = [node_stdout.into(), node_stderr.into()];
+    let mut command = process(plan, coord, told, prints, rank == 0)?;
+    if let Some(bytes) = plan.stack {
+        sys::limit(&mut command, Resource::Stack, bytes);
+    }
+    if plan.limits_memory {
+        sys::limit(&mut command, Resource::Data, plan.node_memory);
+    }
+    sys::bind_to_us(&mut command, Signal::KILL, vec![inherited.into()]);
+    let child = command.spawn().doing(format_args!(
+        "start {} for rank {rank}",
+        command.get_program().display()
+    ))?;
+    // What the process itself has to say is what its program says.
+    let ears = Ears {
+        prints: [Some(stdout), Some(stderr)],
+        ..Ears::default()
+    };
+    Instance::new(vec![rank], ears, child)
+}
+
+/// What starts a process of the program, which prints to these files, and whose first node is at `coord`. It is told a
+/// descriptor, which it is still to inherit, and a number of bytes. Whether it `reads` our input.
+pub fn process(
+    plan: &Plan<'_>,
+    coord: Coord,
+    (descriptor, bytes): (RawFd, u64),
+    [stdout, stderr]: [OwnedFd; 2],
+    reads: bool,
+) -> Result<Command, Stop> {
     let bootargs = instance::boot_arguments(plan, Nodes::One(coord))?;
     let settings = bootargs.split(" -- ").next().unwrap_or_default();
     let (program, arguments) = plan
@@ -72,44 +103,24 @@ fn start(plan: &Plan<'_>, (rank, coord): (u32, Coord), shared: &Shared) -> Resul
     command
         .args(arguments.iter().map(|word| OsStr::from_bytes(word)))
         .envs(variables(plan))
-        .env(
-            VARIABLE,
-            format!("{} {} {settings}", inherited.as_raw_fd(), plan.node_memory),
-        )
-        .stdout(std::os::fd::OwnedFd::from(node_stdout))
-        .stderr(std::os::fd::OwnedFd::from(node_stderr));
-    let reads = rank == 0;
-    command.stdin(if reads {
-        Stdio::inherit()
-    } else {
-        Stdio::null()
-    });
+        .env(VARIABLE, format!("{descriptor} {bytes} {settings}"))
+        .stdin(if reads {
+            Stdio::inherit()
+        } else {
+            Stdio::null()
+        })
+        .stdout(stdout)
+        .stderr(stderr);
     if !(reads && std::io::stdin().is_terminal()) {
         // Signals from the terminal are for us alone: we end the nodes in good order. Only who reads from a terminal
         // must belong to those who may.
         command.process_group(0);
     }
-    if let Some(bytes) = plan.stack {
-        sys::limit(&mut command, Resource::Stack, bytes);
-    }
-    if plan.limits_memory {
-        sys::limit(&mut command, Resource::Data, plan.node_memory);
-    }
-    sys::bind_to_us(&mut command, Signal::KILL, vec![inherited.into()]);
-    let child = command.spawn().doing(format_args!(
-        "start {} for rank {rank}",
-        command.get_program().display()
-    ))?;
-    // What the process itself has to say is what its program says.
-    let ears = Ears {
-        prints: [Some(stdout), Some(stderr)],
-        ..Ears::default()
-    };
-    Instance::new(vec![rank], ears, child)
+    Ok(command)
 }
 
 /// The program's variables, name and value.
-pub fn variables<'a>(plan: &Plan<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
+fn variables<'a>(plan: &Plan<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
     plan.environment.iter().filter_map(|variable| {
         let at = variable.iter().position(|byte| *byte == b'=')?;
         let (name, value) = (&variable[..at], &variable[at + 1..]);
