@@ -20,8 +20,8 @@ use crate::show::say::{complain, say};
 #[derive(Args, Debug)]
 #[command(
     after_help = "A job that fails is named by its seed; `cargo midplane soak --seed SEED --jobs 1` replays it \
-                  and shows its program. Each seed also draws a sequence of operations for the matching \
-                  engines; one that fails is shown, made short. A seed draws the same on any machine and in \
+                  and shows its program. Every eighth seed, and the only one, also draws a sequence of operations for \
+                  the matching engines; one that fails is shown, made short. A seed draws the same on any machine and in \
                   any later version (by PCG32). Ctrl-C ends the soak with the sum so far.\n\n\
                   Example: cargo midplane soak --minutes 60"
 )]
@@ -50,6 +50,8 @@ const MINUTES: f64 = 10.0;
 const NEWS: Duration = Duration::from_secs(60);
 /// What the largest exploration takes of the host's memory, in bytes.
 const EXPLORATION_BYTES: u64 = 10 << 30;
+/// Every so many seeds draw a sequence for the matching engines as well, which takes as long as several jobs.
+const SEQUENCES: u64 = 8;
 /// Failures after which it is clear that something is wrong.
 const MOST_FAILURES: u64 = 20;
 
@@ -193,9 +195,9 @@ impl WithEngine for Run<'_> {
     }
 }
 
-/// Runs what a seed draws, a job and a sequence for the matching engines, and tells what fails; true when nothing
-/// does. A job that fails is shown if `shown`.
-fn run_seed(seed: u64, matching: Choice, shown: bool, sums: &mut Sums) -> Result<bool, Stop> {
+/// Runs what a seed draws, a job and, where it is its turn, a sequence for the matching engines, and tells what fails;
+/// true when nothing does. The `only` seed draws a sequence whatever its turn, and its job is shown if it fails.
+fn run_seed(seed: u64, matching: Choice, only: bool, sums: &mut Sums) -> Result<bool, Stop> {
     let before = sums.failures;
     let job = Seeded::draw(seed);
     sums.jobs += 1;
@@ -203,8 +205,11 @@ fn run_seed(seed: u64, matching: Choice, shown: bool, sums: &mut Sums) -> Result
         Ok(report) => sums.add(&report),
         Err(failure) => {
             sums.failures += 1;
-            tell_failure(seed, matching, &failure, shown.then_some(&job))?;
+            tell_failure(seed, matching, &failure, only.then_some(&job))?;
         }
+    }
+    if !(only || seed.is_multiple_of(SEQUENCES)) {
+        return Ok(sums.failures == before);
     }
     match sequences::check(seed) {
         Ok(sequence) => sums.operations += sequence.ops.len() as u64,

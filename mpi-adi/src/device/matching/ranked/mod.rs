@@ -106,7 +106,7 @@ pub trait ByRank: Clone + fmt::Debug + Send {
     ) -> (&'a mut Heads, u32);
     /// The queues that [`ByRank::heads`] has just found have changed, and may be empty.
     fn tidy(&mut self, root: &mut Self::Root);
-    /// All queues of a context; with the hops.
+    /// All queues of a context but some that are empty; with the hops.
     fn each(&self, context: Context, root: &Self::Root, f: impl FnMut(&Heads, Self::Place)) -> u32;
     /// The search among [all](ByRank::each) has ended at `place`.
     fn found_at(&mut self, place: Self::Place);
