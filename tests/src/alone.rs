@@ -1,6 +1,8 @@
 //! A process without a network, alone in its job: for tests of what calls of the C binding take of the heap.
 
+use std::fs;
 use std::sync::Mutex;
+use std::thread;
 
 use mpi_adi::c;
 use mpi_adi::envelope::Rank;
@@ -66,4 +68,27 @@ pub fn install() {
     let adi = Adi::new(config, memory).expect("a rank of the machine");
     *ALONE.adi.lock().expect("fresh") = Some(adi);
     c::install(&ALONE);
+}
+
+/// Comes back when all other threads of this process sleep. The thread that has started a test notes that in memory of
+/// its own when it gets a processor, which on a busy machine is some time later, and then waits for the test's end:
+/// whoever counts what all threads take begins after that.
+///
+/// # Panics
+/// When the system does not tell of threads.
+pub fn until_others_sleep() {
+    let own = fs::read_link("/proc/thread-self").expect("a thread");
+    let sleeps = |thread: fs::DirEntry| {
+        // Behind the name, which may have any letters in it and ends with the last parenthesis, stands the state.
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest.as_bytes()[0]);
+        Some(&*thread.file_name()) == own.file_name() || matches!(state, None | Some(b'S'))
+    };
+    let all_sleep = || {
+        let mut threads = fs::read_dir("/proc/self/task").expect("threads");
+        threads.all(|thread| thread.is_ok_and(sleeps))
+    };
+    while !all_sleep() {
+        thread::yield_now();
+    }
 }

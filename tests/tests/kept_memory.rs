@@ -4,6 +4,7 @@
 use std::alloc::System;
 
 use cap::Cap;
+use midplane_tests::alone;
 use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::memory::{RawMemory, Span};
 use mpi_adi::probe::ARMED_PROBES;
@@ -93,6 +94,7 @@ fn a_probe_without_a_place_is_turned_away() {
 /// One test, since the limit holds for all threads.
 #[test]
 fn what_is_kept_is_there_when_the_heap_is_used_up() {
+    alone::until_others_sleep();
     each_send_leaves_what_is_kept();
     a_probe_without_a_place_is_turned_away();
 }

@@ -4,6 +4,7 @@
 use std::alloc::System;
 
 use cap::Cap;
+use midplane_tests::alone;
 use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::matching::{Choice, Matching, WithEngine};
 use mpi_adi::memory::{RawMemory, Span};
@@ -23,17 +24,13 @@ static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 /// What a short list of the standard library takes at most, in bytes.
 const LEAST_LIST: usize = 256;
 
-/// What `f` leaves allocated, in bytes: the least of several times, since the test harness has a thread of
-/// its own.
+/// What `f` leaves allocated, in bytes.
 fn taken<T>(f: impl Fn() -> T) -> usize {
-    let once = || {
-        let before = ALLOCATOR.allocated();
-        let value = f();
-        let bytes = ALLOCATOR.allocated() - before;
-        drop(value);
-        bytes
-    };
-    (0..5).map(|_| once()).min().expect("five times")
+    let before = ALLOCATOR.allocated();
+    let value = f();
+    let bytes = ALLOCATOR.allocated() - before;
+    drop(value);
+    bytes
 }
 
 /// Nodes of a machine, more than there are destinations here.
@@ -161,6 +158,7 @@ impl WithEngine for Terms {
 
 #[test]
 fn what_is_taken_is_what_is_said() {
+    alone::until_others_sleep();
     a_request_takes_64_bytes_and_a_destination_72();
     for (extents, mpi_memory) in [
         ([1, 1, 1], 0),

@@ -5,6 +5,7 @@ use std::alloc::System;
 use std::cell::{Cell, RefCell};
 
 use cap::Cap;
+use midplane_tests::alone;
 use midplane_tests::sim::{Heap, Job, Seeded};
 use mpi_adi::envelope::Rank;
 
@@ -64,6 +65,7 @@ const PARTS: usize = 8;
 /// nothing is lost, whichever allocation it was.
 #[test]
 fn every_allocation_in_turn_may_fail() {
+    alone::until_others_sleep();
     let (mut failed, mut waited) = (0, 0);
     for seed in 0..JOBS {
         let Seeded { program, mut setup } = Seeded::draw(seed);

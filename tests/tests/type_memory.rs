@@ -262,6 +262,7 @@ fn windows_take_what_they_give_back() {
 /// One test, since the limit holds for all threads.
 #[test]
 fn datatypes_and_windows_take_what_they_give_back() {
+    alone::until_others_sleep();
     start();
     a_window_takes_what_is_said_of_it();
     windows_take_what_they_give_back();
