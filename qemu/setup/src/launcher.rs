@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_setup::fresh::Artifact;
-use midplane_setup::{Places, ROOT, Refusal, check_root, doctor, rust};
+use midplane_setup::{Places, ROOT, Refusal, check_root, doctor, parts, rust};
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -96,10 +96,10 @@ impl Profile {
     }
 
     /// What cargo is asked for: with the tool that runs the tests, the tests, so that both are built at one time.
-    fn words(self) -> &'static [&'static str] {
+    fn words(self) -> Vec<&'static str> {
         match self {
-            Profile::Release => &["--release", "--package", "midplane"],
-            Profile::Dev => &["--workspace", "--bins", "--tests"],
+            Profile::Release => vec!["--release", "--package", "midplane"],
+            Profile::Dev => [parts::machines(), vec!["--bins", "--tests"]].concat(),
         }
     }
 

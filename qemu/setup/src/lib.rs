@@ -22,6 +22,7 @@ pub mod kit;
 pub mod look;
 pub mod machine;
 pub mod need;
+pub mod parts;
 pub mod plan;
 pub mod rust;
 

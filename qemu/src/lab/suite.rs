@@ -5,6 +5,7 @@ use crate::host::signals::Signals;
 use crate::host::stop::{self, Doing, Stop};
 use crate::host::sys;
 use crate::show::say;
+use midplane_setup::parts;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_process_group};
 use serde_json::Value;
@@ -69,7 +70,7 @@ fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// The names of the workspace's integration tests.
+/// The names of the workspace's integration tests but the libraries'.
 fn integration_tests() -> Result<Vec<String>, Stop> {
     let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"])
         .stderr(Stdio::inherit())
@@ -78,7 +79,11 @@ fn integration_tests() -> Result<Vec<String>, Stop> {
     let metadata: Value =
         serde_json::from_slice(&metadata.stdout).doing("read what cargo metadata says")?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let targets = { list(&metadata["packages"]).into_iter() }.flat_map(|one| list(&one["targets"]));
+    let is_library = |package: &Value| {
+        { package["name"].as_str() }.is_some_and(|name| parts::LIBRARIES.contains(&name))
+    };
+    let packages = list(&metadata["packages"]).into_iter();
+    let targets = { packages.filter(|one| !is_library(one)) }.flat_map(|one| list(&one["targets"]));
     let tests = targets.filter(|target| target["kind"][0] == "test");
     Ok(tests
         .filter_map(|target| target["name"].as_str().map(String::from))
@@ -98,7 +103,7 @@ struct Lane {
 impl Lane {
     /// Starts it with these arguments. It does not outlive us.
     fn start(arguments: &[&str]) -> Result<Self, Stop> {
-        let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
+        let mut command = cargo(&["test", "--no-fail-fast"]);
         command
             .args(arguments)
             .stdout(Stdio::piped())
@@ -188,20 +193,26 @@ pub fn run() -> Result<u8, Stop> {
     let tests = integration_tests()?;
     let (emulated, others): (Vec<&str>, Vec<&str>) =
         { tests.iter().map(String::as_str) }.partition(|name| EMULATED.contains(name));
-    let named = |names: &[&'static str], tests: &[&str]| {
+    let [machines, libraries] = [parts::machines(), parts::libraries()];
+    let named = |part: &[&'static str], kinds: &[&'static str], tests: &[&str]| {
+        let words = [part, kinds].concat().into_iter().map(String::from);
         let tests = tests
             .iter()
             .flat_map(|name| ["--test".to_string(), name.to_string()]);
-        let names = names.iter().map(|name| name.to_string());
-        names.chain(tests).collect::<Vec<String>>()
+        words.chain(tests).collect::<Vec<String>>()
     };
     let steps = [
-        vec![named(&["--no-run"], &[])],
+        vec![named(&machines, &["--no-run"], &[])],
+        vec![named(&libraries, &["--no-run", "--tests"], &[])],
         vec![
-            named(&["--lib", "--bins", "--examples"], &others),
-            named(&[], &emulated),
+            named(&machines, &["--lib", "--bins", "--examples"], &others),
+            named(&machines, &[], &emulated),
+            named(&libraries, &["--tests"], &[]),
         ],
-        vec![named(&["--doc"], &[])],
+        vec![
+            named(&machines, &["--doc"], &[]),
+            named(&libraries, &["--doc"], &[]),
+        ],
     ];
     let mut counts = Counts::default();
     let mut succeeded = true;

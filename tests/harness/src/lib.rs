@@ -49,7 +49,9 @@ pub fn command() -> &'static Path {
     COMMAND.get_or_init(|| {
         // With the same words, nothing is built a second time.
         let output = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--workspace", "--bins", "--tests"])
+            .args(["build", "--quiet"])
+            .args(midplane_setup::parts::machines())
+            .args(["--bins", "--tests"])
             .arg("--message-format=json-render-diagnostics")
             .current_dir(root())
             .stderr(Stdio::inherit())
