@@ -206,6 +206,26 @@ fn a_null_pointer_and_a_full_stack_are_told() {
     ended.says(&["stack overflow: the program's stack of 20 KiB"]);
 }
 
+/// The program's alone: what the boot has used is not counted.
+#[test]
+fn the_most_that_was_used_of_the_stacks_is_reported() {
+    let options = [&BOARD[..], &["--torus", "2x1x1"]].concat();
+    let (ended, report) = run_with_report(&options, "killer.c", &["5", "64"]);
+    let line = "most bytes of stack in use: ";
+    ended
+        .expect(0)
+        .says(&[line, " of 20480, of that of interrupts ", " of 6144"]);
+    let peak = |stack: &str| report["ranks"][0][stack]["peak_bytes"].as_u64();
+    assert!(peak("stack") < Some(10_000), "{report}");
+    let (ended, report) = run_with_report(&options, "fail_stack.c", &[]);
+    ended.expect(1);
+    let ranks = report["ranks"].as_array().expect("ranks").iter();
+    let peaks: Vec<_> = ranks
+        .filter_map(|rank| rank["stack"]["peak_bytes"].as_u64())
+        .collect();
+    assert!(peaks.iter().any(|peak| *peak > 20_000), "{peaks:?}");
+}
+
 #[test]
 fn what_the_board_does_not_have_is_refused() {
     for option in [

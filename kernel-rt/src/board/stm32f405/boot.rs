@@ -78,7 +78,6 @@ extern "C" fn boot() -> ! {
     console::ring();
     let words = Words { argv, environment };
     critical_section::with(|cs| WORDS.borrow(cs).set(Some(words)));
-    arch::protect_below_stack(arch::guard());
     // SAFETY: the only call, outside interrupts; what goes on lies in the heap and in statics.
     unsafe { arch::run_on_program_stack(run) }
 }
@@ -95,6 +94,7 @@ unsafe impl Send for Words {}
 static WORDS: Mutex<Cell<Option<Words>>> = Mutex::new(Cell::new(None));
 
 extern "C" fn run() -> ! {
+    arch::protect_below_stack(arch::guard());
     let words = critical_section::with(|cs| WORDS.borrow(cs).take());
     let Some(Words { argv, environment }) = words else {
         arch::park()
