@@ -197,6 +197,31 @@ fn a_rust_program_on_four_boards() {
     run(&["--torus", "2x2x1"], "ring.rs", &[]).expect(0);
 }
 
+/// Nothing is said of the machine but how many nodes it has; the numbers by which the nodes tell each other apart are the
+/// tool's.
+#[test]
+fn boards_find_their_places_from_the_wires() {
+    killer(&["--auto", "--torus", "2x2x1"], 4);
+    killer(&["--auto", "--torus", "2x2x2"], 8);
+    killer(&["--auto", "--torus", "3x1x1", "--mesh", "x"], 3);
+}
+
+#[test]
+fn one_image_is_made_for_nodes_that_find_their_places() {
+    let folder = Folder::new("auto");
+    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    midplane(&["image", "--auto", "-o", &stem, &killer]).expect(0);
+    let binary = fs::read(format!("{stem}.bin")).expect("a file");
+    let said = String::from_utf8_lossy(&binary[896 << 10..]);
+    assert!(said.starts_with("midplane.auto=0 "), "{said}");
+    midplane(&["image", "--auto", "--node", "1,0,0", &killer])
+        .expect(2)
+        .says(&["cannot be used with"]);
+    midplane(&["run", "--auto", &killer])
+        .expect(2)
+        .says(&["--auto does nothing without --board stm32f405"]);
+}
+
 /// Faults are decoded, and the line of the program is found.
 #[test]
 fn a_null_pointer_and_a_full_stack_are_told() {
