@@ -9,6 +9,8 @@
 //!  recv:  deliver.rs <- router.rs <- wire.rs <- torus.rs <- link.rs
 //! ```
 //!
+//! discover.rs and wiring.rs tell nodes that do not know it where they are.
+//!
 //! Sans-io: no I/O, no clock, no allocation, no unsafe code. The packet memory is handed in:
 //!
 //! ```
@@ -32,6 +34,7 @@ pub mod chunk;
 pub mod coord;
 mod deliver;
 pub mod detour;
+pub mod discover;
 pub mod inject;
 pub mod link;
 mod queue;
@@ -44,6 +47,7 @@ pub mod stats;
 pub mod torus;
 pub mod vc;
 pub mod wire;
+pub mod wiring;
 
 pub use chunk::Chunk;
 pub use coord::{Coord, Direction, Rank, Shape};

@@ -197,6 +197,31 @@ fn a_rust_program_on_four_boards() {
     run(&["--torus", "2x2x1"], "ring.rs", &[]).expect(0);
 }
 
+/// Nothing is said of the machine but how many nodes it has; the numbers by which the nodes tell each other apart are the
+/// tool's.
+#[test]
+fn boards_find_their_places_from_the_wires() {
+    killer(&["--auto", "--torus", "2x2x1"], 4);
+    killer(&["--auto", "--torus", "2x2x2"], 8);
+    killer(&["--auto", "--torus", "3x1x1", "--mesh", "x"], 3);
+}
+
+#[test]
+fn one_image_is_made_for_nodes_that_find_their_places() {
+    let folder = Folder::new("auto");
+    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    midplane(&["image", "--auto", "-o", &stem, &killer]).expect(0);
+    let binary = fs::read(format!("{stem}.bin")).expect("a file");
+    let said = String::from_utf8_lossy(&binary[896 << 10..]);
+    assert!(said.starts_with("midplane.auto=0 "), "{said}");
+    midplane(&["image", "--auto", "--node", "1,0,0", &killer])
+        .expect(2)
+        .says(&["cannot be used with"]);
+    midplane(&["run", "--auto", &killer])
+        .expect(2)
+        .says(&["--auto does nothing without --board stm32f405"]);
+}
+
 /// Faults are decoded, and the line of the program is found.
 #[test]
 fn a_null_pointer_and_a_full_stack_are_told() {
@@ -204,6 +229,26 @@ fn a_null_pointer_and_a_full_stack_are_told() {
     ended.says(&["null pointer: store to 0x0", "fail_null.c:"]);
     let ended = run(&["--torus", "2x1x1"], "fail_stack.c", &[]).expect(1);
     ended.says(&["stack overflow: the program's stack of 20 KiB"]);
+}
+
+/// The program's alone: what the boot has used is not counted.
+#[test]
+fn the_most_that_was_used_of_the_stacks_is_reported() {
+    let options = [&BOARD[..], &["--torus", "2x1x1"]].concat();
+    let (ended, report) = run_with_report(&options, "killer.c", &["5", "64"]);
+    let line = "most bytes of stack in use: ";
+    ended
+        .expect(0)
+        .says(&[line, " of 20480, of that of interrupts ", " of 6144"]);
+    let peak = |stack: &str| report["ranks"][0][stack]["peak_bytes"].as_u64();
+    assert!(peak("stack") < Some(10_000), "{report}");
+    let (ended, report) = run_with_report(&options, "fail_stack.c", &[]);
+    ended.expect(1);
+    let ranks = report["ranks"].as_array().expect("ranks").iter();
+    let peaks: Vec<_> = ranks
+        .filter_map(|rank| rank["stack"]["peak_bytes"].as_u64())
+        .collect();
+    assert!(peaks.iter().any(|peak| *peak > 20_000), "{peaks:?}");
 }
 
 #[test]

@@ -260,7 +260,12 @@ impl Blackboard {
 
     /// Whether [`Blackboard::failed`] has been called.
     pub fn has_failed(&self) -> bool {
-        self.get(AT_STATE) == State::Failed as u32
+        self.state() == Some(State::Failed)
+    }
+
+    /// What the node is doing.
+    pub fn state(&self) -> Option<State> {
+        State::from_word(self.get(AT_STATE))
     }
 
     /// Notes the call that the program has entered, or that it is back in its own code.

@@ -17,6 +17,8 @@
 //! | `midplane.mpi_borrow=yes` | beyond that, the program's heap lends what it can spare | it does not |
 //! | `midplane.matching=NAME` | the image's matching engine must be this one | it can be any |
 //! | `midplane.env=WORD` | a variable of the program's environment, NAME=VALUE, encoded as argv's words | none |
+//! | `midplane.auto=N` | N nodes, or with 0 any number, find extents and places out from their wires; only images built for it know it | as said |
+//! | `midplane.number=N` | with that, the node's number, which no other node has | the chip's |
 //! | `midplane.faults=WORD` | the links have the faults that this word orders ([`faults`](super::faults)); only images built for it know it | they have none |
 //! | `midplane.output=rings` | output goes through the outbox, for the tool | it goes to the UART |
 //! | `midplane.log=yes` | with it the kernel's log | there is none |
@@ -77,6 +79,15 @@ pub enum Nodes {
     Box(Boxed),
 }
 
+/// A node that finds extents and places out from the wires.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Auto {
+    /// How many nodes there are; 0: as many as are wired together.
+    pub nodes: u32,
+    /// This node's number, if it is not the chip's.
+    pub number: Option<u32>,
+}
+
 /// A box of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Boxed {
@@ -130,6 +141,8 @@ pub struct BootArgs<'a> {
     pub matching: Option<&'a str>,
     /// The faults that the links are to have, when said: a word that [`Faults`] reads.
     pub faults: Option<&'a str>,
+    /// Extents and place are not said, but to be found out from the wires.
+    pub auto: Option<Auto>,
     /// Where output goes.
     pub output: Output,
     /// What to do when the program has ended.
@@ -251,6 +264,8 @@ pub enum ParseError<'a> {
     MpiBorrow(&'a str),
     /// `midplane.faults` is not of the grammar in [`faults`](super::faults).
     Faults(&'a str),
+    /// Not a number of nodes, or not a node's number.
+    Auto(&'a str),
     /// `midplane.output` is something other than `rings`.
     Output(&'a str),
     /// `midplane.log` is something other than `yes`, or stands without `midplane.output`.
@@ -304,6 +319,7 @@ impl fmt::Display for ParseError<'_> {
                 write!(f, "`{word}` is not a number of bytes")
             }
             Self::Faults(word) => write!(f, "`{word}` orders no faults"),
+            Self::Auto(word) => write!(f, "`{word}` is not a number"),
             Self::Interrupts(word) => write!(f, "`{word}` is not a share from 0 to 100"),
             Self::Output(word) => write!(f, "`{word}` is not an output; only `rings` is"),
             Self::Log(word) => write!(f, "log `{word}`: only `yes`, and with output to rings"),
@@ -348,6 +364,7 @@ impl Default for BootArgs<'_> {
             interrupts: None,
             matching: None,
             faults: None,
+            auto: None,
             output: Output::Uart,
             exit: Exit::Test,
             environment: Environment::default(),
@@ -379,6 +396,8 @@ struct Settings<'a> {
     interrupts: Option<u8>,
     matching: Option<&'a str>,
     faults: Option<&'a str>,
+    auto: Option<u32>,
+    number: Option<u32>,
     rings: Option<()>,
     log: Option<()>,
     exit: Option<Exit>,
@@ -424,6 +443,16 @@ impl<'a> Settings<'a> {
                     .parse::<Faults>()
                     .map_err(|_| ParseError::Faults(value))?;
                 self.faults.replace(value).is_some()
+            }
+            // Others do not look at their wires.
+            #[cfg(any(feature = "auto", not(target_os = "none")))]
+            "auto" | "number" => {
+                let number = number(value).ok_or(ParseError::Auto(value))?;
+                let setting = match name {
+                    "auto" => &mut self.auto,
+                    _ => &mut self.number,
+                };
+                setting.replace(number).is_some()
             }
             "mpi_borrow" if value == "yes" => self.mpi_borrow.replace(()).is_some(),
             "mpi_borrow" => return Err(ParseError::MpiBorrow(value)),
@@ -519,8 +548,10 @@ impl<'a> BootArgs<'a> {
             None if log => return Err(ParseError::Log("yes")),
             None => Output::Uart,
         };
-        let by_hand =
-            settings.extents.is_none() && settings.coord.is_none() && settings.boxes.is_none();
+        let by_hand = settings.extents.is_none()
+            && settings.coord.is_none()
+            && settings.boxes.is_none()
+            && settings.auto.is_none();
         let shape = match settings.extents {
             Some(extents) => Shape::new(extents, settings.wraps.unwrap_or_default())
                 .ok_or(ParseError::Torus("extents"))?,
@@ -536,6 +567,10 @@ impl<'a> BootArgs<'a> {
             interrupts: settings.interrupts,
             matching: settings.matching,
             faults: settings.faults,
+            auto: settings.auto.map(|nodes| Auto {
+                nodes,
+                number: settings.number,
+            }),
             output,
             exit: settings.exit.unwrap_or(exit),
             environment,
@@ -554,18 +589,7 @@ impl<'a> BootArgs<'a> {
         }
     }
 
-    /// Writes boot arguments that [`BootArgs::parse`] reads back as `self`, with `environment` (NAME=VALUE each) and
-    /// `argv` in place of [`BootArgs::environment`] and [`BootArgs::args`] (which hold words that are encoded already).
-    ///
-    /// # Errors
-    /// Only those of `out`. The limits ([`MAX_BYTES`], [`MAX_ARGS`], [`MAX_ENVIRONMENT`]) are the reader's: parse what was
-    /// written to find out whether a node would take it.
-    pub fn encode<'w>(
-        &self,
-        environment: impl IntoIterator<Item = &'w [u8]>,
-        argv: impl IntoIterator<Item = &'w [u8]>,
-        out: &mut impl fmt::Write,
-    ) -> fmt::Result {
+    fn encode_place(&self, out: &mut impl fmt::Write) -> fmt::Result {
         let [x, y, z] = self.shape.extents();
         write!(out, "midplane.torus={x}x{y}x{z} midplane.wrap=")?;
         for (wraps, letter) in self.shape.wraps().into_iter().zip(['x', 'y', 'z']) {
@@ -583,6 +607,30 @@ impl<'a> BootArgs<'a> {
                     " midplane.boxes={x}x{y}x{z} midplane.instance={instance} midplane.node_memory={memory}"
                 )?;
             }
+        }
+        Ok(())
+    }
+
+    /// Writes boot arguments that [`BootArgs::parse`] reads back as `self`, with `environment` (NAME=VALUE each) and
+    /// `argv` in place of [`BootArgs::environment`] and [`BootArgs::args`] (which hold words that are encoded already).
+    ///
+    /// # Errors
+    /// Only those of `out`. The limits ([`MAX_BYTES`], [`MAX_ARGS`], [`MAX_ENVIRONMENT`]) are the reader's: parse what was
+    /// written to find out whether a node would take it.
+    pub fn encode<'w>(
+        &self,
+        environment: impl IntoIterator<Item = &'w [u8]>,
+        argv: impl IntoIterator<Item = &'w [u8]>,
+        out: &mut impl fmt::Write,
+    ) -> fmt::Result {
+        match self.auto {
+            Some(Auto { nodes, number }) => {
+                write!(out, "midplane.auto={nodes}")?;
+                if let Some(number) = number {
+                    write!(out, " midplane.number={number}")?;
+                }
+            }
+            None => self.encode_place(out)?,
         }
         if let Some(bytes) = self.mpi_memory {
             write!(out, " midplane.mpi_memory={bytes}")?;
@@ -717,6 +765,7 @@ mod tests {
             eager: Some(0),
             interrupts: Some(50),
             matching: Some("list"),
+            auto: None,
             faults: Some("10000,1000,7;1,0,0:X+@5000"),
             output: Output::Rings { log: true },
             exit: Exit::Stay,
@@ -768,6 +817,19 @@ mod tests {
         let mut written = String::new();
         { read.encode([], [], &mut written) }.expect("strings take all");
         assert_eq!(written, text);
+    }
+
+    #[test]
+    fn a_place_that_is_to_be_found_out_is_written_and_read_back() {
+        for text in ["midplane.auto=8 midplane.number=3 --", "midplane.auto=0 --"] {
+            let read = BootArgs::parse(text).expect("sound");
+            assert!(read.auto.is_some() && read.exit == Exit::Stay, "{read:?}");
+            let mut written = String::new();
+            { read.encode([], [], &mut written) }.expect("strings take all");
+            assert_eq!(written, text);
+        }
+        let refused = BootArgs::parse("midplane.auto=all").expect_err("no number");
+        assert_eq!(refused, ParseError::Auto("all"));
     }
 
     #[test]

@@ -60,6 +60,17 @@ pub struct Image {
     loaded: u64,
     /// It is for one node, whose personality it holds.
     pub has_personality: bool,
+    /// Its stacks.
+    pub stacks: Stacks,
+}
+
+/// A node's stacks, by offsets in RAM. Each grows down from its end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stacks {
+    /// The program's.
+    pub program: Bytes,
+    /// That of interrupts and faults.
+    pub interrupts: Bytes,
 }
 
 impl Image {
@@ -87,6 +98,7 @@ impl Image {
             footprint: 0,
             loaded: 0,
             has_personality: false,
+            stacks: Stacks::default(),
         })
     }
 
@@ -159,11 +171,22 @@ impl Image {
             // There the outbox is not in the node's memory.
             Board::Stm32f405 => end,
         };
+        let part = |start, end| -> Result<Bytes, String> {
+            Ok(Bytes {
+                start: symbol(start)?,
+                end: symbol(end)?,
+            })
+        };
+        let stacks = Stacks {
+            program: part("__stack_bottom", "__stack_top")?,
+            interrupts: part("__trap_stack", "__trap_stack_top")?,
+        };
         let personality = elf.section_by_name(".personality");
         let has_personality = personality.is_some_and(|section| section.size() > 0);
         Ok(Self {
             board,
             has_personality,
+            stacks,
             path: path.into(),
             blackboard,
             outbox,
@@ -429,6 +452,7 @@ mod tests {
             footprint,
             loaded,
             has_personality: false,
+            stacks: Stacks::default(),
         }
     }
 

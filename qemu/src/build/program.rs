@@ -48,6 +48,8 @@ pub struct Flags {
     pub matching: Choice,
     /// Whether its links can be ordered to have faults.
     pub faults: bool,
+    /// Whether its nodes can find their places out from the wires.
+    pub auto: bool,
 }
 
 /// What the runtime is built with.
@@ -57,13 +59,18 @@ pub(super) struct Runtime {
     pub(super) matching: Choice,
     /// Whether its links can be ordered to have faults.
     pub(super) faults: bool,
+    /// Whether its nodes can find their places out from the wires.
+    pub(super) auto: bool,
 }
 
 impl Runtime {
     /// The features of its crate.
     pub(super) fn features(self) -> Vec<&'static str> {
-        let faults = self.faults.then_some("faults");
-        self.matching.feature().into_iter().chain(faults).collect()
+        let more = [(self.faults, "faults"), (self.auto, "auto")];
+        let more = more
+            .into_iter()
+            .filter_map(|(has, name)| has.then_some(name));
+        self.matching.feature().into_iter().chain(more).collect()
     }
 }
 
@@ -73,6 +80,7 @@ impl Flags {
         Runtime {
             matching: self.matching,
             faults: self.faults,
+            auto: self.auto,
         }
     }
 }
@@ -854,7 +862,11 @@ mod tests {
     fn a_package_has_the_features_of_its_runtime() {
         for &matching in Choice::ALL {
             let faults = matching != Choice::default();
-            let runtime = Runtime { matching, faults };
+            let runtime = Runtime {
+                matching,
+                faults,
+                auto: faults,
+            };
             let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
             assert!(of(Links::Kernel).contains("default-features = false }"));
             let manifest = of(Links::Binding);
@@ -865,7 +877,7 @@ mod tests {
             let said: Vec<&str> = features.map(|(_, said)| said).collect();
             let expected = matching
                 .feature()
-                .map(|feature| format!("[\"{feature}\", \"faults\"] }}"));
+                .map(|feature| format!("[\"{feature}\", \"faults\", \"auto\"] }}"));
             assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());
         }
     }

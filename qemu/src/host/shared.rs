@@ -1,8 +1,10 @@
 //! Memory that we share with a QEMU process: a file without a name, which both have mapped.
 
 use crate::host::stop::{Doing, Stop};
-use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
+use rustix::io::Errno;
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
 
@@ -56,6 +58,28 @@ impl Shared {
         self.slice().read_slice(out, place(at)?).ok()
     }
 
+    /// Where from `at` on, before `end`, the first byte is that is not zero; `end` when there is none. What takes no memory
+    /// takes none afterwards, and no time.
+    pub fn first_used(&self, at: u64, end: u64) -> Option<u64> {
+        let mut at = at;
+        let mut bytes = [0; 4096];
+        while at < end {
+            at = match rustix::fs::seek(&self.file, SeekFrom::Data(at)) {
+                Ok(used) => used.max(at),
+                // Nothing behind.
+                Err(Errno::NXIO) => return Some(end),
+                Err(_) => return None,
+            };
+            let part = end.saturating_sub(at).min(bytes.len() as u64) as usize;
+            self.file.read_exact_at(&mut bytes[..part], at).ok()?;
+            if let Some(used) = bytes[..part].iter().position(|byte| *byte != 0) {
+                return Some(at + used as u64);
+            }
+            at += part as u64;
+        }
+        Some(end)
+    }
+
     /// Copies bytes in.
     pub fn write(&self, at: u64, bytes: &[u8]) -> bool {
         place(at).is_some_and(|at| self.slice().write_slice(bytes, at).is_ok())
@@ -80,7 +104,6 @@ pub fn memory_file(name: &str) -> Result<File, Stop> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::FileExt;
 
     #[test]
     fn what_one_side_writes_the_other_reads() {
@@ -104,6 +127,20 @@ mod tests {
             assert!(!shared.store(at, 1) && !shared.write(at, b"1234"), "{at}");
             assert_eq!(shared.read(at, &mut [0; 4]), None, "{at}");
         }
+    }
+
+    #[test]
+    fn the_first_byte_in_use_is_found_past_what_takes_no_memory() {
+        let shared = Shared::new("test", 1 << 20).unwrap();
+        let end = 1 << 20;
+        assert_eq!(shared.first_used(0, end), Some(end));
+        assert!(shared.write(300_001, b"x"));
+        for at in [0, 4096, 300_000, 300_001] {
+            assert_eq!(shared.first_used(at, end), Some(300_001), "{at}");
+        }
+        assert_eq!(shared.first_used(300_002, end), Some(end));
+        assert_eq!(shared.first_used(0, 300_001), Some(300_001));
+        assert_eq!(shared.first_used(0, 300_000), Some(300_000));
     }
 
     #[test]

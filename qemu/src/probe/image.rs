@@ -16,7 +16,7 @@ use crate::show::say::say;
 use clap::Args;
 use kernel_rt::board::stm32f405::memory::{FLASH, PERSONALITY, RAM};
 use kernel_rt::mem::MPI_SHARE;
-use kernel_rt::personality::{BootArgs, Exit, Nodes, Output, parse_coord};
+use kernel_rt::personality::{Auto, BootArgs, Exit, Nodes, Output, parse_coord};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Shape};
 use object::Endianness;
@@ -48,6 +48,10 @@ pub struct What {
     /// The node's place
     #[arg(long, value_name = "X,Y,Z", default_value = "0,0,0", value_parser = parse_place)]
     node: Coord,
+
+    /// One image for all nodes, which find extents and places out from their wires
+    #[arg(long, conflicts_with_all = ["torus", "mesh", "node"])]
+    auto: bool,
 
     /// Region for everything that grows with incoming messages, for example 4K [default: 16K]
     #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory)]
@@ -170,14 +174,21 @@ impl What {
             link: vec![object.into()],
             stack: self.stack,
             matching: self.matching.unwrap_or_default(),
+            auto: self.auto,
             ..Flags::default()
         };
         let image = program.build(&tools, &flags)?;
-        let links = shape.links(self.node).iter().count();
+        let (links, place) = match self.auto {
+            true => (6, "auto".into()),
+            false => (
+                shape.links(self.node).iter().count(),
+                format!("{x}-{y}-{z}"),
+            ),
+        };
         image.check_fits_board(links, self.mpi_bytes(), shape.nodes())?;
         Ok(Made {
             image,
-            name: format!("{}-{x}-{y}-{z}", program.name()),
+            name: format!("{}-{place}", program.name()),
             tools,
         })
     }
@@ -191,6 +202,7 @@ impl What {
         let settings = BootArgs {
             shape,
             nodes: Nodes::One(self.node),
+            auto: self.auto.then(Auto::default),
             mpi_memory: Some(self.mpi_bytes()),
             mpi_borrow: self.mpi_borrow,
             matching: Some(self.matching.unwrap_or_default().name()),

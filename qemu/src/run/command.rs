@@ -69,6 +69,10 @@ pub struct Options {
     #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
     mesh: Mesh,
 
+    /// The boards find their places out from the wires, as they do with `flash --auto`; only --board stm32f405
+    #[arg(long)]
+    auto: bool,
+
     /// RAM of a node: image, stack, heap and MPI memory, for example 8M; what is not touched takes nothing of this
     /// machine's [default: 64M, and --mpi-memory besides when that is more than 1M]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
@@ -215,6 +219,7 @@ impl Options {
             stack: self.stack,
             matching: self.matching.unwrap_or_default(),
             faults: self.faults.given().is_some(),
+            auto: self.auto,
         }
     }
 
@@ -258,6 +263,7 @@ impl Options {
             (!self.library.is_empty(), Heeded::LinkC("-l")),
             (self.stack.is_some(), Heeded::Link("--stack")),
             (self.matching.is_some(), Heeded::Link("--matching")),
+            (self.auto, Heeded::Link("--auto")),
         ]
         .into_iter()
         .filter_map(|(given, option)| given.then_some(option))
@@ -420,6 +426,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         interrupts: options.interrupts,
         matching: program.matching(&flags),
         faults: faults.as_deref(),
+        auto: options.auto,
         environment: &environment,
         argv: &argv,
         log: options.verbose,
@@ -439,7 +446,12 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
 /// Refuses what a board does not have.
 fn check_board(options: &Options) -> Result<(), Stop> {
     if options.board == Board::Virt {
-        return Ok(());
+        return match options.auto {
+            true => Err(Stop::usage(
+                "--auto does nothing without --board stm32f405: other nodes have no wires",
+            )),
+            false => Ok(()),
+        };
     }
     if options.on != On::Qemu {
         return Err(Stop::usage(

@@ -14,7 +14,7 @@ use crate::run::stm32f405;
 use crate::run::topology::{self, End};
 use crate::run::wiring::{Carries, Wiring};
 use kernel_rt::board::stm32f405::memory::WINDOW_BYTES;
-use kernel_rt::personality::{BootArgs, Boxed, Nodes, Output};
+use kernel_rt::personality::{Auto, BootArgs, Boxed, Nodes, Output};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Direction, Shape};
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -58,6 +58,8 @@ pub struct Plan<'a> {
     pub matching: Option<Choice>,
     /// The word that orders faults of the links, when they are to have some.
     pub faults: Option<&'a str>,
+    /// Whether the nodes find their places out from the wires.
+    pub auto: bool,
     /// The program's environment, NAME=VALUE each.
     pub environment: &'a [Vec<u8>],
     /// The program's argv.
@@ -421,9 +423,18 @@ impl Drop for Fleet {
 /// The boot arguments of an instance with these nodes.
 pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
     let mut text = String::new();
+    // Numbers are such that the places are those that the tool knows: the least is where rings begin.
+    let auto = match nodes {
+        Nodes::One(coord) if plan.auto => Some(Auto {
+            nodes: plan.shape.nodes(),
+            number: plan.shape.rank(coord).map(|rank| rank + 1),
+        }),
+        _ => None,
+    };
     let settings = BootArgs {
         shape: plan.shape,
         nodes,
+        auto,
         mpi_memory: Some(plan.mpi_memory),
         mpi_borrow: plan.mpi_borrow,
         eager: plan.eager,

@@ -1,6 +1,6 @@
 //! A node: a place in the memory of an instance.
 
-use crate::build::image::Image;
+use crate::build::image::{Image, Stacks};
 use crate::host::shared::Shared;
 use kernel_rt::blackboard::{self, ReadError, Snapshot, State};
 use kernel_rt::host::files::{self, Asked};
@@ -10,6 +10,7 @@ use kernel_rt::host::window::Window;
 use kernel_rt::inbox::{self, Head};
 use kernel_rt::mem::Bytes;
 use net_torus::coord::Coord;
+use serde::Serialize;
 use std::fmt;
 use std::rc::Rc;
 
@@ -100,6 +101,29 @@ impl fmt::Display for Unreadable {
     }
 }
 
+/// Stacks are used by this many bytes at least.
+const WORD: u64 = 8;
+
+/// What of a stack has been used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct StackUse {
+    /// Most bytes that were ever in use.
+    pub peak_bytes: u64,
+    /// Bytes that there are.
+    pub bytes: u64,
+}
+
+/// The same of both stacks of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct StacksUse {
+    /// The program's.
+    #[serde(rename = "stack")]
+    pub program: StackUse,
+    /// That of interrupts and faults.
+    #[serde(rename = "interrupt_stack")]
+    pub interrupts: StackUse,
+}
+
 /// One node.
 pub struct Node {
     /// Its rank.
@@ -112,6 +136,8 @@ pub struct Node {
     blackboard: u64,
     inbox: Option<u64>,
     files: Option<u64>,
+    /// A process of this machine has its stack elsewhere.
+    stacks: Option<Stacks>,
     /// Where what it prints is found; a process of this machine prints into its own streams.
     outbox: Option<Reader>,
     /// What was wrong with the outbox; nothing is read from it any more.
@@ -138,6 +164,7 @@ impl Node {
             blackboard: image.blackboard,
             inbox: image.inbox,
             files: image.files,
+            stacks: Some(image.stacks),
             outbox: Some(Reader::new(image.outbox)),
             overwritten: None,
         }
@@ -162,6 +189,7 @@ impl Node {
             blackboard,
             inbox: None,
             files: None,
+            stacks: None,
             outbox: None,
             overwritten: None,
         }
@@ -193,6 +221,28 @@ impl Node {
     /// Reads the node's RAM from an offset on. `None`: it has no such place.
     pub fn read_ram(&self, offset: u64, out: &mut [u8]) -> Option<()> {
         self.memory.read(offset, out)
+    }
+
+    /// How far the stacks have been used: up to the furthest byte that is not zero, as they were at the start. `None`
+    /// where that cannot be seen.
+    pub fn stacks(&self) -> Option<StacksUse> {
+        let stacks = self.stacks?;
+        let used = |stack: Bytes| {
+            let start = self.memory.range(stack.start, stack.len() as usize)?;
+            let end = start + stack.len();
+            Some(StackUse {
+                // Of the last word's bytes some may be zero.
+                peak_bytes: (end - self.memory.instance.first_used(start, end)?)
+                    .next_multiple_of(WORD),
+                bytes: stack.len(),
+            })
+        };
+        // No program has run without using its stack.
+        let program = used(stacks.program).filter(|stack| stack.peak_bytes > 0)?;
+        Some(StacksUse {
+            program,
+            interrupts: used(stacks.interrupts)?,
+        })
     }
 
     /// What the program's inbox has room for; `None` while it has not asked for input.

@@ -2,6 +2,7 @@
 
 use crate::host::stop::{Doing, Stop};
 use crate::run::job::JobEnd;
+use crate::run::node::{StackUse, StacksUse};
 use crate::run::verdict::{Outcome, Seen};
 use crate::show::file::ResultFile;
 use crate::show::table::{Cells, Column, Table};
@@ -87,6 +88,8 @@ struct RankReport {
     status: Option<i32>,
     #[serde(flatten)]
     counters: Counters,
+    #[serde(flatten)]
+    stacks: Option<StacksUse>,
     links: Vec<LinkReport>,
 }
 
@@ -301,12 +304,33 @@ pub fn table(end: &JobEnd) -> Vec<String> {
             "frames sent again, because a link had lost or spoiled them: {again}"
         ));
     }
+    lines.extend(stacks(&end.nodes));
     lines.extend(matching(end).map(|name| format!("matching engine: {name}")));
     lines.extend(end.virtual_time.map(|time| {
         let ms = time.as_secs_f64() * 1e3;
         format!("virtual time: {ms:.6} ms")
     }));
     with_note(lines, all.len())
+}
+
+/// The most that any node has used of its stacks.
+fn stacks(nodes: &[Seen]) -> Option<String> {
+    let seen = nodes.iter().filter_map(|node| node.stacks);
+    let peak = |one: StackUse, other: StackUse| match other.peak_bytes > one.peak_bytes {
+        true => other,
+        false => one,
+    };
+    let StacksUse {
+        program,
+        interrupts,
+    } = seen.reduce(|one, other| StacksUse {
+        program: peak(one.program, other.program),
+        interrupts: peak(one.interrupts, other.interrupts),
+    })?;
+    Some(format!(
+        "most bytes of stack in use: {} of {}, of that of interrupts {} of {}",
+        program.peak_bytes, program.bytes, interrupts.peak_bytes, interrupts.bytes
+    ))
 }
 
 /// The longest time that a node's clock says it ran, where that is in nanoseconds.
@@ -511,6 +535,7 @@ fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
                     .filter(|account| matches!(account.state, State::Done | State::Failed))
                     .map(|account| account.status),
                 counters,
+                stacks: node.stacks,
                 links: shape
                     .iter()
                     .flat_map(|shape| links_of(shape, node))
@@ -699,6 +724,8 @@ mod tests {
         assert_eq!(json["ranks"][0]["idle_share"], 0.25);
         assert_eq!(json["totals"]["ncts"], 6);
         assert_eq!(json["totals"]["peak_unexpected_bytes"], 100);
+        assert_eq!(json["ranks"][1]["stack"]["peak_bytes"], 3001);
+        assert_eq!(json["ranks"][1]["interrupt_stack"]["bytes"], 6144);
         assert_eq!(json["matching"], "fourd");
         assert_eq!(json["totals"]["matching_hops"], 42);
         assert_eq!(json["totals"]["matching_hops_peak"], 6);

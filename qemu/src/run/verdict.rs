@@ -1,7 +1,7 @@
 //! How a job ended, in words and as an exit status. Pure.
 
 use crate::host::stop::FAILURE;
-use crate::run::node::{Node, Unreadable};
+use crate::run::node::{Node, StacksUse, Unreadable};
 use kernel_rt::blackboard::{End, SeenCall, Snapshot, State};
 use kernel_rt::host::status::exit_byte;
 use net_torus::coord::Coord;
@@ -18,6 +18,8 @@ pub struct Seen {
     pub coord: Coord,
     /// Its own account.
     pub account: Result<Snapshot, Unreadable>,
+    /// What of its stacks has been used, where that can be seen.
+    pub stacks: Option<StacksUse>,
 }
 
 impl Seen {
@@ -27,6 +29,7 @@ impl Seen {
             rank: node.rank,
             coord: node.coord,
             account: node.snapshot(),
+            stacks: node.stacks(),
         }
     }
 
@@ -325,6 +328,7 @@ fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::run::node::StackUse;
     use kernel_rt::blackboard::{BYTES, ReadError};
 
     /// A node's account of itself, for tests.
@@ -341,6 +345,16 @@ pub mod tests {
                 z: 0,
             },
             account: Ok(account),
+            stacks: Some(StacksUse {
+                program: StackUse {
+                    peak_bytes: 3000 + u64::from(rank),
+                    bytes: 20480,
+                },
+                interrupts: StackUse {
+                    peak_bytes: 900 - u64::from(rank),
+                    bytes: 6144,
+                },
+            }),
         }
     }
 

@@ -392,6 +392,13 @@ pub fn check_board(options: &[&str]) {
     for rank in report["ranks"].as_array().expect("ranks") {
         assert_eq!(rank["state"], "done", "{rank}");
         assert!(rank["idle_ticks"].as_u64() > Some(0), "{rank}");
+        // Stacks: how far they were used is seen, but for processes, whose system has that.
+        for stack in ["stack", "interrupt_stack"] {
+            let (stack, is_process) = (&rank[stack], options.contains(&"linux"));
+            let bytes = |name: &str| stack[name].as_u64();
+            let is_sound = bytes("peak_bytes") > Some(0) && bytes("peak_bytes") < bytes("bytes");
+            assert!(is_process && stack.is_null() || is_sound, "{rank}");
+        }
         // Each link was used both ways, and none has done what it must not.
         let links = rank["links"].as_array().expect("links");
         assert_eq!(links.len(), 6, "{rank}");

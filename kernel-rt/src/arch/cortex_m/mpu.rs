@@ -46,10 +46,7 @@ pub fn protect(flash: Bytes, ram: Bytes) {
     for (number, (start, bytes, rights)) in (0..).zip(regions) {
         set(number, start, bytes, rights);
     }
-    // SAFETY: before the program runs; no region takes away what the kernel uses.
-    unsafe { (*MPU::PTR).ctrl.write(CONTROL) };
-    cortex_m::asm::dsb();
-    cortex_m::asm::isb();
+    switch_on();
 }
 
 /// Switches the guard below the program's stack on, once the boot has no use for that memory any more.
@@ -57,6 +54,25 @@ pub fn protect_below_stack(guard: Bytes) {
     const GUARD: u32 = 4;
     let rights = NO_ACCESS | NEVER_EXECUTE;
     set(GUARD, guard.start as u32, guard.len() as u32, rights);
+    cortex_m::asm::dsb();
+    cortex_m::asm::isb();
+}
+
+/// Runs `f` without guards.
+pub fn unguarded<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: what is guarded is not used otherwise.
+    unsafe { (*MPU::PTR).ctrl.write(0) };
+    cortex_m::asm::dsb();
+    cortex_m::asm::isb();
+    let result = f();
+    switch_on();
+    result
+}
+
+/// Switches on what is set.
+fn switch_on() {
+    // SAFETY: no region takes away what the kernel uses.
+    unsafe { (*MPU::PTR).ctrl.write(CONTROL) };
     cortex_m::asm::dsb();
     cortex_m::asm::isb();
 }

@@ -63,12 +63,19 @@ extern "C" fn boot() -> ! {
     }
     let calendar = tool::calendar_seconds() * 1_000_000_000;
     clock::set(arch::TICKS_PER_SECOND.into(), calendar, arch::ticks());
+    #[cfg(feature = "auto")]
+    let args = super::place::found(args);
     let who = identify(&args);
     set_personality(who);
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
     MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
     or_fail(args.check_matching(Engine::NAME));
-    start_heap(&who);
+    let needs = Needs::of(links_of(&who).count(), who.mpi_memory, who.shape.nodes());
+    match args.auto {
+        None => start_heap(needs),
+        // There is one already.
+        Some(_) => drop(or_fail(memory::heap(arch::image_end() as u64, needs))),
+    }
     start_node(&who, &args);
     let argv = strings(args.args.iter().map(personality::decode), 1);
     let environment = strings(args.environment.iter().map(personality::decode), 0);
@@ -78,7 +85,6 @@ extern "C" fn boot() -> ! {
     console::ring();
     let words = Words { argv, environment };
     critical_section::with(|cs| WORDS.borrow(cs).set(Some(words)));
-    arch::protect_below_stack(arch::guard());
     // SAFETY: the only call, outside interrupts; what goes on lies in the heap and in statics.
     unsafe { arch::run_on_program_stack(run) }
 }
@@ -95,6 +101,7 @@ unsafe impl Send for Words {}
 static WORDS: Mutex<Cell<Option<Words>>> = Mutex::new(Cell::new(None));
 
 extern "C" fn run() -> ! {
+    arch::protect_below_stack(arch::guard());
     let words = critical_section::with(|cs| WORDS.borrow(cs).take());
     let Some(Words { argv, environment }) = words else {
         arch::park()
@@ -146,8 +153,7 @@ fn links_of(who: &Personality) -> impl Iterator<Item = Direction> {
     Direction::ALL.into_iter().filter(neighbour)
 }
 
-fn start_heap(who: &Personality) {
-    let needs = Needs::of(links_of(who).count(), who.mpi_memory, who.shape.nodes());
+pub(super) fn start_heap(needs: Needs) {
     let bytes = or_fail(memory::heap(arch::image_end() as u64, needs));
     let start = core::ptr::with_exposed_provenance_mut::<u8>(bytes.start as usize);
     // SAFETY: RAM behind the image, without another user; zero from here on, which it need not be after a reset.

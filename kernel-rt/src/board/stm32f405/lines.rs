@@ -145,7 +145,7 @@ impl Line for UsartLine {
     }
 }
 
-/// Starts the line in this direction. Called once for each.
+/// Starts the line in this direction, which is used by what is returned last.
 pub fn start(direction: Direction) -> UsartLine {
     let at = direction as usize;
     pins(at);

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! boot        from reset to the program
+//! place       where it finds out how it is wired, if it is told to
 //! platform    the node's types: links, clock, sleep, heap
 //! lines       the six USARTs by interrupt
 //! clocks      oscillator and buses
@@ -23,6 +24,8 @@ mod boot;
 mod clocks;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod lines;
+#[cfg(all(target_arch = "arm", target_os = "none", feature = "auto"))]
+mod place;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub mod platform;
 #[cfg(all(target_arch = "arm", target_os = "none"))]

@@ -13,9 +13,11 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use cortex_m_semihosting::{nr, syscall};
 
 use super::memory::RAM;
-use crate::host::blackboard;
+use crate::arch;
+use crate::host::blackboard::{self, State};
 use crate::host::records::MIDPLANE_BLACKBOARD;
 use crate::host::window::Window;
+use crate::mem::Bytes;
 
 /// No file.
 const NONE: usize = usize::MAX;
@@ -95,14 +97,26 @@ impl Window for ToolFile {
     }
 }
 
-/// Shows the tool the blackboard, and of a node that has failed all of its memory.
+/// Shows the tool the blackboard; when the program has ended the stacks, too, and of a node that has failed all of its
+/// memory.
 pub fn show() {
     if !is_there() {
         return;
     }
-    if MIDPLANE_BLACKBOARD.has_failed() {
-        // SAFETY: all of RAM but the guard can be read, and the emulator reads it as a debugger does.
-        unsafe { write(0, RAM.start as usize, RAM.len() as usize) };
+    let memory = match MIDPLANE_BLACKBOARD.state() {
+        Some(State::Failed) => Some(RAM),
+        Some(State::Done) => Some(Bytes {
+            start: arch::trap_stack().start,
+            end: arch::stack().end,
+        }),
+        _ => None,
+    };
+    if let Some(Bytes { start, end }) = memory {
+        // The emulator reads it as this processor does, and none of it where a guard is in the same KiB.
+        // SAFETY: RAM, all of which can be read without guards.
+        arch::unguarded(|| unsafe {
+            write(start - RAM.start, start as usize, (end - start) as usize)
+        });
     }
     let at = (&raw const MIDPLANE_BLACKBOARD).addr();
     // SAFETY: the blackboard, whose words may change meanwhile, as those that a tool sees in memory.

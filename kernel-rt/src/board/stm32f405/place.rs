@@ -1,0 +1,106 @@
+//! The node's place, found out from the wires, of a node whose personality does not say it (`midplane.auto`).
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use net_torus::discover::Discovery;
+use net_torus::wiring::{Account, Entry};
+use net_torus::{Coord, Direction, Link, Shape};
+
+use super::memory::{Needs, RAM};
+use super::{boot, lines};
+use crate::board::start::{boot_failed, or_fail};
+use crate::dev::serial::SerialLink;
+use crate::host::personality::{Auto, BootArgs, Nodes};
+use crate::mem::MPI_SHARE;
+use crate::{arch, clock};
+
+/// Nodes at most, where it is not said how many there are.
+const MOST: usize = 512;
+/// How long nothing changes when all nodes are there that are expected: boards are switched on at once, or nearly.
+const QUIET_NS: u64 = 3_000_000_000;
+/// How long fewer nodes than were said are waited for.
+const PATIENCE_NS: u64 = 60_000_000_000;
+/// The chip's unique number, of 96 bits (RM0090, 39.1).
+const UNIQUE: usize = 0x1fff_7a10;
+
+/// The same arguments, with the machine's shape and the node's place, if these were to be found out. The heap is there
+/// then.
+pub fn found(args: BootArgs<'static>) -> BootArgs<'static> {
+    let Some(auto) = args.auto else {
+        return args;
+    };
+    let mpi = args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
+    boot::start_heap(Needs::of(Direction::ALL.len(), mpi, auto.nodes.max(1)));
+    let (shape, coord) = discover(auto);
+    BootArgs {
+        shape,
+        nodes: Nodes::One(coord),
+        ..args
+    }
+}
+
+fn discover(auto: Auto) -> (Shape, Coord) {
+    let expected = auto.nodes as usize;
+    let number = auto.number.unwrap_or_else(unique_number);
+    let mut room = Vec::new();
+    let most = if expected > 0 { expected } else { MOST };
+    if room.try_reserve_exact(most).is_err() {
+        boot_failed(format_args!("no memory for the accounts of {most} nodes"));
+    }
+    let nobody = Account {
+        node: 0,
+        version: 0,
+        heard: [None; 6],
+    };
+    room.resize(most, Entry::new(nobody));
+    let mut links = Direction::ALL.map(|link| Box::new(SerialLink::new(lines::start(link))));
+    let Some(mut discovery) = Discovery::new(number, &mut room, clock::now_ns()) else {
+        boot_failed(format_args!("no room for nodes"));
+    };
+    loop {
+        let now = clock::now_ns();
+        for (link, line) in Direction::ALL.into_iter().zip(&mut links) {
+            while line.receive(|frame| discovery.hear(link, frame, now)) {}
+            if let Some(frame) = discovery.due(link, now) {
+                line.transmit(|bytes| {
+                    bytes[..frame.len()].copy_from_slice(&frame);
+                    frame.len()
+                });
+            }
+        }
+        if discovery.is_full() {
+            boot_failed(format_args!("more than {most} nodes are wired together"));
+        }
+        let is_short = discovery.count() < expected;
+        let quiet = if is_short { PATIENCE_NS } else { QUIET_NS };
+        if discovery.is_over(now, quiet) {
+            break;
+        }
+        arch::wake_by(clock::ticks_of(discovery.next_ns()));
+        arch::wait_for_interrupt();
+        arch::acknowledge_call();
+    }
+    let count = discovery.count();
+    let found = or_fail(discovery.solve());
+    if count < expected {
+        boot_failed(format_args!(
+            "{count} of {expected} nodes are wired together"
+        ));
+    }
+    found
+}
+
+/// A number made of the chip's, which is not another chip's (of 512, two have the same with a chance of 1 in 30,000).
+fn unique_number() -> u32 {
+    let word = |at: usize| {
+        let address = core::ptr::with_exposed_provenance::<u32>(UNIQUE + 4 * at);
+        // SAFETY: memory of the chip that can only be read.
+        unsafe { address.read_volatile() }
+    };
+    // FNV-1a, by words.
+    let words = (0..3).map(word);
+    words.fold(0x811c_9dc5, |sum, word| {
+        (sum ^ word ^ word >> 16).wrapping_mul(0x0100_0193)
+    })
+}

@@ -1,0 +1,381 @@
+//! How nodes find out by themselves who is wired to whom.
+//!
+//! Each node keeps what all nodes have told of their links ([`Account`]), its own included, and repeats it to its
+//! neighbours, one account with each frame, in turn. A frame also says whose it is and which link it left by, from
+//! which the neighbour learns what it hears, and has a digest of all accounts, from which it learns whether it lacks
+//! some.
+//!
+//! ```text
+//! 'D' | link, 1 byte | node, 4 | digest, 4 |
+//! an account: node, 4 | version, 2 | heard, 6 times: link + 1 or 0, 1, and node, 4
+//! ```
+//! Frames may be lost, come twice, or late: the newest version of an account counts. When nothing has changed for a
+//! while and all neighbours have the same accounts, these are all there are ([`Discovery::is_over`]), and
+//! [`wiring`](crate::wiring) makes extents and places of them, the same at each node.
+//!
+//! Pure: frames and time come in, frames go out. Time is in nanoseconds, by any clock.
+
+use crate::coord::{Coord, Direction, Shape};
+use crate::wiring::{Account, End, Entry, Map, Miswired};
+
+/// Bytes of a frame.
+pub const FRAME_BYTES: usize = ACCOUNT_AT + 6 + 6 * HEARD_BYTES;
+const ACCOUNT_AT: usize = 10;
+const HEARD_BYTES: usize = 5;
+const MARK: u8 = b'D';
+
+/// From a frame that comes to the next that leaves, on a link whose ends have different accounts. So no more is under
+/// way than comes through.
+pub const FAST_NS: u64 = 2_000_000;
+/// Between two frames that leave, where none comes, or the accounts are the same.
+pub const SLOW_NS: u64 = 50_000_000;
+
+/// One link, and what is known of the neighbour there.
+#[derive(Clone, Copy, Default)]
+struct Side {
+    /// The account that is told next.
+    next: usize,
+    due_ns: u64,
+    /// It has other accounts than this node.
+    differs: bool,
+}
+
+/// A node that finds out.
+pub struct Discovery<'m> {
+    own: u32,
+    nodes: &'m mut [Entry],
+    count: usize,
+    /// There were more nodes than room for them.
+    is_full: bool,
+    changed_ns: u64,
+    sides: [Side; 6],
+}
+
+impl<'m> Discovery<'m> {
+    /// The node with this number, which no other has, with room for so many nodes. `None`: for not even one.
+    pub fn new(own: u32, nodes: &'m mut [Entry], now_ns: u64) -> Option<Self> {
+        *nodes.first_mut()? = Entry::new(Account {
+            node: own,
+            version: 0,
+            heard: [None; 6],
+        });
+        Some(Self {
+            own,
+            nodes,
+            count: 1,
+            is_full: false,
+            changed_ns: now_ns,
+            sides: [Side::default(); 6],
+        })
+    }
+
+    /// Nodes so far.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there were more nodes than room for them.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// What has come over a link; all but frames of this kind is left alone.
+    pub fn hear(&mut self, link: Direction, frame: &[u8], now_ns: u64) {
+        let Some((end, digest, account)) = parse(frame) else {
+            return;
+        };
+        let mut own = self.own_account();
+        if own.heard[link as usize] != Some(end) {
+            own.heard[link as usize] = Some(end);
+            own.version = own.version.wrapping_add(1);
+            self.put(own, now_ns);
+        }
+        if account.node != self.own {
+            self.put(account, now_ns);
+        } else if account != own && !is_newer(own.version, account.version) {
+            // What this node said before it was reset.
+            own.version = account.version.wrapping_add(1);
+            self.put(own, now_ns);
+        }
+        let differs = digest != self.digest();
+        let side = &mut self.sides[link as usize];
+        side.differs = differs;
+        if differs {
+            side.due_ns = side.due_ns.min(now_ns + FAST_NS);
+        }
+    }
+
+    /// The frame that is to leave by a link now, if any. What is lost is told again.
+    pub fn due(&mut self, link: Direction, now_ns: u64) -> Option<[u8; FRAME_BYTES]> {
+        let digest = self.digest();
+        let side = &mut self.sides[link as usize];
+        if now_ns < side.due_ns {
+            return None;
+        }
+        side.due_ns = now_ns + SLOW_NS;
+        let at = side.next % self.count;
+        side.next = at + 1;
+        let node = self.own;
+        Some(emit(End { node, link }, digest, &self.nodes[at].account))
+    }
+
+    /// When a frame is due if nothing comes before.
+    pub fn next_ns(&self) -> u64 {
+        let times = self.sides.iter().map(|side| side.due_ns);
+        times.min().unwrap_or(0)
+    }
+
+    /// Nothing has changed for `quiet_ns`, no neighbour has other accounts, and all nodes that are heard are known.
+    pub fn is_over(&self, now_ns: u64, quiet_ns: u64) -> bool {
+        let is_quiet = now_ns.saturating_sub(self.changed_ns) >= quiet_ns;
+        is_quiet && !self.sides.iter().any(|side| side.differs) && self.is_closed()
+    }
+
+    /// The machine's shape and this node's place in it.
+    ///
+    /// # Errors
+    /// The machine is neither torus nor mesh; the wire that is wrong.
+    pub fn solve(&mut self) -> Result<(Shape, Coord), Miswired> {
+        Map::new(&mut self.nodes[..self.count]).solve(self.own)
+    }
+
+    fn is_closed(&self) -> bool {
+        let known = &self.nodes[..self.count];
+        let mut ends = known.iter().flat_map(|e| e.account.heard).flatten();
+        ends.all(|end| self.find(end.node).is_ok())
+    }
+
+    fn find(&self, node: u32) -> Result<usize, usize> {
+        self.nodes[..self.count].binary_search_by_key(&node, |e| e.account.node)
+    }
+
+    fn own_account(&self) -> Account {
+        let at = self.find(self.own).unwrap_or(0);
+        self.nodes[at].account
+    }
+
+    /// Keeps an account, if it is newer.
+    fn put(&mut self, account: Account, now_ns: u64) {
+        match self.find(account.node) {
+            Ok(at) => {
+                if !is_newer(account.version, self.nodes[at].account.version) {
+                    return;
+                }
+                self.nodes[at] = Entry::new(account);
+            }
+            Err(_) if self.count == self.nodes.len() => {
+                self.is_full = true;
+                return;
+            }
+            Err(at) => {
+                self.nodes.copy_within(at..self.count, at + 1);
+                self.nodes[at] = Entry::new(account);
+                self.count += 1;
+                // What is new is told first.
+                for side in &mut self.sides {
+                    side.next = at;
+                }
+            }
+        }
+        self.changed_ns = now_ns;
+        for side in &mut self.sides {
+            side.due_ns = side.due_ns.min(now_ns + FAST_NS);
+        }
+    }
+
+    /// The same for the same versions of the same nodes' accounts, in whatever order they have come.
+    fn digest(&self) -> u32 {
+        let one = |entry: &Entry| {
+            let Account { node, version, .. } = entry.account;
+            let word = node ^ u32::from(version) << 16 ^ u32::from(version);
+            let word = (word ^ word >> 15).wrapping_mul(0x2c1b_3c6d);
+            word ^ word >> 12
+        };
+        let known = self.nodes[..self.count].iter();
+        known.map(one).fold(0, u32::wrapping_add)
+    }
+}
+
+/// Whether a version comes after another.
+fn is_newer(one: u16, other: u16) -> bool {
+    (one.wrapping_sub(other) as i16) > 0
+}
+
+fn emit(end: End, digest: u32, account: &Account) -> [u8; FRAME_BYTES] {
+    let mut frame = [0; FRAME_BYTES];
+    frame[0] = MARK;
+    frame[1] = end.link as u8;
+    frame[2..6].copy_from_slice(&end.node.to_le_bytes());
+    frame[6..10].copy_from_slice(&digest.to_le_bytes());
+    frame[10..14].copy_from_slice(&account.node.to_le_bytes());
+    frame[14..16].copy_from_slice(&account.version.to_le_bytes());
+    for (bytes, heard) in frame[16..].chunks_exact_mut(HEARD_BYTES).zip(account.heard) {
+        if let Some(End { node, link }) = heard {
+            bytes[0] = link as u8 + 1;
+            bytes[1..].copy_from_slice(&node.to_le_bytes());
+        }
+    }
+    frame
+}
+
+/// Sender, digest and account; `None`: no frame of this kind.
+fn parse(frame: &[u8]) -> Option<(End, u32, Account)> {
+    let frame: &[u8; FRAME_BYTES] = frame.try_into().ok()?;
+    let [MARK, link, rest @ ..] = frame else {
+        return None;
+    };
+    let (node, rest) = rest.split_first_chunk()?;
+    let (digest, rest) = rest.split_first_chunk()?;
+    let (of, rest) = rest.split_first_chunk()?;
+    let (version, rest) = rest.split_first_chunk()?;
+    let mut heard = [None; 6];
+    for (heard, bytes) in heard.iter_mut().zip(rest.chunks_exact(HEARD_BYTES)) {
+        let (link, node) = bytes.split_first()?;
+        if let Some(link) = link.checked_sub(1) {
+            *heard = Some(End {
+                node: u32::from_le_bytes(node.try_into().ok()?),
+                link: *Direction::ALL.get(usize::from(link))?,
+            });
+        }
+    }
+    let end = End {
+        node: u32::from_le_bytes(*node),
+        link: *Direction::ALL.get(usize::from(*link))?,
+    };
+    let account = Account {
+        node: u32::from_le_bytes(*of),
+        version: u16::from_le_bytes(*version),
+        heard,
+    };
+    Some((end, u32::from_le_bytes(*digest), account))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oorandom::Rand32;
+
+    const QUIET_NS: u64 = 1_000_000_000;
+    const EMPTY: Entry = Entry::new(Account {
+        node: 0,
+        version: 0,
+        heard: [None; 6],
+    });
+
+    /// Machines of this shape, whose nodes start at any time within half a second, over links that lose a part of the
+    /// frames. What each node finds.
+    fn discover(shape: Shape, loss: f32, seed: u64) -> Vec<Result<(Shape, Coord), Miswired>> {
+        let mut rand = Rand32::new(seed);
+        let nodes = shape.nodes() as usize;
+        let mut rooms = vec![vec![EMPTY; nodes]; nodes];
+        let starts: Vec<u64> = (0..nodes)
+            .map(|_| u64::from(rand.rand_range(0..500)) * 1_000_000)
+            .collect();
+        let mut all: Vec<Discovery<'_>> = rooms
+            .iter_mut()
+            .zip(&starts)
+            .enumerate()
+            .map(|(rank, (room, start))| {
+                Discovery::new(1000 - 3 * rank as u32, room, *start).unwrap()
+            })
+            .collect();
+        let mut now = 0;
+        while !all.iter().all(|node| node.is_over(now, QUIET_NS)) {
+            assert!(now < 20 * QUIET_NS, "not over");
+            for rank in 0..nodes {
+                if now < starts[rank] {
+                    continue;
+                }
+                for link in Direction::ALL {
+                    let here = shape.coord(rank as u32).unwrap();
+                    let there = shape.neighbour(here, link);
+                    let frame = all[rank].due(link, now);
+                    let (Some(frame), Some(there)) = (frame, there) else {
+                        continue;
+                    };
+                    let to = shape.rank(there).unwrap() as usize;
+                    if now >= starts[to] && rand.rand_float() >= loss {
+                        all[to].hear(link.opposite(), &frame, now);
+                    }
+                }
+            }
+            now += 1_000_000;
+        }
+        all.iter_mut().map(Discovery::solve).collect()
+    }
+
+    #[test]
+    fn nodes_find_the_machine_also_over_bad_links() {
+        for (extents, wraps) in [
+            ([1, 1, 1], [true; 3]),
+            ([2, 1, 1], [true; 3]),
+            ([4, 3, 2], [true; 3]),
+            ([3, 4, 1], [false, true, true]),
+            ([2, 2, 2], [false; 3]),
+        ] {
+            for loss in [0.0, 0.3] {
+                let shape = Shape::new(extents, wraps).unwrap();
+                let found = discover(shape, loss, 7);
+                let mut coords = Vec::new();
+                for found in found {
+                    let (found, coord) = found.unwrap();
+                    let is_edge = |d: usize| extents[d] == 1;
+                    assert!((0..3).all(|d| is_edge(d) || found.wraps()[d] == wraps[d]));
+                    assert_eq!(found.extents(), extents);
+                    assert!(!coords.contains(&coord));
+                    coords.push(coord);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn frames_are_read_as_they_were_written_and_others_are_refused() {
+        let end = End {
+            node: 0x0102_0304,
+            link: Direction::ZMinus,
+        };
+        let account = Account {
+            node: 77,
+            version: 300,
+            heard: [None, Some(end), None, None, None, Some(end)],
+        };
+        let frame = emit(end, 42, &account);
+        assert_eq!(parse(&frame), Some((end, 42, account)));
+        assert_eq!(parse(&frame[1..]), None);
+        for (at, byte) in [(0, b'H'), (1, 6), (16, 7)] {
+            let mut frame = frame;
+            frame[at] = byte;
+            assert_eq!(parse(&frame), None, "{at}");
+        }
+    }
+
+    /// What a node said before it was reset does not count; more nodes than there is room for are noticed.
+    #[test]
+    fn old_accounts_are_replaced_and_missing_room_is_noticed() {
+        let mut room = [EMPTY; 2];
+        let mut node = Discovery::new(5, &mut room, 0).unwrap();
+        let from = |node| End {
+            node,
+            link: Direction::XMinus,
+        };
+        let account = |node, version| Account {
+            node,
+            version,
+            heard: [None, None, None, Some(from(9)), None, None],
+        };
+        node.hear(Direction::XPlus, &emit(from(6), 0, &account(5, 40)), 1);
+        assert_eq!(node.own_account().version, 41);
+        assert_eq!(node.own_account().heard[0], Some(from(6)));
+        assert_eq!(node.own_account().heard[3], None);
+        node.hear(Direction::XPlus, &emit(from(6), 0, &account(6, 1)), 2);
+        assert_eq!((node.count(), node.is_full()), (2, false));
+        assert!(
+            !node.is_over(u64::MAX, QUIET_NS),
+            "9 is heard and not known"
+        );
+        node.hear(Direction::XPlus, &emit(from(6), 0, &account(7, 1)), 3);
+        assert_eq!((node.count(), node.is_full()), (2, true));
+        assert!(Discovery::new(5, &mut [], 0).is_none());
+    }
+}

@@ -1,0 +1,521 @@
+//! From who hears whom to extents and coordinates, or to the wire that is wrong.
+//!
+//! Each node's account says which end of which node's link is heard on each of its own links. A machine is right when
+//! every wire joins opposite directions, and all places, counted from any node along the wires, agree: they then fill
+//! a box whose dimensions are rings or lines.
+//!
+//! 1. Each wire by itself: heard both ways, between opposite directions, not from a node to itself ([`Trouble`]).
+//! 2. Places: counted from the node with the least number along the shortest ways, without regard to rings.
+//! 3. Extents: a wire that closes a ring leads from the last place to the first. What such a wire is off by is the
+//!    extent; a dimension without one is a line.
+//! 4. All wires: one is off by nothing or by an extent, and none is missing.
+//!
+//! Where 4 fails, two wires were mostly exchanged. Then some squares do not close any more (one step in x, one in y,
+//! or the other way round). Of the wires in such squares, or of those that close rings where all squares do close,
+//! the two whose exchange makes the machine right are named.
+
+use core::fmt;
+
+use crate::coord::{Coord, Direction, Shape};
+
+/// One end of a wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// The node's number, which no other node has.
+    pub node: u32,
+    /// Which of its links.
+    pub link: Direction,
+}
+
+/// What a node says of its links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Account {
+    /// Its number.
+    pub node: u32,
+    /// How often it has changed.
+    pub version: u16,
+    /// The ends that it hears, by direction.
+    pub heard: [Option<End>; 6],
+}
+
+/// A node on the map.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// What it says.
+    pub account: Account,
+    /// Steps from the first node, and the place there; `None`: it is not reached.
+    place: Option<(u16, [i16; 3])>,
+    /// Links of squares that do not close, by bits.
+    suspected: u8,
+}
+
+impl Entry {
+    /// A node that has given this account.
+    pub const fn new(account: Account) -> Self {
+        Self {
+            account,
+            place: None,
+            suspected: 0,
+        }
+    }
+}
+
+/// A node in messages: by its place, where that is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Name {
+    /// Its number.
+    pub node: u32,
+    /// Its place.
+    pub coord: Option<Coord>,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.coord {
+            Some(Coord { x, y, z }) => write!(f, "({x},{y},{z})"),
+            None => write!(f, "node {:x}", self.node),
+        }
+    }
+}
+
+/// What is wrong with a wire. `N` names a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trouble<N = Name> {
+    /// It leads back to its node.
+    Loop(Direction),
+    /// It leads to a link that is not of the opposite direction.
+    Direction(N, Direction),
+    /// What is sent there is heard, what comes back is from elsewhere or nothing.
+    OneWay(N, Direction),
+    /// It was exchanged with that of the same direction at this node.
+    Exchanged(N),
+    /// It leads to this node, which is not the neighbour.
+    NoNeighbour(N),
+    /// There is none, while other lines of this dimension have one.
+    Missing,
+    /// The machine is longer than 256 nodes there.
+    TooLong,
+}
+
+impl<N> Trouble<N> {
+    fn map<M>(self, name: impl Fn(N) -> M) -> Trouble<M> {
+        match self {
+            Self::Loop(other) => Trouble::Loop(other),
+            Self::Direction(to, other) => Trouble::Direction(name(to), other),
+            Self::OneWay(to, other) => Trouble::OneWay(name(to), other),
+            Self::Exchanged(with) => Trouble::Exchanged(name(with)),
+            Self::NoNeighbour(to) => Trouble::NoNeighbour(name(to)),
+            Self::Missing => Trouble::Missing,
+            Self::TooLong => Trouble::TooLong,
+        }
+    }
+}
+
+/// The machine is no torus and no mesh; the first wire that is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Miswired {
+    /// One of its ends: the node.
+    pub at: Name,
+    /// The link.
+    pub link: Direction,
+    /// What is wrong.
+    pub trouble: Trouble,
+}
+
+impl core::error::Error for Miswired {}
+
+impl fmt::Display for Miswired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { at, link, trouble } = self;
+        let (link, opposite) = (link.name(), link.opposite().name());
+        write!(f, "the wire at {link} of {at} ")?;
+        match trouble {
+            Trouble::Loop(other) => write!(f, "leads to {} of the same node", other.name()),
+            Trouble::Direction(to, other) => {
+                let other = other.name();
+                write!(f, "leads to {other} of {to}, not to a link {opposite}")
+            }
+            Trouble::OneWay(to, other) => {
+                let other = other.name();
+                write!(f, "hears {other} of {to}, which does not hear it")
+            }
+            Trouble::Exchanged(other) => {
+                write!(f, "is exchanged with that at {link} of {other}")
+            }
+            Trouble::NoNeighbour(to) => {
+                write!(f, "leads to {to}, which is not the neighbour there")
+            }
+            Trouble::Missing => write!(f, "is missing"),
+            Trouble::TooLong => write!(f, "is the 256th or a later one of its line"),
+        }
+    }
+}
+
+/// A wire that is wrong; nodes by their indices.
+type Wrong = (usize, Direction, Trouble<usize>);
+
+/// What is known of the dimensions when the places are counted.
+#[derive(Clone, Copy, Default)]
+struct Box3 {
+    least: [i16; 3],
+    extents: [u16; 3],
+    wraps: [bool; 3],
+}
+
+impl Box3 {
+    fn coord(&self, place: [i16; 3]) -> Option<Coord> {
+        let mut axes = [0; 3];
+        for (d, axis) in axes.iter_mut().enumerate() {
+            let at = match self.wraps[d] {
+                true => i32::from(place[d]).rem_euclid(self.extents[d].max(1).into()),
+                false => i32::from(place[d]) - i32::from(self.least[d]),
+            };
+            *axis = u8::try_from(at).ok()?;
+        }
+        Some(Coord::from_axes(axes))
+    }
+}
+
+/// A machine, as its nodes have told. They lie in the order of their numbers.
+pub struct Map<'m> {
+    nodes: &'m mut [Entry],
+}
+
+impl<'m> Map<'m> {
+    /// A map of these nodes, in the order of their numbers; all that are heard are there.
+    pub fn new(nodes: &'m mut [Entry]) -> Self {
+        Self { nodes }
+    }
+
+    /// The machine's shape, and the place of `node` in it. Where a dimension is a ring, the node with the least
+    /// number is at 0.
+    ///
+    /// # Errors
+    /// The machine is neither torus nor mesh; the first wire that is wrong.
+    pub fn solve(&mut self, node: u32) -> Result<(Shape, Coord), Miswired> {
+        let local = self.local_fault();
+        self.place();
+        let dimensions = self.dimensions();
+        let wrong = match local.map_or_else(|| self.check(&dimensions), Err) {
+            Ok(shape) => {
+                let place = self.find(node).and_then(|at| self.nodes[at].place);
+                let coord = place.and_then(|(_, place)| dimensions.coord(place));
+                return Ok((shape, coord.unwrap_or_default()));
+            }
+            Err(wrong) => wrong,
+        };
+        if local.is_none()
+            && let Some(exchanged) = self.exchanged()
+        {
+            return Err(exchanged);
+        }
+        self.place();
+        Err(self.told(wrong, &dimensions))
+    }
+
+    fn find(&self, node: u32) -> Option<usize> {
+        let found = self.nodes.binary_search_by_key(&node, |e| e.account.node);
+        found.ok()
+    }
+
+    /// The node behind a link, if the wire is right by itself.
+    fn behind(&self, at: usize, link: Direction) -> Option<usize> {
+        let account = &self.nodes[at].account;
+        let end = account.heard[link as usize]?;
+        let other = self.find(end.node)?;
+        let back = self.nodes[other].account.heard[end.link as usize];
+        let is_heard = back
+            == Some(End {
+                node: account.node,
+                link,
+            });
+        (is_heard && end.link == link.opposite() && other != at).then_some(other)
+    }
+
+    /// The first wire that is wrong by itself.
+    fn local_fault(&self) -> Option<Wrong> {
+        for at in 0..self.nodes.len() {
+            for link in Direction::ALL {
+                let heard = self.nodes[at].account.heard[link as usize];
+                let Some((end, other)) = heard.and_then(|end| Some((end, self.find(end.node)?)))
+                else {
+                    continue;
+                };
+                if self.behind(at, link).is_none() {
+                    let trouble = match () {
+                        () if other == at => Trouble::Loop(end.link),
+                        () if end.link != link.opposite() => Trouble::Direction(other, end.link),
+                        () => Trouble::OneWay(other, end.link),
+                    };
+                    return Some((at, link, trouble));
+                }
+            }
+        }
+        None
+    }
+
+    /// Counts places from the first node, along the shortest ways of good wires.
+    fn place(&mut self) {
+        for entry in self.nodes.iter_mut() {
+            entry.place = None;
+        }
+        if let Some(first) = self.nodes.first_mut() {
+            first.place = Some((0, [0; 3]));
+        }
+        for round in 0.. {
+            let mut is_last = true;
+            for at in 0..self.nodes.len() {
+                let Some((_, place)) = self.nodes[at].place.filter(|(steps, _)| *steps == round)
+                else {
+                    continue;
+                };
+                is_last = false;
+                for link in Direction::ALL {
+                    if let Some(other) = self.behind(at, link) {
+                        let there = (round + 1, stepped(place, link));
+                        self.nodes[other].place.get_or_insert(there);
+                    }
+                }
+            }
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    /// What a wire is off by.
+    fn off(&self, at: usize, link: Direction) -> Option<(usize, [i16; 3])> {
+        let other = self.behind(at, link)?;
+        let (_, here) = self.nodes[at].place?;
+        let (_, there) = self.nodes[other].place?;
+        let should = stepped(here, link);
+        Some((other, [0, 1, 2].map(|d| should[d] - there[d])))
+    }
+
+    /// The wires that close rings, by their ends in plus direction, and where they lead.
+    fn seams(&self) -> impl Iterator<Item = (usize, Direction, usize)> {
+        let plus = [Direction::XPlus, Direction::YPlus, Direction::ZPlus];
+        let ends = (0..self.nodes.len()).flat_map(move |at| plus.map(|link| (at, link)));
+        ends.filter_map(|(at, link)| {
+            let (other, off) = self.off(at, link)?;
+            (off != [0; 3]).then_some((at, link, other))
+        })
+    }
+
+    fn dimensions(&self) -> Box3 {
+        let mut dimensions = Box3::default();
+        for d in 0..3 {
+            let places = || self.nodes.iter().filter_map(|e| Some(e.place?.1[d]));
+            let least = places().min().unwrap_or(0);
+            let most = places().max().unwrap_or(0);
+            // All rings are as long as the shortest, which is of two nodes at least, or some wire is wrong.
+            let mut ring = u16::MAX;
+            for at in 0..self.nodes.len() {
+                for link in Direction::ALL.into_iter().skip(2 * d).take(2) {
+                    if let Some((_, off)) = self.off(at, link)
+                        && (0..3).all(|other| other == d || off[other] == 0)
+                    {
+                        let off = off[d].unsigned_abs();
+                        ring = if off > 1 { ring.min(off) } else { ring };
+                    }
+                }
+            }
+            dimensions.least[d] = least;
+            dimensions.wraps[d] = ring != u16::MAX;
+            dimensions.extents[d] = ring.min(most.abs_diff(least) + 1);
+        }
+        dimensions
+    }
+
+    /// Whether all wires lead where the places have it, and none is missing.
+    fn check(&self, dimensions: &Box3) -> Result<Shape, Wrong> {
+        for at in 0..self.nodes.len() {
+            for link in Direction::ALL {
+                self.check_wire(dimensions, at, link)
+                    .map_err(|trouble| (at, link, trouble))?;
+            }
+        }
+        let Box3 { extents, wraps, .. } = *dimensions;
+        let places: u64 = extents.iter().map(|extent| u64::from(*extent)).product();
+        let placed = self.nodes.iter().filter(|entry| entry.place.is_some());
+        // Rings of different lengths may fit together, and then several nodes one place.
+        if places != placed.count() as u64
+            && let Some((at, link, other)) = self.seams().next()
+        {
+            return Err((at, link, Trouble::NoNeighbour(other)));
+        }
+        // Along an extent of 1 there is nothing to wrap; it is called a torus.
+        let wraps = [0, 1, 2].map(|d| wraps[d] || extents[d] == 1);
+        let longest = (0..3).max_by_key(|d| extents[*d]).unwrap_or(0);
+        let shape = Shape::new(extents, wraps);
+        shape.ok_or((0, Direction::ALL[2 * longest], Trouble::TooLong))
+    }
+
+    fn check_wire(
+        &self,
+        dimensions: &Box3,
+        at: usize,
+        link: Direction,
+    ) -> Result<(), Trouble<usize>> {
+        let Some((_, place)) = self.nodes[at].place else {
+            return Ok(());
+        };
+        let Box3 {
+            least,
+            extents,
+            wraps,
+        } = *dimensions;
+        let d = link.dimension();
+        if let Some((other, off)) = self.off(at, link) {
+            let is_right = |d: usize| match wraps[d] {
+                true => [0, extents[d]].contains(&off[d].unsigned_abs()),
+                false => off[d] == 0,
+            };
+            return match (0..3).all(is_right) {
+                true => Ok(()),
+                false => Err(Trouble::NoNeighbour(other)),
+            };
+        }
+        let edge = match link.is_plus() {
+            true => least[d] + (extents[d] - 1) as i16,
+            false => least[d],
+        };
+        match extents[d] > 1 && (wraps[d] || place[d] != edge) {
+            true => Err(Trouble::Missing),
+            false => Ok(()),
+        }
+    }
+
+    /// The wrong wires, when two were exchanged.
+    fn exchanged(&mut self) -> Option<Miswired> {
+        self.suspect();
+        let count = self.nodes.len();
+        for link in [Direction::XPlus, Direction::YPlus, Direction::ZPlus] {
+            for one in 0..count {
+                for other in one + 1..count {
+                    if self.is_suspected(one, link)
+                        && self.is_suspected(other, link)
+                        && let Some(found) = self.try_exchange(one, other, link)
+                    {
+                        return Some(found);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn is_suspected(&self, at: usize, link: Direction) -> bool {
+        self.nodes[at].suspected & 1 << link as u8 != 0
+    }
+
+    /// Exchanges two wires and looks whether the machine is right then; leaves them as they are.
+    fn try_exchange(&mut self, one: usize, other: usize, link: Direction) -> Option<Miswired> {
+        self.exchange(one, other, link);
+        self.place();
+        let dimensions = self.dimensions();
+        let is_right = self.check(&dimensions).is_ok();
+        let [mut at, mut with] = [one, other].map(|node| self.name(node, &dimensions));
+        self.exchange(one, other, link);
+        // Where wires of two machines were exchanged, one has no place.
+        if at.coord.is_none() {
+            (at, with) = (with, at);
+        }
+        let trouble = Trouble::Exchanged(with);
+        (is_right && at.coord.is_some()).then_some(Miswired { at, link, trouble })
+    }
+
+    fn exchange(&mut self, one: usize, other: usize, link: Direction) {
+        let at = link as usize;
+        let ends = [one, other].map(|node| self.nodes[node].account.heard[at]);
+        for (node, end) in [(one, ends[1]), (other, ends[0])] {
+            self.nodes[node].account.heard[at] = end;
+            let here = Some(End {
+                node: self.nodes[node].account.node,
+                link,
+            });
+            if let Some(there) = end.and_then(|end| self.find(end.node)) {
+                self.nodes[there].account.heard[link.opposite() as usize] = here;
+            }
+        }
+    }
+
+    /// Marks the wires of squares that do not close; where all do, those that close rings.
+    fn suspect(&mut self) {
+        for entry in self.nodes.iter_mut() {
+            entry.suspected = 0;
+        }
+        for at in 0..self.nodes.len() {
+            for (n, one) in Direction::ALL.into_iter().enumerate() {
+                for other in Direction::ALL.into_iter().skip(n + 1) {
+                    let sides = (self.behind(at, one), self.behind(at, other));
+                    let (Some(a), Some(b)) = sides else {
+                        continue;
+                    };
+                    let corners = (self.behind(a, other), self.behind(b, one));
+                    let (Some(c), Some(d)) = corners else {
+                        continue;
+                    };
+                    if one.dimension() == other.dimension() || c == d {
+                        continue;
+                    }
+                    for (node, link) in [(at, one), (at, other), (a, other), (b, one)] {
+                        self.suspect_wire(node, link);
+                    }
+                }
+            }
+        }
+        if self.nodes.iter().all(|entry| entry.suspected == 0) {
+            self.suspect_seams();
+        }
+    }
+
+    fn suspect_seams(&mut self) {
+        for at in 0..self.nodes.len() {
+            for link in [Direction::XPlus, Direction::YPlus, Direction::ZPlus] {
+                if self.off(at, link).is_some_and(|(_, off)| off != [0; 3]) {
+                    self.suspect_wire(at, link);
+                }
+            }
+        }
+    }
+
+    /// Marks a wire, at its end in plus direction.
+    fn suspect_wire(&mut self, at: usize, link: Direction) {
+        let (at, link) = match link.is_plus() {
+            true => (Some(at), link),
+            false => (self.behind(at, link), link.opposite()),
+        };
+        if let Some(at) = at {
+            self.nodes[at].suspected |= 1 << link as u8;
+        }
+    }
+
+    fn name(&self, at: usize, dimensions: &Box3) -> Name {
+        let entry = &self.nodes[at];
+        Name {
+            node: entry.account.node,
+            coord: entry.place.and_then(|(_, place)| dimensions.coord(place)),
+        }
+    }
+
+    fn told(&self, (at, link, trouble): Wrong, dimensions: &Box3) -> Miswired {
+        let name = |at| self.name(at, dimensions);
+        Miswired {
+            at: name(at),
+            link,
+            trouble: trouble.map(name),
+        }
+    }
+}
+
+fn stepped(mut place: [i16; 3], link: Direction) -> [i16; 3] {
+    place[link.dimension()] += match link.is_plus() {
+        true => 1,
+        false => -1,
+    };
+    place
+}
+
+#[cfg(test)]
+mod tests;
