@@ -1,4 +1,4 @@
-//! Tells the tests whether the reference implementation is on this machine, and what of it works.
+//! Tells the tests whether the reference implementation is on this machine, what of it works, and whether valgrind is.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,12 +9,16 @@ fn main() {
     println!("cargo::rerun-if-env-changed=PATH");
     println!("cargo::rustc-check-cfg=cfg(mpich)");
     println!("cargo::rustc-check-cfg=cfg(mpich_put)");
+    println!("cargo::rustc-check-cfg=cfg(valgrind)");
     let says = |program: &str, option: &str, word: &str| {
         Command::new(program)
             .arg(option)
             .output()
             .is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(word))
     };
+    if says("valgrind", "--version", "valgrind") {
+        println!("cargo::rustc-cfg=valgrind");
+    }
     // MPICH's launcher is called Hydra. Other implementations have other quirks than the programs know.
     if says("mpiexec", "--version", "HYDRA") && says("mpicc", "-show", "mpich") {
         println!("cargo::rustc-cfg=mpich");

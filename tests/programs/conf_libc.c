@@ -146,7 +146,11 @@ static void streams(void)
     CHECK(formatted(&text, "%d", 42) == 2 && strcmp(text, "42") == 0);
     free(text);
     errno = 0;
+#ifdef __SANITIZE_ADDRESS__ /* Sanitizers say so, and end the program. */
+    (void)no_format;
+#else
     CHECK(printf(no_format) == -1 && errno == EINVAL);
+#endif
     /* Standard input is rank 0's, and is empty here. */
     if (!IS_MPICH || check_rank == 0) { /* The others' does not end there. */
         CHECK(fgets(buffer, sizeof buffer, stdin) == NULL);
