@@ -260,10 +260,10 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     }
 
     /// Runs `f` with the device and its carrier, then goes on with what it left to do, as
-    /// [`Node::interrupted`] does.
+    /// [`Node::interrupted`] does; but links that interrupt nothing are not asked to.
     pub fn with(&mut self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
         f(&mut self.adi, &mut self.carrier);
-        self.carrier.settle(&mut self.adi);
+        self.carrier.settle(&mut self.adi, P::INTERRUPTS);
         if !P::INTERRUPTS {
             // Nothing watches while the program computes.
             self.carrier.watch = Watch::Open;
@@ -300,7 +300,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         carrier.quiet = false;
         // It may have been a link's.
         carrier.watch = Watch::Open;
-        carrier.settle(&mut self.adi);
+        carrier.settle(&mut self.adi, true);
         let now = carrier.platform.ticks();
         carrier.interrupt_ticks += now - began;
         // One that finds nothing to do ends a time that was the program's: another would follow it for ever.
@@ -401,14 +401,14 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
     }
 
-    /// Goes on until there is nothing to do before a link says so by an interrupt; if that takes long, the
-    /// timer will continue.
-    fn settle(&mut self, adi: &mut Adi) {
+    /// Goes on until there is nothing to do before a link says so, by an interrupt when it is `asked` to; if that takes
+    /// long, the timer will continue.
+    fn settle(&mut self, adi: &mut Adi, asked: bool) {
         // A link that had something when it was asked may have more: from then on the step that finds nothing is made.
         let mut asks_early = true;
         for _ in 0..STEPS_PER_INTERRUPT {
             let is_over = self.quiet || asks_early && self.is_at_rest(adi);
-            if is_over && self.is_watched() {
+            if is_over && (!asked || self.is_watched()) {
                 if self.figures == Figures::Old {
                     let now = self.now_ns();
                     self.publish_if_due(adi, now);

@@ -66,9 +66,9 @@ static long look_up(long key, long *sum)
 
 int main(int argc, char **argv)
 {
-    int word, round, rank, taken = 0, all = 0;
+    int word, round, rank = 0, taken = 0, all = 0;
     long sum, totals[2] = {0, 0}, expected;
-    MPI_Aint slot;
+    MPI_Aint slot = 0;
 
     check_start(&argc, &argv);
     OK(MPI_Win_allocate(SLOTS * FIELDS * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &table, &win));

@@ -91,7 +91,7 @@ static void setting(void)
     FAILS(MPI_ERR_OTHER, MPI_Comm_free(&comm));
     CHECK(comm != MPI_COMM_NULL);
     refuse = 0;
-    CHECK(value_of(comm, keyval) == 3);
+    CHECK(IS_MPICH /* It sets all the same. */ || value_of(comm, keyval) == 3);
 
     /* A freed key stays for as long as an attribute has it, which can be deleted by it. */
     deletions = 0;
@@ -105,9 +105,11 @@ static void setting(void)
     OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, freed));
     CHECK(deletions == 1);
     OK(MPI_Comm_free(&comm));
-    CHECK(deletions == 2);
-    FAILS(MPI_ERR_KEYVAL, MPI_Comm_delete_attr(MPI_COMM_WORLD, freed));
-    FAILS(MPI_ERR_KEYVAL, MPI_Comm_free_keyval(&freed));
+    CHECK(IS_MPICH /* It has lost the attribute above. */ || deletions == 2);
+    if (!IS_MPICH) { /* It does not look whether a key was freed. */
+        FAILS(MPI_ERR_KEYVAL, MPI_Comm_delete_attr(MPI_COMM_WORLD, freed));
+        FAILS(MPI_ERR_KEYVAL, MPI_Comm_free_keyval(&freed));
+    }
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_set_attr(MPI_COMM_WORLD, MPI_KEYVAL_INVALID, NULL));
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_delete_attr(MPI_COMM_WORLD, MPI_KEYVAL_INVALID));
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_free_keyval(&keyval));

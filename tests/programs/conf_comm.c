@@ -143,7 +143,8 @@ static void again(void)
     MPI_Comm comm, other;
     int i, sum, part;
 
-    for (i = 0; i < 1200; i++) {
+    /* MPICH polls, which takes long where processes share processors. */
+    for (i = 0; i < (IS_MPICH ? 100 : 1200); i++) {
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
         OK(MPI_Comm_split(comm, (check_rank + i) % 2, 0, &other));
         if (i % 2 == 0)

@@ -36,6 +36,12 @@ static int cancel(void *extra, int complete)
     return MPI_SUCCESS;
 }
 
+/* MPICH asks in a test that completes nothing, too. */
+static int was_queried_once(const struct state *state)
+{
+    return state->queries == 1 || (IS_MPICH && state->queries > 1);
+}
+
 static MPI_Request begin(struct state *state)
 {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -101,7 +107,7 @@ static void one(void)
         MPI_Request copy = request;
 
         OK(MPI_Request_free(&request));
-        CHECK(request == MPI_REQUEST_NULL && state.frees == 0);
+        CHECK(request == MPI_REQUEST_NULL && (IS_MPICH /* It frees at once. */ || state.frees == 0));
         OK(MPI_Grequest_complete(copy));
         CHECK(state.frees == 1);
     }
@@ -130,7 +136,7 @@ static void several(void)
     OK(MPI_Waitall(MANY + 1, request, statuses));
     CHECK(got == left && statuses[MANY].MPI_SOURCE == left);
     for (i = 0; i < MANY; i++) {
-        CHECK(request[i] == MPI_REQUEST_NULL && states[i].queries == 1 && states[i].frees == 1);
+        CHECK(request[i] == MPI_REQUEST_NULL && was_queried_once(&states[i]) && states[i].frees == 1);
         check_status(&statuses[i], 0);
     }
 
@@ -164,7 +170,7 @@ static void several(void)
     OK(MPI_Testall(MANY, request, &flag, MPI_STATUSES_IGNORE));
     CHECK(flag == 1);
     for (i = 0; i < MANY; i++)
-        CHECK(request[i] == MPI_REQUEST_NULL && states[i].queries == 1 && states[i].frees == 1);
+        CHECK(request[i] == MPI_REQUEST_NULL && was_queried_once(&states[i]) && states[i].frees == 1);
 }
 
 /* The program's own part of a collective: done when a message has come. */

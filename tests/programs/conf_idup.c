@@ -159,7 +159,7 @@ static void attributes(void)
     CHECK(deletes == 1);
     OK(MPI_Comm_free_keyval(&keyval));
     OK(MPI_Comm_free(&parent));
-    CHECK(deletes == 2);
+    CHECK(deletes == 2 || (IS_MPICH /* It waits for the duplicate. */ && deletes == 1));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     CHECK(copies == 1 && deletes == 2);
     OK(MPI_Topo_test(twin, &topology));
@@ -186,9 +186,9 @@ static void again(void)
     MPI_Request request;
     int i, flag;
 
-    for (i = 0; i < 300; i++) {
+    /* Polling is slow where processes share processors; MPICH always polls. */
+    for (i = 0; i < (IS_MPICH ? 30 : 300); i++) {
         OK(MPI_Comm_idup(MPI_COMM_WORLD, &twin, &request));
-        /* Polling is slow where processes share processors. */
         for (flag = i % 50 != 0; !flag;)
             POLL(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));

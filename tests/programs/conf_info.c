@@ -29,8 +29,10 @@ static void keys(void)
 
     /* What does not fit is cut. */
     memset(text, 'x', 10);
-    OK(MPI_Info_get(info, "second", 3, text, &flag));
-    CHECK(flag && strcmp(text, "a l") == 0 && text[4] == 'x');
+    if (!IS_MPICH) { /* It makes an error of it, and cuts none the less. */
+        OK(MPI_Info_get(info, "second", 3, text, &flag));
+        CHECK(flag && strcmp(text, "a l") == 0 && text[4] == 'x');
+    }
 
     OK(MPI_Info_dup(info, &twin));
     OK(MPI_Info_delete(info, "first"));
@@ -60,13 +62,16 @@ static void keys(void)
     CHECK(flag && strcmp(text, longer) == 0);
     longer[MPI_MAX_INFO_VAL - 1] = 'k';
     longer[MPI_MAX_INFO_VAL] = '\0';
-    FAILS(MPI_ERR_INFO_VALUE, MPI_Info_set(twin, "long", longer));
+    if (!IS_MPICH) /* It cuts it. */
+        FAILS(MPI_ERR_INFO_VALUE, MPI_Info_set(twin, "long", longer));
     FAILS(MPI_ERR_INFO_KEY, MPI_Info_set(twin, "", "v"));
     OK(MPI_Info_free(&twin));
     CHECK(twin == MPI_INFO_NULL);
     OK(MPI_Info_free(&info));
-    FAILS(MPI_ERR_INFO, MPI_Info_free(&info));
-    FAILS(MPI_ERR_INFO, MPI_Info_get_nkeys(MPI_INFO_NULL, &keys));
+    if (!IS_MPICH) /* By MPI_ERR_ARG. */
+        FAILS(MPI_ERR_INFO, MPI_Info_free(&info));
+    if (!IS_MPICH) /* By MPI_ERR_ARG. */
+        FAILS(MPI_ERR_INFO, MPI_Info_get_nkeys(MPI_INFO_NULL, &keys));
 }
 
 /* What MPI_INFO_ENV has is there to be read. */

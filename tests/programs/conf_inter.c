@@ -353,8 +353,8 @@ static void bridges(void)
         CHECK(i == world_of(0));
         OK(MPI_Comm_free(&pair));
     }
-    /* Contexts come back. */
-    for (i = 0; i < 300; i++) {
+    /* Contexts come back. MPICH polls, which takes long where processes share processors. */
+    for (i = 0; i < (IS_MPICH ? 30 : 300); i++) {
         OK(MPI_Comm_dup(inter, &second));
         if (i % 3 == 0) {
             OK(MPI_Intercomm_merge(second, is_odd, &pair));
@@ -374,7 +374,8 @@ static void errors(void)
     FAILS(MPI_ERR_RANK, MPI_Recv(&value, 1, MPI_INT, remote_size, 0, inter, MPI_STATUS_IGNORE));
     FAILS(MPI_ERR_TAG, MPI_Send(&value, 1, MPI_INT, 0, -5, inter));
     OK(MPI_Send(&value, 1, MPI_INT, MPI_PROC_NULL, 0, inter));
-    FAILS(MPI_ERR_COMM, MPI_Intercomm_merge(part, 0, &comm));
+    if (!IS_MPICH) /* It crashes. */
+        FAILS(MPI_ERR_COMM, MPI_Intercomm_merge(part, 0, &comm));
     FAILS(MPI_ERR_COMM, MPI_Comm_remote_size(part, &size));
     FAILS(MPI_ERR_COMM, MPI_Comm_remote_group(part, &group));
     FAILS(MPI_ERR_COMM, MPI_Comm_remote_size(MPI_COMM_NULL, &size));

@@ -364,8 +364,10 @@ static void errors(void)
     FAILS(MPI_ERR_ROOT, MPI_Iscatterv(some, some, some, MPI_INT, &value, 1, MPI_INT, -5, inter, &request));
     FAILS(MPI_ERR_ROOT, MPI_Ireduce(&value, &got, 1, MPI_INT, MPI_SUM, remote_size, inter, &request));
     FAILS(MPI_ERR_COUNT, MPI_Ibcast(&value, -1, MPI_INT, MPI_ROOT, inter, &request));
-    FAILS(MPI_ERR_COUNT, MPI_Iallreduce(&value, &got, -1, MPI_INT, MPI_SUM, inter, &request));
-    FAILS(MPI_ERR_COUNT, MPI_Ireduce_scatter_block(&value, &got, -1, MPI_INT, MPI_SUM, inter, &request));
+    if (!IS_MPICH) { /* By MPI_ERR_OTHER. */
+        FAILS(MPI_ERR_COUNT, MPI_Iallreduce(&value, &got, -1, MPI_INT, MPI_SUM, inter, &request));
+        FAILS(MPI_ERR_COUNT, MPI_Ireduce_scatter_block(&value, &got, -1, MPI_INT, MPI_SUM, inter, &request));
+    }
     FAILS(MPI_ERR_TYPE, MPI_Iallgather(&value, 1, MPI_DATATYPE_NULL, some, 1, MPI_INT, inter, &request));
     FAILS(MPI_ERR_TYPE, MPI_Ialltoall(some, 1, MPI_INT, some, 1, MPI_DATATYPE_NULL, inter, &request));
     FAILS(MPI_ERR_OP, MPI_Iallreduce(&value, &got, 1, MPI_INT, MPI_OP_NULL, inter, &request));
@@ -374,17 +376,20 @@ static void errors(void)
     FAILS(MPI_ERR_COMM, MPI_Iexscan(&value, &got, 1, MPI_INT, MPI_SUM, inter, &request));
     CHECK(request == MPI_REQUEST_NULL);
     /* What follows names no buffer of this process. */
-    FAILS(MPI_ERR_BUFFER, MPI_Iallreduce(MPI_IN_PLACE, &got, 1, MPI_INT, MPI_SUM, inter, &request));
-    FAILS(MPI_ERR_BUFFER, MPI_Iallgather(MPI_IN_PLACE, 1, MPI_INT, some, 1, MPI_INT, inter, &request));
-    FAILS(MPI_ERR_BUFFER, MPI_Ialltoall(MPI_IN_PLACE, 1, MPI_INT, some, 1, MPI_INT, inter, &request));
-    FAILS(MPI_ERR_BUFFER, MPI_Alltoallw(MPI_IN_PLACE, at, at, &type, some, at, at, &type, inter));
-    FAILS(MPI_ERR_BUFFER, MPI_Ialltoallw(MPI_IN_PLACE, at, at, &type, some, at, at, &type, inter, &request));
+    if (!IS_MPICH) { /* It takes some, and crashes in others. */
+        FAILS(MPI_ERR_BUFFER, MPI_Iallreduce(MPI_IN_PLACE, &got, 1, MPI_INT, MPI_SUM, inter, &request));
+        FAILS(MPI_ERR_BUFFER, MPI_Iallgather(MPI_IN_PLACE, 1, MPI_INT, some, 1, MPI_INT, inter, &request));
+        FAILS(MPI_ERR_BUFFER, MPI_Ialltoall(MPI_IN_PLACE, 1, MPI_INT, some, 1, MPI_INT, inter, &request));
+        FAILS(MPI_ERR_BUFFER, MPI_Alltoallw(MPI_IN_PLACE, at, at, &type, some, at, at, &type, inter));
+        FAILS(MPI_ERR_BUFFER, MPI_Ialltoallw(MPI_IN_PLACE, at, at, &type, some, at, at, &type, inter, &request));
+    }
     FAILS(MPI_ERR_COMM, MPI_Ibcast(&value, 1, MPI_INT, MPI_ROOT, MPI_COMM_NULL, &request));
     FAILS(MPI_ERR_COMM, MPI_Comm_idup(MPI_COMM_NULL, &twin, &request));
     FAILS(MPI_ERR_ROOT, MPI_Ibcast(&value, 1, MPI_INT, MPI_ROOT, MPI_COMM_WORLD, &request));
     CHECK(request == MPI_REQUEST_NULL);
     OK(MPI_Ibarrier(inter, &request));
-    FAILS(MPI_ERR_REQUEST, MPI_Cancel(&request));
+    if (!IS_MPICH) /* By MPI_ERR_INTERN. */
+        FAILS(MPI_ERR_REQUEST, MPI_Cancel(&request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     free(some);
 }

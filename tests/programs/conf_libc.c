@@ -146,10 +146,16 @@ static void streams(void)
     CHECK(formatted(&text, "%d", 42) == 2 && strcmp(text, "42") == 0);
     free(text);
     errno = 0;
+#ifdef __SANITIZE_ADDRESS__ /* Sanitizers say so, and end the program. */
+    (void)no_format;
+#else
     CHECK(printf(no_format) == -1 && errno == EINVAL);
+#endif
     /* Standard input is rank 0's, and is empty here. */
-    CHECK(fgets(buffer, sizeof buffer, stdin) == NULL);
-    CHECK(getline(&line, &room, stdin) == -1 && feof(stdin));
+    if (!IS_MPICH || check_rank == 0) { /* The others' does not end there. */
+        CHECK(fgets(buffer, sizeof buffer, stdin) == NULL);
+        CHECK(getline(&line, &room, stdin) == -1 && feof(stdin));
+    }
     free(line);
     errno = 0;
     no_file = fopen("/no such folder/file", "r");

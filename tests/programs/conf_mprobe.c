@@ -160,7 +160,7 @@ static void errors(void)
     OK(MPI_Mprobe(before, 2, MPI_COMM_WORLD, &message, &status));
     FAILS(MPI_ERR_TRUNCATE, MPI_Mrecv(values + 1, 1, MPI_INT, &message, &status));
     OK(MPI_Get_count(&status, MPI_INT, &count));
-    CHECK(count == 1 && message == MPI_MESSAGE_NULL);
+    CHECK(count == 1 && (IS_MPICH /* It leaves the handle. */ || message == MPI_MESSAGE_NULL));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
 }

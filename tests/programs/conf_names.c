@@ -87,12 +87,16 @@ static void statuses(void)
     CHECK(back.MPI_SOURCE == check_rank && back.MPI_TAG == 9);
     OK(MPI_Get_count(&back, MPI_INT, &count));
     CHECK(count == 1);
+#ifndef MPICH_VERSION /* MPICH has these in a library for Fortran. */
     memset(&f08_status, 0xff, sizeof f08_status);
     OK(MPI_Status_c2f08(&sent, &f08_status));
     CHECK(f08_status.MPI_SOURCE == check_rank && f08_status.MPI_TAG == 9);
     memset(&back, 0xff, sizeof back);
     OK(MPI_Status_f082c(&f08_status, &back));
     CHECK(back.MPI_SOURCE == check_rank && back.MPI_TAG == 9);
+#else
+    (void)f08_status;
+#endif
 }
 
 static void no_parent(void)

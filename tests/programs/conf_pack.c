@@ -80,16 +80,18 @@ static void outside(void)
     places[2] -= base;
     OK(MPI_Type_create_struct(3, lengths, places, parts, &type));
     OK(MPI_Type_commit(&type));
-    OK(MPI_Pack_external_size("external32", 1, type, &size));
-    CHECK(size == (MPI_Aint)sizeof wanted);
-    memset(buffer, 0x55, sizeof buffer);
-    OK(MPI_Pack_external("external32", &value, 1, type, buffer, ROOM, &position));
-    CHECK(position == (MPI_Aint)sizeof wanted && memcmp(buffer, wanted, sizeof wanted) == 0);
-    CHECK(buffer[sizeof wanted] == 0x55);
-    position = 0;
-    OK(MPI_Unpack_external("external32", buffer, sizeof wanted, &position, &back, 1, type));
-    CHECK(position == (MPI_Aint)sizeof wanted);
-    CHECK(back.i == -2 && back.c == 'x' && back.d[0] == 1.0 && back.d[1] == -0.5);
+    if (!IS_MPICH) { /* It crashes where a struct is to be converted. */
+        OK(MPI_Pack_external_size("external32", 1, type, &size));
+        CHECK(size == (MPI_Aint)sizeof wanted);
+        memset(buffer, 0x55, sizeof buffer);
+        OK(MPI_Pack_external("external32", &value, 1, type, buffer, ROOM, &position));
+        CHECK(position == (MPI_Aint)sizeof wanted && memcmp(buffer, wanted, sizeof wanted) == 0);
+        CHECK(buffer[sizeof wanted] == 0x55);
+        position = 0;
+        OK(MPI_Unpack_external("external32", buffer, sizeof wanted, &position, &back, 1, type));
+        CHECK(position == (MPI_Aint)sizeof wanted);
+        CHECK(back.i == -2 && back.c == 'x' && back.d[0] == 1.0 && back.d[1] == -0.5);
+    }
     OK(MPI_Type_free(&type));
 }
 
@@ -100,8 +102,10 @@ static void wrong_arguments(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     FAILS(MPI_ERR_COUNT, MPI_Pack(numbers, -1, MPI_INT, buffer, ROOM, &position, MPI_COMM_WORLD));
     FAILS(MPI_ERR_TYPE, MPI_Pack(numbers, 1, MPI_DATATYPE_NULL, buffer, ROOM, &position, MPI_COMM_WORLD));
-    FAILS(MPI_ERR_ARG, MPI_Pack(numbers, 4, MPI_INT, buffer, 15, &position, MPI_COMM_WORLD));
-    CHECK(position == 0);
+    if (!IS_MPICH) { /* It packs what there is room for. */
+        FAILS(MPI_ERR_ARG, MPI_Pack(numbers, 4, MPI_INT, buffer, 15, &position, MPI_COMM_WORLD));
+        CHECK(position == 0);
+    }
     FAILS(MPI_ERR_COMM, MPI_Pack(numbers, 4, MPI_INT, buffer, ROOM, &position, MPI_COMM_NULL));
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }

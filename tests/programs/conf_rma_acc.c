@@ -67,7 +67,7 @@
         OK(MPI_Accumulate(&one, 1, datatype, 0, 5, 1, datatype, MPI_BXOR, win));                                  \
         OK(MPI_Win_fence(0, win));                                                                                \
         if (check_rank == 0) {                                                                                    \
-            CHECK(base[0] == all && base[2] == 1 && base[3] == 1 && base[4] == check_size % 2);                   \
+            CHECK(base[0] == all && base[2] == 1 && base[3] == 1 && base[4] == (type)(check_size % 2));           \
             CHECK(base[1] == (check_size == 1 ? 1 : 0));                                                          \
         }                                                                                                         \
         OK(MPI_Win_free(&win));                                                                                   \

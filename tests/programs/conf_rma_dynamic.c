@@ -58,7 +58,8 @@ static void different(void)
     MPI_Win win;
 
     OK(MPI_Win_allocate((MPI_Aint)n * unit, unit, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
-    memset(base, 0, (size_t)n * unit);
+    if (n > 0)
+        memset(base, 0, (size_t)n * unit);
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     OK(MPI_Win_fence(0, win));
     for (i = 0; i < check_size; i++) {

@@ -93,7 +93,8 @@ static void performance_variables(void)
     OK(MPI_T_pvar_stop(session, MPI_T_PVAR_ALL_HANDLES));
     OK(MPI_T_pvar_session_free(&session));
     CHECK(session == MPI_T_PVAR_SESSION_NULL);
-    CHECK(MPI_T_pvar_get_info(count, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) ==
+    if (!IS_MPICH) /* It crashes without places for them. */
+        CHECK(MPI_T_pvar_get_info(count, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) ==
           MPI_T_ERR_INVALID_INDEX);
 }
 

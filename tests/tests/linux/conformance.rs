@@ -21,7 +21,7 @@ fn conforms(name: &str) {
 }
 
 macro_rules! conformance {
-    ($($test:ident: $program:literal;)*) => {
+    ($($test:ident: $program:literal $(, $needs:ident)?;)*) => {
         $(
             #[test]
             fn $test() {
@@ -32,6 +32,12 @@ macro_rules! conformance {
 }
 
 midplane_tests::self_checking_programs!(conformance);
+
+/// No program for other implementations, which support what it calls.
+#[test]
+fn functions_that_are_not_supported() {
+    conforms("unsupported");
+}
 
 #[test]
 fn the_least_memory_gives_the_same_output_as_plenty() {

@@ -229,15 +229,3 @@ fn ranks_are_started_under_a_command() {
         .expect(2)
         .says(&["--under does nothing for nodes in QEMU"]);
 }
-
-/// The runtime is not instrumented, but what it is handed is checked, and undefined behaviour of programs.
-#[test]
-fn programs_run_with_sanitizers() {
-    let options = [
-        "-n",
-        "2",
-        "--cflags=-fsanitize=address,undefined -fno-sanitize-recover",
-    ];
-    let ended = run(&options, "conf_p2p.c", &[]).expect(0);
-    assert!(ended.stdout.ends_with(" checks, 0 failed\n"), "{ended}");
-}

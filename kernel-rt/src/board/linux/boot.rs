@@ -16,7 +16,7 @@ use net_torus::torus::Torus;
 
 use super::platform::{Futex, Link, Linux, LinuxNode, Wire, now_ns};
 use super::share::{Account, Layout};
-use super::{PROCESS, Process, VARIABLE, end, heap, process, stand_in};
+use super::{PROCESS, Process, VARIABLE, caller, end, heap, note_forks, process, stand_in};
 use crate::board::device::device;
 use crate::dev::ring::{Asleep, RingLink, RingPair};
 use crate::fault::NodeName;
@@ -55,13 +55,13 @@ impl Env for LinuxEnv {
 /// Runs `f` with the node, if no call has it.
 pub(super) fn try_node<R>(f: impl FnOnce(&mut LinuxNode, &'static Asleep) -> R) -> Option<R> {
     let mut node = NODE.try_lock().ok()?;
-    Some(f(node.as_mut()?, process()?.word))
+    Some(f(node.as_mut()?, caller()?.word))
 }
 
 fn with_node<R>(f: impl FnOnce(&mut LinuxNode, &Asleep) -> R) -> R {
     // Whoever panicked with it has ended the process.
     let mut node = NODE.lock().unwrap_or_else(PoisonError::into_inner);
-    match (&mut *node, process()) {
+    match (&mut *node, caller()) {
         (Some(node), Some(process)) => f(node, process.word),
         _ => unreachable!(
             "set up before the program starts, and no call comes from the child of a fork"
@@ -119,6 +119,7 @@ extern "C" fn midplane_boot() {
         word: word(who.rank),
         stack: end::look_at_stack(),
     });
+    note_forks();
     end::explain();
     or_fail(args.check_matching(Engine::NAME));
     heap::set_size(who.memory as usize);

@@ -1,15 +1,20 @@
-//! Jobs in QEMU, run as users run them.
+//! Jobs, run as users run them.
 
 use crate::host::folders;
 use crate::host::signals::Signals;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_process_group};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+
+/// A program of `tests/programs`.
+pub fn program(name: &str) -> PathBuf {
+    folders::root().join("tests/programs").join(name)
+}
 
 /// Runs a program of `tests/programs` by `midplane run` and says what it has written.
 ///
@@ -17,45 +22,63 @@ use std::process::{Child, Command, Output, Stdio};
 /// When it cannot be run, when it fails, and when a signal comes, which ends it.
 pub fn run(
     options: &[&str],
-    program: &str,
+    name: &str,
     arguments: &[&str],
     signals: &Signals,
 ) -> Result<String, Stop> {
-    let path = folders::root().join("tests/programs").join(program);
-    let output = wait(start(options, &path, arguments)?, signals)?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    match output.status.success() {
-        true => Ok(said.into_owned()),
-        false => {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            Err(Stop::failure(format!(
-                "{program} in QEMU failed:\n{said}{errors}"
-            )))
-        }
-    }
-}
-
-fn start(options: &[&str], program: &Path, arguments: &[&str]) -> Result<Child, Stop> {
     let exe = std::env::current_exe().doing("find this command")?;
     let mut command = Command::new(exe);
     command
         .args(["run", "--quiet"])
         .args(options)
-        .arg(program)
+        .arg(program(name))
         .arg("--")
-        .args(arguments)
+        .args(arguments);
+    match said(command, None, signals)? {
+        Some(said) => Ok(said),
+        None => unreachable!("there is no limit"),
+    }
+}
+
+/// Runs a command and says what it has written; nothing when it did not end in so many seconds.
+///
+/// # Errors
+/// When it cannot be run, when it fails, and when a signal comes, which ends it.
+pub fn said(
+    mut command: Command,
+    limit_s: Option<u32>,
+    signals: &Signals,
+) -> Result<Option<String>, Stop> {
+    command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
     sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
-    command.spawn().doing("start `midplane run`")
+    let name = command.get_program().display().to_string();
+    let child = command.spawn().doing(format_args!("start {name}"))?;
+    let Some(output) = wait(child, limit_s, signals)? else {
+        return Ok(None);
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    match output.status.success() {
+        true => Ok(Some(said.into_owned())),
+        false => {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            let last = command.get_args().map(|word| word.display().to_string());
+            let words: Vec<String> = last.collect();
+            Err(Stop::failure(format!(
+                "{name} {} failed:\n{said}{errors}",
+                words.join(" ")
+            )))
+        }
+    }
 }
 
-/// Waits for its end, or ends it when a signal comes.
-fn wait(child: Child, signals: &Signals) -> Result<Output, Stop> {
+/// Waits for its end, or ends it: when a signal comes, which is the error then, or when the limit is over.
+fn wait(child: Child, limit_s: Option<u32>, signals: &Signals) -> Result<Option<Output>, Stop> {
     let group = sys::pid_of(&child);
-    let (ended, ends) = UnixStream::pair().doing("wait for `midplane run`")?;
+    let (ended, ends) = UnixStream::pair().doing("wait for a job")?;
     std::thread::scope(|scope| {
         let waiter = scope.spawn(move || {
             let output = child.wait_with_output();
@@ -69,16 +92,42 @@ fn wait(child: Child, signals: &Signals) -> Result<Output, Stop> {
                 .fds()
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
         );
+        let limit = limit_s.map(|seconds| Timespec {
+            tv_sec: seconds.into(),
+            tv_nsec: 0,
+        });
         // A signal interrupts it; what it was is looked at below.
-        let _ = poll(&mut fds, None);
+        let is_late = poll(&mut fds, limit.as_ref()) == Ok(0);
         let stop = signals.pending();
-        if stop.is_some() {
+        if stop.is_some() || is_late {
             let _ = kill_process_group(group, Signal::TERM);
         }
         let output = match waiter.join() {
-            Ok(output) => output.doing("wait for `midplane run`"),
+            Ok(output) => output.doing("wait for a job"),
             Err(panic) => std::panic::resume_unwind(panic),
         };
-        stop.map_or(output, Err)
+        match stop {
+            Some(stop) => Err(stop),
+            None if is_late => Ok(None),
+            None => output.map(Some),
+        }
     })
+}
+
+/// The seconds that `tests/programs/killer.c` says it took.
+pub fn killer_seconds(said: &str) -> Option<f64> {
+    let (_, rest) = said.split_once(" bytes from each, ")?;
+    rest.split(' ').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_killer_says_is_read() {
+        let said = "[0] killer: 8 processes, 5 messages of 16 bytes from each, 0.250000 seconds, 0 errors\n";
+        assert_eq!(killer_seconds(said), Some(0.25));
+        assert_eq!(killer_seconds("[0] killer: no\n"), None);
+    }
 }

@@ -126,14 +126,9 @@ impl Boots<'_> {
         options.extend(["--report", &report]);
         let (messages, bytes) = (MESSAGES.to_string(), bytes.to_string());
         let said = boot::run(&options, "killer.c", &[&messages, &bytes], self.signals)?;
-        let seconds = said
-            .split(" bytes from each, ")
-            .nth(1)
-            .and_then(|rest| rest.split(' ').next())
-            .and_then(|number| number.parse::<f64>().ok())
-            .ok_or_else(|| {
-                Stop::failure(format!("killer.c did not say how long it took:\n{said}"))
-            })?;
+        let seconds = boot::killer_seconds(&said).ok_or_else(|| {
+            Stop::failure(format!("killer.c did not say how long it took:\n{said}"))
+        })?;
         let text = std::fs::read_to_string(self.report).doing("read the job's report")?;
         let report: Value = serde_json::from_str(&text).doing("read the job's report")?;
         let count = |counter: Counter| {

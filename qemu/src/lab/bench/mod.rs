@@ -9,6 +9,7 @@ mod emulated;
 mod epochs;
 mod flood;
 mod killer;
+mod linux;
 mod matching;
 mod message;
 mod overlap;
@@ -48,6 +49,12 @@ pub enum Bench {
     /// to itself takes, through the C binding. Then, in QEMU, what messages and collectives take on nodes, all of them
     /// together.
     Message,
+    /// Messages between processes of this machine (`run --on linux`), beside another MPI where one is installed
+    ///
+    /// Half a round trip, streams of short and of long messages, a message to oneself, and the killer of 8 processes in
+    /// 64 KiB of MPI memory: the same C programs, by turns under ours and under `mpicc` and `mpiexec` as they are in the
+    /// PATH. docs/linux.md says what the numbers mean.
+    Linux(linux::LinuxArgs),
     /// What of a message's transfer is hidden behind what its two processes compute
     ///
     /// A message to a neighbour, of 1 byte to 4 MiB, whose sender or receiver comes first, received by a call that blocks
@@ -77,6 +84,7 @@ pub fn run(bench: &Bench) -> Result<u8, Stop> {
         Bench::Flood(options) => flood::run(options),
         Bench::Collectives(options) => collectives::run(options),
         Bench::Epochs(options) => epochs::run(options),
+        Bench::Linux(options) => linux::run(options),
         Bench::Overlap(options) => overlap::run(options),
         Bench::Message => message::run(),
         Bench::MessageLoop(options) => message::run_loop(options),

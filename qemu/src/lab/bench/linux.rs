@@ -1,0 +1,306 @@
+//! Messages between processes of this machine, beside another MPI where there is one.
+
+use super::boot;
+use super::row::median;
+use crate::host::folders;
+use crate::host::setup;
+use crate::host::signals::Signals;
+use crate::host::stop::Stop;
+use crate::show::file::ResultFile;
+use crate::show::say::say;
+use crate::show::table::{self, Column, Table, six_places};
+use clap::Args;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Options of `midplane bench linux`.
+#[derive(Args, Debug)]
+pub struct LinuxArgs {
+    /// Runs of each program, in turn with the other library's; the medians count
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
+
+    /// Seconds after which a killer is given up
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=86400))]
+    limit: u32,
+
+    /// Messages of each of the killer's senders
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    messages: u32,
+
+    /// Write a line per measurement to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+/// What is measured of messages: the name that `tests/programs/times.c` gives it, and in words.
+const TIMED: [(&str, &str); 4] = [
+    ("half", "half a round trip of 8 bytes"),
+    ("stream", "a message of a stream of 8 bytes"),
+    ("long", "a message of a stream of 64 KiB"),
+    ("self", "8 bytes to oneself, MPI_Irecv to MPI_Wait"),
+];
+
+/// One measurement, in microseconds. What is missing was not measured, or given up.
+#[derive(Debug, Serialize)]
+struct Row {
+    what: String,
+    #[serde(serialize_with = "six_places_if_any")]
+    ours_us: Option<f64>,
+    #[serde(serialize_with = "six_places_if_any")]
+    theirs_us: Option<f64>,
+    /// Ours to theirs; the least that it can be where theirs was given up after so many seconds.
+    #[serde(serialize_with = "six_places_if_any")]
+    ratio: Option<f64>,
+}
+
+fn six_places_if_any<S: serde::Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => six_places(value, to),
+        None => to.serialize_none(),
+    }
+}
+
+const TABLE: Table<Row> = Table {
+    columns: &[
+        Column::left("microseconds", 43, |r| r.what.clone()),
+        Column::right("ours", 12, |r| shown(r.ours_us, 3)),
+        Column::right("theirs", 12, |r| shown(r.theirs_us, 3)),
+        Column::right("ratio", 7, |r| shown(r.ratio, 2)),
+    ],
+    keys: 1,
+    gap: 1,
+};
+
+fn shown(number: Option<f64>, places: usize) -> String {
+    number.map_or("-".into(), |number| format!("{number:.places$}"))
+}
+
+/// Another MPI's compiler and launcher.
+struct Other {
+    mpicc: PathBuf,
+    mpiexec: PathBuf,
+}
+
+impl Other {
+    fn find() -> Option<Self> {
+        Some(Self {
+            mpicc: setup::in_path("mpicc")?,
+            mpiexec: setup::in_path("mpiexec")?,
+        })
+    }
+
+    /// Compiles a program of `tests/programs`; gives the executable.
+    fn compile(&self, name: &str, signals: &Signals) -> Result<PathBuf, Stop> {
+        let to = folders::target().join(format!("bench-{name}-{}", std::process::id()));
+        let mut command = Command::new(&self.mpicc);
+        command
+            .args(["-O2", "-w"])
+            .arg(boot::program(&format!("{name}.c")));
+        command.arg("-o").arg(&to).arg("-lm");
+        boot::said(command, None, signals)?;
+        Ok(to)
+    }
+
+    fn run(
+        &self,
+        program: &Path,
+        (processes, arguments): (&str, &[&str]),
+        limit_s: Option<u32>,
+        signals: &Signals,
+    ) -> Result<Option<String>, Stop> {
+        let mut command = Command::new(&self.mpiexec);
+        command.args(["-n", processes]).arg(program).args(arguments);
+        boot::said(command, limit_s, signals)
+    }
+}
+
+/// Measures; the exit status.
+pub fn run(options: &LinuxArgs) -> Result<u8, Stop> {
+    let file = ResultFile::open_if_given(options.csv.as_ref())?;
+    let signals = Signals::catch()?;
+    let other = Other::find();
+    if other.is_none() {
+        say("no other MPI beside: there is no mpicc and mpiexec in the PATH")?;
+    }
+    let mut rows = messages(options, other.as_ref(), &signals)?;
+    rows.push(killer(options, other.as_ref(), &signals)?);
+    if let Some(file) = file {
+        file.write(&table::csv(&rows)?)?;
+    }
+    Ok(0)
+}
+
+/// What a program says under ours and the other's, so many times in turn.
+fn in_turn(
+    options: &LinuxArgs,
+    other: Option<&Other>,
+    signals: &Signals,
+    ours: impl Fn() -> Result<String, Stop>,
+    (name, processes, arguments): (&str, &str, &[&str]),
+) -> Result<[Vec<Option<String>>; 2], Stop> {
+    let theirs = match other {
+        Some(other) => Some((other, other.compile(name, signals)?)),
+        None => None,
+    };
+    let mut said = [Vec::new(), Vec::new()];
+    let mut done = Ok(());
+    for _ in 0..options.runs {
+        done = (|| {
+            said[0].push(Some(ours()?));
+            // What was given up once would be given up again.
+            let [_, before] = &mut said;
+            if let Some((other, program)) = &theirs
+                && before.iter().all(Option::is_some)
+            {
+                let limit = Some(options.limit);
+                before.push(other.run(program, (processes, arguments), limit, signals)?);
+            }
+            Ok(())
+        })();
+        if done.is_err() {
+            break;
+        }
+    }
+    if let Some((_, program)) = theirs {
+        let _ = std::fs::remove_file(program);
+    }
+    done.map(|()| said)
+}
+
+fn messages(
+    options: &LinuxArgs,
+    other: Option<&Other>,
+    signals: &Signals,
+) -> Result<Vec<Row>, Stop> {
+    let ours = || boot::run(&["--on", "linux", "-n", "2"], "times.c", &[], signals);
+    let [ours, theirs] = in_turn(options, other, signals, ours, ("times", "2", &[]))?;
+    let library = |said: &[Option<String>]| {
+        let said = said.first()?.as_ref()?;
+        let (_, rest) = said.split_once("times: library ")?;
+        Some(
+            rest.lines()
+                .next()?
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" "),
+        )
+    };
+    if let (Some(ours), Some(theirs)) = (library(&ours), library(&theirs)) {
+        say(format_args!("ours: {ours}\ntheirs: {theirs}"))?;
+    }
+    say(TABLE.heading().join("\n"))?;
+    let mut rows = Vec::new();
+    for (name, words) in TIMED {
+        let of = |said: &[Option<String>]| middle(said, |said| read(said, name));
+        tell(words.into(), of(&ours), of(&theirs), &mut rows)?;
+    }
+    Ok(rows)
+}
+
+/// The killer, whose messages find no receive: with the rule that memory has a bound, and without.
+fn killer(options: &LinuxArgs, other: Option<&Other>, signals: &Signals) -> Result<Row, Stop> {
+    const PROCESSES: &str = "8";
+    let messages = options.messages.to_string();
+    let arguments = [messages.as_str(), "16"];
+    let job = ["--on", "linux", "-n", PROCESSES, "--mpi-memory", "64K"];
+    let ours = || boot::run(&job, "killer.c", &arguments, signals);
+    let [ours, theirs] = in_turn(
+        options,
+        other,
+        signals,
+        ours,
+        ("killer", PROCESSES, &arguments),
+    )?;
+    let of = |said: &[Option<String>]| middle(said, boot::killer_seconds).map(|s| s * 1e6);
+    let mut rows = Vec::new();
+    let what = format!("killer, {PROCESSES} x {messages} x 16 bytes, 64 KiB");
+    let given_up = theirs.iter().any(Option::is_none);
+    let limit = f64::from(options.limit) * 1e6;
+    let their = if given_up { Some(limit) } else { of(&theirs) };
+    tell(what, of(&ours), their, &mut rows)?;
+    if given_up {
+        say(format_args!(
+            "theirs was given up after {} s",
+            options.limit
+        ))?;
+    }
+    rows.pop()
+        .ok_or_else(|| Stop::failure("no row for the killer"))
+}
+
+fn tell(
+    what: String,
+    ours: Option<f64>,
+    theirs: Option<f64>,
+    rows: &mut Vec<Row>,
+) -> Result<(), Stop> {
+    let row = Row {
+        what,
+        ours_us: ours,
+        theirs_us: theirs,
+        ratio: ours.zip(theirs).map(|(ours, theirs)| ours / theirs),
+    };
+    say(TABLE.row(&row))?;
+    rows.push(row);
+    Ok(())
+}
+
+/// The median of what the runs say.
+fn middle(said: &[Option<String>], of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+    let numbers = said.iter().flatten().map(|said| of(said));
+    let mut numbers = numbers.collect::<Option<Vec<f64>>>()?;
+    numbers.sort_by(f64::total_cmp);
+    (!numbers.is_empty()).then(|| median(&numbers))
+}
+
+/// The number that follows `times: NAME`.
+fn read(said: &str, name: &str) -> Option<f64> {
+    let (_, rest) = said.split_once(&format!("times: {name} "))?;
+    rest.lines().next()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::table::WIDTH;
+
+    #[test]
+    fn what_the_program_says_is_read() {
+        let said = "[0] times: library Midplane\n[0] times: half 1.2500\n[0] times: self 0.1\n";
+        assert_eq!(read(said, "half"), Some(1.25));
+        assert_eq!(read(said, "self"), Some(0.1));
+        assert_eq!(read(said, "long"), None);
+    }
+
+    #[test]
+    fn the_median_is_of_what_was_measured() {
+        let said = |us: &str| Some(format!("times: half {us}\n"));
+        let half = |said: &[Option<String>]| middle(said, |said| read(said, "half"));
+        assert_eq!(half(&[said("3"), said("1"), said("2")]), Some(2.0));
+        assert_eq!(half(&[said("3"), None]), Some(3.0));
+        assert_eq!(half(&[said("3"), said("?")]), None);
+        assert_eq!(half(&[]), None);
+    }
+
+    #[test]
+    fn the_widest_row_fits_a_terminal() {
+        let row = Row {
+            what: "killer, 8 x 1000000 x 16 bytes, 64 KiB".into(),
+            ours_us: Some(86_400_000.0),
+            theirs_us: Some(86_400_000.0),
+            ratio: Some(1234.56),
+        };
+        let none = Row {
+            what: TIMED[3].1.into(),
+            ours_us: Some(1.0),
+            theirs_us: None,
+            ratio: None,
+        };
+        let lines = [TABLE.heading(), vec![TABLE.row(&row), TABLE.row(&none)]].concat();
+        let fits = |line: &String| line.len() <= usize::from(WIDTH);
+        assert!(lines.iter().all(fits), "{lines:#?}");
+        assert_eq!(lines.len(), 3, "{lines:#?}");
+    }
+}

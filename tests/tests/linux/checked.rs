@@ -1,0 +1,66 @@
+//! Programs that check themselves, under valgrind and with the compiler's sanitizers: neither program nor runtime does
+//! what memory or the language does not allow. The runtime is not instrumented by sanitizers, but what it is handed is
+//! checked.
+
+use crate::run;
+
+/// Some of each kind: what all messages do, packed and one-sided data, and a program as users write them.
+const SOME: [&str; 4] = ["conf_p2p", "conf_pack", "conf_rma_types", "app_halo"];
+const UNDER_VALGRIND: [&str; 1] = ["--under=valgrind -q --error-exitcode=9"];
+/// An allocation of more than there can be fails, as it does without.
+const SANITIZED: [&str; 2] = [
+    "--cflags=-fsanitize=address,undefined -fno-sanitize-recover",
+    "--env=ASAN_OPTIONS=allocator_may_return_null=1",
+];
+
+/// Runs a self-checking program with these options: what is found ends a rank by a status of its own.
+fn is_clean(name: &str, options: &[&str]) {
+    let options = [&["-n", "3", "--mpi-memory", "4K"], options].concat();
+    let ended = run(&options, &format!("{name}.c"), &[]).expect(0);
+    let last = ended.stdout.lines().last().unwrap_or_default();
+    assert!(last.ends_with(" checks, 0 failed"), "{name}: {ended}");
+}
+
+#[test]
+#[cfg_attr(not(valgrind), ignore = "needs valgrind")]
+fn some_programs_are_clean_under_valgrind() {
+    for name in SOME {
+        is_clean(name, &UNDER_VALGRIND);
+    }
+}
+
+#[test]
+fn some_programs_are_clean_with_sanitizers() {
+    for name in SOME {
+        is_clean(name, &SANITIZED);
+    }
+}
+
+macro_rules! all {
+    ($($test:ident: $program:literal $(, $needs:ident)?;)*) => {
+        const ALL: &[&str] = &[$($program),*];
+    };
+}
+
+midplane_tests::self_checking_programs!(all);
+
+/// But for the program that uses up a process's memory, whose limit leaves no room for what checks it.
+fn all() -> impl Iterator<Item = &'static str> {
+    ALL.iter().copied().filter(|name| *name != "conf_exhaust")
+}
+
+#[test]
+#[ignore = "takes half an hour; needs valgrind"]
+fn all_programs_are_clean_under_valgrind() {
+    for name in all() {
+        is_clean(name, &UNDER_VALGRIND);
+    }
+}
+
+#[test]
+#[ignore = "takes a quarter of an hour"]
+fn all_programs_are_clean_with_sanitizers() {
+    for name in all() {
+        is_clean(name, &SANITIZED);
+    }
+}
