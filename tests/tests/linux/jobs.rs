@@ -241,3 +241,10 @@ fn programs_run_with_sanitizers() {
     let ended = run(&options, "conf_p2p.c", &[]).expect(0);
     assert!(ended.stdout.ends_with(" checks, 0 failed\n"), "{ended}");
 }
+
+/// The runtime, in the same file, calls the C library's.
+#[test]
+fn functions_with_the_c_librarys_names_are_the_programs() {
+    let ended = run(&["-n", "4"], "own_names.c", &[]).expect(0);
+    assert!(ended.stdout.ends_with(" functions, 0 wrong\n"), "{ended}");
+}
