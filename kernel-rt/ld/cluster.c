@@ -37,6 +37,48 @@ int __wrap_main(int argc, char **argv, char **envp) {
     midplane_cluster(argc, argv);
 }
 
+/* A function of the program's own with one of these names is the program's. */
+#pragma weak atexit
+#pragma weak at_quick_exit
+#pragma weak on_exit
+#pragma weak exit
+#pragma weak quick_exit
+#pragma weak _exit
+#pragma weak _Exit
+#pragma weak write
+#pragma weak putenv
+#pragma weak setenv
+#pragma weak unsetenv
+#pragma weak clearenv
+#pragma weak strtok
+#pragma weak random
+#pragma weak srandom
+#pragma weak initstate
+#pragma weak setstate
+#pragma weak rand
+#pragma weak srand
+#pragma weak drand48
+#pragma weak lrand48
+#pragma weak mrand48
+#pragma weak srand48
+#pragma weak seed48
+#pragma weak lcong48
+#pragma weak clock_gettime
+#pragma weak gettimeofday
+#pragma weak timespec_get
+#pragma weak time
+#pragma weak clock
+#pragma weak times
+#pragma weak clock_nanosleep
+#pragma weak nanosleep
+#pragma weak usleep
+#pragma weak sleep
+#pragma weak select
+#pragma weak poll
+#pragma weak pthread_create
+#pragma weak thrd_create
+#pragma weak fork
+
 /* Streams: the cookie is the rank, and whether it is stderr. */
 
 static ssize_t put(void *cookie, const char *bytes, size_t count) {
@@ -59,13 +101,17 @@ static FILE *stream(uint32_t rank, int is_stderr) {
     return file;
 }
 
-ssize_t __real_write(int file, const void *bytes, size_t count);
-ssize_t __wrap_write(int file, const void *bytes, size_t count);
-ssize_t __wrap_write(int file, const void *bytes, size_t count) {
-    if (file != 1 && file != 2) return __real_write(file, bytes, count);
+/* The C library's own, whatever the program calls `write`. */
+ssize_t __write(int file, const void *bytes, size_t count);
+
+/* The runtime's `write`, and the program's unless it has another. */
+ssize_t midplane_write(int file, const void *bytes, size_t count);
+ssize_t midplane_write(int file, const void *bytes, size_t count) {
+    if (file != 1 && file != 2) return __write(file, bytes, count);
     midplane_print(midplane_rank(), file, bytes, count);
     return (ssize_t)count;
 }
+ssize_t write(int file, const void *bytes, size_t count) __attribute__((alias("midplane_write")));
 
 /* The end. */
 
@@ -134,8 +180,10 @@ void midplane_begin(uint32_t rank, int argc, char *const *argv) {
     char **own = calloc((size_t)argc + 1, sizeof *own);
     if (own == NULL) abort();
     for (int at = 0; at < argc; at++) {
-        own[at] = strdup(argv[at]);
+        size_t bytes = strlen(argv[at]) + 1;
+        own[at] = malloc(bytes);
         if (own[at] == NULL) abort();
+        memcpy(own[at], argv[at], bytes);
     }
     exit(__real_main(argc, own, environ));
 }
@@ -209,11 +257,12 @@ static struct random_data *drawn_from(void) {
     return &numbers;
 }
 
-long random(void) {
+static int32_t draw(void) {
     int32_t number;
     random_r(drawn_from(), &number);
     return number;
 }
+long random(void) { return draw(); }
 void srandom(unsigned seed) { srandom_r(seed, drawn_from()); }
 char *initstate(unsigned seed, char *bytes, size_t count) {
     char *before = (drawn_from(), state);
@@ -225,8 +274,8 @@ char *setstate(char *bytes) {
     if (setstate_r(bytes, &numbers) != 0) return NULL;
     return state = bytes, before;
 }
-int rand(void) { return (int)random(); }
-void srand(unsigned seed) { srandom(seed); }
+int rand(void) { return draw(); }
+void srand(unsigned seed) { srandom_r(seed, drawn_from()); }
 
 static struct drand48_data words;
 
@@ -286,8 +335,7 @@ clock_t times(struct tms *place) {
     return now;
 }
 
-int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left) {
-    (void)left;
+static int sleep_for(clockid_t clock, int flags, const struct timespec *time) {
     if (time->tv_nsec < 0 || time->tv_nsec >= (long)SECOND) return EINVAL;
     uint64_t ns = time->tv_sec < 0 ? 0 : (uint64_t)time->tv_sec * SECOND + (uint64_t)time->tv_nsec;
     if (flags & TIMER_ABSTIME) {
@@ -297,10 +345,17 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, str
     midplane_sleep(ns);
     return 0;
 }
-int nanosleep(const struct timespec *time, struct timespec *left) {
-    if (time->tv_sec < 0) return errno = EINVAL, -1;
-    int error = clock_nanosleep(CLOCK_MONOTONIC, 0, time, left);
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left) {
+    (void)left;
+    return sleep_for(clock, flags, time);
+}
+static int rest(const struct timespec *time) {
+    int error = time->tv_sec < 0 ? EINVAL : sleep_for(CLOCK_MONOTONIC, 0, time);
     return error == 0 ? 0 : (errno = error, -1);
+}
+int nanosleep(const struct timespec *time, struct timespec *left) {
+    (void)left;
+    return rest(time);
 }
 int usleep(useconds_t us) {
     midplane_sleep((uint64_t)us * 1000);
@@ -318,12 +373,12 @@ int select(int count, fd_set *reads, fd_set *writes, fd_set *others, struct time
         left = (struct timespec){wait->tv_sec, wait->tv_usec * 1000};
         limit = &left;
     }
-    if (count == 0 && limit != NULL) return nanosleep(limit, NULL);
+    if (count == 0 && limit != NULL) return rest(limit);
     return pselect(count, reads, writes, others, limit, NULL);
 }
 int poll(struct pollfd *files, nfds_t count, int ms) {
     struct timespec limit = {ms / 1000, ms % 1000 * 1000000L};
-    if (count == 0 && ms >= 0) return nanosleep(&limit, NULL);
+    if (count == 0 && ms >= 0) return rest(&limit);
     return ppoll(files, count, ms >= 0 ? &limit : NULL, NULL);
 }
 

@@ -204,38 +204,39 @@ extern int midplane_unweighted[1], midplane_weights_empty[1];
 #define MPI_2INT            ((MPI_Datatype)0x4c000024)
 #define MPI_SHORT_INT       ((MPI_Datatype)0x4c000025)
 #define MPI_LONG_DOUBLE_INT ((MPI_Datatype)0x4c000026)
+/* Fortran's pairs: the index is a number of the value's kind. */
+#define MPI_2REAL             ((MPI_Datatype)0x4c000027)
+#define MPI_2DOUBLE_PRECISION ((MPI_Datatype)0x4c000028)
 /* The bounds of a struct as MPI-1 set them; removed in MPI-3.0 (section 16.1) in favour of MPI_Type_create_resized. */
 #define MPI_LB ((MPI_Datatype)0x4c0000f0)
 #define MPI_UB ((MPI_Datatype)0x4c0000f1)
 /* What C++ and Fortran call them (annex A.1), with the sizes that GCC gives them. */
-#define MPI_CXX_BOOL                ((MPI_Datatype)0x4c000027)
-#define MPI_CXX_FLOAT_COMPLEX       ((MPI_Datatype)0x4c000028)
-#define MPI_CXX_DOUBLE_COMPLEX      ((MPI_Datatype)0x4c000029)
-#define MPI_CXX_LONG_DOUBLE_COMPLEX ((MPI_Datatype)0x4c00002a)
-#define MPI_CHARACTER               ((MPI_Datatype)0x4c00002b)
-#define MPI_LOGICAL                 ((MPI_Datatype)0x4c00002c)
-#define MPI_INTEGER                 ((MPI_Datatype)0x4c00002d)
-#define MPI_REAL                    ((MPI_Datatype)0x4c00002e)
-#define MPI_DOUBLE_PRECISION        ((MPI_Datatype)0x4c00002f)
-#define MPI_COMPLEX                 ((MPI_Datatype)0x4c000030)
-#define MPI_DOUBLE_COMPLEX          ((MPI_Datatype)0x4c000031)
-#define MPI_2INTEGER                ((MPI_Datatype)0x4c000032)
-#define MPI_INTEGER1                ((MPI_Datatype)0x4c000033)
-#define MPI_INTEGER2                ((MPI_Datatype)0x4c000034)
-#define MPI_INTEGER4                ((MPI_Datatype)0x4c000035)
-#define MPI_INTEGER8                ((MPI_Datatype)0x4c000036)
-#define MPI_REAL4                   ((MPI_Datatype)0x4c000037)
-#define MPI_REAL8                   ((MPI_Datatype)0x4c000038)
-#define MPI_COMPLEX8                ((MPI_Datatype)0x4c000039)
-#define MPI_COMPLEX16               ((MPI_Datatype)0x4c00003a)
+#define MPI_CXX_BOOL                ((MPI_Datatype)0x4c000029)
+#define MPI_CXX_FLOAT_COMPLEX       ((MPI_Datatype)0x4c00002a)
+#define MPI_CXX_DOUBLE_COMPLEX      ((MPI_Datatype)0x4c00002b)
+#define MPI_CXX_LONG_DOUBLE_COMPLEX ((MPI_Datatype)0x4c00002c)
+#define MPI_CHARACTER               ((MPI_Datatype)0x4c00002d)
+#define MPI_LOGICAL                 ((MPI_Datatype)0x4c00002e)
+#define MPI_INTEGER                 ((MPI_Datatype)0x4c00002f)
+#define MPI_REAL                    ((MPI_Datatype)0x4c000030)
+#define MPI_DOUBLE_PRECISION        ((MPI_Datatype)0x4c000031)
+#define MPI_COMPLEX                 ((MPI_Datatype)0x4c000032)
+#define MPI_DOUBLE_COMPLEX          ((MPI_Datatype)0x4c000033)
+#define MPI_2INTEGER                ((MPI_Datatype)0x4c000034)
+#define MPI_INTEGER1                ((MPI_Datatype)0x4c000035)
+#define MPI_INTEGER2                ((MPI_Datatype)0x4c000036)
+#define MPI_INTEGER4                ((MPI_Datatype)0x4c000037)
+#define MPI_INTEGER8                ((MPI_Datatype)0x4c000038)
+#define MPI_REAL4                   ((MPI_Datatype)0x4c000039)
+#define MPI_REAL8                   ((MPI_Datatype)0x4c00003a)
+#define MPI_COMPLEX8                ((MPI_Datatype)0x4c00003b)
+#define MPI_COMPLEX16               ((MPI_Datatype)0x4c00003c)
 /* Not there. */
-#define MPI_INTEGER16         MPI_DATATYPE_NULL
-#define MPI_REAL2             MPI_DATATYPE_NULL
-#define MPI_REAL16            MPI_DATATYPE_NULL
-#define MPI_COMPLEX4          MPI_DATATYPE_NULL
-#define MPI_COMPLEX32         MPI_DATATYPE_NULL
-#define MPI_2REAL             MPI_DATATYPE_NULL
-#define MPI_2DOUBLE_PRECISION MPI_DATATYPE_NULL
+#define MPI_INTEGER16 MPI_DATATYPE_NULL
+#define MPI_REAL2     MPI_DATATYPE_NULL
+#define MPI_REAL16    MPI_DATATYPE_NULL
+#define MPI_COMPLEX4  MPI_DATATYPE_NULL
+#define MPI_COMPLEX32 MPI_DATATYPE_NULL
 
 /* How a datatype was made (MPI_Type_get_envelope, section 4.1.13). */
 #define MPI_COMBINER_NAMED            1

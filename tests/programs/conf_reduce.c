@@ -132,18 +132,19 @@ static void complex_product(void)
     CHECK(out == want);
 }
 
-/* The value with its place; of equal values the lowest index (section 5.9.4). */
-#define LOCATION(name, ctype, mpitype)                                                         \
+/* The value with its place; of equal values the lowest index (section 5.9.4). Indices are around 2^15. */
+#define FAR (32768 - 2)
+#define LOCATION(name, ctype, itype, mpitype)                                                  \
     static void name(void)                                                                     \
     {                                                                                          \
         struct {                                                                               \
             ctype value;                                                                       \
-            int index;                                                                         \
+            itype index;                                                                       \
         } mine[4], low[4], high[4];                                                            \
         int i, r, root = check_size - 1;                                                       \
         for (i = 0; i < 4; i++) {                                                              \
             mine[i].value = (ctype)((check_rank * 3 + i * 5) % 4);                             \
-            mine[i].index = check_size - check_rank;                                           \
+            mine[i].index = (itype)FAR + check_size - check_rank;                              \
         }                                                                                      \
         memset(low, 0, sizeof low);                                                            \
         OK(MPI_Reduce(mine, low, 4, mpitype, MPI_MINLOC, root, MPI_COMM_WORLD));               \
@@ -155,11 +156,11 @@ static void complex_product(void)
                 ctype v = (ctype)((r * 3 + i * 5) % 4);                                        \
                 if (v < least) {                                                               \
                     least = v;                                                                 \
-                    least_at = check_size - r;                                                 \
+                    least_at = FAR + check_size - r;                                           \
                 }                                                                              \
                 if (v > most) {                                                                \
                     most = v;                                                                  \
-                    most_at = check_size - r;                                                  \
+                    most_at = FAR + check_size - r;                                            \
                 }                                                                              \
             }                                                                                  \
             CHECK(high[i].value == most && high[i].index == most_at);                          \
@@ -168,12 +169,16 @@ static void complex_product(void)
         }                                                                                      \
     }
 
-LOCATION(loc_float, float, MPI_FLOAT_INT)
-LOCATION(loc_double, double, MPI_DOUBLE_INT)
-LOCATION(loc_long, long, MPI_LONG_INT)
-LOCATION(loc_int, int, MPI_2INT)
-LOCATION(loc_short, short, MPI_SHORT_INT)
-LOCATION(loc_long_double, long double, MPI_LONG_DOUBLE_INT)
+LOCATION(loc_float, float, int, MPI_FLOAT_INT)
+LOCATION(loc_double, double, int, MPI_DOUBLE_INT)
+LOCATION(loc_long, long, int, MPI_LONG_INT)
+LOCATION(loc_int, int, int, MPI_2INT)
+LOCATION(loc_short, short, int, MPI_SHORT_INT)
+LOCATION(loc_long_double, long double, int, MPI_LONG_DOUBLE_INT)
+/* Fortran's. */
+LOCATION(loc_2integer, int, int, MPI_2INTEGER)
+LOCATION(loc_2real, float, float, MPI_2REAL)
+LOCATION(loc_2double, double, double, MPI_2DOUBLE_PRECISION)
 
 /* Lengths over several segments, every root, in place at the root, the same bits again and again. */
 static void lengths(void)
@@ -403,6 +408,9 @@ int main(int argc, char **argv)
     loc_int();
     loc_short();
     loc_long_double();
+    loc_2integer();
+    loc_2real();
+    loc_2double();
     lengths();
     scans();
     scattered();

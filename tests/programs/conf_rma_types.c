@@ -1,4 +1,6 @@
 /* Derived datatypes at both ends of one-sided operations (MPI-3.1 section 11.3). */
+#include <stddef.h>
+
 #include "check.h"
 
 enum { ROWS = 12, COLUMNS = 17 };
@@ -180,6 +182,80 @@ static void pairs(void)
     OK(MPI_Type_free(&wrong));
 }
 
+/* Pairs with a hole between value and index: two of three of the target's, by a datatype made of them and by a struct. */
+static void holes(void)
+{
+    struct pair { short value; int index; } mine[2], was[2], *theirs;
+    static const int lengths[] = {1, 1};
+    const MPI_Aint places[] = {offsetof(struct pair, value), offsetof(struct pair, index)};
+    const MPI_Datatype parts[] = {MPI_SHORT, MPI_INT};
+    MPI_Datatype first_and_last, item, two;
+    MPI_Win other;
+    int i;
+
+    OK(MPI_Win_allocate(3 * sizeof(struct pair), sizeof(struct pair), MPI_INFO_NULL, MPI_COMM_WORLD, &theirs, &other));
+    for (i = 0; i < 3; i++)
+        theirs[i] = (struct pair){-1, 99};
+    for (i = 0; i < 2; i++) {
+        mine[i] = (struct pair){(short)(i ? check_rank / 2 : -check_rank), 32768 + check_rank};
+        was[i] = (struct pair){-7, -7};
+    }
+    OK(MPI_Type_vector(2, 1, 2, MPI_SHORT_INT, &first_and_last));
+    OK(MPI_Type_commit(&first_and_last));
+    OK(MPI_Type_create_struct(2, lengths, places, parts, &item));
+    OK(MPI_Type_contiguous(2, item, &two));
+    OK(MPI_Type_commit(&two));
+    OK(MPI_Win_fence(0, other));
+    OK(MPI_Accumulate(mine, 1, two, 0, 0, 1, first_and_last, MPI_MAXLOC, other));
+    OK(MPI_Win_fence(0, other));
+    OK(MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, was, 2, MPI_SHORT_INT, 0, 0, 1, first_and_last, MPI_NO_OP, other));
+    OK(MPI_Win_fence(0, other));
+    CHECK(was[0].value == 0 && was[0].index == 32768);
+    CHECK(was[1].value == (check_size - 1) / 2 && was[1].index == 32768 + (check_size - 1) / 2 * 2);
+    CHECK(theirs[1].value == -1 && theirs[1].index == 99);
+    OK(MPI_Win_fence(0, other));
+    OK(MPI_Accumulate(mine, 2, MPI_SHORT_INT, check_rank, 0, 1, first_and_last, MPI_REPLACE, other));
+    OK(MPI_Win_fence(0, other));
+    for (i = 0; i < 3; i++)
+        CHECK(i == 1 ? theirs[i].index == 99 : theirs[i].value == mine[i / 2].value && theirs[i].index == mine[i / 2].index);
+    OK(MPI_Win_free(&other));
+    OK(MPI_Type_free(&first_and_last));
+    OK(MPI_Type_free(&item));
+    OK(MPI_Type_free(&two));
+}
+
+/* Pairs of two numbers of a kind, Fortran's among them: combined as pairs, replaced as numbers. */
+#define TWINS(name, type, datatype)                                                                          \
+    static void name(void)                                                                                   \
+    {                                                                                                        \
+        struct { type value, index; } mine = {(type)(check_rank / 2), (type)check_rank}, was, *theirs;       \
+        MPI_Datatype one;                                                                                    \
+        MPI_Win other;                                                                                       \
+                                                                                                             \
+        OK(MPI_Win_allocate(sizeof *theirs, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &theirs, &other));             \
+        theirs->value = theirs->index = -1;                                                                  \
+        OK(MPI_Type_contiguous(1, datatype, &one));                                                          \
+        OK(MPI_Type_commit(&one));                                                                           \
+        OK(MPI_Win_fence(0, other));                                                                         \
+        OK(MPI_Accumulate(&mine, 1, one, 0, 0, 1, datatype, MPI_MAXLOC, other));                             \
+        OK(MPI_Win_fence(0, other));                                                                         \
+        OK(MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, &was, 1, one, 0, 0, 1, datatype, MPI_NO_OP, other)); \
+        OK(MPI_Win_fence(0, other));                                                                         \
+        CHECK(was.value == (check_size - 1) / 2 && was.index == (check_size - 1) / 2 * 2);                   \
+        OK(MPI_Accumulate(&mine, 1, datatype, check_rank, 0, 1, one, MPI_REPLACE, other));                   \
+        OK(MPI_Win_fence(0, other));                                                                         \
+        CHECK(theirs->value == mine.value && theirs->index == mine.index);                                   \
+        OK(MPI_Win_set_errhandler(other, MPI_ERRORS_RETURN));                                                \
+        FAILS(MPI_ERR_OP, MPI_Accumulate(&mine, 1, datatype, 0, 0, 1, datatype, MPI_SUM, other));            \
+        OK(MPI_Win_free(&other));                                                                            \
+        OK(MPI_Type_free(&one));                                                                             \
+    }
+
+TWINS(twins, int, MPI_2INT)
+TWINS(integers, MPI_Fint, MPI_2INTEGER)
+TWINS(reals, float, MPI_2REAL)
+TWINS(doubles, double, MPI_2DOUBLE_PRECISION)
+
 /* What has no bytes is combined with anything: datatypes without elements, and no elements of different datatypes. */
 static void nothing(void)
 {
@@ -212,6 +288,11 @@ int main(int argc, char **argv)
     blocks();
     structs();
     pairs();
+    holes();
+    twins();
+    integers();
+    reals();
+    doubles();
     nothing();
     OK(MPI_Win_free(&win));
     return check_end("conf_rma_types");

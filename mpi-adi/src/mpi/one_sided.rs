@@ -130,13 +130,15 @@ pub(crate) fn combine(operation: u8, datatype: u8, origin: &[u8], target: &mut [
 pub(crate) fn is_comparable(basic: Basic) -> bool {
     match as_number(basic).kind() {
         Kind::Number(Number::Signed(_) | Number::Unsigned(_)) | Kind::Logical | Kind::Bits => true,
-        Kind::Number(_) | Kind::Complex(_) | Kind::Located(_) | Kind::Opaque => false,
+        Kind::Number(_) | Kind::Complex(_) => false,
+        Kind::Located(_) | Kind::Twin(_) | Kind::Opaque => false,
     }
 }
 
-/// The pair of such a value and its index; of MPI_SHORT_INT, whose hole is between the two, `None`.
+/// The pair of such a value and its index.
 fn pair_of(value: u8) -> Option<Basic> {
     match basic_of(value)? {
+        Basic::Short => Some(Basic::ShortInt),
         Basic::Float => Some(Basic::FloatInt),
         Basic::Double => Some(Basic::DoubleInt),
         Basic::Long => Some(Basic::LongInt),
@@ -145,10 +147,35 @@ fn pair_of(value: u8) -> Option<Basic> {
     }
 }
 
-/// The predefined datatype that a derived one is made of, whose leaves have these tags; for operations on pairs, two whole
-/// numbers are one. `None`: there is not one, or MPI_SHORT_INT.
+/// The pair whose parts both are such values.
+fn twin_of(value: Basic) -> Option<Basic> {
+    match value {
+        Basic::Int => Some(Basic::TwoInt),
+        Basic::Float => Some(Basic::TwoReal),
+        Basic::Double => Some(Basic::TwoDoublePrecision),
+        _ => None,
+    }
+}
+
+/// What elements of a predefined datatype are to the operation, as [`only_basic`] finds it for those of derived ones:
+/// where nothing is combined, a pair of two numbers of a kind is two of them.
+pub(crate) fn parts_of(operation: Operation, basic: Basic) -> Basic {
+    match (operation, basic) {
+        (Operation::Combine(_), _) => basic,
+        (_, Basic::TwoInt) => Basic::Int,
+        (_, Basic::TwoReal) => Basic::Float,
+        (_, Basic::TwoDoublePrecision) => Basic::Double,
+        _ => basic,
+    }
+}
+
+fn is_on_pairs(operation: Operation) -> bool {
+    matches!(operation, Operation::Combine(Op::MinLoc | Op::MaxLoc))
+}
+
+/// The predefined datatype that a derived one is made of, whose leaves have these tags; for operations on pairs, two
+/// numbers of a kind are one. `None`: there is not one.
 pub(crate) fn only_basic(operation: Operation, tags: impl Iterator<Item = u8>) -> Option<Basic> {
-    let is_on_pairs = matches!(operation, Operation::Combine(Op::MinLoc | Op::MaxLoc));
     let (mut first, mut others) = (None, None);
     for tag in tags {
         match first {
@@ -160,7 +187,9 @@ pub(crate) fn only_basic(operation: Operation, tags: impl Iterator<Item = u8>) -
     }
     let int = number_of(Basic::Int);
     match (first?, others) {
-        (tag, None) if is_on_pairs && tag == int => Some(Basic::TwoInt),
+        (tag, None) if is_on_pairs(operation) => {
+            basic_of(tag).map(|basic| twin_of(basic).unwrap_or(basic))
+        }
         (tag, None) => basic_of(tag),
         (tag, Some(other)) if other == int => pair_of(tag),
         (tag, Some(other)) if tag == int => pair_of(other),
@@ -184,7 +213,7 @@ mod tests {
         }
         assert_eq!(Operation::of(0), None);
         assert_eq!(Operation::of(NOTHING + 1), None);
-        assert_eq!((1..=38).filter_map(basic_of).count(), Basic::ALL.len());
+        assert_eq!((1..=40).filter_map(basic_of).count(), Basic::ALL.len());
     }
 
     #[test]
@@ -247,14 +276,25 @@ mod tests {
         let minloc = Operation::Combine(Op::MinLoc);
         let found = |operation, basics: &[Basic]| only_basic(operation, tags(basics).into_iter());
         assert_eq!(found(sum, &[Basic::Int, Basic::Int]), Some(Basic::Int));
-        assert_eq!(found(minloc, &[Basic::Int]), Some(Basic::TwoInt));
+        for (value, pair) in [
+            (Basic::Int, Basic::TwoInt),
+            (Basic::Float, Basic::TwoReal),
+            (Basic::Double, Basic::TwoDoublePrecision),
+        ] {
+            assert_eq!(found(minloc, &[value]), Some(pair));
+            assert_eq!(found(sum, &[value]), Some(value));
+            assert_eq!(parts_of(minloc, pair), pair);
+            assert_eq!(parts_of(sum, pair), pair, "not defined");
+            assert_eq!(parts_of(Operation::Replace, pair), value);
+        }
         let pair = [Basic::Float, Basic::Int];
         assert_eq!(found(minloc, &pair), Some(Basic::FloatInt));
         for (value, pair) in [
             (Basic::Double, Some(Basic::DoubleInt)),
             (Basic::Long, Some(Basic::LongInt)),
             (Basic::LongDouble, Some(Basic::LongDoubleInt)),
-            (Basic::Short, None),
+            (Basic::Short, Some(Basic::ShortInt)),
+            (Basic::Int8, None),
         ] {
             assert_eq!(found(minloc, &[value, Basic::Int]), pair);
         }

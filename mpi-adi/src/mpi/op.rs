@@ -1,6 +1,7 @@
 //! Reduction operations over bytes of a datatype (MPI-3.1 sections 5.9.2 and 5.9.4).
 #![forbid(unsafe_code)]
 
+use core::cmp::Ordering;
 use core::ffi::c_int;
 use core::ops::{Add, Mul};
 
@@ -62,7 +63,7 @@ impl Op {
             Kind::Logical => matches!(self, Land | Lor | Lxor),
             Kind::Bits => matches!(self, Band | Bor | Bxor),
             Kind::Complex(_) => matches!(self, Sum | Prod),
-            Kind::Located(_) => matches!(self, MinLoc | MaxLoc),
+            Kind::Located(_) | Kind::Twin(_) => matches!(self, MinLoc | MaxLoc),
             Kind::Opaque => false,
         }
     }
@@ -78,7 +79,11 @@ impl Op {
             Kind::Bits => numbers(self, Number::Unsigned(1), left, right),
             Kind::Logical => truths(self, left, right),
             Kind::Complex(number) => complex_numbers(self, number, left, right),
-            Kind::Located(number) => located(self, basic, number, left, right),
+            Kind::Located(number) => {
+                let index = Number::Signed(size_of::<c_int>());
+                located(self, basic, (number, index), left, right);
+            }
+            Kind::Twin(number) => located(self, basic, (number, number), left, right),
             Kind::Opaque => {}
         }
         Ok(())
@@ -249,22 +254,20 @@ fn complexes<
     }
 }
 
-fn located(op: Op, basic: Basic, number: Number, left: &[u8], right: &mut [u8]) {
-    let size = number.size();
+/// Of pairs of a value and an index, which are such numbers; the index ends where the pair's data does.
+fn located(op: Op, basic: Basic, (value, index): (Number, Number), left: &[u8], right: &mut [u8]) {
+    let end = basic.true_extent();
+    let (values, indices) = (..value.size(), end - index.size()..end);
     for (a, b) in left
         .chunks_exact(basic.extent())
         .zip(right.chunks_exact_mut(basic.extent()))
     {
-        let index = |element: &[u8]| {
-            element[size..]
-                .first_chunk()
-                .map_or(0, |bytes| c_int::from_ne_bytes(*bytes))
-        };
-        let order = compare(number, &a[..size], &b[..size]);
-        let wins = match order {
-            Some(core::cmp::Ordering::Equal) => index(a) < index(b),
-            Some(core::cmp::Ordering::Less) => op == Op::MinLoc,
-            Some(core::cmp::Ordering::Greater) => op == Op::MaxLoc,
+        let wins = match compare(value, &a[values], &b[values]) {
+            Some(Ordering::Equal) => {
+                compare(index, &a[indices.clone()], &b[indices.clone()]) == Some(Ordering::Less)
+            }
+            Some(Ordering::Less) => op == Op::MinLoc,
+            Some(Ordering::Greater) => op == Op::MaxLoc,
             None => false,
         };
         if wins {
@@ -274,12 +277,12 @@ fn located(op: Op, basic: Basic, number: Number, left: &[u8], right: &mut [u8]) 
 }
 
 /// The order of two numbers; `None` if one is not a number.
-fn compare(number: Number, a: &[u8], b: &[u8]) -> Option<core::cmp::Ordering> {
+fn compare(number: Number, a: &[u8], b: &[u8]) -> Option<Ordering> {
     fn by<T: PartialOrd, const N: usize>(
         read: fn([u8; N]) -> T,
         a: &[u8],
         b: &[u8],
-    ) -> Option<core::cmp::Ordering> {
+    ) -> Option<Ordering> {
         read(*a.first_chunk()?).partial_cmp(&read(*b.first_chunk()?))
     }
     match number {
@@ -413,6 +416,44 @@ mod tests {
             run(Op::MinLoc, Basic::TwoInt, pair(9, 1), pair(3, 5)),
             pair(3, 5)
         );
+    }
+
+    #[test]
+    fn an_index_is_read_where_it_stands() {
+        let pair = |value: i16, hole: u8, index: i32| -> [u8; 8] {
+            let mut bytes = [hole; 8];
+            bytes[..2].copy_from_slice(&value.to_ne_bytes());
+            bytes[4..].copy_from_slice(&index.to_ne_bytes());
+            bytes
+        };
+        let (low, high) = (pair(3, 9, 5), pair(3, 0, 0x8000));
+        for op in [Op::MinLoc, Op::MaxLoc] {
+            assert_eq!(run(op, Basic::ShortInt, low, high), low);
+            assert_eq!(run(op, Basic::ShortInt, high, low), low);
+        }
+    }
+
+    #[test]
+    fn fortrans_pairs_have_indices_of_the_values_kind() {
+        let pair = |value: f32, index: f32| -> [u8; 8] { bytemuck::cast([value, index]) };
+        for (op, left, right, result) in [
+            (Op::MinLoc, pair(3.0, 7.0), pair(3.0, 5.5), pair(3.0, 5.5)),
+            (Op::MaxLoc, pair(3.0, -4.0), pair(3.0, 5.0), pair(3.0, -4.0)),
+            (Op::MaxLoc, pair(9.0, 8.0), pair(3.0, 5.0), pair(9.0, 8.0)),
+        ] {
+            assert_eq!(run(op, Basic::TwoReal, left, right), result);
+        }
+        let pair = |value: f64, index: f64| -> [u8; 16] { bytemuck::cast([value, index]) };
+        assert_eq!(
+            run(
+                Op::MinLoc,
+                Basic::TwoDoublePrecision,
+                pair(1.0, 2.0),
+                pair(1.0, 1.0)
+            ),
+            pair(1.0, 1.0)
+        );
+        assert!(!Op::Sum.is_defined(Basic::TwoReal));
     }
 
     #[test]

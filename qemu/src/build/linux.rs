@@ -9,7 +9,9 @@ use crate::build::program::{
 };
 use crate::host::folders;
 use crate::host::setup::{in_path, own_cargo};
-use crate::host::stop::Stop;
+use crate::host::stop::{Doing, Stop};
+use midplane_setup::fresh::Artifact;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,10 +19,22 @@ use std::process::Command;
 pub(super) const FIXED: &str = "-no-pie";
 /// Ends of a program that the runtime must hear of.
 pub(super) const WRAP: &str = "-Wl,--wrap=_exit,--wrap=_Exit,--wrap=abort";
-/// The same where the process is a whole cluster; and its start, and what is written without a stream.
-const WRAP_IN_CLUSTER: &str = "-Wl,-z,now,--wrap=main,--wrap=write,--wrap=abort";
+/// The same where the process is a whole cluster; and its start.
+const WRAP_IN_CLUSTER: &str = "-Wl,-z,now,--wrap=main,--wrap=abort";
 /// What the runtime needs.
 pub(super) const LIBRARIES: [&str; 4] = ["-lgcc_s", "-lpthread", "-ldl", "-lm"];
+
+/// Functions of the C library that the runtime calls, and that programs have under the same names for themselves; and
+/// the names for them that are the library's alone (C17 section 7.1.3).
+const RESERVED: [(&str, &str); 7] = [
+    ("backtrace", "__backtrace"),
+    ("close", "__close"),
+    ("getpid", "__getpid"),
+    ("open64", "__open64"),
+    ("read", "__read"),
+    ("send", "__send"),
+    ("sigaction", "__sigaction"),
+];
 
 /// What one process of the program carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +67,14 @@ impl Carries {
         }
     }
 
+    /// The function that is `write` to the runtime.
+    fn write(self) -> &'static str {
+        match self {
+            Carries::Node => "__write",
+            Carries::Cluster => "midplane_write",
+        }
+    }
+
     /// What stands between the program and the host's C library.
     fn start(self) -> &'static str {
         match self {
@@ -76,7 +98,11 @@ pub fn build(program: &Program, flags: &Flags, carries: Carries) -> Result<Image
     let folder = program.folder(flags, carries.folder())?;
     let file = folder.join(program.name());
     let with = (flags.runtime(), carries.links());
-    let library = program.library(compiler(), with, &folder)?;
+    let mut library = program.library(compiler(), with, &folder)?;
+    // A program in Rust is compiled with the runtime as one.
+    if let Program::C(_) = program {
+        library = apart(&library, carries)?;
+    }
     let cc = in_path(driver(program)).unwrap_or_default();
     if let Some(making) = Making::new(file.clone(), (program, flags), &cc, &[&library])? {
         let with = (carries, &*library);
@@ -175,5 +201,40 @@ fn compile(flags: &Flags, source: &Path) -> Command {
 
 /// The runtime, with these features.
 pub(super) fn library(runtime: Runtime) -> Result<PathBuf, Stop> {
-    runtime_library(compiler(), (runtime, Links::Kernel))
+    let library = runtime_library(compiler(), (runtime, Links::Kernel))?;
+    apart(&library, Carries::Node)
+}
+
+/// The runtime's library that calls the C library's functions by names that no program has: in one file with the
+/// runtime, a program's own `read` is the program's alone.
+fn apart(library: &Path, carries: Carries) -> Result<PathBuf, Stop> {
+    let names = RESERVED.into_iter().chain([("write", carries.write())]);
+    let words: Vec<_> = names
+        .map(|(name, reserved)| format!("--redefine-sym={name}={reserved}"))
+        .collect();
+    let artifact = Artifact {
+        file: library.with_extension("apart.a"),
+        root: folders::root().into(),
+        beside: vec![library.into()],
+        with: format!("{words:?}"),
+    };
+    if artifact.is_fresh() {
+        return Ok(artifact.file);
+    }
+    let begun = artifact.begin();
+    let made = artifact.file.with_extension(std::process::id().to_string());
+    let mut rename = Command::new("objcopy");
+    let status = rename.args(words).arg(library).arg(&made).status();
+    if !status.doing("run objcopy")?.success() {
+        return Err(Stop::failure(
+            "objcopy does not take the runtime's library; what it says is above",
+        ));
+    }
+    // In one step: a reader finds the old library or the new one.
+    fs::rename(&made, &artifact.file).doing("put the runtime's library in its place")?;
+    let rule = format!("apart: {}\n", library.display());
+    let list = fs::write(artifact.file.with_extension("d"), rule);
+    // Without the note, it is made again.
+    let _ = list.and_then(|()| artifact.succeeded(begun?));
+    Ok(artifact.file)
 }

@@ -143,3 +143,9 @@ fn sizes_are_swept_and_written() {
     assert_eq!(column(1).collect::<Vec<_>>(), ["nodes", "8", "16"]);
     assert_eq!(column(7).collect::<Vec<_>>(), ["messages", "7", "15"]);
 }
+
+#[test]
+fn functions_with_the_c_librarys_names_are_the_programs() {
+    let ended = run(&["-n", "4"], "own_names.c", &[]).expect(0);
+    assert!(ended.stdout.ends_with(" functions, 0 wrong\n"), "{ended}");
+}

@@ -229,3 +229,10 @@ fn ranks_are_started_under_a_command() {
         .expect(2)
         .says(&["--under does nothing for nodes in QEMU"]);
 }
+
+/// The runtime, in the same file, calls the C library's.
+#[test]
+fn functions_with_the_c_librarys_names_are_the_programs() {
+    let ended = run(&["-n", "4"], "own_names.c", &[]).expect(0);
+    assert!(ended.stdout.ends_with(" functions, 0 wrong\n"), "{ended}");
+}

@@ -35,6 +35,12 @@ fn killer_with_its_defaults_and_without_the_table() {
 }
 
 #[test]
+fn functions_with_the_c_librarys_names_are_the_programs() {
+    let ended = run(&["-n", "4"], "own_names.c", &[]).expect(0);
+    assert!(ended.stdout.contains(" functions, 0 wrong"), "{ended}");
+}
+
+#[test]
 fn killer_on_sixteen_nodes() {
     let ended = run(&["--torus", "4x2x2"], "killer.c", &["5", "10240"]).expect(0);
     check_killer(&ended, 16, "5", "10240");

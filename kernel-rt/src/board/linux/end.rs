@@ -172,11 +172,17 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         }
     }
     // SAFETY: the default action; what follows is what would have been without a handler. A fault comes again when
-    // its instruction is repeated, any other signal is sent again.
+    // its instruction is repeated, any other signal is sent again. Not by `signal` and `raise`: a program may have its own.
     unsafe {
-        libc::signal(signal, libc::SIG_DFL);
+        let default: libc::sigaction = mem::zeroed();
+        libc::sigaction(signal, &default, ptr::null_mut());
         if signal == libc::SIGABRT {
-            libc::raise(signal);
+            libc::syscall(
+                libc::SYS_tgkill,
+                libc::getpid(),
+                libc::syscall(libc::SYS_gettid),
+                signal,
+            );
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::c::binding::any_env;
 use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, Typed};
 use crate::device::request::RequestId;
 use crate::mpi::datatype::Basic;
+use crate::mpi::datatype::derived::Type;
 use crate::mpi::error::Error;
 
 /// Bytes of a loan on a machine of 64 bits.
@@ -195,6 +196,11 @@ impl Elements {
             reach: (0, size as isize),
             walked: None,
         }
+    }
+
+    /// Elements of a datatype that no handle names. Fails with [`Error::NoRoom`].
+    pub fn of_type(datatype: Type) -> Result<Elements, Error> {
+        Ok(Elements::of_object(objects::nameless(datatype)?))
     }
 
     fn of_object(object: Shared<Object>) -> Elements {

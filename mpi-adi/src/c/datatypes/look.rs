@@ -289,6 +289,8 @@ fn name_of(basic: Basic) -> &'static str {
         TwoInt => "MPI_2INT",
         ShortInt => "MPI_SHORT_INT",
         LongDoubleInt => "MPI_LONG_DOUBLE_INT",
+        TwoReal => "MPI_2REAL",
+        TwoDoublePrecision => "MPI_2DOUBLE_PRECISION",
     }
 }
 

@@ -297,14 +297,20 @@ pub fn pair(basic: Basic) -> Result<Shared<Object>, Error> {
     pairs.try_reserve(1).map_err(|_| Error::NoRoom {
         bytes: size_of::<(Basic, Shared<Object>)>(),
     })?;
+    let object = nameless(Type::basic(basic)?)?;
+    pairs.push((basic, object.clone()));
+    Ok(object)
+}
+
+/// A datatype that has no handle, committed. Fails with [`Error::NoRoom`].
+pub fn nameless(datatype: Type) -> Result<Shared<Object>, Error> {
     let recipe = Recipe {
         combiner: 0,
         integers: Vec::new(),
         addresses: Vec::new(),
         datatypes: Vec::new(),
     };
-    let object = object(Type::basic(basic)?, recipe)?;
+    let object = object(datatype, recipe)?;
     object.commit();
-    pairs.push((basic, object.clone()));
     Ok(object)
 }

@@ -2,7 +2,7 @@
 //!
 //! Elements travel as they are in memory, each whole in one packet; pairs of a value and its index without the hole
 //! behind them, so that those of derived datatypes are the same. The hole of MPI_SHORT_INT is between its parts: it
-//! travels, too, and derived datatypes of it are not for accumulates.
+//! travels, too, with each element that a derived datatype is made of.
 
 use core::ffi::{c_int, c_void};
 
@@ -14,7 +14,7 @@ use crate::c::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
 use crate::device::rma::wire::{Head, Kind};
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::{Class, Error};
-use crate::mpi::one_sided::{Operation, element_bytes, is_comparable};
+use crate::mpi::one_sided::{Operation, element_bytes, is_comparable, parts_of};
 use crate::mpi::windows::{fits, made_of, same, wrong};
 
 const MPI_REPLACE: c_int = 0x5800_000d;
@@ -39,14 +39,19 @@ fn operation_of(op: c_int, fetches: bool) -> Result<Operation, Error> {
 /// no bytes.
 fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Option<Basic>), Error> {
     let (elements, basic) = match known(datatype)? {
-        Known::Basic(basic, _) if element_bytes(basic) == basic.extent() => {
-            (Elements::of_basic(basic), Some(basic))
+        Known::Basic(basic, _) => {
+            let elements = match element_bytes(basic) == basic.extent() {
+                true => Elements::of_basic(basic),
+                false => Elements::of(datatype)?,
+            };
+            (elements, Some(parts_of(operation, basic)))
         }
-        Known::Basic(basic, _) => (Elements::of(datatype)?, Some(basic)),
         Known::Marker { .. } => return Err(Error::Datatype { handle: datatype }),
         Known::Made(object) => {
-            let tags = object.datatype.layout().tags();
             let elements = Elements::of(datatype)?;
+            let closed = object.datatype.closed(Basic::ShortInt)?;
+            let elements = closed.map_or(Ok(elements), Elements::of_type)?;
+            let tags = object.datatype.layout().tags();
             let basic = made_of(operation, tags, (&elements, elements.size()))?;
             (elements, basic)
         }

@@ -58,7 +58,7 @@ fn shape(basic: Basic) -> Shape {
         Basic::CBool => whole(4, false),
         _ => match basic.kind() {
             Kind::Number(number) => of(1, number),
-            Kind::Complex(number) => of(2, number),
+            Kind::Complex(number) | Kind::Twin(number) => of(2, number),
             _ => whole(basic.size(), false),
         },
     }

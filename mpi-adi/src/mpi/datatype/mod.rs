@@ -52,6 +52,8 @@ pub enum Basic {
     TwoInt,
     ShortInt,
     LongDoubleInt,
+    TwoReal,
+    TwoDoublePrecision,
 }
 
 /// How C's `long double` is stored.
@@ -111,13 +113,15 @@ pub enum Kind {
     Complex(Number),
     /// A C struct of a value and an `int` index.
     Located(Number),
+    /// A value and an index that is such a number, too: a pair of Fortran's.
+    Twin(Number),
     /// Nothing to compute with: characters, packed data.
     Opaque,
 }
 
 impl Basic {
     /// All datatypes, in the order of their discriminants.
-    pub const ALL: [Basic; 38] = {
+    pub const ALL: [Basic; 40] = {
         use Basic::*;
         [
             Char,
@@ -158,6 +162,8 @@ impl Basic {
             TwoInt,
             ShortInt,
             LongDoubleInt,
+            TwoReal,
+            TwoDoublePrecision,
         ]
     };
 
@@ -198,6 +204,8 @@ impl Basic {
             TwoInt => Kind::Located(Signed(size_of::<c_int>())),
             ShortInt => Kind::Located(Signed(size_of::<c_short>())),
             LongDoubleInt => Kind::Located(Number::LongDouble),
+            TwoReal => Kind::Twin(Number::Float),
+            TwoDoublePrecision => Kind::Twin(Number::Double),
         }
     }
 
@@ -207,7 +215,7 @@ impl Basic {
             Kind::Opaque if matches!(self, Basic::Wchar) => size_of::<u32>(),
             Kind::Opaque | Kind::Bits | Kind::Logical => 1,
             Kind::Number(number) => number.size(),
-            Kind::Complex(number) => 2 * number.size(),
+            Kind::Complex(number) | Kind::Twin(number) => 2 * number.size(),
             Kind::Located(number) => number.size() + size_of::<c_int>(),
         }
     }
@@ -237,7 +245,9 @@ impl Basic {
         let (whole, rest) = (bytes / self.size(), bytes % self.size());
         match self.kind() {
             _ if rest == 0 => Some(whole * self.parts()),
-            Kind::Located(number) if rest == number.size() => Some(whole * self.parts() + 1),
+            Kind::Located(number) | Kind::Twin(number) if rest == number.size() => {
+                Some(whole * self.parts() + 1)
+            }
             _ => None,
         }
     }
@@ -247,7 +257,7 @@ impl Basic {
     pub const fn bytes_of(self, elements: usize) -> Option<usize> {
         let (whole, rest) = (elements / self.parts(), elements % self.parts());
         let begun = match self.kind() {
-            Kind::Located(number) if rest == 1 => number.size(),
+            Kind::Located(number) | Kind::Twin(number) if rest == 1 => number.size(),
             _ => 0,
         };
         match whole.checked_mul(self.size()) {
@@ -258,10 +268,9 @@ impl Basic {
 
     /// Basic elements in one element (MPI_Get_elements): two of a pair, else one.
     pub const fn parts(self) -> usize {
-        if matches!(self.kind(), Kind::Located(_)) {
-            2
-        } else {
-            1
+        match self.kind() {
+            Kind::Located(_) | Kind::Twin(_) => 2,
+            _ => 1,
         }
     }
 }

@@ -94,7 +94,7 @@ pub(crate) fn made_of(
 ) -> Result<Option<Basic>, Error> {
     const NOT_ONE: Error = wrong(
         Class::Type,
-        "a derived datatype that is not made of whole elements of one predefined one, or of MPI_SHORT_INT",
+        "a derived datatype that is not made of whole elements of one predefined one",
     );
     if size == 0 {
         return Ok(None);

@@ -257,6 +257,91 @@ impl Layout {
         all.checked()
     }
 
+    /// The same with each `pair` of leaves, which has a hole between them, as one leaf of so many bytes, the hole among
+    /// them, and what it is. `None`: there are leaves that are not of such pairs. Fails as [`LayoutError`] says.
+    pub fn closed(
+        &self,
+        pair: &Layout,
+        (size, tag): (usize, u8),
+    ) -> Result<Option<Layout>, LayoutError> {
+        let mut all = self.with_room(0)?;
+        for at in 0..all.nodes.len() {
+            let old = self.nodes[at];
+            let count_of = |child: u32, bytes: usize| bytes / self.node(child).size;
+            match old.kind {
+                // Below a pair, or what the parent finds.
+                Kind::Leaf { .. } => {}
+                Kind::Pieces { .. } if self.is_pair(at, pair) => {
+                    all.nodes[at] = Node {
+                        extent: old.extent,
+                        ..Node::leaf(size, tag)
+                    };
+                }
+                Kind::Loop { stride, child } => {
+                    if self.is_leaf(child) {
+                        return Ok(None);
+                    }
+                    let (below, count) = (all.nodes[child as usize], count_of(child, old.size));
+                    let size = times(below.size, count)?;
+                    all.nodes[at] = Node {
+                        size,
+                        items: below.items.saturating_mul(count),
+                        dense: below.dense && stride == below.size as isize,
+                        ..old
+                    };
+                }
+                Kind::Pieces { first, count } => {
+                    let (mut start, mut items, mut dense) = (0, 0usize, true);
+                    for (number, (piece, bytes)) in self.lengths(old.size, first, count).enumerate()
+                    {
+                        if self.is_leaf(piece.child) {
+                            return Ok(None);
+                        }
+                        let (below, count) = (
+                            all.nodes[piece.child as usize],
+                            count_of(piece.child, bytes),
+                        );
+                        let is_row =
+                            below.dense && (count == 1 || below.extent == below.size as isize);
+                        dense &= is_row && piece.at == start as isize;
+                        all.pieces[first as usize + number].start = start;
+                        let bytes = times(below.size, count)?;
+                        start = times(1, start.checked_add(bytes).ok_or(LayoutError::TooLarge)?)?;
+                        items = items.saturating_add(below.items.saturating_mul(count));
+                    }
+                    all.nodes[at] = Node {
+                        size: start,
+                        items,
+                        dense,
+                        ..old
+                    };
+                }
+            }
+        }
+        let is_leaf =
+            matches!(self.nodes.last(), Some(root) if matches!(root.kind, Kind::Leaf { .. }));
+        Ok((!is_leaf).then_some(all))
+    }
+
+    fn is_leaf(&self, at: u32) -> bool {
+        matches!(self.node(at).kind, Kind::Leaf { .. })
+    }
+
+    /// Node `at` is a list of two leaves, as `pair` is.
+    fn is_pair(&self, at: usize, pair: &Layout) -> bool {
+        let leaves = |layout: &Layout, node: &Node| {
+            let Kind::Pieces { first, count: 2 } = node.kind else {
+                return None;
+            };
+            let [one, other] = [0, 1].map(|at| layout.pieces[first as usize + at]);
+            let [value, index] = [one, other].map(|piece| *layout.node(piece.child));
+            let are_single = other.start == value.size && node.size == value.size + index.size;
+            are_single.then_some((other.at, value.kind, index.kind))
+        };
+        let wanted = pair.nodes.last().and_then(|root| leaves(pair, root));
+        wanted.is_some() && leaves(self, &self.nodes[at]) == wanted
+    }
+
     fn checked(self) -> Result<Layout, LayoutError> {
         match self.levels <= MOST_LEVELS {
             true => Ok(self),

@@ -41,15 +41,28 @@ impl Random {
     }
 }
 
+fn leaf(random: &mut Random) -> (Layout, Map) {
+    let (size, tag) = (1 + random.below(9), random.below(200) as u8);
+    let extent = size as isize + random.between(-3, 5) * random.below(2) as isize;
+    let leaves = vec![(0, size, tag)];
+    (Layout::leaf(size, tag).unwrap(), Map { leaves, extent })
+}
+
 /// A random layout, beside its leaves.
 fn made(random: &mut Random, levels: usize) -> (Layout, Map) {
+    made_of(random, levels, leaf)
+}
+
+/// A random layout with these at the bottom, beside its leaves.
+fn made_of(
+    random: &mut Random,
+    levels: usize,
+    bottom: fn(&mut Random) -> (Layout, Map),
+) -> (Layout, Map) {
     if levels == 0 || random.below(5) == 0 {
-        let (size, tag) = (1 + random.below(9), random.below(200) as u8);
-        let extent = size as isize + random.between(-3, 5) * random.below(2) as isize;
-        let leaves = vec![(0, size, tag)];
-        return (Layout::leaf(size, tag).unwrap(), Map { leaves, extent });
+        return bottom(random);
     }
-    let (below, map) = made(random, levels - 1);
+    let (below, map) = made_of(random, levels - 1, bottom);
     let extent = random.between(-40, 60);
     if random.below(2) == 0 {
         let count = random.below(5);
@@ -64,7 +77,7 @@ fn made(random: &mut Random, levels: usize) -> (Layout, Map) {
             Map { leaves, extent },
         );
     }
-    let (other, other_map) = made(random, levels - 1);
+    let (other, other_map) = made_of(random, levels - 1, bottom);
     let mut parts = Vec::new();
     let mut leaves = Vec::new();
     let mut at = random.between(-20, 20);
@@ -252,4 +265,50 @@ fn layouts_have_limits() {
     assert_eq!(huge, Err(LayoutError::TooLarge));
     let long = Layout::leaf(8, 0).unwrap().repeated(usize::MAX / 8, 8);
     assert_eq!(long, Err(LayoutError::TooLarge));
+}
+
+/// A value of 2 bytes and an index of 4, with a hole between them.
+fn pair(random: &mut Random) -> (Layout, Map) {
+    let extent = 8 * random.between(1, 3) - random.between(0, 3) * random.below(2) as isize;
+    let leaves = vec![(0, 2, 1), (4, 4, 2)];
+    let layout = Layout::pair((2, 1), 4, (4, 2)).unwrap();
+    (layout, Map { leaves, extent })
+}
+
+#[test]
+fn pairs_are_closed_wherever_they_are() {
+    let mut random = Random(oorandom::Rand32::new(5));
+    let one = pair(&mut random).0;
+    for _ in 0..3000 {
+        let (layout, map) = made_of(&mut random, 4, pair);
+        let closed = layout.closed(&one, (8, 3)).unwrap().unwrap();
+        let leaves = map.leaves.chunks(2).map(|pair| (pair[0].0, 8, 3)).collect();
+        let extent = map.extent;
+        let map = Map { leaves, extent };
+        check_walk(&mut random, &closed, &map);
+        check_items(&closed, &map);
+    }
+}
+
+#[test]
+fn what_is_not_made_of_pairs_alone_is_not_closed() {
+    let one = pair(&mut Random(oorandom::Rand32::new(1))).0;
+    let (short, int) = (Layout::leaf(2, 1).unwrap(), Layout::leaf(4, 2).unwrap());
+    let close = |layout: &Layout| layout.closed(&one, (8, 3)).unwrap().is_some();
+    let pieces = |parts: &[(isize, usize, &Layout)]| {
+        let parts = parts.iter().map(|(at, count, layout)| Part {
+            at: *at,
+            count: *count,
+            layout,
+            extent: 8,
+        });
+        Layout::pieces(parts).unwrap()
+    };
+    assert!(!close(&short) && !close(&short.repeated(2, 8).unwrap()));
+    assert!(!close(&pieces(&[(0, 2, &one), (16, 1, &short)])));
+    // Apart, in another order, more of one.
+    assert!(!close(&pieces(&[(0, 1, &short), (8, 1, &int)])));
+    assert!(!close(&pieces(&[(4, 1, &int), (0, 1, &short)])));
+    assert!(!close(&pieces(&[(0, 2, &short), (4, 1, &int)])));
+    assert!(close(&pieces(&[(2, 1, &short), (6, 1, &int)])));
 }

@@ -171,7 +171,7 @@ impl Type {
             Kind::Located(Number::Signed(_)) if basic == Basic::LongInt => Basic::Long,
             Kind::Located(Number::Signed(_)) if basic == Basic::ShortInt => Basic::Short,
             Kind::Located(Number::Signed(_)) => Basic::Int,
-            Kind::Located(number) => basic_of(number),
+            Kind::Located(number) | Kind::Twin(number) => basic_of(number),
             _ => {
                 return Ok(Type {
                     layout: Layout::leaf(basic.size(), basic as u8)?,
@@ -180,13 +180,17 @@ impl Type {
             }
         };
         let leaf = |basic: Basic| (basic.size(), basic as u8);
+        let index = match basic.kind() {
+            Kind::Twin(_) => value,
+            _ => Basic::Int,
+        };
         let end = basic.true_extent() as isize;
-        let behind = end - Basic::Int.size() as isize;
+        let behind = end - index.size() as isize;
         Ok(Type {
-            layout: Layout::pair(leaf(value), behind, leaf(Basic::Int))?,
+            layout: Layout::pair(leaf(value), behind, leaf(index))?,
             bounds: Bounds {
                 data: Some((0, end)),
-                ..Bounds::of_basic(value).with(Bounds::of_basic(Basic::Int))
+                ..Bounds::of_basic(value).with(Bounds::of_basic(index))
             },
         })
     }
@@ -265,6 +269,19 @@ impl Type {
             ..self.bounds
         };
         Type::made(self.layout.try_clone()?, bounds)
+    }
+
+    /// The same with each pair, which has a hole between its parts, in one piece, the hole among it: as such pairs travel
+    /// in accumulates. `None`: it is not made of such pairs alone. Fails with [`Error::NoRoom`] or [`Error::Argument`].
+    pub fn closed(&self, pair: Basic) -> Result<Option<Type>, Error> {
+        let of_pair = Type::basic(pair)?.layout;
+        let has = |tag| self.layout.tags().any(|other| other == tag);
+        if !of_pair.tags().all(has) {
+            return Ok(None);
+        }
+        let layout = self.layout.closed(&of_pair, (pair.extent(), pair as u8))?;
+        let bounds = self.bounds;
+        Ok(layout.map(|layout| Type { layout, bounds }))
     }
 
     /// Where its bytes are.
