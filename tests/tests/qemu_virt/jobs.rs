@@ -34,6 +34,13 @@ fn killer_with_its_defaults_and_without_the_table() {
     assert!(!ended.stderr.contains("restarts"), "{ended}");
 }
 
+/// Without interrupts each would wait for ever for the others' calls.
+#[test]
+fn collectives_go_on_while_all_nodes_compute() {
+    let ended = run(&["--torus", "2x2x2"], "beside_coll.c", &[]).expect(0);
+    assert!(ended.stdout.contains("all went on"), "{ended}");
+}
+
 #[test]
 fn killer_on_sixteen_nodes() {
     let ended = run(&["--torus", "4x2x2"], "killer.c", &["5", "10240"]).expect(0);
