@@ -20,7 +20,7 @@ fn random_jobs_complete_as_mpi_says() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Jobs in which collectives get on while programs compute, by what interrupts do.
+/// Jobs have collectives that interrupts let go on.
 #[test]
 fn collectives_go_on_while_programs_compute() {
     let reports =

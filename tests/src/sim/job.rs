@@ -100,7 +100,7 @@ pub struct Report {
     pub stats: Vec<Stats>,
     /// Choices made.
     pub steps: u64,
-    /// How often a collective got on while its rank's program computed.
+    /// How often a collective got on by an interrupt.
     pub meanwhile: u64,
 }
 

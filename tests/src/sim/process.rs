@@ -34,7 +34,8 @@ pub(super) struct Process<'a, E> {
     /// Within an operation of several steps.
     begun: bool,
     computing: u32,
-    /// How often a collective has got on while the program computed.
+    polls: u64,
+    /// How often a collective has got on by an interrupt.
     pub(super) meanwhile: u64,
     /// Sends and receives under way.
     sends: Vec<(u32, Live)>,
@@ -105,6 +106,7 @@ impl<'a, E: Matching> Process<'a, E> {
             at: 0,
             begun: false,
             computing: 0,
+            polls: 0,
             meanwhile: 0,
             sends: Vec::new(),
             receives: Vec::new(),
@@ -118,10 +120,12 @@ impl<'a, E: Matching> Process<'a, E> {
         }
     }
 
-    /// The node has been polled; while its program computes, by an interrupt, which lets collectives go on.
+    /// The node has been polled, by a call or, each second time and while its program computes, by an interrupt, which
+    /// lets collectives go on.
     pub(super) fn polled(&mut self) -> bool {
+        self.polls += 1;
         let moved = match self.computing {
-            0 => 0,
+            0 if self.polls.is_multiple_of(2) => 0,
             _ => self
                 .collectives
                 .go_on_meanwhile(&mut self.adi, &mut self.buffers),
