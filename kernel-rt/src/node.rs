@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::Adi;
+use mpi_adi::device::{GoOn, Meanwhile};
 use mpi_adi::kernel::{AbortReason, CallNote, Heap, Kernel};
 use mpi_adi::memory::UserMemory;
 use net_torus::Direction;
@@ -408,6 +409,13 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         let mut asks_early = true;
         for _ in 0..STEPS_PER_INTERRUPT {
             let is_over = self.quiet || asks_early && self.is_at_rest(adi);
+            if is_over
+                && let Some(go_on) = adi.meanwhile()
+                && self.goes_on_beside(adi, go_on)
+            {
+                self.quiet = false;
+                continue;
+            }
             if is_over && (!asked || self.is_watched()) {
                 if self.figures == Figures::Old {
                     let now = self.now_ns();
@@ -420,6 +428,17 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             self.step(adi);
         }
         self.platform.wake_in(PROGRAM_SLICE_NS);
+    }
+
+    /// What goes on beside calls does so, if it can: true.
+    #[cold]
+    #[inline(never)]
+    fn goes_on_beside(&mut self, adi: &mut Adi, go_on: GoOn) -> bool {
+        let gone_on = go_on(adi, self.platform.memory());
+        if gone_on == Meanwhile::Busy {
+            self.platform.wake_in(PROGRAM_SLICE_NS);
+        }
+        gone_on == Meanwhile::Moved
     }
 
     /// A step would move nothing, unless a link has something to do; or what it would move leaves no sooner for it.

@@ -20,6 +20,20 @@ fn random_jobs_complete_as_mpi_says() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// Jobs have collectives that interrupts let go on.
+#[test]
+fn collectives_go_on_while_programs_compute() {
+    let reports =
+        (0..JOBS / 4).map(|seed| Seeded::draw(seed).run().expect("a job without a failure"));
+    let gone_on: Vec<u64> = reports.map(|report| report.meanwhile).collect();
+    let jobs = gone_on.iter().filter(|count| **count > 0).count();
+    assert!(
+        jobs > 50 && gone_on.iter().sum::<u64>() > 500,
+        "in {jobs} jobs: {}",
+        gone_on.iter().sum::<u64>()
+    );
+}
+
 /// Collectives of one communicator that overlap get each other's messages when they have no numbers: jobs find it.
 #[test]
 fn collectives_that_are_not_told_apart_are_found() {

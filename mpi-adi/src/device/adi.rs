@@ -14,6 +14,7 @@ use crate::device::config::{
 use crate::device::envelope::{Context, Rank};
 use crate::device::list::List;
 use crate::device::matching::{Engine, Matching, Measures};
+use crate::device::memory::UserMemory;
 use crate::device::memory::region::Region;
 use crate::device::names::{MAX_SLOTS, RequestId, Serial, Slot};
 use crate::device::peers::{Ages, Peers};
@@ -38,6 +39,24 @@ pub struct Beside<R = Sound, E = Engine> {
     /// Lets it go on; called outside of the device, which it may use. When it returns, nothing that it found ready is
     /// ready any more unless messages have moved.
     pub go_on: fn(),
+    /// As `go_on`, within the device and outside of calls, where an interrupt may have come anywhere in the program. So
+    /// it takes nothing of the heap, gives nothing back, runs no function of the program's, waits for no lock, and comes
+    /// back after a bounded number of steps. What needs more it leaves to `go_on`. `None`: all is left to that.
+    pub meanwhile: Option<GoOn<R, E>>,
+}
+
+/// What goes on outside of calls.
+pub type GoOn<R = Sound, E = Engine> = fn(&mut Adi<R, E>, &mut dyn UserMemory) -> Meanwhile;
+
+/// What has gone on outside of calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meanwhile {
+    /// Nothing: nothing can before messages have moved, or a call has been made.
+    Nothing,
+    /// Something, and maybe more can.
+    Moved,
+    /// It is not known yet: the interrupt has come while the program holds what is looked at. To be tried again.
+    Busy,
 }
 
 /// The device of one process.
@@ -243,6 +262,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub fn ready_beside(&self) -> Option<fn()> {
         let beside = self.beside.as_ref()?;
         (beside.is_ready)(self).then_some(beside.go_on)
+    }
+
+    /// What goes on beside calls does so while the program computes, too.
+    #[inline]
+    pub fn meanwhile(&self) -> Option<GoOn<R, E>> {
+        self.beside.as_ref()?.meanwhile
     }
 
     /// One-sided communication, if this process has or had windows.

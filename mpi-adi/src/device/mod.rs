@@ -35,4 +35,4 @@ pub mod stats;
 mod tests;
 pub mod wire;
 
-pub use adi::{Adi, Beside};
+pub use adi::{Adi, Beside, GoOn, Meanwhile};

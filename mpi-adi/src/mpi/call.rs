@@ -313,6 +313,7 @@ mod tests {
                 WENT_ON.set(WENT_ON.get() + 1);
                 ENV.with(|env| env.with(&mut |_, _| ()));
             },
+            meanwhile: None,
         }
     }
 

@@ -9,6 +9,7 @@ use std::panic::resume_unwind;
 
 use corosensei::Yielder;
 use mpi_adi::Adi;
+use mpi_adi::device::Meanwhile;
 use mpi_adi::kernel::CallNote;
 use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::protocol::Sound;
@@ -267,7 +268,13 @@ impl<'m, E: Matching> Shared<'m, E> {
         let mut moved = true;
         while moved {
             self.catch_up(rank, Phase::Computing, yielder);
-            moved = self.timed_step(rank, adi, &mut Counted::default(), costs);
+            let mut memory = Counted::default();
+            moved = self.timed_step(rank, adi, &mut memory, costs);
+            // In the process's own strand, as an interrupt is on a node: what it goes on with finds its program's data.
+            if !moved && let Some(go_on) = adi.meanwhile() {
+                moved = go_on(adi, &mut memory) == Meanwhile::Moved;
+                self.pay(rank, adi, &mut memory, costs);
+            }
         }
     }
 

@@ -61,6 +61,9 @@ impl<E: Matching, M: UserMemory> Kernel<E> for Still<'_, M> {
     }
 }
 
+/// Steps that an interrupt makes of a collective.
+const STEPS_OF_INTERRUPT: u32 = 2;
+
 /// Those of one rank.
 #[derive(Default)]
 pub(super) struct UnderWay {
@@ -113,6 +116,18 @@ impl UnderWay {
         heap.leave(rank);
         self.all.push((at, driven?));
         Ok(())
+    }
+
+    /// As an interrupt: lets all go on as far as it can; how often one has got on.
+    pub(super) fn go_on_meanwhile<E: Matching>(
+        &mut self,
+        adi: &mut Adi<Sound, E>,
+        memory: &mut memory::Buffers,
+    ) -> u64 {
+        let mut go_on =
+            |driven: &mut Driven| driven.go_on_meanwhile(adi, memory, &PROCESS, STEPS_OF_INTERRUPT);
+        let moved = self.all.iter_mut().map(|(_, driven)| go_on(driven));
+        moved.map(u64::from).sum()
     }
 
     /// Lets all go on for which messages have come; true when one has. Fails when one has failed, or has not come to what

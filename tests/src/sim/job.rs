@@ -100,6 +100,8 @@ pub struct Report {
     pub stats: Vec<Stats>,
     /// Choices made.
     pub steps: u64,
+    /// How often a collective got on by an interrupt.
+    pub meanwhile: u64,
 }
 
 /// A job that can be run.
@@ -201,6 +203,7 @@ impl Job<'_> {
             let race = program.windows.check(byte);
             race.map_err(|what| Violation::Race { what })?;
         }
+        let meanwhile = processes.iter().map(|p| p.meanwhile).sum();
         let stats = processes.iter().map(|p| *p.adi.stats()).collect();
         Ok(Report {
             short,
@@ -208,6 +211,7 @@ impl Job<'_> {
             sent: records.sent,
             stats,
             steps,
+            meanwhile,
         })
     }
 }

@@ -34,6 +34,9 @@ pub(super) struct Process<'a, E> {
     /// Within an operation of several steps.
     begun: bool,
     computing: u32,
+    polls: u64,
+    /// How often a collective has got on by an interrupt.
+    pub(super) meanwhile: u64,
     /// Sends and receives under way.
     sends: Vec<(u32, Live)>,
     receives: Vec<(u32, Live)>,
@@ -103,6 +106,8 @@ impl<'a, E: Matching> Process<'a, E> {
             at: 0,
             begun: false,
             computing: 0,
+            polls: 0,
+            meanwhile: 0,
             sends: Vec::new(),
             receives: Vec::new(),
             collectives: UnderWay::default(),
@@ -113,6 +118,20 @@ impl<'a, E: Matching> Process<'a, E> {
             heap,
             short: None,
         }
+    }
+
+    /// The node has been polled, by a call or, each second time and while its program computes, by an interrupt, which
+    /// lets collectives go on.
+    pub(super) fn polled(&mut self) -> bool {
+        self.polls += 1;
+        let moved = match self.computing {
+            0 if self.polls.is_multiple_of(2) => 0,
+            _ => self
+                .collectives
+                .go_on_meanwhile(&mut self.adi, &mut self.buffers),
+        };
+        self.meanwhile += moved;
+        moved > 0
     }
 
     /// One step of the program; true when it got on.

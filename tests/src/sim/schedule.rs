@@ -49,7 +49,8 @@ fn poll<E: Matching>(
     let Process {
         rank, adi, buffers, ..
     } = process;
-    net.poll(rank.index() as usize, take, inject, adi, buffers)
+    let moved = net.poll(rank.index() as usize, take, inject, adi, buffers);
+    process.polled() || moved
 }
 
 /// Choices in vain after which everyone has a turn.

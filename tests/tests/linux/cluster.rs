@@ -45,6 +45,32 @@ fn the_output_is_that_of_processes() {
     }
 }
 
+/// How long the longest MPI_Wait of each collective takes when all processes have slept for a millisecond before it, in
+/// nanoseconds of virtual time.
+fn waits(interrupts: &str) -> Vec<(String, u64)> {
+    let options = ["--torus", "3x2x2", "--interrupts", interrupts];
+    let ended = run(&options, "beside_coll.c", &["1000"]).expect(0);
+    let wait = |line: &str| {
+        let (name, took) = line.strip_prefix("[0] ")?.split_once(": ")?;
+        Some((name.to_owned(), took.parse().ok()?))
+    };
+    ended.stdout.lines().filter_map(wait).collect()
+}
+
+/// A call takes 700 ns of the cost model each time that it enters the device, and to ask for the time takes as long. One
+/// that waits looks at its request, ends what interrupts have left, with all that was set aside for it, and looks again.
+#[test]
+fn collectives_go_on_while_all_processes_compute() {
+    let hidden = waits("100");
+    assert_eq!(hidden.len(), 12, "{hidden:?}");
+    for (name, took) in &hidden {
+        assert!(*took <= 7 * 700, "{name}: {took}");
+    }
+    for (name, took) in waits("0") {
+        assert!(took > 14 * 700, "{name}: {took}");
+    }
+}
+
 /// Much data is mapped where little is copied.
 #[test]
 fn much_data_is_each_ranks_own_too() {

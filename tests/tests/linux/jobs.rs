@@ -101,8 +101,10 @@ fn what_has_not_changed_is_not_made_again() {
 
 #[test]
 fn a_process_that_computes_lets_others_go_on() {
-    let ended = run(&["-n", "4"], "beside.c", &[]).expect(0);
-    assert!(ended.stdout.contains("all went on"), "{ended}");
+    for name in ["beside.c", "beside_coll.c"] {
+        let ended = run(&["-n", "4"], name, &[]).expect(0);
+        assert!(ended.stdout.contains("all went on"), "{ended}");
+    }
 }
 
 #[test]

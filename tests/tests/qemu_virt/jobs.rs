@@ -34,6 +34,13 @@ fn killer_with_its_defaults_and_without_the_table() {
     assert!(!ended.stderr.contains("restarts"), "{ended}");
 }
 
+/// Without interrupts each would wait for ever for the others' calls.
+#[test]
+fn collectives_go_on_while_all_nodes_compute() {
+    let ended = run(&["--torus", "2x2x2"], "beside_coll.c", &[]).expect(0);
+    assert!(ended.stdout.contains("all went on"), "{ended}");
+}
+
 #[test]
 fn functions_with_the_c_librarys_names_are_the_programs() {
     let ended = run(&["-n", "4"], "own_names.c", &[]).expect(0);

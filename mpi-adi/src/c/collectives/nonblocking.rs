@@ -543,6 +543,7 @@ pub unsafe extern "C" fn MPI_Ireduce(
         args::count(count)?;
         let root = args::root(&comm, root)?;
         let (elements, mut combiner) = operation(op, datatype)?;
+        let meanwhile = combiner.is_predefined();
         let size = elements.size();
         let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
         // The standard's promise about the buffers is of section 5.12.7; `recvbuf` and MPI_IN_PLACE have a meaning at
@@ -551,11 +552,13 @@ pub unsafe extern "C" fn MPI_Ireduce(
             // SAFETY: as above.
             let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
             let areas = (Area::from(data.span()), Area::EMPTY);
-            return plans::reduce(comm, areas, size, combine, root, data);
+            let plan = plans::reduce(comm, areas, size, combine, root, data)?;
+            return Ok(plan.goes_on_meanwhile(meanwhile));
         }
         // SAFETY: as above.
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
-        plans::reduce(comm, both.areas(), size, combine, root, both)
+        let plan = plans::reduce(comm, both.areas(), size, combine, root, both)?;
+        Ok(plan.goes_on_meanwhile(meanwhile))
     };
     // SAFETY: the standard's promise about `request`.
     unsafe { start("MPI_Ireduce", comm, request, plan) }
@@ -581,11 +584,13 @@ pub unsafe extern "C" fn MPI_Iallreduce(
     let plan = |comm| {
         args::count(count)?;
         let (elements, mut combiner) = operation(op, datatype)?;
+        let meanwhile = combiner.is_predefined();
         let combined = combined(op, &elements);
         let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
         // SAFETY: the standard's promise about the buffers (section 5.12.8).
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
-        plans::allreduce(comm, both.areas(), combined, combine, both)
+        let plan = plans::allreduce(comm, both.areas(), combined, combine, both)?;
+        Ok(plan.goes_on_meanwhile(meanwhile))
     };
     // SAFETY: the standard's promise about `request`.
     unsafe { start("MPI_Iallreduce", comm, request, plan) }
@@ -603,6 +608,7 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     of: fn(&P, CommRank) -> Area,
 ) -> Result<Plan, Error> {
     let (elements, mut combiner) = operation(op, datatype)?;
+    let meanwhile = combiner.is_predefined();
     let size = elements.size();
     let in_place = args::is_in_place(sendbuf);
     let (parts, count) = parts(if in_place { recvbuf } else { sendbuf }, &elements)?;
@@ -615,7 +621,8 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let part = move |rank| of(&parts, rank);
-    plans::reduce_scatter(comm, part, (place, result), size, combine, hold)
+    let plan = plans::reduce_scatter(comm, part, (place, result), size, combine, hold)?;
+    Ok(plan.goes_on_meanwhile(meanwhile))
 }
 
 #[unsafe(export_name = "PMPI_Ireduce_scatter")]
@@ -693,11 +700,13 @@ unsafe fn scan(
     let plan = |comm| {
         args::count(count)?;
         let (elements, mut combiner) = operation(op, datatype)?;
+        let meanwhile = combiner.is_predefined();
         let size = elements.size();
         let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
         // SAFETY: the caller's promise.
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
-        plans::scan(comm, both.areas(), size, combine, inclusive, both)
+        let plan = plans::scan(comm, both.areas(), size, combine, inclusive, both)?;
+        Ok(plan.goes_on_meanwhile(meanwhile))
     };
     // SAFETY: the caller's promise.
     unsafe { start(function, comm, request, plan) }

@@ -81,6 +81,11 @@ pub(super) fn operation(op: c_int, datatype: c_int) -> Result<(Elements, Combine
 }
 
 impl Combiner {
+    /// No function of the program's combines.
+    pub(super) fn is_predefined(&self) -> bool {
+        matches!(self, Combiner::Predefined(..))
+    }
+
     /// `right[i] = left[i] op right[i]`.
     pub(super) fn combine(&mut self, left: &[u8], right: &mut [u8]) {
         match self {

@@ -14,10 +14,13 @@ use crate::c::handles::{Kind, Table};
 use crate::c::report::{on_comm, on_everyone, on_inter};
 use crate::c::requests::{COLLECTIVES, Completed, Family, Rest, enter_family, with_status};
 use crate::c::types::MPI_Status;
-use crate::device::Beside;
+use crate::device::memory::UserMemory;
+use crate::device::{Beside, Meanwhile};
+use crate::mpi::coll::in_hand::InHand;
 use crate::mpi::coll::{Plan, Running};
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::{Class, Error};
+use crate::mpi::process::Env;
 use crate::mpi::sides::Sides;
 
 const KIND: Kind = Kind {
@@ -42,7 +45,7 @@ enum State {
     Over(Result<(), Error>),
 }
 
-/// No call holds the lock while it waits or does steps, and interrupts do not come here.
+/// No call holds the lock while it waits or does steps, and interrupts look only where no call holds it.
 static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 /// How many of them are not over, so that calls need not look at those that are.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
@@ -113,8 +116,12 @@ unsafe fn begin(
 /// started, [`Error::NoRoom`] or [`Error::NoMemory`]: then nothing has happened, and it can be tried again.
 fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Result<c_int, Error> {
     enter_family(COLLECTIVES, &Collectives);
-    comm.env
-        .with(&mut |adi, _| adi.set_beside(Beside { is_ready, go_on }));
+    let beside = || Beside {
+        is_ready,
+        go_on,
+        meanwhile: Some(meanwhile),
+    };
+    comm.env.with(&mut |adi, _| adi.set_beside(beside()));
     let membership = comm.membership();
     let number = comm_objects::count_collectives(membership.context, 0);
     let handle = TABLE.lock().add(Object {
@@ -137,12 +144,22 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
     comm_objects::count_collectives(membership.context, 1);
     comm_objects::request_started_in(membership.context);
     UNDER_WAY.fetch_add(1, Ordering::Relaxed);
-    put_back(handle, state);
+    put_back(comm.env, handle, state);
     Ok(handle)
 }
 
-/// The collective's steps have been done as far as they can be.
-fn put_back(handle: c_int, state: State) {
+/// The collective's steps have been done as far as they can be. From now on interrupts may go on with it, as does the
+/// carrier at the end of this stay with the device, should its messages have come since it was looked at.
+fn put_back(env: &dyn Env, handle: c_int, state: State) {
+    let mut state = Some(state);
+    env.with(&mut |_, _| {
+        if let Some(state) = state.take() {
+            set_state(handle, state);
+        }
+    });
+}
+
+fn set_state(handle: c_int, state: State) {
     if matches!(state, State::Over(_)) {
         UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
     }
@@ -186,7 +203,34 @@ fn go_on() {
             Ok(true) => State::Over(Ok(())),
             Err(error) => State::Over(Err(error)),
         };
-        put_back(handle, state);
+        put_back(env, handle, state);
+    }
+}
+
+/// Steps that an interrupt makes at one go, of all collectives together.
+const STEPS: u32 = 16;
+
+/// As [`go_on`], from an interrupt: where no call has a collective in its hands.
+fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> Meanwhile {
+    if UNDER_WAY.load(Ordering::Relaxed) == 0 {
+        return Meanwhile::Nothing;
+    }
+    let (Ok(env), Some(mut table)) = (any_env(), TABLE.try_lock()) else {
+        return Meanwhile::Busy;
+    };
+    let device = InHand::new(adi, memory, env.process());
+    let (mut steps, mut moved) = (STEPS, false);
+    for place in 0..table.places() {
+        if let Some((_, object)) = table.at(place)
+            && let State::Running(running) = &mut object.state
+        {
+            let comm = Communicator::at(&device, object.membership);
+            moved |= running.go_on_meanwhile(comm, &mut steps);
+        }
+    }
+    match moved {
+        true => Meanwhile::Moved,
+        false => Meanwhile::Nothing,
     }
 }
 

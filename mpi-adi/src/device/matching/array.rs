@@ -97,6 +97,11 @@ impl ByRank for Tables {
     }
 
     #[inline]
+    fn has_reserved(&self, _: usize) -> bool {
+        true
+    }
+
+    #[inline]
     fn most_records(&self) -> u32 {
         u32::MAX
     }

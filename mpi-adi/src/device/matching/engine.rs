@@ -171,6 +171,12 @@ pub trait Matching: Clone + fmt::Debug + Send {
         Ok(())
     }
 
+    /// So many receives can be posted at once, without more of the heap.
+    fn has_reserved(&self, receives: usize) -> bool {
+        let _ = receives;
+        true
+    }
+
     /// A communicator's context is about to be used, out of the heap. Messages of it may have been recorded
     /// before. An engine works for contexts that it has no room for, too, if more slowly.
     fn open(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) {

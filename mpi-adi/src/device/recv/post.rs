@@ -39,6 +39,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.start_recv(memory, pattern, span, 0)
     }
 
+    /// A receive for which something was set aside takes nothing of the heap.
+    pub fn is_reserved_for_receives(&self) -> bool {
+        self.matching.has_reserved(self.requests.slots())
+    }
+
     pub(in crate::device) fn start_recv<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,

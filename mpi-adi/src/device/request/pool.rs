@@ -146,6 +146,11 @@ impl RequestPool {
         }
     }
 
+    /// So many slots are free beside those reserved.
+    pub(crate) fn has_free(&self, slots: u32) -> bool {
+        self.free_slots >= slots + self.reserved
+    }
+
     /// Reserves `slots` free slots, which [`RequestPool::grow`] has found.
     pub(crate) fn reserve_slots(&mut self, slots: u32) {
         self.reserved += slots;

@@ -199,10 +199,16 @@ impl Destinations {
     /// Makes sure that so many places are free.
     #[inline]
     pub(super) fn reserve(&mut self, count: usize) -> Result<(), Full> {
-        match self.places() - self.len() >= count {
+        match self.has_room(count) {
             true => Ok(()),
             false => self.grow(count),
         }
+    }
+
+    /// So many places are free.
+    #[inline]
+    pub(super) fn has_room(&self, count: usize) -> bool {
+        self.places() - self.len() >= count
     }
 
     #[cold]

@@ -190,6 +190,11 @@ impl Pending {
         self.destinations.reserve(messages)
     }
 
+    /// There is room for so many messages beside those expected.
+    pub(crate) fn has_room(&self, messages: usize) -> bool {
+        self.destinations.has_room(messages + self.expected)
+    }
+
     /// `count` messages more may enter, for which [`Pending::reserve`] has made room.
     pub(crate) fn expect(&mut self, count: usize) {
         self.expected += count;

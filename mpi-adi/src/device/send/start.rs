@@ -125,6 +125,44 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.release_reserved(1);
     }
 
+    /// As [`Adi::set_aside`], of what is free already: takes nothing of the heap. False: there is not enough, and nothing
+    /// is set aside.
+    pub fn set_aside_free(&mut self) -> bool {
+        let is_there = self.has_free(1);
+        if is_there {
+            self.requests.reserve_slots(1);
+            self.pending.expect(1);
+        }
+        is_there
+    }
+
+    /// What so many messages need is free, beside what is set aside.
+    fn has_free(&self, messages: u32) -> bool {
+        self.requests.has_free(messages)
+            && self.pending.has_room(messages as usize)
+            && self.is_reserved_for_receives()
+    }
+
+    /// As [`Adi::send_set_aside`], outside of calls: takes nothing of the heap. It is copied only where as much can be
+    /// [set aside again](Adi::set_aside_free), so that the one that sends does not run out of it.
+    ///
+    /// # Panics
+    /// As [`Adi::send_set_aside`].
+    pub fn send_meanwhile<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        to: SendTo,
+        span: Span,
+    ) -> Result<Option<RequestId>, NoMemory> {
+        if self.has_free(1 + KEPT_SLOTS) || self.may_match_here(to.dest) {
+            return self.send_set_aside(memory, to, span);
+        }
+        let length = self.check(&to, span);
+        self.release_reserved(1);
+        let send = to.send(span, length, SendState::Bcopy);
+        self.enqueue(to.dest, send, 0).map(Some)
+    }
+
     /// As [`Adi::send_within_call`], with what was set aside for one message.
     ///
     /// # Panics
@@ -177,11 +215,18 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             self.stats.messages_sent += 1;
             return Ok(id);
         }
-        self.enter_bcopies(to.dest);
+        self.enqueue(to.dest, send, keep)
+    }
+
+    /// A send joins the pending send queue of its destination.
+    #[inline]
+    fn enqueue(&mut self, dest: Rank, send: Send, keep: u32) -> Result<RequestId, NoMemory> {
+        let none = self.no_memory();
+        self.enter_bcopies(dest);
         let rules = self.rules();
         let id = self
             .pending
-            .push(&mut self.requests, to.dest, send, keep, rules)
+            .push(&mut self.requests, dest, send, keep, rules)
             .map_err(|_| none)?;
         self.stats.messages_sent += 1;
         Ok(id)

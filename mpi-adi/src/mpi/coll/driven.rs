@@ -8,8 +8,10 @@ use alloc::vec::Vec;
 use crate::Adi;
 use crate::device::envelope::{Context, Rank};
 use crate::device::matching::Matching;
+use crate::device::memory::UserMemory;
 use crate::device::memory::area::Area;
 use crate::device::protocol::Sound;
+use crate::mpi::coll::in_hand::InHand;
 use crate::mpi::coll::inter::{self, Role};
 use crate::mpi::coll::plans;
 use crate::mpi::coll::reduce::Elements;
@@ -18,7 +20,7 @@ use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap, shape};
 use crate::mpi::error::Error;
 use crate::mpi::grid::Grid;
 use crate::mpi::lend::writing;
-use crate::mpi::process::Env;
+use crate::mpi::process::{Env, Process};
 use crate::mpi::sides::Sides;
 
 /// What one process knows of a communicator.
@@ -177,6 +179,9 @@ impl Driven {
             Some(sides) if what != What::Barrier => across(sides, what, areas, operation)?,
             _ => within(comm, what, areas, operation)?,
         };
+        // What combines here is none of a program's functions. An exchange of counts takes memory on its way, and is not
+        // among these.
+        let plan = plan.goes_on_meanwhile(true);
         let running = Running::new(comm, "a collective", number, plan)?;
         env.with(&mut |adi, _| adi.open_context(among.context));
         Ok(Driven(Some(Inside {
@@ -196,6 +201,22 @@ impl Driven {
     pub fn messages(&self) -> u32 {
         let running = self.0.as_ref().map(|inside| &inside.running);
         running.map_or(0, Running::messages)
+    }
+
+    /// Goes on as an interrupt lets it, by so many steps at most; true when it got on.
+    pub fn go_on_meanwhile<E: Matching>(
+        &mut self,
+        adi: &mut Adi<Sound, E>,
+        memory: &mut dyn UserMemory,
+        process: &Process,
+        mut steps: u32,
+    ) -> bool {
+        let Some(inside) = &mut self.0 else {
+            return false;
+        };
+        let device = InHand::new(adi, memory, process);
+        let comm = inside.among.communicator(&device, None);
+        inside.running.go_on_meanwhile(comm, &mut steps)
     }
 
     /// Goes on until it has to wait for messages: `None`; or to its end, and the buffers are the caller's again. Does

@@ -30,6 +30,7 @@
 //! bcast  neighbours                          bcast: also the second half of an allreduce
 //! lines  trees  rings                        of boxes of the torus: short ones, long broadcasts, long allreduces
 //! running                                    keeps a schedule, and performs its steps when messages allow it
+//! in_hand                                    the device as interrupts give it, for `running`
 //! run                                        blocking: performs one step after the other
 //! schedule  segments  tree                   what a step is; pieces; who talks to whom
 //! ```
@@ -37,8 +38,8 @@
 //!
 //! # Without blocking
 //! A collective that does not block goes on in every call that makes progress: all that wait for something, whatever
-//! that is, and those that test, probe or look ([`crate::mpi::call`]). Messages of its present step also move while the
-//! program computes; the next step begins in the next call. It waits for no other collective, and none waits for it:
+//! that is, and those that test, probe or look ([`crate::mpi::call`]). It also goes on while the program computes, as far
+//! as an interrupt can make its steps (`running`). It waits for no other collective, and none waits for it:
 //! those of one communicator are told apart by their number in the order in which all its processes start them, which
 //! is part of their messages' tags. Blocking ones have tags without a number, and so never meet them.
 //!
@@ -57,6 +58,7 @@ mod bcast;
 #[allow(unsafe_code)]
 pub mod driven;
 mod gather;
+pub(crate) mod in_hand;
 pub(crate) mod inter;
 mod lines;
 mod neighbours;

@@ -70,9 +70,12 @@ fn plan<S: Schedule + Send + 'static, H: Send + 'static>(
     hold: H,
     element: Option<usize>,
 ) -> Result<Plan, Error> {
-    reduction(schedule, |_: &[u8], _: &mut [u8]| (), hold, element)
+    let plan = reduction(schedule, |_: &[u8], _: &mut [u8]| (), hold, element)?;
+    Ok(plan.goes_on_meanwhile(true))
 }
 
+/// The plan of a schedule that combines elements. Interrupts make its steps only if it is said that they may
+/// ([`Plan::goes_on_meanwhile`]): `combine` may be a function of the program's.
 fn reduction<S: Schedule + Send + 'static, H: Send + 'static>(
     schedule: S,
     combine: impl Combining,
@@ -210,5 +213,5 @@ pub(crate) fn neighbours(
     let messages = from.len() + to.len();
     let schedule = Neighbours::new(from, to);
     let kept = Kept::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
-    Plan::at_once(kept, messages)
+    Ok(Plan::at_once(kept, messages)?.goes_on_meanwhile(true))
 }

@@ -5,6 +5,20 @@
 //! started: the schedule and what belongs to it, the places of its messages, what the device needs for them, and, where it
 //! computes, two segments a lane. So a program that uses its heap up meanwhile does not keep others waiting.
 //!
+//! # While the program computes
+//! The next steps are made by interrupts, too ([`Running::go_on_meanwhile`]), wherever in the program they have come, in
+//! `malloc` for example. So they take nothing of the heap and give nothing back: a step is made only if what its messages
+//! need of the device is set aside already, and comes back when they are over. To a call is left
+//!
+//! * the end: it frees the memory, and tells the program;
+//! * an error, as messages under way have to be waited for;
+//! * a copy within the program's memory, which may be of any length;
+//! * all of a plan that runs functions of the program's or takes memory on its way ([`Plan::goes_on_meanwhile`]).
+//!
+//! A collective is with the interrupts or with a call, never with both: a call takes it out of where interrupts look
+//! (`c/collectives/under_way.rs`), and puts it back within the device, so that what has come before is found after.
+//!
+//! # Lanes
 //! A call that blocks runs a schedule with lanes in the same way ([`run_side_by_side`]), if the heap has the memory.
 //! Otherwise it goes through them one after the other, as [`Lanes`] allows, and needs none.
 
@@ -13,9 +27,10 @@ use alloc::vec::Vec;
 
 use crate::Adi;
 use crate::device::envelope::Tag;
+use crate::device::kernel::{CallNote, Kernel};
 use crate::device::matching::Matching;
 use crate::device::memory::Span;
-use crate::device::memory::area::Place;
+use crate::device::memory::area::{Area, Place};
 use crate::device::protocol::Sound;
 use crate::device::request::{KEPT_SLOTS, Mode, RequestId};
 use crate::device::wire::INLINE_BYTES;
@@ -59,9 +74,20 @@ pub(crate) struct Plan {
     lanes: Lanes,
     /// No message waits for the one before.
     at_once: bool,
+    /// Interrupts may make its steps.
+    meanwhile: bool,
 }
 
 impl Plan {
+    /// Interrupts may make its steps, if `may`: what gives them, and what combines elements, is none of the program's
+    /// functions, takes nothing of the heap, and comes to an end soon.
+    pub(crate) fn goes_on_meanwhile(self, may: bool) -> Plan {
+        Plan {
+            meanwhile: may,
+            ..self
+        }
+    }
+
     /// Step by step, in segments if there is an element.
     pub(super) fn by_steps(
         mut work: impl Work + Send + 'static,
@@ -72,6 +98,7 @@ impl Plan {
             work: boxed(work)?,
             element,
             at_once: false,
+            meanwhile: false,
         })
     }
 
@@ -89,6 +116,7 @@ impl Plan {
             element: None,
             lanes,
             at_once: true,
+            meanwhile: false,
         })
     }
 
@@ -243,6 +271,38 @@ struct Flight {
     /// For how many messages the device has set memory aside.
     aside: u32,
     has_begun: bool,
+    left: Left,
+}
+
+/// What interrupts leave to a call.
+enum Left {
+    /// No more than the end.
+    Nothing,
+    /// A copy of a lane, [`Step::Copy`].
+    Copy { lane: usize, from: Area, to: Area },
+    /// This error.
+    Error(Error),
+}
+
+/// What a flight may do before it comes back.
+struct Turn<'t> {
+    /// Steps that an interrupt may still make; `None`: this is a call.
+    steps: Option<&'t mut u32>,
+    has_moved: bool,
+}
+
+impl Turn<'_> {
+    /// As much as can be done.
+    fn of_call() -> Self {
+        Turn {
+            steps: None,
+            has_moved: false,
+        }
+    }
+
+    fn is_call(&self) -> bool {
+        self.steps.is_none()
+    }
 }
 
 const _: () = assert!(MOST_LANES < u32::BITS as usize);
@@ -271,6 +331,7 @@ impl Flight {
             places,
             aside: 0,
             has_begun: false,
+            left: Left::Nothing,
         };
         // A process alone goes through all steps at once, without messages; but it can be its own neighbour.
         if comm.size() > 1 || at_once {
@@ -313,21 +374,30 @@ impl Flight {
             .with(&mut |adi, _| (0..aside).for_each(|_| adi.put_back()));
     }
 
-    /// The messages that a lane waits for are there.
+    /// A lane can go on, or all are at their end, or there is an error to be told.
     fn is_ready<E: Matching>(&self, adi: &Adi<Sound, E>) -> bool {
-        let (mut waiting, mut unfinished) = (0_u32, 0_u32);
+        let mut waiting = self.over;
         for message in &self.messages {
-            let lane = 1 << message.lane;
-            waiting |= lane;
             if !adi.is_done(message.id) {
                 // The rest of one lane alone does not matter any more.
                 if self.lanes.count == 1 {
-                    return false;
+                    return self.has_failed();
                 }
-                unfinished |= lane;
+                waiting |= 1 << message.lane;
             }
         }
-        waiting == 0 || waiting & !unfinished != 0
+        let all = self.all();
+        waiting != all || self.over == all || self.has_failed()
+    }
+
+    /// There is an error that a call is to tell.
+    fn has_failed(&self) -> bool {
+        matches!(self.left, Left::Error(_))
+    }
+
+    /// A bit for each lane.
+    fn all(&self) -> u32 {
+        (1 << self.lanes.count) - 1
     }
 
     /// Goes on until all lanes have to wait for messages: false; or to its end. Waits for none itself. After an error,
@@ -337,9 +407,11 @@ impl Flight {
         comm: Communicator<'_, E>,
         work: &mut dyn Work,
     ) -> Result<bool, Error> {
-        let result = self
-            .go_on(comm, work)
-            .map_err(|error| work.explained(error));
+        let result = match self.left {
+            Left::Error(error) => Err(error),
+            _ => self.go_on(comm, work, &mut Turn::of_call()),
+        };
+        let result = result.map_err(|error| work.explained(error));
         if result.is_err() {
             let partners = comm.partners().for_collectives();
             let note = partners.note(self.function, None, None);
@@ -353,17 +425,38 @@ impl Flight {
         result
     }
 
+    /// As [`Flight::advance`], from an interrupt, by so many steps at most; true when it got on.
+    fn go_on_meanwhile<E: Matching>(
+        &mut self,
+        comm: Communicator<'_, E>,
+        work: &mut dyn Work,
+        steps: &mut u32,
+    ) -> bool {
+        if self.has_failed() || self.over == self.all() {
+            return false;
+        }
+        let mut turn = Turn {
+            steps: Some(steps),
+            has_moved: false,
+        };
+        if let Err(error) = self.go_on(comm, work, &mut turn) {
+            self.left = Left::Error(error);
+        }
+        turn.has_moved
+    }
+
     fn go_on<E: Matching>(
         &mut self,
         comm: Communicator<'_, E>,
         work: &mut dyn Work,
+        turn: &mut Turn<'_>,
     ) -> Result<bool, Error> {
         for lane in 0..self.lanes.count {
-            if self.over & 1 << lane == 0 && self.conclude(comm, lane)? {
-                self.go_on_in(comm, work, lane)?;
+            if self.over & 1 << lane == 0 && self.conclude(comm, lane, turn)? {
+                self.go_on_in(comm, work, lane, turn)?;
             }
         }
-        Ok(self.over.count_ones() as usize == self.lanes.count)
+        Ok(self.over == self.all())
     }
 
     /// Goes on in a lane that waits for nothing.
@@ -372,17 +465,49 @@ impl Flight {
         comm: Communicator<'_, E>,
         work: &mut dyn Work,
         lane: usize,
+        turn: &mut Turn<'_>,
     ) -> Result<(), Error> {
-        while let Some(step) = work.next_in(lane)? {
-            self.perform(comm, work, lane, step)?;
-            if !self.at_once && !self.conclude(comm, lane)? {
+        while self.may_go_on(comm, turn) {
+            let next = match self.left {
+                Left::Copy { lane: of, from, to } if of == lane => {
+                    self.left = Left::Nothing;
+                    Some(Step::Copy { from, to })
+                }
+                _ => work.next_in(lane)?,
+            };
+            turn.has_moved = true;
+            let Some(step) = next else {
+                if self.conclude(comm, lane, turn)? {
+                    self.over |= 1 << lane;
+                }
+                return Ok(());
+            };
+            if let (Step::Copy { from, to }, false) = (step, turn.is_call()) {
+                self.left = Left::Copy { lane, from, to };
+                return Ok(());
+            }
+            self.perform(comm, work, (lane, step), turn)?;
+            if !self.at_once && !self.conclude(comm, lane, turn)? {
                 return Ok(());
             }
         }
-        if self.conclude(comm, lane)? {
-            self.over |= 1 << lane;
-        }
         Ok(())
+    }
+
+    /// The next step can be made now; an interrupt makes it only if it needs nothing of the heap.
+    fn may_go_on<E: Matching>(&self, comm: Communicator<'_, E>, turn: &mut Turn<'_>) -> bool {
+        let Some(steps) = &mut turn.steps else {
+            return true;
+        };
+        let mut is_reserved = false;
+        comm.env()
+            .with(&mut |adi, _| is_reserved = adi.is_reserved_for_receives());
+        // There is one place for what is left.
+        let is_free = matches!(self.left, Left::Nothing);
+        let enough = self.aside as usize >= self.lanes.messages && is_reserved;
+        let may = **steps > 0 && enough && is_free;
+        **steps -= u32::from(may);
+        may
     }
 
     /// Ends the messages under way in a lane; false, and nothing done, when one has not arrived yet.
@@ -390,6 +515,7 @@ impl Flight {
         &mut self,
         comm: Communicator<'_, E>,
         lane: usize,
+        turn: &mut Turn<'_>,
     ) -> Result<bool, Error> {
         let mut result = Ok(true);
         let messages = &mut self.messages;
@@ -402,6 +528,7 @@ impl Flight {
                 result = Ok(false);
                 return;
             }
+            turn.has_moved = true;
             messages.retain(|message| {
                 if message.lane != lane {
                     return true;
@@ -412,7 +539,10 @@ impl Flight {
                     result = Err(error);
                 }
                 // As much as has just become free. When others have taken it, this one takes what it can get later.
-                self.aside += u32::from(adi.set_aside(0).is_ok());
+                self.aside += u32::from(match turn.is_call() {
+                    true => adi.set_aside(0).is_ok(),
+                    false => adi.set_aside_free(),
+                });
                 false
             });
         });
@@ -424,15 +554,16 @@ impl Flight {
         &mut self,
         comm: Communicator<'_, E>,
         work: &mut dyn Work,
-        lane: usize,
-        step: Step,
+        (lane, step): (usize, Step),
+        turn: &Turn<'_>,
     ) -> Result<(), Error> {
+        let at = (lane, turn.is_call());
         match step {
-            Step::Send { dest, tag, data } => self.send(comm, lane, (dest, tag), data),
-            Step::Receive { source, tag, data } => self.receive(comm, lane, (source, tag), data),
+            Step::Send { dest, tag, data } => self.send(comm, at, (dest, tag), data),
+            Step::Receive { source, tag, data } => self.receive(comm, at, (source, tag), data),
             Step::Exchange { tag, given, taken } => {
-                self.receive(comm, lane, (taken.1, tag), taken.0)?;
-                self.send(comm, lane, (given.1, tag), given.0)
+                self.receive(comm, at, (taken.1, tag), taken.0)?;
+                self.send(comm, at, (given.1, tag), given.0)
             }
             Step::Pass {
                 tag,
@@ -440,11 +571,11 @@ impl Flight {
                 taken,
             } => {
                 if let Some((taken, source)) = taken {
-                    self.receive(comm, lane, (source, tag), Buffer::User(taken))?;
+                    self.receive(comm, at, (source, tag), Buffer::User(taken))?;
                 }
                 let data = Buffer::User(given);
                 let mut dests = dests.iter();
-                dests.try_for_each(|dest| self.send(comm, lane, (dest, tag), data))
+                dests.try_for_each(|dest| self.send(comm, at, (dest, tag), data))
             }
             here => {
                 let mut workspace = Workspace {
@@ -459,7 +590,7 @@ impl Flight {
     fn send<E: Matching>(
         &mut self,
         comm: Communicator<'_, E>,
-        lane: usize,
+        (lane, is_call): (usize, bool),
         (dest, tag): (CommRank, Tag),
         data: Buffer,
     ) -> Result<(), Error> {
@@ -473,21 +604,21 @@ impl Flight {
         let to = partners.send_to(span, dest, tag, mode)?;
         let note = partners.note(self.function, Some(dest), Some(tag));
         let (is_aside, blocks) = (self.take_aside(), self.blocks);
-        let id = immediate(
-            comm.env(),
-            || note,
-            |adi, kernel| match is_aside {
-                true => adi.send_set_aside(kernel.memory(), to, span),
-                false if blocks => adi.send_within_call(kernel.memory(), to, span),
-                false => adi.isend(kernel.memory(), to, span).map(Some),
-            },
-        )?;
+        let id = start(comm, (note, is_call), |adi, kernel| match is_aside {
+            true if !is_call => adi.send_meanwhile(kernel.memory(), to, span),
+            true => adi.send_set_aside(kernel.memory(), to, span),
+            false if blocks => adi.send_within_call(kernel.memory(), to, span),
+            false => adi.isend(kernel.memory(), to, span).map(Some),
+        })?;
         self.has_begun = true;
         let expected = None;
         match id {
             Some(id) => self.messages.push(Message { id, lane, expected }),
             // It is complete already.
-            None => self.set_aside(comm, 0).unwrap_or_default(),
+            None if is_call => self.set_aside(comm, 0).unwrap_or_default(),
+            None => comm
+                .env()
+                .with(&mut |adi, _| self.aside += u32::from(adi.set_aside_free())),
         }
         Ok(())
     }
@@ -495,7 +626,7 @@ impl Flight {
     fn receive<E: Matching>(
         &mut self,
         comm: Communicator<'_, E>,
-        lane: usize,
+        (lane, is_call): (usize, bool),
         (source, tag): (CommRank, Tag),
         data: Buffer,
     ) -> Result<(), Error> {
@@ -504,15 +635,11 @@ impl Flight {
         let pattern = partners.pattern(Some(source), Some(tag))?;
         let note = partners.note(self.function, Some(source), Some(tag));
         let (is_aside, blocks) = (self.take_aside(), self.blocks);
-        let id = immediate(
-            comm.env(),
-            || note,
-            |adi, kernel| match is_aside {
-                true => adi.recv_set_aside(kernel.memory(), pattern, span),
-                false if blocks => adi.recv_within_call(kernel.memory(), pattern, span),
-                false => adi.irecv(kernel.memory(), pattern, span),
-            },
-        )?;
+        let id = start(comm, (note, is_call), |adi, kernel| match is_aside {
+            true => adi.recv_set_aside(kernel.memory(), pattern, span),
+            false if blocks => adi.recv_within_call(kernel.memory(), pattern, span),
+            false => adi.irecv(kernel.memory(), pattern, span),
+        })?;
         self.has_begun = true;
         let expected = Some(span.len());
         self.messages.push(Message { id, lane, expected });
@@ -549,6 +676,23 @@ impl Flight {
 pub(crate) struct Running {
     work: Box<dyn Work + Send>,
     flight: Flight,
+    meanwhile: bool,
+}
+
+/// Starts a message: it leaves at once where it can. Not so from an interrupt, which goes on by itself.
+fn start<R, E: Matching>(
+    comm: Communicator<'_, E>,
+    (note, is_call): (CallNote, bool),
+    start: impl FnOnce(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> R,
+) -> R {
+    if is_call {
+        return immediate(comm.env(), || note, start);
+    }
+    let (mut start, mut result) = (Some(start), None);
+    comm.env().with(&mut |adi, kernel| {
+        result = start.take().map(|start| start(adi, kernel));
+    });
+    result.expect("Env::with runs its function")
 }
 
 impl Running {
@@ -568,6 +712,7 @@ impl Running {
         Ok(Running {
             work: plan.work,
             flight,
+            meanwhile: plan.meanwhile,
         })
     }
 
@@ -593,5 +738,15 @@ impl Running {
         comm: Communicator<'_, E>,
     ) -> Result<bool, Error> {
         self.flight.advance(comm, &mut *self.work)
+    }
+
+    /// As [`Running::advance`], from an interrupt, whose device is in hand: by so many steps at most, of which those that
+    /// it makes are taken off. True when it got on. What it leaves is found to be [ready](Running::is_ready).
+    pub(crate) fn go_on_meanwhile<E: Matching>(
+        &mut self,
+        comm: Communicator<'_, E>,
+        steps: &mut u32,
+    ) -> bool {
+        self.meanwhile && self.flight.go_on_meanwhile(comm, &mut *self.work, steps)
     }
 }

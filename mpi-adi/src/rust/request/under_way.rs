@@ -34,8 +34,13 @@ pub(crate) fn start(
 ) -> Result<usize, Error> {
     let here = &record.here;
     let core = record.core()?;
-    core.env()
-        .with(&mut |adi, _| adi.set_beside(Beside { is_ready, go_on }));
+    let beside = || Beside {
+        is_ready,
+        go_on,
+        // What is kept here is this thread's, and no interrupt can look at it.
+        meanwhile: None,
+    };
+    core.env().with(&mut |adi, _| adi.set_beside(beside()));
     let place = reserve(here, record)?;
     let begun = Running::new(core, function, record.started.get(), plan)
         .map(|mut running| (running.advance(core), running));

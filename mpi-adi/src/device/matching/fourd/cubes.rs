@@ -377,11 +377,16 @@ impl ByRank for Cubes {
 
     #[inline]
     fn reserve(&mut self, receives: usize) -> Result<(), NoRoom> {
-        if receives <= self.receives {
+        if self.has_reserved(receives) {
             return Ok(());
         }
         let before = core::mem::replace(&mut self.receives, receives);
         self.grow().inspect_err(|_| self.receives = before)
+    }
+
+    #[inline]
+    fn has_reserved(&self, receives: usize) -> bool {
+        receives <= self.receives
     }
 
     #[inline]

@@ -79,6 +79,8 @@ pub trait ByRank: Clone + fmt::Debug + Send {
     fn new(blocks: usize, peers: usize) -> Option<Self>;
     /// As [`Matching::reserve`].
     fn reserve(&mut self, receives: usize) -> Result<(), NoRoom>;
+    /// As [`Matching::has_reserved`].
+    fn has_reserved(&self, receives: usize) -> bool;
     /// Records at most that can be queued by rank at once.
     fn most_records(&self) -> u32;
 
@@ -324,6 +326,11 @@ impl<Q: ByRank> Matching for Ranked<Q> {
     #[inline]
     fn reserve(&mut self, receives: usize) -> Result<(), NoRoom> {
         self.queues.reserve(receives)
+    }
+
+    #[inline]
+    fn has_reserved(&self, receives: usize) -> bool {
+        self.queues.has_reserved(receives)
     }
 
     fn open(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) {

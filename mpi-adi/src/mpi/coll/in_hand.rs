@@ -1,0 +1,67 @@
+//! A device in hand: what interrupts give, for code that otherwise enters the device by a call.
+#![forbid(unsafe_code)]
+
+use core::cell::RefCell;
+
+use crate::Adi;
+use crate::device::kernel::{AbortReason, CallNote, Kernel};
+use crate::device::matching::Matching;
+use crate::device::memory::UserMemory;
+use crate::device::protocol::Sound;
+use crate::mpi::process::{Env, Process, Work};
+
+/// The device and the program's memory. Whoever has them goes on with the network, so nothing is polled here.
+pub(crate) struct InHand<'a, E> {
+    inside: RefCell<(&'a mut Adi<Sound, E>, &'a mut dyn UserMemory)>,
+    process: &'a Process,
+}
+
+impl<'a, E> InHand<'a, E> {
+    /// Those of this process.
+    pub(crate) fn new(
+        adi: &'a mut Adi<Sound, E>,
+        memory: &'a mut dyn UserMemory,
+        process: &'a Process,
+    ) -> Self {
+        InHand {
+            inside: RefCell::new((adi, memory)),
+            process,
+        }
+    }
+}
+
+impl<E: Matching> Env<E> for InHand<'_, E> {
+    fn with<'f>(&self, f: &'f mut Work<'f, E>) {
+        let (adi, memory) = &mut *self.inside.borrow_mut();
+        f(adi, &mut Still(*memory));
+    }
+
+    fn process(&self) -> &Process {
+        self.process
+    }
+}
+
+/// A carrier that does nothing.
+struct Still<'a>(&'a mut dyn UserMemory);
+
+impl<E: Matching> Kernel<E> for Still<'_> {
+    fn poll(&mut self, _: &mut Adi<Sound, E>) -> bool {
+        false
+    }
+
+    fn idle(&mut self) {}
+
+    fn memory(&mut self) -> &mut dyn UserMemory {
+        self.0
+    }
+
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn note(&mut self, _: Option<CallNote>) {}
+
+    fn abort(&mut self, _: AbortReason<'_>, _: i32) -> ! {
+        unreachable!("no call is made here")
+    }
+}
