@@ -20,6 +20,16 @@ fn random_jobs_complete_as_mpi_says() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// A step of progress says that it has moved where all it did was to give a process its own lock, and what waited for
+/// that: in these jobs the program slept after it for ever.
+#[test]
+fn no_program_sleeps_while_its_own_lock_has_come_free() {
+    for seed in [15_069, 200_277_255, 200_521_977, 200_799_078] {
+        let failure = Seeded::draw(seed).run().err();
+        assert_eq!(failure.map(|failure| failure.to_string()), None, "{seed}");
+    }
+}
+
 /// Jobs have collectives that interrupts let go on.
 #[test]
 fn collectives_go_on_while_programs_compute() {

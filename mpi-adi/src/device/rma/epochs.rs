@@ -783,6 +783,7 @@ impl<R: Rules> OneSided<R> {
 
     /// The epoch is open, or complete.
     fn reach(&mut self, at: usize, place: usize, step: Step) {
+        self.has_moved = true;
         let window = &mut self.windows[at];
         let epoch = &mut window.epochs[place];
         let tells = match step {
@@ -862,13 +863,13 @@ impl<R: Rules> OneSided<R> {
                 };
                 match sent {
                     Sent::NoRoom => place += 1,
-                    Sent::Here => moved = true,
+                    Sent::Here => (moved, self.has_moved) = (true, true),
                     Sent::Packet(leaving) => return Some(leaving),
                 }
             }
             match self.replay(at, memory, out, only_here) {
                 Sent::Packet(leaving) => return Some(leaving),
-                Sent::Here => moved = true,
+                Sent::Here => (moved, self.has_moved) = (true, true),
                 Sent::NoRoom => {}
             }
         }

@@ -324,6 +324,8 @@ pub struct OneSided<R: 'static = Sound> {
     asked: u64,
     /// Epochs or what is deferred may get on.
     is_due: bool,
+    /// Something has been done here that made no packet.
+    has_moved: bool,
     combine: Combine,
     walk: Walk,
     rules: R,
@@ -366,6 +368,7 @@ impl<R: Rules> OneSided<R> {
             is_refused: false,
             asked: 0,
             is_due: false,
+            has_moved: false,
             combine,
             walk,
             rules,
@@ -424,6 +427,12 @@ impl<R: Rules> OneSided<R> {
     /// Epochs or what is deferred may get on; else [`OneSided::go_on_here`] has nothing to do.
     pub fn is_due(&self) -> bool {
         self.is_due
+    }
+
+    /// Something has been done here that made no packet, since this was asked last. A call may wait for just that: a step
+    /// of progress counts it as one that leaves.
+    pub(in crate::device) fn take_moved(&mut self) -> bool {
+        core::mem::take(&mut self.has_moved)
     }
 
     fn breaks(&self, flaw: Flaw) -> bool {

@@ -584,6 +584,35 @@ fn what_a_packet_allows_is_done_when_it_leaves() {
     assert_eq!((head.kind, head.ends), (Kind::Put, Some(Kind::Complete)));
 }
 
+/// Where it makes none, because the lock that has come free is that of the process itself, the step says that it has moved.
+#[test]
+fn a_lock_of_ones_own_that_comes_free_is_a_move() {
+    let mut rig = Rig::new(2, 8);
+    rig.synchronize(1, 0, Kind::Lock, 1);
+    rig.settle();
+    let opening = Opening {
+        sort: Sort::Lock {
+            target: rank(0),
+            is_exclusive: true,
+        },
+        members: &[],
+        checks: true,
+    };
+    let epoch = rig.all[0].open(WINDOW, opening, None).expect("room");
+    rig.settle();
+    let opened = epochs::Watch::Opened(epoch);
+    assert!(!rig.all[0].is_over(WINDOW, opened), "1 has it");
+    rig.window(1).clear(rank(0), Flags::HELD);
+    rig.synchronize(1, 0, Kind::Unlock, 0);
+    let _ = rig.leave(1);
+    // The network has no room, so that nothing is done but to take what comes.
+    while rig.take(0).expect("sound") {}
+    let _ = rig.all[0].take_moved();
+    assert_eq!(rig.leave(0), 0);
+    assert!(rig.all[0].is_over(WINDOW, opened));
+    assert!(rig.all[0].take_moved() && !rig.all[0].take_moved());
+}
+
 /// What a step makes ready leaves in it: a node sleeps when a step has moved nothing.
 #[test]
 fn a_get_that_is_deferred_leaves_in_the_step_that_finds_it() {

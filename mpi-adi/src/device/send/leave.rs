@@ -168,12 +168,15 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
+    /// As [`Adi::send_one_sided`], when there is something; what is done without a packet counts as one.
     #[inline(never)]
     fn send_one_sided_now<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &mut M,
     ) -> usize {
+        // What calls and handlers have done has been seen.
+        let _ = self.take_moved();
         let mut out = [0; SHORT_BYTES];
         let mut sent = 0;
         while sent < STEP_PACKETS
@@ -196,7 +199,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             );
             sent += 1;
         }
-        sent
+        sent + usize::from(self.take_moved())
+    }
+
+    fn take_moved(&mut self) -> bool {
+        { self.one_sided.as_deref_mut() }.is_some_and(OneSided::take_moved)
     }
 
     /// As [`Adi::has_to_send`], but for a few messages to one process, for whose place `is_held` is true, and whose senders
