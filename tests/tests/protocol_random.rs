@@ -20,6 +20,13 @@ fn random_jobs_complete_as_mpi_says() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// Of processes under locks of all, each had the lock of one and waited for that of another behind an exclusive one.
+#[test]
+fn locks_of_all_do_not_wait_for_each_other() {
+    let failure = Seeded::draw(200_957_841).run().err();
+    assert_eq!(failure.map(|failure| failure.to_string()), None);
+}
+
 /// A step of progress says that it has moved where all it did was to give a process its own lock, and what waited for
 /// that: in these jobs the program slept after it for ever.
 #[test]

@@ -50,7 +50,7 @@ use msg_layer::header::SHORT_BYTES;
 
 use crate::device::envelope::{Context, Rank};
 use crate::device::memory::{Span, UserMemory};
-use crate::device::rma::wire::{HEAD_BYTES, Head, Kind};
+use crate::device::rma::wire::{self, HEAD_BYTES, Head, Kind};
 use crate::device::rma::{Awaited, Flags, Leaving, OneSided, Peer, Window};
 
 /// A number that epochs, operations and flushes of a window share, in the order in which the program began them, from 1.
@@ -364,9 +364,9 @@ impl Due {
         }
     }
 
-    fn lock(target: Rank, is_exclusive: bool) -> Due {
+    fn lock(target: Rank, operation: u8) -> Due {
         Due {
-            operation: is_exclusive.into(),
+            operation,
             ..Due::tell(target, Kind::Lock)
         }
     }
@@ -620,7 +620,7 @@ impl<R: Rules> OneSided<R> {
             epoch.closed.is_some() && (!waits || self.breaks(Flaw::UnlocksEarly))
         };
         match epoch.step {
-            Step::Begun => Next::Sends(Due::lock(target, is_exclusive)),
+            Step::Begun => Next::Sends(Due::lock(target, self.wish(epoch, is_exclusive))),
             Step::Asked if window.has(target, Flags::HELD) => Next::Opens,
             Step::Open if !is_left() => Next::Waits,
             Step::Open if epoch.checks => {
@@ -633,9 +633,23 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
+    /// What the LOCK of an epoch asks for. This process may have other locks by epochs that are active.
+    fn wish(&self, epoch: &Epoch, is_exclusive: bool) -> u8 {
+        let mut all = self.windows.iter().flat_map(|window| &window.epochs);
+        let is_another = |other: &Epoch| {
+            let locks = matches!(other.sort, Sort::Lock { .. } | Sort::LockAll);
+            locks && other.is_active() && !core::ptr::eq(other, epoch)
+        };
+        match is_exclusive {
+            true => wire::EXCLUSIVE,
+            false if all.any(is_another) => wire::SHARED_BESIDE,
+            false => wire::SHARED,
+        }
+    }
+
     fn next_of_lock_all(&self, window: &Window, epoch: &Epoch) -> Next {
         if let Some(target) = window.next_with(Flags::WANTED, 0) {
-            return Next::Sends(Due::lock(target, false));
+            return Next::Sends(Due::lock(target, wire::SHARED_BESIDE));
         }
         let is_left = epoch.closed.is_some()
             && !window.has_deferred(epoch.serial, None)

@@ -152,6 +152,8 @@ impl Flags {
     const BLOCKED: Flags = Flags(512);
     /// It has a lock here, and has not been told.
     const UNTOLD: Flags = Flags(1024);
+    /// It waits for a shared lock here, and may have others elsewhere.
+    const WAITS_BESIDE: Flags = Flags(2048);
 
     fn has(self, flag: Flags) -> bool {
         self.0 & flag.0 != 0

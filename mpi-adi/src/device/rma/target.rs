@@ -95,21 +95,26 @@ impl Window {
         }
     }
 
-    /// `origin` asks for the lock; true: it has it now. It is told so by a packet, unless it `is_here`.
-    fn ask_lock(
-        &mut self,
-        origin: Rank,
-        exclusive: bool,
-        is_here: bool,
-    ) -> Result<bool, Malformed> {
-        // None passes one that waits.
-        let is_free = self.lock.waiting == 0 && self.lock.is_free_for(exclusive);
-        let wish = match exclusive {
-            true => Flags::WAITS_EXCLUSIVE,
-            false => Flags::WAITS_SHARED,
+    /// `origin` asks for the lock as a LOCK's `operation` says; true: it has it now. It is told so by a packet, unless it
+    /// `is_here`.
+    fn ask_lock(&mut self, origin: Rank, operation: u8, is_here: bool) -> Result<bool, Malformed> {
+        let wish = match operation {
+            wire::SHARED => Flags::WAITS_SHARED,
+            wire::EXCLUSIVE => Flags::WAITS_EXCLUSIVE,
+            wire::SHARED_BESIDE => Flags::WAITS_BESIDE,
+            _ => return Err(Malformed),
         };
+        let exclusive = wish == Flags::WAITS_EXCLUSIVE;
+        // None passes one that waits, but who keeps others waiting elsewhere.
+        let passes = self.lock.waiting == 0 || wish == Flags::WAITS_BESIDE;
+        let is_free = passes && self.lock.is_free_for(exclusive);
         let flags = self.flags(origin).ok_or(Malformed)?;
-        let taken = [Flags::HOLDS, Flags::WAITS_EXCLUSIVE, Flags::WAITS_SHARED];
+        let taken = [
+            Flags::HOLDS,
+            Flags::WAITS_EXCLUSIVE,
+            Flags::WAITS_SHARED,
+            Flags::WAITS_BESIDE,
+        ];
         if taken.into_iter().any(|flag| flags.has(flag)) {
             return Err(Malformed);
         }
@@ -148,6 +153,15 @@ impl Window {
         }
         if self.lock.waiting == 0 {
             return None;
+        }
+        if self.lock.is_free_for(false)
+            && let Some(beside) = self.next_with(Flags::WAITS_BESIDE, 0)
+        {
+            self.clear(beside, Flags::WAITS_BESIDE);
+            self.flags(beside)?.set(Flags::HOLDS, true);
+            self.lock.take(false);
+            self.lock.waiting -= 1;
+            return Some(beside);
         }
         let waiting = Flags::WAITS_SHARED.0 | Flags::WAITS_EXCLUSIVE.0;
         let waits = |peer: &Peer| peer.flags.0 & waiting != 0;
@@ -242,8 +256,7 @@ impl<R: Rules> OneSided<R> {
         match head.kind {
             Kind::Lock => {
                 let is_here = source == self.here;
-                self.grants_due |=
-                    window.ask_lock(source, head.operation != 0, is_here)? && !is_here;
+                self.grants_due |= window.ask_lock(source, head.operation, is_here)? && !is_here;
             }
             Kind::Flush | Kind::Unlock => {
                 if head.kind == Kind::Unlock {

@@ -613,6 +613,31 @@ fn a_lock_of_ones_own_that_comes_free_is_a_move() {
     assert!(rig.all[0].take_moved() && !rig.all[0].take_moved());
 }
 
+/// Two processes under locks of all: each has the lock of the one and needs that of the other, for which another waits alone.
+#[test]
+fn who_may_have_other_locks_waits_for_no_queue() {
+    let mut rig = Rig::new(6, 8);
+    let [all, alone] = [wire::SHARED_BESIDE, wire::EXCLUSIVE];
+    rig.synchronize(1, 0, Kind::Lock, all);
+    rig.settle();
+    rig.synchronize(2, 0, Kind::Lock, alone);
+    rig.settle();
+    rig.synchronize(3, 0, Kind::Lock, all);
+    rig.synchronize(4, 0, Kind::Lock, wire::SHARED);
+    rig.settle();
+    assert_eq!(holders(&mut rig), [1, 3], "2 waits, and 4 behind it");
+    unlock(&mut rig, 1);
+    unlock(&mut rig, 3);
+    assert_eq!(holders(&mut rig), [2]);
+    // While one has it alone, all wait; then those that may have others are first, with 4 whose turn it is.
+    rig.synchronize(5, 0, Kind::Lock, alone);
+    rig.synchronize(1, 0, Kind::Lock, all);
+    rig.settle();
+    assert_eq!(holders(&mut rig), [2]);
+    unlock(&mut rig, 2);
+    assert_eq!(holders(&mut rig), [1, 4]);
+}
+
 /// What a step makes ready leaves in it: a node sleeps when a step has moved nothing.
 #[test]
 fn a_get_that_is_deferred_leaves_in_the_step_that_finds_it() {

@@ -29,6 +29,12 @@ pub const ONE_SIDED_ANSWER: u8 = 8;
 
 /// Bytes of the head.
 pub const HEAD_BYTES: usize = 6;
+/// A LOCK asks for a shared lock, behind all that wait.
+pub const SHARED: u8 = 0;
+/// For an exclusive lock.
+pub const EXCLUSIVE: u8 = 1;
+/// For a shared lock, by a process that may have others: before those that wait.
+pub const SHARED_BESIDE: u8 = 2;
 /// Bytes before a piece's own.
 pub const PIECE_BYTES: usize = 9;
 /// The most bytes of one piece: whole elements of any size, and a packet with one such is not longer than there are.
