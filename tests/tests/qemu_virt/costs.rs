@@ -71,7 +71,7 @@ fn an_image_has_what_its_program_calls_and_no_more() {
         .find(|(layer, ..)| layer == "all")
         .expect("a sum");
     let loaded = text + constants + data;
-    assert!(loaded <= 230_000, "{loaded} bytes of killer.c's image");
+    assert!(loaded <= 232_500, "{loaded} bytes of killer.c's image");
     // With the words of the runtime's panics they are 37,000.
     assert!(*constants <= 22_000, "{constants} bytes of constants");
     let text_of = |part: &str| {
