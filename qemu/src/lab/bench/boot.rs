@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::str::FromStr;
 
 /// A program of `tests/programs`.
 pub fn program(name: &str) -> PathBuf {
@@ -118,6 +119,12 @@ fn wait(child: Child, limit_s: Option<u32>, signals: &Signals) -> Result<Option<
 pub fn killer_seconds(said: &str) -> Option<f64> {
     let (_, rest) = said.split_once(" bytes from each, ")?;
     rest.split(' ').next()?.parse().ok()
+}
+
+/// The number that follows `PROGRAM: NAME` in what a program says.
+pub(super) fn number<T: FromStr>(said: &str, program: &str, name: &str) -> Option<T> {
+    let (_, rest) = said.split_once(&format!("{program}: {name} "))?;
+    rest.lines().next()?.trim().parse().ok()
 }
 
 #[cfg(test)]

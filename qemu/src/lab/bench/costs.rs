@@ -63,8 +63,7 @@ fn count(torus: &str, signals: &Signals) -> Result<String, Stop> {
 
 /// The number that follows `costs: NAME`.
 fn read(said: &str, name: &str) -> Option<u64> {
-    let (_, rest) = said.split_once(&format!("costs: {name} "))?;
-    rest.lines().next()?.trim().parse().ok()
+    boot::number(said, "costs", name)
 }
 
 #[cfg(test)]

@@ -257,8 +257,7 @@ fn middle(said: &[Option<String>], of: impl Fn(&str) -> Option<f64>) -> Option<f
 
 /// The number that follows `times: NAME`.
 fn read(said: &str, name: &str) -> Option<f64> {
-    let (_, rest) = said.split_once(&format!("times: {name} "))?;
-    rest.lines().next()?.trim().parse().ok()
+    boot::number(said, "times", name)
 }
 
 #[cfg(test)]
