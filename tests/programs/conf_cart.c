@@ -11,6 +11,9 @@ static void dims(void)
     CHECK(three[0] == 2 && three[1] == 2 && three[2] == 2);
     OK(MPI_Dims_create(12, 3, fixed));
     CHECK(fixed[0] == 2 && fixed[1] == 3 && fixed[2] == 2);
+    three[0] = three[1] = three[2] = 0;
+    OK(MPI_Dims_create(7488, 3, three));
+    CHECK(three[0] == 26 && three[1] == 18 && three[2] == 16);
     for (n = 1; n <= 64; n++) {
         two[0] = two[1] = three[0] = three[1] = three[2] = 0;
         OK(MPI_Dims_create(n, 2, two));

@@ -102,9 +102,16 @@ GROUP(on_uint64, INTEGER(uint64_t, MPI_UINT64_T))
 GROUP(on_aint, INTEGER(MPI_Aint, MPI_AINT))
 GROUP(on_offset, INTEGER(MPI_Offset, MPI_OFFSET))
 GROUP(on_count, INTEGER(MPI_Count, MPI_COUNT))
-GROUP(on_float, ARITHMETIC(float, MPI_FLOAT))
-GROUP(on_double, ARITHMETIC(double, MPI_DOUBLE))
-GROUP(on_long_double, ARITHMETIC(long double, MPI_LONG_DOUBLE))
+/* Not the standard's, but every other MPI's: characters as whole numbers, truths of reals. */
+GROUP(on_char, INTEGER(char, MPI_CHAR))
+#define REAL(ctype, mpitype)          \
+    do {                              \
+        ARITHMETIC(ctype, mpitype);   \
+        LOGICAL(ctype, mpitype);      \
+    } while (0)
+GROUP(on_float, REAL(float, MPI_FLOAT))
+GROUP(on_double, REAL(double, MPI_DOUBLE))
+GROUP(on_long_double, REAL(long double, MPI_LONG_DOUBLE))
 GROUP(on_byte, BITWISE(unsigned char, MPI_BYTE))
 GROUP(on_bool, LOGICAL(_Bool, MPI_C_BOOL))
 
@@ -373,6 +380,7 @@ static void user_operation(void)
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
+    on_char();
     on_signed_char();
     on_unsigned_char();
     on_short();

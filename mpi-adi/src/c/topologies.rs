@@ -69,13 +69,9 @@ unsafe fn dimensions<'a>(
 #[unsafe(export_name = "PMPI_Dims_create")]
 pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
     on_process("MPI_Dims_create", |_| {
-        let count = usize::try_from(ndims)
-            .ok()
-            .filter(|count| *count <= DIMENSIONS)
-            .ok_or(Error::Limit {
-                what: "dimensions of a grid",
-                limit: DIMENSIONS,
-            })?;
+        let count = usize::try_from(ndims).map_err(|_| Error::Dims {
+            what: "a negative number of dimensions",
+        })?;
         // SAFETY: the standard's promise about `dims`.
         cart::balance(nnodes, unsafe { args::array_mut(dims, count, "dims") }?)
     })

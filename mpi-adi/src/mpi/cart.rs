@@ -113,9 +113,12 @@ impl Grid {
     }
 }
 
-/// Fills the zeros in `dims` so that their product is `nodes`, as balanced as the divisors allow: of all such
-/// extents, the greatest first, those whose greatest is least, then whose second is least, and so on. Fails with
-/// [`Error::Dims`] when that cannot be, and with [`Error::Limit`].
+/// Most factors above 1 of a number of nodes: a power of two has them.
+const FACTORS: usize = 30;
+
+/// Fills the zeros in `dims` so that their product is `nodes`, as balanced as the divisors allow, the greatest first: of
+/// all such extents, those whose greatest and least are closest, of these the ones whose least is greatest, then those
+/// whose second least is, and so on. Fails with [`Error::Dims`] when that cannot be.
 pub(crate) fn balance(nodes: i32, dims: &mut [i32]) -> Result<(), Error> {
     let impossible = Error::Dims {
         what: "no extents have this number of nodes as their product",
@@ -131,43 +134,98 @@ pub(crate) fn balance(nodes: i32, dims: &mut [i32]) -> Result<(), Error> {
         rest /= *extent as u32;
     }
     let open = dims.iter().filter(|extent| **extent == 0).count();
-    if open > DIMENSIONS {
-        return Err(Error::Limit {
-            what: "dimensions of a grid",
-            limit: DIMENSIONS,
-        });
-    }
-    let mut found = Vec::new();
-    if !divide(rest, open as u32, rest, &mut found) {
+    if open == 0 && rest > 1 {
         return Err(impossible);
     }
+    let found = Division::closest(rest, open);
     let zeros = dims.iter_mut().filter(|extent| **extent == 0);
-    for (zero, extent) in zeros.zip(found) {
-        *zero = extent as i32;
+    for (at, zero) in zeros.enumerate() {
+        *zero = found.get(at).map_or(1, |extent| *extent as i32);
     }
     Ok(())
 }
 
-/// Adds `count` divisors, none above `most` or the one before it, whose product is `number`, to `found`; false, and
-/// nothing is added, when there are none. The least that can be come first.
-fn divide(number: u32, count: u32, most: u32, found: &mut Vec<u32, DIMENSIONS>) -> bool {
-    if count == 0 {
-        return number == 1;
-    }
-    let mut next = divisor_from_root(number, count);
-    while next <= most {
-        // No more than there are dimensions.
-        let _ = found.push(next);
-        if divide(number / next, count - 1, next, found) {
-            return true;
+/// Extents of a grid, none above the one before it: those tried, and the best so far.
+struct Division {
+    tried: Vec<u32, FACTORS>,
+    best: Vec<u32, FACTORS>,
+    /// By how much the greatest of the best exceeds its least.
+    spread: u32,
+}
+
+impl Division {
+    /// The best of `count` extents whose product is `number`, without the ones at their end when they are very many.
+    fn closest(number: u32, count: usize) -> Vec<u32, FACTORS> {
+        let mut division = Division {
+            tried: Vec::new(),
+            best: Vec::new(),
+            spread: u32::MAX,
+        };
+        let count = count.min(FACTORS) as u32;
+        if count > 0 {
+            let least_at_most = root(number, count);
+            let mut greatest = divisor_from_root(number, count);
+            // The least is not above the root, so that beyond this every spread is greater.
+            while greatest - least_at_most <= division.spread {
+                division.go_on(number, count, greatest);
+                match least_divisor(number, |divisor| divisor > greatest) {
+                    Some(divisor) => greatest = divisor,
+                    None => break,
+                }
+            }
         }
-        found.pop();
-        match least_divisor(number, |divisor| divisor > next) {
-            Some(divisor) => next = divisor,
-            None => break,
+        division.best
+    }
+
+    /// Tries `extent` as the next of `count` whose product is `number`, and behind it all that can follow.
+    fn go_on(&mut self, number: u32, count: u32, extent: u32) {
+        // No more than `FACTORS` are asked for.
+        let _ = self.tried.push(extent);
+        let (rest, count) = (number / extent, count - 1);
+        if count == 0 {
+            self.compare();
+        } else {
+            let mut next = divisor_from_root(rest, count);
+            // What is below this makes a spread that is greater than the best.
+            let least = self.tried[0].saturating_sub(self.spread).max(1);
+            while next <= extent && root(rest / next, count - 1) >= least {
+                self.go_on(rest, count, next);
+                match least_divisor(rest, |divisor| divisor > next) {
+                    Some(divisor) => next = divisor,
+                    None => break,
+                }
+            }
+        }
+        self.tried.pop();
+    }
+
+    /// Keeps what was tried when it is better.
+    fn compare(&mut self) {
+        let (first, last) = (self.tried[0], self.tried[self.tried.len() - 1]);
+        let spread = first - last;
+        if spread < self.spread
+            || spread == self.spread && self.tried.iter().rev().gt(self.best.iter().rev())
+        {
+            self.spread = spread;
+            self.best = self.tried.clone();
         }
     }
-    false
+}
+
+/// The greatest number whose power of `degree` is not above `number`; what is beyond all bounds for the degree 0.
+fn root(number: u32, degree: u32) -> u32 {
+    if degree == 0 {
+        return u32::MAX;
+    }
+    let (mut low, mut high) = (1u32, number);
+    while low < high {
+        let middle = high - (high - low) / 2;
+        match u64::from(middle).checked_pow(degree) {
+            Some(power) if power <= number.into() => low = middle,
+            _ => high = middle - 1,
+        }
+    }
+    low
 }
 
 /// The least divisor of `number` that is not below its `degree`-th root.
@@ -269,8 +327,11 @@ mod tests {
             (6, &[6], &[6]),
             (1, &[0, 0], &[1, 1]),
             (2_147_483_647, &[0, 0], &[2_147_483_647, 1]),
+            (7488, &[0, 0, 0], &[26, 18, 16]),
+            (6240, &[0, 0, 0], &[26, 16, 15]),
+            (119_952, &[0; 5], &[17, 14, 9, 8, 7]),
         ] {
-            let mut dims = [0; 4];
+            let mut dims = [0; 5];
             let dims = &mut dims[..given.len()];
             dims.copy_from_slice(given);
             assert_eq!(balance(nodes, dims), Ok(()));
@@ -285,7 +346,13 @@ mod tests {
         let mut most = [0; DIMENSIONS];
         assert_eq!(balance(735_134_400, &mut most), Ok(()));
         assert_eq!(most.iter().product::<i32>(), 735_134_400);
-        assert!(balance(1, &mut [0; DIMENSIONS + 1]).is_err());
+        let mut many = [0; 40];
+        assert_eq!(balance(1 << 30, &mut many), Ok(()));
+        assert_eq!(
+            (many[..30].iter().min(), many[30..].iter().max()),
+            (Some(&2), Some(&1))
+        );
+        assert_eq!(balance(6, &mut []), balance(7, &mut [2, 0]));
         assert!(balance(7, &mut [2, 0]).is_err());
         assert!(balance(6, &mut [3]).is_err());
         assert!(balance(6, &mut [-1, 0]).is_err());
@@ -320,10 +387,12 @@ mod tests {
                 let mut dims = [0; 4];
                 let dims = &mut dims[..count];
                 assert_eq!(balance(nodes, dims), Ok(()));
-                assert_eq!(Some(&dims.to_vec()), ways.iter().min(), "{nodes}");
-                let spread = |way: &std::vec::Vec<i32>| way[0] - way[count - 1];
-                let least = ways.iter().map(spread).min();
-                assert_eq!(Some(dims[0] - dims[count - 1]), least, "{nodes}");
+                let spread = |way: &&std::vec::Vec<i32>| (way[0] - way[count - 1], -way[0]);
+                assert_eq!(
+                    Some(&dims.to_vec()),
+                    ways.iter().min_by_key(spread),
+                    "{nodes}"
+                );
             }
         }
     }

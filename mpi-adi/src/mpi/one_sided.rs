@@ -5,20 +5,6 @@ use crate::mpi::datatype::{Basic, Kind, Number};
 use crate::mpi::error::Error;
 use crate::mpi::op::Op;
 
-/// What C's `char` is to operations in windows: a whole number, as in other MPIs, though the standard has none for
-/// MPI_CHAR; public benchmarks add up such.
-const CHAR: Basic = match core::ffi::c_char::MIN {
-    0 => Basic::UnsignedChar,
-    _ => Basic::SignedChar,
-};
-
-fn as_number(basic: Basic) -> Basic {
-    match basic {
-        Basic::Char => CHAR,
-        other => other,
-    }
-}
-
 /// An operation on elements in a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Operation {
@@ -59,7 +45,7 @@ impl Operation {
     /// It is defined for elements of this datatype. Fails with [`Error::Undefined`].
     pub(crate) fn check(self, basic: Basic) -> Result<(), Error> {
         match self {
-            Operation::Combine(op) if !op.is_defined(as_number(basic)) => Err(Error::Undefined),
+            Operation::Combine(op) if !op.is_defined(basic) => Err(Error::Undefined),
             _ => Ok(()),
         }
     }
@@ -117,7 +103,7 @@ pub(crate) fn combine(operation: u8, datatype: u8, origin: &[u8], target: &mut [
     }
     match operation {
         Operation::Combine(op) if is_packed(basic) => combine_packed(op, basic, origin, target),
-        Operation::Combine(op) => op.combine(as_number(basic), origin, target).is_ok(),
+        Operation::Combine(op) => op.combine(basic, origin, target).is_ok(),
         Operation::Replace => {
             target.copy_from_slice(origin);
             true
@@ -128,7 +114,7 @@ pub(crate) fn combine(operation: u8, datatype: u8, origin: &[u8], target: &mut [
 
 /// Elements of this datatype can be compared and swapped (section 11.3.4): whole numbers, truths and bytes.
 pub(crate) fn is_comparable(basic: Basic) -> bool {
-    match as_number(basic).kind() {
+    match basic.kind() {
         Kind::Number(Number::Signed(_) | Number::Unsigned(_)) | Kind::Logical | Kind::Bits => true,
         Kind::Number(_) | Kind::Complex(_) => false,
         Kind::Located(_) | Kind::Twin(_) | Kind::Opaque => false,

@@ -59,7 +59,8 @@ impl Op {
             Kind::Number(Number::Signed(_) | Number::Unsigned(_)) => {
                 !matches!(self, MinLoc | MaxLoc)
             }
-            Kind::Number(_) => matches!(self, Max | Min | Sum | Prod),
+            // The standard has logical operations for whole numbers alone; other MPIs have them for all.
+            Kind::Number(_) => matches!(self, Max | Min | Sum | Prod | Land | Lor | Lxor),
             Kind::Logical => matches!(self, Land | Lor | Lxor),
             Kind::Bits => matches!(self, Band | Bor | Bxor),
             Kind::Complex(_) => matches!(self, Sum | Prod),
@@ -197,13 +198,38 @@ fn integers<T: Integer, const N: usize>(
     });
 }
 
-fn reals<T: Copy + PartialOrd + Add<Output = T> + Mul<Output = T>, const N: usize>(
+/// A number with a point, as the operations need it.
+trait Real: Copy + PartialOrd + Add<Output = Self> + Mul<Output = Self> {
+    /// 1 for true, 0 for false.
+    fn truth(value: bool) -> Self;
+}
+
+impl Real for f32 {
+    fn truth(value: bool) -> Self {
+        u8::from(value).into()
+    }
+}
+
+impl Real for f64 {
+    fn truth(value: bool) -> Self {
+        u8::from(value).into()
+    }
+}
+
+impl<F: rustc_apfloat::Float> Real for Wide<F> {
+    fn truth(value: bool) -> Self {
+        Wide(F::from_u128(value.into()).value)
+    }
+}
+
+fn reals<T: Real, const N: usize>(
     op: Op,
     read: fn([u8; N]) -> T,
     write: fn(T) -> [u8; N],
     left: &[u8],
     right: &mut [u8],
 ) {
+    let is_true = |number: T| number != T::truth(false);
     zip(left, right, |a, b| {
         let (a, b) = (read(a), read(b));
         write(match op {
@@ -211,6 +237,9 @@ fn reals<T: Copy + PartialOrd + Add<Output = T> + Mul<Output = T>, const N: usiz
             Op::Prod => a * b,
             Op::Max if a > b => a,
             Op::Min if a < b => a,
+            Op::Land => T::truth(is_true(a) && is_true(b)),
+            Op::Lor => T::truth(is_true(a) || is_true(b)),
+            Op::Lxor => T::truth(is_true(a) != is_true(b)),
             _ => b,
         })
     });
@@ -457,6 +486,35 @@ mod tests {
     }
 
     #[test]
+    fn characters_and_truths_of_reals_combine_as_in_other_mpis() {
+        assert_eq!(run(Op::Sum, Basic::Char, [3], [4]), [7]);
+        for (left, right, [and, or, xor]) in [
+            (0.0, 2.5, [0.0, 1.0, 1.0]),
+            (-1.0, 2.5, [1.0, 1.0, 0.0]),
+            (0.0, -0.0, [0.0, 0.0, 0.0]),
+        ] {
+            for (op, wanted) in [(Op::Land, and), (Op::Lor, or), (Op::Lxor, xor)] {
+                let of = |number: f64| {
+                    let quad: [u8; 16] =
+                        Wide(number.to_string().parse::<Quad>().expect("a number")).to_ne_bytes();
+                    (number.to_ne_bytes(), (number as f32).to_ne_bytes(), quad)
+                };
+                let (a, mut b, want) = (of(left), of(right), of(wanted));
+                assert_eq!(run(op, Basic::Double, a.0, b.0), want.0);
+                assert_eq!(run(op, Basic::Float, a.1, b.1), want.1);
+                reals(
+                    op,
+                    Wide::<Quad>::from_ne_bytes,
+                    Wide::to_ne_bytes,
+                    &a.2,
+                    &mut b.2,
+                );
+                assert_eq!(b.2, want.2);
+            }
+        }
+    }
+
+    #[test]
     fn wide_floats_add_multiply_and_compare() {
         let wide = |value: &str| Wide(value.parse::<Quad>().expect("a number"));
         let third = wide("1.5") * wide("4.25") + wide("-0.375");
@@ -486,6 +544,6 @@ mod tests {
             }
         }
         assert!(refused > 0);
-        assert!(!Op::Band.is_defined(Basic::Double) && !Op::Sum.is_defined(Basic::Char));
+        assert!(!Op::Band.is_defined(Basic::Double) && !Op::Sum.is_defined(Basic::Wchar));
     }
 }

@@ -280,7 +280,7 @@ fn name_of(basic: Basic) -> &'static str {
         Aint => "MPI_AINT",
         Offset => "MPI_OFFSET",
         Count => "MPI_COUNT",
-        FloatComplex => "MPI_C_FLOAT_COMPLEX",
+        FloatComplex => "MPI_C_COMPLEX",
         DoubleComplex => "MPI_C_DOUBLE_COMPLEX",
         LongDoubleComplex => "MPI_C_LONG_DOUBLE_COMPLEX",
         FloatInt => "MPI_FLOAT_INT",

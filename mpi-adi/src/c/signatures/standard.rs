@@ -151,7 +151,8 @@ pub const LIMITS: &[(&str, &str)] = &[
     ),
     (
         "MPI_Cancel",
-        "a send that a matched probe has found is not cancelled, and completes with MPI_Mrecv",
+        "a send that a matched probe has found is not cancelled, and completes with MPI_Mrecv; neither is a short one that \
+         has left, which completes",
     ),
     ("MPI_Send_init", "65,536 persistent requests at one time"),
     (
@@ -169,6 +170,15 @@ pub const LIMITS: &[(&str, &str)] = &[
     (
         "MPI_Type_create_f90_complex",
         "always MPI_ERR_UNSUPPORTED_OPERATION: there is no Fortran",
+    ),
+    (
+        "MPI_Pack_external",
+        "MPI_C_BOOL has 1 byte, as in later versions of the standard",
+    ),
+    (
+        "MPI_Reduce",
+        "more than the standard has, as other MPIs: MPI_CHAR is a whole number, logical operations take numbers with a \
+         point",
     ),
     (
         "MPI_Op_create",

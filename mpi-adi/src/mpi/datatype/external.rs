@@ -1,6 +1,7 @@
 //! The representation "external32" (MPI-3.1 section 13.5.2): big-endian, IEEE 754, two's complement.
 //!
-//! `long` has 4 bytes in it: what a number of 8 has above them is lost, as the standard's table wants it.
+//! `long` has 4 bytes in it: what a number of 8 has above them is lost, as the standard's table wants it. `bool` has 1,
+//! as in later tables and in other MPIs; that of MPI-3.1 has 4.
 #![forbid(unsafe_code)]
 
 use rustc_apfloat::ieee::{Double, Quad, X87DoubleExtended};
@@ -55,7 +56,6 @@ fn shape(basic: Basic) -> Shape {
         Basic::UnsignedLong => whole(4, false),
         Basic::Aint | Basic::Offset | Basic::Count => whole(8, true),
         Basic::Wchar => whole(2, false),
-        Basic::CBool => whole(4, false),
         _ => match basic.kind() {
             Kind::Number(number) => of(1, number),
             Kind::Complex(number) | Kind::Twin(number) => of(2, number),
@@ -216,7 +216,7 @@ mod tests {
             encoded(Basic::LongLong, &7i64.to_ne_bytes()),
             [0, 0, 0, 0, 0, 0, 0, 7]
         );
-        assert_eq!(encoded(Basic::CBool, &[1]), [0, 0, 0, 1]);
+        assert_eq!(encoded(Basic::CBool, &[1]), [1]);
         assert_eq!(encoded(Basic::Wchar, &0x41u32.to_ne_bytes()), [0, 0x41]);
         assert_eq!(
             encoded(Basic::Double, &1.0f64.to_ne_bytes()),

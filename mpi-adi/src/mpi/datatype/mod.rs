@@ -115,7 +115,7 @@ pub enum Kind {
     Located(Number),
     /// A value and an index that is such a number, too: a pair of Fortran's.
     Twin(Number),
-    /// Nothing to compute with: characters, packed data.
+    /// Nothing to compute with: wide characters, packed data.
     Opaque,
 }
 
@@ -172,7 +172,12 @@ impl Basic {
         use Basic::*;
         use Number::{Signed, Unsigned as Natural};
         match self {
-            Char | Packed | Wchar => Kind::Opaque,
+            // The standard has no reductions of characters; other MPIs have, and public programs use them.
+            Char => match core::ffi::c_char::MIN {
+                0 => UnsignedChar.kind(),
+                _ => SignedChar.kind(),
+            },
+            Packed | Wchar => Kind::Opaque,
             Byte => Kind::Bits,
             CBool => Kind::Logical,
             SignedChar | Int8 => Kind::Number(Signed(1)),
