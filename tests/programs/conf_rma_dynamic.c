@@ -50,6 +50,43 @@ static void dynamic(void)
     free(all);
 }
 
+/* Pieces of one array, attached out of order: operations reach over where they meet, and not beyond the last. */
+static void in_pieces(void)
+{
+    int memory[300], given[300], got[300], right = (check_rank + 1) % check_size, i;
+    MPI_Aint mine, there;
+    MPI_Win win;
+
+    for (i = 0; i < 300; i++) {
+        memory[i] = i;
+        given[i] = 1000 * check_rank + i;
+    }
+    OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Win_attach(win, memory + 200, 90 * sizeof(int)));
+    OK(MPI_Win_attach(win, memory, 100 * sizeof(int)));
+    OK(MPI_Win_attach(win, memory + 100, 100 * sizeof(int)));
+    OK(MPI_Get_address(memory, &mine));
+    OK(MPI_Sendrecv(&mine, 1, MPI_AINT, (check_rank + check_size - 1) % check_size, 0, &there, 1, MPI_AINT, right, 0,
+                    MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, win));
+    OK(MPI_Put(given, 280, MPI_INT, right, there + 5 * sizeof(int), 280, MPI_INT, win));
+    OK(MPI_Win_flush(right, win));
+    OK(MPI_Accumulate(given, 1, MPI_INT, right, there + 100 * sizeof(int), 1, MPI_INT, MPI_SUM, win));
+    OK(MPI_Win_flush(right, win));
+    OK(MPI_Get(got, 290, MPI_INT, right, there, 290, MPI_INT, win));
+    OK(MPI_Win_unlock(right, win));
+    for (i = 0; i < 290; i++) {
+        int was = i < 5 || i >= 285 ? i : 1000 * check_rank + i - 5;
+
+        CHECK(got[i] == was + (i == 100 ? 1000 * check_rank : 0));
+    }
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, win));
+    OK(MPI_Put(given, 10, MPI_INT, right, there + 285 * sizeof(int), 10, MPI_INT, win));
+    FAILS(MPI_ERR_RMA_RANGE, MPI_Win_unlock(right, win));
+    OK(MPI_Win_free(&win));
+}
+
 /* Parts of different sizes, units and none: displacements are in the target's unit. */
 static void different(void)
 {
@@ -112,6 +149,7 @@ int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
     dynamic();
+    in_pieces();
     different();
     shared();
     return check_end("conf_rma_dynamic");

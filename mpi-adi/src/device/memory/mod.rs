@@ -148,6 +148,16 @@ impl Span {
         }
     }
 
+    /// The bytes of both, under the promises of both; `None` unless the other's follow in memory.
+    pub(in crate::device) fn joined(&self, next: Span) -> Option<Span> {
+        let follows = self.address.checked_add(self.len) == Some(next.address);
+        let are_plain = self.address >= MODEL_KEYS && !self.is_typed() && !next.is_typed();
+        (follows && are_plain && !next.is_empty()).then_some(Span {
+            address: self.address,
+            len: self.len + next.len,
+        })
+    }
+
     /// No bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0

@@ -82,10 +82,18 @@ impl Window {
             };
             return part(span, usize::try_from(place).ok()?, len);
         }
-        self.regions.iter().find_map(|span| {
-            let offset = usize::try_from(place).ok()?.checked_sub(span.address())?;
-            part(*span, offset, len)
-        })
+        let place = usize::try_from(place).ok()?;
+        let from = |span: &Span| {
+            let offset = place.checked_sub(span.address())?;
+            part(*span, offset, span.len().checked_sub(offset)?)
+        };
+        // Where pieces of memory meet that were attached one by one, there may be several that begin at or before it: one
+        // that ends there, and one that begins there.
+        let mut found = { self.regions.iter().filter_map(from) }.max_by_key(Span::len)?;
+        while found.len() < len {
+            found = { self.regions.iter() }.find_map(|next| found.joined(*next))?;
+        }
+        part(found, 0, len)
     }
 
     /// An operation of `origin` is beyond the window: it will be told.
