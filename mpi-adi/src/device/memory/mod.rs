@@ -277,7 +277,7 @@ impl RawMemory {
 /// them, and how many they are.
 // Out of the way of plain spans, which are the most.
 #[inline(never)]
-fn walk(span: Span, offset: usize, len: usize, run: impl FnMut(usize, usize, usize)) {
+fn walk(span: Span, offset: usize, len: usize, run: &mut dyn FnMut(usize, usize, usize)) {
     assert!(offset <= span.len && len <= span.len - offset);
     let Some(elements) = span.elements() else {
         return;
@@ -287,7 +287,6 @@ fn walk(span: Span, offset: usize, len: usize, run: impl FnMut(usize, usize, usi
         let typed = *elements;
         (typed, &*typed.layout)
     };
-    let mut run = run;
     layout.walk(
         typed.extent,
         typed.start + offset as isize,
@@ -351,7 +350,7 @@ impl UserMemory for RawMemory {
 
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
         if span.is_typed() {
-            return walk(span, offset, out.len(), |address, done, bytes| {
+            return walk(span, offset, out.len(), &mut |address, done, bytes| {
                 let from = core::ptr::with_exposed_provenance::<u8>(address);
                 // SAFETY: bytes of the span, so its maker promised that they may be read; as many are left of
                 // `out` behind the `done`. They may overlap, as below.
@@ -367,7 +366,7 @@ impl UserMemory for RawMemory {
 
     fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
         if span.is_typed() {
-            return walk(span, offset, bytes.len(), |address, done, len| {
+            return walk(span, offset, bytes.len(), &mut |address, done, len| {
                 let to = core::ptr::with_exposed_provenance_mut::<u8>(address);
                 // SAFETY: as in `read`; and a receive's bytes may be written.
                 unsafe { copy_run(bytes.as_ptr().add(done), to, len) }

@@ -87,9 +87,9 @@ pub struct Layout {
     levels: u32,
 }
 
-/// Blocks of bytes at equal distances, the first of them begun.
+/// Blocks of bytes at equal distances, the first of them begun; or one block, and others behind it.
 #[derive(Clone, Copy, Debug)]
-struct Comb {
+struct Comb<'a> {
     /// Where the first block begins.
     origin: isize,
     /// Bytes of it that come before.
@@ -98,6 +98,10 @@ struct Comb {
     stride: isize,
     /// Whole blocks behind the first.
     more: usize,
+    /// What comes behind these in their list, whose bytes end with packed byte `end`; pieces are found by its `base`.
+    behind: &'a [Piece],
+    base: isize,
+    end: usize,
 }
 
 /// Copies of a layout that become a part of another one.
@@ -114,6 +118,11 @@ pub struct Part<'a> {
 }
 
 impl Node {
+    /// Copies of it in a piece are bytes one behind the other.
+    fn is_one_run(&self) -> bool {
+        self.dense && self.extent == self.size as isize
+    }
+
     fn leaf(size: usize, tag: u8) -> Node {
         Node {
             size,
@@ -525,7 +534,7 @@ impl Layout {
     /// The blocks from this byte of the packed element on; the element itself is followed by `more` others, `stride`
     /// apart.
     #[inline]
-    fn comb(&self, root: &Node, inner: usize, mut stride: isize, mut more: usize) -> Comb {
+    fn comb(&self, root: &Node, inner: usize, mut stride: isize, mut more: usize) -> Comb<'_> {
         let (mut node, mut origin, mut skip) = (root, self.at, inner);
         loop {
             if node.dense {
@@ -535,6 +544,9 @@ impl Layout {
                     block: node.size,
                     stride,
                     more,
+                    behind: &[],
+                    base: 0,
+                    end: 0,
                 };
             }
             match node.kind {
@@ -559,16 +571,19 @@ impl Layout {
                     let piece = list[at];
                     let end = list.get(at + 1).map_or(node.size, |next| next.start);
                     let below = self.node(piece.child);
+                    let base = origin;
                     (skip, origin) = (skip - piece.start, origin + piece.at);
                     let bytes = end - piece.start;
-                    if below.dense && below.extent == below.size as isize {
-                        let (stride, more) = (0, 0);
+                    if below.is_one_run() {
                         return Comb {
                             origin,
                             skip,
                             block: bytes,
-                            stride,
-                            more,
+                            stride: 0,
+                            more: 0,
+                            behind: &list[at + 1..],
+                            base,
+                            end: node.size,
                         };
                     }
                     let before = skip / below.size;
@@ -612,6 +627,17 @@ impl Layout {
                     break;
                 }
                 (origin, skip, more) = (origin + comb.stride, 0, more - 1);
+            }
+            // Pieces one behind the other are not searched for.
+            let mut behind = comb.behind.iter().peekable();
+            while let Some(piece) = behind.next().filter(|_| done < len) {
+                if !self.node(piece.child).is_one_run() {
+                    break;
+                }
+                let end = behind.peek().map_or(comb.end, |next| next.start);
+                let bytes = (end - piece.start).min(len - done);
+                run(element * extent + comb.base + piece.at, done, bytes);
+                done += bytes;
             }
         }
     }
