@@ -98,11 +98,13 @@ struct Lane {
     section: Vec<u8>,
     /// Where the last line begins in it.
     line: usize,
+    /// It has printed something, so that its tests are compiled and no other cargo waits for it.
+    is_running: bool,
 }
 
 impl Lane {
     /// Starts it with these arguments. It does not outlive us.
-    fn start(arguments: &[&str]) -> Result<Self, Stop> {
+    fn start(arguments: &[String]) -> Result<Self, Stop> {
         let mut command = cargo(&["test", "--no-fail-fast"]);
         command
             .args(arguments)
@@ -120,6 +122,7 @@ impl Lane {
             output,
             section: Vec::new(),
             line: 0,
+            is_running: false,
         })
     }
 
@@ -141,6 +144,7 @@ impl Lane {
         if bytes == 0 {
             self.show()?;
         }
+        self.is_running = true;
         Ok(bytes > 0)
     }
 
@@ -155,10 +159,20 @@ impl Lane {
     }
 }
 
-/// Runs these to their ends; whether all succeeded.
-fn run_lanes(lanes: &mut Vec<Lane>, signals: &Signals, counts: &mut Counts) -> Result<bool, Stop> {
+/// Runs these to their ends, and with these arguments one more when they are under way; whether all succeeded.
+fn run_lanes(
+    lanes: &mut Vec<Lane>,
+    mut later: Option<&[String]>,
+    signals: &Signals,
+    counts: &mut Counts,
+) -> Result<bool, Stop> {
     let mut succeeded = true;
-    while !lanes.is_empty() {
+    while !lanes.is_empty() || later.is_some() {
+        if lanes.iter().all(|lane| lane.is_running)
+            && let Some(arguments) = later.take()
+        {
+            lanes.push(Lane::start(arguments)?);
+        }
         let outputs = lanes
             .iter()
             .map(|lane| PollFd::new(&lane.output, PollFlags::IN));
@@ -202,27 +216,31 @@ pub fn run() -> Result<u8, Stop> {
         words.chain(tests).collect::<Vec<String>>()
     };
     let steps = [
-        vec![named(&machines, &["--no-run"], &[])],
-        vec![named(&libraries, &["--no-run", "--tests"], &[])],
-        vec![
-            named(&machines, &["--lib", "--bins", "--examples"], &others),
-            named(&machines, &[], &emulated),
-            named(&libraries, &["--tests"], &[]),
-        ],
-        vec![
-            named(&machines, &["--doc"], &[]),
-            named(&libraries, &["--doc"], &[]),
-        ],
+        (vec![named(&machines, &["--no-run"], &[])], None),
+        // The libraries are compiled while machines wait for one another.
+        (
+            vec![
+                named(&machines, &["--lib", "--bins", "--examples"], &others),
+                named(&machines, &[], &emulated),
+            ],
+            Some(named(&libraries, &["--tests"], &[])),
+        ),
+        (
+            vec![
+                named(&machines, &["--doc"], &[]),
+                named(&libraries, &["--doc"], &[]),
+            ],
+            None,
+        ),
     ];
     let mut counts = Counts::default();
     let mut succeeded = true;
-    for step in steps {
+    for (step, later) in steps {
         let mut lanes = Vec::new();
         for arguments in step {
-            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             lanes.push(Lane::start(&arguments)?);
         }
-        let ended = run_lanes(&mut lanes, &signals, &mut counts);
+        let ended = run_lanes(&mut lanes, later.as_deref(), &signals, &mut counts);
         // Where something stopped us, it stops them.
         lanes.iter_mut().for_each(Lane::end);
         succeeded &= ended?;
