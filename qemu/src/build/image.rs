@@ -73,6 +73,49 @@ pub struct Stacks {
     pub interrupts: Bytes,
 }
 
+/// How far into the RAM that begins at `base` the parts reach that are loaded.
+fn loaded_bytes<Elf: FileHeader<Endian = Endianness>>(
+    elf: &ElfFile<'_, Elf>,
+    base: u64,
+) -> Result<u64, &'static str> {
+    let endian = elf.endian();
+    let mut loaded = 0;
+    for segment in elf.elf_program_headers() {
+        let bytes: u64 = segment.p_memsz(endian).into();
+        if segment.p_type(endian) == PT_LOAD && bytes > 0 {
+            let start: u64 = segment.p_paddr(endian).into();
+            let end = start
+                .checked_sub(base)
+                .and_then(|start| start.checked_add(bytes))
+                .ok_or("a part of it lies outside the RAM of a node")?;
+            loaded = loaded.max(end);
+        }
+    }
+    Ok(loaded)
+}
+
+/// Where a symbol is in the RAM that begins at `base`.
+fn symbol_in_ram<'data>(elf: &impl Object<'data>, base: u64, name: &str) -> Result<u64, String> {
+    elf.symbols()
+        .find(|s| s.name() == Ok(name))
+        .and_then(|s| s.address().checked_sub(base))
+        .ok_or_else(|| {
+            format!("no symbol {name} in RAM; was it linked with this runtime by `midplane`?")
+        })
+}
+
+/// The bytes between two symbols.
+fn between(
+    place_of: impl Fn(&str) -> Result<u64, String>,
+    start: &str,
+    end: &str,
+) -> Result<Bytes, String> {
+    Ok(Bytes {
+        start: place_of(start)?,
+        end: place_of(end)?,
+    })
+}
+
 impl Image {
     /// Reads an image from a file.
     pub fn read(path: &Path) -> Result<Self, Stop> {
@@ -126,16 +169,7 @@ impl Image {
             ));
         }
         let base = board.ram();
-        let symbol = |name: &str| {
-            elf.symbols()
-                .find(|s| s.name() == Ok(name))
-                .and_then(|s| s.address().checked_sub(base))
-                .ok_or_else(|| {
-                    format!(
-                        "no symbol {name} in RAM; was it linked with this runtime by `midplane`?"
-                    )
-                })
-        };
+        let symbol = |name: &str| symbol_in_ram(&elf, base, name);
         let blackboard = symbol(blackboard::SYMBOL)?;
         let outbox = symbol(outbox::SYMBOL)?;
         let inbox = symbol(inbox::SYMBOL).ok();
@@ -144,24 +178,14 @@ impl Image {
         let end = symbol(IMAGE_END)?;
         let address = |name: &str| {
             let symbol = elf.symbols().find(|s| s.name() == Ok(name));
-            symbol.map(|symbol| symbol.address()).ok_or("no code in it")
+            let symbol = symbol.ok_or_else(|| "no code in it".to_string())?;
+            Ok(symbol.address())
         };
-        let code = Bytes {
-            start: address(CODE_START)?,
-            end: address(CODE_END)?,
+        let code = between(address, CODE_START, CODE_END)?;
+        let loaded = match board {
+            Board::Virt => loaded_bytes(&elf, base)?,
+            Board::Stm32f405 => 0,
         };
-        let mut loaded = 0;
-        for segment in elf.elf_program_headers() {
-            let bytes: u64 = segment.p_memsz(endian).into();
-            if board == Board::Virt && segment.p_type(endian) == PT_LOAD && bytes > 0 {
-                let start: u64 = segment.p_paddr(endian).into();
-                let end = start
-                    .checked_sub(base)
-                    .and_then(|start| start.checked_add(bytes))
-                    .ok_or("a part of it lies outside the RAM of a node")?;
-                loaded = loaded.max(end);
-            }
-        }
         let records = [
             blackboard + kernel_rt::blackboard::BYTES as u64,
             outbox + outbox::BYTES as u64,
@@ -171,15 +195,9 @@ impl Image {
             // There the outbox is not in the node's memory.
             Board::Stm32f405 => end,
         };
-        let part = |start, end| -> Result<Bytes, String> {
-            Ok(Bytes {
-                start: symbol(start)?,
-                end: symbol(end)?,
-            })
-        };
         let stacks = Stacks {
-            program: part("__stack_bottom", "__stack_top")?,
-            interrupts: part("__trap_stack", "__trap_stack_top")?,
+            program: between(symbol, "__stack_bottom", "__stack_top")?,
+            interrupts: between(symbol, "__trap_stack", "__trap_stack_top")?,
         };
         let personality = elf.section_by_name(".personality");
         let has_personality = personality.is_some_and(|section| section.size() > 0);

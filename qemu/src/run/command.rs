@@ -1,10 +1,11 @@
 //! `midplane run`: from the command line to the exit status.
 
 use crate::build::board::Board;
+use crate::build::image::Image;
 use crate::build::linux::{self, Carries};
 use crate::build::program::{self, Flags, Heeded, Program};
 use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Machine, Memory};
-use crate::host::setup::{self, Tool};
+use crate::host::setup::{self, Tool, Tools};
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
@@ -331,37 +332,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     let mpi_memory = options.mpi_memory_of(node_memory);
     check_memory(node_memory, mpi_memory)?;
     options.stack.map_or(Ok(()), program::check_stack)?;
-    if !options.under.is_empty() && options.on == On::Qemu {
-        return Err(Stop::usage(
-            "--under does nothing for nodes in QEMU; leave it out, or give --on linux",
-        ));
-    }
-    if options.on != On::Qemu {
-        let only_in_qemu = [
-            (options.instances.is_some(), "--instances"),
-            (options.count_instructions, "--count-instructions"),
-            (options.files.is_some(), "--files"),
-        ];
-        if let Some((_, option)) = only_in_qemu.iter().find(|(given, _)| *given) {
-            return Err(Stop::usage(format!(
-                "{option} does nothing for processes; leave it out, or give --on qemu"
-            )));
-        }
-    }
-    if options.on == On::Cluster {
-        let faults = options.faults.given();
-        let not_there = [
-            (!options.under.is_empty(), "--under"),
-            (options.mpi_borrow, "--mpi-borrow"),
-            (options.node_memory.is_some(), "--node-memory"),
-            (faults.is_some(), faults.unwrap_or_default()),
-        ];
-        if let Some((_, option)) = not_there.iter().find(|(given, _)| *given) {
-            return Err(Stop::usage(format!(
-                "{option} does nothing in a cluster; leave it out, or give --on linux"
-            )));
-        }
-    }
+    check_place(options)?;
     let faults = options.faults.order(&shape)?;
     let environment = options.environment()?;
     let program = Program::classify(&options.program)?;
@@ -376,34 +347,12 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     let (tools, image) = match options.on {
         On::Qemu => {
             let instances = division.map(|division| division.instances().into());
-            let memory = Memory {
-                node: node_memory,
-                mpi: mpi_memory,
-            };
-            Machine::look().check(shape.nodes().into(), memory, instances)?;
-            let tools = setup::ensure()?;
-            let image = program.build(&tools, &flags)?;
-            if image.has_personality {
-                return Err(Stop::usage(format!(
-                    "{} is for one node of another machine, whose personality it holds; give what it was made from",
-                    image.path.display()
-                )));
-            }
-            let links = busiest_node_links(&shape);
-            match options.board {
-                Board::Virt => image.check_fits(node_memory, |memory| Needs {
-                    links,
-                    mpi: options.mpi_memory_of(memory),
-                    tables: 0,
-                })?,
-                Board::Stm32f405 => image.check_fits_board(links, mpi_memory, shape.nodes())?,
-            }
+            let (tools, image) = build_for_nodes(options, &program, &shape, instances)?;
             (Some(tools), image)
         }
         On::Linux => (None, linux::build(&program, &flags, Carries::Node)?),
         On::Cluster => (None, linux::build(&program, &flags, Carries::Cluster)?),
     };
-
     let mut argv = vec![program.name().into_bytes()];
     argv.extend(options.arguments.iter().cloned().map(OsString::into_vec));
     let plan = Plan {
@@ -441,6 +390,77 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     let status = tell(options, &program, &plan, &end, report_file.take(), &mut err);
     job::flush(&signals, &mut out, &mut err);
     Ok(written(status, end.outcome, &mut out, &mut err, &signals))
+}
+
+/// Refuses what means nothing where the ranks are.
+fn check_place(options: &Options) -> Result<(), Stop> {
+    if !options.under.is_empty() && options.on == On::Qemu {
+        return Err(Stop::usage(
+            "--under does nothing for nodes in QEMU; leave it out, or give --on linux",
+        ));
+    }
+    if options.on != On::Qemu {
+        let only_in_qemu = [
+            (options.instances.is_some(), "--instances"),
+            (options.count_instructions, "--count-instructions"),
+            (options.files.is_some(), "--files"),
+        ];
+        if let Some((_, option)) = only_in_qemu.iter().find(|(given, _)| *given) {
+            return Err(Stop::usage(format!(
+                "{option} does nothing for processes; leave it out, or give --on qemu"
+            )));
+        }
+    }
+    if options.on == On::Cluster {
+        let faults = options.faults.given();
+        let not_there = [
+            (!options.under.is_empty(), "--under"),
+            (options.mpi_borrow, "--mpi-borrow"),
+            (options.node_memory.is_some(), "--node-memory"),
+            (faults.is_some(), faults.unwrap_or_default()),
+        ];
+        if let Some((_, option)) = not_there.iter().find(|(given, _)| *given) {
+            return Err(Stop::usage(format!(
+                "{option} does nothing in a cluster; leave it out, or give --on linux"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The image for the nodes, with what built it. Fails where the host has no room for so many nodes, or one of them has
+/// none for the image.
+fn build_for_nodes(
+    options: &Options,
+    program: &Program,
+    shape: &Shape,
+    instances: Option<u64>,
+) -> Result<(Tools, Image), Stop> {
+    let node_memory = options.node_memory();
+    let mpi_memory = options.mpi_memory_of(node_memory);
+    let memory = Memory {
+        node: node_memory,
+        mpi: mpi_memory,
+    };
+    Machine::look().check(shape.nodes().into(), memory, instances)?;
+    let tools = setup::ensure()?;
+    let image = program.build(&tools, &options.flags())?;
+    if image.has_personality {
+        return Err(Stop::usage(format!(
+            "{} is for one node of another machine, whose personality it holds; give what it was made from",
+            image.path.display()
+        )));
+    }
+    let links = busiest_node_links(shape);
+    match options.board {
+        Board::Virt => image.check_fits(node_memory, |memory| Needs {
+            links,
+            mpi: options.mpi_memory_of(memory),
+            tables: 0,
+        })?,
+        Board::Stm32f405 => image.check_fits_board(links, mpi_memory, shape.nodes())?,
+    }
+    Ok((tools, image))
 }
 
 /// Refuses what a board does not have.

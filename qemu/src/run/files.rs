@@ -252,31 +252,38 @@ fn serve(folder: &Folder, node: &mut Descriptors, asked: &Asked, bytes: &mut [u8
             let own = format!("/proc/self/fd/{}", found.as_raw_fd());
             rustix::fs::access(own, mode).and(nothing)
         }
-        Call::Unlink | Call::RemoveFolder => {
-            let (place, name) = folder.split(path(&bytes[..given])?)?;
-            let flags = match call {
-                Call::RemoveFolder => AtFlags::REMOVEDIR,
-                _ => AtFlags::empty(),
-            };
-            unlinkat(place, name, flags).and(nothing)
-        }
-        Call::MakeFolder => {
-            let (place, name) = folder.split(path(&bytes[..given])?)?;
-            let mode = Mode::from_raw_mode(first as u32 & 0o777);
-            mkdirat(place, name, mode).and(nothing)
-        }
-        Call::Rename => {
-            let both = &bytes[..given];
-            let first = usize::try_from(first).unwrap_or(usize::MAX);
-            let (from, to) = both.split_at_checked(first).ok_or(Errno::INVAL)?;
-            let (from, old) = folder.split(path(from)?)?;
-            let (to, new) = folder.split(path(to)?)?;
-            renameat(from, old, to, new).and(nothing)
+        Call::Unlink | Call::RemoveFolder | Call::MakeFolder | Call::Rename => {
+            rearrange(folder, call, first, &bytes[..given]).and(nothing)
         }
         Call::Next => next(node.get(first)?, bytes),
         Call::Rewind => {
             node.get(first)?.entries = None;
             nothing
+        }
+    }
+}
+
+/// Does a call that changes which names there are; `given` has one or two.
+fn rearrange(folder: &Folder, call: Call, number: u64, given: &[u8]) -> Result<(), Errno> {
+    match call {
+        Call::Rename => {
+            let first = usize::try_from(number).unwrap_or(usize::MAX);
+            let (from, to) = given.split_at_checked(first).ok_or(Errno::INVAL)?;
+            let (from, old) = folder.split(path(from)?)?;
+            let (to, new) = folder.split(path(to)?)?;
+            renameat(from, old, to, new)
+        }
+        Call::MakeFolder => {
+            let (place, name) = folder.split(path(given)?)?;
+            mkdirat(place, name, Mode::from_raw_mode(number as u32 & 0o777))
+        }
+        _ => {
+            let (place, name) = folder.split(path(given)?)?;
+            let flags = match call {
+                Call::RemoveFolder => AtFlags::REMOVEDIR,
+                _ => AtFlags::empty(),
+            };
+            unlinkat(place, name, flags)
         }
     }
 }

@@ -218,8 +218,8 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    /// Waits until `until` at most, and passes on what the nodes write meanwhile.
-    fn wait(&mut self, signals: &Signals, until: Instant) {
+    /// Writes the output that is there; how long there is to wait until more is due, or `until` comes.
+    fn write_what_is_due(&mut self, until: Instant) -> Duration {
         let mut until = until;
         let now = Instant::now();
         for sink in [&mut *self.out, &mut *self.err] {
@@ -228,8 +228,13 @@ impl Job<'_, '_, '_> {
             }
             sink.write();
         }
+        until.saturating_duration_since(now)
+    }
+
+    /// Waits until `until` at most, and passes on what the nodes write meanwhile.
+    fn wait(&mut self, signals: &Signals, until: Instant) {
+        let wait = self.write_what_is_due(until);
         self.take_what_was_held();
-        let wait = until.saturating_duration_since(now);
         let room = [self.out.has_room(), self.err.has_room()];
         let mut fds: Vec<PollFd<'_>> = signals
             .fds()
@@ -265,13 +270,8 @@ impl Job<'_, '_, '_> {
         if self.input.is_wanted() {
             fds.push(PollFd::new(&stdin, PollFlags::IN));
         }
-        let timeout = Timespec {
-            tv_sec: wait.as_secs() as i64,
-            tv_nsec: wait.subsec_nanos() as i64,
-        };
         // An interruption is a signal, which the caller looks for in any case.
-        let ready = poll(&mut fds, Some(&timeout)).unwrap_or(0);
-        if ready == 0 {
+        if poll(&mut fds, Timespec::try_from(wait).ok().as_ref()).unwrap_or(0) == 0 {
             return;
         }
         let is_ready = |at: usize, until: usize| {

@@ -107,20 +107,25 @@ impl Wiring<'_> {
         if self.sandbox {
             option("sandbox", SANDBOX.into());
         }
-        if let Carries::Box {
-            doorbell: Some((fd, bells)),
-            ..
-        } = self.carries
-        {
-            option("chardev", format!("socket,id=doorbell,fd={fd}"));
-            option(
-                "device",
-                format!("ivshmem-doorbell,addr=1.0,vectors={bells},chardev=doorbell"),
-            );
-        }
+        self.add_links(&mut option);
+        arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(String::from));
+        arguments
+    }
+
+    /// The devices by which nodes reach those of other instances.
+    fn add_links(&self, option: &mut dyn FnMut(&str, String)) {
         let links = match self.carries {
             Carries::One(links) => links,
-            Carries::Box { .. } => &[],
+            Carries::Box { doorbell, .. } => {
+                if let Some((fd, bells)) = doorbell {
+                    option("chardev", format!("socket,id=doorbell,fd={fd}"));
+                    option(
+                        "device",
+                        format!("ivshmem-doorbell,addr=1.0,vectors={bells},chardev=doorbell"),
+                    );
+                }
+                &[]
+            }
         };
         for (direction, fd) in links {
             let slot = *direction as u8;
@@ -133,8 +138,6 @@ impl Wiring<'_> {
                 ),
             );
         }
-        arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(String::from));
-        arguments
     }
 }
 
