@@ -12,7 +12,7 @@ use mpi_adi::device::rma::epochs::Flaw;
 const LIMIT: u64 = 3_000_000;
 
 /// How many states the jobs have in which all holds, by their names: a number that changes fails the test.
-const STATES: [(&str, u64); 28] = [
+const STATES: [(&str, u64); 44] = [
     ("exchange, no key", 17866),
     ("exchange, all keys", 50731),
     ("ring, no key", 207376),
@@ -41,6 +41,22 @@ const STATES: [(&str, u64); 28] = [
     ("everyone, all keys", 41495),
     ("two windows, no key", 4770),
     ("two windows, all keys", 10786),
+    ("on itself, all keys", 12),
+    ("on itself, no key", 12),
+    ("unexposed, all keys", 316),
+    ("unexposed, no key", 316),
+    ("granted twice, all keys", 856),
+    ("granted twice, no key", 856),
+    ("counted, all keys", 52128),
+    ("counted, no key", 26816),
+    ("gets and more, all keys", 641),
+    ("gets and more, no key", 641),
+    ("gets, all keys", 297),
+    ("gets, no key", 297),
+    ("flushed at all, all keys", 98580),
+    ("flushed at all, no key", 98580),
+    ("flushed, all keys", 122892),
+    ("flushed, no key", 122892),
 ];
 
 /// Explores rows; those of which something else is found than must be.
