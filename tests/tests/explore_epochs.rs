@@ -8,8 +8,8 @@ use midplane_tests::epochs::explore::{Found, explore, walk};
 use midplane_tests::epochs::random::Windows;
 use mpi_adi::device::rma::epochs::Flaw;
 
-/// More than the largest row has.
-const LIMIT: u64 = 3_000_000;
+/// States after which a job is given up.
+const LIMIT: u64 = 50_000_000;
 
 /// How many states the jobs have in which all holds, by their names: a number that changes fails the test.
 const STATES: [(&str, u64); 44] = [
